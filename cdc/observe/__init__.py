@@ -1,0 +1,1 @@
+"""What the pipeline says about itself: its log lines and its measures."""
