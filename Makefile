@@ -1,17 +1,24 @@
+# Every target does its own set-up: the virtual environment from the lock, the jars from their
+# manifest. `make` alone prints the list.
+
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+UNMARKED := not spark and not integration and not e2e and not soak
+NEEDS_PYTHON := Python 3.11 or newer is needed: install one, or run make PYTHON=/path/to/python3.11
+NEEDS_JAVA := Java 17 or 21 is needed: install one (Debian: openjdk-17-jre-headless), or set JAVA_HOME
 
 .DEFAULT_GOAL := help
 
 .PHONY: help
 help:  ## Print the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
 $(STAMP): requirements.lock pyproject.toml
-	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"Python 3.11 or newer is needed, {sys.executable} is {v[0]}.{v[1]}: install one and run make PYTHON=/path/to/python3.11")'
-	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { echo "this Python has no ensurepip: install the venv package of your system (Debian: python3-venv)"; exit 1; }
+	@command -v $(PYTHON) >/dev/null || { echo "$(NEEDS_PYTHON)" >&2; exit 3; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(NEEDS_PYTHON)" >&2; exit 3; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { echo "this Python has no ensurepip: install the venv package of your system (Debian: python3-venv)" >&2; exit 3; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --editable .
@@ -20,6 +27,61 @@ $(STAMP): requirements.lock pyproject.toml
 .PHONY: install
 install: $(STAMP)  ## Create the virtual environment from the lock
 
+.PHONY: java
+java:
+	@if [ -n "$$JAVA_HOME" ]; then test -x "$$JAVA_HOME/bin/java"; else command -v java >/dev/null; fi || { echo "$(NEEDS_JAVA)" >&2; exit 3; }
+
+.PHONY: jars
+jars: $(STAMP) java  ## Resolve every jar into the cache (once; nothing is fetched after it)
+	@$(BIN)/python -m cdc.stack.artifacts
+
 .PHONY: lock
-lock:  ## Resolve requirements.lock anew (hashes, no download addresses)
+lock: $(STAMP)  ## Resolve requirements.lock anew (hashes, no download addresses)
 	$(BIN)/uv pip compile pyproject.toml --group dev --output-file requirements.lock --generate-hashes --universal --python-version 3.11 --no-header --no-emit-index-url --no-annotate --quiet
+
+.PHONY: fmt
+fmt: $(STAMP)  ## Format, and fix what can be fixed by itself
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+.PHONY: lint
+lint: $(STAMP)  ## ruff, every rule, and the format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+.PHONY: types
+types: $(STAMP)  ## mypy --strict
+	$(BIN)/mypy
+
+.PHONY: unit
+unit: $(STAMP)  ## Unit and property tests: no JVM, no server
+	$(BIN)/pytest -q -m "$(UNMARKED)"
+
+.PHONY: check
+check: lint types unit  ## What runs before every commit, under two minutes
+
+.PHONY: test
+test: lint types jars  ## Everything but soak: real servers, real Spark
+	$(BIN)/pytest -m "not soak"
+
+.PHONY: demo
+demo: jars  ## A shop database, live changes, the lake beside it, verified
+	$(BIN)/python -m cdc.demo
+
+.PHONY: bench
+bench: jars  ## Measure, and compare with the tutorial way: table and bench/results/*.json
+	$(BIN)/python -m bench
+
+.PHONY: up
+up: jars  ## Start what wal2lake.yaml describes and return when it applies
+	$(BIN)/wal2lake up --detach
+
+.PHONY: down
+down: $(STAMP)  ## Stop it
+	$(BIN)/wal2lake down
+
+.PHONY: clean
+clean:  ## Remove the demo, the tools' caches and the virtual environment (not .wal2lake's other content)
+	@if [ -x $(BIN)/python ] && [ -d .wal2lake/demo ]; then $(BIN)/python -m cdc.demo --clean; fi
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist *.egg-info spark-warehouse metastore_db derby.log
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
