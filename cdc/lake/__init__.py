@@ -1,0 +1,1 @@
+"""Delta at rest: where tables lie, what is written to them and how positions are read back."""

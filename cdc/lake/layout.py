@@ -1,0 +1,32 @@
+"""Where everything lies under ``lake.path``."""
+
+from cdc.config import Config
+from cdc.errors import CdcError, ErrorKind
+from cdc.tables import TableId
+
+CONTROL_DIRECTORY = "_wal2lake"
+FORBIDDEN = frozenset("/\\\0\n\r")
+
+
+def table_path(config: Config, table: TableId) -> str:
+    """``<lake>/<schema>/<table>``; raises CONFIG for a name that is no single path element."""
+    for part in (table.schema, table.name):
+        if part in {".", "..", CONTROL_DIRECTORY} or FORBIDDEN & set(part):
+            raise CdcError(
+                ErrorKind.CONFIG,
+                f"table {table} cannot be kept: its name is not usable as a directory",
+                remedy="rename it in the source, or leave it out of source.tables",
+            )
+    return f"{config.lake.path}/{table.schema}/{table.name}"
+
+
+def log_path(config: Config) -> str:
+    return f"{config.lake.path}/{CONTROL_DIRECTORY}/log"
+
+
+def ledger_path(config: Config) -> str:
+    return f"{config.lake.path}/{CONTROL_DIRECTORY}/ledger"
+
+
+def quarantine_path(config: Config) -> str:
+    return f"{config.lake.path}/{CONTROL_DIRECTORY}/quarantine"

@@ -1,0 +1,86 @@
+"""How far a Delta table is: written with every commit of ours, read back from the newest one.
+
+The position travels as ``userMetadata`` of the commit that holds the rows, so that table and
+position cannot disagree (docs/decisions/0003). Optimize and vacuum carry it on, so the newest
+commit always has one; a newest commit without it was made by somebody else.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from deltalake import DeltaTable
+from deltalake.exceptions import TableNotFoundError
+
+from cdc.errors import CdcError, ErrorKind
+
+METADATA_CONF = "spark.databricks.delta.commitInfo.userMetadata"
+MARK = "wal2lake"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """What the newest commit of a table says of it."""
+
+    epoch: int
+    offset: int  # of the last change event applied; -1 before the first
+    rows_applied: int = 0  # rows inserted, updated and deleted since the table was created
+    refused: int = 0  # events of the table that went to quarantine
+
+    def metadata(self) -> str:
+        return json.dumps({MARK: 1, **asdict(self)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LandedPosition:
+    """What the newest commit of the log says of it."""
+
+    epoch: int
+    landing: int  # number of the landing, 1 for the first
+    offsets: dict[str, int]  # topic -> offset of the last event landed
+    topic_ids: dict[str, str]  # topic -> Kafka's id of it, as far as known
+
+    def metadata(self) -> str:
+        return json.dumps({MARK: 1, **asdict(self)})
+
+
+def open_table(path: str) -> DeltaTable | None:
+    """The Delta table at the path, or None where there is none."""
+    try:
+        return DeltaTable(path)
+    except TableNotFoundError:
+        return None
+
+
+def position(path: str) -> Position | None:
+    """Position of the table at the path; None where there is no table.
+
+    Raises CHAIN_BROKEN when the newest commit is not ours.
+    """
+    found = _newest_metadata(path)
+    return None if found is None else Position(**found)
+
+
+def landed_position(path: str) -> LandedPosition | None:
+    """Position of the log at the path; None where there is no log yet."""
+    found = _newest_metadata(path)
+    return None if found is None else LandedPosition(**found)
+
+
+def _newest_metadata(path: str) -> dict[str, Any] | None:
+    table = open_table(path)
+    if table is None:
+        return None
+    commit = table.history(1)[0]
+    try:
+        metadata = json.loads(commit.get("userMetadata") or "{}")
+    except ValueError:
+        metadata = {}
+    if metadata.pop(MARK, None) != 1:
+        raise CdcError(
+            ErrorKind.CHAIN_BROKEN,
+            f"version {table.version()} of {path} was not written by wal2lake",
+            detail=f"its newest commit is {commit.get('operation', 'unknown')}",
+            remedy="delete the table's directory; it is rebuilt from the log at the next start",
+        )
+    return dict(metadata)

@@ -1,0 +1,69 @@
+"""The Spark session: every setting in one list, each with its reason."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from cdc.config import Config
+from cdc.stack.artifacts import spark_jars
+
+SETTINGS: Final[dict[str, str]] = {
+    # Delta: its SQL commands and its catalogue.
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    # Micro-batches are small: 200 shuffle tasks would cost more than the work in them.
+    "spark.sql.shuffle.partitions": "2",
+    # The state of a Delta log is a few hundred files: the default of 50 tasks is pure overhead.
+    "spark.databricks.delta.snapshotPartitions": "2",
+    # A merge that changes nothing must still move the position in the table's newest commit.
+    "spark.databricks.delta.skipRecordingEmptyCommits": "false",
+    # Deletion vectors: a merge rewrites the changed rows and not the files they lie in.
+    "spark.databricks.delta.merge.deletionVectors.persistent": "true",
+    # Source timestamps are instants; text forms of them are made in UTC.
+    "spark.sql.session.timeZone": "UTC",
+    # A cast that fails must not become NULL unseen; try_cast is used where it may fail.
+    "spark.sql.ansi.enabled": "true",
+    # Dates before 1582 are written as they are read: proleptic Gregorian on both sides.
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    # A gap in a topic stops the job; never go on over it.
+    "spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "false",
+    # Nothing listens but on loopback, and the UI not at all: the status command tells more.
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    # Small heaps: one collector thread pool less on two cores.
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Dderby.system.home=/dev/null",
+    "spark.log.level": "WARN",
+    # Progress bars of Spark would be written over ours.
+    "spark.ui.showConsoleProgress": "false",
+    # The job keeps no state between micro-batches: two kept batches are enough to look at.
+    "spark.sql.streaming.minBatchesToRetain": "2",
+    # Broadcasting costs a job of its own; merge sources are small and already materialised.
+    "spark.sql.adaptive.enabled": "true",
+}
+
+
+def build(config: Config) -> SparkSession:
+    """The session of the job; ``spark.conf`` of the configuration wins over ours."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = (
+        SparkSession.builder.appName(f"wal2lake-{config.name}")
+        .master(config.spark.master)
+        .config("spark.jars", ",".join(str(jar) for jar in spark_jars()))
+        .config("spark.driver.memory", config.spark.driver_memory)
+        .config("spark.local.dir", str(_scratch(config)))
+        .config("spark.sql.warehouse.dir", str(_scratch(config) / "warehouse"))
+    )
+    for name, value in {**SETTINGS, **config.spark.conf}.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def _scratch(config: Config) -> Path:
+    folder = config.state_dir / "scratch"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
