@@ -1,1 +1,69 @@
-"""The command line."""
+"""The command line: one file per command, imported when the command is called.
+
+``wal2lake --help`` lists the commands from the table below and imports none of them, so that it
+answers at once on a machine where Spark, Java or a server is missing.
+"""
+
+from importlib import import_module
+from typing import Final
+
+import typer
+
+COMMANDS: Final = {
+    "init": "Write a commented wal2lake.yaml.",
+    "check": "Look for what would not work, in the source, the servers and on this machine.",
+    "up": "Start the servers that are not configured, the connector and the job.",
+    "down": "Stop what up started.",
+    "run": "Run the job alone, in the foreground.",
+    "status": "Show how far every table is and how far it is behind.",
+    "sync": "Wait until everything committed in the source so far is in the lake.",
+    "verify": "Compare every row and value of source and lake at one cut.",
+    "sql": "Query the lake tables, now or as they were at a cut.",
+}
+
+app = typer.Typer(
+    name="wal2lake",
+    help="Keeps Delta Lake tables equal to Postgres tables, continuously, and proves it.",
+    no_args_is_help=True,
+    add_completion=False,
+    # A traceback with local variables would show row values and passwords.
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: bool = typer.Option(False, "--version", help="Print the version."),  # noqa: FBT003
+) -> None:
+    if version:
+        typer.echo(import_module("cdc").__version__)
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit(2)
+
+
+def _register(name: str, summary: str) -> None:
+    @app.command(
+        name,
+        help=summary,
+        add_help_option=False,  # the real command answers --help
+        context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    )
+    def run_it(context: typer.Context) -> None:
+        _call(name, summary, context)
+
+
+def _call(name: str, summary: str, context: typer.Context) -> None:
+    """Run the command of ``cdc/cli/<name>.py`` with the arguments that the stub received."""
+    single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    single.command(name, help=summary)(getattr(import_module(f"cdc.cli.{name}"), name))
+    command = typer.main.get_command(single)
+    code = command.main(args=context.args, prog_name=context.command_path, standalone_mode=False)
+    if isinstance(code, int) and code:
+        raise typer.Exit(code)
+
+
+for _name, _summary in COMMANDS.items():
+    _register(_name, _summary)
