@@ -1,37 +1,55 @@
 """The one configuration file, ``wal2lake.yaml``: its keys, its checks, its errors.
 
-Every key can also come from the environment as ``WAL2LAKE_<SECTION>__<KEY>``, which is how
-secrets arrive. An error names the key, the line of the file and the remedy.
+Every key can also come from the environment, ``WAL2LAKE_<SECTION>__<KEY>``, which is how secrets
+arrive. An error names the key, the line of the file (or the variable) and the remedy, and never
+repeats a value that may be a secret.
 """
 
 import os
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Self, cast, get_origin
 from urllib.parse import urlsplit
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import ErrorDetails
 
 from cdc.errors import CdcError, ErrorKind
+from cdc.tables import CONTROL_SCHEMA
 
 ENV_PREFIX = "WAL2LAKE_"
 DEFAULT_FILE = "wal2lake.yaml"
 
 
 class Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # The docstrings under the keys are the reference (docs/reference/configuration.md).
+    # An error of the check must not repeat its input, which may be a secret.
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, use_attribute_docstrings=True, hide_input_in_errors=True
+    )
 
 
 class Source(Section):
     """The Postgres database whose tables are kept."""
 
-    url: str | None = None
+    url: str | None = Field(None, repr=False)
     """``postgresql://user@host:port/database``; absent: an embedded Postgres is started."""
     password: SecretStr | None = None
     """Better given by WAL2LAKE_SOURCE__PASSWORD or ``password_file``."""
     password_file: Path | None = None
+    """A file that holds the password and nothing else."""
     tables: list[str] = Field(min_length=1)
-    """Patterns ``schema.table``."""
+    """Patterns ``schema.table``; ``*`` and ``?`` stand for any characters."""
     append_only: list[str] = []
     """Patterns of tables without a key that are kept as inserts only, by explicit choice."""
 
@@ -51,14 +69,27 @@ class Source(Section):
             if not (schema and dot and name):
                 message = f"{pattern!r} is not of the form schema.table"
                 raise ValueError(message)
+            if schema == CONTROL_SCHEMA:
+                message = f"{pattern!r} is in the schema of wal2lake's own tables"
+                raise ValueError(message)
         return value
+
+    @model_validator(mode="after")
+    def _one_password(self) -> Self:
+        given = [self.password, self.password_file, self.url and urlsplit(self.url).password]
+        if sum(value is not None for value in given) > 1:
+            message = "the password is given more than once (url, password, password_file)"
+            raise ValueError(message)
+        return self
 
 
 class Kafka(Section):
     bootstrap_servers: str | None = None
     """Absent: an embedded broker."""
     replication_factor: int = Field(1, ge=1)
+    """Of the topics that wal2lake creates."""
     min_compaction_lag_ms: int = Field(86_400_000, ge=0)
+    """How long every change event is kept before compaction may leave only the newest of a key."""
     delete_retention_ms: int = Field(604_800_000, ge=0)
     """How long a tombstone outlives its compaction: longer than the job may ever be down."""
 
@@ -66,9 +97,9 @@ class Kafka(Section):
 class Connect(Section):
     url: str | None = None
     """Absent: an embedded worker."""
-    source_password: str | None = None
+    source_password: str | None = Field(None, repr=False)
     """What the connector's configuration holds as password, for a worker that is not embedded:
-    usually a reference to a config provider of that worker, ``${file:/run/secrets/pg:password}``."""
+    a reference to a config provider of that worker, ``${file:/run/secrets/pg:password}``."""
     source_url: str | None = None
     """How the worker reaches the source where that differs from ``source.url`` (containers)."""
     registry_url: str | None = None
@@ -82,7 +113,9 @@ class Registry(Section):
 
 class Spark(Section):
     master: str = "local[*]"
+    """``local[*]``, ``local[2]``, or the address of a cluster."""
     driver_memory: str = "2g"
+    """Heap of the job."""
     conf: dict[str, str] = {}
     """Settings that win over ours."""
 
@@ -96,11 +129,15 @@ class Job(Section):
     trigger_seconds: float = Field(0.5, ge=0)
     """Least time between two micro-batches."""
     max_events_per_batch: int = Field(200_000, ge=1)
+    """Most change events of one micro-batch, over all tables."""
     merge_threads: int = Field(2, ge=1)
+    """Tables merged at the same time."""
     optimize_small_files: int = Field(24, ge=2)
     """A table is optimized when it has at least this many small files."""
     vacuum_retention_hours: float = Field(168, ge=0)
+    """How long time travel and slow readers find the files of an old version."""
     log_retention_days: float | None = Field(None, gt=0)
+    """How long raw change events are kept in the log; absent: for ever."""
 
 
 class Stack(Section):
@@ -125,85 +162,165 @@ class Config(Section):
     """Everything the embedded servers and the job keep, but for the lake."""
 
 
-def load(path: Path, environ: dict[str, str] | None = None) -> Config:
+def load(path: Path, environ: Mapping[str, str] | None = None) -> Config:
     """Read, merge with the environment, check; relative paths are relative to the file.
 
     Raises CONFIG naming the key, the line and the remedy.
     """
-    raw = _read(path)
-    merged = _with_environment(raw, os.environ if environ is None else environ)
+    raw, lines = _read(path)
+    merged, variables = _with_environment(raw, os.environ if environ is None else environ)
     try:
         config = Config.model_validate(merged)
     except ValidationError as error:
-        raise _explain(path, error) from None
+        raise _explain(path, error.errors()[0], {**lines, **variables}) from None
     return _absolute(config, path.parent.resolve())
 
 
-def _read(path: Path) -> dict[str, Any]:
+Keys = tuple[str, ...]
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[Keys, str]]:
+    """The keys of the file, and where each stands (``:line``)."""
     try:
         text = path.read_text()
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        raw = yaml.safe_load(text)
     except FileNotFoundError:
         raise CdcError(
             ErrorKind.CONFIG,
             f"no configuration file {path}",
             remedy="run wal2lake init, or name one with --config",
         ) from None
-    try:
-        raw = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise CdcError(ErrorKind.CONFIG, f"{path} is not YAML", detail=str(error)) from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise _unreadable(path, error) from None
     if not isinstance(raw, dict):
         raise CdcError(
             ErrorKind.CONFIG,
             f"{path} has no keys",
-            remedy="run wal2lake init to see one that works",
+            remedy="run wal2lake init --force to see a file that works",
         )
-    return cast("dict[str, Any]", raw)
+    return cast("dict[str, Any]", raw), dict(_lines(path, node, ()))
 
 
-def _with_environment(raw: dict[str, Any], environ: Any) -> dict[str, Any]:  # noqa: ANN401 - Mapping
-    merged = dict(raw)
-    for name, value in environ.items():
-        section, sep, key = name.removeprefix(ENV_PREFIX).lower().partition("__")
-        if name.startswith(ENV_PREFIX) and sep:
-            merged[section] = {**(merged.get(section) or {}), key: value}
-    return merged
+def _unreadable(path: Path, error: Exception) -> CdcError:
+    """Without the excerpt that YAML errors carry: the line may hold a password."""
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        return CdcError(
+            ErrorKind.CONFIG,
+            f"{path}:{error.problem_mark.line + 1}: not YAML: {error.problem}",
+            remedy="indent with spaces, and quote values that hold : # * or {",
+        )
+    reason = error.strerror if isinstance(error, OSError) else "not YAML text in UTF-8"
+    return CdcError(ErrorKind.CONFIG, f"{path} cannot be read: {str(reason).lower()}")
 
 
-def _explain(path: Path, error: ValidationError) -> CdcError:
-    first = error.errors()[0]
-    keys = [str(part) for part in first["loc"]]
-    remedy = (
-        f"remove it, or see the keys in docs/reference/configuration.md"
-        if first["type"] == "extra_forbidden"
-        else "correct the value"
-        if first["type"] != "missing"
-        else "add it"
-    )
-    where = f"{path}:{line}" if (line := _line_of(path, keys)) else str(path)
-    return CdcError(
-        ErrorKind.CONFIG, f"{where}: {'.'.join(keys)}: {first['msg'].lower()}", remedy=remedy
-    )
+def _lines(path: Path, node: yaml.Node | None, above: Keys) -> Iterator[tuple[Keys, str]]:
+    """Where each key and list item stands; raises CONFIG for a key given twice."""
+    if isinstance(node, yaml.SequenceNode):
+        for index, item in enumerate(node.value):
+            yield (*above, str(index)), f":{item.start_mark.line + 1}"
+    if not isinstance(node, yaml.MappingNode):
+        return
+    seen: set[str] = set()
+    for key, value in node.value:
+        keys, line = (*above, str(key.value)), key.start_mark.line + 1
+        if keys[-1] in seen:
+            raise CdcError(
+                ErrorKind.CONFIG,
+                f"{path}:{line}: {'.'.join(keys)} is given twice",
+                remedy="keep one of them",
+            )
+        seen.add(keys[-1])
+        yield keys, f":{line}"
+        yield from _lines(path, value, keys)
 
 
-def _line_of(path: Path, keys: list[str]) -> int | None:
-    """The line of the deepest part of ``keys`` that the file has; None for an empty file."""
-    node = yaml.compose(path.read_text())
-    line = None
-    for key in keys:
-        if not isinstance(node, yaml.MappingNode):
-            break
-        found = [(k, v) for k, v in node.value if k.value == key]
-        if not found:
-            break
-        line, node = found[0][0].start_mark.line + 1, found[0][1]
-    return line
+def _with_environment(
+    raw: dict[str, Any], environ: Mapping[str, str]
+) -> tuple[dict[str, Any], dict[Keys, str]]:
+    """The keys with those of the environment over them, and the variable of each of these."""
+    # A section whose every key is commented out reads as null.
+    merged = {key: {} if value is None else value for key, value in raw.items()}
+    variables: dict[Keys, str] = {}
+    for name, text in environ.items():
+        keys = _keys_of(name)
+        if len(keys) == 1:
+            merged[keys[0]] = text
+        elif keys:
+            section, key = keys
+            below = merged.get(section, {})
+            if isinstance(below, dict):  # else the check says that the section is wrong
+                merged[section] = {**below, key: _value(section, key, text)}
+        if keys:
+            variables[keys] = name
+    return merged, variables
+
+
+def _keys_of(variable: str) -> Keys:
+    """The keys that an environment variable sets; none for variables that are not ours."""
+    if not variable.startswith(ENV_PREFIX):
+        return ()
+    name = variable.removeprefix(ENV_PREFIX).lower()
+    section, double, key = name.partition("__")
+    if double:
+        return section, key
+    return (name,) if name in {"name", "state_dir"} else ()
+
+
+def _value(section: str, key: str, text: str) -> Any:  # noqa: ANN401 - what YAML gives
+    """Lists come separated by commas, mappings as YAML; everything else is the text itself."""
+    field = Config.model_fields.get(section)
+    model = field.annotation if field else None
+    below = getattr(model, "model_fields", {}).get(key)
+    kind = get_origin(below.annotation) if below else None
+    if kind is list:
+        return [item.strip() for item in text.split(",")]
+    if kind is dict:
+        try:
+            return yaml.safe_load(text)
+        except yaml.YAMLError:
+            return text  # and the check says that it is no mapping
+    return text
+
+
+def _explain(path: Path, error: ErrorDetails, places: Mapping[Keys, str]) -> CdcError:
+    keys = tuple(str(part) for part in error["loc"])
+    depth = next((n for n in range(len(keys), 0, -1) if keys[:n] in places), 0)
+    place = places.get(keys[:depth], "")
+    where = place if place.startswith(ENV_PREFIX) else f"{path}{place}"
+    message, remedy = _message(error, keys)
+    return CdcError(ErrorKind.CONFIG, f"{where}: {'.'.join(keys)}: {message}", remedy=remedy)
+
+
+def _message(error: ErrorDetails, keys: Keys) -> tuple[str, str]:
+    reference = "docs/reference/configuration.md"
+    match error["type"]:
+        case "extra_forbidden":
+            near = get_close_matches(keys[-1], _siblings(keys), n=1)
+            remedy = f"did you mean {near[0]}?" if near else f"remove it; {reference} has the keys"
+            return "unknown key", remedy
+        case "missing":
+            return "missing", f"add it; {reference} says what it means"
+        case _:
+            text = error["msg"].removeprefix("Value error, ")
+            return f"{text[:1].lower()}{text[1:]}", f"correct the value; see {reference}"
+
+
+def _siblings(keys: Keys) -> list[str]:
+    """The keys that there are at the place of an unknown one."""
+    model: Any = Config
+    for key in keys[:-1]:
+        model = model.model_fields[key].annotation
+    return list(model.model_fields)
 
 
 def _absolute(config: Config, base: Path) -> Config:
-    lake = config.lake.path
+    lake, password_file = config.lake.path, config.source.password_file
     if "://" not in lake:
-        lake = str(base / lake)
-    return config.model_copy(
-        update={"lake": Lake(path=lake), "state_dir": base / config.state_dir}
-    )
+        lake = str(base / Path(lake).expanduser())
+    if password_file is not None:
+        password_file = base / password_file.expanduser()
+    source = config.source.model_copy(update={"password_file": password_file})
+    state_dir = base / config.state_dir.expanduser()
+    update = {"lake": Lake(path=lake), "source": source, "state_dir": state_dir}
+    return config.model_copy(update=update)

@@ -1,0 +1,201 @@
+from pathlib import Path
+
+import pytest
+
+from cdc.config import Config, load
+from cdc.errors import CdcError, ErrorKind
+
+GOOD = """\
+source:
+  url: postgresql://app@db.example:5432/app
+  tables:
+    - shop.*
+lake:
+  path: lake
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "w.yaml"
+    path.write_text(text)
+    return path
+
+
+def failure(folder: Path, text: str, environ: dict[str, str] | None = None) -> tuple[str, str]:
+    """Message (from the file's name on) and remedy of the error that loading gives."""
+    with pytest.raises(CdcError) as caught:
+        load(written(folder, text), environ or {})
+    assert caught.value.kind is ErrorKind.CONFIG
+    assert caught.value.remedy
+    return caught.value.message.replace(f"{folder}/", ""), caught.value.remedy
+
+
+def test_defaults_and_paths_relative_to_the_file(tmp_path: Path) -> None:
+    config = load(written(tmp_path, GOOD + "kafka:\n  # all commented out\n"), {})
+
+    assert config.name == "wal2lake"
+    assert config.lake.path == str(tmp_path / "lake")
+    assert config.state_dir == tmp_path / ".wal2lake"
+    assert config.kafka.bootstrap_servers is None
+
+
+def test_absolute_paths_and_urls_stay(tmp_path: Path) -> None:
+    text = GOOD.replace("path: lake", "path: s3://bucket/lake") + "state_dir: /var/lib/w\n"
+    config = load(written(tmp_path, text), {})
+
+    assert (config.lake.path, config.state_dir) == ("s3://bucket/lake", Path("/var/lib/w"))
+
+
+def test_password_file_is_relative_to_the_file(tmp_path: Path) -> None:
+    text = GOOD.replace("  tables:", "  password_file: secrets/pg\n  tables:")
+
+    assert load(written(tmp_path, text), {}).source.password_file == tmp_path / "secrets/pg"
+
+
+def test_the_environment_wins_and_brings_every_type(tmp_path: Path) -> None:
+    environ = {
+        "WAL2LAKE_SOURCE__PASSWORD": "0123",
+        "WAL2LAKE_SOURCE__TABLES": "a.b, c.*",
+        "WAL2LAKE_STACK__PORTS": "{postgres: 5433}",
+        "WAL2LAKE_KAFKA__REPLICATION_FACTOR": "3",
+        "WAL2LAKE_LAKE__PATH": "elsewhere",
+        "WAL2LAKE_NAME": "shop",
+        "WAL2LAKE_STATE_DIR": "state",
+        "WAL2LAKE_CACHE": "not a key of the file",
+        "WAL2LAKE_STATE": "nor this",
+        "OTHER_SOURCE__URL": "nor this",
+    }
+    config = load(written(tmp_path, GOOD), environ)
+
+    assert config.source.password is not None
+    assert config.source.password.get_secret_value() == "0123"
+    assert config.source.tables == ["a.b", "c.*"]
+    assert config.source.url == "postgresql://app@db.example:5432/app"
+    assert config.stack.ports == {"postgres": 5433}
+    assert config.kafka.replication_factor == 3
+    assert config.lake.path == str(tmp_path / "elsewhere")
+    assert (config.name, config.state_dir) == ("shop", tmp_path / "state")
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "remedy"),
+    [
+        (
+            GOOD.replace("tables", "tabels"),
+            "w.yaml:1: source.tables: missing",
+            "add it",
+        ),
+        (GOOD + "kafka:\n  zoo: x:1\n", "w.yaml:8: kafka.zoo: unknown key", "remove"),
+        (
+            GOOD + "kafka:\n  bootstrap: x:1\n",
+            "w.yaml:8: kafka.bootstrap: unknown key",
+            "did you mean bootstrap_servers?",
+        ),
+        (GOOD + "kafak: {}\n", "w.yaml:7: kafak: unknown key", "did you mean kafka?"),
+        (
+            GOOD + "job:\n  merge_thread: 2\n",
+            "w.yaml:8: job.merge_thread: unknown key",
+            "did you mean merge_threads?",
+        ),
+        ("lake:\n  path: x\n", "w.yaml: source: missing", "add it"),
+        (
+            GOOD + "job:\n  merge_threads: many\n",
+            "w.yaml:8: job.merge_threads: input should be a valid integer",
+            "correct the value",
+        ),
+        (
+            GOOD + "job:\n  merge_threads: 0\n",
+            "w.yaml:8: job.merge_threads: input should be greater than or equal to 1",
+            "correct the value",
+        ),
+        (
+            GOOD.replace("shop.*", "shop"),
+            "w.yaml:3: source.tables: 'shop' is not of the form schema.table",
+            "correct the value",
+        ),
+        (
+            GOOD.replace("shop.*", "[1]"),
+            "w.yaml:4: source.tables.0: input should be a valid string",
+            "correct the value",
+        ),
+        (
+            GOOD.replace("shop.*", "wal2lake.heartbeat"),
+            "w.yaml:3: source.tables: 'wal2lake.heartbeat' is in the schema of wal2lake's own",
+            "correct the value",
+        ),
+        (
+            GOOD.replace("postgresql:", "mysql:"),
+            "w.yaml:2: source.url: must start with postgresql://",
+            "correct the value",
+        ),
+        (GOOD + "name: Shop!\n", "w.yaml:7: name: string should match pattern", "correct"),
+        (GOOD + "lake:\n  path: y\n", "w.yaml:7: lake is given twice", "keep one"),
+        (GOOD + "kafka: broker\n", "w.yaml:7: kafka: input should be a valid dictionary", ""),
+        (
+            GOOD.replace("shop.*", "*.orders"),
+            "w.yaml:4: not YAML: ",
+            "quote values",
+        ),
+        (GOOD + "\tjob: x\n", "w.yaml:7: not YAML: found character '\\t'", "indent with spaces"),
+        ("", "w.yaml has no keys", "wal2lake init"),
+        ("- a\n", "w.yaml has no keys", "wal2lake init"),
+    ],
+)
+def test_an_error_names_key_line_and_remedy(
+    tmp_path: Path, text: str, message: str, remedy: str
+) -> None:
+    found, advice = failure(tmp_path, text)
+
+    assert found.startswith(message)
+    assert remedy in advice
+
+
+def test_an_error_of_the_environment_names_the_variable(tmp_path: Path) -> None:
+    message, _ = failure(tmp_path, GOOD, {"WAL2LAKE_KAFKA__REPLICATION_FACTOR": "x"})
+    assert message.startswith("WAL2LAKE_KAFKA__REPLICATION_FACTOR: kafka.replication_factor: ")
+
+    message, remedy = failure(tmp_path, GOOD, {"WAL2LAKE_SOURCE__PASWORD": "hunter2"})
+    assert message == "WAL2LAKE_SOURCE__PASWORD: source.pasword: unknown key"
+    assert remedy == "did you mean password?"
+
+
+def test_no_file_is_an_error_with_a_way_out(tmp_path: Path) -> None:
+    with pytest.raises(CdcError, match="no configuration file") as caught:
+        load(tmp_path / "absent.yaml", {})
+    assert "wal2lake init" in caught.value.remedy
+
+
+def test_a_folder_or_binary_file_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(CdcError, match="cannot be read"):
+        load(tmp_path, {})
+    (tmp_path / "w.yaml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(CdcError, match="cannot be read"):
+        load(tmp_path / "w.yaml", {})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD.replace("app@", "app:hunter2@").replace("postgresql", "mysql"),
+        GOOD.replace("  tables:", "  password: [hunter2]\n  tables:"),
+        GOOD.replace("  tables:", "  password: hunter2: x\n  tables:"),
+        GOOD.replace("  tables:", '  password: "hunter2\n  tables:'),
+        GOOD.replace("  tables:", "  password: hunter2\n  password_file: x\n  tables:"),
+        GOOD.replace("app@", "app:hunter2@").replace("  tables:", "  password_file: x\n  tables:"),
+    ],
+)
+def test_an_error_never_holds_the_password(tmp_path: Path, text: str) -> None:
+    with pytest.raises(CdcError) as caught:
+        load(written(tmp_path, text), {})
+    error = caught.value
+    assert "hunter2" not in f"{error} {error!r} {error.__cause__} {error.__context__!r}"
+
+
+def test_the_configuration_can_be_printed_without_its_secrets(tmp_path: Path) -> None:
+    text = GOOD.replace("app@", "app:hunter2@")
+    by_url = load(written(tmp_path, text), {})
+    by_variable = load(written(tmp_path, GOOD), {"WAL2LAKE_SOURCE__PASSWORD": "hunter2"})
+
+    for config in (by_url, by_variable):
+        assert isinstance(config, Config)
+        assert "hunter2" not in f"{config} {config!r}"
