@@ -1,0 +1,232 @@
+"""What customers and clerks of the shop do: one function per kind of transaction.
+
+Every writer keeps to its own share of the ids, so that two of them neither wait for each other
+nor deadlock, and a run with the same seed makes the same choices.
+"""
+
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, Final, LiteralString
+
+import psycopg
+
+
+class GivenUpError(Exception):
+    """The customer left before the end: the transaction is rolled back."""
+
+
+@dataclass(kw_only=True)
+class Clerk:
+    """One writer: its cursor, its choices, its share of the ids, what it changed."""
+
+    cursor: psycopg.Cursor[Any]
+    rng: Random
+    sizes: Mapping[str, int]  # rows of each table at the start
+    share: int  # this writer's number, from 0
+    shares: int  # of so many writers
+    changed: Counter[str] = field(default_factory=Counter)  # rows by table, this transaction
+    orders: deque[int] = field(default_factory=lambda: deque(maxlen=5000))  # placed by this writer
+    cancelled: deque[int] = field(default_factory=lambda: deque(maxlen=500))
+
+    def change(self, table: str, query: LiteralString, *values: object) -> int:
+        self.cursor.execute(query, values)
+        self.changed[table] += self.cursor.rowcount
+        return self.cursor.rowcount
+
+    def pick(self, table: str) -> int:
+        """An id of the rows the table started with, out of this writer's share."""
+        return self.rng.randrange(self.sizes[table] // self.shares) * self.shares + self.share + 1
+
+    def pick_order(self) -> int:
+        if self.orders and self.rng.random() < 0.5:  # noqa: PLR2004 - a coin
+            return self.rng.choice(self.orders)
+        return self.pick("orders")
+
+
+def place_order(clerk: Clerk) -> None:
+    products = sorted({clerk.pick("products") for _ in range(clerk.rng.randint(1, 4))})
+    clerk.change(
+        "orders",
+        "insert into shop.orders (customer_id, status, total, placed_at)"
+        " values (%s, 'new', 0, clock_timestamp()) returning order_id",
+        clerk.pick("customers"),
+    )
+    (order,) = clerk.cursor.fetchone() or (0,)
+    clerk.change(
+        "order_lines",
+        "insert into shop.order_lines"
+        " select %s, row_number() over (order by product_id), product_id, %s, price"
+        " from shop.products where product_id = any(%s)",
+        order,
+        clerk.rng.randint(1, 5),
+        products,
+    )
+    clerk.change(
+        "products",
+        "update shop.products set stock = stock - 1, updated_at = now() where product_id = any(%s)",
+        products,
+    )
+    clerk.change(
+        "orders",
+        "update shop.orders set total = (select sum(quantity * unit_price) from shop.order_lines"
+        " where order_lines.order_id = orders.order_id) where order_id = %s",
+        order,
+    )
+    clerk.orders.append(order)
+
+
+def pay(clerk: Clerk) -> None:
+    order = clerk.pick_order()
+    if clerk.change(
+        "orders",
+        "update shop.orders set status = 'paid' where order_id = %s and status = 'new'",
+        order,
+    ):
+        clerk.change(
+            "payments",
+            "insert into shop.payments"
+            " select gen_random_uuid(), order_id, total, 'card', clock_timestamp()"
+            " from shop.orders where order_id = %s",
+            order,
+        )
+
+
+def ship(clerk: Clerk) -> None:
+    clerk.change(
+        "orders",
+        "update shop.orders set status = 'shipped', note = %s where order_id = %s",
+        f"parcel {clerk.rng.randrange(10**9)}",
+        clerk.pick_order(),
+    )
+
+
+def cancel(clerk: Clerk) -> None:
+    order = clerk.pick_order()
+    clerk.change("payments", "delete from shop.payments where order_id = %s", order)
+    clerk.change("order_lines", "delete from shop.order_lines where order_id = %s", order)
+    if clerk.change("orders", "delete from shop.orders where order_id = %s", order):
+        clerk.cancelled.append(order)
+
+
+def reorder(clerk: Clerk) -> None:
+    """A cancelled order comes back under its old number: the same key, deleted and inserted."""
+    if not clerk.cancelled:
+        return
+    order = clerk.cancelled.popleft()
+    clerk.change(
+        "orders",
+        "insert into shop.orders values (%s, %s, 'new', 1, clock_timestamp(), 'again')",
+        order,
+        clerk.pick("customers"),
+    )
+    clerk.change(
+        "order_lines",
+        "insert into shop.order_lines values (%s, 1, %s, 1, 1)",
+        order,
+        clerk.pick("products"),
+    )
+
+
+def replace_line(clerk: Clerk) -> None:
+    """The same key deleted and inserted inside one transaction."""
+    order = clerk.pick_order()
+    query: LiteralString = "delete from shop.order_lines where order_id = %s and line_no = 1"
+    if clerk.change("order_lines", query, order):
+        clerk.change(
+            "order_lines",
+            "insert into shop.order_lines select %s, 1, product_id, %s, price"
+            " from shop.products where product_id = %s",
+            order,
+            clerk.rng.randint(1, 9),
+            clerk.pick("products"),
+        )
+
+
+def browse(clerk: Clerk) -> None:
+    clerk.change(
+        "page_views",
+        "insert into shop.page_views select clock_timestamp(), %s, '/product/' || n, n * 100"
+        " from generate_series(1, %s) as n",
+        clerk.pick("customers"),
+        clerk.rng.randint(1, 5),
+    )
+
+
+def edit_customer(clerk: Clerk) -> None:
+    clerk.change(
+        "customers",
+        "update shop.customers set email = %s, tags = %s, credit = credit + 0.01"
+        " where customer_id = %s",
+        f"new{clerk.rng.randrange(10**6)}@example.com",
+        clerk.rng.choice([None, [], ["vip"], ["a", None, "c"]]),
+        clerk.pick("customers"),
+    )
+
+
+def reprice(clerk: Clerk) -> None:
+    clerk.change(
+        "products",
+        "update shop.products set price = round(price * 1.01, 2), updated_at = now()"
+        " where product_id = %s",
+        clerk.pick("products"),
+    )
+
+
+def review(clerk: Clerk) -> None:
+    """Touches a row whose large text stays as it is: its change event does not carry the text."""
+    clerk.change(
+        "product_descriptions",
+        "update shop.product_descriptions set revision = revision + 1, reviewed_at = now()"
+        " where product_id = %s",
+        clerk.pick("product_descriptions"),
+    )
+
+
+def rewrite(clerk: Clerk) -> None:
+    clerk.change(
+        "product_descriptions",
+        "update shop.product_descriptions set revision = revision + 1, description ="
+        " (select string_agg(md5(%s || ':' || part), '') from generate_series(1, 310) as part)"
+        " where product_id = %s",
+        str(clerk.rng.random()),
+        clerk.pick("product_descriptions"),
+    )
+
+
+def renumber_payment(clerk: Clerk) -> None:
+    """A change of a primary key."""
+    clerk.change(
+        "payments",
+        "update shop.payments set payment_id = gen_random_uuid() where payment_id ="
+        " (select payment_id from shop.payments where order_id = %s limit 1)",
+        clerk.pick_order(),
+    )
+
+
+def give_up(clerk: Clerk) -> None:
+    place_order(clerk)
+    clerk.orders.pop()
+    raise GivenUpError
+
+
+MIX: Final[Mapping[Callable[[Clerk], None], int]] = {
+    place_order: 30,
+    pay: 14,
+    ship: 8,
+    cancel: 7,
+    reorder: 5,
+    replace_line: 4,
+    browse: 14,
+    edit_customer: 6,
+    reprice: 4,
+    review: 4,
+    rewrite: 1,
+    renumber_payment: 2,
+    give_up: 1,
+}
+
+
+def choose(rng: Random) -> Callable[[Clerk], None]:
+    return rng.choices(list(MIX), weights=list(MIX.values()))[0]

@@ -1,0 +1,104 @@
+"""Writers that keep the shop busy at a given rate, counting what they committed."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import Final, Self
+
+import psycopg
+
+from cdc.demo.freshness import Freshness
+from cdc.demo.transactions import Clerk, GivenUpError, choose
+
+NOTE_EVERY: Final = 5  # one commit in so many has its LSN read: a round trip each
+
+
+@dataclass(kw_only=True)
+class Workload:
+    """Two connections, each in its thread; ``rate`` is transactions per second of both."""
+
+    url: str
+    sizes: Mapping[str, int]
+    rate: float
+    seed: int
+    writers: int = 2
+    freshness: Freshness = field(default_factory=Freshness)
+    commits: int = 0
+    changes: Counter[str] = field(default_factory=Counter)  # committed rows by table
+    failure: BaseException | None = None
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _threads: list[threading.Thread] = field(default_factory=list)
+
+    def __enter__(self) -> Self:
+        for share in range(self.writers):
+            thread = threading.Thread(
+                target=self._write, args=(share,), name=f"writer-{share}", daemon=True
+            )
+            self._threads.append(thread)
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def check(self) -> None:
+        """Raise what a writer died of."""
+        if self.failure is not None:
+            raise self.failure
+
+    def _write(self, share: int) -> None:
+        try:
+            with psycopg.connect(self.url) as conn, conn.cursor() as cursor:
+                # A stranger's crash of the server would not be told from ours otherwise.
+                cursor.execute("set application_name = 'wal2lake-demo'")
+                conn.commit()
+                self._loop(conn, self._clerk(cursor, share))
+        except psycopg.Error as error:
+            self.failure = error
+
+    def _clerk(self, cursor: psycopg.Cursor, share: int) -> Clerk:
+        return Clerk(
+            cursor=cursor,
+            rng=Random(self.seed * self.writers + share),  # noqa: S311 - a choice, no secret
+            sizes=self.sizes,
+            share=share,
+            shares=self.writers,
+        )
+
+    def _loop(self, conn: psycopg.Connection, clerk: Clerk) -> None:
+        due = time.monotonic()
+        number = 0
+        while not self._stop.wait(max(0.0, due - time.monotonic())):
+            # What could not be done in time is not made up for: the rate is an upper bound.
+            due = max(due + self.writers / self.rate, time.monotonic() - 1)
+            if self._transact(conn, clerk):
+                number += 1
+                if number % NOTE_EVERY == 0:
+                    self._note(conn, clerk, time.time())
+
+    def _transact(self, conn: psycopg.Connection, clerk: Clerk) -> bool:
+        """Run one transaction; whether it changed anything."""
+        clerk.changed.clear()
+        try:
+            with conn.transaction():
+                choose(clerk.rng)(clerk)
+        except GivenUpError:
+            return False
+        if not clerk.changed.total():
+            return False
+        with self._lock:
+            self.commits += 1
+            self.changes.update(clerk.changed)
+        return True
+
+    def _note(self, conn: psycopg.Connection, clerk: Clerk, committed: float) -> None:
+        clerk.cursor.execute("select (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint")
+        (lsn,) = clerk.cursor.fetchone() or (0,)
+        conn.commit()
+        self.freshness.committed(lsn=int(lsn), at=committed)

@@ -1,0 +1,190 @@
+"""The import rule: pure code knows no engine, DataFrame code never runs one.
+
+Pure modules import the standard library, pydantic, yaml, fastavro and each other. DataFrame modules
+add pyspark.sql and neither read, write nor run anything. All else is an edge; the command line and
+the jobs sit on top and are imported by none.
+"""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PURE = (
+    "cdc",
+    "cdc.errors",
+    "cdc.config",
+    "cdc.tables",
+    "cdc.events",
+    "cdc.events.*",
+    "cdc.apply",
+    "cdc.apply.merge_plan",
+    "cdc.apply.cut",
+    "cdc.operate",
+    "cdc.operate.requests",
+)
+FRAMES = ("cdc.apply.decode", "cdc.apply.order")
+TOP = ("cdc.cli", "cdc.__main__", "jobs")
+
+ENGINES = frozenset({"pyspark", "delta", "deltalake", "psycopg", "confluent_kafka", "httpx"})
+PURE_LIBRARIES = (
+    frozenset({"pydantic", "pydantic_core", "yaml", "fastavro"}) | sys.stdlib_module_names
+)
+RUNS = frozenset({"read", "readStream", "write", "writeTo", "writeStream"})
+RUNS_WHEN_CALLED = frozenset(
+    {
+        "checkpoint",
+        "collect",
+        "count",
+        "first",
+        "foreach",
+        "foreachPartition",
+        "head",
+        "isEmpty",
+        "localCheckpoint",
+        "show",
+        "tail",
+        "take",
+        "toArrow",
+        "toLocalIterator",
+        "toPandas",
+    }
+)
+
+
+def modules() -> dict[str, Path]:
+    found = {}
+    for path in sorted([*ROOT.glob("cdc/**/*.py"), *ROOT.glob("jobs/**/*.py")]):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def listed(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(
+        name == pattern or (pattern.endswith(".*") and name.startswith(pattern[:-1]))
+        for pattern in patterns
+    )
+
+
+def imports(source: str) -> Iterator[str]:
+    """Modules named by an import at any depth; ``from a import b`` names ``a`` and ``a.b``."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or "."
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def foreign(source: str, *, libraries: frozenset[str], own: tuple[str, ...]) -> list[str]:
+    """Imports of ``source`` that are neither in ``libraries`` nor one of ``own``."""
+    known = modules()
+    return [
+        name
+        for name in imports(source)
+        if (name.partition(".")[0] not in libraries and name.partition(".")[0] != "cdc")
+        or (name in known and not listed(name, own))
+    ]
+
+
+def actions(source: str) -> list[str]:
+    """What reads, writes or runs a DataFrame; ``F.count(...)`` and its kin are column functions."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute) and node.attr in RUNS:
+            found.append(node.attr)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            receiver = node.func.value
+            function = isinstance(receiver, ast.Name) and receiver.id == "F"
+            if node.func.attr in RUNS_WHEN_CALLED and not function:
+                found.append(node.func.attr)
+    return found
+
+
+def pure_modules() -> list[str]:
+    return [name for name in modules() if listed(name, PURE)]
+
+
+def frame_modules() -> list[str]:
+    return [name for name in modules() if listed(name, FRAMES)]
+
+
+@pytest.mark.parametrize("name", pure_modules())
+def test_a_pure_module_loads_no_engine(name: str) -> None:
+    """Catches what an import of an import drags in."""
+    code = f"import sys, {name}; print(*sorted(set(sys.modules) & {set(ENGINES)!r}))"
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+
+    assert run.stdout.split() == []
+
+
+@pytest.mark.parametrize("name", pure_modules())
+def test_a_pure_module_names_only_pure_ones(name: str) -> None:
+    source = modules()[name].read_text()
+
+    assert foreign(source, libraries=PURE_LIBRARIES, own=PURE) == []
+
+
+@pytest.mark.parametrize("name", frame_modules())
+def test_a_dataframe_module_names_only_pure_ones_and_pyspark(name: str) -> None:
+    source = modules()[name].read_text()
+    libraries = PURE_LIBRARIES | {"pyspark"}
+
+    assert foreign(source, libraries=libraries, own=PURE + FRAMES) == []
+    assert [
+        found
+        for found in imports(source)
+        if found.startswith("pyspark") and not found.startswith("pyspark.sql")
+    ] == []
+
+
+@pytest.mark.parametrize("name", frame_modules())
+def test_a_dataframe_module_runs_nothing(name: str) -> None:
+    assert actions(modules()[name].read_text()) == []
+
+
+def test_nothing_below_imports_the_command_line_or_a_job() -> None:
+    below = {name: path for name, path in modules().items() if not name.startswith(TOP)}
+    offenders = {
+        name: used
+        for name, path in below.items()
+        if (used := [found for found in imports(path.read_text()) if found.startswith(TOP)])
+    }
+
+    assert offenders == {}
+
+
+def test_the_lists_name_modules_that_exist() -> None:
+    named = [name for name in PURE + FRAMES if not name.endswith(".*")]
+
+    assert [name for name in named if name not in modules()] == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["import pyspark", "from deltalake import DeltaTable", "def f():\n    import psycopg"],
+)
+def test_the_check_sees_an_engine_in_a_pure_module(source: str) -> None:
+    assert foreign(source, libraries=PURE_LIBRARIES, own=PURE)
+
+
+def test_the_check_sees_an_edge_in_a_pure_module() -> None:
+    edge = next(name for name in modules() if name.startswith("cdc.stack."))
+
+    assert foreign(f"import {edge}", libraries=PURE_LIBRARIES, own=PURE)
+
+
+@pytest.mark.parametrize("code", ["df.count()", "df.write.save()", "spark.read", "df.collect()"])
+def test_the_check_sees_an_action(code: str) -> None:
+    assert actions(code)
+
+
+def test_the_check_knows_a_column_function() -> None:
+    assert actions("F.count('*'); F.first(x)") == []
