@@ -1,0 +1,89 @@
+"""A cut: up to which offset each topic is applied so that no transaction is torn.
+
+In every topic events stand in commit order, so what lies behind a cut is a suffix.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from cdc.events.transactions import Marker
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The landed events of one transaction in one topic."""
+
+    count: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """``offsets`` is inclusive; a topic of which nothing may be applied stands at first - 1.
+
+    ``lsn`` and ``committed_at`` are of the last transaction, None when there is none (while the
+    initial snapshot runs). ``incomplete`` is the transaction that ended but has not wholly landed.
+    """
+
+    lsn: int | None
+    committed_at: datetime | None
+    transactions: int
+    offsets: dict[str, int]
+    incomplete: int | None = None
+
+
+Landed = Mapping[str, Mapping[int, Span]]
+
+
+def find_cut(
+    ends: Sequence[Marker],
+    landed: Landed,
+    last: Mapping[str, int],
+    *,
+    awaited: Collection[str],
+    bound: int | None,
+) -> Cut:
+    """The longest prefix of ``ends`` (in END order) whose transactions have landed whole.
+
+    ``ends`` and ``landed`` hold what lies beyond the last *published* cut, also where one table
+    is already further; ``last`` the last landed offset by topic. ``awaited`` are the topics whose
+    events a transaction needs: every topic that is read, landed or not, but for a table that is
+    stopped or has events in quarantine, which may never be complete. ``bound`` stops at the
+    last END whose lsn is not beyond it.
+    """
+    closed: set[int] = set()
+    reached: Marker | None = None
+    incomplete: int | None = None
+    for end in ends:
+        if bound is not None and end.lsn > bound:
+            break
+        if not _complete(end, landed, awaited):
+            incomplete = end.txid
+            break
+        closed.add(end.txid)
+        reached = end
+    return Cut(
+        lsn=reached.lsn if reached else None,
+        committed_at=reached.committed_at if reached else None,
+        transactions=len(closed),
+        offsets={topic: _cap(landed.get(topic, {}), last[topic], closed) for topic in last},
+        incomplete=incomplete,
+    )
+
+
+def _complete(end: Marker, landed: Landed, awaited: Collection[str]) -> bool:
+    return all(
+        topic not in awaited or _count(landed, topic, end.txid) >= expected
+        for topic, expected in end.counts.items()
+    )
+
+
+def _count(landed: Landed, topic: str, txid: int) -> int:
+    span = landed.get(topic, {}).get(txid)
+    return span.count if span else 0
+
+
+def _cap(spans: Mapping[int, Span], last: int, closed: Collection[int]) -> int:
+    return min([last, *(span.first - 1 for txid, span in spans.items() if txid not in closed)])

@@ -1,0 +1,86 @@
+"""A change event, as the oracle reads it: plain values from a decoded envelope."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from cdc.errors import CdcError, ErrorKind
+from cdc.events.transactions import txid_of
+
+Row = Mapping[str, Any]
+
+
+class Op(Enum):
+    """What happened, in the connector's letters."""
+
+    READ = "r"  # found by a snapshot
+    CREATE = "c"
+    UPDATE = "u"
+    DELETE = "d"
+    TRUNCATE = "t"
+
+
+FULL_IMAGE = frozenset({Op.READ, Op.CREATE, Op.DELETE})
+"""After these nothing of an older event matters to the key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeEvent:
+    """One event of one table. A tombstone is none: it only tells Kafka what to forget."""
+
+    topic: str
+    offset: int
+    op: Op
+    key: Row | None = None
+    before: Row | None = None
+    after: Row | None = None
+    lsn: int | None = None
+    txid: int | None = None
+    schema: str = ""
+    table: str = ""
+
+    @property
+    def image(self) -> Row | None:
+        """The row the event is about; None for a truncate."""
+        if self.op is Op.DELETE:
+            return self.before if self.before is not None else self.key
+        return self.after
+
+
+def change_event(
+    topic: str, offset: int, value: Mapping[str, Any], key: Row | None = None
+) -> ChangeEvent:
+    """From a decoded envelope; raises BAD_EVENT when it is not one of a change."""
+    try:
+        source = value["source"]
+        transaction = value.get("transaction")
+        return ChangeEvent(
+            topic=topic,
+            offset=offset,
+            op=Op(value["op"]),
+            key=_unhoisted(key),
+            before=value.get("before"),
+            after=value.get("after"),
+            lsn=source.get("lsn"),
+            txid=txid_of(transaction["id"]) if transaction else None,
+            schema=source["schema"],
+            table=source["table"],
+        )
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise CdcError(
+            ErrorKind.BAD_EVENT,
+            f"a message of {topic} is not a change event",
+            detail=f"offset {offset}",
+            remedy="let no other program write to the connector's topics",
+        ) from None
+
+
+def _unhoisted(key: Row | None) -> Row | None:
+    if key is not None and set(key) == {"key"} and (key["key"] is None or _is_row(key["key"])):
+        return None if key["key"] is None else dict(key["key"])
+    return key
+
+
+def _is_row(value: object) -> bool:
+    return isinstance(value, Mapping)

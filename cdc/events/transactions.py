@@ -1,0 +1,61 @@
+"""Transaction markers: where a transaction ends and how many events it has in which topic.
+
+The id of an END marker is ``txid:lsn`` where lsn is the commit's end, monotone in commit order;
+BEGIN and the events carry the same txid with other suffixes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from cdc.errors import CdcError, ErrorKind
+
+BEGIN = "BEGIN"
+END = "END"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marker:
+    """A record of the transaction topic. ``counts`` is by topic and empty on BEGIN."""
+
+    txid: int
+    lsn: int
+    status: str
+    event_count: int = 0
+    counts: Mapping[str, int] = field(default_factory=dict)
+    committed_at: datetime | None = None
+
+
+def txid_of(transaction_id: str) -> int:
+    """The part of ``txid:lsn`` that all records of one transaction share."""
+    return int(transaction_id.partition(":")[0])
+
+
+def marker(decoded: Mapping[str, Any], *, prefix: str) -> Marker:
+    """From a decoded record; raises BAD_EVENT when it is not a transaction marker."""
+    try:
+        txid, _, lsn = str(decoded["id"]).partition(":")
+        return Marker(
+            txid=int(txid),
+            lsn=int(lsn),
+            status=_status(decoded["status"]),
+            event_count=decoded.get("event_count") or 0,
+            counts={
+                f"{prefix}.{entry['data_collection']}": int(entry["event_count"])
+                for entry in decoded.get("data_collections") or ()
+            },
+            committed_at=datetime.fromtimestamp(decoded["ts_ms"] / 1000, tz=UTC),
+        )
+    except (KeyError, TypeError, ValueError):
+        raise CdcError(
+            ErrorKind.BAD_EVENT,
+            "a record of the transaction topic is not a transaction marker",
+            remedy="let no other program write to the connector's topics",
+        ) from None
+
+
+def _status(value: str) -> str:
+    if value not in {BEGIN, END}:
+        raise ValueError(value)
+    return value
