@@ -1,0 +1,169 @@
+"""Land: every change event, untouched, is appended once to the Delta table ``log``.
+
+The landing query starts from the log's own position, in a checkpoint of its own run, so a
+checkpoint that was lost, restored or shared cannot make it skip or repeat an event.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+import structlog
+from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
+from pyspark.sql.streaming.query import StreamingQuery
+
+from cdc.apply.landings import Landing, TopicSpan
+from cdc.config import Job
+from cdc.lake.maintenance import files, optimize, worth_optimizing
+from cdc.lake.progress import LandedPosition
+
+FRAME_BYTES: Final = 5  # Confluent frame: a zero byte and the schema's id in four
+ONE_FILE_EVENTS: Final = 50_000  # beyond that a landing is written by all cores
+MAINTAIN_EVERY: Final = 16  # landings between two looks at the number of small files
+LOG_COLUMNS: Final = (
+    "landing BIGINT, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, "
+    "key BINARY, value BINARY, headers ARRAY<STRUCT<key: STRING, value: BINARY>>, "
+    "key_schema_id INT, value_schema_id INT, landed_at TIMESTAMP"
+)
+logger = structlog.get_logger(__name__)
+
+
+def create_log(spark: SparkSession, path: str, position: LandedPosition) -> None:
+    """Create the empty log, with a position in its first commit."""
+    empty = spark.createDataFrame([], LOG_COLUMNS)
+    writer = empty.write.format("delta").option("userMetadata", position.metadata())
+    # Statistics for skipping are wanted on the first four columns, never on raw bytes.
+    writer.option("delta.dataSkippingNumIndexedCols", "4").mode("errorifexists").save(path)
+
+
+def log_rows(events: DataFrame, landing: int) -> DataFrame:
+    """Rows of the log from rows of Spark's Kafka source."""
+    return events.select(
+        F.lit(landing).cast("long").alias("landing"),
+        "topic",
+        "partition",
+        "offset",
+        "timestamp",
+        "key",
+        "value",
+        "headers",
+        schema_id("key").alias("key_schema_id"),
+        schema_id("value").alias("value_schema_id"),
+        F.current_timestamp().alias("landed_at"),
+    )
+
+
+def schema_id(column: str) -> Column:
+    """The writer schema's id in a Confluent frame; null where the bytes are no such frame."""
+    framed = (F.length(column) > FRAME_BYTES) & (F.hex(F.substring(column, 1, 1)) == "00")
+    number = F.conv(F.hex(F.substring(column, 2, FRAME_BYTES - 1)), 16, 10).cast("long")
+    # Ids of a registry are positive 32-bit integers; a larger number is garbage.
+    return F.when(framed & (number < 2**31), number.cast("int"))
+
+
+def summary(rows: DataFrame) -> list[Row]:
+    """Per landing and topic: last offset, number of events, writer schemas."""
+    grouped = rows.groupBy("landing", "topic").agg(
+        F.max("offset").alias("last"),
+        F.count("*").alias("count"),
+        F.collect_set("value_schema_id").alias("schema_ids"),
+    )
+    return grouped.orderBy("landing").collect()
+
+
+def landings(rows: list[Row]) -> list[Landing]:
+    """Landings in order, from rows of ``summary``."""
+    found: dict[int, dict[str, TopicSpan]] = {}
+    for row in rows:
+        found.setdefault(row["landing"], {})[row["topic"]] = TopicSpan(
+            last=row["last"], count=row["count"], schema_ids=frozenset(row["schema_ids"])
+        )
+    return [Landing(number=number, topics=topics) for number, topics in sorted(found.items())]
+
+
+def starting_offsets(topics: list[str], position: LandedPosition) -> str:
+    """Spark's JSON: after what has landed, and from the earliest event of a new topic."""
+    earliest = -2
+    offsets = {
+        topic: {"0": position.offsets[topic] + 1 if topic in position.offsets else earliest}
+        for topic in topics
+    }
+    return json.dumps(offsets)
+
+
+class Lander:
+    """The landing query and what it has landed; ``landed`` is called after every commit."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        path: str,
+        position: LandedPosition,
+        landed: Callable[[Landing], None],
+        policy: Job,
+    ) -> None:
+        self._spark = spark
+        self._path = path
+        self.position = position
+        self._landed = landed
+        self._policy = policy
+
+    def start(
+        self,
+        topics: list[str],
+        *,
+        bootstrap_servers: str,
+        checkpoint: str,
+    ) -> StreamingQuery:
+        """One query for all topics; it ends only by ``stop`` or by an error."""
+        reader = (
+            self._spark.readStream.format("kafka")
+            .option("kafka.bootstrap.servers", bootstrap_servers)
+            .option("subscribe", ",".join(topics))
+            .option("startingOffsets", starting_offsets(topics, self.position))
+            .option("kafka.isolation.level", "read_committed")
+            .option("failOnDataLoss", "true")
+            .option("includeHeaders", "true")
+            .option("maxOffsetsPerTrigger", self._policy.max_events_per_batch)
+        )
+        writer = reader.load().writeStream.foreachBatch(self.land).queryName("land")
+        return (
+            writer.option("checkpointLocation", checkpoint)
+            .trigger(processingTime=f"{int(self._policy.trigger_seconds * 1000)} milliseconds")
+            .start()
+        )
+
+    def land(self, events: DataFrame, _batch_id: int) -> None:
+        """Append one micro-batch and its end position in one commit."""
+        rows = log_rows(events, self.position.landing + 1).persist()
+        try:
+            found = landings(summary(rows))
+            for landing in found:  # one, or none for an empty micro-batch
+                self._append(rows, landing)
+        finally:
+            rows.unpersist()
+
+    def _append(self, rows: DataFrame, landing: Landing) -> None:
+        last = {topic: span.last for topic, span in landing.topics.items()}
+        position = replace(
+            self.position,
+            landing=landing.number,
+            offsets={**self.position.offsets, **last},
+        )
+        files = 1 if landing.count <= ONE_FILE_EVENTS else 2
+        ordered = rows.coalesce(files).sortWithinPartitions("topic", "offset")
+        writer = ordered.write.format("delta").option("userMetadata", position.metadata())
+        writer.mode("append").save(self._path)
+        self.position = position
+        logger.info("landed", landing=landing.number, events=landing.count)
+        self._landed(landing)
+        if landing.number % MAINTAIN_EVERY == 0:
+            self._maintain()
+
+    def _maintain(self) -> None:
+        """Compact the log, here where it is written: no other commit can come between."""
+        if worth_optimizing(files(self._path), self._policy.optimize_small_files):
+            optimize(self._spark, self._path, self.position.metadata())
+            logger.info("optimized", path=self._path)

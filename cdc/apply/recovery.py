@@ -1,0 +1,144 @@
+"""At the start: what the lake itself says of how far it is, and how the rest is made good.
+
+Nothing is remembered elsewhere. The log's newest commit says what has landed, each table's what
+is applied, the ledger's newest row where the last cut lies. A table behind that cut (new,
+deleted, stopped before) is replayed from the log before the first round.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+import structlog
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
+
+from cdc.apply import landings as landed_values
+from cdc.apply.land import create_log, landings, summary
+from cdc.apply.rounds import Applier
+from cdc.apply.table import AppliedTable
+from cdc.config import Config
+from cdc.errors import CdcError, ErrorKind
+from cdc.events.schema import Column, TableSchema
+from cdc.kafka.topics import topic_ids
+from cdc.lake import progress, store
+from cdc.lake.layout import log_path, table_path
+from cdc.lake.progress import LandedPosition, Position
+from cdc.lake.quarantine import Quarantine
+from cdc.source.catalog import SourceTable
+from cdc.stack.endpoints import Endpoints
+
+EPOCH: Final = 1
+"""The chain of slot, topics and source that offsets belong to. A broken chain is refused."""
+logger = structlog.get_logger(__name__)
+
+
+def open_log(
+    spark: SparkSession, config: Config, endpoints: Endpoints, topics: list[str]
+) -> LandedPosition:
+    """The log's position; creates the log. Raises CHAIN_BROKEN for a topic that is another."""
+    path = log_path(config)
+    ids = topic_ids(endpoints.kafka, topics)
+    landed = progress.landed_position(path)
+    if landed is None:
+        landed = LandedPosition(epoch=EPOCH, landing=0, offsets={}, topic_ids=ids)
+        create_log(spark, path, landed)
+        return landed
+    for topic, known in landed.topic_ids.items():
+        if ids.get(topic, known) != known:
+            raise CdcError(
+                ErrorKind.CHAIN_BROKEN,
+                f"topic {topic} is not the one whose events have landed: it was recreated",
+                remedy="give the pipeline a new name and an empty lake, or restore the topic",
+            )
+    return replace(landed, topic_ids={**landed.topic_ids, **ids})
+
+
+def open_tables(
+    spark: SparkSession, config: Config, sources: list[SourceTable], quarantine: Quarantine
+) -> dict[str, AppliedTable]:
+    """The tables by topic, each with its own session; creates those that are not there."""
+    return {
+        source.table.topic(config.name): _open_table(spark.newSession(), config, source, quarantine)
+        for source in sources
+    }
+
+
+def _open_table(
+    session: SparkSession, config: Config, source: SourceTable, quarantine: Quarantine
+) -> AppliedTable:
+    path = table_path(config, source.table)
+    wanted = schema_of(source)
+    position = progress.position(path)
+    if position is None:
+        position = Position(epoch=EPOCH, offset=-1)
+        store.create(session, path, wanted, position)
+    schema = store.read_schema(session, path, source.table) or wanted
+    table = AppliedTable(
+        session=session,
+        path=path,
+        schema=schema,
+        position=position,
+        quarantine=quarantine,
+        placeholder=placeholder(config.state_dir),
+        policy=config.job,
+    )
+    if (schema.key, schema.mode) != (wanted.key, wanted.mode):
+        table.stop(
+            f"its key was {_identity(schema)} and is {_identity(wanted)} in the source",
+            remedy=f"delete {path}; it is rebuilt from the log at the next start",
+        )
+    return table
+
+
+def schema_of(source: SourceTable) -> TableSchema:
+    """The lake's table for a table of the source: the columns that arrive."""
+    return TableSchema(
+        table=source.table,
+        columns=tuple(
+            Column(column.name, column.type, nullable=not column.not_null)
+            for column in source.columns
+            if column.arrives
+        ),
+        key=source.key,
+        mode=source.mode,
+    )
+
+
+def catch_up(spark: SparkSession, path: str, applier: Applier) -> None:
+    """Refill the inbox with what landed after the last cut; replay tables that are behind it."""
+    log = spark.read.format("delta").load(path)
+    floor = applier.base.landing_floor
+    for landing in landings(summary(log.where(F.col("landing") > floor))):
+        applier.inbox.add(landing)
+    for topic, table in applier.tables.items():
+        mine = log.where(F.col("topic") == topic)
+        if applier.base.entry(str(table.schema.table)) is None:
+            applier.offsets[topic] = _last(mine.where(F.col("landing") <= floor))
+        if table.following and table.position.offset < applier.offsets[topic]:
+            _replay(mine.where(F.col("offset") <= applier.offsets[topic]), topic, table, applier)
+
+
+def _last(rows: DataFrame) -> int:
+    found = rows.agg(F.max("offset").alias("last")).collect()[0]["last"]
+    return -1 if found is None else int(found)
+
+
+def _replay(mine: DataFrame, topic: str, table: AppliedTable, applier: Applier) -> None:
+    beyond = mine.where(F.col("offset") > table.position.offset)
+    waiting = landings(summary(beyond))
+    logger.info("replaying", table=str(table.schema.table), landings=len(waiting))
+    while waiting and table.following:
+        taken = landed_values.take(waiting, applier.budget)
+        ids = landed_values.schema_ids(taken)[topic]
+        numbers = [landing.number for landing in taken]
+        table.apply(
+            beyond.where(F.col("landing").between(numbers[0], numbers[-1])),
+            topic=topic,
+            upto=landed_values.last_offsets(taken)[topic],
+            schemas=applier.schemas(ids),
+        )
+        waiting = waiting[len(taken) :]
+
+
+def _identity(schema: TableSchema) -> str:
+    return ", ".join(schema.key) or f"none ({schema.mode.value})"

@@ -1,0 +1,213 @@
+"""Apply: from what has landed to the next cut, table by table, and its row in the ledger.
+
+One round reads the slice of the log after the last cut, finds the longest prefix of complete
+transactions in it, merges every table up to there and publishes the cut. A round that is
+interrupted anywhere is repeated from the same slice: a table that is at the cut already has
+its position in its own commit and is left alone.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import structlog
+from pyspark.sql import SparkSession
+
+from cdc.apply import landings as landed_values
+from cdc.apply import slices
+from cdc.apply.cut import Cut, find_cut
+from cdc.apply.inbox import Inbox
+from cdc.apply.landings import Landing
+from cdc.apply.slices import Slice
+from cdc.apply.table import AppliedTable
+from cdc.lake.ledger import Ledger, LedgerRow
+from cdc.operate import requests
+from cdc.operate.requests import Request
+
+logger = structlog.get_logger(__name__)
+Schemas = Callable[[Iterable[int]], dict[int, str]]
+"""Writer schemas by id; an id that the registry does not know is missing from the answer."""
+
+
+class Applier:
+    """Runs rounds; owns the tables, the ledger and the base of the next cut."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        tables: Mapping[str, AppliedTable],  # by topic
+        *,
+        marker_topic: str,
+        log_path: str,
+        ledger: Ledger,
+        schemas: Schemas,
+        requests_dir: Path,
+        threads: int,
+        epoch: int,
+        budget: int,
+    ) -> None:
+        self._spark = spark
+        self.tables = tables
+        self._marker_topic = marker_topic
+        self._log_path = log_path
+        self._ledger = ledger
+        self.schemas = schemas
+        self._requests_dir = requests_dir
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="apply")
+        self.budget = budget
+        self._served: set[str] = set()
+        self.inbox = Inbox()
+        self.base = ledger.last() or nothing_applied(epoch)
+        self.offsets = self._base_offsets()
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def round(self) -> bool:
+        """Move to the next cut; False when there is nothing to do now."""
+        waiting = self.inbox.waiting()
+        # Asked for after the landings were listed: a commit that landed before a request was
+        # written lies before the snapshot the request is about (cdc/operate/verify.py).
+        asked = self._asked()
+        if not waiting or any(request.bound is None for request in asked):
+            return False
+        budget = self.budget
+        while True:
+            taken = landed_values.take(waiting, budget)
+            if self._advance(taken, asked):
+                return True
+            if len(taken) == len(waiting):
+                return False
+            budget *= 2  # a transaction may be larger than the budget
+
+    def _base_offsets(self) -> dict[str, int]:
+        """Where the last cut ends, by topic."""
+        found = {self._marker_topic: self.base.marker_offset}
+        for topic, table in self.tables.items():
+            entry = self.base.entry(str(table.table))
+            found[topic] = entry.offset if entry else table.position.offset
+        return found
+
+    def _asked(self) -> list[Request]:
+        found = requests.pending(self._requests_dir, time.time())
+        return [request for request in found if request.id not in self._served]
+
+    def _advance(self, taken: Sequence[Landing], asked: Sequence[Request]) -> bool:
+        schemas = self.schemas(_all_ids(taken))
+        rows = slices.read(self._spark, self._log_path, taken, self.offsets).persist()
+        try:
+            part = slices.look(rows, taken, schemas, self._marker_topic)
+            cut, bound = self._cut(part, asked)
+            served = _served(asked, part, cut, bound)
+            if not served and not self._moves(cut):
+                return False
+            self._apply(part, cut, schemas, landed_values.schema_ids(taken))
+            self._publish(cut, served)
+        finally:
+            rows.unpersist()
+        return True
+
+    def _cut(self, part: Slice, asked: Sequence[Request]) -> tuple[Cut, int | None]:
+        """The cut, and the bound it was stopped at.
+
+        A table that is beyond the bounded cut was moved there by a round that a crash kept
+        from publishing: that cut has to come first, so the bound is left for the next one.
+        """
+        bound = min((request.bound for request in asked if request.bound), default=None)
+        cut = find_cut(part.ends, part.spans, part.last, bound=bound)
+        if any(
+            table.following and table.position.offset > self._end(topic, cut)
+            for topic, table in self.tables.items()
+        ):
+            return find_cut(part.ends, part.spans, part.last, bound=None), None
+        return cut, bound
+
+    def _end(self, topic: str, cut: Cut) -> int:
+        return max(cut.offsets.get(topic, -1), self.offsets.get(topic, -1))
+
+    def _moves(self, cut: Cut) -> bool:
+        return any(offset > self.offsets.get(topic, -1) for topic, offset in cut.offsets.items())
+
+    def _apply(
+        self,
+        part: Slice,
+        cut: Cut,
+        schemas: Mapping[int, str],
+        ids: Mapping[str, frozenset[int]],
+    ) -> None:
+        started = time.monotonic()
+        futures = [
+            self._pool.submit(
+                table.apply,
+                part.rows,
+                topic=topic,
+                upto=cut.offsets[topic],
+                schemas={i: schemas[i] for i in ids.get(topic, ()) if i in schemas},
+            )
+            for topic, table in self.tables.items()
+            if table.following and cut.offsets.get(topic, -1) > table.position.offset
+        ]
+        for future in futures:
+            future.result()
+        logger.info("applied", tables=len(futures), seconds=round(time.monotonic() - started, 2))
+
+    def _publish(self, cut: Cut, served: Request | None) -> None:
+        offsets = {topic: self._end(topic, cut) for topic in self.offsets}
+        streaming = cut.lsn is not None or self.base.lsn is not None
+        landed = self.inbox.waiting()
+        floor = landed_values.floor(landed, offsets, self.base.landing_floor)
+        row = replace(
+            self.base,
+            cut=self.base.cut + 1,
+            lsn=self.base.lsn if cut.lsn is None else cut.lsn,
+            committed_at=cut.committed_at or self.base.committed_at,
+            published_at=datetime.now(UTC),
+            transactions=cut.transactions,
+            request=served and served.id,
+            covers_lsn=served and served.bound,
+            marker_offset=offsets[self._marker_topic],
+            landing_floor=floor,
+            tables=tuple(
+                table.entry(offsets[topic], streaming=streaming)
+                for topic, table in sorted(self.tables.items())
+            ),
+        )
+        self._ledger.append(row)
+        self.base, self.offsets = row, offsets
+        self.inbox.drop(floor)
+        if served:
+            self._served.add(served.id)
+        logger.info("published", cut=row.cut, lsn=row.lsn, transactions=row.transactions)
+
+
+def nothing_applied(epoch: int) -> LedgerRow:
+    """The base of the first cut; never written."""
+    return LedgerRow(
+        cut=0,
+        epoch=epoch,
+        lsn=None,
+        committed_at=None,
+        published_at=datetime.now(UTC),
+        transactions=0,
+    )
+
+
+def _served(asked: Sequence[Request], part: Slice, cut: Cut, bound: int | None) -> Request | None:
+    """The request whose cut this is: every commit up to its bound is inside.
+
+    That is known once a commit beyond the bound has landed, since END markers are in commit
+    order.
+    """
+    if bound is None or not any(end.lsn > bound for end in part.ends):
+        return None
+    inside = [end.lsn for end in part.ends if end.lsn <= bound]
+    if inside and cut.lsn != max(inside):
+        return None  # a transaction up to the bound is not complete yet
+    return next(request for request in asked if request.bound == bound)
+
+
+def _all_ids(taken: Sequence[Landing]) -> set[int]:
+    return set().union(*landed_values.schema_ids(taken).values())

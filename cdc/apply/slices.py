@@ -1,0 +1,71 @@
+"""One slice of the log: the rows a round looks at and the transactions in them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
+
+from cdc.apply.cut import Span
+from cdc.apply.decode import decode_envelope, decode_markers
+from cdc.apply.landings import Landing, last_offsets
+from cdc.events.transactions import Marker
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """Events after the last cut, as far as the round takes them."""
+
+    rows: DataFrame  # columns of the log
+    ends: Sequence[Marker]  # END markers, in order
+    spans: Mapping[str, Mapping[int, Span]]  # by topic and transaction
+    last: Mapping[str, int]  # offset of the last event, by topic
+
+
+def read(
+    spark: SparkSession, path: str, landings: Sequence[Landing], after: Mapping[str, int]
+) -> DataFrame:
+    """Rows of these landings beyond the offsets; files of other landings are skipped."""
+    numbers = [landing.number for landing in landings]
+    wanted = [
+        (F.col("topic") == topic) & (F.col("offset") > after.get(topic, -1))
+        for topic in last_offsets(landings)
+    ]
+    rows = spark.read.format("delta").load(path)
+    return rows.where(F.col("landing").between(numbers[0], numbers[-1]) & _any(wanted))
+
+
+def look(
+    rows: DataFrame, landings: Sequence[Landing], schemas: Mapping[int, str], marker_topic: str
+) -> Slice:
+    """Find the transactions in the rows; two Spark jobs."""
+    is_marker = F.col("topic") == marker_topic
+    return Slice(
+        rows=rows,
+        ends=_ends(rows.where(is_marker), schemas),
+        spans=_spans(rows.where(~is_marker), schemas),
+        last=last_offsets(landings),
+    )
+
+
+def _any(conditions: Iterable[Column]) -> Column:
+    return reduce(or_, conditions, F.lit(False))  # noqa: FBT003 - a literal column
+
+
+def _ends(markers: DataFrame, schemas: Mapping[int, str]) -> list[Marker]: ...
+
+
+def _spans(events: DataFrame, schemas: Mapping[int, str]) -> dict[str, dict[int, Span]]:
+    in_transaction = decode_envelope(events, dict(schemas)).where(F.col("txid").isNotNull())
+    grouped = in_transaction.groupBy("topic", "txid").agg(
+        F.count("*").alias("count"),
+        F.min("offset").alias("first"),
+        F.max("offset").alias("last"),
+    )
+    found: dict[str, dict[int, Span]] = {}
+    for row in grouped.collect():
+        span = Span(count=row["count"], first=row["first"], last=row["last"])
+        found.setdefault(row["topic"], {})[row["txid"]] = span
+    return found

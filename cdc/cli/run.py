@@ -1,0 +1,31 @@
+"""``wal2lake run``: the job alone, in the foreground; what a container runs."""
+
+import signal
+import threading
+from pathlib import Path
+from types import FrameType
+
+from cdc import config as configuration
+from cdc.apply import stream
+from cdc.cli.options import DEFAULT_CONFIG, ConfigOption
+from cdc.observe import logs
+from cdc.stack import endpoints
+
+
+def run(config: ConfigOption = DEFAULT_CONFIG) -> None:
+    """Land and apply until SIGTERM or Ctrl-C; the servers and the connector must be there."""
+    apply_changes(config)
+
+
+def apply_changes(path: Path) -> None:
+    """The job with the configuration at the path; shared with jobs/apply_changes.py."""
+    logs.configure()
+    loaded = configuration.load(path)
+    stop = threading.Event()
+
+    def ask_to_stop(_signal: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, ask_to_stop)
+    stream.run(loaded, endpoints.resolve(loaded), stop)

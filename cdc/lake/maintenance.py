@@ -1,0 +1,65 @@
+"""Compaction: when rewriting small files pays, and the commands that do it.
+
+Each table is maintained by the thread that writes it, between two of its commits: open-source
+Delta has no row-level concurrency, so a second writer would abort merges. Every commit made
+here carries the table's position on (cdc.lake.progress).
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+
+from cdc.lake.progress import METADATA_CONF, open_table
+from cdc.lake.store import at
+
+SMALL_BYTES: Final = 32 * 1024 * 1024
+TARGET_BYTES: Final = 128 * 1024 * 1024
+OPTIMIZE_SETTINGS: Final[dict[str, str]] = {
+    # Only small files are rewritten: the default of 1 GB rewrites the whole table every time.
+    "spark.databricks.delta.optimize.minFileSize": str(SMALL_BYTES),
+    "spark.databricks.delta.optimize.maxFileSize": str(TARGET_BYTES),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Files:
+    """The data files of one version of a table."""
+
+    count: int
+    small: int
+    bytes: int
+
+
+def files(path: str) -> Files:
+    """Data files of the newest version; no data is read."""
+    table = open_table(path)
+    if table is None:
+        return Files(count=0, small=0, bytes=0)
+    sizes = pa.table(table.get_add_actions(flatten=True)).column("size_bytes")
+    small = pc.sum(pc.less(sizes, SMALL_BYTES)).as_py() or 0
+    return Files(count=len(sizes), small=small, bytes=pc.sum(sizes).as_py() or 0)
+
+
+def worth_optimizing(found: Files, small_files: int) -> bool:
+    """Whether so many small files lie there that one rewrite saves more opens than it costs."""
+    return found.small >= small_files
+
+
+def optimize(spark: SparkSession, path: str, metadata: str) -> None:
+    """Rewrite the small files of a table into large ones, without the rows marked deleted."""
+    for name, value in {**OPTIMIZE_SETTINGS, METADATA_CONF: metadata}.items():
+        spark.conf.set(name, value)
+    spark.sql(f"OPTIMIZE {at(path)}").collect()
+
+
+def vacuum(spark: SparkSession, path: str, retention_hours: float) -> None:
+    """Delete files that no version within the retention needs.
+
+    Delta itself refuses less than a week unless told otherwise; the retention of the
+    configuration is the operator's word, so the check is off.
+    """
+    spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+    spark.sql(f"VACUUM {at(path)} RETAIN {retention_hours} HOURS").collect()

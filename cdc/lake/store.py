@@ -1,0 +1,126 @@
+"""Current-state tables: create, widen, merge, overwrite; one commit each, position inside."""
+
+import json
+from typing import Final
+
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+
+from cdc.apply.merge_plan import MergePlan, quoted
+from cdc.events.schema import Column, TableSchema
+from cdc.events.types import PgType
+from cdc.lake.progress import METADATA_CONF, Position, open_table
+from cdc.tables import TableId, TableMode
+
+KEY_PROPERTY: Final = "wal2lake.key"
+MODE_PROPERTY: Final = "wal2lake.mode"
+PROPERTIES: Final[dict[str, str]] = {
+    # A merge marks changed rows and appends their new form; files are not rewritten.
+    "delta.enableDeletionVectors": "true",
+    # Readers replay at most that many small JSON files.
+    "delta.checkpointInterval": "20",
+}
+
+
+def at(path: str) -> str:
+    """The table at the path, as SQL names it."""
+    escaped = path.replace("`", "``")
+    return f"delta.`{escaped}`"
+
+
+def create(spark: SparkSession, path: str, schema: TableSchema, position: Position) -> None:
+    """Create the empty table, with a position in its first commit."""
+    spark.conf.set(METADATA_CONF, position.metadata())
+    properties = PROPERTIES | {
+        KEY_PROPERTY: json.dumps(list(schema.key)),
+        MODE_PROPERTY: schema.mode.value,
+    }
+    listed = ", ".join(f"'{name}' = '{_literal(value)}'" for name, value in properties.items())
+    columns = ", ".join([_definition(column) for column in schema.columns] + _own(schema.mode))
+    spark.sql(f"CREATE TABLE {at(path)} ({columns}) USING delta TBLPROPERTIES ({listed})")
+
+
+def _definition(column: Column) -> str:
+    """The source's type stands in the column's comment: for readers, and for ``read_schema``."""
+    return f"{quoted(column.name)} {column.spark} COMMENT '{_literal(declared(column.type))}'"
+
+
+def _own(mode: TableMode) -> list[str]:
+    own = ["_cdc_offset BIGINT COMMENT 'offset of the change event that wrote the row'"]
+    if mode is TableMode.MULTISET:
+        own += ["_cdc_row_hash STRING", "_cdc_copy BIGINT"]
+    return own
+
+
+def declared(pg: PgType) -> str:
+    """``numeric(10,2)``; read back by ``parse_declared``."""
+    numbers = ",".join(str(number) for number in (pg.length, pg.scale) if number is not None)
+    return f"{pg.name}({numbers})" if numbers else pg.name
+
+
+def parse_declared(text: str) -> PgType:
+    name, _, numbers = text.removesuffix(")").partition("(")
+    return PgType(name, *(int(number) for number in numbers.split(",") if number))
+
+
+def read_schema(spark: SparkSession, path: str, table: TableId) -> TableSchema | None:
+    """The schema of the Delta table as it was created; None where there is no table."""
+    opened = open_table(path)
+    if opened is None:
+        return None
+    properties = opened.metadata().configuration
+    fields = spark.read.format("delta").load(path).schema.fields
+    columns = tuple(
+        Column(field.name, parse_declared(field.metadata["comment"]))
+        for field in fields
+        if not field.name.startswith("_cdc_")
+    )
+    return TableSchema(
+        table=table,
+        columns=columns,
+        key=tuple(json.loads(properties[KEY_PROPERTY])),
+        mode=TableMode(properties[MODE_PROPERTY]),
+    )
+
+
+def add_columns(
+    spark: SparkSession, path: str, columns: tuple[Column, ...], position: Position
+) -> None:
+    """Widen the table; rows already there show NULL in the new columns."""
+    spark.conf.set(METADATA_CONF, position.metadata())
+    listed = ", ".join(_definition(column) for column in columns)
+    spark.sql(f"ALTER TABLE {at(path)} ADD COLUMNS ({listed})")
+
+
+def merge(
+    spark: SparkSession, path: str, rows: DataFrame, plan: MergePlan, position: Position
+) -> None:
+    """Merge one row per key; source and target are called ``source`` and ``target``."""
+    spark.conf.set(METADATA_CONF, position.metadata())
+    merger = (
+        DeltaTable.forPath(spark, path).alias("target").merge(rows.alias("source"), plan.condition)
+    )
+    if plan.delete_when is not None:
+        merger = merger.whenMatchedDelete(plan.delete_when)
+    if plan.update_set is not None:
+        merger = merger.whenMatchedUpdate(plan.update_when, dict(plan.update_set))
+    merger.whenNotMatchedInsert(plan.insert_when, dict(plan.insert_values)).execute()
+
+
+def append(path: str, rows: DataFrame, position: Position) -> None:
+    """Add rows: for tables without a key, and for the first rows of an empty one."""
+    _write(path, rows, position, "append")
+
+
+def overwrite(path: str, rows: DataFrame, position: Position) -> None:
+    """Replace all rows in one commit: what follows a TRUNCATE."""
+    _write(path, rows, position, "overwrite")
+
+
+def _write(path: str, rows: DataFrame, position: Position, mode: str) -> None:
+    writer = rows.write.format("delta").option("userMetadata", position.metadata())
+    writer.mode(mode).save(path)
+
+
+def _literal(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("'", "\\'")
