@@ -1,0 +1,87 @@
+"""``wal2lake sql``: a query over the lake, without Spark."""
+
+import datetime as dt
+import json
+import math
+from decimal import Decimal
+from typing import Annotated, Any, Final
+
+import pyarrow as pa
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
+from cdc.config import load
+from cdc.operate.sql import query
+
+SHOWN: Final = 1000
+"""Rows of the table on the terminal; --json gives all of them."""
+
+QueryArgument = Annotated[
+    str, typer.Argument(metavar="QUERY", help="One SELECT; tables are named schema.table.")
+]
+AtOption = Annotated[
+    str | None,
+    typer.Option("--at", metavar="CUT|LSN", help="Read the tables as they were at this cut."),
+]
+
+
+def sql(
+    query_text: QueryArgument,
+    at: AtOption = None,
+    config: ConfigOption = DEFAULT_CONFIG,
+    as_json: JsonOption = False,
+) -> None:
+    answer = query(load(config), query_text, at=at)
+    if as_json:
+        _print_lines(answer.rows)
+    else:
+        _print_table(answer.rows)
+
+
+def _print_lines(rows: pa.Table) -> None:
+    """One JSON object per line, so that a large answer can be read as it comes."""
+    for batch in rows.to_batches(max_chunksize=SHOWN):
+        for row in batch.to_pylist():
+            print(json.dumps({name: plain(value) for name, value in row.items()}))
+
+
+def _print_table(rows: pa.Table) -> None:
+    table = Table(show_edge=False)
+    for field in rows.schema:
+        numeric = pa.types.is_integer(field.type) or pa.types.is_decimal(field.type)
+        table.add_column(Text(field.name), justify="right" if numeric else "left")
+    for row in rows.slice(0, SHOWN).to_pylist():
+        table.add_row(*(Text(_cell(value)) for value in row.values()))
+    console = Console()
+    console.print(table)
+    more = rows.num_rows - SHOWN
+    note = f"{rows.num_rows} row{'' if rows.num_rows == 1 else 's'}" + (
+        f", the first {SHOWN} shown" if more > 0 else ""
+    )
+    console.print(note, style="dim")
+
+
+def _cell(value: Any) -> str:  # noqa: ANN401 - any value of a table
+    if value is None:
+        return ""
+    simple = plain(value)
+    return simple if isinstance(simple, str) else json.dumps(simple)
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401 - any value of a table
+    """The value in terms of JSON: exact numbers and times as text, bytes as hex."""
+    match value:
+        case bytes() | Decimal():
+            return f"\\x{value.hex()}" if isinstance(value, bytes) else format(value, "f")
+        case dt.datetime() | dt.date() | dt.time():
+            return value.isoformat()
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case list():
+            return [plain(item) for item in value]
+        case dict():
+            return {name: plain(item) for name, item in value.items()}
+    return value
