@@ -1,0 +1,55 @@
+"""Freshness: the time from a commit in the source to the cut that makes it readable.
+
+Pure: from what the transaction markers and the ledger say, after the fact.
+"""
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Freshness:
+    """Seconds from commit to cut, over the transactions that a cut holds."""
+
+    transactions: int
+    waiting: int  # transactions that no cut holds yet
+    p50: float  # NaN without transactions
+    p99: float
+    max: float
+
+
+def freshness(
+    commits: Iterable[tuple[int, datetime]], cuts: Iterable[tuple[int | None, datetime]]
+) -> Freshness:
+    """Of transactions (LSN of the END marker, commit time) and cuts (LSN, time of publishing).
+
+    A transaction is readable from the first cut on whose LSN is not below its own. The clocks
+    are those of the source and of the job: on two machines their difference is in the result.
+    """
+    published = sorted((lsn, at) for lsn, at in cuts if lsn is not None)
+    positions = [lsn for lsn, _ in published]
+    seconds, waiting = list[float](), 0
+    for lsn, committed_at in commits:
+        index = bisect_left(positions, lsn)
+        if index == len(positions):
+            waiting += 1
+        else:
+            seconds.append((published[index][1] - committed_at).total_seconds())
+    seconds.sort()
+    return Freshness(
+        transactions=len(seconds),
+        waiting=waiting,
+        p50=percentile(seconds, 0.5),
+        p99=percentile(seconds, 0.99),
+        max=seconds[-1] if seconds else math.nan,
+    )
+
+
+def percentile(ordered: Sequence[float], share: float) -> float:
+    """The smallest value that at least ``share`` of the values do not exceed."""
+    if not ordered:
+        return math.nan
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
