@@ -86,8 +86,8 @@ def _settings() -> str:
     where = f" root={quoteattr(root)}" if root else ""
     return (
         '<ivysettings><settings defaultResolver="central"/>'
-        f'<timeout-constraints><timeout-constraint name="patience" connectionTimeout="{_TIMEOUT_MS}"'
-        f' readTimeout="{_TIMEOUT_MS}"/></timeout-constraints>'
+        '<timeout-constraints><timeout-constraint name="patience"'
+        f' connectionTimeout="{_TIMEOUT_MS}" readTimeout="{_TIMEOUT_MS}"/></timeout-constraints>'
         '<resolvers><ibiblio name="central" m2compatible="true" usepoms="false"'
         f' useMavenMetadata="false" timeoutConstraint="patience"{where}/></resolvers>'
         "</ivysettings>\n"

@@ -25,7 +25,7 @@ class Java:
 
 @cache
 def find_java() -> Java:
-    """``$JAVA_HOME/bin/java`` or the one on the path; raises PREREQUISITE for none or a wrong one."""
+    """``$JAVA_HOME/bin/java`` or the one on the path; raises PREREQUISITE when it is not fit."""
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
     if not found:
@@ -37,7 +37,7 @@ def find_java() -> Java:
 
 
 def java_major(text: str) -> int:
-    """17 of ``openjdk version "17.0.15"``, 8 of ``java version "1.8.0_402"``, 0 of anything else."""
+    """17 of ``openjdk version "17.0.15"``, 8 of ``version "1.8.0_402"``, 0 of anything else."""
     match = re.search(r'version "(?:1\.)?(\d+)', text)
     return int(match[1]) if match else 0
 

@@ -1,0 +1,131 @@
+"""The embedded servers as one thing: started in order, ready, stopped in reverse order."""
+
+import fcntl
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from types import TracebackType
+from typing import Self
+
+from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
+
+from cdc.config import Config
+from cdc.errors import CdcError, ErrorKind
+from cdc.stack import cleanup, endpoints, plan, prerequisites
+from cdc.stack.endpoints import Endpoints
+from cdc.stack.install import install
+from cdc.stack.process import Process
+from cdc.stack.servers.server import Server
+from cdc.stack.state import StateDir
+
+START_SECONDS = 120
+"""Far above what a start takes; a slow machine is not an error."""
+
+_POLL_SECONDS = 0.1
+
+OnProgress = Callable[[str], None]
+
+
+def _quiet(_: str) -> None:
+    """Says nothing."""
+
+
+@contextmanager
+def running(config: Config, on_progress: OnProgress = _quiet) -> Iterator[Endpoints]:
+    """The servers that ``config`` does not replace, up for the length of a ``with`` block."""
+    with Stack(config, on_progress) as stack:
+        yield stack.start()
+
+
+class Stack(AbstractContextManager["Stack"]):
+    """Holds the state directory for itself; on exit nothing that it started is left."""
+
+    def __init__(self, config: Config, on_progress: OnProgress = _quiet) -> None:
+        self.config = config
+        self.state = StateDir(config.state_dir.resolve())
+        self.processes: dict[str, Process] = {}
+        self.servers: dict[str, Server] = {}
+        self._say = on_progress
+
+    def __enter__(self) -> Self:
+        prerequisites.check(self.state.root)
+        self.state.create()
+        self._lock = (self.state.run / "lock").open("w")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._lock.close()
+            raise _already_up(self.state) from None
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            self.stop()
+        finally:
+            self._lock.close()
+
+    def start(self) -> Endpoints:
+        """Install what is missing, end what a crash left, start all; returns where they are."""
+        install(plan.needed_sets(self.config))
+        if ended := cleanup.clean(self.state):
+            self._say(f"ended what an earlier run left: {', '.join(ended)}")
+        made = plan.make(self.config, self.state)
+        endpoints.write_source_secret(self.state, made.endpoints.source_url)
+        for wave in made.waves:
+            self._start_wave(wave)
+        endpoints.record(self.state, made.endpoints)
+        return made.endpoints
+
+    def _start_wave(self, wave: tuple[Server, ...]) -> None:
+        for server in wave:
+            self._say(f"starting {server.name}")
+            self.servers[server.name] = server
+            self.spawn(server)
+        for server in wave:
+            await_ready(server, self.processes[server.name])
+            self._say(f"{server.name} is ready")
+
+    def spawn(self, server: Server) -> Process:
+        server.prepare()
+        process = Process(server.name, server.command(), self.state)
+        self.processes[server.name] = process
+        return process
+
+    def stop(self) -> None:
+        """The last started first; a sweep ends what an interrupted start could not record."""
+        for process in reversed(self.processes.values()):
+            self._say(f"stopping {process.name}")
+            process.stop()
+        self.processes.clear()
+        cleanup.clean(self.state)
+
+
+def await_ready(server: Server, process: Process) -> None:
+    """Until its own API answers; raises SERVER_FAILED when it dies or takes too long."""
+    attempts = Retrying(
+        retry=retry_if_result(lambda ready: not ready),
+        wait=wait_fixed(_POLL_SECONDS),
+        stop=stop_after_delay(START_SECONDS),
+    )
+    try:
+        attempts(_ready_or_dead, server, process)
+    except RetryError:
+        raise process.failure(f"was not ready after {START_SECONDS} s") from None
+
+
+def _ready_or_dead(server: Server, process: Process) -> bool:
+    if (code := process.exit_code()) is not None:
+        raise process.failure(f"died at its start (exit code {code})")
+    return server.is_ready()
+
+
+def _already_up(state: StateDir) -> CdcError:
+    return CdcError(
+        ErrorKind.CONFLICT,
+        f"the stack in {state.root} is already up",
+        remedy="wal2lake down, or choose another state_dir",
+    )

@@ -1,0 +1,79 @@
+"""Which servers are embedded, where they listen, and the order they start in."""
+
+from dataclasses import dataclass
+
+from cdc.config import Config
+from cdc.stack import ports
+from cdc.stack.artifacts import CONVERTER, DEBEZIUM, KAFKA, REGISTRY, SPARK, postgres_set
+from cdc.stack.endpoints import Endpoints, combine
+from cdc.stack.servers.connect import Connect
+from cdc.stack.servers.kafka import Kafka
+from cdc.stack.servers.postgres import Postgres
+from cdc.stack.servers.registry import Registry
+from cdc.stack.servers.server import Server
+from cdc.stack.state import StateDir
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Servers in waves: those of one wave do not need each other."""
+
+    waves: tuple[tuple[Server, ...], ...]
+    endpoints: Endpoints
+
+    @property
+    def servers(self) -> tuple[Server, ...]:
+        return tuple(server for wave in self.waves for server in wave)
+
+
+def make(config: Config, state: StateDir) -> Plan:
+    """Every server that no configured address replaces."""
+    chosen = ports.choose(state, config.stack.ports)
+    postgres = Postgres(state, chosen["postgres"])
+    kafka = Kafka(state, chosen["kafka"], chosen["controller"])
+    bootstrap = config.kafka.bootstrap_servers or kafka.bootstrap
+    copies = config.kafka.replication_factor
+    registry = Registry(state, chosen["registry"], bootstrap, config.name, copies)
+    connect = Connect(state, chosen["connect"], bootstrap, config.name, copies)
+    endpoints = combine(
+        config,
+        {
+            "source_url": postgres.url,
+            "kafka": kafka.bootstrap,
+            "connect": connect.url,
+            "registry": registry.url,
+        },
+    )
+    stores: tuple[Server, ...] = (postgres, kafka)
+    clients: tuple[Server, ...] = (registry, connect)
+    replaced = replaced_names(config)
+    waves = tuple(
+        tuple(server for server in wave if server.name not in replaced)
+        for wave in (stores, clients)
+    )
+    return Plan(waves=waves, endpoints=endpoints)
+
+
+def replaced_names(config: Config) -> set[str]:
+    configured = {
+        "postgres": config.source.url,
+        "kafka": config.kafka.bootstrap_servers,
+        "registry": config.registry.url,
+        "connect": config.connect.url,
+    }
+    return {name for name, address in configured.items() if address}
+
+
+def needed_sets(config: Config) -> tuple[str, ...]:
+    """The artifact sets that this configuration runs; Spark's always."""
+    replaced = replaced_names(config)
+    needed = [SPARK]
+    if "postgres" not in replaced:
+        needed.append(postgres_set())
+    if not {"kafka", "connect"} <= replaced:
+        needed.append(KAFKA)
+    if "connect" not in replaced:
+        needed += [CONVERTER, DEBEZIUM]
+    if "registry" not in replaced:
+        needed.append(REGISTRY)
+    return tuple(needed)

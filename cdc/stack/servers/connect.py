@@ -1,0 +1,104 @@
+"""The embedded Kafka Connect worker with the Debezium connector and the Avro converter."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from cdc.stack.artifacts import CONVERTER, DEBEZIUM, KAFKA, jars, set_dir
+from cdc.stack.process import Command
+from cdc.stack.servers.jvm import java_command, write_log4j
+from cdc.stack.servers.kafka import LARGEST_MESSAGE
+from cdc.stack.servers.server import LOOPBACK, write_properties
+from cdc.stack.state import StateDir
+
+_HEAP = "512m"
+_LOG_LEVELS = {"org.apache.kafka.connect": "info", "io.debezium": "info"}
+
+
+@dataclass(frozen=True, slots=True)
+class Connect:
+    state: StateDir
+    port: int
+    kafka: str
+    installation: str
+    replication: int = 1
+    name: str = "connect"
+
+    @property
+    def url(self) -> str:
+        return f"http://{LOOPBACK}:{self.port}"
+
+    @property
+    def _home(self) -> Path:
+        return self.state.data(self.name)
+
+    @property
+    def _properties(self) -> Path:
+        return self._home / "worker.properties"
+
+    def prepare(self) -> None:
+        self._home.mkdir(exist_ok=True)
+        write_properties(self._properties, self._settings())
+
+    def _settings(self) -> dict[str, str | int]:
+        plugins = ",".join(str(set_dir(name)) for name in (DEBEZIUM, CONVERTER))
+        return {
+            "bootstrap.servers": self.kafka,
+            "listeners": self.url,
+            "rest.advertised.host.name": LOOPBACK,
+            "plugin.path": plugins,
+            "config.providers.file.param.allowed.paths": str(self.state.secrets),
+            **self._storage(),
+            **_WORKER,
+        }
+
+    def _storage(self) -> dict[str, str | int]:
+        """Its own topics, which it creates itself with the policies it needs."""
+        group = f"{self.installation}-connect"
+        kinds = {"config": "configs", "offset": "offsets", "status": "status"}
+        topics = {f"{kind}.storage.topic": f"{group}-{name}" for kind, name in kinds.items()}
+        copies = {f"{kind}.storage.replication.factor": self.replication for kind in kinds}
+        partitions = {f"{kind}.storage.partitions": 1 for kind in ("offset", "status")}
+        return {"group.id": group, **topics, **copies, **partitions}
+
+    def command(self) -> Command:
+        log4j = write_log4j(self._home / "log4j2.properties", _LOG_LEVELS)
+        arguments = java_command(
+            _HEAP,
+            class_path=jars(KAFKA),
+            main="org.apache.kafka.connect.cli.ConnectDistributed",
+            arguments=(str(self._properties),),
+            properties={"log4j2.configurationFile": str(log4j)},
+        )
+        return Command(arguments=arguments, directory=self._home)
+
+    def is_ready(self) -> bool:
+        return answers(self.url)
+
+
+def answers(url: str) -> bool:
+    """The worker has joined its group and read its configuration topic."""
+    try:
+        response = httpx.get(f"{url}/health", timeout=3)
+    except httpx.HTTPError:
+        return False
+    return response.status_code == httpx.codes.OK
+
+
+_WORKER: dict[str, str | int] = {
+    # Defaults for connectors that name no converter; ours names its own.
+    "key.converter": "org.apache.kafka.connect.json.JsonConverter",
+    "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+    "exactly.once.source.support": "enabled",
+    "topic.creation.enable": "false",  # a topic that was not created with its policy is an error
+    "plugin.discovery": "service_load",  # scanning costs ten seconds of every start
+    "config.providers": "file",
+    "config.providers.file.class": ("org.apache.kafka.common.config.provider.FileConfigProvider"),
+    # The connector sets the transaction timeout and sizes of its own producer.
+    "connector.client.config.override.policy": "All",
+    "producer.max.request.size": LARGEST_MESSAGE,
+    "consumer.max.partition.fetch.bytes": LARGEST_MESSAGE,
+    "offset.flush.interval.ms": 5000,
+    "scheduled.rebalance.max.delay.ms": 0,  # one worker: nobody else to wait for after its death
+}

@@ -1,0 +1,55 @@
+"""How the Java servers are started: class path, small heaps, quick start."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from cdc.stack.prerequisites import find_java
+
+_FLAGS = (
+    "-XX:+UseSerialGC",  # one collector thread: the heaps are small and the cores are few
+    "-XX:TieredStopAtLevel=1",  # less compilation, quicker start
+    "-XX:+ExitOnOutOfMemoryError",  # a restart by the supervisor beats a half-dead server
+    "-XX:-UsePerfData",  # no file in /tmp for each of them
+    "-Djava.net.preferIPv4Stack=true",
+    "-Djava.awt.headless=true",
+    "-Dfile.encoding=UTF-8",
+)
+
+_LOG4J = """\
+rootLogger.level = warn
+rootLogger.appenderRef.out.ref = out
+appender.out.type = Console
+appender.out.name = out
+appender.out.layout.type = PatternLayout
+appender.out.layout.pattern = %d{ISO8601} %-5p %c{1} %m%n
+"""
+
+
+def java_command(
+    heap: str,
+    *,
+    class_path: Sequence[Path],
+    main: str,
+    arguments: Sequence[str] = (),
+    properties: Mapping[str, str] | None = None,
+) -> tuple[str, ...]:
+    defined = [f"-D{key}={value}" for key, value in (properties or {}).items()]
+    return (
+        str(find_java().path),
+        f"-Xmx{heap}",
+        *_FLAGS,
+        *defined,
+        "-cp",
+        ":".join(str(entry) for entry in class_path),
+        main,
+        *arguments,
+    )
+
+
+def write_log4j(path: Path, levels: Mapping[str, str]) -> Path:
+    """Log to stdout, which is the server's log file; ``levels`` by logger."""
+    lines = [_LOG4J]
+    for index, (logger, level) in enumerate(levels.items()):
+        lines.append(f"logger.l{index}.name = {logger}\nlogger.l{index}.level = {level}\n")
+    path.write_text("".join(lines))
+    return path

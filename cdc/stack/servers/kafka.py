@@ -1,0 +1,138 @@
+"""The embedded Kafka: one node that is broker and controller."""
+
+import base64
+import logging
+import subprocess
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from cdc.errors import CdcError, ErrorKind
+from cdc.stack.artifacts import KAFKA, jars
+from cdc.stack.process import Command
+from cdc.stack.servers.jvm import java_command, write_log4j
+from cdc.stack.servers.server import LOOPBACK, write_properties
+from cdc.stack.state import StateDir
+
+LARGEST_MESSAGE = 64 * 1024 * 1024
+"""A change event of a row with large values is one message; the default is 1 MiB."""
+
+_HEAP = "384m"
+_LOG_LEVELS = {"kafka.server": "info", "org.apache.kafka.server": "info"}
+
+
+@dataclass(frozen=True, slots=True)
+class Kafka:
+    state: StateDir
+    port: int
+    controller_port: int
+    name: str = "kafka"
+
+    @property
+    def bootstrap(self) -> str:
+        return f"{LOOPBACK}:{self.port}"
+
+    @property
+    def _home(self) -> Path:
+        return self.state.data(self.name)
+
+    @property
+    def _properties(self) -> Path:
+        return self._home / "server.properties"
+
+    def prepare(self) -> None:
+        self._home.mkdir(exist_ok=True)
+        write_properties(self._properties, self._settings())
+        if not (self._home / "log" / "meta.properties").exists():
+            self._format()
+
+    def _settings(self) -> dict[str, str | int]:
+        controller = f"{LOOPBACK}:{self.controller_port}"
+        single = dict.fromkeys(_SINGLE_NODE, 1)
+        return {
+            "process.roles": "broker,controller",
+            "node.id": 1,
+            "controller.quorum.voters": f"1@{controller}",
+            "listeners": f"PLAINTEXT://{self.bootstrap},CONTROLLER://{controller}",
+            "advertised.listeners": f"PLAINTEXT://{self.bootstrap}",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "controller.listener.names": "CONTROLLER",
+            "inter.broker.listener.name": "PLAINTEXT",
+            "log.dirs": str(self._home / "log"),
+            **single,
+            **_BROKER,
+        }
+
+    def _format(self) -> None:
+        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        arguments = ("format", "-t", cluster, "-c", str(self._properties))
+        command = self._java("kafka.tools.StorageTool", arguments)
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        if result.returncode != 0:
+            raise CdcError(
+                ErrorKind.SERVER_FAILED,
+                "kafka could not format its storage",
+                detail=(result.stderr or result.stdout).strip()[-500:],
+            )
+
+    def _java(self, main: str, arguments: tuple[str, ...]) -> tuple[str, ...]:
+        log4j = write_log4j(self._home / "log4j2.properties", _LOG_LEVELS)
+        properties = {"log4j2.configurationFile": str(log4j)}
+        return java_command(
+            _HEAP, class_path=jars(KAFKA), main=main, arguments=arguments, properties=properties
+        )
+
+    def command(self) -> Command:
+        return Command(
+            arguments=self._java("kafka.Kafka", (str(self._properties),)), directory=self._home
+        )
+
+    def is_ready(self) -> bool:
+        return answers(self.bootstrap)
+
+
+def answers(bootstrap: str) -> bool:
+    """Whether a broker at ``bootstrap`` is in the cluster's own metadata."""
+    client = AdminClient({"bootstrap.servers": bootstrap}, logger=_silent())
+    try:
+        return bool(client.list_topics(timeout=3).brokers)
+    except KafkaException:
+        return False
+
+
+def _silent() -> logging.Logger:
+    """A broker that is not there yet is the expected case, not a warning."""
+    logger = logging.getLogger("cdc.stack.kafka")
+    logger.addHandler(logging.NullHandler())
+    logger.propagate = False
+    return logger
+
+
+_SINGLE_NODE = (
+    "num.partitions",
+    "default.replication.factor",
+    "offsets.topic.replication.factor",
+    "offsets.topic.num.partitions",
+    "transaction.state.log.replication.factor",
+    "transaction.state.log.min.isr",
+    "transaction.state.log.num.partitions",
+    "share.coordinator.state.topic.replication.factor",
+    "share.coordinator.state.topic.min.isr",
+    "share.coordinator.state.topic.num.partitions",
+)
+
+_BROKER: dict[str, str | int] = {
+    "auto.create.topics.enable": "false",  # topics are created with their policies, or not at all
+    "group.initial.rebalance.delay.ms": 0,
+    "message.max.bytes": LARGEST_MESSAGE,
+    "log.retention.ms": -1,  # nothing is dropped by age unless its topic says so
+    "log.cleaner.dedupe.buffer.size": 16 * 1024 * 1024,  # the default is a third of the heap
+    "log.cleaner.threads": 1,
+    "num.network.threads": 2,
+    "num.io.threads": 4,
+    "background.threads": 2,
+    "num.recovery.threads.per.data.dir": 2,
+}

@@ -1,0 +1,167 @@
+"""The embedded Postgres: a demonstration source with logical decoding on."""
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import psycopg
+
+from cdc.errors import CdcError, ErrorKind
+from cdc.stack.artifacts import postgres_set, set_dir
+from cdc.stack.process import Command
+from cdc.stack.servers.server import LOOPBACK
+from cdc.stack.state import StateDir
+
+DATABASE = "app"
+SUPERUSER = "postgres"
+
+_SETTINGS = {
+    "listen_addresses": LOOPBACK,
+    "unix_socket_directories": "",
+    "wal_level": "logical",
+    # A slot nobody reads may not fill the disk: the slot is lost before the database is.
+    "max_slot_wal_keep_size": "4GB",
+    "max_replication_slots": "10",
+    "max_wal_senders": "10",
+    "shared_buffers": "64MB",
+    "max_connections": "60",
+    "wal_sender_timeout": "60s",
+    "timezone": "UTC",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Postgres:
+    state: StateDir
+    port: int
+    name: str = "postgres"
+
+    @property
+    def url(self) -> str:
+        password = quote(self._password(), safe="")
+        return f"postgresql://{SUPERUSER}:{password}@{LOOPBACK}:{self.port}/{DATABASE}"
+
+    def _password(self) -> str:
+        return self.state.secret("postgres")
+
+    @property
+    def _data(self) -> Path:
+        return self.state.data(self.name)
+
+    def prepare(self) -> None:
+        """Run initdb into a folder that gets its name when it is whole."""
+        if self._data.exists():
+            return
+        partial = self._data.with_suffix(".partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(mode=0o700)
+        _give_to_server_user(partial)
+        self._initdb(partial)
+        partial.rename(self._data)
+
+    def _initdb(self, target: Path) -> None:
+        password_file = target.with_suffix(".password")
+        password_file.write_text(self._password())
+        password_file.chmod(0o600)
+        _give_to_server_user(password_file)
+        options = ["-D", str(target), "-U", SUPERUSER, f"--pwfile={password_file}"]
+        encoding = ["-E", "UTF8", "--locale=C.UTF-8", "-A", "scram-sha-256"]
+        command = [*_as_server_user(), str(_binary("initdb")), *options, *encoding]
+        result = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")
+        password_file.unlink()
+        if result.returncode != 0:
+            raise CdcError(
+                ErrorKind.SERVER_FAILED,
+                "postgres could not be initialised",
+                detail=(result.stderr or result.stdout).strip()[-500:],
+            )
+
+    def command(self) -> Command:
+        settings = [f"-c{name}={value}" for name, value in _SETTINGS.items()]
+        arguments = ["-D", str(self._data), "-p", str(self.port), *settings]
+        return Command(
+            arguments=(*_as_server_user(), str(_binary("postgres")), *arguments),
+            directory=Path("/"),
+            stop_signal=signal.SIGINT,  # fast shutdown: sessions are ended, nothing is lost
+        )
+
+    def is_ready(self) -> bool:
+        """Accepts a login and has the database, which is created by the first question."""
+        try:
+            with self._login() as connection:
+                _create_database(connection)
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def _login(self) -> psycopg.Connection:
+        return psycopg.connect(
+            host=LOOPBACK,
+            port=self.port,
+            user=SUPERUSER,
+            password=self._password(),
+            dbname="postgres",
+            connect_timeout=5,
+            autocommit=True,
+        )
+
+
+def _create_database(connection: psycopg.Connection) -> None:
+    found = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", (DATABASE,))
+    if found.fetchone() is None:
+        connection.execute(f"CREATE DATABASE {DATABASE}")
+
+
+def _binary(name: str) -> Path:
+    return set_dir(postgres_set()) / "bin" / name
+
+
+def _as_server_user() -> list[str]:
+    """Postgres refuses to run as root, so root starts it as an ordinary user.
+
+    That user may not reach a state directory below a private parent, such as root's home. One
+    capability lets the server pass and read directories, and nothing else; ``no_setuid_fixup``
+    makes access(2), which Postgres asks first, respect it. No parent's mode is touched.
+    """
+    if os.geteuid() != 0:
+        return []
+    user = _server_user()
+    command = ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
+    if capability := _reach_capability():
+        command += ["--securebits=+no_setuid_fixup", f"--inh-caps=+{capability}"]
+        command += [f"--ambient-caps=+{capability}"]
+    return command
+
+
+def _server_user() -> pwd.struct_passwd:
+    users = {user.pw_name: user for user in pwd.getpwall()}
+    for name in ("postgres", "nobody"):
+        if name in users:
+            return users[name]
+    raise CdcError(
+        ErrorKind.PREREQUISITE,
+        "postgres refuses to run as root and there is no user nobody",
+        remedy="run wal2lake as an ordinary user",
+    )
+
+
+def _reach_capability() -> str | None:
+    """The weakest capability we hold that reaches through private directories, if any.
+
+    Containers often withhold the first; without both, every parent must be open to the server.
+    """
+    bits = {"dac_read_search": 2, "dac_override": 1}
+    status = Path("/proc/self/status").read_text().splitlines()
+    (held,) = (int(line.split()[1], 16) for line in status if line.startswith("CapBnd:"))
+    return next((name for name, bit in bits.items() if held >> bit & 1), None)
+
+
+def _give_to_server_user(path: Path) -> None:
+    if os.geteuid() == 0:
+        user = _server_user()
+        os.chown(path, user.pw_uid, user.pw_gid)

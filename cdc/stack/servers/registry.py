@@ -1,0 +1,112 @@
+"""The embedded schema registry, which keeps its schemas in a topic of the same Kafka."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from cdc.stack.artifacts import REGISTRY, set_dir
+from cdc.stack.process import Command
+from cdc.stack.servers.jvm import java_command
+from cdc.stack.servers.server import LOOPBACK
+from cdc.stack.state import StateDir
+
+_HEAP = "320m"
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    state: StateDir
+    port: int
+    kafka: str
+    installation: str
+    replication: int = 1
+    name: str = "registry"
+
+    @property
+    def url(self) -> str:
+        return f"http://{LOOPBACK}:{self.port}"
+
+    @property
+    def _home(self) -> Path:
+        return self.state.data(self.name)
+
+    def prepare(self) -> None:
+        self._home.mkdir(exist_ok=True)
+        create_topics(self.kafka, self._topics(), self.replication)
+
+    def _topics(self) -> dict[str, dict[str, str]]:
+        """Its schemas are the journal and nothing else: kept whole and for ever.
+
+        It also announces every change in ``events`` and waits for the broker's answer, so that
+        topic must exist too, though nobody here reads it.
+        """
+        prefix = f"{self.installation}-registry"
+        for_ever = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+        briefly = {"cleanup.policy": "delete", "retention.ms": "3600000"}
+        return {
+            f"{prefix}-journal": for_ever,
+            f"{prefix}-snapshots": for_ever,
+            f"{prefix}-events": briefly,
+        }
+
+    def command(self) -> Command:
+        root = set_dir(REGISTRY)
+        (runner,) = root.glob("apicurio-registry-app-*-runner.jar")
+        arguments = java_command(
+            _HEAP,
+            class_path=[runner],
+            main="io.quarkus.runner.GeneratedMain",
+            properties=self._properties(),
+        )
+        return Command(arguments=arguments, directory=self._home)
+
+    def _properties(self) -> dict[str, str]:
+        journal, snapshots, events = self._topics()
+        return {
+            "quarkus.http.host": LOOPBACK,
+            "quarkus.http.port": str(self.port),
+            "quarkus.http.access-log.enabled": "false",
+            "apicurio.storage.kind": "kafkasql",
+            "apicurio.kafkasql.bootstrap.servers": self.kafka,
+            "apicurio.kafkasql.topic": journal,
+            "apicurio.kafkasql.snapshots.topic": snapshots,
+            "apicurio.events.kafka.topic": events,
+            "apicurio.kafkasql.topic.auto-create": "false",
+            # Snapshots of the journal lie in files: another place where schemas could get lost.
+            "apicurio.kafkasql.snapshot.every.seconds": "off",
+            "apicurio.kafkasql.consumer.poll.timeout": "100",
+            # The in-memory copy of the journal: a pool sized for a laptop, not for a cluster.
+            "apicurio.datasource.jdbc.initial-size": "2",
+            "apicurio.datasource.jdbc.min-size": "2",
+            "apicurio.datasource.jdbc.max-size": "20",
+            "apicurio.storage.snapshot.location": str(self._home),
+        }
+
+    def is_ready(self) -> bool:
+        return answers(self.url)
+
+
+def answers(url: str) -> bool:
+    try:
+        ready = httpx.get(f"{url}/health/ready", timeout=3)
+        subjects = httpx.get(f"{url}/apis/ccompat/v7/subjects", timeout=3)
+    except httpx.HTTPError:
+        return False
+    return ready.status_code == httpx.codes.OK and subjects.status_code == httpx.codes.OK
+
+
+def create_topics(kafka: str, topics: Mapping[str, dict[str, str]], replication: int) -> None:
+    """One partition each, because a journal is one order; those that exist are left alone."""
+    wanted = [NewTopic(name, 1, replication, config=config) for name, config in topics.items()]
+    client = AdminClient({"bootstrap.servers": kafka})  # must outlive its futures
+    for future in client.create_topics(wanted).values():
+        try:
+            future.result(timeout=30)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise

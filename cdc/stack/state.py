@@ -1,0 +1,89 @@
+"""The state directory: what of the embedded stack lies where, and its secrets."""
+
+import json
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_PRIVATE_DIRECTORY = 0o700
+_PRIVATE_FILE = 0o600
+
+
+@dataclass(frozen=True, slots=True)
+class StateDir:
+    """Everything below one directory, private to the user that runs wal2lake."""
+
+    root: Path
+
+    def create(self) -> None:
+        for directory in (self.run, self.logs, self.secrets, self.requests, self.root / "data"):
+            directory.mkdir(parents=True, exist_ok=True)
+        for directory in (self.root, self.secrets):
+            directory.chmod(_PRIVATE_DIRECTORY)
+
+    @property
+    def run(self) -> Path:
+        return self.root / "run"
+
+    @property
+    def logs(self) -> Path:
+        return self.root / "logs"
+
+    @property
+    def secrets(self) -> Path:
+        return self.root / "secrets"
+
+    @property
+    def requests(self) -> Path:
+        return self.root / "requests"
+
+    @property
+    def endpoints_file(self) -> Path:
+        return self.root / "endpoints.json"
+
+    @property
+    def stack_file(self) -> Path:
+        return self.root / "stack.json"
+
+    @property
+    def job_file(self) -> Path:
+        """Written by the job."""
+        return self.root / "job.json"
+
+    def data(self, server: str) -> Path:
+        return self.root / "data" / server
+
+    def log(self, process: str) -> Path:
+        return self.logs / f"{process}.log"
+
+    def secret(self, name: str) -> str:
+        """A random one, made at the first call and kept."""
+        path = self.secrets / name
+        if not path.exists():
+            write_private(path, secrets.token_urlsafe(24))
+        return path.read_text()
+
+
+def write_private(path: Path, text: str) -> None:
+    """By rename, so that a reader or a crash sees the old or the new text, and nobody else's eyes.
+
+    The text is on the disk before the name points to it.
+    """
+    partial = path.with_name(f"{path.name}.partial")
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _PRIVATE_FILE)
+    with os.fdopen(descriptor, "w") as handle:
+        handle.write(text)
+        handle.flush()
+        os.fsync(handle.fileno())
+    partial.replace(path)
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """None when there is none, or none that is whole."""
+    try:
+        value = json.loads(path.read_text())
+    except (FileNotFoundError, json.JSONDecodeError):
+        return None
+    return value if isinstance(value, dict) else None
