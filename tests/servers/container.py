@@ -5,6 +5,8 @@ free beforehand, because Kafka has to advertise it before it starts.
 """
 
 import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, cast
@@ -17,9 +19,10 @@ from testcontainers.core.image import DockerImage
 from testcontainers.core.network import Network
 from testcontainers.core.wait_strategies import HealthcheckWaitStrategy
 
+from tests.servers.server import Server
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 COMPOSE: Final[dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
-ORDER: Final = ("postgres", "kafka", "registry", "connect")
 PORTS: Final = {"postgres": 5432, "kafka": 9092, "registry": 8080, "connect": 8083}
 PASSWORD: Final = "only-for-tests"
 
@@ -106,6 +109,26 @@ class ContainerServer:
         return {
             key: PASSWORD if "POSTGRES_PASSWORD" in value else value for key, value in given.items()
         }
+
+
+@contextmanager
+def servers() -> Iterator[dict[str, Callable[[], Server]]]:
+    """How to make each server, by name, on one network; all of it is removed at the end."""
+    made: list[ContainerServer] = []
+
+    def keep(name: str) -> Callable[[], Server]:
+        def make() -> Server:
+            made.append(server := ContainerServer(name=name, network=network))
+            return server
+
+        return make
+
+    with Network() as network:
+        try:
+            yield {name: keep(name) for name in PORTS}
+        finally:
+            for server in reversed(made):
+                server.remove()
 
 
 def image_of(name: str) -> str:

@@ -12,7 +12,12 @@ class Server(Protocol):
     gone and neither minds one that is gone already. None of them leaves a process behind.
     """
 
-    name: str
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def address(self) -> str:
+        """What ``start`` returned; known before."""
 
     def start(self) -> str: ...
 
