@@ -7,6 +7,7 @@ import psycopg
 from psycopg import sql
 
 HERE: Final = Path(__file__).parent
+ROWS_AT_SCALE_ONE: Final = 200_000  # and some more
 TABLES: Final = (
     "customers",
     "products",

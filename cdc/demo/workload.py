@@ -29,11 +29,14 @@ class Workload:
     commits: int = 0
     changes: Counter[str] = field(default_factory=Counter)  # committed rows by table
     failure: BaseException | None = None
+    started_at: float = 0.0
+    last_commit_at: float = 0.0  # not later than the last commit, by a millisecond or two
     _stop: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _threads: list[threading.Thread] = field(default_factory=list)
 
     def __enter__(self) -> Self:
+        self.started_at = time.time()
         for share in range(self.writers):
             thread = threading.Thread(
                 target=self._write, args=(share,), name=f"writer-{share}", daemon=True
@@ -88,6 +91,7 @@ class Workload:
         try:
             with conn.transaction():
                 choose(clerk.rng)(clerk)
+                committing_at = time.time()
         except GivenUpError:
             return False
         if not clerk.changed.total():
@@ -95,6 +99,8 @@ class Workload:
         with self._lock:
             self.commits += 1
             self.changes.update(clerk.changed)
+            # The source's own commit times, which this is compared with, have milliseconds.
+            self.last_commit_at = max(self.last_commit_at, committing_at - 0.002)
         return True
 
     def _note(self, conn: psycopg.Connection, clerk: Clerk, committed: float) -> None:

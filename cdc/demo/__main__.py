@@ -1,0 +1,81 @@
+"""``python -m cdc.demo``: what ``make demo`` runs."""
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from cdc.demo.place import Place
+from cdc.demo.run import Demo, Options
+from cdc.errors import POLICY, CdcError, ErrorKind
+
+INTERRUPTED = 130
+
+
+def main(
+    *,
+    seconds: Annotated[float, typer.Option(min=1, help="How long the shop is busy.")] = 60,
+    rate: Annotated[float, typer.Option(min=1, help="Transactions per second.")] = 150,
+    rows: Annotated[int, typer.Option(min=2000, help="Rows for the snapshot, at least.")] = 200_000,
+    seed: Annotated[int, typer.Option(help="Of the writers' choices.")] = 42,
+    root: Annotated[
+        Path, typer.Option("--dir", help="Where all of it lies; emptied first.")
+    ] = Path(".wal2lake/demo"),
+    clean: Annotated[bool, typer.Option("--clean", help="Only remove what is there.")] = False,
+) -> None:
+    """Show wal2lake at work: a shop in Postgres, live changes, the lake beside it, verified."""
+    place = Place(root=root)
+    if clean:
+        place.remove()
+        return
+    # A closed terminal or a polite kill stops everything too, as Ctrl-C does.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+    console = Console(soft_wrap=False)
+    options = Options(seconds=seconds, rate=rate, rows=rows, seed=seed)
+    demo = Demo(place=place, options=options, console=console)
+    sys.exit(_run(demo, console))
+
+
+def _run(demo: Demo, console: Console) -> int:
+    try:
+        with _stopping(demo.place, console):
+            demo.run()
+    except KeyboardInterrupt:
+        console.print(f"[yellow]interrupted at step {demo.step}[/yellow]")
+        return INTERRUPTED
+    except CdcError as error:
+        _explain(demo, console, str(error))
+        return error.policy.exit_code
+    except Exception as error:  # noqa: BLE001 - whatever it was, say where and show the logs
+        _explain(demo, console, f"{type(error).__name__}: {error}")
+        return POLICY[ErrorKind.INTERNAL].exit_code
+    return 0
+
+
+@contextmanager
+def _stopping(place: Place, console: Console) -> Iterator[None]:
+    """However the block ends, nothing of ours runs afterwards."""
+    try:
+        yield
+    finally:
+        # A second Ctrl-C must not leave half of it running.
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        console.print("stopping everything", style="dim")
+        place.stop()
+
+
+def _explain(demo: Demo, console: Console, why: str) -> None:
+    console.print(f"\n[red]the demo failed at step {demo.step}[/red]: {why}", highlight=False)
+    for log in sorted(demo.place.logs.glob("*.log")):
+        console.print(f"  log: {log}", highlight=False, soft_wrap=True)
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,107 @@
+"""What the demonstration found, in numbers and in the lake's own answers."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+
+from cdc.config import Config
+from cdc.demo.freshness import percentile
+from cdc.demo.shop import TABLES
+from cdc.operate.sql import query
+
+BY_STATUS: Final = (
+    "select status, count(*) as orders, sum(total) as total from shop.orders group by 1 order by 1"
+)
+BESTSELLERS: Final = (
+    "select p.name, sum(l.quantity) as sold, sum(l.quantity * l.unit_price) as turnover"
+    " from shop.order_lines l join shop.products p on p.product_id = l.product_id"
+    " group by 1 order by 2 desc, 1 limit 5"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    rows: Mapping[str, int]
+    seconds: float  # from the connector's start to the first cut of the stream
+
+    @property
+    def rate(self) -> float:
+        return sum(self.rows.values()) / self.seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Live:
+    commits: int
+    changes: Counter[str]
+    seconds: float  # from the first commit until the last one was readable
+    freshness: tuple[float, ...]  # seconds, of the commits that were noted
+
+    @property
+    def rate(self) -> float:
+        return self.changes.total() / self.seconds
+
+
+def lake_rows(config: Config) -> dict[str, int]:
+    """Rows of every table in the lake at the newest cut."""
+    text = " union all ".join(
+        f"select '{name}' as name, count(*) as found from shop.{name}"  # noqa: S608 - our names
+        for name in TABLES
+    )
+    return {row["name"]: row["found"] for row in query(config, text).rows.to_pylist()}
+
+
+def print_tables(
+    console: Console,
+    *,
+    snapshot: Snapshot,
+    live: Live,
+    source: Mapping[str, int],
+    lake: Mapping[str, int],
+) -> None:
+    table = Table(title="rows and changes", title_justify="left")
+    table.add_column("table")
+    for name in ("snapshot rows", "changes committed", "rows in the source", "rows in the lake"):
+        table.add_column(name, justify="right")
+    for name in TABLES:
+        counts = (snapshot.rows[name], live.changes[name], source[name], lake[name])
+        table.add_row(f"shop.{name}", *(f"{count:,}" for count in counts))
+    table.add_section()
+    sums = (snapshot.rows, live.changes, source, lake)
+    table.add_row("", *(f"{sum(counts.values()):,}" for counts in sums))
+    console.print(table)
+
+
+def print_figures(console: Console, *, snapshot: Snapshot, live: Live, verified: str) -> None:
+    p50, p99 = (percentile(live.freshness, share) for share in (0.5, 0.99))
+    lines = {
+        "snapshot": f"{snapshot.rate:,.0f} rows/s ({sum(snapshot.rows.values()):,} rows in"
+        f" {snapshot.seconds:.1f} s, from the connector's start until readable)",
+        "changes": f"{live.rate:,.0f} changes/s ({live.changes.total():,} changes in"
+        f" {live.commits:,} transactions, {live.seconds:.1f} s until readable; the writers"
+        " are held to a rate)",
+        "freshness": f"p50 {p50:.2f} s, p99 {p99:.2f} s, from a commit until a cut with it is"
+        f" published ({len(live.freshness):,} commits noted)",
+        "verify": verified,
+    }
+    for name, line in lines.items():
+        console.print(f"[bold]{name:10}[/bold] {line}", highlight=False)
+
+
+def print_farewell(console: Console, config: Config, config_file: Path) -> None:
+    console.print(f"\n[bold]the lake[/bold]   {config.lake.path}", soft_wrap=True)
+    console.print(
+        "open it with any Delta reader, for example from Python:\n\n"
+        "    from deltalake import DeltaTable, QueryBuilder\n"
+        f'    orders = DeltaTable("{config.lake.path}/shop/orders")\n'
+        '    found = QueryBuilder().register("orders", orders)\n'
+        '    found.execute("select * from orders limit 5").read_all()\n\n'
+        f"or:  .venv/bin/wal2lake sql 'show tables' --config {config_file}",
+        soft_wrap=True,
+        highlight=False,
+        markup=False,
+    )
