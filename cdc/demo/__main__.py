@@ -15,6 +15,7 @@ from cdc.demo.run import Demo, Options
 from cdc.errors import POLICY, CdcError, ErrorKind
 
 INTERRUPTED = 130
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main(
@@ -34,7 +35,7 @@ def main(
         place.remove()
         return
     # A closed terminal or a polite kill stops everything too, as Ctrl-C does.
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in ENDING:
         signal.signal(number, signal.default_int_handler)
     console = Console(soft_wrap=False)
     options = Options(seconds=seconds, rate=rate, rows=rows, seed=seed)
@@ -65,7 +66,7 @@ def _stopping(place: Place, console: Console) -> Iterator[None]:
         yield
     finally:
         # A second Ctrl-C must not leave half of it running.
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in ENDING:
             signal.signal(number, signal.SIG_IGN)
         console.print("stopping everything", style="dim")
         place.stop()

@@ -23,6 +23,16 @@ BESTSELLERS: Final = (
     " group by 1 order by 2 desc, 1 limit 5"
 )
 
+EXAMPLE: Final = """\
+open it with any Delta reader, for example from Python:
+
+    from deltalake import DeltaTable, QueryBuilder
+    orders = QueryBuilder().register("orders", DeltaTable("LAKE/shop/orders"))
+    orders.execute("select * from orders limit 5").read_all()
+
+or:  .venv/bin/wal2lake sql "show tables" --config CONFIG
+"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
@@ -94,14 +104,6 @@ def print_figures(console: Console, *, snapshot: Snapshot, live: Live, verified:
 
 def print_farewell(console: Console, config: Config, config_file: Path) -> None:
     console.print(f"\n[bold]the lake[/bold]   {config.lake.path}", soft_wrap=True)
-    console.print(
-        "open it with any Delta reader, for example from Python:\n\n"
-        "    from deltalake import DeltaTable, QueryBuilder\n"
-        f'    orders = DeltaTable("{config.lake.path}/shop/orders")\n'
-        '    found = QueryBuilder().register("orders", orders)\n'
-        '    found.execute("select * from orders limit 5").read_all()\n\n'
-        f"or:  .venv/bin/wal2lake sql 'show tables' --config {config_file}",
-        soft_wrap=True,
-        highlight=False,
-        markup=False,
-    )
+    for line in EXAMPLE.splitlines():
+        shown = line.replace("LAKE", config.lake.path).replace("CONFIG", str(config_file))
+        console.print(shown, soft_wrap=True, highlight=False, markup=False)

@@ -1,0 +1,57 @@
+"""Freshness is measured by commits that a cut covers, never by those it may have missed."""
+
+import math
+from datetime import UTC, datetime
+
+import pytest
+
+from cdc.demo.freshness import Freshness, percentile
+
+
+def at(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def test_a_commit_is_covered_by_the_first_cut_that_reaches_its_lsn() -> None:
+    freshness = Freshness()
+    freshness.committed(lsn=100, at=10.0)
+    freshness.committed(lsn=101, at=10.5)
+
+    freshness.published(lsn=99, at=at(11.0))
+    freshness.published(lsn=100, at=at(12.0))
+    freshness.published(lsn=150, at=at(13.0))
+
+    assert freshness.seconds == pytest.approx([2.0, 2.5])
+    assert freshness.waiting == 0
+
+
+def test_commits_noted_out_of_order_are_covered_by_lsn() -> None:
+    freshness = Freshness()
+    freshness.committed(lsn=200, at=2.0)
+    freshness.committed(lsn=100, at=1.0)
+
+    freshness.published(lsn=100, at=at(3.0))
+
+    assert freshness.seconds == pytest.approx([2.0])
+    assert freshness.waiting == 1
+
+
+def test_the_oldest_waiting_commit_sets_the_age() -> None:
+    freshness = Freshness()
+    assert freshness.oldest_waiting(now=5.0) == 0.0
+
+    freshness.committed(lsn=1, at=2.0)
+    freshness.committed(lsn=2, at=4.0)
+
+    assert freshness.oldest_waiting(now=5.0) == 3.0
+
+
+@pytest.mark.parametrize(
+    ("share", "expected"), [(0.5, 50), (0.99, 99), (1.0, 100), (0.0, 1), (0.001, 1)]
+)
+def test_percentile_is_a_value_that_occurred(share: float, expected: float) -> None:
+    assert percentile(range(1, 101), share) == expected
+
+
+def test_percentile_of_nothing_is_not_a_number() -> None:
+    assert math.isnan(percentile([], 0.5))

@@ -1,0 +1,107 @@
+"""What the demonstration says when it fails, and that it stops everything however it ends."""
+
+import signal
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from cdc.demo import __main__ as demo_main
+from cdc.demo.place import Place
+from cdc.demo.run import Demo, Options
+from cdc.errors import CdcError, ErrorKind
+
+OPTIONS = Options(seconds=1, rate=1, rows=2000, seed=1)
+
+
+class Stopped(Place):
+    """A place without a stack, which remembers that it was stopped."""
+
+    def stop(self) -> None:
+        self.root.joinpath("stopped").touch()
+
+
+@dataclass(kw_only=True)
+class Failing(Demo):
+    error: BaseException  # what it fails with
+
+    def run(self) -> None:
+        self.step = "snapshot"
+        raise self.error
+
+
+@pytest.fixture
+def restore_signals() -> Iterator[None]:
+    kept = {number: signal.getsignal(number) for number in demo_main.ENDING}
+    yield
+    for number, handler in kept.items():
+        signal.signal(number, handler)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    logs = tmp_path / "state" / "logs"
+    logs.mkdir(parents=True)
+    (logs / "connect.log").touch()
+    return Stopped(root=tmp_path)
+
+
+@pytest.mark.usefixtures("restore_signals")
+@pytest.mark.parametrize(
+    ("error", "code", "shown"),
+    [
+        (CdcError(ErrorKind.SERVER_FAILED, "connect died"), 11, "connect died"),
+        (CdcError(ErrorKind.DIFFERENT, "tables differ"), 1, "tables differ"),
+        (ZeroDivisionError("oh"), 70, "ZeroDivisionError: oh"),
+    ],
+)
+def test_a_failure_names_the_step_the_reason_and_the_logs(
+    place: Place,
+    error: BaseException,
+    code: int,
+    shown: str,
+) -> None:
+    said = StringIO()
+    console = Console(file=said, width=400)
+    demo = Failing(place=place, options=OPTIONS, console=console, error=error)
+
+    assert demo_main._run(demo, console) == code
+
+    output = said.getvalue()
+    assert "failed at step snapshot" in output
+    assert shown in output
+    assert str(place.logs / "connect.log") in output
+    assert (place.root / "stopped").exists()
+
+
+@pytest.mark.usefixtures("restore_signals")
+def test_an_interrupt_stops_everything(place: Place) -> None:
+    console = Console(file=StringIO(), width=400)
+    demo = Failing(place=place, options=OPTIONS, console=console, error=KeyboardInterrupt())
+
+    assert demo_main._run(demo, console) == demo_main.INTERRUPTED
+
+    assert (place.root / "stopped").exists()
+
+
+def test_a_command_that_fails_is_named(tmp_path: Path) -> None:
+    place = Place(root=tmp_path)
+
+    with pytest.raises(CdcError, match="wal2lake verify ended with exit code 2"):
+        place.command("verify", quiet=True)  # there is no configuration file
+
+
+def test_lines_come_as_they_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = Place(root=tmp_path)
+    monkeypatch.setattr(
+        Place, "_line", lambda _, said: [sys.executable, "-c", f"print({said[0]!r}); exit(4)"]
+    )
+    lines = place.lines("starting the connector")
+
+    assert next(lines) == "starting the connector"
+    with pytest.raises(CdcError, match="exit code 4"):
+        next(lines)
