@@ -17,7 +17,7 @@ from cdc.stack.process import Process
 from cdc.stack.servers.server import Server
 from cdc.stack.state import StateDir
 
-START_SECONDS = 120
+START_SECONDS = 180
 """Far above what a start takes; a slow machine is not an error."""
 
 _POLL_SECONDS = 0.1
@@ -44,7 +44,7 @@ class Stack(AbstractContextManager["Stack"]):
         self.state = StateDir(config.state_dir.resolve())
         self.processes: dict[str, Process] = {}
         self.servers: dict[str, Server] = {}
-        self._say = on_progress
+        self.say = on_progress
 
     def __enter__(self) -> Self:
         prerequisites.check(self.state.root)
@@ -72,7 +72,7 @@ class Stack(AbstractContextManager["Stack"]):
         """Install what is missing, end what a crash left, start all; returns where they are."""
         install(plan.needed_sets(self.config))
         if ended := cleanup.clean(self.state):
-            self._say(f"ended what an earlier run left: {', '.join(ended)}")
+            self.say(f"ended what an earlier run left: {', '.join(ended)}")
         made = plan.make(self.config, self.state)
         endpoints.write_source_secret(self.state, made.endpoints.source_url)
         for wave in made.waves:
@@ -82,12 +82,12 @@ class Stack(AbstractContextManager["Stack"]):
 
     def _start_wave(self, wave: tuple[Server, ...]) -> None:
         for server in wave:
-            self._say(f"starting {server.name}")
+            self.say(f"starting {server.name}")
             self.servers[server.name] = server
             self.spawn(server)
         for server in wave:
-            await_ready(server, self.processes[server.name])
-            self._say(f"{server.name} is ready")
+            self.await_ready(server)
+            self.say(f"{server.name} is ready")
 
     def spawn(self, server: Server) -> Process:
         server.prepare()
@@ -95,13 +95,23 @@ class Stack(AbstractContextManager["Stack"]):
         self.processes[server.name] = process
         return process
 
+    def await_ready(self, server: Server) -> None:
+        """Raises SERVER_FAILED, or DISK_FULL where that is the likely reason."""
+        try:
+            await_ready(server, self.processes[server.name])
+        except CdcError as error:
+            prerequisites.check_disk(self.state.root)
+            raise error from None
+
     def stop(self) -> None:
         """The last started first; a sweep ends what an interrupted start could not record."""
-        for process in reversed(self.processes.values()):
-            self._say(f"stopping {process.name}")
-            process.stop()
-        self.processes.clear()
-        cleanup.clean(self.state)
+        try:
+            for process in reversed(self.processes.values()):
+                self.say(f"stopping {process.name}")
+                process.stop()
+        finally:
+            self.processes.clear()
+            cleanup.clean(self.state)
 
 
 def await_ready(server: Server, process: Process) -> None:

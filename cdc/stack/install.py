@@ -3,7 +3,6 @@
 ``python -m cdc.stack.artifacts`` installs all of this machine; nothing is fetched after that.
 """
 
-import errno
 import fcntl
 import hashlib
 import shutil
@@ -27,7 +26,7 @@ from cdc.stack.artifacts import (
     read_lock,
     set_dir,
 )
-from cdc.stack.prerequisites import check_disk, find_java
+from cdc.stack.prerequisites import check_disk, disk_full_named, find_java
 
 CONVERTER_FOLDER = "apicurio-converter"
 _CONVERTER_SERVICE = "META-INF/services/org.apache.kafka.connect.storage.Converter"
@@ -40,7 +39,7 @@ def install(names: Sequence[str]) -> None:
     if all(is_installed(name) for name in names):
         return
     cache_dir().mkdir(parents=True, exist_ok=True)
-    with _exclusive(cache_dir() / "lock"), _disk_full_named(cache_dir()):
+    with _exclusive(cache_dir() / "lock"), disk_full_named(cache_dir()):
         missing = {name: read_lock()[name] for name in names if not is_installed(name)}
         total = _size(missing.values())
         check_disk(cache_dir(), total * _UNPACKED_FACTOR)
@@ -75,20 +74,6 @@ def _exclusive(path: Path) -> Iterator[None]:
     with path.open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
-
-
-@contextmanager
-def _disk_full_named(place: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
-            raise
-        raise CdcError(
-            ErrorKind.DISK_FULL,
-            f"no space left in {place}",
-            remedy="free space there and run the command again",
-        ) from None
 
 
 def _check(downloads: Path, name: str, artifacts: Sequence[Artifact]) -> None:

@@ -76,8 +76,8 @@ def _holder(port: int) -> str:
     except psutil.AccessDenied:
         return ""
     for connection in connections:
-        listens = connection.status == psutil.CONN_LISTEN and connection.laddr
-        if listens and connection.laddr[1] == port and connection.pid:
+        listens = connection.status == psutil.CONN_LISTEN
+        if listens and port in connection.laddr and connection.pid:
             return f"by process {connection.pid} ({_name(connection.pid)})"
     return ""
 

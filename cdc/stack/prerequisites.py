@@ -1,9 +1,12 @@
 """What must be there before anything is downloaded or started: Java, disk space."""
 
+import errno
 import os
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -66,6 +69,21 @@ def check_disk(place: Path, needed: int = MINIMUM_FREE_BYTES) -> None:
             f"{place} has {free // 2**20} MiB free, {needed // 2**20} MiB are needed",
             remedy="free space there, or choose another place (state_dir, WAL2LAKE_CACHE)",
         )
+
+
+@contextmanager
+def disk_full_named(place: Path) -> Iterator[None]:
+    """Give the system's error for a full disk the name of the place and a remedy."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
+            raise
+        raise CdcError(
+            ErrorKind.DISK_FULL,
+            f"no space left in {place}",
+            remedy="free space there and run the command again",
+        ) from None
 
 
 def check(state_dir: Path) -> Java:

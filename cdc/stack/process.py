@@ -95,17 +95,20 @@ class Process:
         return self._popen.poll()
 
     def stop(self) -> None:
-        """Ask it, wait, then kill; children that outlived it are killed too."""
-        tree = descendants(self.pid)
+        """Ask it, wait, then kill; what it started and left is killed too."""
         if self.exit_code() is None:
             self._popen.send_signal(self.command.stop_signal)
             try:
                 self._popen.wait(self.command.stop_seconds)
             except subprocess.TimeoutExpired:
-                tree = descendants(self.pid) or tree
+                kill(descendants(self.pid))
                 self._popen.kill()
                 self._popen.wait()
-        kill(tree)
+        self.sweep()
+
+    def sweep(self) -> None:
+        """After its end: kill what outlived it, such as the JVM of a killed job."""
+        kill(session(self.pid))
         self._record.unlink(missing_ok=True)
 
     def failure(self, what: str) -> CdcError:
@@ -123,6 +126,18 @@ def descendants(pid: int) -> list[psutil.Process]:
         return psutil.Process(pid).children(recursive=True)
     except psutil.NoSuchProcess:
         return []
+
+
+def session(leader: int) -> list[psutil.Process]:
+    """Processes of the session that ``leader`` founded, found also when it is gone itself."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if os.getsid(process.pid) == leader and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except (ProcessLookupError, PermissionError, psutil.NoSuchProcess):
+            continue
+    return found
 
 
 def kill(processes: list[psutil.Process], seconds: float = 10) -> None:

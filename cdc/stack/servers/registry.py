@@ -9,6 +9,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from cdc.errors import CdcError, ErrorKind
 from cdc.stack.artifacts import REGISTRY, set_dir
 from cdc.stack.process import Command
 from cdc.stack.servers.jvm import java_command
@@ -104,9 +105,18 @@ def create_topics(kafka: str, topics: Mapping[str, dict[str, str]], replication:
     """One partition each, because a journal is one order; those that exist are left alone."""
     wanted = [NewTopic(name, 1, replication, config=config) for name, config in topics.items()]
     client = AdminClient({"bootstrap.servers": kafka})  # must outlive its futures
-    for future in client.create_topics(wanted).values():
+    for future in client.create_topics(wanted, request_timeout=30).values():
         try:
-            future.result(timeout=30)
+            future.result()
         except KafkaException as error:
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                raise
+                raise _no_topics(kafka, error.args[0]) from None
+
+
+def _no_topics(kafka: str, reason: KafkaError) -> CdcError:
+    return CdcError(
+        ErrorKind.UNREACHABLE,
+        f"kafka at {kafka} did not create the registry's topics",
+        detail=reason.str(),
+        remedy="look at the broker's log; it must be up and allow topics to be created",
+    )

@@ -1,0 +1,88 @@
+"""``wal2lake up``: start the servers that are not configured, the connector and the job."""
+
+import json
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+import typer
+from rich.console import Console
+
+from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
+from cdc.config import Config, load
+from cdc.stack import detached
+from cdc.stack.endpoints import Endpoints, resolve
+from cdc.stack.supervisor import Steps, supervise
+
+DetachOption = Annotated[
+    bool, typer.Option("--detach", "-d", help="Return when the job applies; stop it with down.")
+]
+SuperviseOption = Annotated[bool, typer.Option("--supervise", hidden=True)]
+
+
+def up(
+    config: ConfigOption = DEFAULT_CONFIG,
+    detach: DetachOption = False,
+    as_json: JsonOption = False,
+    supervisor: SuperviseOption = False,
+) -> None:
+    """In the foreground until Ctrl-C unless --detach is given."""
+    path, loaded = config.resolve(), load(config)
+    console = Console(stderr=True, highlight=False)
+    if detach:
+        with console.status("starting") as status:
+            detached.up(loaded, path, lambda what: _progress(console, status, what))
+        _print_ready(loaded, resolve(loaded), as_json=as_json)
+        return
+    _stay(loaded, path, console, as_json=as_json, quiet=supervisor)
+
+
+def _stay(config: Config, path: Path, console: Console, *, as_json: bool, quiet: bool) -> None:
+    def ready(endpoints: Endpoints) -> None:
+        if not quiet:
+            _print_ready(config, endpoints, as_json=as_json)
+            console.print("Ctrl-C stops everything")
+
+    supervise(
+        config,
+        Steps(
+            establish=_establish,
+            job_config=path,
+            on_progress=lambda what: console.print(what, markup=False),
+            on_ready=ready,
+        ),
+    )
+
+
+def _progress(console: Console, status: Any, what: str) -> None:  # noqa: ANN401 - rich.status
+    status.update(what)
+    console.print(what, markup=False)
+
+
+def _establish(config: Config, endpoints: Endpoints) -> object:
+    # Late: the servers start while nothing of the source's clients is loaded.
+    return import_module("cdc.source.bootstrap").establish(config, endpoints)
+
+
+def _print_ready(config: Config, endpoints: Endpoints, *, as_json: bool) -> None:
+    facts = {
+        "source": without_password(endpoints.source_url),
+        "kafka": endpoints.kafka,
+        "connect": endpoints.connect,
+        "registry": endpoints.registry,
+        "lake": config.lake.path,
+        "state_dir": str(config.state_dir),
+    }
+    if as_json:
+        print(json.dumps(facts), flush=True)
+        return
+    for name, value in facts.items():
+        print(f"{name:10} {value}", flush=True)
+
+
+def without_password(url: str) -> str:
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    user = parts.username
+    return parts._replace(netloc=f"{user}@{host}" if user else host).geturl()

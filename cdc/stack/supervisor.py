@@ -1,0 +1,110 @@
+"""Everything that ``up`` keeps running, and the ways it ends: a signal, an error, ``down``."""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+from cdc.config import Config
+from cdc.errors import CdcError
+from cdc.stack.connector_watch import ConnectorWatch
+from cdc.stack.embedded import Stack
+from cdc.stack.endpoints import Endpoints
+from cdc.stack.job import Job
+from cdc.stack.prerequisites import disk_full_named
+from cdc.stack.process import Identity
+from cdc.stack.report import READY, STOPPING, Report
+from cdc.stack.watch import Watch, member_of
+
+_LOOK_EVERY_SECONDS = 0.5
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steps:
+    """What is done around the servers: ``establish`` before the job, the rest to tell a person."""
+
+    establish: Callable[[Config, Endpoints], object]
+    job_config: Path | None  # None leaves the job out
+    on_progress: Callable[[str], None]
+    on_ready: Callable[[Endpoints], None]
+
+
+def supervise(config: Config, steps: Steps) -> None:
+    """Bring all up, keep it up until a signal, stop all.
+
+    Raises the error of a start that failed, after everything is stopped.
+    """
+    with suppress(KeyboardInterrupt), ends_on_signal(), Stack(config, steps.on_progress) as stack:
+        report = Report(state=stack.state, supervisor=Identity.of(os.getpid()))
+        stack.say = _told_twice(report, steps)
+        try:
+            with disk_full_named(stack.state.root):
+                _bring_up_and_keep(stack, report, steps)
+        except KeyboardInterrupt:
+            report.enter(STOPPING)
+        except CdcError as error:
+            report.fail(error)
+            raise
+
+
+def _told_twice(report: Report, steps: Steps) -> Callable[[str], None]:
+    def say(what: str) -> None:
+        report.event(what)
+        steps.on_progress(what)
+
+    return say
+
+
+def _bring_up_and_keep(stack: Stack, report: Report, steps: Steps) -> NoReturn:
+    report.write()
+    endpoints = stack.start()
+    stack.say("connecting the source")
+    steps.establish(stack.config, endpoints)
+    if steps.job_config is not None:
+        _start_job(stack, steps.job_config)
+    report.members = {name: member_of(stack, name) for name in stack.processes}
+    report.enter(READY)
+    steps.on_ready(endpoints)
+    _keep_up(Watch(stack, report, ConnectorWatch(endpoints.connect, stack.config.name)))
+
+
+def _start_job(stack: Stack, config_path: Path) -> None:
+    stack.say("starting job")
+    job = Job(stack.state, config_path)
+    stack.servers[job.name] = job
+    stack.spawn(job)
+    stack.await_ready(job)
+    stack.say("job is applying")
+
+
+def _keep_up(watch: Watch) -> NoReturn:
+    while True:
+        watch.look()
+        time.sleep(_LOOK_EVERY_SECONDS)
+
+
+@contextmanager
+def ends_on_signal() -> Iterator[None]:
+    """The first of the signals becomes KeyboardInterrupt; later ones cannot disturb the stop."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    # A signal that is ignored already (nohup) stays ignored.
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
