@@ -1,9 +1,7 @@
 """How long a commit takes to become readable in the lake, seen by the one who committed."""
 
 import heapq
-import math
 import threading
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -39,11 +37,3 @@ class Freshness:
     @property
     def waiting(self) -> int:
         return len(self._waiting)
-
-
-def percentile(values: Iterable[float], share: float) -> float:
-    """The smallest value that ``share`` of them do not exceed; NaN where there are none."""
-    ordered = sorted(values)
-    if not ordered:
-        return math.nan
-    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]

@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cdc.config import Config
-from cdc.demo.freshness import Freshness, percentile
+from cdc.demo.freshness import Freshness
 from cdc.lake.layout import ledger_path, log_path
 from cdc.lake.ledger import Ledger, LedgerRow
 from cdc.lake.progress import landed_position
+from cdc.observe.freshness import percentile
 
 RECENT = 50  # commits that the freshness shown while running is taken from
 
@@ -48,7 +49,7 @@ class Meter:
             seconds=time.monotonic() - self._started,
             landed=_events(self._offsets()) - self._landed,
             applied=sum(row.transactions for row in self.rows),
-            freshness=percentile(self.freshness.seconds[-RECENT:], 0.5),
+            freshness=percentile(sorted(self.freshness.seconds[-RECENT:]), 0.5),
             oldest=self.freshness.oldest_waiting(time.time()),
         )
 

@@ -3,7 +3,6 @@
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -20,8 +19,6 @@ source:
 lake: {path: lake}
 state_dir: state
 """
-
-Ended = subprocess.Popen[str] | subprocess.CompletedProcess[bytes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,22 +53,10 @@ class Place:
     def command(self, *arguments: str, quiet: bool = False) -> None:
         """Run ``wal2lake`` with our output; raises when it fails, which it has explained."""
         output = subprocess.DEVNULL if quiet else None
-        _check(arguments, subprocess.run(self._line(arguments), stdout=output, check=False))
-
-    def lines(self, *arguments: str) -> Iterator[str]:
-        """Run ``wal2lake`` and give what it says as it says it; raises as ``command`` does."""
-        with subprocess.Popen(self._line(arguments), stdout=subprocess.PIPE, text=True) as process:
-            yield from (line.rstrip() for line in process.stdout or ())
-        _check(arguments, process)
-
-    def _line(self, arguments: tuple[str, ...]) -> list[str]:
-        return [sys.executable, "-m", "cdc", *arguments, "--config", str(self.config_file)]
-
-
-def _check(arguments: tuple[str, ...], ended: Ended) -> None:
-    code = ended.returncode
-    if code:
-        raise CdcError(
-            ErrorKind.DIFFERENT if code == 1 else ErrorKind.SERVER_FAILED,
-            f"wal2lake {arguments[0]} ended with exit code {code}",
-        )
+        line = [sys.executable, "-m", "cdc", *arguments, "--config", str(self.config_file)]
+        code = subprocess.run(line, stdout=output, check=False).returncode
+        if code:
+            raise CdcError(
+                ErrorKind.DIFFERENT if code == 1 else ErrorKind.SERVER_FAILED,
+                f"wal2lake {arguments[0]} ended with exit code {code}",
+            )

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from cdc.config import Config
-from cdc.demo.freshness import percentile
 from cdc.demo.shop import TABLES
+from cdc.observe.freshness import percentile
 from cdc.operate.sql import query
 
 BY_STATUS: Final = (
@@ -87,7 +87,7 @@ def print_tables(
 
 
 def print_figures(console: Console, *, snapshot: Snapshot, live: Live, verified: str) -> None:
-    p50, p99 = (percentile(live.freshness, share) for share in (0.5, 0.99))
+    p50, p99 = (percentile(sorted(live.freshness), share) for share in (0.5, 0.99))
     lines = {
         "snapshot": f"{snapshot.rate:,.0f} rows/s ({sum(snapshot.rows.values()):,} rows in"
         f" {snapshot.seconds:.1f} s, from the connector's start until readable)",

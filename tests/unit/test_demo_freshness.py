@@ -1,11 +1,10 @@
 """Freshness is measured by commits that a cut covers, never by those it may have missed."""
 
-import math
 from datetime import UTC, datetime
 
 import pytest
 
-from cdc.demo.freshness import Freshness, percentile
+from cdc.demo.freshness import Freshness
 
 
 def at(seconds: float) -> datetime:
@@ -44,14 +43,3 @@ def test_the_oldest_waiting_commit_sets_the_age() -> None:
     freshness.committed(lsn=2, at=4.0)
 
     assert freshness.oldest_waiting(now=5.0) == 3.0
-
-
-@pytest.mark.parametrize(
-    ("share", "expected"), [(0.5, 50), (0.99, 99), (1.0, 100), (0.0, 1), (0.001, 1)]
-)
-def test_percentile_is_a_value_that_occurred(share: float, expected: float) -> None:
-    assert percentile(range(1, 101), share) == expected
-
-
-def test_percentile_of_nothing_is_not_a_number() -> None:
-    assert math.isnan(percentile([], 0.5))

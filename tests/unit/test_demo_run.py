@@ -1,7 +1,6 @@
 """What the demonstration says when it fails, and that it stops everything however it ends."""
 
 import signal
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import StringIO
@@ -93,15 +92,3 @@ def test_a_command_that_fails_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(CdcError, match="wal2lake verify ended with exit code 2"):
         place.command("verify", quiet=True)  # there is no configuration file
-
-
-def test_lines_come_as_they_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = Place(root=tmp_path)
-    monkeypatch.setattr(
-        Place, "_line", lambda _, said: [sys.executable, "-c", f"print({said[0]!r}); exit(4)"]
-    )
-    lines = place.lines("starting the connector")
-
-    assert next(lines) == "starting the connector"
-    with pytest.raises(CdcError, match="exit code 4"):
-        next(lines)
