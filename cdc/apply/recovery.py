@@ -19,6 +19,7 @@ from cdc.apply.table import AppliedTable
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import Column, TableSchema
+from cdc.events.types import lake_type
 from cdc.kafka.topics import topic_ids
 from cdc.lake import progress, store
 from cdc.lake.layout import log_path, table_path
@@ -95,7 +96,7 @@ def schema_of(source: SourceTable) -> TableSchema:
     return TableSchema(
         table=source.table,
         columns=tuple(
-            Column(column.name, column.type, nullable=not column.not_null)
+            Column(column.name, lake_type(column.type).spark, nullable=not column.not_null)
             for column in source.columns
             if column.arrives
         ),

@@ -40,6 +40,7 @@ class Applier:
         spark: SparkSession,
         tables: Mapping[str, AppliedTable],  # by topic
         *,
+        prefix: str,
         marker_topic: str,
         log_path: str,
         ledger: Ledger,
@@ -51,6 +52,7 @@ class Applier:
     ) -> None:
         self._spark = spark
         self.tables = tables
+        self._prefix = prefix
         self._marker_topic = marker_topic
         self._log_path = log_path
         self._ledger = ledger
@@ -87,7 +89,7 @@ class Applier:
         """Where the last cut ends, by topic."""
         found = {self._marker_topic: self.base.marker_offset}
         for topic, table in self.tables.items():
-            entry = self.base.entry(str(table.table))
+            entry = self.base.entry(str(table.schema.table))
             found[topic] = entry.offset if entry else table.position.offset
         return found
 
@@ -99,7 +101,13 @@ class Applier:
         schemas = self.schemas(_all_ids(taken))
         rows = slices.read(self._spark, self._log_path, taken, self.offsets).persist()
         try:
-            part = slices.look(rows, taken, schemas, self._marker_topic)
+            part = slices.look(
+                rows,
+                schemas,
+                last={**self.offsets, **landed_values.last_offsets(taken)},
+                marker_topic=self._marker_topic,
+                prefix=self._prefix,
+            )
             cut, bound = self._cut(part, asked)
             served = _served(asked, part, cut, bound)
             if not served and not self._moves(cut):
@@ -117,12 +125,12 @@ class Applier:
         from publishing: that cut has to come first, so the bound is left for the next one.
         """
         bound = min((request.bound for request in asked if request.bound), default=None)
-        cut = find_cut(part.ends, part.spans, part.last, bound=bound)
+        cut = _find(part, bound)
         if any(
             table.following and table.position.offset > self._end(topic, cut)
             for topic, table in self.tables.items()
         ):
-            return find_cut(part.ends, part.spans, part.last, bound=None), None
+            return _find(part, None), None
         return cut, bound
 
     def _end(self, topic: str, cut: Cut) -> int:
@@ -181,6 +189,14 @@ class Applier:
         if served:
             self._served.add(served.id)
         logger.info("published", cut=row.cut, lsn=row.lsn, transactions=row.transactions)
+
+
+def _find(part: Slice, bound: int | None) -> Cut:
+    """The cut; a topic whose transactions cannot all be told is not waited for.
+
+    Its undecodable events go to quarantine, and the table is marked for it.
+    """
+    return find_cut(part.ends, part.spans, part.last, bound=bound, ignored=part.undecodable)
 
 
 def nothing_applied(epoch: int) -> LedgerRow:

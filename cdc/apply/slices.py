@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows i
 from cdc.apply.cut import Span
 from cdc.apply.decode import decode_envelope, decode_markers
 from cdc.apply.landings import Landing, last_offsets
-from cdc.events.transactions import Marker
+from cdc.events.transactions import END, Marker, marker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +22,7 @@ class Slice:
     ends: Sequence[Marker]  # END markers, in order
     spans: Mapping[str, Mapping[int, Span]]  # by topic and transaction
     last: Mapping[str, int]  # offset of the last event, by topic
+    undecodable: frozenset[str]  # topics with an event whose transaction cannot be told
 
 
 def read(
@@ -38,15 +39,25 @@ def read(
 
 
 def look(
-    rows: DataFrame, landings: Sequence[Landing], schemas: Mapping[int, str], marker_topic: str
+    rows: DataFrame,
+    schemas: Mapping[int, str],
+    *,
+    last: Mapping[str, int],
+    marker_topic: str,
+    prefix: str,
 ) -> Slice:
-    """Find the transactions in the rows; two Spark jobs."""
+    """Find the transactions in the rows; two Spark jobs.
+
+    ``last`` must name every topic whose events are awaited, also those of which nothing landed.
+    """
     is_marker = F.col("topic") == marker_topic
+    spans, torn = _spans(rows.where(~is_marker & F.col("value").isNotNull()), schemas)
     return Slice(
         rows=rows,
-        ends=_ends(rows.where(is_marker), schemas),
-        spans=_spans(rows.where(~is_marker), schemas),
-        last=last_offsets(landings),
+        ends=_ends(rows.where(is_marker), schemas, prefix),
+        spans=spans,
+        last=last,
+        undecodable=torn,
     )
 
 
@@ -54,18 +65,29 @@ def _any(conditions: Iterable[Column]) -> Column:
     return reduce(or_, conditions, F.lit(False))  # noqa: FBT003 - a literal column
 
 
-def _ends(markers: DataFrame, schemas: Mapping[int, str]) -> list[Marker]: ...
+def _ends(markers: DataFrame, schemas: Mapping[int, str], prefix: str) -> list[Marker]:
+    decoded = decode_markers(markers, schemas).where(F.col("status") == END)
+    rows = decoded.orderBy("offset").collect()
+    return [marker(row.asDict(recursive=True), prefix=prefix) for row in rows]
 
 
-def _spans(events: DataFrame, schemas: Mapping[int, str]) -> dict[str, dict[int, Span]]:
-    in_transaction = decode_envelope(events, dict(schemas)).where(F.col("txid").isNotNull())
-    grouped = in_transaction.groupBy("topic", "txid").agg(
-        F.count("*").alias("count"),
-        F.min("offset").alias("first"),
-        F.max("offset").alias("last"),
+def _spans(
+    events: DataFrame, schemas: Mapping[int, str]
+) -> tuple[dict[str, dict[int, Span]], frozenset[str]]:
+    """Landed events by topic and transaction, and the topics with events that are none."""
+    grouped = (
+        decode_envelope(events, schemas)
+        .groupBy("topic", "txid", F.col("op").isNull().alias("undecodable"))
+        .agg(
+            F.count("*").alias("count"),
+            F.min("offset").alias("first"),
+            F.max("offset").alias("last"),
+        )
+        .collect()
     )
     found: dict[str, dict[int, Span]] = {}
-    for row in grouped.collect():
-        span = Span(count=row["count"], first=row["first"], last=row["last"])
-        found.setdefault(row["topic"], {})[row["txid"]] = span
-    return found
+    for row in grouped:
+        if row["txid"] is not None:
+            span = Span(count=row["count"], first=row["first"], last=row["last"])
+            found.setdefault(row["topic"], {})[row["txid"]] = span
+    return found, frozenset(row["topic"] for row in grouped if row["undecodable"])

@@ -65,6 +65,7 @@ def _run(
     applier = Applier(
         spark,
         recovery.open_tables(spark, config, sources, quarantine),
+        prefix=config.name,
         marker_topic=markers,
         log_path=log_path(config),
         ledger=Ledger(ledger_path(config)),

@@ -8,7 +8,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cdc.apply.merge_plan import MergePlan, quoted
 from cdc.events.schema import Column, TableSchema
-from cdc.events.types import PgType
 from cdc.lake.progress import METADATA_CONF, Position, open_table
 from cdc.tables import TableId, TableMode
 
@@ -41,8 +40,7 @@ def create(spark: SparkSession, path: str, schema: TableSchema, position: Positi
 
 
 def _definition(column: Column) -> str:
-    """The source's type stands in the column's comment: for readers, and for ``read_schema``."""
-    return f"{quoted(column.name)} {column.spark} COMMENT '{_literal(declared(column.type))}'"
+    return f"{quoted(column.name)} {column.type}"
 
 
 def _own(mode: TableMode) -> list[str]:
@@ -50,17 +48,6 @@ def _own(mode: TableMode) -> list[str]:
     if mode is TableMode.MULTISET:
         own += ["_cdc_row_hash STRING", "_cdc_copy BIGINT"]
     return own
-
-
-def declared(pg: PgType) -> str:
-    """``numeric(10,2)``; read back by ``parse_declared``."""
-    numbers = ",".join(str(number) for number in (pg.length, pg.scale) if number is not None)
-    return f"{pg.name}({numbers})" if numbers else pg.name
-
-
-def parse_declared(text: str) -> PgType:
-    name, _, numbers = text.removesuffix(")").partition("(")
-    return PgType(name, *(int(number) for number in numbers.split(",") if number))
 
 
 def read_schema(spark: SparkSession, path: str, table: TableId) -> TableSchema | None:
@@ -71,7 +58,7 @@ def read_schema(spark: SparkSession, path: str, table: TableId) -> TableSchema |
     properties = opened.metadata().configuration
     fields = spark.read.format("delta").load(path).schema.fields
     columns = tuple(
-        Column(field.name, parse_declared(field.metadata["comment"]))
+        Column(field.name, field.dataType.simpleString())
         for field in fields
         if not field.name.startswith("_cdc_")
     )
