@@ -104,7 +104,7 @@ class Applier:
             part = slices.look(
                 rows,
                 schemas,
-                last={**self.offsets, **landed_values.last_offsets(taken)},
+                last=self._last(taken),
                 marker_topic=self._marker_topic,
                 prefix=self._prefix,
             )
@@ -113,7 +113,7 @@ class Applier:
             if not served and not self._moves(cut):
                 return False
             self._apply(part, cut, schemas, landed_values.schema_ids(taken))
-            self._publish(cut, served)
+            self._publish(cut, part, served)
         finally:
             rows.unpersist()
         return True
@@ -136,8 +136,15 @@ class Applier:
     def _end(self, topic: str, cut: Cut) -> int:
         return max(cut.offsets.get(topic, -1), self.offsets.get(topic, -1))
 
+    def _last(self, taken: Sequence[Landing]) -> dict[str, int]:
+        """The last landed offset of every table's topic, also of those not in these landings."""
+        landed = landed_values.last_offsets(taken)
+        return {topic: max(self.offsets[topic], landed.get(topic, -1)) for topic in self.tables}
+
     def _moves(self, cut: Cut) -> bool:
-        return any(offset > self.offsets.get(topic, -1) for topic, offset in cut.offsets.items())
+        return cut.lsn is not None or any(
+            offset > self.offsets.get(topic, -1) for topic, offset in cut.offsets.items()
+        )
 
     def _apply(
         self,
@@ -162,8 +169,10 @@ class Applier:
             future.result()
         logger.info("applied", tables=len(futures), seconds=round(time.monotonic() - started, 2))
 
-    def _publish(self, cut: Cut, served: Request | None) -> None:
+    def _publish(self, cut: Cut, part: Slice, served: Request | None) -> None:
         offsets = {topic: self._end(topic, cut) for topic in self.offsets}
+        if cut.lsn is not None:
+            offsets[self._marker_topic] = part.end_offsets[cut.lsn]
         streaming = cut.lsn is not None or self.base.lsn is not None
         landed = self.inbox.waiting()
         floor = landed_values.floor(landed, offsets, self.base.landing_floor)

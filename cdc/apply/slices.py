@@ -20,6 +20,7 @@ class Slice:
 
     rows: DataFrame  # columns of the log
     ends: Sequence[Marker]  # END markers, in order
+    end_offsets: Mapping[int, int]  # offset of the END marker, by its lsn
     spans: Mapping[str, Mapping[int, Span]]  # by topic and transaction
     last: Mapping[str, int]  # offset of the last event, by topic
     undecodable: frozenset[str]  # topics with an event whose transaction cannot be told
@@ -52,9 +53,11 @@ def look(
     """
     is_marker = F.col("topic") == marker_topic
     spans, torn = _spans(rows.where(~is_marker & F.col("value").isNotNull()), schemas)
+    ends = _ends(rows.where(is_marker), schemas, prefix)
     return Slice(
         rows=rows,
-        ends=_ends(rows.where(is_marker), schemas, prefix),
+        ends=[end for _, end in ends],
+        end_offsets={end.lsn: offset for offset, end in ends},
         spans=spans,
         last=last,
         undecodable=torn,
@@ -65,10 +68,10 @@ def _any(conditions: Iterable[Column]) -> Column:
     return reduce(or_, conditions, F.lit(False))  # noqa: FBT003 - a literal column
 
 
-def _ends(markers: DataFrame, schemas: Mapping[int, str], prefix: str) -> list[Marker]:
+def _ends(markers: DataFrame, schemas: Mapping[int, str], prefix: str) -> list[tuple[int, Marker]]:
     decoded = decode_markers(markers, schemas).where(F.col("status") == END)
     rows = decoded.orderBy("offset").collect()
-    return [marker(row.asDict(recursive=True), prefix=prefix) for row in rows]
+    return [(row["offset"], marker(row.asDict(recursive=True), prefix=prefix)) for row in rows]
 
 
 def _spans(
