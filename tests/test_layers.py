@@ -24,14 +24,14 @@ PURE = (
     "cdc.apply",
     "cdc.apply.merge_plan",
     "cdc.apply.cut",
+    "cdc.apply.projection",
+    "cdc.apply.values",
     "cdc.operate",
     "cdc.operate.requests",
 )
 FRAMES = (
     "cdc.apply.decode",
     "cdc.apply.order",
-    "cdc.apply.projection",
-    "cdc.apply.values",
 )
 TOP = ("cdc.cli", "cdc.__main__", "jobs")
 

@@ -18,6 +18,11 @@ from cdc.events.types import (
 from cdc.tables import TableId, TableMode
 
 _LADDER: Final = ("smallint", "int", "bigint")
+_PLACE: Final[dict[str, frozenset[str]]] = {
+    "source": frozenset({"schema", "table"}),
+    "op": frozenset(),
+    "transaction": frozenset({"id"}),
+}
 _DECIMAL: Final = re.compile(r"decimal\((\d+),(\d+)\)")
 
 
@@ -109,8 +114,13 @@ def key_fields(schema_json: str) -> tuple[tuple[str, ...], tuple[RowField, ...]]
 def table_schema_from_avro(
     schema_json: str, *, table: TableId, key: Sequence[str], mode: TableMode
 ) -> TableSchema:
-    """The table a writer schema describes; key and mode come from the source's catalogue."""
-    columns = tuple(field.column for field in row_fields(schema_json))
+    """The table a writer schema describes; key and mode come from the source's catalogue.
+
+    Columns that cannot be kept (``refused_columns``) are left out.
+    """
+    columns = tuple(
+        field.column for field in row_fields(schema_json) if not lake_type(field.pg).refused
+    )
     return TableSchema(table=table, columns=columns, key=tuple(key), mode=mode)
 
 
@@ -143,6 +153,30 @@ def fits(narrow: str, wide: str) -> bool:
     if old is None or new is None:
         return False
     return int(old[2]) <= int(new[2]) and int(old[1]) - int(old[2]) <= int(new[1]) - int(new[2])
+
+
+def envelope_reader(schema_json: str) -> str | None:
+    """The writer's schema without the row: enough to tell an event's place; None for another."""
+    try:
+        envelope = dict(json.loads(schema_json))
+        fields = {field["name"]: field for field in envelope["fields"]}
+        envelope["fields"] = [_pruned(fields[name], names) for name, names in _PLACE.items()]
+    except (KeyError, TypeError, ValueError):
+        return None
+    return json.dumps(envelope)
+
+
+def _pruned(field: Mapping[str, Any], names: frozenset[str]) -> dict[str, Any]:
+    if not names:
+        return dict(field)
+    union = field["type"] if isinstance(field["type"], list) else [field["type"]]
+    kept = [
+        {**branch, "fields": [f for f in branch["fields"] if f["name"] in names]}
+        if isinstance(branch, dict)
+        else branch
+        for branch in union
+    ]
+    return {**field, "type": kept if isinstance(field["type"], list) else kept[0]}
 
 
 def refused_columns(schema_json: str) -> tuple[tuple[str, str], ...]:

@@ -4,6 +4,7 @@ The id of an END marker is ``txid:lsn`` where lsn is the commit's end, monotone 
 BEGIN and the events carry the same txid with other suffixes.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -53,6 +54,15 @@ def marker(decoded: Mapping[str, Any], *, prefix: str) -> Marker:
             "a record of the transaction topic is not a transaction marker",
             remedy="let no other program write to the connector's topics",
         ) from None
+
+
+def is_marker_schema(schema_json: str) -> bool:
+    """Whether a writer's schema is that of the transaction topic's values."""
+    try:
+        names = {field["name"] for field in json.loads(schema_json)["fields"]}
+    except (KeyError, TypeError, ValueError):
+        return False
+    return names >= {"status", "id", "event_count", "data_collections", "ts_ms"}
 
 
 def _status(value: str) -> str:

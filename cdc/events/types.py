@@ -76,9 +76,18 @@ _ALIASES: Final[dict[str, str]] = {
 _OTHER_TEXT: Final[dict[str, str]] = {
     "timetz": "the connector gives it in UTC: its own offset is lost",
     "money": "kept as a number's text, without the currency sign",
+    "hstore": "kept as JSON",
 }
+_GEOMETRY: Final = "the connector gives it in a form of its own"
 _REFUSED: Final[dict[str, str]] = {
+    "bit": "only bit(1) is kept",
     "varbit": "the connector pads it to whole bytes: its length is lost",
+    "record": "it has parts",
+    "map": "it has parts",
+    **dict.fromkeys(
+        ("point", "line", "lseg", "box", "path", "polygon", "circle", "geometry", "geography"),
+        _GEOMETRY,
+    ),
 }
 _PHYSICAL: Final[dict[str, str]] = {
     "boolean": "bool",
@@ -126,7 +135,7 @@ def lake_type(pg: PgType) -> LakeType:
     if name == "bit" and (pg.length or 1) == 1:
         return LakeType(spark="string")
     if name in _REFUSED:
-        return LakeType(spark="binary", exact=False, reason=_REFUSED[name], refused=True)
+        return LakeType(spark="string", exact=False, reason=_REFUSED[name], refused=True)
     return LakeType(spark="string", exact=name not in _OTHER_TEXT, reason=_OTHER_TEXT.get(name, ""))
 
 

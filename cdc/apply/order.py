@@ -1,0 +1,187 @@
+"""From all changes of a slice to one row per key (or per copy of a row), by offset.
+
+In one topic the offset is the order of commits, so the last event of a key says what the row is;
+only a value that it marks as unchanged is taken from an event before it.
+"""
+
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
+
+from cdc.apply.merge_plan import COPY, DELETED, KEEP, OFFSET, OP, REASON, ROW_HASH, quoted
+from cdc.apply.values import literal
+from cdc.events.schema import TableSchema
+
+AFTER_REFUSED: Final = "an unchanged value follows an event that was refused"
+TOO_FEW_COPIES: Final = "more copies of a row were deleted than there are"
+
+_NET: Final = "_cdc_net"
+_HELD: Final = "_cdc_held"
+_GOOD: Final = f"{REASON} IS NULL"
+_FULL: Final = f"{OP} IN ('c', 'r', 'd')"  # nothing of an older event matters to the key
+
+
+def overview(changes: DataFrame) -> DataFrame:
+    """One row: events, refused, keeps (events with an unchanged value), last_truncate (offset)."""
+    return changes.selectExpr(
+        "count(*) AS events",
+        f"count_if(NOT ({_GOOD})) AS refused",
+        f"count_if({_GOOD} AND {KEEP} IS NOT NULL) AS keeps",
+        f"max(IF({_GOOD} AND {OP} = 't', {OFFSET}, NULL)) AS last_truncate",
+    )
+
+
+def after_truncate(changes: DataFrame, offset: int) -> DataFrame:
+    """What is left to apply to the emptied table."""
+    return changes.where(f"{OFFSET} > {offset}")
+
+
+def latest_per_key(changes: DataFrame, schema: TableSchema, *, carry: bool) -> DataFrame:
+    """One row per key: its columns as of the last event that was not refused.
+
+    With ``carry`` (where ``overview`` has keeps) a value marked as unchanged is taken from an
+    older event of the slice, back to the last full row of the key and not across a refused event;
+    what is then left in ``_cdc_keep`` only the row in the lake can supply. A row with a
+    ``_cdc_reason`` cannot be made. One shuffle.
+    """
+    rows = changes.where(f"{OP} IN ('c', 'r', 'u', 'd')")
+    if carry:
+        return _carried(rows, schema)
+    keys = ", ".join(quoted(name) for name in schema.key)
+    ranked = f"row_number() OVER (PARTITION BY {keys} ORDER BY {OFFSET} DESC) AS _cdc_rank"
+    return rows.where(_GOOD).selectExpr("*", ranked).where("_cdc_rank = 1").drop("_cdc_rank")
+
+
+def unresolved(latest: DataFrame, target: DataFrame, schema: TableSchema) -> DataFrame:
+    """Rows with unchanged values that have no row in the lake to take them from."""
+    waiting = latest.where(f"{_GOOD} AND NOT {DELETED} AND {KEEP} IS NOT NULL").alias("source")
+    same = " AND ".join(f"source.{quoted(k)} = target.{quoted(k)}" for k in schema.key)
+    return waiting.join(target.alias("target"), F.expr(same), "left_anti")
+
+
+def net_copies(changes: DataFrame, schema: TableSchema) -> DataFrame:
+    """One row per distinct row of a table without a key: by how many copies it grew or shrank."""
+    columns = ", ".join(quoted(name) for name in schema.names)
+    counted = changes.where(f"{_GOOD} AND {OP} IN ('c', 'r', 'd')").selectExpr(
+        f"{row_hash(schema)} AS {ROW_HASH}",
+        f"IF({DELETED}, -1L, 1L) AS one",
+        OFFSET,
+        f"struct({columns}) AS row",
+    )
+    grouped = counted.groupBy(ROW_HASH).agg(
+        F.expr(f"sum(one) AS {_NET}"),
+        F.expr(f"max({OFFSET}) AS {OFFSET}"),
+        F.expr("first(row) AS row"),
+    )
+    return grouped.where(f"{_NET} <> 0").selectExpr("row.*", ROW_HASH, _NET, OFFSET)
+
+
+def held_copies(target: DataFrame, net: DataFrame) -> DataFrame:
+    """How many copies the lake holds of the rows in ``net``."""
+    asked = target.join(net.select(ROW_HASH), ROW_HASH, "left_semi")
+    return asked.groupBy(ROW_HASH).agg(F.expr(f"count(*) AS {_HELD}"))
+
+
+def multiset_rows(net: DataFrame, held: DataFrame, schema: TableSchema) -> DataFrame:
+    """Rows for a MERGE on hash and copy; copies are numbered from 1 without a hole.
+
+    New copies are numbered on, and the last ones go first. A row with a ``_cdc_reason`` asks
+    for copies to go that are not there. Not idempotent: each event may be counted once only.
+    """
+    had = f"coalesce({_HELD}, 0L)"
+    numbers = (
+        f"CASE WHEN {_NET} > 0 THEN sequence({had} + 1, {had} + {_NET})"
+        f" WHEN {had} + {_NET} < 0 THEN array(CAST(NULL AS bigint))"
+        f" ELSE sequence({had} + {_NET} + 1, {had}) END"
+    )
+    return net.join(held, ROW_HASH, "left").selectExpr(
+        *(quoted(name) for name in schema.names),
+        OFFSET,
+        ROW_HASH,
+        f"explode({numbers}) AS {COPY}",
+        f"{_NET} < 0 AS {DELETED}",
+        f"CAST(NULL AS array<int>) AS {KEEP}",
+        f"IF({had} + {_NET} < 0, {literal(TOO_FEW_COPIES)}, NULL) AS {REASON}",
+    )
+
+
+def row_hash(schema: TableSchema) -> str:
+    """SQL text: a digest that two rows share only if every value is the same.
+
+    Each value is written with its column and length, a null not at all: so no two rows have one
+    text, and a column added later changes no digest of a row that has nothing in it.
+    """
+    parts = ", ".join(_hashed(column.name, column.type) for column in schema.columns)
+    return f"sha2(concat({parts}), 256)"
+
+
+def _hashed(name: str, kind: str) -> str:
+    text = _canonical(quoted(name), kind)
+    begin = literal(f"{len(name)}:{name}=")
+    return f"IF({quoted(name)} IS NULL, '', concat({begin}, length({text}), ':', {text}))"
+
+
+def _canonical(value: str, kind: str) -> str:
+    if kind.startswith("array<"):
+        text = _canonical("e", kind.removeprefix("array<").removesuffix(">"))
+        element = f"IF(e IS NULL, '-', concat(length({text}), ':', {text}))"
+        return f"concat_ws(',', transform({value}, e -> {element}))"
+    if kind == "binary":
+        return f"hex({value})"
+    if kind == "timestamp":
+        return f"CAST(unix_micros({value}) AS string)"
+    return value if kind == "string" else f"CAST({value} AS string)"
+
+
+def _carried(rows: DataFrame, schema: TableSchema) -> DataFrame:
+    keys = ", ".join(quoted(name) for name in schema.key)
+    over = f"OVER (PARTITION BY {keys} ORDER BY {OFFSET} ROWS BETWEEN UNBOUNDED PRECEDING AND"
+    sofar = f"{over} CURRENT ROW)"
+    marked = [n for n, column in enumerate(schema.columns) if _may_be_kept(schema, n)]
+    known = [
+        f"last(IF({_GOOD} AND NOT {_is_kept(n)}, struct({quoted(schema.names[n])} AS value, "
+        f"{OFFSET} AS at), NULL), true) {sofar} AS _cdc_known_{n}"
+        for n in marked
+    ]
+    seen = rows.selectExpr(
+        "*",
+        *known,
+        f"max(IF({_GOOD} AND {_FULL}, {OFFSET}, NULL)) {sofar} AS _cdc_full",
+        f"max(IF({_GOOD}, NULL, {OFFSET})) {sofar} AS _cdc_refused",
+        f"max(IF({_GOOD}, {OFFSET}, NULL)) {over} UNBOUNDED FOLLOWING) AS _cdc_last",
+    ).where(f"{OFFSET} = _cdc_last")
+    return _resolved(seen, schema, marked)
+
+
+def _resolved(seen: DataFrame, schema: TableSchema, marked: list[int]) -> DataFrame:
+    since = "greatest(coalesce(_cdc_full, -1L), coalesce(_cdc_refused + 1, -1L))"
+    missing = {n: f"({_is_kept(n)} AND coalesce(_cdc_known_{n}.at, -2L) < {since})" for n in marked}
+    columns = [
+        f"IF({missing[n]}, NULL, _cdc_known_{n}.value) AS {quoted(name)}"
+        if n in missing
+        else quoted(name)
+        for n, name in enumerate(schema.names)
+    ]
+    some = " OR ".join(missing.values()) or "false"
+    numbers = ", ".join(f"IF({condition}, {n}, NULL)" for n, condition in missing.items())
+    left = numbers or "CAST(NULL AS int)"
+    return seen.selectExpr(
+        *columns,
+        OFFSET,
+        OP,
+        DELETED,
+        f"IF({some}, filter(array({left}), x -> x IS NOT NULL), NULL) AS {KEEP}",
+        f"IF(({some}) AND {since} >= 0, {literal(AFTER_REFUSED)}, NULL) AS {REASON}",
+    )
+
+
+def _may_be_kept(schema: TableSchema, number: int) -> bool:
+    """Whether the type can be stored out of line: only such values arrive as unchanged."""
+    column = schema.columns[number]
+    kinds = ("string", "binary", "decimal", "array")
+    return column.type.startswith(kinds) and column.name not in schema.key
+
+
+def _is_kept(number: int) -> str:
+    return f"coalesce(array_contains({KEEP}, {number}), false)"
