@@ -1,0 +1,1 @@
+"""The Kafka side: topics, offsets, schema registry."""

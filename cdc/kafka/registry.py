@@ -1,0 +1,69 @@
+"""Writer schemas by the id that stands in front of every message."""
+
+import threading
+from collections.abc import Iterable
+from typing import Final
+
+import httpx
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
+
+from cdc.errors import CdcError, ErrorKind
+
+_SECONDS: Final = 10
+_ATTEMPTS: Final = 4
+
+
+class RegistryClient:
+    """An id never changes its meaning, so what was read once is kept for ever."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url.rstrip("/")
+        self._known: dict[int, str] = {}
+        self._lock = threading.Lock()
+
+    def schema(self, schema_id: int) -> str | None:
+        """The schema's JSON; None when the registry has no such id, which may change.
+
+        Raises UNREACHABLE when it gives no answer.
+        """
+        with self._lock:
+            if schema_id not in self._known and (found := self._read(schema_id)) is not None:
+                self._known[schema_id] = found
+            return self._known.get(schema_id)
+
+    def schemas(self, ids: Iterable[int]) -> dict[int, str]:
+        """Those of the ids that the registry knows."""
+        found = {schema_id: self.schema(schema_id) for schema_id in ids}
+        return {schema_id: text for schema_id, text in found.items() if text is not None}
+
+    def _read(self, schema_id: int) -> str | None:
+        url = f"{self._url}/apis/ccompat/v7/schemas/ids/{schema_id}"
+        attempts = Retrying(
+            stop=stop_after_attempt(_ATTEMPTS),
+            wait=wait_exponential(0.2),
+            retry=retry_if_exception(_is_transient),
+            reraise=True,
+        )
+        try:
+            return attempts(_get, url)
+        except (httpx.HTTPError, ValueError, KeyError) as error:
+            raise CdcError(
+                ErrorKind.UNREACHABLE,
+                f"the schema registry at {self._url} gives no schema {schema_id}",
+                detail=type(error).__name__,
+                remedy="start it, or correct registry.url",
+            ) from None
+
+
+def _get(url: str) -> str | None:
+    response = httpx.get(url, timeout=_SECONDS)
+    if response.status_code == httpx.codes.NOT_FOUND:
+        return None
+    response.raise_for_status()
+    return str(response.json()["schema"])
+
+
+def _is_transient(error: BaseException) -> bool:
+    if isinstance(error, httpx.HTTPStatusError):
+        return error.response.status_code >= httpx.codes.INTERNAL_SERVER_ERROR
+    return isinstance(error, httpx.TransportError)

@@ -1,0 +1,142 @@
+"""Topics: made with the policy they need, and checked to have it."""
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in its __all__
+    AdminClient,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
+
+from cdc.errors import CdcError, ErrorKind
+
+SECONDS: Final = 20
+_SILENT: Final = logging.getLogger("cdc.kafka.client")
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSpec:
+    """One partition, so that the offset is the order. ``settings`` are checked as well."""
+
+    name: str
+    settings: dict[str, str] = field(default_factory=dict)
+
+
+def admin(bootstrap: str) -> AdminClient:
+    return AdminClient({"bootstrap.servers": bootstrap}, logger=_SILENT)
+
+
+def ensure_topics(bootstrap: str, specs: Iterable[TopicSpec], *, replication: int = 1) -> None:
+    """Create those that are missing, check the rest.
+
+    Raises CONFLICT for a topic with another number of partitions or another policy.
+    """
+    wanted = {spec.name: spec for spec in specs}
+    client = admin(bootstrap)
+    have = _partitions(client, bootstrap, wanted)
+    new = [
+        NewTopic(name, num_partitions=1, replication_factor=replication, config=spec.settings)
+        for name, spec in wanted.items()
+        if name not in have
+    ]
+    _create(client, new)
+    _check(client, [spec for name, spec in wanted.items() if name in have], have)
+
+
+def topic_ids(bootstrap: str, topics: Iterable[str]) -> dict[str, str]:
+    """Kafka's own id of each topic that exists: another id is another topic of the same name."""
+    names = list(topics)
+    if not names:
+        return {}
+    client = admin(bootstrap)
+    _partitions(client, bootstrap, names)  # for its clear error when no broker answers
+    found = {}
+    for name, future in client.describe_topics(
+        TopicCollection(names), request_timeout=SECONDS
+    ).items():
+        try:
+            found[name] = str(future.result().topic_id)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise _failed(f"describing topic {name}", error) from None
+    return found
+
+
+def delete_topics(bootstrap: str, topics: Iterable[str]) -> None:
+    """Those of them that exist."""
+    client = admin(bootstrap)
+    names = list(_partitions(client, bootstrap, topics))
+    if not names:
+        return
+    for name, future in client.delete_topics(names, operation_timeout=SECONDS).items():
+        try:
+            future.result()
+        except KafkaException as error:
+            raise _failed(f"deleting topic {name}", error) from None
+
+
+def unreachable(bootstrap: str, detail: str) -> CdcError:
+    return CdcError(
+        ErrorKind.UNREACHABLE,
+        f"no Kafka broker answers at {bootstrap}",
+        detail=detail,
+        remedy="start it, or correct kafka.bootstrap_servers",
+    )
+
+
+def _partitions(client: AdminClient, bootstrap: str, names: Iterable[str]) -> dict[str, int]:
+    """Number of partitions of each of the topics that exists."""
+    try:
+        topics = client.list_topics(timeout=SECONDS).topics
+    except KafkaException as error:
+        raise unreachable(bootstrap, str(error.args[0].str())) from None
+    return {name: len(topics[name].partitions) for name in names if name in topics}
+
+
+def _create(client: AdminClient, new: list[NewTopic]) -> None:
+    if not new:
+        return
+    for name, future in client.create_topics(new, operation_timeout=SECONDS).items():
+        try:
+            future.result()
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise _failed(f"creating topic {name}", error) from None
+
+
+def _check(client: AdminClient, specs: list[TopicSpec], partitions: dict[str, int]) -> None:
+    if not specs:
+        return
+    resources = [ConfigResource(ResourceType.TOPIC, spec.name) for spec in specs]
+    answers: dict[Any, Any] = client.describe_configs(resources, request_timeout=SECONDS)
+    for spec, resource in zip(specs, resources, strict=True):
+        try:
+            actual = {key: entry.value for key, entry in answers[resource].result().items()}
+        except KafkaException as error:
+            raise _failed(f"describing topic {spec.name}", error) from None
+        _compare(spec, actual, partitions[spec.name])
+
+
+def _compare(spec: TopicSpec, actual: dict[str, str], partitions: int) -> None:
+    if partitions != 1:
+        raise CdcError(
+            ErrorKind.CONFLICT,
+            f"topic {spec.name} has {partitions} partitions and must have one",
+            remedy="set another name in wal2lake.yaml, or delete the topic if nobody needs it",
+        )
+    for key, value in spec.settings.items():
+        if actual.get(key) != value:
+            raise CdcError(
+                ErrorKind.CONFLICT,
+                f"topic {spec.name} has {key}={actual.get(key)} and must have {value}",
+                remedy=f"set it with kafka-configs.sh --alter --add-config {key}={value}",
+            )
+
+
+def _failed(doing: str, error: KafkaException) -> CdcError:
+    return CdcError(ErrorKind.UNREACHABLE, f"{doing} failed", detail=str(error.args[0].str()))

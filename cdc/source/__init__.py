@@ -1,0 +1,1 @@
+"""The Postgres side: connection, catalogue, publication, slot, connector, barrier, snapshot."""

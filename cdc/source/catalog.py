@@ -1,0 +1,294 @@
+"""What the source's catalogue says of the tables that the configuration names.
+
+``inspect`` judges every table and is what ``check`` prints; ``captured_tables`` raises the first
+error and returns what is left: tables that can be kept equal.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from cdc.config import Config
+from cdc.errors import CdcError, ErrorKind
+from cdc.source.columns import DeclaredType, SourceColumn, source_column
+from cdc.source.finding import Finding, Level
+from cdc.source.identity import Identity, mode_of
+from cdc.source.postgres import Connection, translated
+from cdc.tables import CONTROL_SCHEMA, TableId, TableMode, matches
+
+_WILD: Final = re.compile(r"[*?\[]")
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
+_AVRO_NAME: Final = re.compile(r"[^A-Za-z0-9_]")
+_KINDS: Final = {
+    "v": "a view",
+    "m": "a materialized view",
+    "f": "a foreign table",
+    "p": "a partitioned table: name its partitions",
+}
+
+_RELATIONS: Final = """
+SELECT n.nspname, c.relname, c.oid, c.relkind, c.relpersistence, c.relreplident,
+       c.relrowsecurity AND NOT (
+           EXISTS (SELECT FROM pg_roles r WHERE r.rolname = current_user
+                   AND (r.rolbypassrls OR r.rolsuper))
+           OR NOT c.relforcerowsecurity AND pg_has_role(c.relowner, 'USAGE')),
+       has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'),
+       EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = c.oid),
+       (SELECT array_agg(a.attname ORDER BY k.place)
+          FROM pg_index x, unnest(x.indkey) WITH ORDINALITY k(number, place)
+          JOIN pg_attribute a ON a.attnum = k.number
+         WHERE x.indrelid = c.oid AND a.attrelid = c.oid AND x.indisprimary AND x.indimmediate
+           AND k.place <= x.indnkeyatts),
+       (SELECT array_agg(a.attname ORDER BY k.place)
+          FROM pg_index x, unnest(x.indkey) WITH ORDINALITY k(number, place)
+          JOIN pg_attribute a ON a.attnum = k.number
+         WHERE x.indrelid = c.oid AND a.attrelid = c.oid AND x.indisreplident
+           AND k.place <= x.indnkeyatts)
+  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname <> 'information_schema'
+   AND n.nspname !~ '^pg_' AND n.nspname <> %s
+ ORDER BY 1, 2
+"""
+
+_COLUMNS: Final = """
+SELECT a.attrelid, a.attname, a.attnotnull, a.attgenerated <> '', a.attndims,
+       COALESCE(b.typname, t.typname), t.typtype, COALESCE(e.typname, ''),
+       COALESCE(e.typtype::text, ''), CASE WHEN t.typtype = 'd' THEN t.typname ELSE '' END,
+       CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END
+  FROM pg_attribute a
+  JOIN pg_type t ON t.oid = a.atttypid
+  LEFT JOIN pg_type b ON b.oid = t.typbasetype
+  LEFT JOIN pg_type e ON e.oid = COALESCE(b.typelem, t.typelem)
+       AND COALESCE(b.typcategory, t.typcategory) = 'A'
+ WHERE a.attrelid = ANY(%s) AND a.attnum > 0 AND NOT a.attisdropped
+ ORDER BY a.attrelid, a.attnum
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceTable:
+    """A table of the source that is kept equal in the lake."""
+
+    table: TableId
+    oid: int
+    columns: tuple[SourceColumn, ...]
+    key: tuple[str, ...]
+    mode: TableMode
+    replica_identity: str  # pg_class.relreplident: d, f, i, n
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Catalog:
+    tables: tuple[SourceTable, ...]
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Relation:
+    table: TableId
+    oid: int
+    kind: str
+    persistence: str
+    row_security: bool
+    readable: bool
+    has_children: bool
+    identity: Identity
+
+
+def captured_tables(connection: Connection, config: Config) -> list[SourceTable]:
+    """The tables the patterns name, in order of their names.
+
+    Raises SOURCE_NOT_READY naming the first table that cannot be kept, why, and the remedy.
+    """
+    catalog = inspect(connection, config)
+    for finding in catalog.findings:
+        if finding.level is Level.ERROR:
+            raise CdcError(
+                ErrorKind.SOURCE_NOT_READY,
+                f"{finding.subject}: {finding.message}",
+                remedy=finding.remedy,
+            )
+    return list(catalog.tables)
+
+
+def inspect(connection: Connection, config: Config) -> Catalog:
+    """Every table the patterns name, judged."""
+    with translated("reading the catalogue"):
+        rows = connection.execute(_RELATIONS, (CONTROL_SCHEMA,)).fetchall()
+    relations = [_relation(row) for row in rows]
+    named = [r for r in relations if matches(r.table, config.source.tables)]
+    findings = _unmatched(config.source.tables, [r.table for r in relations])
+    columns = _columns(connection, [relation.oid for relation in named])
+    tables: list[SourceTable] = []
+    for relation in named:
+        judged = _judge(relation, columns.get(relation.oid, ()), config)
+        findings += judged.findings
+        tables += judged.tables
+    return Catalog(tables=tuple(tables), findings=tuple(findings))
+
+
+def _relation(row: tuple[Any, ...]) -> _Relation:
+    schema, name, oid, kind, persistence, replica, rls, readable, children, key, index = row
+    return _Relation(
+        table=TableId(schema, name),
+        oid=oid,
+        kind=kind,
+        persistence=persistence,
+        row_security=rls,
+        readable=readable,
+        has_children=children,
+        identity=Identity(replica=replica, primary_key=tuple(key or ()), index=tuple(index or ())),
+    )
+
+
+def _columns(connection: Connection, oids: list[int]) -> dict[int, tuple[SourceColumn, ...]]:
+    found: dict[int, list[SourceColumn]] = {}
+    with translated("reading the catalogue"):
+        rows = connection.execute(_COLUMNS, (oids,)).fetchall()
+    for oid, name, not_null, generated, dims, typname, kind, elem, elem_kind, domain, mod in rows:
+        declared = DeclaredType(
+            name=typname,
+            kind=kind,
+            modifier=mod,
+            element=elem,
+            element_kind=elem_kind,
+            domain=domain,
+            dimensions=dims,
+        )
+        column = source_column(name, declared, not_null=not_null, generated=generated)
+        found.setdefault(oid, []).append(column)
+    return {oid: tuple(columns) for oid, columns in found.items()}
+
+
+def _unmatched(patterns: list[str], tables: list[TableId]) -> list[Finding]:
+    return [
+        Finding.error(
+            pattern,
+            "this pattern of source.tables names no table that the role can see",
+            remedy="correct it, or create the table first; names are case-sensitive",
+        )
+        for pattern in patterns
+        if not any(matches(table, [pattern]) for table in tables)
+    ]
+
+
+def _judge(relation: _Relation, columns: tuple[SourceColumn, ...], config: Config) -> Catalog:
+    subject = str(relation.table)
+    if relation.kind != "r":
+        return _not_a_table(relation, config.source.tables)
+    mode, findings = mode_of(
+        subject,
+        relation.identity,
+        append=matches(relation.table, config.source.append_only),
+    )
+    findings = [*_unfit(relation), *_bad_names(relation.table, columns), *findings]
+    key = relation.identity.key if mode is TableMode.KEYED else ()
+    findings += _column_findings(subject, columns, key)
+    table = SourceTable(
+        table=relation.table,
+        oid=relation.oid,
+        columns=columns,
+        key=key,
+        mode=mode,
+        replica_identity=relation.identity.replica,
+    )
+    return Catalog(tables=(table,), findings=tuple(findings))
+
+
+def _not_a_table(relation: _Relation, patterns: list[str]) -> Catalog:
+    """A view among ``public.*`` is passed over, one that is named is an error."""
+    subject = str(relation.table)
+    named = any(pattern == subject and not _WILD.search(pattern) for pattern in patterns)
+    message = f"is {_KINDS[relation.kind]}, which has no changes of its own in the WAL"
+    make = Finding.error if named else Finding.warning
+    return Catalog(
+        tables=(), findings=(make(subject, message, remedy="take it out of source.tables"),)
+    )
+
+
+def _unfit(relation: _Relation) -> list[Finding]:
+    subject = str(relation.table)
+    found = []
+    if relation.persistence != "p":
+        found.append(
+            Finding.error(
+                subject,
+                "is unlogged or temporary: its changes are not in the WAL",
+                remedy=f"ALTER TABLE {subject} SET LOGGED, or take it out of source.tables",
+            )
+        )
+    if relation.has_children:
+        found.append(
+            Finding.error(
+                subject,
+                "has tables that inherit from it: its snapshot would hold their rows too",
+                remedy="name the children instead",
+            )
+        )
+    if not relation.readable:
+        found.append(
+            Finding.error(subject, "the role may not read it", remedy=f"GRANT SELECT ON {subject}")
+        )
+    if relation.row_security:
+        found.append(
+            Finding.error(
+                subject,
+                "row security applies to the role: the snapshot would miss rows",
+                remedy="ALTER ROLE ... BYPASSRLS, or use the table's owner",
+            )
+        )
+    return found
+
+
+def _bad_names(table: TableId, columns: tuple[SourceColumn, ...]) -> list[Finding]:
+    """Names that two things would share in Kafka, in Avro or in Delta."""
+    found = []
+    if not (_PLAIN_NAME.fullmatch(table.schema) and _PLAIN_NAME.fullmatch(table.name)):
+        found.append(
+            Finding.error(
+                str(table),
+                "has a name that cannot be a topic's",
+                remedy="only letters, digits, _ and - are possible: rename it, or leave it out",
+            )
+        )
+    seen: dict[str, str] = {}
+    for column in columns:
+        spelled = _AVRO_NAME.sub("_", column.name).lower()
+        if (other := seen.setdefault(spelled, column.name)) != column.name:
+            found.append(
+                Finding.error(
+                    str(table),
+                    f"columns {other} and {column.name} have one name in Avro or in the lake",
+                    remedy="rename one of them",
+                )
+            )
+        if column.name.lower().startswith("_cdc_"):
+            found.append(
+                Finding.error(
+                    str(table),
+                    f"column {column.name}: names that begin with _cdc_ are ours",
+                    remedy="rename it",
+                )
+            )
+    return found
+
+
+def _column_findings(
+    subject: str, columns: tuple[SourceColumn, ...], key: tuple[str, ...]
+) -> list[Finding]:
+    found = []
+    for column in columns:
+        name = f"{subject}.{column.name}"
+        if not column.arrives and column.name in key:
+            found.append(
+                Finding.error(
+                    name,
+                    f"is part of the key and will not arrive: {column.reason}",
+                    remedy="choose another key, or leave the table out",
+                )
+            )
+        elif not column.arrives:
+            found.append(Finding.warning(name, f"will not arrive: {column.reason}"))
+        elif column.reason:
+            found.append(Finding.warning(name, f"arrives, but {column.reason}"))
+    return found

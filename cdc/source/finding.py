@@ -1,0 +1,33 @@
+"""What a look at the source or the servers found, with its remedy."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Self
+
+
+class Level(Enum):
+    OK = "ok"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """``subject`` is what it is about: a table, a column, a server, a setting."""
+
+    level: Level
+    subject: str
+    message: str
+    remedy: str = ""
+
+    @classmethod
+    def ok(cls, subject: str, message: str) -> Self:
+        return cls(Level.OK, subject, message)
+
+    @classmethod
+    def warning(cls, subject: str, message: str, *, remedy: str = "") -> Self:
+        return cls(Level.WARNING, subject, message, remedy)
+
+    @classmethod
+    def error(cls, subject: str, message: str, *, remedy: str = "") -> Self:
+        return cls(Level.ERROR, subject, message, remedy)

@@ -1,0 +1,140 @@
+"""The logical replication slot: its state, and whether one can be made now.
+
+The connector makes the slot itself, because only then does its snapshot read exactly what the
+slot's stream leaves out (docs/decisions/0003-who-makes-the-slot.md). Making one waits for every
+transaction that is open; ``probe`` does so first, with a limit, and names who is in the way.
+"""
+
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Final
+
+from psycopg import errors
+
+from cdc.errors import CdcError, ErrorKind
+from cdc.source.postgres import Connection, connect, translated
+
+PLUGIN: Final = "pgoutput"
+_LOOK_SECONDS: Final = 0.2
+
+_STATE: Final = """
+SELECT s.plugin, s.database, s.active_pid, COALESCE(a.application_name, ''),
+       (s.confirmed_flush_lsn - '0/0'::pg_lsn)::bigint, s.wal_status,
+       (pg_current_wal_lsn() - s.restart_lsn)::bigint, s.safe_wal_size,
+       s.database = current_database()
+  FROM pg_replication_slots s LEFT JOIN pg_stat_activity a ON a.pid = s.active_pid
+ WHERE s.slot_name = %s
+"""
+_BLOCKERS: Final = """
+SELECT pid, COALESCE(date_trunc('second', now() - xact_start)::text, '')
+  FROM pg_stat_activity WHERE pid = ANY(pg_blocking_pids(%s)) ORDER BY xact_start
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotState:
+    """``retained_bytes`` of WAL wait for the slot; ``safe_bytes`` more before it is lost."""
+
+    plugin: str
+    database: str
+    active_pid: int | None
+    application: str  # of the process that reads it
+    confirmed_lsn: int | None
+    wal_status: str | None
+    retained_bytes: int | None
+    safe_bytes: int | None
+    of_this_database: bool
+
+
+def slot_state(connection: Connection, name: str) -> SlotState | None:
+    with translated(f"looking at slot {name}"):
+        row = connection.execute(_STATE, (name,)).fetchone()
+    if row is None:
+        return None
+    plugin, database, pid, application, confirmed, status, retained, safe, ours = row
+    return SlotState(
+        plugin=plugin,
+        database=database,
+        active_pid=pid,
+        application=application,
+        confirmed_lsn=confirmed,
+        wal_status=status,
+        retained_bytes=retained,
+        safe_bytes=safe,
+        of_this_database=ours,
+    )
+
+
+def refuse_foreign(name: str, state: SlotState | None, *, connector_exists: bool) -> None:
+    """Raises CONFLICT when the slot belongs to somebody else, CHAIN_BROKEN when it is lost."""
+    if state is None:
+        return
+    if state.plugin != PLUGIN or not state.of_this_database:
+        raise CdcError(
+            ErrorKind.CONFLICT,
+            f"slot {name} exists for database {state.database} with plugin {state.plugin}",
+            remedy="set another name in wal2lake.yaml, or drop that slot",
+        )
+    if state.active_pid is not None and not connector_exists:
+        raise CdcError(
+            ErrorKind.CONFLICT,
+            f"slot {name} is in use by pid {state.active_pid} ({state.application or 'unnamed'})",
+            remedy="stop that client (another wal2lake?), or set another name in wal2lake.yaml",
+        )
+    if state.wal_status == "lost":
+        raise CdcError(
+            ErrorKind.CHAIN_BROKEN,
+            f"slot {name} is lost: Postgres removed WAL that it needed",
+            remedy="drop the slot and give the pipeline a new name and an empty lake",
+        )
+
+
+def probe(url: str, name: str, seconds: float) -> None:
+    """Make a temporary slot and let it go.
+
+    Raises TIMEOUT naming the pids whose transactions were in the way; leaves nothing behind.
+    """
+    with connect(url) as maker, connect(url) as watcher, ThreadPoolExecutor(1) as pool:
+        making = pool.submit(_make_temporary, maker, f"{name}_probe")
+        try:
+            _await(making, watcher, maker.info.backend_pid, seconds)
+        finally:
+            if not making.done():
+                maker.cancel_safe()
+
+
+def drop(connection: Connection, name: str) -> None:
+    with translated(f"dropping slot {name}"):
+        connection.execute(
+            "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots"
+            " WHERE slot_name = %s",
+            (name,),
+        )
+
+
+def _make_temporary(maker: Connection, name: str) -> None:
+    try:
+        with translated("creating a replication slot"):
+            maker.execute("SELECT pg_create_logical_replication_slot(%s, %s, true)", (name, PLUGIN))
+    except CdcError as error:
+        if isinstance(error.__context__, errors.ConfigurationLimitExceeded):
+            error.remedy = "raise max_replication_slots, or drop a slot that nobody uses"
+        raise
+
+
+def _await(making: Future[None], watcher: Connection, pid: int, seconds: float) -> None:
+    blockers: list[str] = []
+    waited = 0.0
+    while waited < seconds:
+        if wait([making], timeout=_LOOK_SECONDS).done:
+            making.result()
+            return
+        waited += _LOOK_SECONDS
+        rows = watcher.execute(_BLOCKERS, (pid,)).fetchall()
+        blockers = [f"{found} (for {age})" for found, age in rows] or blockers
+    raise CdcError(
+        ErrorKind.TIMEOUT,
+        f"no replication slot could be made within {seconds:g} s: a transaction is open",
+        detail=f"in the way: pid {', '.join(blockers)}" if blockers else "",
+        remedy="end it, or SELECT pg_terminate_backend(pid)",
+    )

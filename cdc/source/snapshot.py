@@ -1,0 +1,60 @@
+"""The source as it was after exactly the commits up to one LSN."""
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from psycopg import sql
+
+from cdc.errors import CdcError, ErrorKind
+from cdc.source.postgres import connect, translated
+from cdc.source.slot import PLUGIN
+
+_OPTIONS_IN_BRACKETS: Final = 150_000
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedSnapshot:
+    """``SET TRANSACTION SNAPSHOT name`` sees all commits up to ``lsn`` and none after it."""
+
+    lsn: int
+    name: str
+
+
+@contextmanager
+def exported_snapshot(url: str, seconds: float) -> Iterator[ExportedSnapshot]:
+    """Valid inside the block, by a temporary slot that is gone after it.
+
+    Raises TIMEOUT when an open transaction keeps the slot from being made.
+    """
+    slot = f"wal2lake_{secrets.token_hex(6)}"
+    doing = "exporting a snapshot"
+    with connect(url, replication="database") as connection:
+        with translated(doing):
+            connection.execute(
+                sql.SQL("SET statement_timeout = {}").format(sql.Literal(int(seconds * 1000)))
+            )
+            row = connection.execute(_command(slot, connection.info.server_version)).fetchone()
+        if row is None:
+            raise CdcError(ErrorKind.INTERNAL, f"{doing}: Postgres answered nothing")
+        _, lsn, name, _ = row
+        yield ExportedSnapshot(parse_lsn(str(lsn)), str(name))
+
+
+def parse_lsn(text: str) -> int:
+    """``16/B374D848`` as a number."""
+    high, _, low = text.partition("/")
+    return int(high, 16) << 32 | int(low, 16)
+
+
+def format_lsn(lsn: int) -> str:
+    return f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}"
+
+
+def _command(slot: str, version: int) -> sql.Composed:
+    export = "(SNAPSHOT 'export')" if version >= _OPTIONS_IN_BRACKETS else "EXPORT_SNAPSHOT"
+    return sql.SQL("CREATE_REPLICATION_SLOT {} TEMPORARY LOGICAL {} {}").format(
+        sql.Identifier(slot), sql.Identifier(PLUGIN), sql.SQL(export)
+    )
