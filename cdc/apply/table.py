@@ -3,36 +3,22 @@
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Final
 
 import structlog
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
-from cdc.apply.decode import decode_table
-from cdc.apply.merge_plan import (
-    COPY,
-    DELETED,
-    KEEP,
-    OFFSET,
-    OP,
-    REASON,
-    ROW_HASH,
-    merge_plan,
-    quoted,
-    stored,
-)
-from cdc.apply.order import latest_per_key, multiset_rows
+from cdc.apply.batch import Batch
 from cdc.config import Job
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import Additive, Incompatible, TableSchema, diff, table_schema_from_avro
 from cdc.lake import maintenance, store
 from cdc.lake.ledger import TableEntry
 from cdc.lake.progress import Position, open_table
-from cdc.lake.quarantine import Quarantine, RefusedEvent
-from cdc.tables import TableMode, TableState
+from cdc.lake.quarantine import Quarantine
+from cdc.tables import TableState
 
 MAINTAIN_EVERY: Final = 16  # commits between two looks at the number of small files
 VACUUM_SECONDS: Final = 3600.0  # least time between two vacuums of a table in one run
@@ -131,73 +117,15 @@ class AppliedTable:
                 self.schema = replace(self.schema, columns=columns)
 
     def _commit(self, mine: DataFrame, upto: int, schemas: Mapping[int, str]) -> None:
-        changes = decode_table(mine, schemas, self.schema, token=self._placeholder).persist()
-        try:
-            facts = _facts(changes)
-            self._refuse(mine, changes, facts)
-            position = replace(
-                self.position,
-                offset=upto,
-                rows_applied=self.position.rows_applied + facts["events"] - facts["refused"],
-                refused=self.position.refused + facts["refused"],
-            )
-            self._write(changes.where(F.col(REASON).isNull()), facts, position)
-            self.position = position
-        finally:
-            changes.unpersist()
-
-    def _refuse(self, mine: DataFrame, changes: DataFrame, facts: Row) -> None:
-        """Put refused events into quarantine, before the position moves past them."""
-        if not facts["refused"]:
-            return
-        reasons = changes.where(F.col(REASON).isNotNull()).select(
-            F.col(OFFSET).alias("offset"), F.col(REASON).alias("reason")
+        batch = Batch(
+            session=self._session,
+            path=self.path,
+            schema=self.schema,
+            position=self.position,
+            token=self._placeholder,
+            quarantine=self._quarantine,
         )
-        now = datetime.now(UTC)
-        found = [
-            RefusedEvent(
-                table=str(self.schema.table),
-                topic=row["topic"],
-                partition=row["partition"],
-                offset=row["offset"],
-                key=_bytes(row["key"]),
-                value=_bytes(row["value"]),
-                value_schema_id=row["value_schema_id"],
-                reason=row["reason"],
-                quarantined_at=now,
-            )
-            for row in mine.join(reasons.dropDuplicates(["offset"]), "offset").collect()
-        ]
-        self._quarantine.add(found)
-        logger.warning("events refused", table=str(self.schema.table), events=len(found))
-
-    def _write(self, changes: DataFrame, facts: Row, position: Position) -> None:
-        """One commit: overwrite after a TRUNCATE, append to an empty table, merge otherwise."""
-        truncated = facts["truncated_at"] is not None
-        if truncated:
-            changes = changes.where(F.col(OFFSET) > facts["truncated_at"])
-        if self.schema.mode is TableMode.MULTISET:
-            rows = multiset_rows(changes, self._copies(truncated=truncated), self.schema)
-        elif self.schema.mode is TableMode.APPEND:
-            rows = changes
-        else:
-            rows = latest_per_key(changes, self.schema)
-        if truncated:
-            store.overwrite(self.path, self._new_rows(rows), position)
-        elif self.schema.mode is TableMode.APPEND or not self.position.rows_applied:
-            store.append(self.path, self._new_rows(rows), position)
-        else:
-            plan = merge_plan(self.schema, keep=bool(facts["keeps"]))
-            store.merge(self._session, self.path, rows, plan, position)
-
-    def _new_rows(self, rows: DataFrame) -> DataFrame:
-        """Rows for a table that has none: what a MERGE into it would insert."""
-        return rows.where(~F.col(DELETED)).select(*(quoted(name) for name in stored(self.schema)))
-
-    def _copies(self, *, truncated: bool) -> DataFrame:
-        """How often each row is there, for tables without a key."""
-        rows = self._session.read.format("delta").load(self.path)
-        return rows.where(F.lit(not truncated)).groupBy(ROW_HASH).agg(F.count("*").alias(COPY))
+        self.position = batch.commit(mine, upto, schemas)
 
     def _maintain(self) -> None:
         """Compact the table, here where it is written: no other commit can come between."""
@@ -211,18 +139,3 @@ class AppliedTable:
         if time.monotonic() - self._vacuumed > VACUUM_SECONDS:
             maintenance.vacuum(self._session, self.path, self._policy.vacuum_retention_hours)
             self._vacuumed = time.monotonic()
-
-
-def _facts(changes: DataFrame) -> Row:
-    """What decides how the changes are written; one Spark job."""
-    kept = F.col(REASON).isNull()
-    return changes.agg(
-        F.count("*").alias("events"),
-        F.count_if(~kept).alias("refused"),
-        F.max(F.when(kept & (F.col(OP) == "t"), F.col(OFFSET))).alias("truncated_at"),
-        F.count_if(kept & F.col(KEEP).isNotNull()).alias("keeps"),
-    ).collect()[0]
-
-
-def _bytes(value: bytearray | None) -> bytes | None:
-    return None if value is None else bytes(value)
