@@ -18,6 +18,7 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import ledger_path, log_path, quarantine_path
 from cdc.lake.ledger import Ledger, LedgerRow
 from cdc.lake.progress import open_table
+from cdc.source.snapshot import parse_lsn
 from cdc.tables import CONTROL_SCHEMA, TableId
 
 LSN: Final = re.compile(r"([0-9A-Fa-f]{1,8})/([0-9A-Fa-f]{1,8})")
@@ -63,15 +64,6 @@ def cut_at(ledger: Ledger, at: str | None) -> LedgerRow | None:
             remedy="see the cuts there are: wal2lake sql 'select * from wal2lake.ledger'",
         )
     return found
-
-
-def parse_lsn(text: str) -> int:
-    high, _, low = text.partition("/")
-    return (int(high, 16) << 32) | int(low, 16)
-
-
-def format_lsn(lsn: int) -> str:
-    return f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}"
 
 
 def _newest(ledger: Ledger, number: int) -> LedgerRow | None:
@@ -134,9 +126,9 @@ class _Context:
 
     def add(self, name: TableId, table: DeltaTable) -> None:
         if name.schema not in self._schemas:
-            self._builder.execute(f"CREATE SCHEMA {_quoted(name.schema)}").read_all()
+            self._builder.execute(f"CREATE SCHEMA {quoted(name.schema)}").read_all()
             self._schemas.add(name.schema)
-        self._builder.register(f"{_quoted(name.schema)}.{_quoted(name.name)}", table)
+        self._builder.register(f"{quoted(name.schema)}.{quoted(name.name)}", table)
 
     def run(self, text: str) -> pa.Table:
         try:
@@ -145,7 +137,7 @@ class _Context:
             raise _refused(error) from None
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 

@@ -13,7 +13,7 @@ from cdc.config import Config, load
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import ledger_path, log_path, table_path
 from cdc.lake.ledger import Ledger, LedgerRow, TableEntry
-from cdc.operate.sql import format_lsn, parse_lsn, query
+from cdc.operate.sql import query
 from cdc.tables import TableId
 
 ORDERS = TableId("shop", "orders")
@@ -152,12 +152,3 @@ def test_the_command_prints_exact_values_as_json(config: Config, tmp_path: Path)
         "n": None,
     }
     assert "1 row\n" in CliRunner().invoke(app, command).stdout
-
-
-def test_lsn_text_and_number_are_the_same_thing() -> None:
-    assert parse_lsn("16/B374D848") == 0x16B374D848
-    assert [format_lsn(parse_lsn(text)) for text in ("0/0", "16/B374D848", "FFFFFFFF/1")] == [
-        "0/0",
-        "16/B374D848",
-        "FFFFFFFF/1",
-    ]

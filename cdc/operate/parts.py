@@ -1,0 +1,149 @@
+"""The parts of a pipeline besides the lake, each asked on its own, as far as it answers."""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import psutil
+
+from cdc.errors import CdcError, ErrorKind
+from cdc.lake import job_state
+from cdc.lake.job_state import JobState
+from cdc.source.postgres import connect, translated
+from cdc.source.slot import slot_state
+from cdc.stack import report
+from cdc.stack.state import StateDir
+
+CONNECT_SECONDS: Final = 5.0
+PID_SLACK_SECONDS: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourcePart:
+    """Postgres and our slot in it."""
+
+    current_lsn: int
+    slot_active: bool
+    wal_status: str | None  # None: there is no slot
+    retained_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectorPart:
+    """The connector and its task as Kafka Connect reports them."""
+
+    state: str  # RUNNING, FAILED, PAUSED, ..; missing when Connect knows no such connector
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobPart:
+    """The job as it says of itself, and whether its process is there."""
+
+    state: str  # starting, applying, stopped; unknown when it never ran here
+    pid: int | None
+    alive: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerPart:
+    """A process of the embedded stack as its supervisor reports it."""
+
+    name: str
+    state: str
+    pid: int | None
+    restarts: int
+    reason: str
+
+
+def source(url: str, slot: str) -> SourcePart:
+    """Raises UNREACHABLE or SOURCE_NOT_READY."""
+    with connect(url) as connection:
+        found = slot_state(connection, slot)
+        with translated("reading the source's position"):
+            row = connection.execute(
+                "SELECT (pg_current_wal_lsn() - '0/0'::pg_lsn)::bigint"
+            ).fetchone()
+    return SourcePart(
+        current_lsn=int(row[0]) if row else 0,
+        slot_active=found is not None and found.active_pid is not None,
+        wal_status=found.wal_status if found else None,
+        retained_bytes=found.retained_bytes if found else None,
+    )
+
+
+def connector(connect_url: str, name: str) -> ConnectorPart:
+    """Raises UNREACHABLE when no worker answers."""
+    try:
+        response = httpx.get(
+            f"{connect_url}/connectors/{name}/status", timeout=CONNECT_SECONDS, trust_env=False
+        )
+        if response.status_code == httpx.codes.NOT_FOUND:
+            return ConnectorPart(state="missing")
+        response.raise_for_status()
+        return _connector(response.json())
+    except (httpx.HTTPError, json.JSONDecodeError) as error:
+        raise CdcError(
+            ErrorKind.UNREACHABLE,
+            f"no Connect worker answers at {connect_url}",
+            detail=str(error).split("\n", maxsplit=1)[0],
+            remedy="wal2lake up, or correct connect.url",
+        ) from None
+
+
+def _connector(said: dict[str, Any]) -> ConnectorPart:
+    """The worst of the connector and its tasks: one of them failed is a connector that failed."""
+    parts = [said["connector"], *said["tasks"]]
+    unwell = [part for part in parts if part["state"] != "RUNNING"]
+    if not said["tasks"]:
+        return ConnectorPart(state=unwell[0]["state"] if unwell else "UNASSIGNED")
+    if not unwell:
+        return ConnectorPart(state="RUNNING")
+    failed = next((part for part in unwell if part["state"] == "FAILED"), unwell[0])
+    return ConnectorPart(state=failed["state"], reason=_cause(str(failed.get("trace", ""))))
+
+
+def _cause(trace: str) -> str:
+    """The innermost cause of a Java stack trace, without its class."""
+    lines = [line for line in trace.splitlines() if line and not line.startswith("\t")]
+    if not lines:
+        return ""
+    return lines[-1].removeprefix("Caused by: ").partition(": ")[2] or lines[-1]
+
+
+def job(state_dir: Path) -> JobPart:
+    try:
+        said = JobState(**json.loads(job_state.path(state_dir).read_text()))
+    except (OSError, ValueError, TypeError):
+        return JobPart(state="unknown", pid=None, alive=False)
+    return JobPart(state=said.state, pid=said.pid, alive=_is_alive(said))
+
+
+def _is_alive(said: JobState) -> bool:
+    """Whether the pid is still that process: a later one that took the pid over began later."""
+    try:
+        began = psutil.Process(said.pid).create_time()
+    except psutil.NoSuchProcess:
+        return False
+    started = datetime.fromisoformat(said.started_at).timestamp()
+    return said.state != "stopped" and began < started + PID_SLACK_SECONDS
+
+
+def servers(state_dir: Path) -> list[ServerPart]:
+    """The embedded processes; ``gone`` when the supervisor that reported them is."""
+    state = StateDir(state_dir)
+    members: dict[str, dict[str, Any]] = report.read(state).get("processes", {})
+    supervised = report.supervisor(state) is not None
+    return [
+        ServerPart(
+            name=name,
+            state=member["state"] if supervised else "gone",
+            pid=member["pid"] if supervised else None,
+            restarts=member["restarts"],
+            reason=member["reason"],
+        )
+        for name, member in members.items()
+    ]

@@ -1,0 +1,212 @@
+"""The text of a value, made twice: by Postgres for the source, by Arrow for the lake.
+
+Neither half knows how the pipeline converts values, so that a defect there cannot hide here.
+The text is chosen so that two values are equal exactly when their texts are: floats by their
+bits, times by their microseconds, bytes in hex, everything else as Postgres prints it.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cdc.errors import CdcError, ErrorKind
+
+TEXT: Final = pa.large_string()
+
+SETTINGS: Final[dict[str, str]] = {
+    "client_encoding": "UTF8",
+    "DateStyle": "ISO",
+    "IntervalStyle": "postgres",
+    "TimeZone": "UTC",
+    "extra_float_digits": "3",
+}
+"""Settings of the session that renders the source: they decide how Postgres prints."""
+
+EPOCH_DAY: Final = "date '1970-01-01'"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rendering:
+    """How one column becomes text: ``sql`` around ``{c}``, ``lake`` for an Arrow array."""
+
+    sql: str
+    lake: Callable[[pa.Array], pa.Array]
+    source: Callable[[pa.Array], pa.Array] | None = None  # where SQL alone cannot say it
+    note: str = ""  # what of the value the lake does not keep, by declaration
+
+
+def rendering(pg_type: str, lake_type: pa.DataType) -> Rendering:
+    """By the type in the lake; the Postgres type (``_`` before that of an array) refines texts."""
+    if pa.types.is_list(lake_type) or pa.types.is_large_list(lake_type):
+        return _list(rendering(pg_type.removeprefix("_"), lake_type.value_type))
+    if _is_text(lake_type):
+        return TEXTS.get(pg_type, PLAIN)
+    for belongs, found in BY_LAKE_TYPE:
+        if belongs(lake_type):
+            return found
+    raise CdcError(
+        ErrorKind.INTERNAL,
+        f"a column of type {lake_type} in the lake cannot be compared with {pg_type}",
+        remedy="this is a defect of wal2lake: it writes no such column",
+    )
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
+
+
+def _is_binary(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)
+    )
+
+
+def _text(values: pa.Array) -> pa.Array:
+    return values.cast(TEXT)
+
+
+def _float_bits(values: pa.Array) -> pa.Array:
+    """The bits as a signed integer; one text for NaN, as Postgres has one NaN."""
+    integer = pa.int32() if values.type == pa.float32() else pa.int64()
+    bits = values.view(integer).cast(TEXT)
+    return pc.if_else(pc.is_nan(values), pa.scalar("NaN", TEXT), bits)
+
+
+def _float_sql(cast: str, bits: int, integer: str) -> str:
+    as_bits = f"('x' || encode({cast}send({{c}}::{cast}), 'hex'))::bit({bits})::{integer}::text"
+    return f"CASE WHEN {{c}} = 'NaN' THEN 'NaN' ELSE {as_bits} END"
+
+
+def _decimal(values: pa.Array) -> pa.Array:
+    """All digits of the scale and no exponent, from the unscaled integer."""
+    scale = values.type.scale
+    wide = values.cast(pa.decimal128(38, scale))
+    whole = pa.Array.from_buffers(
+        pa.decimal128(38, 0), len(wide), wide.buffers(), offset=wide.offset
+    ).cast(TEXT)
+    if scale == 0:
+        return whole
+    negative = pc.starts_with(whole, "-")
+    digits = pc.utf8_lpad(pc.utf8_ltrim(whole, "-"), scale + 1, "0")
+    point = pc.binary_join_element_wise(
+        pc.utf8_slice_codeunits(digits, 0, -scale),
+        pc.utf8_slice_codeunits(digits, -scale),
+        pa.scalar(".", TEXT),
+    )
+    return pc.if_else(
+        negative,
+        pc.binary_join_element_wise(pa.scalar("-", TEXT), point, pa.scalar("", TEXT)),
+        point,
+    )
+
+
+def _days(values: pa.Array) -> pa.Array:
+    return values.cast(pa.int32()).cast(TEXT)
+
+
+def _micros(values: pa.Array) -> pa.Array:
+    zone = values.type.tz
+    return values.cast(pa.timestamp("us", zone)).cast(pa.int64()).cast(TEXT)
+
+
+def _hex(values: pa.Array) -> pa.Array:
+    texts = (None if value is None else value.hex() for value in values.to_pylist())
+    return pa.array(texts, TEXT)
+
+
+def _finite_or_text(sql: str) -> str:
+    return f"CASE WHEN isfinite({{c}}) THEN {sql} ELSE {{c}}::text END"
+
+
+BY_LAKE_TYPE: Final[list[tuple[Callable[[pa.DataType], bool], Rendering]]] = [
+    (pa.types.is_boolean, Rendering(sql="{c}::text", lake=_text)),
+    (pa.types.is_integer, Rendering(sql="{c}::text", lake=_text)),
+    (pa.types.is_float32, Rendering(sql=_float_sql("float4", 32, "int"), lake=_float_bits)),
+    (pa.types.is_float64, Rendering(sql=_float_sql("float8", 64, "bigint"), lake=_float_bits)),
+    (pa.types.is_decimal, Rendering(sql="{c}::text", lake=_decimal)),
+    (pa.types.is_date, Rendering(sql=_finite_or_text(f"({{c}} - {EPOCH_DAY})::text"), lake=_days)),
+    (
+        pa.types.is_timestamp,
+        Rendering(
+            sql=_finite_or_text("(extract(epoch FROM {c}) * 1000000)::bigint::text"), lake=_micros
+        ),
+    ),
+    (_is_binary, Rendering(sql="encode({c}, 'hex')", lake=_hex)),
+]
+
+# Through the type's output function: a cast to text would cut the spaces of a char(n).
+PLAIN: Final = Rendering(sql="CASE WHEN num_nulls({c}) = 0 THEN format('%s', {c}) END", lake=_text)
+
+
+def _utc_time(values: pa.Array) -> pa.Array:
+    """Without the Z and without the zeros that end a fraction."""
+    bare = pc.utf8_rtrim(values.cast(TEXT), "Z")
+    fraction = pc.match_substring(bare, ".")
+    return pc.if_else(fraction, pc.utf8_rtrim(pc.utf8_rtrim(bare, "0"), "."), bare)
+
+
+def _canonical_json(values: pa.Array) -> pa.Array:
+    texts = (
+        None if value is None else json.dumps(json.loads(value), sort_keys=True)
+        for value in values.to_pylist()
+    )
+    return pa.array(texts, TEXT)
+
+
+TEXTS: Final[dict[str, Rendering]] = {
+    "timetz": Rendering(
+        sql="({c} AT TIME ZONE 'UTC')::time::text",
+        lake=_utc_time,
+        note="compared in UTC: the lake does not keep the offset",
+    ),
+    "money": Rendering(
+        sql="{c}::numeric::text",
+        lake=_text,
+        note="compared as a number: the lake does not keep the currency sign",
+    ),
+    # Neither side keeps the order of its keys.
+    "hstore": Rendering(
+        sql="{c}::json::text",
+        lake=_canonical_json,
+        source=_canonical_json,
+        note="compared as JSON",
+    ),
+}
+
+
+def _list(item: Rendering) -> Rendering:
+    """``[2:ab,N,0:]``: every element with its length before it, so that no two lists look alike."""
+    one = item.sql.format(c="e")
+    # Only texts of this file are put together here; a quoted name comes in later.
+    marked = "CASE WHEN e IS NULL THEN 'N' ELSE length(r)::text || ':' || r END"
+    elements = f"(SELECT e, i, {one} AS r FROM unnest({{c}}) WITH ORDINALITY AS u(e, i)) x"  # noqa: S608
+    listed = (
+        f"(SELECT '[' || coalesce(string_agg({marked}, ',' ORDER BY i), '') || ']' FROM {elements})"  # noqa: S608
+    )
+    # The lake's lists have one dimension and start at 1; any other must not look equal.
+    odd = "array_ndims({c}) > 1 OR array_lower({c}, 1) <> 1"
+    sql = (
+        f"CASE WHEN {{c}} IS NULL THEN NULL WHEN {odd} THEN 'not a list: ' || {{c}}::text "
+        f"ELSE {listed} END"
+    )
+    return Rendering(sql=sql, lake=lambda values: _joined(values, item), note=item.note)
+
+
+def _joined(values: pa.Array, item: Rendering) -> pa.Array:
+    texts = item.lake(values.flatten())
+    lengths = pc.utf8_length(texts).cast(TEXT)
+    marked = pc.binary_join_element_wise(lengths, texts, pa.scalar(":", TEXT))
+    marked = pc.fill_null(marked, pa.scalar("N", TEXT))
+    sizes = pc.fill_null(pc.list_value_length(values), 0).cast(pa.int64())
+    offsets = pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(sizes)])
+    joined = pc.binary_join(pa.LargeListArray.from_arrays(offsets, marked), pa.scalar(",", TEXT))
+    bracketed = pc.binary_join_element_wise(
+        pa.scalar("[", TEXT), joined, pa.scalar("]", TEXT), pa.scalar("", TEXT)
+    )
+    return pc.if_else(pc.is_null(values), pa.scalar(None, TEXT), bracketed)

@@ -1,0 +1,128 @@
+"""How far every table is and how far behind; what can be told is told, also with parts down."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from cdc.config import Config
+from cdc.errors import CdcError
+from cdc.lake.layout import ledger_path
+from cdc.lake.ledger import Ledger, LedgerRow, TableEntry
+from cdc.operate import parts
+from cdc.operate.lag import lags
+from cdc.operate.parts import ConnectorPart, JobPart, ServerPart, SourcePart
+from cdc.stack.endpoints import Endpoints, resolve
+from cdc.tables import TableId
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableStatus:
+    """One table at the newest cut. A lag is None where it cannot be known now."""
+
+    table: str
+    state: str
+    reason: str
+    rows_applied: int
+    refused: int
+    offset: int
+    lag_offsets: int | None
+    lag_bytes: int | None
+    lag_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """The pipeline at one moment."""
+
+    cut: int | None
+    lsn: int | None
+    published_at: datetime | None
+    tables: tuple[TableStatus, ...]
+    source: SourcePart | None
+    connector: ConnectorPart | None
+    job: JobPart
+    servers: tuple[ServerPart, ...]
+    unreachable: tuple[str, ...] = field(default=())
+
+
+def status(config: Config) -> Status:
+    """Ask every part; one that does not answer is named in ``unreachable``."""
+    silent: list[str] = []
+    row = _ask(silent, Ledger(ledger_path(config)).last)
+    endpoints = _ask(silent, lambda: resolve(config))
+    source, connector, behind = _servers_of(config, endpoints, row, silent)
+    return Status(
+        cut=row.cut if row else None,
+        lsn=row.lsn if row else None,
+        published_at=row.published_at if row else None,
+        tables=tuple(_table(config, entry, row, source, behind) for entry in row.tables)
+        if row
+        else (),
+        source=source,
+        connector=connector,
+        job=parts.job(config.state_dir),
+        servers=tuple(parts.servers(config.state_dir)),
+        unreachable=tuple(silent),
+    )
+
+
+def _ask(silent: list[str], question: Callable[[], T]) -> T | None:
+    try:
+        return question()
+    except CdcError as error:
+        silent.append(f"{error.message}; {error.detail}" if error.detail else error.message)
+        return None
+
+
+def _servers_of(
+    config: Config, endpoints: Endpoints | None, row: LedgerRow | None, silent: list[str]
+) -> tuple[SourcePart | None, ConnectorPart | None, dict[str, int] | None]:
+    if endpoints is None:
+        return None, None, None
+    applied = {_topic(config, entry): entry.offset for entry in row.tables} if row else {}
+    return (
+        _ask(silent, lambda: parts.source(endpoints.source_url, config.name)),
+        _ask(silent, lambda: parts.connector(endpoints.connect, config.name)),
+        _ask(silent, lambda: lags(endpoints.kafka, applied)),
+    )
+
+
+def _topic(config: Config, entry: TableEntry) -> str:
+    return TableId.parse(entry.table).topic(config.name)
+
+
+def _table(
+    config: Config,
+    entry: TableEntry,
+    row: LedgerRow,
+    source: SourcePart | None,
+    behind: dict[str, int] | None,
+) -> TableStatus:
+    offsets = behind.get(_topic(config, entry)) if behind is not None else None
+    return TableStatus(
+        table=entry.table,
+        state=entry.state,
+        reason=entry.reason,
+        rows_applied=entry.rows_applied,
+        refused=entry.refused,
+        offset=entry.offset,
+        lag_offsets=offsets,
+        lag_bytes=max(0, source.current_lsn - row.lsn) if source and row.lsn else None,
+        lag_seconds=_seconds(row, source, offsets),
+    )
+
+
+def _seconds(row: LedgerRow, source: SourcePart | None, offsets: int | None) -> float | None:
+    """Age of the newest commit inside, but 0 when nothing is left to apply.
+
+    Nothing is left only where Kafka says so and the connector is reading the slot: otherwise
+    changes may wait in the source that Kafka does not know of.
+    """
+    if offsets == 0 and source is not None and source.slot_active:
+        return 0.0
+    if row.committed_at is None:
+        return None
+    return max(0.0, (datetime.now(UTC) - row.committed_at).total_seconds())

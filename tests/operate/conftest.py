@@ -1,0 +1,83 @@
+"""A real Postgres and lake tables written beside the pipeline, by delta-rs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from cdc.config import Config, Lake, Source
+from cdc.lake.ledger import TableEntry
+from cdc.operate.table_verdict import TableVerdict, compare_table
+from cdc.operate.verify import enter
+from cdc.source.catalog import captured_tables
+from cdc.source.postgres import Connection, connect
+
+
+@pytest.fixture(scope="module")
+def source_url(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """One Postgres per module: tests use a schema of their own."""
+    if request.config.getoption("--servers") == "container":
+        pytest.skip("needs a server that outlives a test")
+    from tests.servers.process import servers  # noqa: PLC0415 - not needed by containers
+
+    server = servers(tmp_path_factory.mktemp("source"))["postgres"]()
+    try:
+        yield server.start()
+    finally:
+        server.stop()
+
+
+@dataclass(kw_only=True)
+class Pair:
+    """A schema of the source, and a lake for it."""
+
+    url: str
+    schema: str
+    folder: Path
+    connection: Connection = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.connection = connect(self.url)
+        self.run(f"DROP SCHEMA IF EXISTS {self.schema} CASCADE")
+        self.run(f"CREATE SCHEMA {self.schema}")
+        self.run(f"SET search_path = {self.schema}, public")
+
+    def run(self, statement: str) -> None:
+        self.connection.execute(statement.encode())
+
+    def lake(self, table: str, columns: dict[str, pa.Array]) -> TableEntry:
+        path = str(self.folder / self.schema / table)
+        own = {"_cdc_offset": pa.array([1] * len(next(iter(columns.values()))), pa.int64())}
+        write_deltalake(path, pa.table(columns | own), mode="overwrite")
+        return TableEntry(
+            table=f"{self.schema}.{table}",
+            path=path,
+            version=DeltaTable(path).version(),
+            offset=1,
+            state="streaming",
+        )
+
+    def verdict(self, table: str, entry: TableEntry | None) -> TableVerdict:
+        """The comparison as ``verify`` does it, in a snapshot."""
+        config = Config(
+            source=Source(tables=[f"{self.schema}.{table}"]), lake=Lake(path=str(self.folder))
+        )
+        with connect(self.url) as holder, connect(self.url) as reader:
+            holder.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+            exported = holder.execute("SELECT pg_export_snapshot()").fetchone()
+            assert exported is not None
+            enter(reader, exported[0])
+            (found,) = captured_tables(reader, config)
+            return compare_table(reader, found, entry, self.folder)
+
+
+@pytest.fixture
+def pair(source_url: str, tmp_path: Path) -> Iterator[Pair]:
+    made = Pair(url=source_url, schema="shop", folder=tmp_path)
+    yield made
+    made.connection.close()
