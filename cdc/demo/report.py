@@ -1,8 +1,6 @@
 """What the demonstration found, in numbers and in the lake's own answers."""
 
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +9,7 @@ from rich.table import Table
 
 from cdc.config import Config
 from cdc.demo.shop import TABLES
+from cdc.demo.stages import Live, Snapshot
 from cdc.observe.freshness import percentile
 from cdc.operate.sql import query
 
@@ -32,28 +31,6 @@ open it with any Delta reader, for example from Python:
 
 or:  .venv/bin/wal2lake sql "show tables" --config CONFIG
 """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
-    rows: Mapping[str, int]
-    seconds: float  # from the connector's start to the first cut of the stream
-
-    @property
-    def rate(self) -> float:
-        return sum(self.rows.values()) / self.seconds
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Live:
-    commits: int
-    changes: Counter[str]
-    seconds: float  # from the first commit until the last one was readable
-    freshness: tuple[float, ...]  # seconds, of the commits that were noted
-
-    @property
-    def rate(self) -> float:
-        return self.changes.total() / self.seconds
 
 
 def lake_rows(config: Config) -> dict[str, int]:
