@@ -42,17 +42,18 @@ def find_cut(
     landed: Landed,
     last: Mapping[str, int],
     *,
-    awaited: Collection[str],
     bound: int | None,
+    ignored: Collection[str] = (),
 ) -> Cut:
     """The longest prefix of ``ends`` (in END order) whose transactions have landed whole.
 
     ``ends`` and ``landed`` hold what lies beyond the last *published* cut, also where one table
-    is already further; ``last`` the last landed offset by topic. ``awaited`` are the topics whose
-    events a transaction needs: every topic that is read, landed or not, but for a table that is
-    stopped or has events in quarantine, which may never be complete. ``bound`` stops at the
-    last END whose lsn is not beyond it.
+    is already further. ``last`` has the last landed offset of every topic that is read, also of
+    those of which nothing landed: a transaction waits for its events in these, and in no other.
+    ``ignored`` topics are not waited for (events in quarantine make a count that is never
+    reached). ``bound`` stops at the last END whose lsn is not beyond it.
     """
+    awaited = set(last) - set(ignored)
     closed: set[int] = set()
     reached: Marker | None = None
     incomplete: int | None = None
