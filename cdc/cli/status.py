@@ -1,0 +1,111 @@
+"""``wal2lake status``: how far every table is, and whether every part is well."""
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
+from cdc.config import load
+from cdc.operate.status import Status, TableStatus
+from cdc.operate.status import status as ask
+from cdc.source.snapshot import format_lsn
+
+WELL = frozenset({"streaming", "snapshotting"})
+KIB = 1024.0
+
+
+def status(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False) -> None:
+    now = ask(load(config))
+    if as_json:
+        print(json.dumps(facts(now), indent=2))
+    else:
+        show(now, Console())
+
+
+def facts(now: Status) -> dict[str, Any]:
+    found = asdict(now)
+    found["lsn"] = None if now.lsn is None else format_lsn(now.lsn)
+    found["published_at"] = now.published_at and now.published_at.isoformat()
+    return found
+
+
+def show(now: Status, console: Console) -> None:
+    if now.tables:
+        console.print(_tables(now))
+    else:
+        console.print("nothing is published yet")
+    for table in now.tables:
+        if table.reason:
+            console.print(Text(f"  {table.table}: {table.reason}", "dim"), soft_wrap=True)
+    for line in _parts(now):
+        console.print(Text(line), soft_wrap=True)
+    for silence in now.unreachable:
+        console.print(Text(f"not known: {silence}", "yellow"), soft_wrap=True)
+
+
+def _tables(now: Status) -> Table:
+    table = Table(show_edge=False)
+    table.add_column("table")
+    table.add_column("state")
+    for name in ("rows applied", "offset", "lag", "bytes", "seconds"):
+        table.add_column(name, justify="right")
+    for each in now.tables:
+        table.add_row(*_row(each))
+    return table
+
+
+def _row(each: TableStatus) -> list[str | Text]:
+    return [
+        Text(each.table),
+        Text(each.state, "" if each.state in WELL else "red"),
+        f"{each.rows_applied:,}",
+        str(each.offset),
+        "?" if each.lag_offsets is None else f"{each.lag_offsets:,}",
+        "?" if each.lag_bytes is None else size(each.lag_bytes),
+        "?" if each.lag_seconds is None else f"{each.lag_seconds:.1f}",
+    ]
+
+
+def _parts(now: Status) -> list[str]:
+    lines = []
+    if now.cut is not None and now.published_at is not None:
+        at = "snapshot" if now.lsn is None else format_lsn(now.lsn)
+        lines.append(f"cut {now.cut} at {at}, published {now.published_at:%Y-%m-%d %H:%M:%S} UTC")
+    if now.source is not None:
+        lines.append(_slot(now))
+    if now.connector is not None:
+        lines.append(f"connector: {_with(now.connector.state, now.connector.reason)}")
+    job = now.job
+    lines.append(f"job: {f'{job.state}, pid {job.pid}' if job.alive else 'not running'}")
+    lines += [
+        f"{server.name}: {_with(server.state, server.reason)}"
+        + (f", pid {server.pid}" if server.pid else "")
+        + (f", restarted {server.restarts} times" if server.restarts else "")
+        for server in now.servers
+    ]
+    return lines
+
+
+def _slot(now: Status) -> str:
+    found = now.source
+    if found is None or found.wal_status is None:
+        return "slot: there is none"
+    kept = "?" if found.retained_bytes is None else size(found.retained_bytes)
+    use = "in use" if found.slot_active else "not in use"
+    return f"slot: {use}, {kept} of WAL retained, wal_status {found.wal_status}"
+
+
+def _with(state: str, reason: str) -> str:
+    return f"{state}: {reason}" if reason else state
+
+
+def size(number: float) -> str:
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if number < KIB:
+            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+        number /= KIB
+    return f"{number:.1f} TiB"

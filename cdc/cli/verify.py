@@ -1,0 +1,112 @@
+"""``wal2lake verify``: every row and value of source and lake, compared at one cut."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
+from cdc.cli.progress import waiting
+from cdc.config import load
+from cdc.operate.table_verdict import TableVerdict
+from cdc.operate.verify import Report
+from cdc.operate.verify import verify as compare_all
+from cdc.source.snapshot import format_lsn
+from cdc.stack.endpoints import resolve
+
+TimeoutOption = Annotated[
+    float,
+    typer.Option(
+        "--timeout", metavar="SECONDS", min=1, help="How long to wait for the job to give the cut."
+    ),
+]
+
+
+def verify(
+    timeout: TimeoutOption = 300,
+    config: ConfigOption = DEFAULT_CONFIG,
+    as_json: JsonOption = False,
+) -> None:
+    loaded = load(config)
+    with waiting("verifying") as tell:
+        report = compare_all(loaded, resolve(loaded), timeout=timeout, tell=tell)
+    if as_json:
+        print(json.dumps(facts(report), indent=2))
+    else:
+        show(report, Console())
+    if not report.equal:
+        raise typer.Exit(1)
+
+
+def facts(report: Report) -> dict[str, Any]:
+    """The report as JSON; keys of rows are in it, other values are not."""
+    return {
+        "equal": report.equal,
+        "cut": report.cut,
+        "lsn": format_lsn(report.lsn),
+        "seconds": round(report.seconds, 3),
+        "tables": [asdict(table) | {"equal": table.equal} for table in report.tables],
+    }
+
+
+def show(report: Report, console: Console) -> None:
+    table = Table(show_edge=False)
+    for name, side in (
+        ("table", "left"),
+        ("source rows", "right"),
+        ("lake rows", "right"),
+        ("missing", "right"),
+        ("extra", "right"),
+        ("changed", "right"),
+        ("", "left"),
+    ):
+        table.add_column(name, justify=side)  # type: ignore[arg-type]
+    for verdict in report.tables:
+        table.add_row(*_row(verdict))
+    console.print(table)
+    for verdict in report.tables:
+        _explain(verdict, console)
+    rows = sum(verdict.comparison.source_rows for verdict in report.tables)
+    outcome = "[green]equal[/]" if report.equal else "[red]different[/]"
+    where = f"cut {report.cut}, source at {format_lsn(report.lsn)}"
+    console.print(
+        f"{outcome}: {len(report.tables)} tables, {rows:,} rows, every value; {where}; "
+        f"{report.seconds:.1f} s"
+    )
+
+
+def _row(verdict: TableVerdict) -> list[str | Text]:
+    found = verdict.comparison
+    numbers = (
+        found.source_rows,
+        found.lake_rows,
+        found.missing,
+        found.extra,
+        found.changed,
+    )
+    outcome = Text("equal", "green") if verdict.equal else Text("different", "red")
+    return [Text(verdict.table), *(f"{number:,}" for number in numbers), outcome]
+
+
+def _explain(verdict: TableVerdict, console: Console) -> None:
+    """What a reader needs beside the numbers: reasons, columns, the first keys that differ."""
+    lines = [f"column {name} is not in the lake" for name in verdict.lacking]
+    if verdict.reason:
+        lines.append(f"{verdict.state}: {verdict.reason}")
+    for difference in verdict.comparison.keys:
+        key = _key(verdict.key, difference.key)
+        unlike = f": {', '.join(difference.columns)}" if difference.columns else ""
+        lines.append(f"{difference.kind} {key}{unlike}")
+    lines += [f"column {note.column}: {note.reason}" for note in verdict.notes]
+    for line in lines:
+        console.print(Text(f"  {verdict.table}: {line}", "dim"), soft_wrap=True)
+
+
+def _key(names: Sequence[str], values: Sequence[str | None]) -> str:
+    pairs = zip(names, values, strict=True)
+    return ", ".join(f"{name}={'NULL' if value is None else value}" for name, value in pairs)
