@@ -34,6 +34,11 @@ class Freshness:
         with self._lock:
             return max((now - at for _, at in self._waiting), default=0.0)
 
+    def noted(self) -> list[tuple[int, float]]:
+        """LSN and time of every commit that is not covered."""
+        with self._lock:
+            return list(self._waiting)
+
     @property
     def waiting(self) -> int:
         return len(self._waiting)

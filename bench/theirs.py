@@ -1,0 +1,180 @@
+"""The tutorial way measured on the same source, worker and broker, after wal2lake has stopped."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from deltalake import DeltaTable, QueryBuilder
+from rich.console import Console
+
+from bench.batches import Batch, batches, cover
+from bench.burst import burst
+from bench.figures import Figures, p50_p99
+from bench.ours import PLACEHOLDERS, Load
+from bench.tail import Tail, leave_sentinel
+from bench.tutorial import KEYS, PREFIX
+from cdc.config import Config
+from cdc.demo.freshness import Freshness
+from cdc.demo.stages import wait_until
+from cdc.errors import CdcError, ErrorKind
+from cdc.kafka.topics import TopicSpec, ensure_topics
+from cdc.source import connector
+from cdc.stack.artifacts import spark_jars
+from cdc.stack.embedded import running
+from cdc.stack.endpoints import Endpoints, password_reference
+
+PATIENCE: Final = 1800.0  # seconds for one stage: this way is slow, not stuck
+TOPICS: Final = [f"{PREFIX}.shop.{table}" for table in KEYS]
+VIEWS: Final = f"{PREFIX}.shop.page_views"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tutorial:
+    """Its job, seen from outside."""
+
+    process: subprocess.Popen[bytes]
+    progress: Path
+    log: Path
+    lake: Path
+
+    def batches(self) -> list[Batch]:
+        if self.process.poll() is not None:
+            raise CdcError(ErrorKind.SERVER_FAILED, "the tutorial job died", detail=str(self.log))
+        return list(batches(self.progress))
+
+    def readable(self, topic: str, offset: int) -> float:
+        """When the batch that holds the event was merged; waits for it."""
+
+        def held() -> Batch | None:
+            return next((b for b in self.batches() if b.ends.get(topic, 0) > offset), None)
+
+        return self._at(wait_until(held, PATIENCE))
+
+    def readable_rows(self, rows: int) -> float:
+        """When so many rows had been merged; waits for it."""
+
+        def held() -> Batch | None:
+            so_far = 0
+            for batch in self.batches():
+                so_far += batch.rows
+                if so_far >= rows:
+                    return batch
+            return None
+
+        return self._at(wait_until(held, PATIENCE))
+
+    def _at(self, batch: Batch | None) -> float:
+        if batch is None:
+            raise CdcError(
+                ErrorKind.TIMEOUT, "the tutorial job is not done", detail=f"log: {self.log}"
+            )
+        return batch.readable_at
+
+
+def measure(root: Path, config: Config, load: Load, console: Console) -> Figures:
+    with running(config) as endpoints:
+        connector.delete(endpoints.connect, config.name)
+        ensure_topics(endpoints.kafka, [TopicSpec(topic) for topic in TOPICS])
+        began = time.time()
+        connector.ensure(endpoints.connect, PREFIX, settings(config, endpoints))
+        with _job(root, endpoints) as job:
+            return _measure(endpoints, job, load, began, console)
+
+
+def settings(config: Config, endpoints: Endpoints) -> dict[str, str]:
+    """Those of a tutorial: JSON with its schema in every message, numbers as doubles."""
+    source = urlsplit(endpoints.source_url)
+    return {
+        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+        "database.hostname": str(source.hostname),
+        "database.port": str(source.port),
+        "database.user": str(source.username),
+        "database.password": password_reference(config.state_dir.resolve()),
+        "database.dbname": source.path.lstrip("/"),
+        "plugin.name": "pgoutput",
+        "topic.prefix": PREFIX,
+        "slot.name": PREFIX,
+        "publication.name": PREFIX,
+        "publication.autocreate.mode": "filtered",
+        "table.include.list": "shop[.].*",
+        "decimal.handling.mode": "double",
+        "key.converter": "org.apache.kafka.connect.json.JsonConverter",
+        "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+    }
+
+
+@contextmanager
+def _job(root: Path, endpoints: Endpoints) -> Iterator[Tutorial]:
+    progress, log, lake = root / "tutorial.jsonl", root / "tutorial.log", root / "tutorial"
+    jars = ",".join(str(jar) for jar in spark_jars())
+    arguments = [endpoints.kafka, str(lake), jars, str(progress)]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "bench.tutorial", *arguments], stdout=output, stderr=output
+        )
+    try:
+        yield Tutorial(process=process, progress=progress, log=log, lake=lake)
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _measure(
+    endpoints: Endpoints, job: Tutorial, load: Load, began: float, console: Console
+) -> Figures:
+    rows = sum(load.rows.values())
+    snapshot = rows / (job.readable_rows(rows) - began)
+    console.print(f"  snapshot: {snapshot:,.0f} rows/s", highlight=False)
+    applied = _burst(endpoints, job, load)
+    console.print(f"  burst: {applied:,.0f} applied/s", highlight=False)
+    p50, p99 = p50_p99(_steady(endpoints, job, load))
+    return Figures(
+        snapshot_rows_per_second=snapshot,
+        landed_events_per_second=None,
+        applied_changes_per_second=applied,
+        freshness_p50_seconds=p50,
+        freshness_p99_seconds=p99,
+        values_lost=_lost(job.lake),
+    )
+
+
+def _burst(endpoints: Endpoints, job: Tutorial, load: Load) -> float:
+    tail = Tail(bootstrap=endpoints.kafka, topics=[VIEWS])
+    done = burst(endpoints.source_url, transactions=load.transactions)
+    last = tail.read_until(leave_sentinel(endpoints.source_url, "burst"), seconds=PATIENCE)
+    return done.changes / (job.readable(VIEWS, last) - done.began)
+
+
+def _steady(endpoints: Endpoints, job: Tutorial, load: Load) -> list[float]:
+    tail = Tail(bootstrap=endpoints.kafka, topics=TOPICS)
+    workload = load.workload(endpoints.source_url)
+    ends = time.monotonic() + load.seconds
+
+    def over() -> bool:
+        workload.check()
+        return time.monotonic() >= ends
+
+    with workload:
+        wait_until(over, load.seconds + 60)
+    last = tail.read_until(leave_sentinel(endpoints.source_url, "steady"), seconds=PATIENCE)
+    job.readable(VIEWS, last)
+    by_time = Freshness()
+    for _, at in workload.freshness.noted():
+        by_time.committed(lsn=int(at * 1000), at=at)
+    started = [batch for batch in job.batches() if batch.readable_at >= workload.started_at]
+    cover(by_time, started, tail)
+    return by_time.seconds
+
+
+def _lost(lake: Path) -> int:
+    """Descriptions that are not the source's, see ``PLACEHOLDERS``."""
+    table = DeltaTable(lake / "product_descriptions")
+    text = PLACEHOLDERS.replace("shop.product_descriptions", "descriptions")
+    found = QueryBuilder().register("descriptions", table).execute(text).read_all()
+    return int(found.column("found")[0].as_py())
