@@ -1,7 +1,7 @@
 """The logical replication slot: its state, and whether one can be made now.
 
 The connector makes the slot itself, because only then does its snapshot read exactly what the
-slot's stream leaves out (docs/decisions/0003-who-makes-the-slot.md). Making one waits for every
+slot's stream leaves out (docs/decisions/0004-who-makes-the-slot.md). Making one waits for every
 transaction that is open; ``probe`` does so first, with a limit, and names who is in the way.
 """
 

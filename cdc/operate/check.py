@@ -1,0 +1,134 @@
+"""Preflight: everything that would keep the pipeline from starting, or from being right.
+
+It looks and changes nothing. Servers that are embedded and not up yet are no finding.
+"""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import httpx
+
+from cdc.config import Config
+from cdc.errors import CdcError
+from cdc.kafka.topics import topic_ids
+from cdc.source import slot
+from cdc.source.catalog import SourceTable, inspect
+from cdc.source.connector import configuration, status
+from cdc.source.finding import Finding, Level
+from cdc.source.postgres import Connection, address, connect
+from cdc.source.preflight import role_findings, server_findings, slot_findings
+from cdc.stack.endpoints import Endpoints
+
+ENOUGH_BYTES: Final = 5 * 1024**3
+LITTLE_BYTES: Final = 512 * 1024**2
+_SECONDS: Final = 10
+
+
+def check(config: Config, endpoints: Endpoints) -> list[Finding]:
+    """All findings, the good ones too; none is raised.
+
+    An endpoint that is an empty string is of an embedded server that is not up.
+    """
+    findings = list(_disk(config))
+    findings += _collect(lambda: _source(config, endpoints))
+    if endpoints.kafka:
+        findings += _collect(lambda: _kafka(endpoints.kafka))
+    if endpoints.registry:
+        findings += _collect(lambda: _registry(endpoints.registry))
+    if endpoints.connect:
+        findings += _collect(lambda: _connect(config, endpoints.connect))
+    return findings
+
+
+def _collect(looks: Callable[[], Iterator[Finding]]) -> list[Finding]:
+    """Up to and including the first error that makes looking further pointless."""
+    found: list[Finding] = []
+    try:
+        found.extend(looks())
+    except CdcError as error:
+        detail = f": {error.detail}" if error.detail else ""
+        found.append(
+            Finding.error(error.kind.value, f"{error.message}{detail}", remedy=error.remedy)
+        )
+    return found
+
+
+def _source(config: Config, endpoints: Endpoints) -> Iterator[Finding]:
+    with connect(endpoints.source_url) as connection:
+        yield Finding.ok("source", f"answers at {address(endpoints.source_url)}")
+        yield from server_findings(connection)
+        catalog = inspect(connection, config)
+        yield from _collect(lambda: iter(role_findings(connection, config, catalog.tables)))
+        yield from _slot(config, endpoints, connection)
+        yield from (_table(table) for table in catalog.tables)
+        yield from catalog.findings
+
+
+def _slot(config: Config, endpoints: Endpoints, connection: Connection) -> Iterator[Finding]:
+    state = slot.slot_state(connection, config.name)
+    ours = bool(endpoints.connect) and _has_connector(endpoints.connect, config.name)
+    try:
+        slot.refuse_foreign(config.name, state, connector_exists=ours)
+    except CdcError as error:
+        yield Finding.error(f"slot {config.name}", error.message, remedy=error.remedy)
+    else:
+        yield from slot_findings(connection, config.name)
+
+
+def _has_connector(connect_url: str, name: str) -> bool:
+    try:
+        return configuration(connect_url, name) is not None
+    except CdcError:
+        return False
+
+
+def _table(table: SourceTable) -> Finding:
+    arriving = sum(column.arrives for column in table.columns)
+    key = f"key {', '.join(table.key)}" if table.key else table.mode.value
+    return Finding.ok(str(table.table), f"{key}; {arriving} of {len(table.columns)} columns arrive")
+
+
+def _kafka(bootstrap: str) -> Iterator[Finding]:
+    topic_ids(bootstrap, ["wal2lake-preflight"])
+    yield Finding.ok("kafka", f"answers at {bootstrap}")
+
+
+def _registry(url: str) -> Iterator[Finding]:
+    try:
+        answer = httpx.get(f"{url}/apis/ccompat/v7/subjects", timeout=_SECONDS)
+        answer.raise_for_status()
+    except httpx.HTTPError as error:
+        yield Finding.error(
+            "registry",
+            f"at {url} does not answer ({type(error).__name__})",
+            remedy="start it, or correct registry.url (the base, without /apis)",
+        )
+    else:
+        yield Finding.ok("registry", f"answers at {url}")
+
+
+def _connect(config: Config, url: str) -> Iterator[Finding]:
+    found = status(url, config.name)
+    yield Finding.ok("connect", f"answers at {url}")
+    if found is not None and found.failure:
+        yield Finding.error(
+            f"connector {config.name}", f"failed: {found.failure}", remedy="see the worker's log"
+        )
+
+
+def _disk(config: Config) -> Iterator[Finding]:
+    places = {"state_dir": config.state_dir}
+    if "://" not in config.lake.path:
+        places["lake.path"] = Path(config.lake.path)
+    for subject, path in places.items():
+        existing = next(p for p in (path.absolute(), *path.absolute().parents) if p.exists())
+        free = shutil.disk_usage(existing).free
+        text = f"{free / 1024**3:,.1f} GiB free at {path}"
+        level = Level.ERROR if free < LITTLE_BYTES else Level.WARNING
+        yield (
+            Finding.ok(subject, text)
+            if free >= ENOUGH_BYTES
+            else Finding(level, subject, text, "free some space, or choose another place")
+        )

@@ -1,0 +1,127 @@
+"""From running servers to a running connector: what ``up`` does before the job. Idempotent."""
+
+from itertools import chain
+from typing import Final
+
+from cdc.config import Config
+from cdc.errors import CdcError, ErrorKind
+from cdc.kafka.topics import TopicSpec, ensure_topics
+from cdc.source import connector, slot
+from cdc.source.catalog import SourceTable, captured_tables
+from cdc.source.continuity import continues, until
+from cdc.source.finding import Level
+from cdc.source.postgres import Connection, connect
+from cdc.source.preflight import role_findings, server_findings
+from cdc.source.prepare import prepare
+from cdc.source.settings import settings
+from cdc.stack.endpoints import Endpoints, write_source_secret
+from cdc.stack.state import StateDir, write_private
+from cdc.tables import HEARTBEAT, SIGNAL, TableMode
+
+SLOT_SECONDS: Final = 60.0
+"""How long open transactions of the application may delay the slot."""
+START_SECONDS: Final = 120.0
+_SECRET: Final = "placeholder"  # noqa: S105 - the name of a file
+
+
+def establish(config: Config, endpoints: Endpoints) -> list[SourceTable]:
+    """Preflight, source, topics, connector; returns when the connector runs and has its slot.
+
+    Raises what stands in the way: SOURCE_NOT_READY, CONFLICT, TIMEOUT naming the pids in the way,
+    CHAIN_BROKEN where going on would lose changes.
+    """
+    with connect(endpoints.source_url) as connection:
+        refuse_unfit(connection, config)
+        tables = captured_tables(connection, config)
+        prepare(connection, config, tables)
+        _start(connection, config, endpoints, tables)
+    return tables
+
+
+def refuse_unfit(connection: Connection, config: Config) -> None:
+    """Raises SOURCE_NOT_READY with the first thing that is wrong with server or role."""
+    checks = chain(server_findings(connection), role_findings(connection, config, ()))
+    for finding in checks:
+        if finding.level is Level.ERROR:
+            raise CdcError(
+                ErrorKind.SOURCE_NOT_READY,
+                f"{finding.subject} {finding.message}",
+                remedy=finding.remedy,
+            )
+
+
+def topic_specs(config: Config, tables: list[SourceTable]) -> list[TopicSpec]:
+    """Keyed topics are compacted. Events without a key of their own share one: they are kept."""
+    kept = {"cleanup.policy": "delete", "retention.ms": "-1"}
+    compacted = {
+        "cleanup.policy": "compact",
+        "min.compaction.lag.ms": str(config.kafka.min_compaction_lag_ms),
+        "delete.retention.ms": str(config.kafka.delete_retention_ms),
+    }
+    keyed = [t.table.topic(config.name) for t in tables if t.mode is TableMode.KEYED]
+    others = [t.table.topic(config.name) for t in tables if t.mode is not TableMode.KEYED]
+    control = [table.topic(config.name) for table in (HEARTBEAT, SIGNAL)]
+    return [
+        *(TopicSpec(name, compacted) for name in (*keyed, *control, heartbeats(config))),
+        *(TopicSpec(name, kept) for name in (*others, markers(config))),
+    ]
+
+
+def markers(config: Config) -> str:
+    """The topic of BEGIN and END of transactions."""
+    return f"{config.name}.transaction"
+
+
+def heartbeats(config: Config) -> str:
+    """The connector's own heartbeats, beside those that go through the table."""
+    return f"__debezium-heartbeat.{config.name}"
+
+
+def placeholder(config: Config, endpoints: Endpoints) -> str:
+    """The token for an unchanged TOAST value: that of the connector, where there is one.
+
+    It is random, so that no value of the application equals it, and never changes.
+    """
+    state = StateDir(config.state_dir)
+    running = connector.configuration(endpoints.connect, config.name)
+    if running is None or not running.get(connector.PLACEHOLDER):
+        return state.secret(_SECRET)
+    token = running[connector.PLACEHOLDER]
+    write_private(state.secrets / _SECRET, token)
+    return token
+
+
+def _start(
+    connection: Connection, config: Config, endpoints: Endpoints, tables: list[SourceTable]
+) -> None:
+    state = StateDir(config.state_dir)
+    state.create()
+    if config.connect.url is None:
+        write_source_secret(state, endpoints.source_url)
+    token = placeholder(config, endpoints)
+    if not continues(connection, config, endpoints, tables):
+        slot.probe(endpoints.source_url, config.name, SLOT_SECONDS)
+    ensure_topics(
+        endpoints.kafka, topic_specs(config, tables), replication=config.kafka.replication_factor
+    )
+    wanted = settings(config, endpoints, tables, placeholder=token)
+    connector.ensure(endpoints.connect, config.name, wanted)
+    _await_running(connection, config, endpoints)
+
+
+def _await_running(connection: Connection, config: Config, endpoints: Endpoints) -> None:
+    """Both, since a connector says RUNNING while its slot still waits to be made."""
+
+    def running() -> bool:
+        status = connector.status(endpoints.connect, config.name)
+        if status is not None and "FAILED" in {status.connector, *status.tasks}:
+            raise CdcError(
+                ErrorKind.SERVER_FAILED,
+                f"connector {config.name} failed",
+                detail=status.failure,
+                remedy="wal2lake check; see the worker's log",
+            )
+        exists = slot.slot_state(connection, config.name) is not None
+        return exists and status is not None and status.running
+
+    until(running, START_SECONDS, f"connector {config.name} did not start")

@@ -1,0 +1,128 @@
+"""Whether a start continues the chain of events, begins it, or would tear it.
+
+The connector's first snapshot and the stream that follows it fit together because one slot was
+made for both. A second attempt at the snapshot does not: it misses deletes in between, and reads
+rows that the stream brings again. So an unfinished one is done again from nothing, unless some of
+it is in the lake.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
+
+from cdc.config import Config
+from cdc.errors import CdcError, ErrorKind
+from cdc.kafka.offsets import end_offsets
+from cdc.kafka.topics import delete_topics
+from cdc.lake.layout import log_path
+from cdc.lake.progress import landed_position
+from cdc.source import connector, slot
+from cdc.source.catalog import SourceTable
+from cdc.source.postgres import Connection
+from cdc.source.settings import TABLES, pattern
+from cdc.stack.endpoints import Endpoints
+
+_FREE_SECONDS: Final = 60.0
+
+
+def continues(
+    connection: Connection, config: Config, endpoints: Endpoints, tables: list[SourceTable]
+) -> bool:
+    """True when connector, slot and position go on; False when nothing was ever sent.
+
+    Raises CONFLICT when the slot is somebody else's, CHAIN_BROKEN when going on loses changes.
+    """
+    exists = connector.configuration(endpoints.connect, config.name) is not None
+    found = slot.slot_state(connection, config.name)
+    slot.refuse_foreign(config.name, found, connector_exists=exists)
+    position = connector.offsets(endpoints.connect, config.name) if exists else None
+    topics = [table.table.topic(config.name) for table in tables]
+    if position is None:
+        _refuse_lost_position(endpoints, topics)
+        _clear(connection, config, endpoints, exists=exists)
+        return False
+    if unfinished(position) and config.connect.url is None:
+        _refuse_landed(config)
+        _clear(connection, config, endpoints, exists=exists)
+        delete_topics(endpoints.kafka, [*topics, f"{config.name}.transaction"])
+        return False
+    if found is None:
+        raise CdcError(
+            ErrorKind.CHAIN_BROKEN,
+            f"slot {config.name} is gone: changes since it was dropped are lost",
+            remedy="give the pipeline a new name and an empty lake",
+        )
+    _refuse_new_tables(endpoints, config, tables)
+    return True
+
+
+def unfinished(position: dict[str, object]) -> bool:
+    """Whether the connector was still in its first snapshot when it stored this position."""
+    return str(position.get("snapshot_completed", "true")).lower() == "false"
+
+
+def until(done: Callable[[], bool], seconds: float, message: str) -> None:
+    """Ask until it is so. Raises TIMEOUT with the message."""
+    attempts = Retrying(
+        stop=stop_after_delay(seconds),
+        wait=wait_fixed(0.1),
+        retry=retry_if_result(lambda ok: not ok),
+    )
+    try:
+        attempts(done)
+    except RetryError:
+        raise CdcError(ErrorKind.TIMEOUT, f"{message} within {seconds:g} s") from None
+
+
+def _refuse_lost_position(endpoints: Endpoints, topics: list[str]) -> None:
+    filled = [name for name, end in end_offsets(endpoints.kafka, topics).items() if end > 0]
+    if filled:
+        raise CdcError(
+            ErrorKind.CHAIN_BROKEN,
+            f"topic {filled[0]} holds events, but the connector's position is lost",
+            detail="what was changed or deleted since its last event cannot be known",
+            remedy="give the pipeline a new name and an empty lake",
+        )
+
+
+def _refuse_new_tables(endpoints: Endpoints, config: Config, tables: list[SourceTable]) -> None:
+    """The snapshot is behind us: rows that such a table holds already would never arrive."""
+    known = (connector.configuration(endpoints.connect, config.name) or {}).get(TABLES, "")
+    captured = known.split(",")
+    for table in tables:
+        if pattern(table.table) not in captured:
+            raise CdcError(
+                ErrorKind.CHAIN_BROKEN,
+                f"table {table.table} is new since the first snapshot: its rows would not arrive",
+                remedy="take it out of source.tables, or give the pipeline a new name and an "
+                "empty lake",
+            )
+
+
+def _refuse_landed(config: Config) -> None:
+    if landed_position(log_path(config)) is not None:
+        raise CdcError(
+            ErrorKind.CHAIN_BROKEN,
+            "the first snapshot was interrupted, and a part of it is in the lake",
+            remedy=f"remove {config.lake.path} and start again: nothing else is in it yet",
+        )
+
+
+def _clear(connection: Connection, config: Config, endpoints: Endpoints, *, exists: bool) -> None:
+    """Undo an attempt that came to nothing, so that the next one is a first one."""
+    if exists:
+        connector.stop(endpoints.connect, config.name)
+        connector.forget_offsets(endpoints.connect, config.name)
+        connector.delete(endpoints.connect, config.name)
+    until(
+        lambda: not _in_use(connection, config.name),
+        _FREE_SECONDS,
+        f"slot {config.name} was not given up",
+    )
+    slot.drop(connection, config.name)
+
+
+def _in_use(connection: Connection, name: str) -> bool:
+    state = slot.slot_state(connection, name)
+    return state is not None and state.active_pid is not None

@@ -1,0 +1,85 @@
+"""The connector's configuration: connectors/postgres-source.json with its names filled in."""
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+from string import Template
+from typing import Final
+
+from cdc.config import Config
+from cdc.errors import CdcError, ErrorKind
+from cdc.source.catalog import SourceTable
+from cdc.source.postgres import address, password
+from cdc.stack.endpoints import Endpoints, password_reference
+from cdc.tables import HEARTBEAT, TableId
+
+TABLES: Final = "table.include.list"
+_FILE: Final = "postgres-source.json"
+_PLACES: Final = (
+    Path(__file__).parent / "connectors",  # in a wheel
+    Path(__file__).parents[2] / "connectors",  # in a checkout
+)
+_OPTIONAL: Final = ("column.exclude.list",)  # an empty list means something else than no list
+
+
+def settings(
+    config: Config, endpoints: Endpoints, tables: list[SourceTable], *, placeholder: str
+) -> dict[str, str]:
+    """All of them. The password is a reference that the worker resolves, where it can be."""
+    source = address(config.connect.source_url or endpoints.source_url)
+    values = {
+        "host": source.host,
+        "port": str(source.port),
+        "user": source.user,
+        "database": source.database,
+        "sslmode": source.sslmode,
+        "password": _password(config, endpoints),
+        "name": config.name,
+        "tables": ",".join(pattern(table) for table in [HEARTBEAT, *(t.table for t in tables)]),
+        "excluded_columns": ",".join(_excluded(tables)),
+        "placeholder": placeholder,
+        "registry": (config.connect.registry_url or endpoints.registry).rstrip("/"),
+    }
+    filled = {key: Template(text).substitute(values) for key, text in _template().items()}
+    return {key: text for key, text in filled.items() if text or key not in _OPTIONAL}
+
+
+def pattern(table: TableId) -> str:
+    """The regular expression that matches exactly this table in a list of the connector."""
+    return f"{_literal(table.schema)}[.]{_literal(table.name)}"
+
+
+def _excluded(tables: list[SourceTable]) -> list[str]:
+    """Columns that would arrive by snapshot or by stream alone, or never."""
+    return [
+        f"{pattern(table.table)}[.]{_literal(column.name)}"
+        for table in tables
+        for column in table.columns
+        if not column.arrives
+    ]
+
+
+def _literal(name: str) -> str:
+    """A name as a regular expression; a comma would end it, so it is spelled by its code."""
+    return re.sub(r"[^A-Za-z0-9_]", lambda found: f"\\x{{{ord(found[0]):x}}}", name)
+
+
+def _password(config: Config, endpoints: Endpoints) -> str:
+    """An embedded worker reads a file of ours; another one what is configured for it."""
+    if config.connect.url is None:
+        return password_reference(config.state_dir)
+    return config.connect.source_password or password(endpoints.source_url)
+
+
+@cache
+def _template() -> dict[str, str]:
+    for place in _PLACES:
+        if (place / _FILE).is_file():
+            found: dict[str, str] = json.loads((place / _FILE).read_text())
+            return found
+    raise CdcError(
+        ErrorKind.PREREQUISITE,
+        f"{_FILE} is not part of this installation",
+        remedy="install wal2lake again",
+    )
