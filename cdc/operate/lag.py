@@ -6,13 +6,12 @@ is applied still has one more offset. Where there is a gap we therefore look for
 
 import time
 from collections.abc import Mapping
-from typing import Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from cdc.errors import CdcError, ErrorKind
 
-SECONDS: Final = 5.0
+SECONDS = 5.0
 
 
 def lags(bootstrap: str, applied: Mapping[str, int]) -> dict[str, int]:

@@ -12,7 +12,7 @@ from cdc.lake.ledger import Ledger, LedgerRow, TableEntry
 from cdc.operate import parts
 from cdc.operate.lag import lags
 from cdc.operate.parts import ConnectorPart, JobPart, ServerPart, SourcePart
-from cdc.stack.endpoints import Endpoints, resolve
+from cdc.stack.endpoints import Endpoints, configured_source_url, resolve
 from cdc.tables import TableId
 
 T = TypeVar("T")
@@ -81,7 +81,9 @@ def _servers_of(
     config: Config, endpoints: Endpoints | None, row: LedgerRow | None, silent: list[str]
 ) -> tuple[SourcePart | None, ConnectorPart | None, dict[str, int] | None]:
     if endpoints is None:
-        return None, None, None
+        url = configured_source_url(config.source)
+        only = _ask(silent, lambda: parts.source(url, config.name)) if url else None
+        return only, None, None
     applied = {_topic(config, entry): entry.offset for entry in row.tables} if row else {}
     return (
         _ask(silent, lambda: parts.source(endpoints.source_url, config.name)),
