@@ -1,0 +1,120 @@
+"""What a part says of itself, from recorded answers and from real processes."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from cdc.cli.status import size
+from cdc.errors import CdcError, ErrorKind
+from cdc.lake import job_state
+from cdc.lake.job_state import JobState
+from cdc.operate import parts
+
+TRACE = (
+    "org.apache.kafka.connect.errors.ConnectException: An exception occurred\n"
+    "\tat io.debezium.pipeline.ErrorHandler.setProducerThrowable(ErrorHandler.java:67)\n"
+    "Caused by: io.debezium.DebeziumException: Failed to start replication stream\n"
+    "\tat x.y.Z(Z.java:1)\n"
+    "Caused by: org.postgresql.util.PSQLException: ERROR: slot is active for PID 7\n"
+    "\t... 9 more\n"
+)
+
+
+@pytest.fixture
+def connect_worker() -> Iterator[tuple[str, dict[str, object]]]:
+    """Answers every status with what the test puts into the dictionary; 404 while it is empty."""
+    answer: dict[str, object] = {}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200 if answer else 404)
+            self.end_headers()
+            self.wfile.write(json.dumps(answer).encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}", answer
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_failed_task_is_a_failed_connector_with_its_innermost_cause(
+    connect_worker: tuple[str, dict[str, object]],
+) -> None:
+    url, answer = connect_worker
+    assert parts.connector(url, "w").state == "missing"
+
+    answer.update(connector={"state": "RUNNING"}, tasks=[{"id": 0, "state": "RUNNING"}])
+    assert parts.connector(url, "w") == parts.ConnectorPart(state="RUNNING")
+
+    answer["tasks"] = [{"id": 0, "state": "FAILED", "trace": TRACE}]
+    found = parts.connector(url, "w")
+    assert (found.state, found.reason) == ("FAILED", "ERROR: slot is active for PID 7")
+
+    answer["tasks"] = []
+    assert parts.connector(url, "w").state == "UNASSIGNED"
+
+
+def test_no_worker_is_unreachable() -> None:
+    with pytest.raises(CdcError) as caught:
+        parts.connector("http://127.0.0.1:1", "w")
+    assert caught.value.kind is ErrorKind.UNREACHABLE
+
+
+def test_a_job_is_alive_only_as_the_process_it_was(tmp_path: Path) -> None:
+    assert parts.job(tmp_path).alive is False
+    now = datetime.now(UTC)
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        said = JobState(pid=process.pid, state="applying", started_at=now.isoformat())
+        job_state.write(tmp_path, said)
+        assert parts.job(tmp_path) == parts.JobPart(state="applying", pid=process.pid, alive=True)
+
+        # A process that began after the job said it had started took the pid over.
+        long_ago = (now - timedelta(hours=1)).isoformat()
+        job_state.write(tmp_path, JobState(pid=os.getpid(), state="applying", started_at=long_ago))
+        assert parts.job(tmp_path).alive is False
+    finally:
+        process.communicate(b"\n")
+    job_state.write(tmp_path, said)
+    assert parts.job(tmp_path).alive is False
+
+
+def test_an_unreadable_job_file_is_an_unknown_job(tmp_path: Path) -> None:
+    job_state.path(tmp_path).write_text('{"pid": 1')
+    assert parts.job(tmp_path).state == "unknown"
+
+
+def test_embedded_servers_of_a_supervisor_that_is_gone_are_gone(tmp_path: Path) -> None:
+    assert parts.servers(tmp_path) == []
+    member = {"pid": 1, "state": "running", "restarts": 2, "reason": ""}
+    (tmp_path / "stack.json").write_text(
+        json.dumps(
+            {"supervisor": {"pid": 2**22 + 1, "create_time": 1.0}, "processes": {"kafka": member}}
+        )
+    )
+
+    assert parts.servers(tmp_path) == [
+        parts.ServerPart(name="kafka", state="gone", pid=None, restarts=2, reason="")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (2**30, "1.0 GiB"), (2**50, "1024.0 TiB")],
+)
+def test_sizes_are_readable(number: int, text: str) -> None:
+    assert size(number) == text
