@@ -50,6 +50,8 @@ SETTINGS: Final[dict[str, str]] = {
 def build(config: Config) -> SparkSession:
     """The session of the job; ``spark.conf`` of the configuration wins over ours."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    # Spark looks the host name up and warns of what it finds; it is to use loopback anyway.
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = (
         SparkSession.builder.appName(f"wal2lake-{config.name}")
         .master(config.spark.master)

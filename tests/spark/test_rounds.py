@@ -1,0 +1,182 @@
+"""Land and apply on recorded events of a real connector: the tables hold what Postgres held."""
+
+import base64
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from cdc.apply import recovery
+from cdc.apply.land import Lander, create_log
+from cdc.apply.rounds import Applier
+from cdc.apply.table import AppliedTable
+from cdc.config import Job
+from cdc.events.schema import TableSchema, table_schema_from_avro
+from cdc.lake import store
+from cdc.lake.ledger import Ledger
+from cdc.lake.progress import LandedPosition, Position, landed_position, position
+from cdc.lake.quarantine import Quarantine
+from cdc.tables import TableId, TableMode
+
+pytestmark = pytest.mark.spark
+
+RECORDED: dict[str, Any] = json.loads(
+    (Path(__file__).parent.parent / "data" / "events" / "tables.json").read_text()
+)
+SCHEMAS = {int(number): schema for number, schema in RECORDED["schemas"].items()}
+PREFIX = "wal2lake"
+MARKERS = f"{PREFIX}.transaction"
+
+
+def _recorded_schema(name: str, key: tuple[str, ...], mode: TableMode) -> TableSchema:
+    """As the first event of the table describes it."""
+    topic = f"{PREFIX}.public.{name}"
+    first = next(r for r in RECORDED["records"] if r["topic"] == topic and r["value"])
+    number = int.from_bytes(base64.b64decode(first["value"])[1:5])
+    return table_schema_from_avro(
+        SCHEMAS[number], table=TableId("public", name), key=key, mode=mode
+    )
+
+
+ORDERS = _recorded_schema("orders", ("id",), TableMode.KEYED)
+COMPOSITE = _recorded_schema("composite_key", ("a", "b"), TableMode.KEYED)
+NO_KEY = _recorded_schema("no_key", (), TableMode.MULTISET)
+TABLES = (ORDERS, COMPOSITE, NO_KEY)
+EVENT_COLUMNS = (
+    "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, "
+    "headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
+)
+
+
+class Pipeline:
+    """The job without its servers: events are handed to the landing function directly."""
+
+    def __init__(self, spark: SparkSession, root: Path, *, budget: int = 1000) -> None:
+        self.spark = spark
+        self.root = root
+        self.log = str(root / "log")
+        self.ledger = Ledger(str(root / "ledger"))
+        self.quarantine = Quarantine(str(root / "quarantine"))
+        self.budget = budget
+        self.start()
+
+    def start(self) -> None:
+        """As after a restart: nothing is known but what the lake says."""
+        landed = landed_position(self.log)
+        if landed is None:
+            landed = LandedPosition(epoch=1, landing=0, offsets={}, topic_ids={})
+            create_log(self.spark, self.log, landed)
+        self.applier = Applier(
+            self.spark,
+            {schema.table.topic(PREFIX): self._open(schema) for schema in TABLES},
+            prefix=PREFIX,
+            marker_topic=MARKERS,
+            log_path=self.log,
+            ledger=self.ledger,
+            schemas=lambda ids: {i: SCHEMAS[i] for i in ids if i in SCHEMAS},
+            requests_dir=self.root / "requests",
+            threads=2,
+            epoch=1,
+            budget=self.budget,
+        )
+        self.lander = Lander(self.spark, self.log, landed, self.applier.inbox.add, Job())
+        recovery.catch_up(self.spark, self.log, self.applier)
+
+    def _open(self, schema: TableSchema) -> AppliedTable:
+        path, session = str(self.root / schema.table.name), self.spark.newSession()
+        if position(path) is None:
+            store.create(session, path, schema, Position(epoch=1, offset=-1))
+        found = position(path)
+        assert found is not None
+        return AppliedTable(
+            session=session,
+            path=path,
+            schema=store.read_schema(session, path, schema.table) or schema,
+            position=found,
+            quarantine=self.quarantine,
+            placeholder=RECORDED["placeholder"],
+            policy=Job(),
+        )
+
+    def land(self, records: list[dict[str, Any]]) -> None:
+        self.lander.land(events(self.spark, records), 0)
+
+    def settle(self) -> None:
+        while self.applier.round():
+            pass
+
+    def rows(self, schema: TableSchema) -> list[dict[str, str | None]]:
+        frame = self.spark.read.format("delta").load(str(self.root / schema.table.name))
+        texts = [f"CAST({store.quoted(name)} AS string) AS {name}" for name in schema.names]
+        return [row.asDict() for row in frame.selectExpr(*texts).collect()]
+
+
+def events(spark: SparkSession, records: list[dict[str, Any]]) -> DataFrame:
+    rows = [
+        (
+            _bytes(record["key"]),
+            _bytes(record["value"]),
+            record["topic"],
+            record["partition"],
+            record["offset"],
+            datetime.fromtimestamp(record["timestamp"] / 1000, tz=UTC),
+            [],
+        )
+        for record in records
+    ]
+    return spark.createDataFrame(rows, EVENT_COLUMNS)
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else base64.b64decode(text)
+
+
+def _landed_topics() -> list[dict[str, Any]]:
+    """The records of our topics, in the order in which Kafka took them."""
+    topics = {schema.table.topic(PREFIX) for schema in TABLES} | {MARKERS}
+    mine = [record for record in RECORDED["records"] if record["topic"] in topics]
+    return sorted(mine, key=lambda record: (record["timestamp"], record["offset"]))
+
+
+def _sorted(rows: list[dict[str, str | None]]) -> list[list[tuple[str, str | None]]]:
+    return sorted(sorted(row.items()) for row in rows)
+
+
+def _assert_equal_to_source(pipeline: Pipeline) -> None:
+    for schema in TABLES:
+        expected = [
+            {name: row[name] for name in schema.names}
+            for row in RECORDED["expected"][schema.table.name]
+        ]
+        assert _sorted(pipeline.rows(schema)) == _sorted(expected), schema.table
+
+
+def test_tables_equal_the_source_after_one_landing(spark: SparkSession, tmp_path: Path) -> None:
+    pipeline = Pipeline(spark, tmp_path)
+    pipeline.land(_landed_topics())
+
+    pipeline.settle()
+
+    _assert_equal_to_source(pipeline)
+    last = pipeline.ledger.last()
+    assert last is not None
+    assert {entry.state for entry in last.tables} == {"streaming"}
+
+
+@pytest.mark.parametrize("size", [23])
+def test_tables_equal_the_source_with_a_restart_between_any_two_landings(
+    spark: SparkSession, tmp_path: Path, size: int
+) -> None:
+    pipeline = Pipeline(spark, tmp_path, budget=5)
+    records = _landed_topics()
+    for begin in range(0, len(records), size):
+        pipeline.land(records[begin : begin + size])
+        pipeline.settle()
+        pipeline.start()
+
+    _assert_equal_to_source(pipeline)
+    lsns = [row.lsn for row in pipeline.ledger.rows() if row.lsn is not None]
+    assert lsns == sorted(lsns)
