@@ -29,6 +29,8 @@ SETTINGS: Final[dict[str, str]] = {
     # Dates before 1582 are written as they are read: proleptic Gregorian on both sides.
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    # INT96 counts nanoseconds: readers other than Spark see other instants beyond the year 2262.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # A gap in a topic stops the job; never go on over it.
     "spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "false",
     # Nothing listens but on loopback, and the UI not at all: the status command tells more.
