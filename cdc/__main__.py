@@ -1,5 +1,6 @@
 """``wal2lake`` and ``python -m cdc``: run a command, report an error, give the exit code."""
 
+import errno
 import sys
 import traceback
 
@@ -13,9 +14,24 @@ def main() -> None:
         app()
     except CdcError as error:
         sys.exit(report(error))
+    except OSError as error:
+        sys.exit(report(_disk_full(error)) if error.errno == errno.ENOSPC else _defect())
     except Exception:  # noqa: BLE001 - a defect of ours: whole, and told apart by its exit code
-        traceback.print_exc()
-        sys.exit(POLICY[ErrorKind.INTERNAL].exit_code)
+        sys.exit(_defect())
+
+
+def _defect() -> int:
+    traceback.print_exc()
+    return POLICY[ErrorKind.INTERNAL].exit_code
+
+
+def _disk_full(error: OSError) -> CdcError:
+    where = f" under {error.filename}" if error.filename else ""
+    return CdcError(
+        ErrorKind.DISK_FULL,
+        f"no space left on the disk{where}",
+        remedy="free some, and run the command again",
+    )
 
 
 def report(error: CdcError) -> int:

@@ -15,7 +15,7 @@ from cdc.errors import CdcError
 from cdc.kafka.topics import topic_ids
 from cdc.source import slot
 from cdc.source.catalog import SourceTable, inspect
-from cdc.source.connector import configuration, status
+from cdc.source.connector import status
 from cdc.source.finding import Finding, Level
 from cdc.source.postgres import Connection, address, connect
 from cdc.source.preflight import role_findings, server_findings, slot_findings
@@ -68,20 +68,21 @@ def _source(config: Config, endpoints: Endpoints) -> Iterator[Finding]:
 
 def _slot(config: Config, endpoints: Endpoints, connection: Connection) -> Iterator[Finding]:
     state = slot.slot_state(connection, config.name)
-    ours = bool(endpoints.connect) and _has_connector(endpoints.connect, config.name)
+    ours = bool(endpoints.connect) and _has_task(endpoints.connect, config.name)
     try:
-        slot.refuse_foreign(config.name, state, connector_exists=ours)
+        slot.refuse_foreign(config.name, state, read_by_us=ours)
     except CdcError as error:
         yield Finding.error(f"slot {config.name}", error.message, remedy=error.remedy)
     else:
         yield from slot_findings(connection, config.name)
 
 
-def _has_connector(connect_url: str, name: str) -> bool:
+def _has_task(connect_url: str, name: str) -> bool:
     try:
-        return configuration(connect_url, name) is not None
+        found = status(connect_url, name)
     except CdcError:
         return False
+    return found is not None and bool(found.tasks)
 
 
 def _table(table: SourceTable) -> Finding:

@@ -10,7 +10,7 @@ import pyarrow.csv as pa_csv
 from psycopg import sql
 
 from cdc.operate.render import TEXT, Rendering
-from cdc.source.postgres import Connection
+from cdc.source.postgres import Connection, translated
 from cdc.tables import TableId
 
 BLOCK_BYTES: Final = 4 << 20
@@ -21,7 +21,11 @@ def rows(
 ) -> Iterator[pa.Table]:
     """Tables with a text column ``c0, c1, ..`` per rendering, in no order."""
     names = [f"c{position}" for position in range(len(renderings))]
-    with connection.cursor() as cursor, cursor.copy(_copy(table, renderings)) as copy:
+    with (
+        translated(f"reading {table}"),
+        connection.cursor() as cursor,
+        cursor.copy(_copy(table, renderings)) as copy,
+    ):
         for block in _blocks(copy):
             yield _refined(_parse(block, names), renderings)
 

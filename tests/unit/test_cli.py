@@ -114,3 +114,27 @@ def test_an_error_is_two_lines_and_the_code_of_its_kind(
 
     assert report(error) == 7
     assert capsys.readouterr().err == "error: it hangs; at 3\nremedy: look there\n"
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "said"),
+    [
+        ("OSError(28, 'No space left on device', 'x/log')", 10, "error: no space left on the disk"),
+        ("OSError(13, 'Permission denied')", 70, "PermissionError"),
+        ("ValueError('defect')", 70, "ValueError: defect"),
+        ("KeyboardInterrupt()", 130, ""),
+    ],
+)
+def test_what_is_not_an_error_of_ours(raised: str, code: int, said: str) -> None:
+    script = (
+        "import cdc.cli.init as command\n"
+        "from cdc.__main__ import main\n"
+        f"def init(): raise {raised}\n"
+        "command.init = init\n"
+        "import sys; sys.argv = ['wal2lake', 'init']; main()"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60
+    )
+
+    assert (run.returncode, said in run.stderr) == (code, True), run.stderr
