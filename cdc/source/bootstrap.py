@@ -99,13 +99,15 @@ def _start(
     if config.connect.url is None:
         write_source_secret(state, endpoints.source_url)
     token = placeholder(config, endpoints)
+    wanted = settings(config, endpoints, tables, placeholder=token)
+    connector.create_stopped(endpoints.connect, config.name, wanted)
     if not continues(connection, config, endpoints, tables):
         slot.probe(endpoints.source_url, config.name, SLOT_SECONDS)
     ensure_topics(
         endpoints.kafka, topic_specs(config, tables), replication=config.kafka.replication_factor
     )
-    wanted = settings(config, endpoints, tables, placeholder=token)
-    connector.ensure(endpoints.connect, config.name, wanted)
+    connector.configure(endpoints.connect, config.name, wanted)
+    connector.resume(endpoints.connect, config.name)
     _await_running(connection, config, endpoints)
 
 

@@ -24,11 +24,18 @@ ARRIVES: Final = frozenset(
 )
 """Base types whose values arrive by snapshot and by stream."""
 
-_ARRAYS: Final = frozenset({*_NUMBERS, *_TEXTS, *_TIMES})
+_ARRAYS: Final = frozenset(
+    ("text", "varchar", "bpchar", "json", "jsonb", "uuid", "bytea", "int4", "int8", "date")
+)
+"""Of other arrays, and of long bit strings, the connector sends an unchanged large value as NULL,
+which nothing tells from a real NULL."""
+
+_LONGEST_BIT: Final = 128  # a longer one can be stored out of line
 _WHY_NOT: Final = {
     "name": "the connector sends it in the snapshot only",
     "point": "the connector sends a structure, not the value",
 }
+_UNCHANGED: Final = "the connector sends a large value that did not change as NULL"
 _PLAIN_IN_DOMAIN: Final = frozenset({*_NUMBERS, *_TIMES, "oid", "bytea"}) - {"numeric", "timetz"}
 
 
@@ -82,9 +89,10 @@ def _refusal(declared: DeclaredType, *, generated: bool) -> str:
         return "Postgres does not publish generated columns"
     if declared.element:
         return _array_refusal(declared)
-    if declared.kind in {"e", "d"} or declared.name in ARRIVES:
-        base = declared.kind != "d" or declared.name in ARRIVES
-        return "" if base else f"a domain over {declared.name} does not arrive"
+    if declared.name == "bit" and declared.modifier > _LONGEST_BIT:
+        return _UNCHANGED
+    if declared.kind == "e" or declared.name in ARRIVES:
+        return ""
     return _WHY_NOT.get(declared.name, f"the connector does not send type {declared.name}")
 
 
@@ -92,10 +100,11 @@ def _array_refusal(declared: DeclaredType) -> str:
     if declared.dimensions > 1:
         return "the connector garbles arrays of more than one dimension"
     if declared.kind == "d":
-        return "domains over arrays do not arrive"
-    if declared.element_kind == "e" or declared.element in _ARRAYS:
+        return "the connector does not send domains over arrays"
+    if declared.element in _ARRAYS:
         return ""
-    return f"the connector does not send arrays of {declared.element}"
+    known = declared.element in ARRIVES or declared.element_kind == "e"
+    return _UNCHANGED if known else f"the connector does not send arrays of {declared.element}"
 
 
 def _pg_type(declared: DeclaredType) -> PgType:

@@ -33,22 +33,26 @@ class ConnectorStatus:
         return self.connector == "RUNNING" and bool(self.tasks) and set(self.tasks) == {"RUNNING"}
 
 
-def ensure(connect_url: str, name: str, settings: Mapping[str, str]) -> bool:
-    """Create it or bring its configuration up to date; False when there was nothing to do.
+def create_stopped(connect_url: str, name: str, settings: Mapping[str, str]) -> None:
+    """Create it without a task, to look at the position that one of its name left behind.
+
+    A worker keeps the position of a connector that is deleted, and gives it to the next of that
+    name. Does nothing when the connector exists.
+    """
+    body = {"name": name, "config": dict(settings), "initial_state": "STOPPED"}
+    if configuration(connect_url, name) is None:
+        _accepted(_request("POST", connect_url, "/connectors", json=body), name, settings)
+
+
+def configure(connect_url: str, name: str, settings: Mapping[str, str]) -> bool:
+    """Bring its configuration up to date; False when there was nothing to do.
 
     Raises SOURCE_NOT_READY with the worker's own words when it refuses the configuration.
     """
-    wanted = {**settings, "name": name}
-    if configuration(connect_url, name) == wanted:
+    if configuration(connect_url, name) == {**settings, "name": name}:
         return False
-    answer = _request("PUT", connect_url, f"/connectors/{name}/config", json=dict(settings))
-    if answer.is_error:
-        raise CdcError(
-            ErrorKind.SOURCE_NOT_READY,
-            f"Kafka Connect refuses connector {name}",
-            detail=_words(answer, settings.get(PASSWORD, "")),
-            remedy="wal2lake check",
-        )
+    path = f"/connectors/{name}/config"
+    _accepted(_request("PUT", connect_url, path, json=dict(settings)), name, settings)
     return True
 
 
@@ -135,6 +139,16 @@ def _request(method: str, connect_url: str, path: str, **arguments: Any) -> http
             remedy="start it, or correct connect.url",
         ) from None
     return answer
+
+
+def _accepted(answer: httpx.Response, name: str, settings: Mapping[str, str]) -> None:
+    if answer.is_error:
+        raise CdcError(
+            ErrorKind.SOURCE_NOT_READY,
+            f"Kafka Connect refuses connector {name}",
+            detail=_words(answer, settings.get(PASSWORD, "")),
+            remedy="wal2lake check",
+        )
 
 
 def _checked(answer: httpx.Response, doing: str) -> httpx.Response:

@@ -33,18 +33,18 @@ def continues(
 
     Raises CONFLICT when the slot is somebody else's, CHAIN_BROKEN when going on loses changes.
     """
-    exists = connector.configuration(endpoints.connect, config.name) is not None
+    status = connector.status(endpoints.connect, config.name)
     found = slot.slot_state(connection, config.name)
-    slot.refuse_foreign(config.name, found, connector_exists=exists)
-    position = connector.offsets(endpoints.connect, config.name) if exists else None
+    slot.refuse_foreign(config.name, found, read_by_us=bool(status and status.tasks))
+    position = connector.offsets(endpoints.connect, config.name)
     topics = [table.table.topic(config.name) for table in tables]
     if position is None:
         _refuse_lost_position(endpoints, topics)
-        _clear(connection, config, endpoints, exists=exists)
+        _clear(connection, config, endpoints)
         return False
     if unfinished(position) and config.connect.url is None:
         _refuse_landed(config)
-        _clear(connection, config, endpoints, exists=exists)
+        _clear(connection, config, endpoints)
         delete_topics(endpoints.kafka, [*topics, f"{config.name}.transaction"])
         return False
     if found is None:
@@ -109,12 +109,10 @@ def _refuse_landed(config: Config) -> None:
         )
 
 
-def _clear(connection: Connection, config: Config, endpoints: Endpoints, *, exists: bool) -> None:
+def _clear(connection: Connection, config: Config, endpoints: Endpoints) -> None:
     """Undo an attempt that came to nothing, so that the next one is a first one."""
-    if exists:
-        connector.stop(endpoints.connect, config.name)
-        connector.forget_offsets(endpoints.connect, config.name)
-        connector.delete(endpoints.connect, config.name)
+    connector.stop(endpoints.connect, config.name)
+    connector.forget_offsets(endpoints.connect, config.name)
     until(
         lambda: not _in_use(connection, config.name),
         _FREE_SECONDS,

@@ -65,7 +65,7 @@ def slot_state(connection: Connection, name: str) -> SlotState | None:
     )
 
 
-def refuse_foreign(name: str, state: SlotState | None, *, connector_exists: bool) -> None:
+def refuse_foreign(name: str, state: SlotState | None, *, read_by_us: bool) -> None:
     """Raises CONFLICT when the slot belongs to somebody else, CHAIN_BROKEN when it is lost."""
     if state is None:
         return
@@ -75,7 +75,7 @@ def refuse_foreign(name: str, state: SlotState | None, *, connector_exists: bool
             f"slot {name} exists for database {state.database} with plugin {state.plugin}",
             remedy="set another name in wal2lake.yaml, or drop that slot",
         )
-    if state.active_pid is not None and not connector_exists:
+    if state.active_pid is not None and not read_by_us:
         raise CdcError(
             ErrorKind.CONFLICT,
             f"slot {name} is in use by pid {state.active_pid} ({state.application or 'unnamed'})",
