@@ -19,7 +19,6 @@ from cdc.apply.table import AppliedTable
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import Column, TableSchema
-from cdc.events.types import lake_type
 from cdc.kafka.topics import topic_ids
 from cdc.lake import progress, store
 from cdc.lake.layout import log_path, table_path
@@ -55,17 +54,27 @@ def open_log(
 
 
 def open_tables(
-    spark: SparkSession, config: Config, sources: list[SourceTable], quarantine: Quarantine
+    spark: SparkSession,
+    config: Config,
+    sources: list[SourceTable],
+    quarantine: Quarantine,
+    placeholder: str,
 ) -> dict[str, AppliedTable]:
     """The tables by topic, each with its own session; creates those that are not there."""
     return {
-        source.table.topic(config.name): _open_table(spark.newSession(), config, source, quarantine)
+        source.table.topic(config.name): _open_table(
+            spark.newSession(), config, source, quarantine, placeholder
+        )
         for source in sources
     }
 
 
 def _open_table(
-    session: SparkSession, config: Config, source: SourceTable, quarantine: Quarantine
+    session: SparkSession,
+    config: Config,
+    source: SourceTable,
+    quarantine: Quarantine,
+    placeholder: str,
 ) -> AppliedTable:
     path = table_path(config, source.table)
     wanted = schema_of(source)
@@ -80,7 +89,7 @@ def _open_table(
         schema=schema,
         position=position,
         quarantine=quarantine,
-        placeholder=placeholder(config.state_dir),
+        placeholder=placeholder,
         policy=config.job,
     )
     if (schema.key, schema.mode) != (wanted.key, wanted.mode):
@@ -96,7 +105,7 @@ def schema_of(source: SourceTable) -> TableSchema:
     return TableSchema(
         table=source.table,
         columns=tuple(
-            Column(column.name, lake_type(column.type).spark, nullable=not column.not_null)
+            Column(column.name, column.type, nullable=not column.not_null)
             for column in source.columns
             if column.arrives
         ),

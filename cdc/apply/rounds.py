@@ -183,8 +183,8 @@ class Applier:
             committed_at=cut.committed_at or self.base.committed_at,
             published_at=datetime.now(UTC),
             transactions=cut.transactions,
-            request=served and served.id,
-            covers_lsn=served and served.bound,
+            request=served.id if served else None,
+            covers_lsn=served.bound if served else None,
             marker_offset=offsets[self._marker_topic],
             landing_floor=floor,
             tables=tuple(

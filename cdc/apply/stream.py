@@ -25,6 +25,7 @@ from cdc.lake.ledger import Ledger
 from cdc.lake.quarantine import Quarantine
 from cdc.lake.session import build
 from cdc.operate import requests
+from cdc.source import bootstrap
 from cdc.source.catalog import captured_tables
 from cdc.source.postgres import connect
 from cdc.stack.endpoints import Endpoints
@@ -57,14 +58,16 @@ def _run(
 ) -> None:
     with connect(endpoints.source_url) as connection:
         sources = captured_tables(connection, config)
-    markers = f"{config.name}.transaction"
+    markers = bootstrap.markers(config)
     topics = [*(source.table.topic(config.name) for source in sources), markers]
     landed = recovery.open_log(spark, config, endpoints, topics)
     registry = RegistryClient(endpoints.registry)
     quarantine = Quarantine(quarantine_path(config))
     applier = Applier(
         spark,
-        recovery.open_tables(spark, config, sources, quarantine),
+        recovery.open_tables(
+            spark, config, sources, quarantine, bootstrap.placeholder(config, endpoints)
+        ),
         prefix=config.name,
         marker_topic=markers,
         log_path=log_path(config),

@@ -91,7 +91,8 @@ def merge(
         merger = merger.whenMatchedDelete(plan.delete_when)
     if plan.update_set is not None:
         merger = merger.whenMatchedUpdate(plan.update_when, dict(plan.update_set))
-    merger.whenNotMatchedInsert(plan.insert_when, dict(plan.insert_values)).execute()
+    insert_when = plan.insert_when or "true"
+    merger.whenNotMatchedInsert(insert_when, dict(plan.insert_values)).execute()
 
 
 def append(path: str, rows: DataFrame, position: Position) -> None:
