@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from functools import cache
 from pathlib import Path
 from string import Template
@@ -17,8 +18,8 @@ from cdc.tables import HEARTBEAT, TableId
 TABLES: Final = "table.include.list"
 _FILE: Final = "postgres-source.json"
 _PLACES: Final = (
-    Path(__file__).parent / "connectors",  # in a wheel
     Path(__file__).parents[2] / "connectors",  # in a checkout
+    Path(sys.prefix) / "share" / "wal2lake",  # installed from a wheel
 )
 _OPTIONAL: Final = ("column.exclude.list",)  # an empty list means something else than no list
 
