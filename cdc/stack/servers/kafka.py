@@ -21,7 +21,7 @@ LARGEST_MESSAGE = 64 * 1024 * 1024
 """A change event of a row with large values is one message; the default is 1 MiB."""
 
 _HEAP = "384m"
-_LOG_LEVELS = {"kafka.server": "info", "org.apache.kafka.server": "info"}
+_LOG_LEVELS = {"kafka.server.KafkaRaftServer": "info"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +127,9 @@ _SINGLE_NODE = (
 _BROKER: dict[str, str | int] = {
     "auto.create.topics.enable": "false",  # topics are created with their policies, or not at all
     "group.initial.rebalance.delay.ms": 0,
+    # After a crash the same node may register again only when its old session is over.
+    "broker.session.timeout.ms": 4000,
+    "broker.heartbeat.interval.ms": 1000,
     "message.max.bytes": LARGEST_MESSAGE,
     "log.retention.ms": -1,  # nothing is dropped by age unless its topic says so
     "log.cleaner.dedupe.buffer.size": 16 * 1024 * 1024,  # the default is a third of the heap

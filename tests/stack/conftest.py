@@ -1,0 +1,79 @@
+"""What the tests of the embedded stack share: a configuration, a driver process, a look at ps."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+import yaml
+from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
+
+from cdc.config import Config, load
+from cdc.stack import cleanup
+from cdc.stack.process import STATE_VARIABLE
+from cdc.stack.state import StateDir
+
+DRIVER = Path(__file__).with_name("driver.py")
+
+
+@pytest.fixture
+def config_file(tmp_path: Path) -> Path:
+    """All embedded, state below a directory that only we may enter."""
+    path = tmp_path / "wal2lake.yaml"
+    values = {"source": {"tables": ["public.*"]}, "lake": {"path": "lake"}, "state_dir": "state"}
+    path.write_text(yaml.safe_dump(values))
+    return path
+
+
+@pytest.fixture
+def config(config_file: Path) -> Config:
+    return load(config_file, {})
+
+
+@pytest.fixture
+def state(config: Config) -> Iterator[StateDir]:
+    """The state directory; a test that fails half-way leaves no process either."""
+    made = StateDir(config.state_dir.resolve())
+    made.create()
+    yield made
+    cleanup.clean(made)
+
+
+def until(condition: Callable[[], object], seconds: float = 90) -> None:
+    """Wait for a condition; tenacity's RetryError when it never holds."""
+    waiting = Retrying(
+        retry=retry_if_result(lambda held: not held),
+        wait=wait_fixed(0.1),
+        stop=stop_after_delay(seconds),
+    )
+    waiting(condition)
+
+
+@contextmanager
+def supervised(config_file: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A supervisor without a job, in a process of its own, as ``up`` would be."""
+    with (config_file.parent / "driver.log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, str(DRIVER), str(config_file)], stdout=log, stderr=log
+        )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def ours(state: StateDir) -> list[str]:
+    """Command lines of what runs for this state directory, by two signs, ours not asked."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            line = " ".join(process.cmdline())
+            if f"{state.root}/" in line or process.environ().get(STATE_VARIABLE) == str(state.root):
+                found.append(line[:200])
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            continue
+    return found

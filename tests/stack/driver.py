@@ -1,0 +1,18 @@
+"""A supervisor of the embedded servers alone, for tests that kill it."""
+
+import sys
+from pathlib import Path
+
+from cdc.config import load
+from cdc.stack.supervisor import Steps, supervise
+
+if __name__ == "__main__":
+    supervise(
+        load(Path(sys.argv[1])),
+        Steps(
+            establish=lambda _config, _endpoints: None,
+            job_config=None,
+            on_progress=print,
+            on_ready=lambda _endpoints: None,
+        ),
+    )

@@ -1,0 +1,118 @@
+import json
+import stat
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import SecretStr
+
+from cdc.config import Config, Source
+from cdc.errors import CdcError, ErrorKind
+from cdc.stack.endpoints import (
+    Endpoints,
+    combine,
+    configured_source_url,
+    password_reference,
+    properties_value,
+    record,
+    resolve,
+    write_source_secret,
+)
+from cdc.stack.state import StateDir
+
+EMBEDDED = {"source_url": "postgresql://e", "kafka": "k:1", "connect": "http://c", "registry": "r"}
+
+
+def test_nothing_recorded_says_that_the_stack_is_not_up(config: Config) -> None:
+    with pytest.raises(CdcError) as caught:
+        resolve(config)
+    assert caught.value.kind is ErrorKind.UNREACHABLE
+    assert caught.value.remedy == "wal2lake up"
+
+
+def test_what_was_recorded_is_found_and_private(config: Config, state: StateDir) -> None:
+    endpoints = Endpoints(**EMBEDDED)
+    record(state, endpoints)
+    assert resolve(config) == endpoints
+    assert stat.S_IMODE(state.endpoints_file.stat().st_mode) == 0o600
+
+
+def test_a_configured_address_wins(config: Config) -> None:
+    changed = Config.model_validate(
+        {**config.model_dump(), "registry": {"url": "http://other:8080/"}}
+    )
+    combined = combine(changed, EMBEDDED)
+    assert combined.registry == "http://other:8080"
+    assert combined.kafka == "k:1"
+
+
+def test_all_configured_needs_no_record(config: Config) -> None:
+    urls = {
+        "kafka": {"bootstrap_servers": "k:9092"},
+        "connect": {"url": "http://c"},
+        "registry": {"url": "http://r"},
+        "source": {"tables": ["a.b"], "url": "postgresql://u@h/d"},
+    }
+    resolved = resolve(Config.model_validate({**config.model_dump(), **urls}))
+    assert resolved.source_url == "postgresql://u@h/d"
+
+
+@given(st.text(st.characters(blacklist_categories=["Cs"]), min_size=1))
+def test_the_password_reaches_the_url_whole_and_is_not_shown(password: str) -> None:
+    source = Source(
+        url="postgresql://me@db:5433/shop", password=SecretStr(password), tables=["a.b"]
+    )
+    url = configured_source_url(source)
+    assert url is not None
+    parts = urlsplit(url)
+    assert unquote(parts.password or "") == password
+    assert (parts.username, parts.hostname, parts.port) == ("me", "db", 5433)
+    endpoints = Endpoints(**{**EMBEDDED, "source_url": url})
+    assert url not in repr(endpoints)
+
+
+def test_a_password_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    source = Source(url="postgresql://db/shop", password_file=tmp_path / "absent", tables=["a.b"])
+    with pytest.raises(CdcError) as caught:
+        configured_source_url(source)
+    assert caught.value.kind is ErrorKind.CONFIG
+    assert "absent" in caught.value.message
+
+
+def java_properties_value(line: str) -> str:
+    """The value of ``key=value`` by the rules of java.util.Properties, for this test only."""
+    raw, units, i = line.partition("=")[2].lstrip(" \t\f"), [], 0
+    while i < len(raw):
+        if raw[i] != "\\":
+            units.append(ord(raw[i]))
+            i += 1
+        elif raw[i + 1] == "u":
+            units.append(int(raw[i + 2 : i + 6], 16))
+            i += 6
+        else:
+            units.append(ord({"n": "\n", "r": "\r", "t": "\t"}.get(raw[i + 1], raw[i + 1])))
+            i += 2
+    return b"".join(unit.to_bytes(2) for unit in units).decode("utf-16-be")
+
+
+@given(st.text(st.characters(blacklist_categories=["Cs"])))
+def test_any_value_survives_a_properties_file(value: str) -> None:
+    line = f"key={properties_value(value)}"
+    assert line.isascii()
+    assert "\n" not in line
+    assert java_properties_value(line) == value
+
+
+def test_the_connector_gets_the_password_by_reference(config: Config, state: StateDir) -> None:
+    write_source_secret(state, "postgresql://u:p%40ss@h/d")
+    reference = password_reference(config.state_dir)
+    path = Path(reference.removeprefix("${file:").removesuffix(":password}"))
+    assert path.read_text() == "password=p@ss\n"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_the_record_is_json(state: StateDir) -> None:
+    record(state, Endpoints(**EMBEDDED))
+    assert json.loads(state.endpoints_file.read_text())["kafka"] == "k:1"

@@ -1,0 +1,116 @@
+"""Child processes end with all that they started, whatever they do about it."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from cdc.stack import cleanup
+from cdc.stack.process import STATE_VARIABLE, Command, Identity, Process, last_lines
+from cdc.stack.state import StateDir
+from tests.stack.conftest import until
+
+SLEEP = "import time; time.sleep(600)"
+STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf'); "
+PARENT = (
+    "import subprocess, sys, time; "
+    f"child = subprocess.Popen([sys.executable, '-c', {SLEEP!r}]); "
+    "print(child.pid, flush=True); time.sleep(600)"
+)
+
+
+def command(code: str, **options: float) -> Command:
+    arguments = (sys.executable, "-u", "-c", code)
+    return Command(arguments=arguments, directory=Path("/"), **options)  # type: ignore[arg-type]
+
+
+def child_of(process: Process) -> psutil.Process:
+    until(lambda: last_lines(process.log).strip().isdigit())
+    return psutil.Process(int(last_lines(process.log)))
+
+
+def gone(process: psutil.Process) -> bool:
+    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+
+
+def test_stop_ends_the_children_too(state: StateDir) -> None:
+    process = Process("parent", command(PARENT), state)
+    child = child_of(process)
+    process.stop()
+    assert process.exit_code() == -signal.SIGTERM
+    assert gone(child)
+    assert list(state.run.glob("*.json")) == []
+
+
+def test_one_that_does_not_listen_is_killed(state: StateDir) -> None:
+    process = Process("deaf", command(STUBBORN + SLEEP, stop_seconds=0.2), state)
+    until(lambda: "deaf" in last_lines(process.log))
+    process.stop()
+    assert process.exit_code() == -signal.SIGKILL
+
+
+def test_what_outlives_a_killed_parent_is_swept(state: StateDir) -> None:
+    process = Process("parent", command(PARENT), state)
+    child = child_of(process)
+    os.kill(process.pid, signal.SIGKILL)
+    until(lambda: process.exit_code() is not None)
+    assert not gone(child)
+    process.sweep()
+    assert gone(child)
+
+
+def test_a_failure_carries_the_end_of_the_log(state: StateDir) -> None:
+    process = Process("noisy", command("print('first'); print('it broke'); exit(3)"), state)
+    until(lambda: process.exit_code() is not None)
+    error = process.failure("died")
+    assert "it broke" in error.detail
+    assert str(process.log) in error.remedy
+
+
+def test_a_reused_pid_is_not_ours(tmp_path: Path) -> None:
+    identity = Identity.of(os.getpid())
+    identity.write(tmp_path / "record.json")
+    assert Identity.read(tmp_path / "record.json") == identity
+    assert identity.process() is not None
+    assert Identity(pid=identity.pid, create_time=identity.create_time - 5).process() is None
+
+
+@pytest.fixture
+def orphan(state: StateDir) -> int:
+    """What a killed supervisor leaves: a marked process whose parent is gone, without a record."""
+    code = (
+        "import subprocess, sys; "
+        f"child = subprocess.Popen([sys.executable, '-c', {SLEEP!r}], start_new_session=True, "
+        "stdout=subprocess.DEVNULL); print(child.pid)"
+    )
+    environment = {**os.environ, STATE_VARIABLE: str(state.root)}
+    return int(subprocess.check_output([sys.executable, "-c", code], env=environment))
+
+
+def test_cleaning_finds_orphans_by_their_mark(state: StateDir, orphan: int) -> None:
+    assert [process.pid for process in cleanup.leftovers(state)] == [orphan]
+    assert len(cleanup.clean(state)) == 1
+    assert cleanup.leftovers(state) == []
+    assert cleanup.clean(state) == []
+
+
+def test_cleaning_finds_recorded_processes_that_hide_their_mark(state: StateDir) -> None:
+    with subprocess.Popen([sys.executable, "-c", SLEEP]) as plain:
+        process = psutil.Process(plain.pid)
+        Identity.of(plain.pid).write(state.run / "postgres.json")
+        assert len(cleanup.clean(state)) == 1
+        assert gone(process)
+
+
+def test_another_state_directory_is_left_alone(
+    state: StateDir, orphan: int, tmp_path: Path
+) -> None:
+    other = StateDir(tmp_path / "other")
+    other.create()
+    assert cleanup.clean(other) == []
+    assert psutil.pid_exists(orphan)
+    cleanup.clean(state)

@@ -1,0 +1,219 @@
+"""Restarts: with growing pauses, reported, and not where a person has to look."""
+
+import itertools
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import pytest
+
+from cdc.config import Config
+from cdc.errors import POLICY, CdcError, ErrorKind
+from cdc.stack.connector_watch import ConnectorWatch
+from cdc.stack.embedded import Stack
+from cdc.stack.process import Command, Identity
+from cdc.stack.report import READY, Report, read, reported_error, supervisor
+from cdc.stack.state import StateDir
+from cdc.stack.watch import Backoff, Watch, member_of
+from tests.stack.conftest import until
+
+
+@dataclass(slots=True)
+class Scripted:
+    """A server that is a Python one-liner per start."""
+
+    name: str
+    scripts: Iterator[str]
+    ready: bool = True
+    prepared: int = 0
+
+    def prepare(self) -> None:
+        self.prepared += 1
+
+    def command(self) -> Command:
+        arguments = (sys.executable, "-c", next(self.scripts))
+        return Command(arguments=arguments, directory=Path("/"))
+
+    def is_ready(self) -> bool:
+        return self.ready
+
+
+@dataclass(slots=True)
+class SilentConnector(ConnectorWatch):
+    connect_url: str = ""
+    name: str = ""
+
+    def look(self, now: float) -> str | None:
+        del now
+        return None
+
+
+@dataclass(slots=True)
+class Scene:
+    """A stack with scripted members, and a clock that the test moves."""
+
+    stack: Stack
+    report: Report
+    now: float = 0.0
+    said: list[str] = field(default_factory=list)
+
+    def watch(self, *servers: Scripted) -> Watch:
+        for server in servers:
+            self.stack.servers[server.name] = server
+            self.stack.spawn(server)
+            self.report.members[server.name] = member_of(self.stack, server.name)
+        self.stack.say = self.said.append
+        return Watch(self.stack, self.report, SilentConnector(), clock=lambda: self.now)
+
+    def end(self, name: str) -> None:
+        until(lambda: self.stack.processes[name].exit_code() is not None, 20)
+
+
+@pytest.fixture
+def scene(config: Config, state: StateDir) -> Iterator[Scene]:
+    with Stack(config) as stack:
+        yield Scene(stack, Report(state=state, supervisor=Identity.of(1)))
+
+
+def test_pauses_grow_and_a_long_life_begins_anew() -> None:
+    backoff = Backoff()
+    assert [backoff.after_death(1) for _ in range(7)] == [1, 2, 4, 8, 16, 30, 30]
+    assert backoff.after_death(3600) == 1
+    assert backoff.after_death(1) == 2
+
+
+STAY = "import time; time.sleep(600)"
+
+
+def test_a_dead_server_is_started_again_after_a_pause(scene: Scene) -> None:
+    server = Scripted("kafka", itertools.chain(["exit(5)"], itertools.repeat(STAY)))
+    watch = scene.watch(server)
+    scene.end("kafka")
+    watch.look()
+    assert scene.report.members["kafka"].state == "waiting"
+    assert "exit code 5" in scene.said[-1]
+
+    scene.now = 0.9
+    watch.look()
+    assert server.prepared == 1
+
+    scene.now = 1.1
+    server.ready = False
+    watch.look()
+    watch.look()
+    member = scene.report.members["kafka"]
+    assert (member.state, member.restarts, server.prepared) == ("starting", 1, 2)
+
+    server.ready = True
+    watch.look()
+    assert scene.report.members["kafka"].state == "running"
+    assert scene.said[-1] == "kafka is ready again"
+
+
+def test_one_that_never_gets_ready_is_stopped_and_started_again(scene: Scene) -> None:
+    server = Scripted("connect", itertools.chain(["exit(1)"], itertools.repeat(STAY)))
+    watch = scene.watch(server)
+    scene.end("connect")
+    watch.look()
+    server.ready, scene.now = False, 2
+    watch.look()
+    scene.now = 1000
+    watch.look()
+    assert "was not ready" in scene.said[-1]
+    assert scene.stack.processes["connect"].exit_code() is not None
+    scene.now = 2000
+    watch.look()
+    assert scene.report.members["connect"].restarts == 2
+
+
+@pytest.mark.parametrize("kind", [ErrorKind.CHAIN_BROKEN, ErrorKind.CONFIG])
+def test_a_job_that_would_end_the_same_way_again_stays_down(scene: Scene, kind: ErrorKind) -> None:
+    code = POLICY[kind].exit_code
+    script = f"import sys; print('error: the slot is gone', file=sys.stderr); exit({code})"
+    watch = scene.watch(Scripted("job", itertools.repeat(script)))
+    scene.end("job")
+    watch.look()
+    scene.now = 1000
+    watch.look()
+    member = scene.report.members["job"]
+    assert (member.state, member.restarts) == ("failed", 0)
+    assert "the slot is gone" in member.reason
+
+
+def test_a_job_that_was_killed_is_started_again(scene: Scene) -> None:
+    script = "import os; os.kill(os.getpid(), 9)"
+    watch = scene.watch(Scripted("job", itertools.chain([script], itertools.repeat(STAY))))
+    scene.end("job")
+    watch.look()
+    scene.now = 2
+    watch.look()
+    assert scene.report.members["job"].restarts == 1
+
+
+def test_a_start_that_fails_is_tried_again(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Scripted("registry", itertools.chain(["exit(1)"], itertools.repeat(STAY)))
+    watch = scene.watch(server)
+    scene.end("registry")
+    watch.look()
+    monkeypatch.setattr(Scripted, "prepare", _no_kafka)
+    scene.now = 2
+    watch.look()
+    assert "kafka is away" in scene.said[-1]
+    monkeypatch.undo()
+    scene.now = 100
+    watch.look()
+    assert scene.stack.processes["registry"].exit_code() is None
+
+
+def _no_kafka(_server: Scripted) -> None:
+    raise CdcError(ErrorKind.UNREACHABLE, "kafka is away")
+
+
+def test_the_report_is_what_a_reader_finds(scene: Scene, state: StateDir) -> None:
+    scene.watch(Scripted("kafka", itertools.repeat(STAY)))
+    scene.report.event("kafka is ready")
+    scene.report.enter(READY)
+    said = read(state)
+    assert said["phase"] == "ready"
+    assert said["processes"]["kafka"]["pid"] == scene.stack.processes["kafka"].pid
+    assert said["events"][0]["what"] == "kafka is ready"
+    assert supervisor(state) == Identity.of(1)
+    scene.report.fail(CdcError(ErrorKind.DISK_FULL, "full", detail="d", remedy="r"))
+    error = reported_error(state)
+    assert error is not None
+    assert (error.kind, error.message, error.remedy) == (ErrorKind.DISK_FULL, "full", "r")
+
+
+def connect_says(monkeypatch: pytest.MonkeyPatch, *states: str) -> list[tuple[str, dict[str, str]]]:
+    """A worker that answers with one task state after the other; returns the restarts it got."""
+    restarts: list[tuple[str, dict[str, str]]] = []
+    answers = iter(states)
+
+    def get(url: str, **_options: object) -> httpx.Response:
+        state = next(answers)
+        tasks = [{"id": 0, "state": state, "trace": "Exception: gone\n\tat"}]
+        body = {"connector": {"state": "RUNNING"}, "tasks": tasks}
+        return httpx.Response(200, json=body, request=httpx.Request("GET", url))
+
+    def post(url: str, *, params: dict[str, str], **_options: object) -> None:
+        restarts.append((url, params))
+
+    monkeypatch.setattr(httpx, "get", get)
+    monkeypatch.setattr(httpx, "post", post)
+    return restarts
+
+
+def test_a_failed_task_is_restarted_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    restarts = connect_says(monkeypatch, "RUNNING", "FAILED", "FAILED", "RUNNING")
+    watch = ConnectorWatch("http://c", "wal2lake")
+    assert watch.look(0) is None
+    assert watch.look(1) is None  # not asked again so soon
+    assert "Exception: gone" in str(watch.look(5))
+    assert restarts[0][0] == "http://c/connectors/wal2lake/restart"
+    assert restarts[0][1]["onlyFailed"] == "true"
+    assert watch.look(14) is None  # the pause after a failure is longer
+    assert watch.look(15) is not None
+    assert watch.look(100) is None
+    assert len(restarts) == 2
