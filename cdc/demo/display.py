@@ -42,7 +42,7 @@ class Display:
             self._live.update(_table(workload, reading, self._seconds), refresh=True)
         elif reading.seconds >= self._next_line:
             self._next_line += LINE_EVERY
-            self._console.print(_line(workload, reading))
+            self._console.print(_line(workload, reading), soft_wrap=True, highlight=False)
 
 
 def _table(workload: Workload, reading: Reading, seconds: float) -> Table:
