@@ -134,10 +134,12 @@ class Job(Section):
     """Tables merged at the same time."""
     optimize_small_files: int = Field(24, ge=2)
     """A table is optimized when it has at least this many small files."""
+    maintain_every_commits: int = Field(16, ge=1)
+    """Commits of a table between two counts of its small files."""
     vacuum_retention_hours: float = Field(168, ge=0)
     """How long time travel and slow readers find the files of an old version."""
-    log_retention_days: float | None = Field(None, gt=0)
-    """How long raw change events are kept in the log; absent: for ever."""
+    vacuum_every_hours: float = Field(12, gt=0)
+    """Time between two looks for files that no kept version needs, while the job runs."""
 
 
 class Stack(Section):

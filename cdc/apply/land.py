@@ -16,12 +16,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from cdc.apply.landings import Landing, TopicSpan
 from cdc.config import Job
-from cdc.lake.maintenance import files, optimize, worth_optimizing
+from cdc.lake.maintenance import Maintainer
 from cdc.lake.progress import LandedPosition
 
 FRAME_BYTES: Final = 5  # Confluent frame: a zero byte and the schema's id in four
 ONE_FILE_EVENTS: Final = 50_000  # beyond that a landing is written by all cores
-MAINTAIN_EVERY: Final = 16  # landings between two looks at the number of small files
 LOG_COLUMNS: Final = (
     "landing BIGINT, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, "
     "key BINARY, value BINARY, headers ARRAY<STRUCT<key: STRING, value: BINARY>>, "
@@ -109,6 +108,7 @@ class Lander:
         self.position = position
         self._landed = landed
         self._policy = policy
+        self._maintainer = Maintainer(path, policy)
 
     def start(
         self,
@@ -159,11 +159,5 @@ class Lander:
         self.position = position
         logger.info("landed", landing=landing.number, events=landing.count)
         self._landed(landing)
-        if landing.number % MAINTAIN_EVERY == 0:
-            self._maintain()
-
-    def _maintain(self) -> None:
-        """Compact the log, here where it is written: no other commit can come between."""
-        if worth_optimizing(files(self._path), self._policy.optimize_small_files):
-            optimize(self._spark, self._path, self.position.metadata())
-            logger.info("optimized", path=self._path)
+        # Here, where the log is written: no other commit of it can come between.
+        self._maintainer.committed(self._spark, self.position.metadata())

@@ -1,9 +1,7 @@
 """One table of the lake: from its events up to a cut to one commit that holds the position."""
 
-import time
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
 
 import structlog
 from pyspark.errors import AnalysisException
@@ -14,14 +12,13 @@ from cdc.apply.batch import Batch
 from cdc.config import Job
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import Additive, Incompatible, TableSchema, diff, table_schema_from_avro
-from cdc.lake import maintenance, store
+from cdc.lake import store
 from cdc.lake.ledger import TableEntry
+from cdc.lake.maintenance import Maintainer
 from cdc.lake.progress import Position, open_table
 from cdc.lake.quarantine import Quarantine
 from cdc.tables import TableState
 
-MAINTAIN_EVERY: Final = 16  # commits between two looks at the number of small files
-VACUUM_SECONDS: Final = 3600.0  # least time between two vacuums of a table in one run
 logger = structlog.get_logger(__name__)
 
 
@@ -45,11 +42,9 @@ class AppliedTable:
         self.position = position
         self._quarantine = quarantine
         self._placeholder = placeholder
-        self._policy = policy
         self._reason = ""
         self.following = True
-        self._commits = 0
-        self._vacuumed = time.monotonic()
+        self._maintainer = Maintainer(path, policy)
 
     def stop(self, reason: str, *, remedy: str) -> None:
         """Follow no more; the other tables go on, and the reason stands in the ledger."""
@@ -89,7 +84,7 @@ class AppliedTable:
                 (F.col("topic") == topic) & F.col("offset").between(self.position.offset + 1, upto)
             )
             self._commit(mine, upto, schemas)
-            self._maintain()
+            self._maintainer.committed(self._session, self.position.metadata())
         except CdcError as error:
             self.stop(error.message, remedy=error.remedy)
         except AnalysisException as error:
@@ -126,16 +121,3 @@ class AppliedTable:
             quarantine=self._quarantine,
         )
         self.position = batch.commit(mine, upto, schemas)
-
-    def _maintain(self) -> None:
-        """Compact the table, here where it is written: no other commit can come between."""
-        self._commits += 1
-        if self._commits % MAINTAIN_EVERY:
-            return
-        found = maintenance.files(self.path)
-        if maintenance.worth_optimizing(found, self._policy.optimize_small_files):
-            maintenance.optimize(self._session, self.path, self.position.metadata())
-            logger.info("optimized", table=str(self.schema.table), small_files=found.small)
-        if time.monotonic() - self._vacuumed > VACUUM_SECONDS:
-            maintenance.vacuum(self._session, self.path, self._policy.vacuum_retention_hours)
-            self._vacuumed = time.monotonic()

@@ -5,18 +5,23 @@ Delta has no row-level concurrency, so a second writer would abort merges. Every
 here carries the table's position on (cdc.lake.progress).
 """
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import structlog
 from pyspark.sql import SparkSession
 
+from cdc.config import Job
 from cdc.lake.progress import METADATA_CONF, open_table
 from cdc.lake.store import at
 
 SMALL_BYTES: Final = 32 * 1024 * 1024
 TARGET_BYTES: Final = 128 * 1024 * 1024
+logger = structlog.get_logger(__name__)
 OPTIMIZE_SETTINGS: Final[dict[str, str]] = {
     # Only small files are rewritten: the default of 1 GB rewrites the whole table every time.
     "spark.databricks.delta.optimize.minFileSize": str(SMALL_BYTES),
@@ -46,6 +51,31 @@ def files(path: str) -> Files:
 def worth_optimizing(found: Files, small_files: int) -> bool:
     """Whether so many small files lie there that one rewrite saves more opens than it costs."""
     return found.small >= small_files
+
+
+class Maintainer:
+    """Looks after one table; called after each of its commits, by the thread that made it."""
+
+    def __init__(self, path: str, policy: Job, clock: Callable[[], float] = time.monotonic) -> None:
+        self._path = path
+        self._policy = policy
+        self._clock = clock
+        self._commits = 0
+        self._vacuumed_at = clock()
+
+    def committed(self, session: SparkSession, metadata: str) -> None:
+        """Compact the table when it pays; ``metadata`` is its position, carried on."""
+        self._commits += 1
+        if self._commits % self._policy.maintain_every_commits:
+            return
+        found = files(self._path)
+        if worth_optimizing(found, self._policy.optimize_small_files):
+            optimize(session, self._path, metadata)
+            logger.info("optimized", path=self._path, small_files=found.small)
+        if self._clock() - self._vacuumed_at >= self._policy.vacuum_every_hours * 3600:
+            vacuum(session, self._path, self._policy.vacuum_retention_hours)
+            self._vacuumed_at = self._clock()
+            logger.info("vacuumed", path=self._path)
 
 
 def optimize(spark: SparkSession, path: str, metadata: str) -> None:
