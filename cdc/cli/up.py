@@ -13,7 +13,8 @@ from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from cdc.config import Config, load
 from cdc.stack import detached
 from cdc.stack.endpoints import Endpoints, resolve
-from cdc.stack.supervisor import Steps, supervise
+from cdc.stack.first_table import await_first_table
+from cdc.stack.supervisor import Say, Steps, supervise
 
 DetachOption = Annotated[
     bool, typer.Option("--detach", "-d", help="Return when the job applies; stop it with down.")
@@ -60,9 +61,10 @@ def _progress(console: Console, status: Any, what: str) -> None:  # noqa: ANN401
     console.print(what, markup=False)
 
 
-def _establish(config: Config, endpoints: Endpoints) -> object:
+def _establish(config: Config, endpoints: Endpoints, say: Say) -> None:
+    await_first_table(config, endpoints, say)
     # Late: the servers start while nothing of the source's clients is loaded.
-    return import_module("cdc.source.bootstrap").establish(config, endpoints)
+    import_module("cdc.source.bootstrap").establish(config, endpoints)
 
 
 def _print_ready(config: Config, endpoints: Endpoints, *, as_json: bool) -> None:

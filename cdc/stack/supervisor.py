@@ -21,6 +21,8 @@ from cdc.stack.process import Identity
 from cdc.stack.report import READY, STOPPING, Report
 from cdc.stack.watch import Watch, member_of
 
+Say = Callable[[str], None]
+
 _LOOK_EVERY_SECONDS = 0.5
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -29,9 +31,9 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class Steps:
     """What is done around the servers: ``establish`` before the job, the rest to tell a person."""
 
-    establish: Callable[[Config, Endpoints], object]
+    establish: Callable[[Config, Endpoints, Say], object]
     job_config: Path | None  # None leaves the job out
-    on_progress: Callable[[str], None]
+    on_progress: Say
     on_ready: Callable[[Endpoints], None]
 
 
@@ -53,7 +55,7 @@ def supervise(config: Config, steps: Steps) -> None:
             raise
 
 
-def _told_twice(report: Report, steps: Steps) -> Callable[[str], None]:
+def _told_twice(report: Report, steps: Steps) -> Say:
     def say(what: str) -> None:
         report.event(what)
         steps.on_progress(what)
@@ -65,7 +67,7 @@ def _bring_up_and_keep(stack: Stack, report: Report, steps: Steps) -> NoReturn:
     report.write()
     endpoints = stack.start()
     stack.say("connecting the source")
-    steps.establish(stack.config, endpoints)
+    steps.establish(stack.config, endpoints, stack.say)
     if steps.job_config is not None:
         _start_job(stack, steps.job_config)
     report.members = {name: member_of(stack, name) for name in stack.processes}

@@ -73,7 +73,8 @@ class Watch:
 
     def _look_at_start(self, name: str, life: Life) -> None:
         if self._stack.servers[name].is_ready():
-            self._report.members[name].state = "running"
+            member = self._report.members[name]
+            member.state, member.reason = "running", ""
             self._stack.say(f"{name} is ready again")
         elif self._clock() - life.started_at > START_SECONDS:
             self._stack.processes[name].stop()

@@ -10,7 +10,7 @@ if __name__ == "__main__":
     supervise(
         load(Path(sys.argv[1])),
         Steps(
-            establish=lambda _config, _endpoints: None,
+            establish=lambda _config, _endpoints, _say: None,
             job_config=None,
             on_progress=print,
             on_ready=lambda _endpoints: None,

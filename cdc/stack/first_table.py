@@ -1,0 +1,33 @@
+"""An embedded Postgres begins empty: ``up`` waits for the first table that is asked for."""
+
+import time
+from collections.abc import Callable
+
+import psycopg
+
+from cdc.config import Config
+from cdc.stack.endpoints import Endpoints
+from cdc.stack.state import StateDir
+from cdc.tables import TableId, matches
+
+_LOOK_EVERY_SECONDS = 0.5
+_TABLES = "SELECT schemaname, tablename FROM pg_tables WHERE schemaname <> 'pg_catalog'"
+
+
+def await_first_table(config: Config, endpoints: Endpoints, say: Callable[[str], None]) -> None:
+    """Returns at once for a source that is not ours: there a missing table is an error."""
+    if config.source.url is not None:
+        return
+    with psycopg.connect(endpoints.source_url, autocommit=True) as connection:
+        if _is_there(connection, config):
+            return
+        where = StateDir(config.state_dir).endpoints_file
+        patterns = ", ".join(config.source.tables)
+        say(f"waiting for a table that matches {patterns}: create one, {where} has source_url")
+        while not _is_there(connection, config):
+            time.sleep(_LOOK_EVERY_SECONDS)
+
+
+def _is_there(connection: psycopg.Connection, config: Config) -> bool:
+    found = connection.execute(_TABLES).fetchall()
+    return any(matches(TableId(schema, name), config.source.tables) for schema, name in found)
