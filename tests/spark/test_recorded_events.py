@@ -1,0 +1,239 @@
+"""Real bytes through Spark: against the independent decoder, and against Postgres's own text."""
+
+from collections.abc import Iterable
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.avro.functions import from_avro
+
+from cdc.apply.decode import decode_envelope, decode_markers, decode_table
+from cdc.apply.merge_plan import DELETED, OFFSET, REASON
+from cdc.apply.order import after_truncate, latest_per_key, overview
+from cdc.apply.projection import UNCHANGED_IN_NEW
+from cdc.events.schema import TableSchema, refused_columns, row_fields, table_schema_from_avro
+from cdc.events.transactions import marker
+from cdc.events.types import lake_type
+from cdc.tables import TableId, TableMode
+from tests.events.recorded import LOG_COLUMNS, PREFIX, Message, Recording, recording, table_topic
+
+pytestmark = pytest.mark.spark
+
+KEYS = {
+    "customers": ("id",),
+    "orders": ("id",),
+    "full_identity": ("id",),
+    "odd": ("A b",),
+    "composite_key": ("a", "b"),
+    "identity_index": ("a",),
+}
+TRANSACTIONS = f"{PREFIX}.transaction"
+
+
+def frame(spark: SparkSession, messages: Iterable[Message]) -> DataFrame:
+    return spark.createDataFrame([message.row() for message in messages], LOG_COLUMNS)
+
+
+def schema_of(found: Recording, table: str, key: tuple[str, ...]) -> TableSchema:
+    written = found.written(table_topic(table))
+    return table_schema_from_avro(
+        written[max(written)], table=TableId("public", table), key=key, mode=TableMode.KEYED
+    )
+
+
+def changes(spark: SparkSession, found: Recording, schema: TableSchema) -> DataFrame:
+    topic = table_topic(schema.table.name)
+    rows = frame(spark, found.of(topic))
+    return decode_table(rows, found.written(topic), schema, token=found.token)
+
+
+def text(value: Any) -> str | None:  # noqa: ANN401 - any value of the lake
+    """As Postgres writes it (UTC, bytea as hex): the test's own rendering."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, bytes):
+        return "\\x" + value.hex()
+    if isinstance(value, datetime):
+        stamp = value.strftime("%Y-%m-%d %H:%M:%S.%f").rstrip("0").rstrip(".")
+        return stamp + ("+00" if value.tzinfo else "")
+    if isinstance(value, float):
+        special = {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}
+        return special.get(repr(value), repr(value).removesuffix(".0"))
+    return str(value) if isinstance(value, int | Decimal | date) else array(value)
+
+
+def array(values: list[Any]) -> str:
+    return "{" + ",".join(map(element, values)) + "}"
+
+
+def element(value: Any) -> str:  # noqa: ANN401
+    found = text(value)[:1] if isinstance(value, bool) else text(value)
+    if found is None:
+        return "NULL"
+    if found and not set(found) & set(' ,"{}\\') and found.lower() != "null":
+        return found
+    escaped = found.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def rendered(rows: DataFrame, schema: TableSchema) -> list[dict[str, str | None]]:
+    names = list(schema.names)
+    single = {column.name for column in schema.columns if "float" in column.type}
+    found = rows.where(f"NOT {DELETED} AND {REASON} IS NULL").toArrow().to_pylist()
+    return [
+        {name: shortest(row[name]) if name in single else text(row[name]) for name in names}
+        for row in found
+    ]
+
+
+def shortest(value: Any) -> str | None:  # noqa: ANN401
+    """A single-precision number has fewer digits than the double it is read as."""
+    if isinstance(value, list):
+        return "{" + ",".join("NULL" if v is None else str(shortest(v)) for v in value) + "}"
+    return text(value if value is None else float(f"{value:.7g}"))
+
+
+def by_text(rows: Iterable[dict[str, str | None]]) -> list[list[tuple[str, str | None]]]:
+    return sorted((sorted(row.items()) for row in rows), key=repr)
+
+
+@pytest.mark.parametrize("name", ["tables", "types"])
+def test_from_avro_reads_what_fastavro_reads(spark: SparkSession, name: str) -> None:
+    found = recording(name)
+    compared = 0
+    for schema_id, schema in found.schemas.items():
+        messages = [m for m in found.messages if m.row()[-1] == schema_id]
+        if not messages:
+            continue
+        body = from_avro(F.expr("substring(value, 6)"), schema, {"mode": "FAILFAST"})
+        decoded = frame(spark, messages).orderBy("topic", "offset").select(body.alias("v"))
+        ours = [_plain(row["v"].asDict(recursive=True)) for row in decoded.collect()]
+        theirs = [
+            found.decoded(m.value) for m in sorted(messages, key=lambda m: (m.topic, m.offset))
+        ]
+        assert repr(ours) == repr([_ordered(t, o) for t, o in zip(theirs, ours, strict=True)])
+        compared += len(ours)
+    assert compared == sum(m.value is not None for m in found.messages)
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401
+    """Bytes as bytes, at any depth."""
+    if isinstance(value, dict):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    return bytes(value) if isinstance(value, bytearray) else value
+
+
+def _ordered(record: Any, like: Any) -> Any:  # noqa: ANN401
+    """Fields in the other's order, so that NaN, which equals nothing, can be compared as text."""
+    if isinstance(record, dict) and isinstance(like, dict):
+        assert record.keys() == like.keys()
+        return {name: _ordered(record[name], like[name]) for name in like}
+    if isinstance(record, list) and isinstance(like, list):
+        return [_ordered(r, o) for r, o in zip(record, like, strict=True)]
+    return record
+
+
+@pytest.mark.parametrize("table", KEYS)
+@pytest.mark.parametrize("carry", [False, True])
+def test_the_last_rows_are_those_of_postgres(
+    spark: SparkSession,
+    table: str,
+    carry: bool,
+) -> None:
+    found = recording("tables")
+    schema = schema_of(found, table, KEYS[table])
+    decoded = changes(spark, found, schema)
+    facts = overview(decoded).collect()[0]
+    if facts["last_truncate"] is not None:
+        decoded = after_truncate(decoded, facts["last_truncate"])
+
+    latest = latest_per_key(decoded, schema, carry=carry)
+
+    assert facts["refused"] == 0
+    assert by_text(rendered(latest, schema)) == by_text(found.expected[table])
+
+
+def test_unchanged_values_come_from_the_batch_and_a_new_key_without_them_is_refused(
+    spark: SparkSession,
+) -> None:
+    found = recording("tables")
+    schema = schema_of(found, "toasty", ("id",))
+    decoded = changes(spark, found, schema)
+    before_the_key_changed = decoded.where(f"{OFFSET} < 4")
+
+    [row] = latest_per_key(before_the_key_changed, schema, carry=True).toArrow().to_pylist()
+
+    events = {event.offset: event for event in found.events(table_topic("toasty"))}
+    first, last = events[0].after or {}, events[3].after or {}
+    assert row["n"], row["big"] == (last["n"], last["big"])
+    for name in ("bigb", "bigj", "biga", "bigia", "bigh"):
+        assert row[name] == first[name]
+    refused = decoded.where(f"{REASON} IS NOT NULL").select(OFFSET, REASON).collect()
+    assert [tuple(found) for found in refused] == [(6, UNCHANGED_IN_NEW)]
+
+
+def test_every_type_is_exact_or_refused(spark: SparkSession) -> None:
+    """Postgres's text for each value of the recorded rows; only impossible ones are refused."""
+    found = recording("types")
+    schema = schema_of(found, "every_type", ("id",))
+    newest = found.written(table_topic("every_type"))
+    fields = {field.column.name: field for field in row_fields(newest[max(newest)])}
+    exact = [name for name in schema.names if lake_type(fields[name].pg).exact]
+    decoded = changes(spark, found, schema)
+    kept = latest_per_key(decoded, schema, carry=False)
+    ours = {row["id"]: row for row in rendered(kept, schema)}
+    theirs = {row["id"]: row for row in found.expected["every_type"]}
+
+    assert set(ours) == {"1", "11", "14"}
+    for number, row in ours.items():
+        for name in exact:
+            padded = fields[name].pg.name == "bpchar"  # its cast to text drops the padding
+            value = (row[name] or "").rstrip() or None if padded else row[name]
+            assert (name, value) == (name, theirs[number][name])
+    refused = decoded.where(f"{REASON} IS NOT NULL").select("id", REASON).collect()
+    assert {row["id"] for row in refused} == {2, 3, 12, 13}  # BC, infinite
+    assert not set(dict(refused_columns(newest[max(newest)]))) & set(schema.names)
+
+
+def test_markers_are_those_of_the_independent_decoder(spark: SparkSession) -> None:
+    found = recording("tables")
+    messages = found.of(TRANSACTIONS)
+
+    decoded = decode_markers(frame(spark, messages), found.schemas).orderBy("offset").collect()
+
+    ours = [(row["offset"], marker(row.asDict(recursive=True), prefix=PREFIX)) for row in decoded]
+    theirs = [(m.offset, marker(found.decoded(m.value) or {}, prefix=PREFIX)) for m in messages]
+    assert ours == theirs
+
+
+def test_places_are_those_of_the_independent_decoder(spark: SparkSession) -> None:
+    found = recording("tables")
+    topics = {m.topic for m in found.messages if m.topic.count(".") == 2}
+    messages = [m for m in found.messages if m.topic in topics]
+
+    decoded = decode_envelope(frame(spark, messages), found.schemas)
+
+    rows = decoded.where("op IS NOT NULL").collect()
+    ours = {tuple(row) for row in rows}
+    theirs = {
+        (event.topic, event.offset, event.op.value, event.txid, event.schema, event.table)
+        for topic in topics
+        for event in found.events(topic)
+    }
+    assert ours == theirs
+    assert len(rows) == len(theirs)
+
+
+def test_without_a_known_schema_there_is_no_place_and_no_marker(spark: SparkSession) -> None:
+    found = recording("tables")
+    rows = frame(spark, found.messages)
+
+    assert decode_envelope(rows, {}).where("op IS NOT NULL OR txid IS NOT NULL").isEmpty()
+    assert decode_markers(rows, {}).where("status IS NOT NULL").isEmpty()
