@@ -68,7 +68,8 @@ class Kafka:
 
     def _format(self) -> None:
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        arguments = ("format", "-t", cluster, "-c", str(self._properties))
+        # One argument: an id may begin with a hyphen, and is then taken for an option.
+        arguments = ("format", f"--cluster-id={cluster}", "-c", str(self._properties))
         command = self._java("kafka.tools.StorageTool", arguments)
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         if result.returncode != 0:
@@ -96,14 +97,14 @@ class Kafka:
 
 def answers(bootstrap: str) -> bool:
     """Whether a broker at ``bootstrap`` is in the cluster's own metadata."""
-    client = AdminClient({"bootstrap.servers": bootstrap}, logger=_silent())
+    client = AdminClient({"bootstrap.servers": bootstrap}, logger=silent())
     try:
         return bool(client.list_topics(timeout=3).brokers)
     except KafkaException:
         return False
 
 
-def _silent() -> logging.Logger:
+def silent() -> logging.Logger:
     """A broker that is not there yet is the expected case, not a warning."""
     logger = logging.getLogger("cdc.stack.kafka")
     logger.addHandler(logging.NullHandler())

@@ -1,0 +1,118 @@
+"""A state directory without space: refused at the start, survived while running."""
+
+import errno
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import yaml
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from cdc.config import Config, load
+from cdc.errors import CdcError, ErrorKind
+from cdc.stack import embedded, prerequisites
+from cdc.stack.endpoints import resolve
+from cdc.stack.report import read
+from cdc.stack.servers import kafka
+from cdc.stack.state import StateDir
+from tests.stack.conftest import ours, supervised, until
+
+
+def test_too_little_space_is_named_before_anything_starts(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=2**20))
+    with pytest.raises(CdcError) as caught, embedded.running(config):
+        pytest.fail("must not start")
+    assert caught.value.kind is ErrorKind.DISK_FULL
+    assert str(config.state_dir) in caught.value.message
+    assert "state_dir" in caught.value.remedy
+
+
+def test_the_system_s_own_error_gets_a_name(tmp_path: Path) -> None:
+    def fail(code: int) -> None:
+        with prerequisites.disk_full_named(tmp_path):
+            raise OSError(code, os.strerror(code))
+
+    with pytest.raises(CdcError) as caught:
+        fail(errno.ENOSPC)
+    assert caught.value.kind is ErrorKind.DISK_FULL
+    with pytest.raises(PermissionError):
+        fail(errno.EACCES)
+
+
+@contextmanager
+def small_disk(place: Path, size: str) -> Iterator[None]:
+    """A file system of its own; only root may mount one."""
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"cannot mount a small file system: {done.stderr.strip()}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    place = tmp_path / "disk"
+    with small_disk(place, "800m"):
+        yield place
+
+
+@pytest.mark.integration
+def test_a_disk_that_fills_is_reported_and_all_come_back_when_there_is_space(
+    disk: Path, config_file: Path
+) -> None:
+    values = yaml.safe_load(config_file.read_text())
+    config_file.write_text(yaml.safe_dump({**values, "state_dir": str(disk / "state")}))
+    config = load(config_file, {})
+    state = StateDir(config.state_dir)
+    with supervised(config_file) as process:
+        until(lambda: read(state).get("phase") == "ready")
+        endpoints = resolve(config)
+        fill(disk / "ballast")
+        write_until_refused(endpoints.kafka)
+        until(lambda: any("MiB free" in what for what in events(state)), 120)
+        assert process.poll() is None
+
+        (disk / "ballast").unlink()
+        until(lambda: "kafka is ready again" in events(state), 180)
+        assert kafka.answers(endpoints.kafka)
+        process.terminate()
+        assert process.wait(90) == 0
+    assert ours(state) == []
+
+
+def events(state: StateDir) -> list[str]:
+    return [event["what"] for event in read(state)["events"]]
+
+
+def fill(ballast: Path) -> None:
+    descriptor = os.open(ballast, os.O_WRONLY | os.O_CREAT)
+    try:
+        while os.statvfs(ballast.parent).f_bavail:
+            os.write(descriptor, bytes(2**16))
+    finally:
+        os.close(descriptor)
+
+
+def write_until_refused(bootstrap: str) -> None:
+    client = AdminClient({"bootstrap.servers": bootstrap}, logger=kafka.silent())
+    client.create_topics([NewTopic("ballast", 1, 1)])
+    producer = Producer({"bootstrap.servers": bootstrap}, logger=kafka.silent())
+    for _ in range(64):
+        producer.produce("ballast", os.urandom(2**19))
+        producer.poll(0)
+    producer.flush(10)
+    producer.purge()
+    producer.flush(1)

@@ -1,0 +1,94 @@
+"""Everything stopped and started again: nothing that a server knew is lost, nothing is repeated."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from cdc.config import Config
+from cdc.kafka.topics import topic_ids
+from cdc.source.bootstrap import establish
+from cdc.stack.embedded import running
+from cdc.stack.endpoints import Endpoints
+from cdc.stack.state import StateDir
+from tests.stack.conftest import ours, until
+
+pytestmark = pytest.mark.integration
+
+TOPIC = "wal2lake.public.kept"
+
+
+def messages(kafka: str) -> list[bytes | None]:
+    """Every committed value of the topic; a transaction marker is none."""
+    options = {
+        "bootstrap.servers": kafka,
+        "group.id": "test",
+        "isolation.level": "read_committed",
+        "enable.auto.commit": False,
+        "enable.partition.eof": True,
+    }
+    consumer = Consumer(options)
+    consumer.assign([TopicPartition(TOPIC, 0, 0)])
+    values: list[bytes | None] = []
+    try:
+        while (message := consumer.poll(30)) is not None and message.error() is None:
+            values.append(message.value())
+    finally:
+        consumer.close()
+    return values
+
+
+def schemas(registry: str) -> dict[str, Any]:
+    """Every subject with its version 1, by Confluent's API."""
+    base = f"{registry}/apis/ccompat/v7"
+    subjects = httpx.get(f"{base}/subjects", timeout=10).json()
+    return {
+        subject: httpx.get(f"{base}/subjects/{subject}/versions/1", timeout=10).json()
+        for subject in subjects
+    }
+
+
+def source_offset(endpoints: Endpoints) -> Mapping[str, Any]:
+    url = f"{endpoints.connect}/connectors/wal2lake/offsets"
+    (one,) = httpx.get(url, timeout=10).json()["offsets"]
+    offset: Mapping[str, Any] = one["offset"]
+    return offset
+
+
+def execute(endpoints: Endpoints, statement: str) -> None:
+    with psycopg.connect(endpoints.source_url) as connection:
+        connection.execute(statement)
+
+
+def test_topics_offsets_and_schemas_survive(config: Config, state: StateDir) -> None:
+    with running(config) as endpoints:
+        execute(endpoints, "CREATE TABLE kept (id int PRIMARY KEY, note text)")
+        execute(endpoints, "INSERT INTO kept SELECT i, 'row' FROM generate_series(1, 50) i")
+        establish(config, endpoints)
+        until(lambda: len(messages(endpoints.kafka)) == 50)
+        execute(endpoints, "INSERT INTO kept VALUES (51, 'streamed')")
+        until(lambda: len(messages(endpoints.kafka)) == 51)
+        before = messages(endpoints.kafka)
+        known = schemas(endpoints.registry)
+        ids = topic_ids(endpoints.kafka, [TOPIC])
+        assert TOPIC in ids
+        position = source_offset(endpoints)
+    assert ours(state) == []
+    assert {f"{TOPIC}-key", f"{TOPIC}-value"} <= set(known)
+
+    with running(config) as endpoints:
+        assert schemas(endpoints.registry) == known
+        assert topic_ids(endpoints.kafka, [TOPIC]) == ids
+        assert messages(endpoints.kafka) == before
+        assert source_offset(endpoints)["lsn"] >= position["lsn"]
+        execute(endpoints, "INSERT INTO kept VALUES (52, 'after')")
+        until(lambda: len(messages(endpoints.kafka)) > 51)
+        after = messages(endpoints.kafka)
+        assert after[:51] == before
+        assert len(after) == 52
+        written_with = int.from_bytes((after[51] or b"")[1:5])
+        assert written_with == known[f"{TOPIC}-value"]["id"]
+    assert ours(state) == []
