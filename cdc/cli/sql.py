@@ -52,7 +52,7 @@ def _print_table(rows: pa.Table) -> None:
     table = Table(show_edge=False)
     for field in rows.schema:
         numeric = pa.types.is_integer(field.type) or pa.types.is_decimal(field.type)
-        table.add_column(Text(field.name), justify="right" if numeric else "left")
+        table.add_column(Text(field.name), justify="right" if numeric else "left", overflow="fold")
     for row in rows.slice(0, SHOWN).to_pylist():
         table.add_row(*(Text(_cell(value)) for value in row.values()))
     console = Console()

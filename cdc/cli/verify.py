@@ -74,9 +74,12 @@ def show(report: Report, console: Console) -> None:
     rows = sum(verdict.comparison.source_rows for verdict in report.tables)
     outcome = "[green]equal[/]" if report.equal else "[red]different[/]"
     where = f"cut {report.cut}, source at {format_lsn(report.lsn)}"
+    left_out = sum(len(verdict.left_out) for verdict in report.tables)
+    values = f"every value but {left_out} columns" if left_out else "every value"
     console.print(
-        f"{outcome}: {len(report.tables)} tables, {rows:,} rows, every value; {where}; "
-        f"{report.seconds:.1f} s"
+        f"{outcome}: {len(report.tables)} tables, {rows:,} rows, {values}; {where}; "
+        f"{report.seconds:.1f} s",
+        soft_wrap=True,
     )
 
 

@@ -32,6 +32,7 @@ class TableVerdict:
     reason: str
     key: tuple[str, ...]
     lacking: tuple[str, ...] = ()  # columns that should be in the lake and are not
+    left_out: tuple[str, ...] = ()  # columns that do not arrive, by declaration: not compared
     notes: tuple[Note, ...] = ()
 
     @property
@@ -67,6 +68,7 @@ def compare_table(
             for column in table.columns
             if column.arrives and lake.exists and column.name not in lake.types
         ),
+        left_out=tuple(column.name for column in table.columns if column.name not in renderings),
         notes=tuple(_notes(table, lake, renderings)),
     )
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from psycopg import IsolationLevel, sql
 
@@ -28,6 +29,14 @@ from cdc.source.catalog import captured_tables
 from cdc.source.postgres import Connection, connect
 from cdc.source.snapshot import exported_snapshot
 from cdc.stack.endpoints import Endpoints
+
+SNAPSHOT_SECONDS: Final = 60.0
+"""How long an open transaction in the source may delay the snapshot: the job publishes nothing
+meanwhile, so this is also how long a ``verify`` that was killed can hold it."""
+
+
+MARGIN_SECONDS: Final = 30.0
+"""Between the end of the snapshot's time and that of the hold: connecting takes time too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +67,8 @@ def verify(
     started = time.monotonic()
     tell("taking a snapshot of the source")
     with (
-        _hold(config, timeout) as hold,
-        exported_snapshot(endpoints.source_url, timeout) as snapshot,
+        _hold(config) as hold,
+        exported_snapshot(endpoints.source_url, SNAPSHOT_SECONDS) as snapshot,
         connect(endpoints.source_url) as connection,
     ):
         enter(connection, snapshot.name)
@@ -85,17 +94,17 @@ def _scratch(config: Config) -> Path:
 
 
 @contextmanager
-def _hold(config: Config, timeout: float) -> Iterator[Request]:
+def _hold(config: Config) -> Iterator[str]:
     """Keep the job from publishing a cut beyond a snapshot that is not taken yet."""
     folder = requests.directory(config.state_dir)
     now = time.time()
     requests.remove_expired(folder, now)
-    request = Request(id=uuid.uuid4().hex, expires_at=now + 2 * timeout)
-    requests.write(folder, request)
+    request_id, expires_at = uuid.uuid4().hex, now + SNAPSHOT_SECONDS + MARGIN_SECONDS
+    requests.write(folder, Request(id=request_id, expires_at=expires_at))
     try:
-        yield request
+        yield request_id
     finally:
-        requests.remove(folder, request.id)
+        requests.remove(folder, request_id)
 
 
 def enter(connection: Connection, snapshot: str) -> None:
@@ -109,29 +118,33 @@ def enter(connection: Connection, snapshot: str) -> None:
         connection.execute("SELECT set_config(%s, %s, true)", (name, value))
 
 
-def _cut_at(
-    config: Config, endpoints: Endpoints, hold: Request, lsn: int, timeout: float
-) -> LedgerRow:
+def _cut_at(config: Config, endpoints: Endpoints, hold: str, lsn: int, timeout: float) -> LedgerRow:
     """Ask for the cut at the LSN and wait for it; let the job go on as soon as it is there."""
     folder = requests.directory(config.state_dir)
     ledger = Ledger(ledger_path(config))
     last = ledger.last()
-    requests.write(folder, Request(id=hold.id, expires_at=hold.expires_at, bound=lsn))
+    requests.write(folder, Request(id=hold, expires_at=time.time() + timeout, bound=lsn))
     with connect(endpoints.source_url) as connection:
         # A commit beyond the snapshot: by it the job knows that nothing before it is on its way.
-        barrier.touch(connection, hold.id)
+        barrier.touch(connection, hold)
     row = wait_for_cut(
         ledger,
-        lambda row: row.request == hold.id,
+        lambda row: row.request == hold,
         after=last.cut if last else 0,
         timeout=timeout,
     )
-    requests.remove(folder, hold.id)
+    requests.remove(folder, hold)
     if row is None:
         raise CdcError(
             ErrorKind.TIMEOUT,
             f"the job published no cut at the snapshot within {timeout:g} s",
             detail=where_it_hangs(config),
             remedy="wal2lake status; give it longer with --timeout",
+        )
+    if row.lsn is not None and row.lsn > lsn:
+        raise CdcError(
+            ErrorKind.INTERNAL,
+            f"cut {row.cut} was given for a snapshot that it is beyond",
+            remedy="run wal2lake verify again; this process may have been suspended",
         )
     return row

@@ -199,6 +199,22 @@ def test_verify_finds_what_the_lake_lacks_and_exits_with_1(
     assert (facts["equal"], facts["tables"][0]["comparison"]["missing"]) == (False, 1)
 
 
+def test_verify_compares_nothing_with_a_cut_beyond_its_snapshot(
+    config: Config, source: Connection
+) -> None:
+    del source
+    write(config, 1)
+
+    def too_far() -> None:
+        for request in asked(config):
+            if request.bound is not None:
+                publish(config, lsn=request.bound + 1, request=request.id)
+
+    with job(too_far), pytest.raises(CdcError, match="for a snapshot that it is beyond"):
+        verify.verify(config, resolve(config), timeout=30)
+    assert asked(config) == []
+
+
 def test_verify_says_where_it_hangs_and_takes_its_request_back(
     config: Config, source: Connection
 ) -> None:

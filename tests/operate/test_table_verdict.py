@@ -195,6 +195,7 @@ def test_a_column_that_should_be_in_the_lake_is_missed_and_others_are_named(pair
 
     assert not verdict.equal
     assert verdict.lacking == ("v",)
+    assert set(verdict.left_out) == {"v", "twice"}
     assert {note.column for note in verdict.notes} == {"twice", "old"}
 
 
