@@ -72,11 +72,8 @@ class Batch:
             rows = changes.where(F.col(REASON).isNull() & F.col("_cdc_op").isin("c", "r"))
             self._add(rows, after, truncated=truncated)
             return after
-        rows = self._reduced(changes, carry=bool(facts["keeps"]), empty=truncated).persist()
-        try:
-            return self._merge_or_add(mine, rows, facts, after)
-        finally:
-            rows.unpersist()
+        rows = self._reduced(changes, carry=bool(facts["keeps"]), empty=truncated)
+        return self._merge_or_add(mine, rows, facts, after)
 
     def _reduced(self, changes: DataFrame, *, carry: bool, empty: bool) -> DataFrame:
         """One row per key, or per copy of a row; a row with a reason cannot be made."""

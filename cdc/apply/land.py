@@ -69,7 +69,7 @@ def summary(rows: DataFrame) -> list[Row]:
         F.count("*").alias("count"),
         F.collect_set("value_schema_id").alias("schema_ids"),
     )
-    return grouped.orderBy("landing").collect()
+    return grouped.collect()
 
 
 def landings(rows: list[Row]) -> list[Landing]:

@@ -109,7 +109,7 @@ class Applier:
                 prefix=self._prefix,
             )
             cut, bound = self._cut(part, asked)
-            served = _served(asked, part, cut, bound)
+            served = _served(asked, part, cut, bound, base=self.base.lsn or 0)
             if not served and not self._moves(cut):
                 return False
             self._apply(part, cut, schemas, landed_values.schema_ids(taken))
@@ -224,9 +224,9 @@ def _served(asked: Sequence[Request], part: Slice, cut: Cut, bound: int | None) 
     """The request whose cut this is: every commit up to its bound is inside.
 
     That is known once a commit beyond the bound has landed, since END markers are in commit
-    order.
+    order. A bound before the last cut (``base``) comes too late to be met.
     """
-    if bound is None or not any(end.lsn > bound for end in part.ends):
+    if bound is None or bound < base or not any(end.lsn > bound for end in part.ends):
         return None
     inside = [end.lsn for end in part.ends if end.lsn <= bound]
     if inside and cut.lsn != max(inside):

@@ -70,7 +70,8 @@ def _any(conditions: Iterable[Column]) -> Column:
 
 def _ends(markers: DataFrame, schemas: Mapping[int, str], prefix: str) -> list[tuple[int, Marker]]:
     decoded = decode_markers(markers, schemas).where(F.col("status") == END)
-    rows = decoded.orderBy("offset").collect()
+    # Sorted here: a sort in Spark takes two more jobs, and the markers are few.
+    rows = sorted(decoded.collect(), key=lambda row: int(row["offset"]))
     return [(row["offset"], marker(row.asDict(recursive=True), prefix=prefix)) for row in rows]
 
 
