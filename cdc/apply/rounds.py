@@ -220,7 +220,9 @@ def nothing_applied(epoch: int) -> LedgerRow:
     )
 
 
-def _served(asked: Sequence[Request], part: Slice, cut: Cut, bound: int | None) -> Request | None:
+def _served(
+    asked: Sequence[Request], part: Slice, cut: Cut, bound: int | None, *, base: int
+) -> Request | None:
     """The request whose cut this is: every commit up to its bound is inside.
 
     That is known once a commit beyond the bound has landed, since END markers are in commit
