@@ -1,0 +1,151 @@
+"""One installation under test: its commands, its source, and an independent reader of its lake."""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import psutil
+import psycopg
+import pyarrow as pa
+import yaml
+from deltalake import DeltaTable, QueryBuilder
+from psycopg import sql
+
+SECONDS: Final = 600  # a command that takes longer hangs
+KEYED: Final = ("accounts", "moves", "documents")
+APPENDED: Final = ("audit",)
+TABLES_SQL: Final = """
+CREATE SCHEMA bank;
+CREATE TABLE bank.accounts (
+  id int PRIMARY KEY, owner text NOT NULL, balance numeric(14,2) NOT NULL, opened date,
+  touched timestamptz);
+CREATE TABLE bank.moves (
+  id bigint PRIMARY KEY, from_id int REFERENCES bank.accounts ON UPDATE CASCADE,
+  to_id int REFERENCES bank.accounts ON UPDATE CASCADE, amount numeric(14,2), at timestamp);
+CREATE TABLE bank.documents (id int PRIMARY KEY, revision int, body text, raw bytea, tags text[]);
+CREATE TABLE bank.audit (what text, amount numeric(14,2), factor double precision);
+CREATE TABLE bank.victim (id int PRIMARY KEY, value text);
+CREATE TABLE bank.emptied (id int PRIMARY KEY, value text);
+INSERT INTO bank.accounts
+  SELECT i, 'owner ' || i, 1000, date '2020-01-01' + i, timestamptz '2024-05-06 07:08:09.123456Z'
+  FROM generate_series(1, 2000) i;
+INSERT INTO bank.documents
+  SELECT i, 0, repeat(md5(i::text), 400), decode(repeat(md5(i::text), 200), 'hex'),
+         ARRAY['a', NULL, 'b c']
+  FROM generate_series(1, 50) i;
+INSERT INTO bank.victim SELECT i, 'v' || i FROM generate_series(1, 100) i;
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    folder: Path
+    source_url: str
+
+    @classmethod
+    def write(cls, folder: Path, source_url: str) -> "Installation":
+        """A configuration file for the source; the other servers are embedded."""
+        folder.mkdir(parents=True)
+        written = {
+            "source": {
+                "url": source_url,
+                "tables": ["bank.*"],
+                "append_only": ["bank.audit"],
+            },
+            "lake": {"path": "lake"},
+            "spark": {"master": "local[2]", "driver_memory": "1g"},
+            "job": {"maintain_every_commits": 4, "optimize_small_files": 4},
+        }
+        (folder / "wal2lake.yaml").write_text(yaml.safe_dump(written))
+        return cls(folder=folder, source_url=source_url)
+
+    @property
+    def state_dir(self) -> Path:
+        return self.folder / ".wal2lake"
+
+    def run(self, *arguments: str, expect: int = 0) -> str:
+        """A command of wal2lake; its output. Fails the test when the exit code is another."""
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "cdc",
+                arguments[0],
+                "--config",
+                "wal2lake.yaml",
+                *arguments[1:],
+            ],
+            cwd=self.folder,
+            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        assert done.returncode == expect, (
+            f"{arguments} gave {done.returncode}, not {expect}\n{done.stdout}\n{done.stderr}"
+        )
+        return done.stdout + done.stderr
+
+    def facts(self, *arguments: str, expect: int = 0) -> dict[str, Any]:
+        """The JSON that a command prints."""
+        printed = self.run(*arguments, "--json", expect=expect)
+        found: dict[str, Any] = json.loads(printed[printed.index("{") : printed.rindex("}") + 1])
+        return found
+
+    def connect(self) -> psycopg.Connection[tuple[Any, ...]]:
+        return psycopg.connect(self.source_url, autocommit=True)
+
+    def execute(self, statements: str) -> None:
+        with self.connect() as connection:
+            connection.execute(statements.encode())
+
+    def source_rows(self, table: str) -> Counter[tuple[Any, ...]]:
+        with self.connect() as connection:
+            query = sql.SQL("SELECT * FROM {}").format(sql.Identifier("bank", table))
+            return Counter(_hashable(row) for row in connection.execute(query))
+
+    def lake_rows(self, table: str) -> Counter[tuple[Any, ...]]:
+        """Read by delta-rs, compared as values of Python: nothing of wal2lake takes part."""
+        opened = DeltaTable(str(self.folder / "lake" / "bank" / table))
+        found = pa.table(QueryBuilder().register("t", opened).execute("SELECT * FROM t").read_all())
+        names = [name for name in found.column_names if not name.startswith("_cdc_")]
+        return Counter(_hashable(tuple(row[n] for n in names)) for row in found.to_pylist())
+
+    def assert_equal(self, *tables: str) -> None:
+        """By ``verify`` and by the independent reader."""
+        for table in tables or (*KEYED, *APPENDED):
+            difference = self.source_rows(table) - self.lake_rows(table)
+            surplus = self.lake_rows(table) - self.source_rows(table)
+            assert not difference, f"{table}: missing or changed in the lake: {len(difference)}"
+            assert not surplus, f"{table}: too much in the lake: {len(surplus)}"
+
+    def pid(self, server: str) -> int:
+        """Of a supervised process, as ``status`` shows it."""
+        servers = self.facts("status")["servers"]
+        return int(next(s["pid"] for s in servers if s["name"] == server))
+
+    def processes(self) -> list[str]:
+        """What still runs with this state directory in its environment or command line."""
+        marker = str(self.state_dir)
+        return [
+            " ".join(process.cmdline())
+            for process in psutil.process_iter()
+            if process.pid != os.getpid() and _mentions(process, marker)
+        ]
+
+
+def _mentions(process: psutil.Process, marker: str) -> bool:
+    try:
+        return marker in " ".join(process.cmdline()) or marker in process.environ().values()
+    except psutil.Error:
+        return False
+
+
+def _hashable(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(tuple(value) if isinstance(value, list) else value for value in row)
