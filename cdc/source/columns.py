@@ -27,10 +27,9 @@ ARRIVES: Final = frozenset(
 _ARRAYS: Final = frozenset(
     ("text", "varchar", "bpchar", "json", "jsonb", "uuid", "bytea", "int4", "int8", "date")
 )
-"""Of other arrays, and of long bit strings, the connector sends an unchanged large value as NULL,
-which nothing tells from a real NULL."""
+"""Of other arrays the connector sends a large value that did not change as NULL, which nothing
+tells from a real NULL."""
 
-_LONGEST_BIT: Final = 128  # a longer one can be stored out of line
 _WHY_NOT: Final = {
     "name": "the connector sends it in the snapshot only",
     "point": "the connector sends a structure, not the value",
@@ -89,8 +88,6 @@ def _refusal(declared: DeclaredType, *, generated: bool) -> str:
         return "Postgres does not publish generated columns"
     if declared.element:
         return _array_refusal(declared)
-    if declared.name == "bit" and declared.modifier > _LONGEST_BIT:
-        return _UNCHANGED
     if declared.kind == "e" or declared.name in ARRIVES:
         return ""
     return _WHY_NOT.get(declared.name, f"the connector does not send type {declared.name}")

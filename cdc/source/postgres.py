@@ -11,6 +11,7 @@ from psycopg import conninfo, errors
 from cdc.errors import CdcError, ErrorKind
 
 CONNECT_SECONDS: Final = 10
+_PORT: Final = 5432
 _OPTIONS: Final = "-c row_security=off -c lock_timeout=10s -c search_path=pg_catalog"
 """Row security hides rows silently unless it is off: then Postgres refuses instead. No lock of
 ours queues up before the application's for long. Names mean what the catalogue says."""
@@ -36,9 +37,13 @@ def address(url: str) -> Address:
     """Raises CONFIG for an URL that libpq does not understand; shows nothing of it."""
     parts = _parse(url)
     user = str(parts.get("user") or "postgres")
+    try:
+        port = int(parts.get("port") or _PORT)
+    except ValueError:
+        raise _not_an_url() from None
     return Address(
         host=str(parts.get("host") or "localhost"),
-        port=int(parts.get("port") or 5432),
+        port=port,
         user=user,
         database=str(parts.get("dbname") or user),
         sslmode=str(parts.get("sslmode") or "prefer"),
@@ -102,11 +107,15 @@ def _parse(url: str) -> dict[str, Any]:
     try:
         return dict(conninfo.conninfo_to_dict(url))
     except psycopg.ProgrammingError:  # its message can quote the URL
-        raise CdcError(
-            ErrorKind.CONFIG,
-            "source.url is not a Postgres URL",
-            remedy="write it as postgresql://user@host:port/database",
-        ) from None
+        raise _not_an_url() from None
+
+
+def _not_an_url() -> CdcError:
+    return CdcError(
+        ErrorKind.CONFIG,
+        "source.url is not a Postgres URL",
+        remedy="write it as postgresql://user@host:port/database",
+    )
 
 
 def _refusal(where: Address, text: str) -> CdcError:

@@ -95,7 +95,7 @@ def probe(url: str, name: str, seconds: float) -> None:
     Raises TIMEOUT naming the pids whose transactions were in the way; leaves nothing behind.
     """
     with connect(url) as maker, connect(url) as watcher, ThreadPoolExecutor(1) as pool:
-        making = pool.submit(_make_temporary, maker, f"{name}_probe")
+        making = pool.submit(_make_and_drop, maker, f"{name}_probe")
         try:
             _await(making, watcher, maker.info.backend_pid, seconds)
         finally:
@@ -112,10 +112,12 @@ def drop(connection: Connection, name: str) -> None:
         )
 
 
-def _make_temporary(maker: Connection, name: str) -> None:
+def _make_and_drop(maker: Connection, name: str) -> None:
+    """Temporary as well, for when the process dies in between."""
     try:
         with translated("creating a replication slot"):
             maker.execute("SELECT pg_create_logical_replication_slot(%s, %s, true)", (name, PLUGIN))
+            drop(maker, name)
     except CdcError as error:
         if isinstance(error.__context__, errors.ConfigurationLimitExceeded):
             error.remedy = "raise max_replication_slots, or drop a slot that nobody uses"

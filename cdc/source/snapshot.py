@@ -2,10 +2,11 @@
 
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
 
+import psycopg
 from psycopg import sql
 
 from cdc.errors import CdcError, ErrorKind
@@ -40,7 +41,11 @@ def exported_snapshot(url: str, seconds: float) -> Iterator[ExportedSnapshot]:
         if row is None:
             raise CdcError(ErrorKind.INTERNAL, f"{doing}: Postgres answered nothing")
         _, lsn, name, _ = row
-        yield ExportedSnapshot(parse_lsn(str(lsn)), str(name))
+        try:
+            yield ExportedSnapshot(parse_lsn(str(lsn)), str(name))
+        finally:
+            with suppress(psycopg.Error):  # it would go with the connection, only a moment later
+                connection.execute(sql.SQL("DROP_REPLICATION_SLOT {}").format(sql.Identifier(slot)))
 
 
 def parse_lsn(text: str) -> int:

@@ -1,0 +1,108 @@
+"""Real servers of the source's side: Postgres alone, or the chain up to Kafka Connect."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from cdc.config import Config, Connect, Kafka, Lake, Registry, Source
+from cdc.source.postgres import Connection, connect
+from cdc.stack.endpoints import Endpoints
+
+Maker = Callable[..., Config]
+
+
+@pytest.fixture(scope="module")
+def source_url(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """One Postgres per module: each test uses a schema and a pipeline name of its own."""
+    with _processes(request, tmp_path_factory, ("postgres",)) as urls:
+        yield urls["postgres"]
+
+
+@pytest.fixture(scope="module")
+def chain(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Endpoints]:
+    """Postgres, Kafka, registry and Connect, as an installation of the user's own."""
+    names = ("postgres", "kafka", "registry", "connect")
+    with _processes(request, tmp_path_factory, names) as urls:
+        yield Endpoints(
+            source_url=urls["postgres"],
+            kafka=urls["kafka"],
+            registry=urls["registry"],
+            connect=urls["connect"],
+        )
+
+
+@dataclass
+class _processes:  # noqa: N801 - used as a context manager, like a function
+    request: pytest.FixtureRequest
+    folders: pytest.TempPathFactory
+    names: tuple[str, ...]
+
+    def __enter__(self) -> dict[str, str]:
+        if self.request.config.getoption("--servers") == "container":
+            pytest.skip("needs servers that outlive a test")
+        from tests.servers.process import servers  # noqa: PLC0415 - not needed by containers
+
+        makers = servers(self.folders.mktemp("servers"))
+        self.made = [makers[name]() for name in self.names]
+        try:
+            return {server.name: server.start() for server in self.made}
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        for server in reversed(self.made):
+            server.kill()
+
+
+@pytest.fixture
+def make_config(tmp_path: Path, request: pytest.FixtureRequest) -> Maker:
+    """A configuration whose name and schema are the test's own."""
+    name = request.node.name.partition("[")[0].removeprefix("test_")[:40].rstrip("_")
+
+    def make(endpoints: Endpoints | None = None, **source: object) -> Config:
+        given = {"tables": [f"{name}.*"], **source}
+        config = Config(
+            name=name,
+            source=Source.model_validate(given),
+            lake=Lake(path=str(tmp_path / "lake")),
+            state_dir=tmp_path / "state",
+        )
+        if endpoints is None:
+            return config
+        return config.model_copy(
+            update={
+                "kafka": Kafka(bootstrap_servers=endpoints.kafka),
+                "connect": Connect(url=endpoints.connect),
+                "registry": Registry(url=endpoints.registry),
+            }
+        )
+
+    return make
+
+
+@pytest.fixture
+def schema(make_config: Maker) -> str:
+    return make_config().name
+
+
+def open_schema(url: str, schema: str) -> Connection:
+    """A connection whose unqualified names are those of a new schema."""
+    connection = connect(url)
+    connection.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE".encode())
+    connection.execute(f"CREATE SCHEMA {schema}".encode())
+    connection.execute(f"SET search_path = {schema}, public".encode())
+    return connection
+
+
+@pytest.fixture
+def sql(source_url: str, schema: str) -> Iterator[Callable[[str], object]]:
+    """Runs statements in the test's own schema."""
+    with open_schema(source_url, schema) as connection:
+        yield lambda text: connection.execute(text.encode())

@@ -1,0 +1,178 @@
+"""What the catalogue of a real Postgres makes of the tables that are named."""
+
+from collections.abc import Callable
+
+import pytest
+
+from cdc.config import Config
+from cdc.errors import CdcError, ErrorKind
+from cdc.source.catalog import captured_tables, inspect
+from cdc.source.finding import Level
+from cdc.source.postgres import connect
+from cdc.tables import TableMode
+from tests.source.conftest import Maker
+
+pytestmark = pytest.mark.integration
+
+Sql = Callable[[str], object]
+
+
+def errors(url: str, config: Config) -> list[tuple[str, str]]:
+    with connect(url) as connection:
+        found = inspect(connection, config).findings
+    return [(f.subject, f.message) for f in found if f.level is Level.ERROR]
+
+
+def warnings(url: str, config: Config) -> dict[str, str]:
+    with connect(url) as connection:
+        found = inspect(connection, config).findings
+    return {f.subject: f.message for f in found if f.level is Level.WARNING}
+
+
+def test_modes_and_keys(source_url: str, sql: Sql, make_config: Maker) -> None:
+    sql("""
+        CREATE TABLE composite (a int, b text, c text, PRIMARY KEY (b, a));
+        CREATE TABLE bag (x int);  ALTER TABLE bag REPLICA IDENTITY FULL;
+        CREATE TABLE readings (at timestamptz);
+        CREATE TABLE by_index (a int NOT NULL, b text);
+        CREATE UNIQUE INDEX by_index_a ON by_index (a);
+        ALTER TABLE by_index REPLICA IDENTITY USING INDEX by_index_a;
+        CREATE TABLE swaps (id int PRIMARY KEY DEFERRABLE);
+        ALTER TABLE swaps REPLICA IDENTITY FULL;
+        CREATE TABLE covering (id int, note text, PRIMARY KEY (id) INCLUDE (note));
+    """)
+    config = make_config(append_only=["*.readings"])
+    with connect(source_url) as connection:
+        tables = captured_tables(connection, config)
+    assert {t.table.name: (t.mode, t.key) for t in tables} == {
+        "bag": (TableMode.MULTISET, ()),
+        "by_index": (TableMode.KEYED, ("a",)),
+        "composite": (TableMode.KEYED, ("b", "a")),
+        "covering": (TableMode.KEYED, ("id",)),
+        "readings": (TableMode.APPEND, ()),
+        "swaps": (TableMode.MULTISET, ()),
+    }
+
+
+def test_without_key_and_choice(source_url: str, sql: Sql, make_config: Maker) -> None:
+    sql("CREATE TABLE loose (x int)")
+    config = make_config()
+    with connect(source_url) as connection, pytest.raises(CdcError) as caught:
+        captured_tables(connection, config)
+    assert caught.value.kind is ErrorKind.SOURCE_NOT_READY
+    assert caught.value.message.startswith(f"{config.name}.loose: has no usable primary key")
+    for remedy in ("add a primary key", "REPLICA IDENTITY FULL", "source.append_only"):
+        assert remedy in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("CREATE TABLE t (id int PRIMARY KEY DEFERRABLE)", "has no usable primary key"),
+        (
+            "CREATE TABLE t (id int PRIMARY KEY); ALTER TABLE t REPLICA IDENTITY NOTHING",
+            "has REPLICA IDENTITY NOTHING",
+        ),
+        (
+            """CREATE TABLE t (id int PRIMARY KEY, n int NOT NULL UNIQUE);
+            ALTER TABLE t REPLICA IDENTITY USING INDEX t_n_key""",
+            "its replica identity is an index without",
+        ),
+        ("CREATE UNLOGGED TABLE t (id int PRIMARY KEY)", "is unlogged"),
+        (
+            "CREATE TABLE t (id int PRIMARY KEY); CREATE TABLE c (PRIMARY KEY (id)) INHERITS (t)",
+            "has tables that inherit from it",
+        ),
+        ('CREATE TABLE t (id int PRIMARY KEY, a int, "A" int)', "columns a and A have one name"),
+        ('CREATE TABLE t (id int PRIMARY KEY, "ä" int, "ö" int)', "columns ä and ö have one name"),
+        ("CREATE TABLE t (id int PRIMARY KEY, _cdc_offset int)", "column _cdc_offset: names that"),
+        ("CREATE TABLE t (id pg_lsn PRIMARY KEY)", "is part of the key and will not arrive"),
+        ('CREATE TABLE "t t" (id int PRIMARY KEY)', "has a name that cannot be a topic's"),
+    ],
+)
+def test_refused(
+    source_url: str, sql: Sql, make_config: Maker, statement: str, message: str
+) -> None:
+    sql(statement)
+    found = errors(source_url, make_config())
+    assert len(found) == 1
+    assert found[0][1].startswith(message)
+
+
+def test_views_and_partitions(source_url: str, sql: Sql, make_config: Maker) -> None:
+    sql("""
+        CREATE TABLE t (id int PRIMARY KEY);
+        CREATE VIEW v AS SELECT * FROM t;
+        CREATE TABLE root (id int PRIMARY KEY) PARTITION BY RANGE (id);
+        CREATE TABLE leaf PARTITION OF root DEFAULT;
+    """)
+    config = make_config()
+    name = config.name
+    assert errors(source_url, config) == []
+    assert set(warnings(source_url, config)) == {f"{name}.v", f"{name}.root"}
+    with connect(source_url) as connection:
+        tables = captured_tables(connection, config)
+    assert [t.table.name for t in tables] == ["leaf", "t"]
+    named = make_config(tables=[f"{name}.v", f"{name}.t"])
+    assert [subject for subject, _ in errors(source_url, named)] == [f"{name}.v"]
+
+
+def test_pattern_without_table(source_url: str, sql: Sql, make_config: Maker) -> None:
+    sql("CREATE TABLE t (id int PRIMARY KEY)")
+    config = make_config(tables=["pattern_without_table.t", "elsewhere.*"])
+    assert errors(source_url, config) == [
+        ("elsewhere.*", "this pattern of source.tables names no table that the role can see")
+    ]
+
+
+def test_columns_that_do_not_arrive(source_url: str, sql: Sql, make_config: Maker) -> None:
+    sql("""
+        CREATE TYPE pair AS (a int, b text);
+        CREATE DOMAIN short AS varchar(8);
+        CREATE TABLE t (
+            id int PRIMARY KEY, double int GENERATED ALWAYS AS (id * 2) STORED,
+            at_lsn pg_lsn, couple pair, spans int4multirange, ident name, place point,
+            grid int[][], flags bool[], prices numeric[], wide bit(1000), rooms varbit,
+            ok_bit bit, ok_tags text[], ok_short short, ok_ids uuid[],
+            ok_amount numeric(12, 4), with_offset timetz
+        )
+    """)
+    config = make_config()
+    found = warnings(source_url, config)
+    prefix = f"{config.name}.t."
+    lost = {k.removeprefix(prefix) for k, text in found.items() if "will not arrive" in text}
+    expected = "double at_lsn couple spans ident place grid flags prices wide rooms"
+    assert lost == set(expected.split())
+    assert found[f"{prefix}with_offset"].startswith("arrives, but")
+    with connect(source_url) as connection:
+        (table,) = captured_tables(connection, config)
+    arriving = {column.name: column.type for column in table.columns if column.arrives}
+    assert arriving == {
+        "id": "int",
+        "ok_bit": "string",
+        "ok_tags": "array<string>",
+        "ok_short": "string",
+        "ok_ids": "array<string>",
+        "ok_amount": "decimal(12,4)",
+        "with_offset": "string",
+    }
+
+
+def test_rights_of_the_role(source_url: str, sql: Sql, make_config: Maker) -> None:
+    config = make_config()
+    sql(f"""
+        CREATE ROLE reader LOGIN PASSWORD 'reader';
+        GRANT USAGE ON SCHEMA {config.name} TO reader;
+        CREATE TABLE hidden (id int PRIMARY KEY);
+        CREATE TABLE rows (id int PRIMARY KEY);
+        ALTER TABLE rows ENABLE ROW LEVEL SECURITY;
+        GRANT SELECT ON rows TO reader;
+        CREATE TABLE open (id int PRIMARY KEY);
+        GRANT SELECT ON open TO reader;
+    """)
+    assert errors(source_url, config) == []  # the superuser sees everything
+    as_reader = f"postgresql://reader:reader@{source_url.partition('@')[2]}"
+    found = dict(errors(as_reader, config))
+    assert set(found) == {f"{config.name}.hidden", f"{config.name}.rows"}
+    assert found[f"{config.name}.hidden"] == "the role may not read it"
+    assert found[f"{config.name}.rows"].startswith("row security applies")
