@@ -1,5 +1,6 @@
 """``python -m cdc.demo``: what ``make demo`` runs."""
 
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -37,7 +38,10 @@ def main(
     # A closed terminal or a polite kill stops everything too, as Ctrl-C does.
     for number in ENDING:
         signal.signal(number, signal.default_int_handler)
-    console = Console(soft_wrap=False)
+    if not sys.stdout.isatty():
+        # A file or a pipe has no width; 80 columns would cut the tables, ours and the commands'.
+        os.environ.setdefault("COLUMNS", "120")
+    console = Console()
     options = Options(seconds=seconds, rate=rate, rows=rows, seed=seed)
     demo = Demo(place=place, options=options, console=console)
     sys.exit(_run(demo, console))

@@ -76,7 +76,7 @@ def print_figures(console: Console, *, snapshot: Snapshot, live: Live, verified:
         "verify": verified,
     }
     for name, line in lines.items():
-        console.print(f"[bold]{name:10}[/bold] {line}", highlight=False)
+        console.print(f"[bold]{name:10}[/bold] {line}", highlight=False, soft_wrap=True)
 
 
 def print_farewell(console: Console, config: Config, config_file: Path) -> None:

@@ -116,7 +116,8 @@ class Demo:
 
     def _ask(self, query: str, *at: str) -> None:
         shown = " ".join(at)
-        self.console.print(f'\n$ wal2lake sql "{query}" {shown}', style="green", highlight=False)
+        line = f'\n$ wal2lake sql "{query}" {shown}'
+        self.console.print(line, style="green", highlight=False, soft_wrap=True)
         self.place.command("sql", query, *at)
 
 
