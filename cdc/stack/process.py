@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Mapping
@@ -17,7 +18,8 @@ STATE_VARIABLE = "WAL2LAKE_STATE"
 """In the environment of every process we start: how what a crash left behind is found."""
 
 _KEPT_LOG_BYTES = 50 * 1024 * 1024
-_TAIL_BYTES = 16 * 1024
+_TAIL_BYTES = 64 * 1024
+_FRAME = re.compile(r"\s+(at |\.\.\. \d+ (more|common))")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,13 +153,15 @@ def kill(processes: list[psutil.Process], seconds: float = 10) -> None:
 
 
 def last_lines(log: Path, count: int = 12) -> str:
+    """The end of a log without Java's stack frames, which push out the line that says why."""
     try:
         with log.open("rb") as content:
             content.seek(max(0, log.stat().st_size - _TAIL_BYTES))
             text = content.read().decode(errors="replace")
     except FileNotFoundError:
         return ""
-    return "\n".join(text.splitlines()[-count:])
+    lines = [line for line in text.splitlines() if line.strip() and not _FRAME.match(line)]
+    return "\n".join(lines[-count:])
 
 
 def _rotate(log: Path) -> None:

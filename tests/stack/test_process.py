@@ -71,6 +71,13 @@ def test_a_failure_carries_the_end_of_the_log(state: StateDir) -> None:
     assert str(process.log) in error.remedy
 
 
+def test_stack_frames_do_not_hide_the_reason(tmp_path: Path) -> None:
+    frames = [f"\tat java.base/java.Frame.{i}(Frame.java:{i})" for i in range(200)]
+    log = tmp_path / "java.log"
+    log.write_text("\n".join(["java.io.IOException: no lake", *frames, "\t... 17 more", ""]))
+    assert last_lines(log) == "java.io.IOException: no lake"
+
+
 def test_a_reused_pid_is_not_ours(tmp_path: Path) -> None:
     identity = Identity.of(os.getpid())
     identity.write(tmp_path / "record.json")
