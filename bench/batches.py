@@ -5,9 +5,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Protocol
 
-from bench.tail import Tail
 from cdc.demo.freshness import Freshness
+
+
+class Events(Protocol):
+    """See ``bench.tail.Tail``."""
+
+    def first_after(self, topic: str, offset: int) -> int | None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,13 +47,13 @@ def _parse(line: str) -> Batch:
     )
 
 
-def cover(freshness: Freshness, found: list[Batch], tail: Tail) -> None:
+def cover(freshness: Freshness, found: list[Batch], events: Events) -> None:
     """Match the noted commits with batches, by the source's commit times.
 
     A batch holds all commits before the earliest event that it does not hold, of any topic.
     """
     for batch in found:
-        missing = [tail.first_after(topic, end) for topic, end in batch.ends.items()]
+        missing = [events.first_after(topic, end) for topic, end in batch.ends.items()]
         times = [at for at in missing if at is not None]
         through = min(times) - 1 if times else int(batch.readable_at * 1000)
         freshness.published(lsn=through, at=datetime.fromtimestamp(batch.readable_at).astimezone())

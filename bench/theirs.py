@@ -82,7 +82,7 @@ def measure(root: Path, config: Config, load: Load, console: Console) -> Figures
         connector.delete(endpoints.connect, config.name)
         ensure_topics(endpoints.kafka, [TopicSpec(topic) for topic in TOPICS])
         began = time.time()
-        connector.ensure(endpoints.connect, PREFIX, settings(config, endpoints))
+        connector.configure(endpoints.connect, PREFIX, settings(config, endpoints))
         with _job(root, endpoints) as job:
             return _measure(endpoints, job, load, began, console)
 
