@@ -50,7 +50,7 @@ def _stay(config: Config, path: Path, console: Console, *, as_json: bool, quiet:
         Steps(
             establish=_establish,
             job_config=path,
-            on_progress=lambda what: console.print(what, markup=False),
+            on_progress=lambda what: console.print(what, markup=False, soft_wrap=True),
             on_ready=ready,
         ),
     )
@@ -58,7 +58,7 @@ def _stay(config: Config, path: Path, console: Console, *, as_json: bool, quiet:
 
 def _progress(console: Console, status: Any, what: str) -> None:  # noqa: ANN401 - rich.status
     status.update(what)
-    console.print(what, markup=False)
+    console.print(what, markup=False, soft_wrap=True)
 
 
 def _establish(config: Config, endpoints: Endpoints, say: Say) -> None:

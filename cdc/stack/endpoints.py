@@ -90,7 +90,8 @@ def write_source_secret(state: StateDir, source_url: str) -> None:
 
 def password_reference(state_dir: Path) -> str:
     """What the connector's configuration says in place of the password, embedded worker only."""
-    return f"${{file:{StateDir(state_dir).secrets / SOURCE_SECRET}:password}}"
+    # Resolved as the worker's allowed path is: it compares the two as texts.
+    return f"${{file:{StateDir(state_dir.resolve()).secrets / SOURCE_SECRET}:password}}"
 
 
 def properties_value(value: str) -> str:

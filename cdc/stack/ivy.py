@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
@@ -27,6 +28,8 @@ def download(wanted: Wanted, directory: Path, java: Path, on_bytes: OnBytes) -> 
     Raises UNREACHABLE naming what did not arrive; a further call goes on where this one ended.
     """
     directory.mkdir(parents=True, exist_ok=True)
+    # Only what the lock of today names may be there; the copies come again from Ivy's cache.
+    shutil.rmtree(directory / "files", ignore_errors=True)
     (directory / "settings.xml").write_text(_settings())
     (directory / "ivy.xml").write_text(_module(wanted))
     log = directory / "ivy.log"

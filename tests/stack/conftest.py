@@ -12,7 +12,8 @@ import yaml
 from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from cdc.config import Config, load
-from cdc.stack import cleanup
+from cdc.stack import cleanup, prerequisites
+from cdc.stack.prerequisites import Java
 from cdc.stack.process import STATE_VARIABLE
 from cdc.stack.state import StateDir
 
@@ -40,6 +41,13 @@ def state(config: Config) -> Iterator[StateDir]:
     made.create()
     yield made
     cleanup.clean(made)
+
+
+@pytest.fixture
+def any_java(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests that start none: they run also where there is none."""
+    java = Java(path=Path("/nowhere/java"), major=17)
+    monkeypatch.setattr(prerequisites, "find_java", lambda: java)
 
 
 def until(condition: Callable[[], object], seconds: float = 90) -> None:

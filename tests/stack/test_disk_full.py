@@ -25,6 +25,7 @@ from cdc.stack.state import StateDir
 from tests.stack.conftest import ours, supervised, until
 
 
+@pytest.mark.usefixtures("any_java")
 def test_too_little_space_is_named_before_anything_starts(
     config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:

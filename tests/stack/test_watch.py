@@ -72,7 +72,8 @@ class Scene:
 
 
 @pytest.fixture
-def scene(config: Config, state: StateDir) -> Iterator[Scene]:
+def scene(config: Config, state: StateDir, any_java: None) -> Iterator[Scene]:
+    del any_java
     with Stack(config) as stack:
         yield Scene(stack, Report(state=state, supervisor=Identity.of(1)))
 

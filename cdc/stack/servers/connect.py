@@ -12,7 +12,7 @@ from cdc.stack.servers.kafka import LARGEST_MESSAGE
 from cdc.stack.servers.server import LOOPBACK, write_properties
 from cdc.stack.state import StateDir
 
-_HEAP = "512m"
+_HEAP = "640m"
 _LOG_LEVELS = {"org.apache.kafka.connect": "info", "io.debezium": "info"}
 
 
@@ -98,6 +98,7 @@ _WORKER: dict[str, str | int] = {
     # The connector sets the transaction timeout and sizes of its own producer.
     "connector.client.config.override.policy": "All",
     "producer.max.request.size": LARGEST_MESSAGE,
+    "producer.buffer.memory": 2 * LARGEST_MESSAGE,
     "consumer.max.partition.fetch.bytes": LARGEST_MESSAGE,
     "offset.flush.interval.ms": 5000,
     "scheduled.rebalance.max.delay.ms": 0,  # one worker: nobody else to wait for after its death

@@ -34,6 +34,15 @@ _SETTINGS = {
     "timezone": "UTC",
 }
 
+_INITIAL = (
+    "--auth=scram-sha-256",
+    "--encoding=UTF8",
+    # Postgres' own locale: the same order of texts on every machine, none to be installed.
+    "--locale=C",
+    "--locale-provider=builtin",
+    "--builtin-locale=C.UTF-8",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Postgres:
@@ -70,8 +79,7 @@ class Postgres:
         password_file.chmod(0o600)
         _give_to_server_user(password_file)
         options = ["-D", str(target), "-U", SUPERUSER, f"--pwfile={password_file}"]
-        encoding = ["-E", "UTF8", "--locale=C.UTF-8", "-A", "scram-sha-256"]
-        command = [*_as_server_user(), str(_binary("initdb")), *options, *encoding]
+        command = [*_as_server_user(), str(_binary("initdb")), *options, *_INITIAL]
         result = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")
         password_file.unlink()
         if result.returncode != 0:

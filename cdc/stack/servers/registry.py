@@ -62,11 +62,11 @@ class Registry:
             _HEAP,
             class_path=[runner],
             main="io.quarkus.runner.GeneratedMain",
-            properties=self._properties(),
+            properties=self.properties(),
         )
         return Command(arguments=arguments, directory=self._home)
 
-    def _properties(self) -> dict[str, str]:
+    def properties(self) -> dict[str, str]:
         journal, snapshots, events = self._topics()
         return {
             "quarkus.http.host": LOOPBACK,

@@ -1,0 +1,57 @@
+"""What is configured is not started."""
+
+from typing import Any
+
+import pytest
+
+from cdc.config import Config
+from cdc.stack import plan
+from cdc.stack.servers.registry import Registry
+from cdc.stack.state import StateDir
+
+POSTGRES = {"source": {"tables": ["a.b"], "url": "postgresql://u@h/d"}}
+KAFKA = {"kafka": {"bootstrap_servers": "broker:9092"}}
+CONNECT = {"connect": {"url": "http://worker:8083"}}
+REGISTRY = {"registry": {"url": "http://registry:8080"}}
+
+
+def with_keys(config: Config, *changes: dict[str, Any]) -> Config:
+    merged = config.model_dump()
+    for change in changes:
+        merged |= change
+    return Config.model_validate(merged)
+
+
+@pytest.mark.parametrize(
+    ("changes", "started"),
+    [
+        ([], ["postgres", "kafka", "registry", "connect"]),
+        ([POSTGRES], ["kafka", "registry", "connect"]),
+        ([KAFKA], ["postgres", "registry", "connect"]),
+        ([CONNECT, REGISTRY], ["postgres", "kafka"]),
+        ([POSTGRES, KAFKA, CONNECT, REGISTRY], []),
+    ],
+)
+def test_the_rest_is_embedded_in_this_order(
+    config: Config, state: StateDir, changes: list[dict[str, Any]], started: list[str]
+) -> None:
+    made = plan.make(with_keys(config, *changes), state)
+    assert [server.name for server in made.servers] == started
+
+
+def test_embedded_clients_use_the_configured_broker(config: Config, state: StateDir) -> None:
+    made = plan.make(with_keys(config, KAFKA), state)
+    assert made.endpoints.kafka == "broker:9092"
+    registry, connect = made.waves[1]
+    assert isinstance(registry, Registry)
+    assert registry.properties()["apicurio.kafkasql.bootstrap.servers"] == "broker:9092"
+    connect.prepare()
+    written = (state.data("connect") / "worker.properties").read_text()
+    assert "bootstrap.servers=broker:9092\n" in written
+
+
+def test_only_what_is_run_is_downloaded(config: Config) -> None:
+    everything = with_keys(config, POSTGRES, KAFKA, CONNECT, REGISTRY)
+    assert plan.needed_sets(everything) == ("spark",)
+    assert "kafka" in plan.needed_sets(with_keys(config, KAFKA))  # the worker's class path
+    assert len(plan.needed_sets(config)) == 6
