@@ -19,6 +19,7 @@ TOO_FEW_COPIES: Final = "more copies of a row were deleted than there are"
 _NET: Final = "_cdc_net"
 _HELD: Final = "_cdc_held"
 _GOOD: Final = f"{REASON} IS NULL"
+_APPLIES: Final = f"({REASON} IS NULL AND {OP} IN ('c', 'r', 'u', 'd'))"
 _FULL: Final = f"{OP} IN ('c', 'r', 'd')"  # nothing of an older event matters to the key
 
 
@@ -45,12 +46,8 @@ def latest_per_key(changes: DataFrame, schema: TableSchema, *, carry: bool) -> D
     what is then left in ``_cdc_keep`` only the row in the lake can supply. A row with a
     ``_cdc_reason`` cannot be made. One shuffle.
     """
-    rows = changes.where(f"{OP} IN ('c', 'r', 'u', 'd')")
-    if carry:
-        return _carried(rows, schema)
-    keys = ", ".join(quoted(name) for name in schema.key)
-    ranked = f"row_number() OVER (PARTITION BY {keys} ORDER BY {OFFSET} DESC) AS _cdc_rank"
-    return rows.where(_GOOD).selectExpr("*", ranked).where("_cdc_rank = 1").drop("_cdc_rank")
+    found = _carried(changes, schema) if carry else _ranked(changes, schema)
+    return found.selectExpr(*map(quoted, schema.names), OFFSET, OP, DELETED, KEEP, REASON)
 
 
 def unresolved(latest: DataFrame, target: DataFrame, schema: TableSchema) -> DataFrame:
@@ -134,24 +131,35 @@ def _canonical(value: str, kind: str) -> str:
     return value if kind == "string" else f"CAST({value} AS string)"
 
 
-def _carried(rows: DataFrame, schema: TableSchema) -> DataFrame:
+# Rows are chosen behind the window and not before it: Spark would push a filter on what decoding
+# computes down through the decoding, and decode each event once for every mention of it.
+
+
+def _ranked(changes: DataFrame, schema: TableSchema) -> DataFrame:
+    keys = ", ".join(quoted(name) for name in schema.key)
+    newest = f"IF({_APPLIES}, 0, 1), {OFFSET} DESC"
+    ranked = f"row_number() OVER (PARTITION BY {keys} ORDER BY {newest}) AS _cdc_rank"
+    return changes.selectExpr("*", ranked).where(f"_cdc_rank = 1 AND {_APPLIES}")
+
+
+def _carried(changes: DataFrame, schema: TableSchema) -> DataFrame:
     keys = ", ".join(quoted(name) for name in schema.key)
     over = f"OVER (PARTITION BY {keys} ORDER BY {OFFSET} ROWS BETWEEN UNBOUNDED PRECEDING AND"
     sofar = f"{over} CURRENT ROW)"
-    marked = [n for n, column in enumerate(schema.columns) if _may_be_kept(schema, n)]
+    marked = [n for n in range(len(schema.columns)) if _may_be_kept(schema, n)]
     known = [
-        f"last(IF({_GOOD} AND NOT {_is_kept(n)}, struct({quoted(schema.names[n])} AS value, "
+        f"last(IF({_APPLIES} AND NOT {_is_kept(n)}, struct({quoted(schema.names[n])} AS value, "
         f"{OFFSET} AS at), NULL), true) {sofar} AS _cdc_known_{n}"
         for n in marked
     ]
-    seen = rows.selectExpr(
+    seen = changes.selectExpr(
         "*",
         *known,
-        f"max(IF({_GOOD} AND {_FULL}, {OFFSET}, NULL)) {sofar} AS _cdc_full",
+        f"max(IF({_APPLIES} AND {_FULL}, {OFFSET}, NULL)) {sofar} AS _cdc_full",
         f"max(IF({_GOOD}, NULL, {OFFSET})) {sofar} AS _cdc_refused",
-        f"max(IF({_GOOD}, {OFFSET}, NULL)) {over} UNBOUNDED FOLLOWING) AS _cdc_last",
-    ).where(f"{OFFSET} = _cdc_last")
-    return _resolved(seen, schema, marked)
+        f"max(IF({_APPLIES}, {OFFSET}, NULL)) {over} UNBOUNDED FOLLOWING) AS _cdc_last",
+    )
+    return _resolved(seen.where(f"{OFFSET} = _cdc_last"), schema, marked)
 
 
 def _resolved(seen: DataFrame, schema: TableSchema, marked: list[int]) -> DataFrame:
