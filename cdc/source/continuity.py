@@ -7,7 +7,7 @@ it is in the lake.
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
 
@@ -24,6 +24,7 @@ from cdc.source.settings import TABLES, pattern
 from cdc.stack.endpoints import Endpoints
 
 _FREE_SECONDS: Final = 60.0
+_POSITIONS: Final = ("lsn", "lsn_proc", "lsn_commit")
 
 
 def continues(
@@ -53,6 +54,7 @@ def continues(
             f"slot {config.name} is gone: changes since it was dropped are lost",
             remedy="give the pipeline a new name and an empty lake",
         )
+    _refuse_slot_ahead(config, found, position)
     _refuse_new_tables(endpoints, config, tables)
     return True
 
@@ -82,6 +84,18 @@ def _refuse_lost_position(endpoints: Endpoints, topics: list[str]) -> None:
             ErrorKind.CHAIN_BROKEN,
             f"topic {filled[0]} holds events, but the connector's position is lost",
             detail="what was changed or deleted since its last event cannot be known",
+            remedy="give the pipeline a new name and an empty lake",
+        )
+
+
+def _refuse_slot_ahead(config: Config, found: slot.SlotState, position: dict[str, Any]) -> None:
+    """A slot follows the connector, so one that is ahead of it was made anew in between."""
+    sent = max(int(position.get(name) or 0) for name in _POSITIONS)
+    if (found.confirmed_lsn or 0) > sent > 0:
+        raise CdcError(
+            ErrorKind.CHAIN_BROKEN,
+            f"slot {config.name} begins after the connector's last event: it was made anew",
+            detail="changes between the two are lost",
             remedy="give the pipeline a new name and an empty lake",
         )
 

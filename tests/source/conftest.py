@@ -18,17 +18,21 @@ def source_url(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
     """One Postgres per module: each test uses a schema and a pipeline name of its own."""
-    with _processes(request, tmp_path_factory, ("postgres",)) as urls:
+    with _processes(request, tmp_path_factory.mktemp("source"), ("postgres",)) as urls:
         yield urls["postgres"]
 
 
 @pytest.fixture(scope="module")
-def chain(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Endpoints]:
+def chain_state(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The state directory of the servers of ``chain``."""
+    return tmp_path_factory.mktemp("chain")
+
+
+@pytest.fixture(scope="module")
+def chain(request: pytest.FixtureRequest, chain_state: Path) -> Iterator[Endpoints]:
     """Postgres, Kafka, registry and Connect, as an installation of the user's own."""
     names = ("postgres", "kafka", "registry", "connect")
-    with _processes(request, tmp_path_factory, names) as urls:
+    with _processes(request, chain_state, names) as urls:
         yield Endpoints(
             source_url=urls["postgres"],
             kafka=urls["kafka"],
@@ -40,7 +44,7 @@ def chain(
 @dataclass
 class _processes:  # noqa: N801 - used as a context manager, like a function
     request: pytest.FixtureRequest
-    folders: pytest.TempPathFactory
+    folder: Path
     names: tuple[str, ...]
 
     def __enter__(self) -> dict[str, str]:
@@ -48,7 +52,7 @@ class _processes:  # noqa: N801 - used as a context manager, like a function
             pytest.skip("needs servers that outlive a test")
         from tests.servers.process import servers  # noqa: PLC0415 - not needed by containers
 
-        makers = servers(self.folders.mktemp("servers"))
+        makers = servers(self.folder)
         self.made = [makers[name]() for name in self.names]
         try:
             return {server.name: server.start() for server in self.made}

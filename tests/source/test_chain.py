@@ -1,0 +1,370 @@
+"""The source's side against real Postgres, Kafka, registry and Connect: what ``establish`` does."""
+
+import io
+import json
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import httpx
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from cdc.config import Config
+from cdc.errors import CdcError, ErrorKind
+from cdc.events.schema import table_schema_from_avro
+from cdc.kafka.offsets import end_offsets
+from cdc.kafka.registry import RegistryClient
+from cdc.kafka.topics import TopicSpec, delete_topics, ensure_topics, topic_ids
+from cdc.operate.check import check
+from cdc.source import bootstrap, connector, slot
+from cdc.source.bootstrap import establish
+from cdc.source.catalog import captured_tables
+from cdc.source.continuity import until
+from cdc.source.finding import Level
+from cdc.source.postgres import Connection, connect, password
+from cdc.stack.endpoints import Endpoints
+from cdc.tables import TableId, TableMode
+from tests.source.conftest import Maker, open_schema
+
+pytestmark = pytest.mark.integration
+
+Event = tuple[Any, Any]
+
+
+@pytest.fixture
+def source(chain: Endpoints, schema: str) -> Iterator[Connection]:
+    with open_schema(chain.source_url, schema) as connection:
+        yield connection
+        connector.delete(chain.connect, schema)
+
+
+@dataclass
+class Topic:
+    """Everything committed in a topic, decoded without any code of ours."""
+
+    chain: Endpoints
+    name: str
+
+    def events(self) -> list[Event]:
+        return [(self._decode(key), self._decode(value)) for key, value in self._records()]
+
+    def value_schema(self) -> str:
+        value = next(value for _, value in self._records() if value is not None)
+        return self._schema(value)
+
+    def until(self, done: Callable[[list[Event]], bool]) -> list[Event]:
+        found: list[Event] = []
+
+        def seen() -> bool:
+            found[:] = self.events()
+            return done(found)
+
+        until(seen, 60, f"{self.name} never got there")
+        return found
+
+    def _records(self) -> list[tuple[bytes | None, bytes | None]]:
+        end = end_offsets(self.chain.kafka, [self.name])[self.name]
+        settings = {
+            "bootstrap.servers": self.chain.kafka,
+            "group.id": "test",
+            "isolation.level": "read_committed",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+        }
+        consumer = Consumer(settings)
+        consumer.assign([TopicPartition(self.name, 0, 0)])
+        found = []
+        try:
+            while end > 0:
+                message = consumer.poll(20)
+                assert message is not None
+                if message.error() is not None:  # the end of the partition
+                    break
+                found.append((message.key(), message.value()))
+        finally:
+            consumer.close()
+        return found
+
+    def _schema(self, raw: bytes) -> str:
+        (schema_id,) = struct.unpack(">xi", raw[:5])
+        url = f"{self.chain.registry}/apis/ccompat/v7/schemas/ids/{schema_id}"
+        return str(httpx.get(url).raise_for_status().json()["schema"])
+
+    def _decode(self, raw: bytes | None) -> Any:  # noqa: ANN401 - Avro is JSON
+        if raw is None:
+            return None
+        schema = fastavro.parse_schema(json.loads(self._schema(raw)))
+        return fastavro.schemaless_reader(io.BytesIO(raw[5:]), schema, None)
+
+
+def ops(events: list[Event]) -> list[str | None]:
+    return [value and value["op"] for _, value in events]
+
+
+def refusal(config: Config, chain: Endpoints) -> CdcError:
+    with pytest.raises(CdcError) as caught:
+        establish(config, chain)
+    return caught.value
+
+
+def test_truncate_on_compacted_topic(
+    chain: Endpoints, source: Connection, make_config: Maker
+) -> None:
+    config = make_config(chain)
+    source.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
+    source.execute("INSERT INTO t VALUES (1, 'by snapshot')")
+    source.execute("CREATE TABLE bag (x int)")
+    source.execute("ALTER TABLE bag REPLICA IDENTITY FULL")
+    assert [t.mode for t in establish(config, chain)] == [TableMode.MULTISET, TableMode.KEYED]
+    topic = Topic(chain, f"{config.name}.{config.name}.t")
+    topic.until(lambda found: ops(found) == ["r"])  # to a snapshot, a truncated table is empty
+    with source.transaction():
+        source.execute("INSERT INTO t VALUES (2, 'before')")
+        source.execute("TRUNCATE t")
+        source.execute("INSERT INTO t VALUES (3, 'after')")
+    source.execute("DELETE FROM t")
+    source.execute("INSERT INTO bag VALUES (7)")
+    events = topic.until(lambda found: len(found) >= 6)
+    assert ops(events) == ["r", "c", "t", "c", "d", None]
+    keys = [key for key, _ in events]
+    assert [k["key"] for k in keys if "key" in k] == [{"id": i} for i in (1, 2, 3, 3, 3)]
+    assert keys[2]["map"][0]["key"]["string"] == "key"  # the constant key of {"key": null}
+    bag = Topic(chain, f"{config.name}.{config.name}.bag").until(lambda found: len(found) >= 1)
+    assert bag[0][0] == keys[2]
+
+
+def test_establish_again(chain: Endpoints, source: Connection, make_config: Maker) -> None:
+    config = make_config(chain)
+    source.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    source.execute("INSERT INTO t VALUES (1)")
+    establish(config, chain)
+    token = bootstrap.placeholder(config, chain)
+    topic = Topic(chain, f"{config.name}.{config.name}.t")
+    topic.until(lambda found: ops(found) == ["r"])
+    establish(config, chain)
+    source.execute("INSERT INTO t VALUES (2)")
+    topic.until(lambda found: ops(found) == ["r", "c"])
+    assert bootstrap.placeholder(config, chain) == token
+    found = connector.configuration(chain.connect, config.name)
+    assert found is not None
+    assert found[connector.PLACEHOLDER] == token
+    # A deleted connector's position is found again: no second snapshot.
+    connector.delete(chain.connect, config.name)
+    source.execute("INSERT INTO t VALUES (3)")
+    establish(config, chain)
+    events = topic.until(lambda found: len(found) >= 3)
+    assert [(value["op"], value["after"]["id"]) for _, value in events] == [
+        ("r", 1),
+        ("c", 2),
+        ("c", 3),
+    ]
+
+
+def test_password_is_a_reference(chain: Endpoints, source: Connection, make_config: Maker) -> None:
+    secret = password(chain.source_url)
+    reference = "${env:NOT_THERE}"
+    config = make_config(chain)
+    source.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    own = config.connect.model_copy(update={"source_password": reference})
+    error = refusal(config.model_copy(update={"connect": own}), chain)
+    assert error.kind is ErrorKind.SOURCE_NOT_READY
+    assert secret not in str(error)
+    findings = check(config, chain)
+    assert secret not in str(findings)
+    assert not [finding for finding in findings if finding.level is Level.ERROR]
+
+
+def test_catalogue_and_log_agree(chain: Endpoints, source: Connection, make_config: Maker) -> None:
+    """The lake's types from the catalogue are those from the Avro schema of the connector."""
+    config = make_config(chain)
+    source.execute("CREATE EXTENSION hstore; CREATE EXTENSION citext")
+    source.execute("""
+        CREATE TYPE mood AS ENUM ('sad', 'happy');
+        CREATE DOMAIN posint AS int CHECK (VALUE > 0);
+        CREATE DOMAIN price AS numeric(8, 2);
+        CREATE DOMAIN short AS varchar(8);
+        CREATE DOMAIN day AS date;
+        CREATE TABLE t (
+            id bigserial PRIMARY KEY, i2 smallint, i4 int NOT NULL, s serial, b bool, f4 real,
+            f8 float8, n numeric, n102 numeric(10, 2), n50 numeric(50, 5), neg numeric(4, -2),
+            x text, vc varchar(20), vcn varchar, ch char(5), ct citext, bya bytea, d date, tm time,
+            tm3 time(3), tmz timetz, ts timestamp, ts0 timestamp(0), tz timestamptz(3), u uuid,
+            j json, jb jsonb, iv interval, xm xml, o oid, m mood, h hstore, mny money, bt bit,
+            ine inet, ci cidr, mac macaddr, r4 int4range, tr tstzrange, tsv tsvector, c1 "char",
+            dom posint, domn price NOT NULL, domt short, domd day, gen int GENERATED ALWAYS AS
+            (1 + 1) STORED, ident name, ta text[], va varchar(5)[], ia int[], la bigint[],
+            ja jsonb[], ua uuid[], da date[], bya_a bytea[], na numeric[], "Ä b" int, "1a" text
+        )
+    """)
+    source.execute("INSERT INTO t (i4, domn) VALUES (1, 9.99)")
+    (table,) = establish(config, chain)
+    topic = Topic(chain, f"{config.name}.{config.name}.t")
+    source.execute("INSERT INTO t (i4, domn) VALUES (2, 9.99)")
+    events = topic.until(lambda found: len(found) >= 2)
+    described = table_schema_from_avro(
+        topic.value_schema(), table=TableId(config.name, "t"), key=("id",), mode=TableMode.KEYED
+    )
+    from_catalogue = {c.name: c.type for c in table.columns if c.arrives}
+    assert {c.name: c.type for c in described.columns} == from_catalogue
+    assert {c.name for c in table.columns if not c.arrives} == {"gen", "ident", "na"}
+    snapshot, streamed = (value["after"] for _, value in events)
+    assert snapshot.keys() == streamed.keys()
+
+
+def test_chain_broken(chain: Endpoints, source: Connection, make_config: Maker) -> None:
+    config = make_config(chain)
+    name = config.name
+    source.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    source.execute("INSERT INTO t VALUES (1)")
+    establish(config, chain)
+    topic = Topic(chain, f"{name}.{name}.t")
+    topic.until(lambda found: len(found) == 1)
+
+    source.execute("CREATE TABLE late (id int PRIMARY KEY)")
+    error = refusal(config, chain)
+    assert error.kind is ErrorKind.CHAIN_BROKEN
+    assert f"table {name}.late is new" in error.message
+    source.execute("DROP TABLE late")
+    establish(config, chain)
+
+    connector.stop(chain.connect, name)
+    until(lambda: not _in_use(source, name), 30, "still in use")
+    slot.drop(source, name)
+    error = refusal(config, chain)
+    assert error.kind is ErrorKind.CHAIN_BROKEN
+    assert f"slot {name} is gone" in error.message
+
+    connector.forget_offsets(chain.connect, name)
+    error = refusal(config, chain)
+    assert error.kind is ErrorKind.CHAIN_BROKEN
+    assert "position is lost" in error.message
+    assert ops(topic.events()) == ["r"]  # none of it has sent anything
+
+
+def test_slot_recreated(chain: Endpoints, source: Connection, make_config: Maker) -> None:
+    """What was changed while there was no slot is lost: the connector must not go on."""
+    config = make_config(chain)
+    name = config.name
+    source.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    establish(config, chain)
+    source.execute("INSERT INTO t VALUES (1)")
+    topic = Topic(chain, f"{name}.{name}.t")
+    topic.until(lambda found: ops(found) == ["c"])
+    connector.stop(chain.connect, name)
+    until(lambda: not _in_use(source, name), 30, "still in use")
+    slot.drop(source, name)
+    source.execute("INSERT INTO t VALUES (2)")
+    source.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", (name,))
+    source.execute("INSERT INTO t VALUES (3)")
+    error = refusal(config, chain)
+    assert error.kind is ErrorKind.CHAIN_BROKEN
+    assert "was made anew" in error.message
+    # The connector's own check agrees, where the job's supervisor starts it without ours.
+    connector.resume(chain.connect, name)
+    until(lambda: "FAILED" in _tasks(chain, name), 60, "the connector went on")
+    assert ops(topic.events()) == ["c"]
+
+
+def test_snapshot_interrupted(
+    chain: Endpoints, chain_state: Path, source: Connection, make_config: Maker
+) -> None:
+    """It is begun again from nothing: a row deleted in between must not stay."""
+    config = make_config(chain)
+    name = config.name
+    source.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    source.execute("INSERT INTO t VALUES (1), (2)")
+    establish(config, chain)
+    topic = Topic(chain, f"{name}.{name}.t")
+    topic.until(lambda found: ops(found) == ["r", "r"])
+    before = topic_ids(chain.kafka, [topic.name])
+    connector.stop(chain.connect, name)
+    _mark_unfinished(chain, name)
+    source.execute("DELETE FROM t WHERE id = 2")
+    establish(_embedded_worker(config, chain_state), chain)
+    events = topic.until(lambda found: len(found) >= 1)
+    assert [value["after"]["id"] for _, value in events] == [1]
+    assert topic_ids(chain.kafka, [topic.name]) != before
+
+
+def _in_use(connection: Connection, name: str) -> bool:
+    state = slot.slot_state(connection, name)
+    return state is not None and state.active_pid is not None
+
+
+def _tasks(chain: Endpoints, name: str) -> tuple[str, ...]:
+    status = connector.status(chain.connect, name)
+    return status.tasks if status else ()
+
+
+def _mark_unfinished(chain: Endpoints, name: str) -> None:
+    """The position as the connector stores it in the middle of its first snapshot."""
+    url = f"{chain.connect}/connectors/{name}/offsets"
+    (entry,) = httpx.get(url).raise_for_status().json()["offsets"]
+    entry["offset"] |= {"snapshot": "INITIAL", "snapshot_completed": False}
+    httpx.patch(url, json={"offsets": [entry]}).raise_for_status()
+
+
+def _embedded_worker(config: Config, state: Path) -> Config:
+    """As if the worker were ours: only then a start of it is known to have been interrupted."""
+    own = config.connect.model_copy(update={"url": None})
+    return config.model_copy(update={"connect": own, "state_dir": state})
+
+
+def test_topics(chain: Endpoints) -> None:
+    compact = {"cleanup.policy": "compact", "delete.retention.ms": "1234"}
+    for _ in range(2):
+        ensure_topics(chain.kafka, [TopicSpec("one", compact), TopicSpec("two")])
+    first = topic_ids(chain.kafka, ["one", "two", "three"])
+    assert set(first) == {"one", "two"}
+    assert end_offsets(chain.kafka, ["one", "three"]) == {"one": 0}
+    with pytest.raises(CdcError) as caught:
+        ensure_topics(chain.kafka, [TopicSpec("one", {"cleanup.policy": "delete"})])
+    assert caught.value.kind is ErrorKind.CONFLICT
+    assert "cleanup.policy=compact" in caught.value.message
+    delete_topics(chain.kafka, ["one", "three"])
+    ensure_topics(chain.kafka, [TopicSpec("one", compact)])
+    again = topic_ids(chain.kafka, ["one", "two"])
+    assert again["two"] == first["two"]
+    assert again["one"] != first["one"]
+
+
+def test_registry(chain: Endpoints) -> None:
+    client = RegistryClient(chain.registry)
+    assert client.schema(2**31 - 1) is None
+    assert client.schemas([2**31 - 1]) == {}
+
+
+def test_captured_tables_are_those_of_the_connector(
+    chain: Endpoints, source: Connection, make_config: Maker
+) -> None:
+    """A table that is published for another reader is not captured."""
+    config = make_config(chain)
+    config = config.model_copy(update={"name": "captured"})
+    source.execute("CREATE TABLE mine (id int PRIMARY KEY)")
+    source.execute("CREATE TABLE other (id int PRIMARY KEY)")
+    own = config.source.model_copy(update={"tables": [f"{source_schema(source)}.mine"]})
+    config = config.model_copy(update={"source": own})
+    try:
+        establish(config, chain)
+        source.execute("ALTER PUBLICATION captured ADD TABLE other")
+        source.execute("INSERT INTO other VALUES (1)")
+        source.execute("INSERT INTO mine VALUES (1)")
+        name = TableId(source_schema(source), "mine").topic(config.name)
+        Topic(chain, name).until(lambda found: ops(found) == ["c"])
+        status = connector.status(chain.connect, config.name)
+        assert status is not None
+        assert status.running
+        with connect(chain.source_url) as connection:
+            assert len(captured_tables(connection, config)) == 1
+    finally:
+        connector.delete(chain.connect, config.name)
+
+
+def source_schema(connection: Connection) -> str:
+    row = connection.execute("SELECT current_schema()").fetchone()
+    assert row is not None
+    return str(row[0])
