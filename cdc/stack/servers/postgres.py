@@ -138,6 +138,12 @@ def _as_server_user() -> list[str]:
     """
     if os.geteuid() != 0:
         return []
+    if shutil.which("setpriv") is None:
+        raise CdcError(
+            ErrorKind.PREREQUISITE,
+            "postgres refuses to run as root and there is no setpriv to start it as another user",
+            remedy="install util-linux, or run wal2lake as an ordinary user",
+        )
     user = _server_user()
     command = ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
     if capability := _reach_capability():
