@@ -1,0 +1,132 @@
+"""The registry's and the worker's clients against a server that answers what the test says."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from cdc.errors import CdcError, ErrorKind
+from cdc.kafka.registry import RegistryClient
+from cdc.source import connector
+
+Answer = tuple[int, Any]
+
+
+@contextmanager
+def serving(answer: Callable[[str, str], Answer]) -> Iterator[tuple[str, list[str]]]:
+    """The address, and the requests that came."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(f"{self.command} {self.path}")
+            self.rfile.read(int(self.headers.get("content-length") or 0))
+            status, body = answer(self.command, self.path)
+            data = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("content-length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        do_PUT = do_POST = do_DELETE = do_GET  # noqa: N815 - the base class's names
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", asked
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_a_schema_is_read_once() -> None:
+    with serving(lambda _, path: (200, {"schema": path[-1]})) as (url, asked):
+        client = RegistryClient(url)
+        assert client.schemas([7, 8, 7]) == {7: "7", 8: "8"}
+        assert client.schema(7) == "7"
+    assert [path[-1] for path in asked] == ["7", "8"]
+
+
+def test_an_unknown_schema_is_asked_for_again() -> None:
+    answers = iter([(404, {}), (200, {"schema": "late"})])
+    with serving(lambda *_: next(answers)) as (url, _):
+        client = RegistryClient(url)
+        assert client.schemas([7]) == {}
+        assert client.schemas([7]) == {7: "late"}
+
+
+def test_a_registry_that_stumbles() -> None:
+    answers = iter([(503, {}), (500, {}), (200, {"schema": "s"})])
+    with serving(lambda *_: next(answers)) as (url, _):
+        assert RegistryClient(url).schema(1) == "s"
+
+
+@pytest.mark.parametrize("answer", [(500, {}), (403, {}), (200, {"message": "no schema in it"})])
+def test_a_registry_that_fails(answer: Answer) -> None:
+    with serving(lambda *_: answer) as (url, _), pytest.raises(CdcError) as caught:
+        RegistryClient(url).schema(1)
+    assert caught.value.kind is ErrorKind.UNREACHABLE
+
+
+def test_status_of_a_failed_task() -> None:
+    trace = "Outer: it ended\n\tat a.b\nCaused by: Inner: the reason\n\tat c.d"
+    state = {
+        "connector": {"state": "RUNNING"},
+        "tasks": [{"state": "FAILED", "trace": trace}],
+    }
+    with serving(lambda *_: (200, state)) as (url, _):
+        found = connector.status(url, "c")
+    assert found is not None
+    assert not found.running
+    assert found.failure == "Inner: the reason"
+
+
+def test_a_connector_without_a_task_does_not_run() -> None:
+    state = {"connector": {"state": "RUNNING"}, "tasks": []}
+    with serving(lambda *_: (200, state)) as (url, _):
+        found = connector.status(url, "c")
+    assert found is not None
+    assert not found.running
+
+
+def test_nothing_to_configure() -> None:
+    with serving(lambda *_: (200, {"a": "1", "name": "c"})) as (url, asked):
+        assert not connector.configure(url, "c", {"a": "1"})
+    assert asked == ["GET /connectors/c/config"]
+
+
+def test_refused_configuration_does_not_show_the_password() -> None:
+    def answer(method: str, _: str) -> Answer:
+        if method == "GET":
+            return 404, {}
+        return 400, {"message": "invalid:\npassword hunter2 for user u"}
+
+    with serving(answer) as (url, _), pytest.raises(CdcError) as caught:
+        connector.configure(url, "c", {connector.PASSWORD: "hunter2"})
+    assert caught.value.kind is ErrorKind.SOURCE_NOT_READY
+    assert caught.value.detail == "invalid: password *** for user u"
+
+
+def test_a_rebalance_is_waited_for() -> None:
+    answers: Iterator[Answer] = iter([(409, {}), (409, {}), (202, {})])
+    with serving(lambda *_: next(answers)) as (url, asked):
+        connector.resume(url, "c")
+    assert asked == ["PUT /connectors/c/resume"] * 3
+
+
+def test_no_worker() -> None:
+    with serving(lambda *_: (200, {})) as (url, _):
+        pass
+    with pytest.raises(CdcError) as caught:
+        connector.status(url, "c")
+    assert caught.value.kind is ErrorKind.UNREACHABLE
+    assert "correct connect.url" in caught.value.remedy

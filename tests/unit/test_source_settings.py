@@ -1,0 +1,124 @@
+"""The connector's configuration: what is filled in, and how the password is given."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from cdc.config import Config, Connect, Lake, Source
+from cdc.source.catalog import SourceTable
+from cdc.source.columns import DeclaredType, source_column
+from cdc.source.settings import pattern, settings
+from cdc.stack.endpoints import Endpoints
+from cdc.tables import TableId, TableMode
+
+ROOT = Path(__file__).resolve().parents[2]
+SECRET = "s3cr$t%21"
+ENDPOINTS = Endpoints(
+    source_url="postgresql://app:s3cr%24t%2521@db:5433/shop?sslmode=require",
+    kafka="broker:9092",
+    connect="http://connect:8083",
+    registry="http://registry:8080",
+)
+
+
+def config(connect: Connect | None = None) -> Config:
+    return Config(
+        name="pipe",
+        source=Source(tables=["shop.*"]),
+        lake=Lake(path="/lake"),
+        connect=connect or Connect(),
+        state_dir=Path("/state"),
+    )
+
+
+def table(name: str, **generated: bool) -> SourceTable:
+    columns = (
+        source_column(
+            column, DeclaredType(name="int4", kind="b"), not_null=True, generated=is_generated
+        )
+        for column, is_generated in {"id": False, **generated}.items()
+    )
+    return SourceTable(
+        table=TableId("shop", name),
+        oid=1,
+        columns=tuple(columns),
+        key=("id",),
+        mode=TableMode.KEYED,
+        replica_identity="d",
+    )
+
+
+def test_filled_in() -> None:
+    made = settings(
+        config(), ENDPOINTS, [table("orders", total=True), table("a-b")], placeholder="token"
+    )
+    expected = {
+        "database.hostname": "db",
+        "database.port": "5433",
+        "database.user": "app",
+        "database.dbname": "shop",
+        "database.sslmode": "require",
+        "topic.prefix": "pipe",
+        "slot.name": "pipe",
+        "publication.name": "pipe",
+        "table.include.list": r"wal2lake[.]heartbeat,shop[.]orders,shop[.]a\x{2d}b",
+        "column.exclude.list": r"shop[.]orders[.]total",
+        "unavailable.value.placeholder": "token",
+        "transforms.key.type": "org.apache.kafka.connect.transforms.HoistField$Key",
+        "value.converter.apicurio.registry.url": "http://registry:8080/apis/registry/v2",
+    }
+    assert {key: made[key] for key in expected} == expected
+    assert not [text for text in made.values() if re.search(r"\$[a-z]", text)]
+
+
+def test_nothing_excluded_is_no_list() -> None:
+    made = settings(config(), ENDPOINTS, [table("orders")], placeholder="token")
+    assert "column.exclude.list" not in made
+
+
+@pytest.mark.parametrize(
+    ("connect", "expected"),
+    [
+        (Connect(), "${file:/state/secrets/source.properties:password}"),
+        (Connect(url="http://c", source_password="${env:PG}"), "${env:PG}"),
+        (Connect(url="http://c"), SECRET),
+    ],
+)
+def test_password(connect: Connect, expected: str) -> None:
+    made = settings(config(connect), ENDPOINTS, [table("orders")], placeholder="token")
+    assert made["database.password"] == expected
+    others = {key: text for key, text in made.items() if key != "database.password"}
+    assert SECRET not in json.dumps(others)
+
+
+def test_other_addresses_for_the_worker() -> None:
+    connect = Connect(
+        url="http://c", source_url="postgresql://app@postgres/shop", registry_url="http://r/"
+    )
+    made = settings(config(connect), ENDPOINTS, [table("orders")], placeholder="token")
+    assert (made["database.hostname"], made["database.port"]) == ("postgres", "5432")
+    assert made["key.converter.apicurio.registry.url"] == "http://r/apis/registry/v2"
+
+
+def test_pattern_names_one_table() -> None:
+    assert re.fullmatch(pattern(TableId("a.b", "c")).replace(r"\x{2e}", r"\x2e"), "a.b.c")
+    assert not re.fullmatch(pattern(TableId("shop", "orders")), "shopXorders")
+
+
+def test_the_reasons_are_written_down() -> None:
+    """Every setting that is not a name or an address stands in connectors/README.md."""
+    readme = (ROOT / "connectors" / "README.md").read_text()
+    template = json.loads((ROOT / "connectors" / "postgres-source.json").read_text())
+    plain = re.compile(r"\$(host|port|user|password|database|sslmode|name)$")
+    obvious = {"connector.class", "tasks.max", "plugin.name"}
+    unexplained = [
+        key
+        for key, text in template.items()
+        if not plain.fullmatch(text)
+        and key not in obvious
+        and not any(part in readme for part in (f"`{key}`", f"`{key}=", f"`{key},"))
+        and not key.startswith(("key.converter", "value.converter", "transforms", "producer."))
+    ]
+    assert unexplained == []
