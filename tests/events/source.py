@@ -1,0 +1,135 @@
+"""A model of a source table with large values, and the events its changes make.
+
+The table is the recorded ``toasty``; an update sends the placeholder for each large value that it
+leaves as it is, as Postgres does. The rows of the model are what Postgres would show: the oracle
+of the oracle.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from cdc.events import avro
+from cdc.events.envelope import ChangeEvent, change_event
+from cdc.tables import TableId
+from tests.events.recorded import Message, recording, table_topic
+
+TABLE = TableId("public", "toasty")
+TOPIC = table_topic("toasty")
+SCHEMA_ID = 127
+LARGE: dict[str, Callable[[int], Any]] = {
+    "big": lambda v: f"text {v}",
+    "bigb": lambda v: f"bytes {v}".encode(),
+    "bigj": lambda v: f'{{"v": {v}}}',
+    "biga": lambda v: [f"item {v}", None, ""],
+    "bigia": lambda v: [v, None, -v],
+    "bigh": lambda v: f'{{"k":"{v}"}}',
+}
+Row = dict[str, Any]
+
+
+def placeholders(token: str) -> Row:
+    """As recorded: what stands for an unchanged value, by column."""
+    data = token.encode()
+    return {
+        "big": token,
+        "bigb": data,
+        "bigj": token,
+        "biga": [token],
+        "bigia": [byte - 256 if byte > 127 else byte for byte in data],
+        "bigh": f'{{"{token}":"{token}"}}',
+    }
+
+
+@dataclass(kw_only=True)
+class Source:
+    """Rows by id, and the log of what happened to them."""
+
+    token: str
+    rows: dict[int, Row] = field(default_factory=dict)
+    log: list[tuple[int, Row]] = field(default_factory=list)
+    offset: int = 0
+
+    def insert(self, key: int, n: int, value: int | None, op: str = "c") -> None:
+        large = {name: None if value is None else make(value) for name, make in LARGE.items()}
+        self.rows[key] = {"id": key, "n": n, **large}
+        self._emit(op, after=self.rows[key])
+
+    def update(self, key: int, n: int, changed: dict[str, int | None]) -> None:
+        """``changed``: new large values; the others are not sent."""
+        old = self.rows[key]
+        new = {c: None if v is None else LARGE[c](v) for c, v in changed.items()}
+        self.rows[key] = {**old, "n": n, **new}
+        hidden = {
+            name: mark
+            for name, mark in placeholders(self.token).items()
+            if name not in changed and old[name] is not None
+        }
+        self._emit("u", after={**self.rows[key], **hidden})
+
+    def delete(self, key: int) -> None:
+        del self.rows[key]
+        self._emit("d", before={"id": key, "n": 0, **dict.fromkeys(LARGE)})
+        self.offset += 1  # the tombstone
+
+    def rekey(self, old: int, new: int) -> None:
+        row = {**self.rows[old], "id": new}
+        self.delete(old)
+        self.rows[new] = row
+        self._emit("c", after=row)
+
+    def truncate(self) -> None:
+        self.rows.clear()
+        self._emit("t")
+
+    def events(self) -> list[ChangeEvent]:
+        return [change_event(TOPIC, offset, value) for offset, value in self.log]
+
+    def messages(self) -> list[Message]:
+        text = recording("tables").schemas[SCHEMA_ID]
+        return [
+            Message(topic=TOPIC, offset=at, key=None, value=avro.encode(text, SCHEMA_ID, value))
+            for at, value in self.log
+        ]
+
+    def _emit(self, op: str, before: Row | None = None, after: Row | None = None) -> None:
+        self.log.append((self.offset, envelope(TABLE, op, before=before, after=after)))
+        self.offset += 1
+
+
+def envelope(table: TableId, op: str, *, before: Row | None, after: Row | None) -> Row:
+    return {
+        "op": op,
+        "before": None if before is None else dict(before),
+        "after": None if after is None else dict(after),
+        "source": {
+            "version": "3.7.0.Final",
+            "connector": "postgresql",
+            "name": "wal2lake",
+            "ts_ms": 0,
+            "db": "app",
+            "schema": table.schema,
+            "table": table.name,
+            "lsn": 1,
+        },
+        "transaction": {"id": "7:1", "total_order": 1, "data_collection_order": 1},
+    }
+
+
+def act(source: Source, random: Random, keys: range) -> None:
+    """One legal change of a random one of the keys."""
+    key, other = random.choice(keys), random.choice(keys)
+    value = random.choice([None, *range(5)])
+    if key not in source.rows:
+        source.insert(key, random.randrange(9), value, op=random.choice("ccr"))
+        return
+    kind = random.random()
+    if kind < 0.6:
+        columns = random.sample(sorted(LARGE), random.choice([0, 0, 0, 1, 2, len(LARGE)]))
+        changed = {name: random.choice([None, *range(5)]) for name in columns}
+        source.update(key, random.randrange(9), changed)
+    elif kind < 0.85 or other in source.rows:
+        source.delete(key)
+    else:
+        source.rekey(key, other)

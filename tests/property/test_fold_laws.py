@@ -1,0 +1,150 @@
+"""What the reference promises, for any legal log of a table."""
+
+from collections import Counter
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdc.events.envelope import ChangeEvent, Op
+from cdc.events.fold import UnknownValueError, fold, fold_multiset
+from tests.events.recorded import recording, table_topic, unchanged_by
+from tests.events.source import LARGE, Row, Source, act
+
+TOKEN = "no-value-of-the-source"
+UNCHANGED = unchanged_by(TOKEN)
+KEY = ("id",)
+
+Rows = dict[int, Row]
+
+
+def history(seed: int, steps: int, *, truncates: bool = True) -> tuple[Source, list[Rows]]:
+    """A source, and its rows after each event that it sent."""
+    random, source = Random(seed), Source(token=TOKEN)
+    states: list[Rows] = []
+    while len(source.log) < steps:
+        if truncates and random.random() < 0.03:
+            source.truncate()
+        else:
+            act(source, random, range(4))
+        # A change of key is two events; between them the row is nowhere.
+        states += [dict(source.rows)] * (len(source.log) - len(states))
+    return source, states
+
+
+def plain(rows: dict[tuple[Any, ...], Any]) -> Rows:
+    return {key[0]: dict(row) for key, row in rows.items()}
+
+
+logs = st.builds(history, st.integers(0, 2**32), st.integers(1, 40))
+
+
+@given(logs)
+def test_the_fold_of_all_events_is_the_source(log: tuple[Source, list[Rows]]) -> None:
+    source, _ = log
+
+    assert plain(fold(source.events(), KEY, UNCHANGED)) == source.rows
+
+
+@given(logs, st.data())
+def test_the_fold_of_any_prefix_is_what_the_source_was(
+    log: tuple[Source, list[Rows]], data: st.DataObject
+) -> None:
+    source, states = log
+    events = source.events()
+    length = data.draw(st.integers(1, len(events)))
+    halved = length < len(events) and _is_key_change(events[length - 1], events[length])
+
+    found = plain(fold(events[:length], KEY, UNCHANGED))
+
+    expected = states[length - 1]
+    if halved:
+        after = events[length].after or {}
+        expected = {key: row for key, row in expected.items() if key != after["id"]}
+    assert found == expected
+
+
+def _is_key_change(first: ChangeEvent, second: ChangeEvent) -> bool:
+    """A tombstone lies between the two; two plain events of other keys look the same."""
+    return first.op is Op.DELETE and second.op in {Op.CREATE, Op.READ}
+
+
+@given(logs, st.data())
+def test_what_comes_again_changes_nothing(
+    log: tuple[Source, list[Rows]], data: st.DataObject
+) -> None:
+    source, _ = log
+    events = source.events()
+    first = data.draw(st.integers(0, len(events)))
+    replayed = data.draw(st.integers(0, first))
+    again = [e for e in events[:first] for _ in range(data.draw(st.integers(1, 2)))]
+
+    found = fold([*again, *events[replayed:]], KEY, UNCHANGED)
+
+    assert plain(found) == source.rows
+
+
+def test_an_unchanged_value_without_a_row_is_not_guessed() -> None:
+    source = Source(token=TOKEN)
+    source.insert(1, 1, 1)
+    source.update(1, 2, {})
+
+    with pytest.raises(UnknownValueError, match="big"):
+        fold(source.events()[1:], KEY, UNCHANGED)
+
+
+def test_a_placeholder_of_an_older_row_of_the_key_is_not_filled() -> None:
+    source = Source(token=TOKEN)
+    source.insert(1, 1, 1)
+    source.delete(1)
+    source.rows[1] = {"id": 1, "n": 1} | {name: make(1) for name, make in LARGE.items()}
+    source.update(1, 2, {})
+
+    with pytest.raises(UnknownValueError):
+        fold(source.events(), KEY, UNCHANGED)
+
+
+changes = st.lists(st.tuples(st.sampled_from("iiud"), st.integers(0, 2), st.integers(0, 2)))
+
+
+@given(changes)
+def test_a_table_without_a_key_is_a_multiset(steps: list[tuple[str, int, int]]) -> None:
+    rows: Counter[int] = Counter()
+    events: list[ChangeEvent] = []
+    for kind, old, new in steps:
+        op = Op.CREATE if kind == "i" or not rows[old] else Op.UPDATE if kind == "u" else Op.DELETE
+        if op is not Op.CREATE:
+            rows[old] -= 1
+        if op is not Op.DELETE:
+            rows[new] += 1
+        before = None if op is Op.CREATE else {"x": old}
+        after = None if op is Op.DELETE else {"x": new}
+        events.append(ChangeEvent(topic="t", offset=len(events), op=op, before=before, after=after))
+
+    found = fold_multiset([*events, *events])
+
+    assert found == Counter({(("x", x),): n for x, n in rows.items() if n})
+
+
+@pytest.mark.parametrize(
+    ("table", "key"),
+    [("customers", "id"), ("orders", "id"), ("full_identity", "id"), ("odd", "A_b")],
+)
+def test_the_fold_of_recorded_events_has_the_keys_of_postgres(table: str, key: str) -> None:
+    found = recording("tables")
+
+    rows = fold(found.events(table_topic(table)), (key,), unchanged_by(found.token))
+
+    expected = {row[key.replace("_", " ")] for row in found.expected[table]}
+    assert {str(identity[0]) for identity in rows} == expected
+
+
+def test_the_fold_of_recorded_events_without_a_key_is_that_of_postgres() -> None:
+    found = recording("tables")
+
+    rows = fold_multiset(found.events(table_topic("no_key")))
+
+    text = Counter(tuple((name, str(v)) for name, v in row) for row in rows.elements())
+    assert text == Counter(tuple(row.items()) for row in found.expected["no_key"])

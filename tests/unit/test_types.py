@@ -1,0 +1,124 @@
+"""From Postgres types to lake types, and from Avro fields to Postgres types."""
+
+import pytest
+
+from cdc.events.schema import fits
+from cdc.events.types import (
+    SOURCE_LENGTH,
+    SOURCE_SCALE,
+    SOURCE_TYPE,
+    PgType,
+    from_avro_field,
+    lake_type,
+)
+
+
+@pytest.mark.parametrize(
+    ("pg", "spark"),
+    [
+        (PgType("int2"), "smallint"),
+        (PgType("SERIAL"), "int"),
+        (PgType("bigserial"), "bigint"),
+        (PgType("oid"), "bigint"),
+        (PgType("float4"), "float"),
+        (PgType("double precision"), "double"),
+        (PgType("numeric", 10, 2), "decimal(10,2)"),
+        (PgType("numeric", 38, 38), "decimal(38,38)"),
+        (PgType("numeric", 39, 2), "string"),
+        (PgType("numeric", 131089, 0), "string"),
+        (PgType("numeric", 0, None), "string"),
+        (PgType("numeric", 5, -2), "string"),
+        (PgType("numeric", 2, 5), "string"),
+        (PgType("numeric"), "string"),
+        (PgType("time", 15, 6), "string"),
+        (PgType("timestamp", 29, 6), "timestamp_ntz"),
+        (PgType("timestamptz"), "timestamp"),
+        (PgType("bytea"), "binary"),
+        (PgType("uuid"), "string"),
+        (PgType("bit", 1), "string"),
+        (PgType("mood"), "string"),
+        (PgType("_int4", 10, 0), "array<int>"),
+        (PgType("_NUMERIC", 8, 3), "array<decimal(8,3)>"),
+    ],
+)
+def test_a_type_of_postgres_has_a_type_in_the_lake(pg: PgType, spark: str) -> None:
+    found = lake_type(pg)
+
+    assert (found.spark, found.exact, found.refused) == (spark, True, False)
+
+
+@pytest.mark.parametrize("name", ["timetz", "money", "hstore"])
+def test_a_type_with_another_text_says_so(name: str) -> None:
+    found = lake_type(PgType(name))
+
+    assert not found.exact
+    assert found.reason
+    assert not found.refused
+
+
+@pytest.mark.parametrize(
+    "pg", [PgType("varbit"), PgType("bit", 5), PgType("point"), PgType("_bit", 5), PgType("__int4")]
+)
+def test_a_type_that_cannot_be_kept_is_refused(pg: PgType) -> None:
+    assert lake_type(pg).refused
+
+
+def field(avro: object, **noted: str) -> dict[str, object]:
+    kind = {"type": avro} if isinstance(avro, str) else dict(avro)  # type: ignore[call-overload]
+    return {"name": "c", "type": ["null", {**kind, "connect.parameters": noted}]}
+
+
+def test_the_declared_type_is_read_from_the_field() -> None:
+    noted = {SOURCE_TYPE: "NUMERIC", SOURCE_LENGTH: "10", SOURCE_SCALE: "2"}
+
+    assert from_avro_field(field("string", **noted)) == PgType("numeric", 10, 2)
+
+
+@pytest.mark.parametrize(
+    ("avro", "name"),
+    [
+        ("int", "int4"),
+        ("long", "int8"),
+        ("bytes", "bytea"),
+        ({"type": "int", "connect.name": "io.debezium.time.Date"}, "date"),
+        ({"type": "long", "connect.name": "io.debezium.time.MicroTimestamp"}, "timestamp"),
+        ({"type": "array", "items": ["null", "long"]}, "_int8"),
+    ],
+)
+def test_a_type_of_the_source_only_is_what_its_bytes_are(avro: object, name: str) -> None:
+    assert from_avro_field(field(avro, **{SOURCE_TYPE: "MY_DOMAIN"})).name == name
+
+
+def test_an_enum_keeps_its_name_and_is_text() -> None:
+    found = from_avro_field(field("string", **{SOURCE_TYPE: "MOOD"}))
+
+    assert (found.name, lake_type(found).spark) == ("mood", "string")
+
+
+@pytest.mark.parametrize(
+    ("narrow", "wide"),
+    [
+        ("smallint", "bigint"),
+        ("float", "double"),
+        ("decimal(5,2)", "decimal(7,4)"),
+        ("string", "string"),
+    ],
+)
+def test_a_wider_type_takes_every_value(narrow: str, wide: str) -> None:
+    assert fits(narrow, wide)
+
+
+@pytest.mark.parametrize(
+    ("narrow", "wide"),
+    [
+        ("bigint", "int"),
+        ("double", "float"),
+        ("int", "double"),
+        ("int", "string"),
+        ("decimal(5,2)", "decimal(6,4)"),
+        ("decimal(7,4)", "decimal(9,2)"),
+        ("timestamp", "timestamp_ntz"),
+    ],
+)
+def test_a_type_that_would_alter_a_value_takes_none(narrow: str, wide: str) -> None:
+    assert not fits(narrow, wide)
