@@ -1,0 +1,119 @@
+"""``wal2lake check`` against a real Postgres: what it prints, and how it ends."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from cdc.cli.check import check
+from cdc.errors import CdcError, ErrorKind
+from cdc.source.bootstrap import refuse_unfit
+from cdc.source.postgres import connect, password
+from cdc.stack.servers import postgres
+from tests.servers.process import servers as processes
+from tests.source.conftest import Maker
+
+pytestmark = pytest.mark.integration
+
+Sql = Callable[[str], object]
+
+
+def run(tmp_path: Path, url: str, tables: str, *arguments: str) -> tuple[int, str]:
+    file = tmp_path / "wal2lake.yaml"
+    file.write_text(f"source:\n  url: {url}\n  tables: [{tables}]\nlake:\n  path: lake\n")
+    app = typer.Typer()
+    app.command()(check)
+    result = CliRunner().invoke(app, ["--config", str(file), *arguments])
+    assert password(url) not in result.output
+    return result.exit_code, result.output
+
+
+def findings(output: str) -> dict[str, dict[str, Any]]:
+    return {finding["subject"]: finding for finding in json.loads(output)}
+
+
+def test_all_well(source_url: str, sql: Sql, tmp_path: Path) -> None:
+    sql("CREATE TABLE t (id int PRIMARY KEY, twice int GENERATED ALWAYS AS (id * 2) STORED)")
+    code, output = run(tmp_path, source_url, "all_well.*", "--json")
+    assert code == 0
+    found = findings(output)
+    assert found["all_well.t"]["message"] == "key id; 1 of 2 columns arrive"
+    assert found["all_well.t.twice"]["level"] == "warning"
+    assert "slot wal2lake" in found
+    code, output = run(tmp_path, source_url, "all_well.*")
+    assert code == 0
+    assert "0 errors" in output
+
+
+def test_changes_nothing(source_url: str, sql: Sql, tmp_path: Path) -> None:
+    sql("CREATE TABLE t (id int PRIMARY KEY)")
+    things = (
+        "SELECT (SELECT count(*) FROM pg_publication), (SELECT count(*) FROM pg_replication_slots),"
+        " (SELECT count(*) FROM pg_class)"
+    )
+    with connect(source_url) as connection:
+        before = connection.execute(things.encode()).fetchone()
+        run(tmp_path, source_url, "changes_nothing.*")
+        assert connection.execute(things.encode()).fetchone() == before
+
+
+def test_every_error_at_once(source_url: str, sql: Sql, tmp_path: Path) -> None:
+    sql("CREATE TABLE a (x int); CREATE TABLE b (x int); CREATE VIEW c AS SELECT 1")
+    code, output = run(
+        tmp_path, source_url, "every_error_at_once.*, every_error_at_once.c, no.such", "--json"
+    )
+    assert code == 5
+    wrong = {name for name, f in findings(output).items() if f["level"] == "error"}
+    prefix = "every_error_at_once."
+    assert wrong == {f"{prefix}a", f"{prefix}b", f"{prefix}c", "no.such"}
+    assert all(f["remedy"] for name, f in findings(output).items() if name in wrong)
+
+
+def test_source_down(tmp_path: Path) -> None:
+    code, output = run(tmp_path, "postgresql://u:hidden@127.0.0.1:1/d", "s.t", "--json")
+    assert code == 5
+    assert findings(output)["unreachable"]["message"].startswith("no Postgres answers at")
+
+
+def test_slot_in_use(source_url: str, sql: Sql, tmp_path: Path) -> None:
+    sql("CREATE TABLE t (id int PRIMARY KEY)")
+    reader = connect(source_url, replication="database", application_name="another")
+    reader.execute("CREATE_REPLICATION_SLOT wal2lake TEMPORARY LOGICAL pgoutput")
+    try:
+        code, output = run(tmp_path, source_url, "slot_in_use.*", "--json")
+    finally:
+        reader.execute("DROP_REPLICATION_SLOT wal2lake")
+        pid = reader.info.backend_pid
+        reader.close()
+    assert code == 5
+    assert f"in use by pid {pid} (another)" in findings(output)["slot wal2lake"]["message"]
+
+
+def test_wrong_wal_level(
+    tmp_path: Path,
+    make_config: Maker,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    monkeypatch.setitem(postgres._SETTINGS, "wal_level", "replica")
+    server = processes(tmp_path_factory.mktemp("replica"))["postgres"]()
+    try:
+        _wrong_wal_level(server.start(), tmp_path, make_config)
+    finally:
+        server.stop()
+
+
+def _wrong_wal_level(url: str, tmp_path: Path, make_config: Maker) -> None:
+    with connect(url) as connection:
+        connection.execute("CREATE TABLE public.t (id int PRIMARY KEY)")
+    code, output = run(tmp_path, url, "public.*", "--json")
+    assert code == 5
+    assert findings(output)["wal_level"]["message"] == "is replica and must be logical"
+    with connect(url) as connection, pytest.raises(CdcError) as caught:
+        refuse_unfit(connection, make_config())
+    assert caught.value.kind is ErrorKind.SOURCE_NOT_READY
+    assert "ALTER SYSTEM SET wal_level = logical" in caught.value.remedy
