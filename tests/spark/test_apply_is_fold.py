@@ -1,0 +1,271 @@
+"""Decode, order and merge give what the reference gives, wherever the batches end."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from cdc.apply import order
+from cdc.apply.decode import decode_table
+from cdc.apply.merge_plan import KEEP, OFFSET, REASON, ROW_HASH, UNRESOLVED, merge_plan
+from cdc.events import avro
+from cdc.events.envelope import change_event
+from cdc.events.fold import fold, fold_multiset
+from cdc.events.schema import Column, TableSchema, table_schema_from_avro
+from cdc.lake import store
+from cdc.lake.progress import Position
+from cdc.tables import TableId, TableMode
+from tests.events.recorded import LOG_COLUMNS, Message, recording, table_topic, unchanged_by
+from tests.events.source import SCHEMA_ID, TABLE, Source, act, envelope
+
+pytestmark = pytest.mark.spark
+
+TOKEN = "no-value-of-the-source"
+SCHEMAS = {SCHEMA_ID: recording("tables").schemas[SCHEMA_ID]}
+TOASTY = table_schema_from_avro(SCHEMAS[SCHEMA_ID], table=TABLE, key=("id",), mode=TableMode.KEYED)
+NO_KEY_ID = 131
+NO_KEY = table_schema_from_avro(
+    recording("tables").schemas[NO_KEY_ID],
+    table=TableId("public", "no_key"),
+    key=(),
+    mode=TableMode.MULTISET,
+)
+
+
+class Table:
+    """A Delta table that batches of messages are applied to, as the job does it."""
+
+    def __init__(self, spark: SparkSession, path: Path, schema: TableSchema) -> None:
+        self.spark, self.path, self.schema = spark, str(path), schema
+        store.create(spark, self.path, schema, Position(epoch=1, offset=-1))
+
+    def decode(self, messages: Sequence[Message], schemas: dict[int, str]) -> DataFrame:
+        rows = self.spark.createDataFrame([m.row() for m in messages], LOG_COLUMNS)
+        return decode_table(rows, schemas, self.schema, token=TOKEN)
+
+    def rows(self) -> DataFrame:
+        return self.spark.read.format("delta").load(self.path)
+
+    def merge(self, rows: DataFrame, *, keep: bool, offset: int) -> None:
+        position = Position(epoch=1, offset=offset)
+        store.merge(self.spark, self.path, rows, merge_plan(self.schema, keep=keep), position)
+
+    def apply(self, messages: Sequence[Message]) -> None:
+        changes = self.decode(messages, SCHEMAS).persist()
+        facts = order.overview(changes).collect()[0]
+        assert facts["refused"] == 0
+        keep = facts["keeps"] > 0
+        latest = order.latest_per_key(changes, self.schema, carry=keep)
+        self.merge(latest, keep=keep, offset=messages[-1].offset)
+        changes.unpersist()
+
+    def apply_copies(self, messages: Sequence[Message]) -> None:
+        changes = self.decode(messages, {NO_KEY_ID: recording("tables").schemas[NO_KEY_ID]})
+        net = order.net_copies(changes, self.schema)
+        rows = order.multiset_rows(net, order.held_copies(self.rows(), net), self.schema).persist()
+        assert rows.where(f"{REASON} IS NOT NULL").isEmpty()
+        self.merge(rows, keep=False, offset=messages[-1].offset)
+        rows.unpersist()
+
+    def values(self) -> list[dict[str, Any]]:
+        found = self.rows().select(*(f"`{name}`" for name in self.schema.names)).collect()
+        return [{k: _plain(v) for k, v in row.asDict().items()} for row in found]
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401
+    return bytes(value) if isinstance(value, bytearray) else value
+
+
+def batches(messages: Sequence[Message], ends: Iterable[int]) -> list[Sequence[Message]]:
+    """Cut after these numbers of messages."""
+    places = sorted({0, len(messages), *ends})
+    return [messages[a:b] for a, b in pairwise(places)]
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_keyed_tables_with_unchanged_values(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+    """Sixty logs side by side, each with its own few keys; batches from one event on."""
+    random, source = Random(seed), Source(token=TOKEN)
+    for _ in range(600):
+        act(source, random, range(start := random.randrange(60) * 3, start + 3))
+    messages = source.messages()
+    table = Table(spark, tmp_path / "t", TOASTY)
+
+    for batch in batches(messages, [1, 2, *random.choices(range(len(messages)), k=3)]):
+        table.apply(batch)
+
+    expected = fold(source.events(), ("id",), unchanged_by(TOKEN))
+    assert {row["id"]: row for row in table.values()} == source.rows
+    assert {key[0]: dict(row) for key, row in expected.items()} == source.rows
+
+
+def test_a_batch_that_comes_again_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    """A replayed suffix in other batches; a row that is gone comes back only with its events."""
+    random, source = Random(7), Source(token=TOKEN)
+    for _ in range(150):
+        act(source, random, range(10))
+    messages = source.messages()
+    table = Table(spark, tmp_path / "t", TOASTY)
+    table.apply(messages)
+    version = table.values()
+
+    table.apply(messages)
+    table.apply(messages[40:])
+
+    assert table.values() == version
+    assert {row["id"]: row for row in version} == source.rows
+
+
+def test_an_older_event_does_not_move_a_row_back(spark: SparkSession, tmp_path: Path) -> None:
+    source = Source(token=TOKEN)
+    source.insert(1, 1, 1)
+    source.update(1, 2, {"big": 2})
+    messages = source.messages()
+    table = Table(spark, tmp_path / "t", TOASTY)
+    table.apply(messages)
+
+    table.apply(messages[:1])
+
+    assert table.values() == list(source.rows.values())
+
+
+def test_an_unchanged_value_without_a_row_fails_the_merge_and_is_found(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    source = Source(token=TOKEN)
+    source.insert(1, 1, 1)
+    source.insert(2, 1, 1)
+    source.update(1, 2, {})
+    source.update(2, 2, {})
+    messages = source.messages()
+    table = Table(spark, tmp_path / "t", TOASTY)
+    table.apply(messages[1:2])
+
+    changes = table.decode(messages[2:], SCHEMAS)
+    latest = order.latest_per_key(changes, TOASTY, carry=True)
+    lost = order.unresolved(latest, table.rows(), TOASTY)
+
+    assert [row["id"] for row in lost.collect()] == [1]
+    with pytest.raises(Exception, match=UNRESOLVED):
+        table.merge(latest, keep=True, offset=9)
+    table.merge(latest.where("id = 2"), keep=True, offset=9)
+    assert table.values() == [source.rows[2]]
+
+
+def test_an_unchanged_value_is_not_taken_across_a_refused_event(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The refused one may have changed it; a later full row makes the key good again."""
+    source = Source(token=TOKEN)
+    for key in (1, 2, 3):
+        source.insert(key, 1, 1)
+    for key in (1, 2, 3):
+        source.update(key, 2, {"big": 2})  # refused below
+    source.update(1, 3, {})
+    source.update(2, 3, dict.fromkeys(("big", "bigb", "bigj", "biga", "bigia", "bigh"), 3))
+    source.delete(3)
+    source.insert(3, 4, 4)
+    source.update(3, 5, {})
+    table = Table(spark, tmp_path / "t", TOASTY)
+    refused = f"IF({OFFSET} IN (3, 4, 5), 'refused', {REASON})"
+    changes = table.decode(source.messages(), SCHEMAS).withColumn(REASON, F.expr(refused))
+
+    found = {row["id"]: row for row in order.latest_per_key(changes, TOASTY, carry=True).collect()}
+
+    assert found[1][REASON] == order.AFTER_REFUSED
+    assert (found[2][REASON], found[2][KEEP], found[2]["big"]) == (None, None, "text 3")
+    assert (found[3][REASON], found[3][KEEP], found[3]["big"]) == (None, None, "text 4")
+
+
+def without_key(random: Random, steps: int) -> list[Message]:
+    """Changes of a table without a key that holds each row several times."""
+    rows: list[dict[str, Any]] = []
+    messages = []
+    for offset in range(steps):
+        new = {"x": random.randrange(3), "y": random.choice([None, "", "a"])}
+        kind = random.choice("iiud") if rows else "i"
+        old = None if kind == "i" else rows.pop(random.randrange(len(rows)))
+        after = None if kind == "d" else new
+        rows += [after] if after else []
+        op = {"i": "c", "u": "u", "d": "d"}[kind]
+        value = envelope(NO_KEY.table, op, before=old, after=after)
+        data = avro.encode(recording("tables").schemas[NO_KEY_ID], NO_KEY_ID, value)
+        messages.append(Message(topic=table_topic("no_key"), offset=offset, key=None, value=data))
+    return messages
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_tables_without_a_key_are_multisets(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+    random = Random(seed)
+    messages = without_key(random, 120)
+    table = Table(spark, tmp_path / "t", NO_KEY)
+
+    for batch in batches(messages, [1, *random.choices(range(len(messages)), k=2)]):
+        table.apply_copies(batch)
+
+    found = recording("tables")
+    events = [
+        change_event(m.topic, m.offset, value)
+        for m in messages
+        if (value := found.decoded(m.value)) is not None
+    ]
+    assert Counter(tuple(row.items()) for row in table.values()) == fold_multiset(events)
+    copies = table.rows().groupBy(ROW_HASH).agg({"_cdc_copy": "max", "*": "count"}).collect()
+    assert all(row["max(_cdc_copy)"] == row["count(1)"] for row in copies)
+
+
+def test_more_copies_deleted_than_held_are_named(spark: SparkSession, tmp_path: Path) -> None:
+    value = envelope(NO_KEY.table, "d", before={"x": 1, "y": "a"}, after=None)
+    schema = recording("tables").schemas[NO_KEY_ID]
+    data = avro.encode(schema, NO_KEY_ID, value)
+    message = Message(topic=table_topic("no_key"), offset=3, key=None, value=data)
+    table = Table(spark, tmp_path / "t", NO_KEY)
+
+    net = order.net_copies(table.decode([message], {NO_KEY_ID: schema}), NO_KEY)
+    rows = order.multiset_rows(net, order.held_copies(table.rows(), net), NO_KEY).collect()
+
+    assert [(row[OFFSET], row[REASON]) for row in rows] == [(3, order.TOO_FEW_COPIES)]
+
+
+def test_different_rows_have_different_hashes(spark: SparkSession) -> None:
+    """Null and empty, and values that run into each other when written side by side."""
+    columns = "a string, b string, c array<string>, d double, e binary"
+    schema = TableSchema(
+        table=TABLE,
+        columns=tuple(
+            Column(name, kind) for name, kind in (c.split() for c in columns.split(", "))
+        ),
+        key=(),
+        mode=TableMode.MULTISET,
+    )
+    rows: list[tuple[Any, ...]] = [
+        (None, None, None, None, None),
+        ("", None, None, None, None),
+        (None, "", None, None, None),
+        ("ab", "c", None, None, None),
+        ("a", "bc", None, None, None),
+        ("1:b=1:x", None, None, None, None),
+        ("", "x", None, None, None),
+        (None, None, [], None, None),
+        (None, None, [None], None, None),
+        (None, None, [""], None, None),
+        (None, None, ["a,b"], None, None),
+        (None, None, ["a", "b"], None, None),
+        (None, None, ["-"], None, None),
+        (None, None, None, 0.0, None),
+        (None, None, None, -0.0, None),
+        (None, None, None, float("nan"), None),
+        (None, None, None, None, b""),
+        (None, None, None, None, b"\x00"),
+    ]
+    frame = spark.createDataFrame(rows, columns)
+
+    hashes = [row[0] for row in frame.selectExpr(order.row_hash(schema)).collect()]
+
+    assert len(set(hashes)) == len(rows)
