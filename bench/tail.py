@@ -65,10 +65,13 @@ class Tail:
         return consumer
 
     def _take_some(self, consumer: Consumer, seconds: float) -> bool:
-        messages = consumer.consume(num_messages=BATCH, timeout=seconds)
-        for message in messages:
+        """Wait so long for one message; take with it what is there already."""
+        first = consumer.poll(seconds)
+        if first is None:
+            return False
+        for message in [first, *consumer.consume(num_messages=BATCH, timeout=0.1)]:
             self._take(str(message.topic()), int(message.offset() or 0), message.value())
-        return bool(messages)
+        return True
 
     def _take(self, topic: str, offset: int, value: bytes | None) -> None:
         known = self.times.setdefault(topic, [])

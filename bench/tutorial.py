@@ -99,8 +99,7 @@ def main() -> None:
     bootstrap, lake, jars, progress = sys.argv[1:]
     spark = session(jars)
     for table, columns in COLUMNS.items():
-        empty = spark.createDataFrame([], columns)
-        empty.write.format("delta").save(f"{lake}/{table}")
+        spark.sql(f"create table delta.`{lake}/{table}` ({columns}) using delta")
 
     def write(batch: DataFrame, _: int) -> None:
         batch.persist()
