@@ -50,7 +50,7 @@ def matches(table: TableId, patterns: list[str]) -> bool:
 
 
 class TableMode(Enum):
-    """How change events become rows. Chosen once, from the source's catalogue and the configuration."""
+    """How change events become rows: from the source's catalogue and the configuration."""
 
     KEYED = "keyed"  # primary key or identity index: one row per key
     APPEND = "append"  # no key, explicit choice: inserts only

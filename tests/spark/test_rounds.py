@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cdc.apply import recovery
 from cdc.apply.land import Lander, create_log
+from cdc.apply.merge_plan import quoted
 from cdc.apply.rounds import Applier
 from cdc.apply.table import AppliedTable
 from cdc.config import Job
@@ -110,12 +111,12 @@ class Pipeline:
 
     def rows(self, schema: TableSchema) -> list[dict[str, str | None]]:
         frame = self.spark.read.format("delta").load(str(self.root / schema.table.name))
-        texts = [f"CAST({store.quoted(name)} AS string) AS {name}" for name in schema.names]
+        texts = [f"CAST({quoted(name)} AS string) AS {name}" for name in schema.names]
         return [row.asDict() for row in frame.selectExpr(*texts).collect()]
 
 
 def events(spark: SparkSession, records: list[dict[str, Any]]) -> DataFrame:
-    rows = [
+    rows: list[tuple[Any, ...]] = [
         (
             _bytes(record["key"]),
             _bytes(record["value"]),

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdc.operate.compare import SHOWN, Comparison, KeyDifference, compare
-from cdc.operate.render import TEXT
 
 Row = tuple[str | None, ...]
 
