@@ -32,6 +32,8 @@ _BODY: Final = "substring(value, 6)"  # behind the magic byte and the schema id
 _KEY_BODY: Final = "substring(key, 6)"
 _LENIENT: Final = {"mode": "PERMISSIVE"}
 _KNOWN_OP: Final = "coalesce({op} IN ('c', 'r', 'u', 'd', 't'), false)"
+_TXID: Final = "try_cast(substring_index({id}, ':', 1) AS bigint)"
+_TORN: Final = f"({{id}} IS NOT NULL AND {_TXID} IS NULL)"  # of a transaction nobody can tell
 _NO_PLACE: Final = (
     "CAST(NULL AS struct<source: struct<schema: string, table: string>, op: string, "
     "transaction: struct<id: string>>)"
@@ -54,11 +56,12 @@ def decode_envelope(rows: DataFrame, schemas: Schemas) -> DataFrame:
         if (reader := envelope_reader(text)) is not None
     ]
     place = _by_schema("value_schema_id", places, otherwise=_NO_PLACE)
+    torn = _TORN.format(id="place.transaction.id")
     return rows.select("topic", "offset", place.alias("place")).selectExpr(
         "topic",
         "offset",
-        f"IF({_KNOWN_OP.format(op='place.op')}, place.op, NULL) AS op",
-        "try_cast(substring_index(place.transaction.id, ':', 1) AS bigint) AS txid",
+        f"IF({_KNOWN_OP.format(op='place.op')} AND NOT {torn}, place.op, NULL) AS op",
+        f"{_TXID.format(id='place.transaction.id')} AS txid",
         "place.source.schema AS source_schema",
         "place.source.table AS source_table",
     )
@@ -149,6 +152,7 @@ def _placed(
     here = (
         f"{schema} <=> {literal(target.table.schema)} AND {table} <=> {literal(target.table.name)}"
     )
+    transaction = any_of([f"{w.record}.transaction.id" for w in events], "string")
     has_row = " OR ".join(
         f"IF(_op = 'd', {w.record}.before, {w.record}.after) IS NOT NULL" for w in events
     )
@@ -157,6 +161,7 @@ def _placed(
         f"CASE WHEN value_schema_id IS NULL THEN {literal(NO_FRAME)}"
         f" WHEN NOT coalesce(value_schema_id IN ({ids}), false) THEN {literal(UNKNOWN_SCHEMA)}"
         f" WHEN NOT {_KNOWN_OP.format(op='_op')} THEN {literal(NOT_AN_EVENT)}"
+        f" WHEN {_TORN.format(id=transaction)} THEN {literal(NOT_AN_EVENT)}"
         f" WHEN NOT ({here}) THEN {literal(WRONG_TABLE)} END AS _problem",
         f"NOT ({has_row or 'false'}) AS _no_row",
     )

@@ -74,7 +74,7 @@ def value(field: RowField, raw: str, made: str, target: str, token: str) -> Valu
         sql, failed = _array(field, branch, raw, made, target)
     else:
         scalar = _to(_scalar(branch, canonical(field.pg.name), raw, kept.spark), target)
-        sql, failed = scalar.sql, lost if scalar.fallible else None
+        sql, failed = scalar.sql, lost if scalar.fallible else _not_text(made, target)
     if unchanged is None:
         return Value(sql=sql, failed=failed)
     known = failed and f"({failed} AND NOT ({unchanged}))"
@@ -133,10 +133,16 @@ def _array(
     kept = lake_type(element).spark
     scalar = _to(_scalar(items, canonical(element.name), "x", kept), inner)
     if scalar.sql == "x":
-        return raw, None
+        broken = _not_text("x", inner)
+        return raw, broken and f"exists({made}, x -> {broken})"
     nulls = "size(filter({}, x -> x IS NULL))"
     failed = f"({raw} IS NOT NULL AND {nulls.format(made)} <> {nulls.format(raw)})"
     return f"transform({raw}, x -> {scalar.sql})", failed if scalar.fallible else None
+
+
+def _not_text(made: str, target: str) -> str | None:
+    """Spark's decoder takes any bytes for text; readers of the lake would stop at them."""
+    return f"NOT is_valid_utf8({made})" if target == "string" else None
 
 
 def _to(scalar: _Scalar, target: str) -> _Scalar:
