@@ -35,7 +35,7 @@ _KNOWN_OP: Final = "coalesce({op} IN ('c', 'r', 'u', 'd', 't'), false)"
 _TXID: Final = "try_cast(substring_index({id}, ':', 1) AS bigint)"
 _TORN: Final = f"({{id}} IS NOT NULL AND {_TXID} IS NULL)"  # of a transaction nobody can tell
 _NO_PLACE: Final = (
-    "CAST(NULL AS struct<source: struct<schema: string, table: string>, op: string, "
+    "CAST(NULL AS struct<source: struct<schema: string, table: string, lsn: bigint>, op: string, "
     "transaction: struct<id: string>>)"
 )
 _NO_MARKER: Final = (
@@ -45,7 +45,7 @@ _NO_MARKER: Final = (
 
 
 def decode_envelope(rows: DataFrame, schemas: Schemas) -> DataFrame:
-    """Where each event belongs: topic, offset, op, txid, source_schema, source_table.
+    """Where each event belongs: topic, offset, op, txid, lsn, source_schema, source_table.
 
     ``op`` is null for a tombstone and for what is no event, ``txid`` for a snapshot's read.
     The rows of the tables are not decoded.
@@ -62,6 +62,7 @@ def decode_envelope(rows: DataFrame, schemas: Schemas) -> DataFrame:
         "offset",
         f"IF({_KNOWN_OP.format(op='place.op')} AND NOT {torn}, place.op, NULL) AS op",
         f"{_TXID.format(id='place.transaction.id')} AS txid",
+        "place.source.lsn AS lsn",
         "place.source.schema AS source_schema",
         "place.source.table AS source_table",
     )

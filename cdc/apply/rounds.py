@@ -154,6 +154,10 @@ class Applier:
         ids: Mapping[str, frozenset[int]],
     ) -> None:
         started = time.monotonic()
+        for topic, lsns in part.snapshots.items():
+            table = self.tables[topic]
+            if table.following and table.position.offset < cut.offsets[topic]:
+                table.read_at(lsns)
         futures = [
             self._pool.submit(
                 table.apply,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply.cut import Span
@@ -24,6 +24,7 @@ class Slice:
     spans: Mapping[str, Mapping[int, Span]]  # by topic and transaction
     last: Mapping[str, int]  # offset of the last event, by topic
     undecodable: frozenset[str]  # topics with an event whose transaction cannot be told
+    snapshots: Mapping[str, frozenset[int]]  # by topic: the source's lsn of reads of a snapshot
 
 
 def read(
@@ -52,15 +53,16 @@ def look(
     ``last`` must name every topic whose events are awaited, also those of which nothing landed.
     """
     is_marker = F.col("topic") == marker_topic
-    spans, torn = _spans(rows.where(~is_marker & F.col("value").isNotNull()), schemas)
+    places = _places(rows.where(~is_marker & F.col("value").isNotNull()), schemas)
     ends = _ends(rows.where(is_marker), schemas, prefix)
     return Slice(
         rows=rows,
         ends=[end for _, end in ends],
         end_offsets={end.lsn: offset for offset, end in ends},
-        spans=spans,
+        spans=_spans(places),
         last=last,
-        undecodable=torn,
+        undecodable=frozenset(row["topic"] for row in places if row["undecodable"]),
+        snapshots=_snapshots(places),
     )
 
 
@@ -75,13 +77,13 @@ def _ends(markers: DataFrame, schemas: Mapping[int, str], prefix: str) -> list[t
     return [(row["offset"], marker(row.asDict(recursive=True), prefix=prefix)) for row in rows]
 
 
-def _spans(
-    events: DataFrame, schemas: Mapping[int, str]
-) -> tuple[dict[str, dict[int, Span]], frozenset[str]]:
-    """Landed events by topic and transaction, and the topics with events that are none."""
-    grouped = (
+def _places(events: DataFrame, schemas: Mapping[int, str]) -> list[Row]:
+    """Events counted by topic, transaction and (of a snapshot's reads) lsn."""
+    read = F.when(F.col("op") == "r", F.col("lsn")).alias("read_lsn")
+    undecodable = F.col("op").isNull().alias("undecodable")
+    return (
         decode_envelope(events, schemas)
-        .groupBy("topic", "txid", F.col("op").isNull().alias("undecodable"))
+        .groupBy("topic", "txid", undecodable, read)
         .agg(
             F.count("*").alias("count"),
             F.min("offset").alias("first"),
@@ -89,9 +91,20 @@ def _spans(
         )
         .collect()
     )
+
+
+def _spans(places: Sequence[Row]) -> dict[str, dict[int, Span]]:
     found: dict[str, dict[int, Span]] = {}
-    for row in grouped:
+    for row in places:
         if row["txid"] is not None:
             span = Span(count=row["count"], first=row["first"], last=row["last"])
             found.setdefault(row["topic"], {})[row["txid"]] = span
-    return found, frozenset(row["topic"] for row in grouped if row["undecodable"])
+    return found
+
+
+def _snapshots(places: Sequence[Row]) -> dict[str, frozenset[int]]:
+    found: dict[str, frozenset[int]] = {}
+    for row in places:
+        if row["read_lsn"] is not None:
+            found[row["topic"]] = found.get(row["topic"], frozenset()) | {row["read_lsn"]}
+    return found

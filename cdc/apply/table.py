@@ -93,6 +93,22 @@ class AppliedTable:
                 remedy="see the job's log; delete the table's directory to rebuild it",
             )
 
+    def read_at(self, lsns: frozenset[int]) -> None:
+        """Take note of the snapshot whose reads are to be applied; stop for a second one.
+
+        All reads of one snapshot name one lsn. A first snapshot that was interrupted begins
+        again without a word: rows deleted in between would stay in the lake for ever.
+        """
+        known = {self.position.snapshot_lsn} - {None}
+        if len(lsns | known) > 1:
+            self.stop(
+                "the connector began its first snapshot again, so rows deleted meanwhile may "
+                "still be in the lake",
+                remedy="begin anew with another name and an empty lake",
+            )
+        elif lsns:
+            self.position = replace(self.position, snapshot_lsn=min(lsns))
+
     def _follow(self, schemas: Mapping[int, str]) -> None:
         """Widen the table for columns that a writer schema has more; refuse other differences."""
         for text in schemas.values():

@@ -19,7 +19,7 @@ from cdc.tables import TableId, TableMode
 
 _LADDER: Final = ("smallint", "int", "bigint")
 _PLACE: Final[dict[str, frozenset[str]]] = {
-    "source": frozenset({"schema", "table"}),
+    "source": frozenset({"schema", "table", "lsn"}),
     "op": frozenset(),
     "transaction": frozenset({"id"}),
 }

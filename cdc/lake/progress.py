@@ -26,6 +26,7 @@ class Position:
     offset: int  # of the last change event applied; -1 before the first
     rows_applied: int = 0  # rows inserted, updated and deleted since the table was created
     refused: int = 0  # events of the table that went to quarantine
+    snapshot_lsn: int | None = None  # of the snapshot whose reads are in the table
 
     def metadata(self) -> str:
         return json.dumps({MARK: 1, **asdict(self)})

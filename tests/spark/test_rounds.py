@@ -1,11 +1,13 @@
 """Land and apply on recorded events of a real connector: the tables hold what Postgres held."""
 
 import base64
+import io
 import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
@@ -181,3 +183,37 @@ def test_tables_equal_the_source_with_a_restart_between_any_two_landings(
     _assert_equal_to_source(pipeline)
     lsns = [row.lsn for row in pipeline.ledger.rows() if row.lsn is not None]
     assert lsns == sorted(lsns)
+
+
+def test_a_snapshot_that_began_again_stops_the_table_and_no_other(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Its reads carry another lsn; a row deleted between the two would never leave the lake."""
+    pipeline = Pipeline(spark, tmp_path)
+    topic = ORDERS.table.topic(PREFIX)
+    records = _landed_topics()
+    read = next(r for r in records if r["topic"] == topic)
+    last = max(r["offset"] for r in records if r["topic"] == topic)
+    pipeline.land(records)
+    pipeline.settle()
+    before = pipeline.rows(ORDERS)
+
+    pipeline.land([{**read, "offset": last + 1, "value": _with_other_lsn(read["value"])}])
+    pipeline.settle()
+
+    found = pipeline.ledger.last()
+    assert found is not None
+    states = {entry.table: entry.state for entry in found.tables}
+    assert states["public.orders"] == "stopped"
+    assert set(states.values()) == {"stopped", "streaming"}
+    assert _sorted(pipeline.rows(ORDERS)) == _sorted(before)
+
+
+def _with_other_lsn(value: str) -> str:
+    framed = base64.b64decode(value)
+    schema = fastavro.parse_schema(json.loads(SCHEMAS[int.from_bytes(framed[1:5])]))
+    event: Any = fastavro.schemaless_reader(io.BytesIO(framed[5:]), schema, None)
+    event["source"]["lsn"] += 4096
+    written = io.BytesIO()
+    fastavro.schemaless_writer(written, schema, event)
+    return base64.b64encode(framed[:5] + written.getvalue()).decode()
