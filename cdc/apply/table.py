@@ -1,6 +1,6 @@
 """One table of the lake: from its events up to a cut to one commit that holds the position."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import structlog
@@ -11,7 +11,14 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows i
 from cdc.apply.batch import Batch
 from cdc.config import Job
 from cdc.errors import CdcError, ErrorKind
-from cdc.events.schema import Additive, Incompatible, TableSchema, diff, table_schema_from_avro
+from cdc.events.schema import (
+    Additive,
+    Incompatible,
+    TableSchema,
+    belongs_to,
+    diff,
+    table_schema_from_avro,
+)
 from cdc.lake import store
 from cdc.lake.ledger import TableEntry
 from cdc.lake.maintenance import Maintainer
@@ -79,7 +86,7 @@ class AppliedTable:
         An error that is not the table's own (the disk, the session) is raised.
         """
         try:
-            self._follow(schemas)
+            self._follow(text for text in schemas.values() if belongs_to(text, topic))
             mine = rows.where(
                 (F.col("topic") == topic) & F.col("offset").between(self.position.offset + 1, upto)
             )
@@ -109,9 +116,9 @@ class AppliedTable:
         elif lsns:
             self.position = replace(self.position, snapshot_lsn=min(lsns))
 
-    def _follow(self, schemas: Mapping[int, str]) -> None:
+    def _follow(self, written_by: Iterable[str]) -> None:
         """Widen the table for columns that a writer schema has more; refuse other differences."""
-        for text in schemas.values():
+        for text in written_by:
             written = table_schema_from_avro(
                 text, table=self.schema.table, key=self.schema.key, mode=self.schema.mode
             )

@@ -155,6 +155,16 @@ def fits(narrow: str, wide: str) -> bool:
     return int(old[2]) <= int(new[2]) and int(old[1]) - int(old[2]) <= int(new[1]) - int(new[2])
 
 
+def belongs_to(schema_json: str, topic: str) -> bool:
+    """Whether the schema is that of the topic's own events.
+
+    Its namespace is the topic, with another sign for each that Avro does not take in a name.
+    """
+    namespace = str(_parse(schema_json).get("namespace", ""))
+    same = re.sub(r"[^0-9A-Za-z.]", "", namespace) == re.sub(r"[^0-9A-Za-z.]", "", topic)
+    return same and envelope_reader(schema_json) is not None
+
+
 def envelope_reader(schema_json: str) -> str | None:
     """The writer's schema without the row: enough to tell an event's place; None for another."""
     try:

@@ -72,7 +72,7 @@ def array(values: list[Any]) -> str:
 
 
 def element(value: Any) -> str:  # noqa: ANN401
-    found = text(value)[:1] if isinstance(value, bool) else text(value)
+    found = ("t" if value else "f") if isinstance(value, bool) else text(value)
     if found is None:
         return "NULL"
     if found and not set(found) & set(' ,"{}\\') and found.lower() != "null":

@@ -11,6 +11,7 @@ from cdc.events.schema import (
     Incompatible,
     TableSchema,
     Unchanged,
+    belongs_to,
     diff,
     envelope_reader,
     key_fields,
@@ -65,6 +66,16 @@ def test_another_schema_is_not_that_of_an_event(text: str) -> None:
 
     assert caught.value.kind is ErrorKind.BAD_EVENT
     assert envelope_reader(text) is None
+
+
+@pytest.mark.parametrize("table", ["customers", "odd", "full_identity"])
+def test_a_schema_belongs_to_its_topic_only(table: str) -> None:
+    found = recording("tables")
+    topic = table_topic(table)
+
+    own = {number for number, text in found.schemas.items() if belongs_to(text, topic)}
+
+    assert own == found.written(topic).keys()
 
 
 def test_the_reader_of_places_holds_no_row() -> None:
