@@ -126,7 +126,7 @@ class Lake(Section):
 
 
 class Job(Section):
-    trigger_seconds: float = Field(0.5, ge=0)
+    trigger_seconds: float = Field(1.0, ge=0)
     """Least time between two micro-batches."""
     max_events_per_batch: int = Field(200_000, ge=1)
     """Most change events of one micro-batch, over all tables."""

@@ -20,7 +20,7 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.registry import RegistryClient
 from cdc.lake import job_state
 from cdc.lake.job_state import JobState
-from cdc.lake.layout import ledger_path, log_path, quarantine_path
+from cdc.lake.layout import ledger_path, log_path, quarantine_path, refuse_unwritable
 from cdc.lake.ledger import Ledger
 from cdc.lake.quarantine import Quarantine
 from cdc.lake.session import build
@@ -36,6 +36,7 @@ logger = structlog.get_logger(__name__)
 
 def run(config: Config, endpoints: Endpoints, stop: threading.Event) -> None:
     """Land and apply until ``stop`` is set; raises what ended the job otherwise."""
+    refuse_unwritable(config)
     with job_state.alone(config.state_dir):
         started_at = datetime.now(UTC)
         _tell(config, "starting", started_at)

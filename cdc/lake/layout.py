@@ -1,5 +1,9 @@
 """Where everything lies under ``lake.path``."""
 
+from errno import ENOSPC
+from pathlib import Path
+from tempfile import TemporaryFile
+
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.tables import TableId
@@ -18,6 +22,25 @@ def table_path(config: Config, table: TableId) -> str:
                 remedy="rename it in the source, or leave it out of source.tables",
             )
     return f"{config.lake.path}/{table.schema}/{table.name}"
+
+
+def refuse_unwritable(config: Config) -> None:
+    """Raises CONFIG for a lake on a local disk that this process cannot write to."""
+    if "://" in config.lake.path:
+        return  # an object store says so itself, by its own name for the reason
+    try:
+        folder = Path(config.lake.path) / CONTROL_DIRECTORY
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        kind = ErrorKind.DISK_FULL if error.errno == ENOSPC else ErrorKind.CONFIG
+        raise CdcError(
+            kind,
+            f"lake.path: {config.lake.path} cannot be written",
+            detail=error.strerror or "",
+            remedy="correct lake.path, or give this user the right to write there",
+        ) from None
 
 
 def log_path(config: Config) -> str:

@@ -22,6 +22,8 @@ SETTINGS: Final[dict[str, str]] = {
     "spark.databricks.delta.skipRecordingEmptyCommits": "false",
     # Deletion vectors: a merge rewrites the changed rows and not the files they lie in.
     "spark.databricks.delta.merge.deletionVectors.persistent": "true",
+    # Every table has its own plans: with the default of 100 classes each merge compiles anew.
+    "spark.sql.codegen.cache.maxEntries": "2000",
     # Source timestamps are instants; text forms of them are made in UTC.
     "spark.sql.session.timeZone": "UTC",
     # A cast that fails must not become NULL unseen; try_cast is used where it may fail.
@@ -44,8 +46,6 @@ SETTINGS: Final[dict[str, str]] = {
     "spark.ui.showConsoleProgress": "false",
     # The job keeps no state between micro-batches: two kept batches are enough to look at.
     "spark.sql.streaming.minBatchesToRetain": "2",
-    # Broadcasting costs a job of its own; merge sources are small and already materialised.
-    "spark.sql.adaptive.enabled": "true",
 }
 
 
