@@ -223,7 +223,15 @@ def test_places_are_those_of_the_independent_decoder(spark: SparkSession) -> Non
     rows = decoded.where("op IS NOT NULL").collect()
     ours = {tuple(row) for row in rows}
     theirs = {
-        (event.topic, event.offset, event.op.value, event.txid, event.schema, event.table)
+        (
+            event.topic,
+            event.offset,
+            event.op.value,
+            event.txid,
+            event.lsn,
+            event.schema,
+            event.table,
+        )
         for topic in topics
         for event in found.events(topic)
     }
