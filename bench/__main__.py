@@ -21,10 +21,10 @@ RESULTS = Path(__file__).parent / "results"
 
 def main(
     *,
-    rows: Annotated[int, typer.Option(min=2000, help="Rows for the snapshot, at least.")] = 200_000,
-    burst: Annotated[int, typer.Option(min=1, help="Transactions of some 550 changes.")] = 180,
-    seconds: Annotated[float, typer.Option(min=5, help="Of steady load.")] = 60,
-    rate: Annotated[float, typer.Option(min=1, help="Transactions per second, steady.")] = 100,
+    rows: Annotated[int, typer.Option(min=2000, help="Rows for the snapshot, at least.")] = 10_000,
+    burst: Annotated[int, typer.Option(min=1, help="Transactions of some 550 changes.")] = 8,
+    seconds: Annotated[float, typer.Option(min=5, help="Of steady load.")] = 15,
+    rate: Annotated[float, typer.Option(min=1, help="Transactions per second, steady.")] = 20,
     seed: Annotated[int, typer.Option(help="Of the writers' choices.")] = 42,
     tutorial: Annotated[bool, typer.Option(help="Measure the tutorial way too.")] = True,
     root: Annotated[Path, typer.Option("--dir", help="Emptied first, kept afterwards.")] = Path(
