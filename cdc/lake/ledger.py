@@ -110,12 +110,6 @@ class Ledger:
         for row in pa.table(found).to_pylist():
             yield _from_dict(row)
 
-    def optimize(self) -> None:
-        """Compact the ledger's small files; the newest row stays readable from the metadata."""
-        row, table = self.last(), self._opened()
-        if row is not None and table is not None:
-            table.optimize.compact(commit_properties=_mark(row))
-
     def _opened(self) -> DeltaTable | None:
         if self._table is None:
             self._table = open_table(self.path)
