@@ -108,7 +108,18 @@ def _start(
     )
     connector.configure(endpoints.connect, config.name, wanted)
     connector.resume(endpoints.connect, config.name)
+    _revive(config, endpoints)
     _await_running(connection, config, endpoints)
+
+
+def _revive(config: Config, endpoints: Endpoints) -> None:
+    """A new start for what failed earlier: its reason may be gone, and Connect never tries again.
+
+    A failure that is there after it is today's.
+    """
+    status = connector.status(endpoints.connect, config.name)
+    if status is not None and status.failed:
+        connector.restart(endpoints.connect, config.name)
 
 
 def _await_running(connection: Connection, config: Config, endpoints: Endpoints) -> None:
@@ -116,7 +127,7 @@ def _await_running(connection: Connection, config: Config, endpoints: Endpoints)
 
     def running() -> bool:
         status = connector.status(endpoints.connect, config.name)
-        if status is not None and "FAILED" in {status.connector, *status.tasks}:
+        if status is not None and status.failed:
             raise CdcError(
                 ErrorKind.SERVER_FAILED,
                 f"connector {config.name} failed",

@@ -11,6 +11,7 @@ from cdc.errors import CdcError, ErrorKind
 
 _SECONDS: Final = 60  # a worker answers a request for a change only when it has validated it
 _REBALANCE_SECONDS: Final = 60
+_RESTART_SECONDS: Final = 10
 _KEPT: Final = 400  # characters of a failure that are shown
 
 PLACEHOLDER: Final = "unavailable.value.placeholder"
@@ -31,6 +32,10 @@ class ConnectorStatus:
     @property
     def running(self) -> bool:
         return self.connector == "RUNNING" and bool(self.tasks) and set(self.tasks) == {"RUNNING"}
+
+    @property
+    def failed(self) -> bool:
+        return "FAILED" in {self.connector, *self.tasks}
 
 
 def create_stopped(connect_url: str, name: str, settings: Mapping[str, str]) -> None:
@@ -87,9 +92,19 @@ def offsets(connect_url: str, name: str) -> dict[str, Any] | None:
 
 
 def restart(connect_url: str, name: str) -> None:
-    """The connector and its failed tasks."""
+    """The connector and its failed tasks; returns when the old failure is told no more.
+
+    A part that fails anew keeps its state, so that is waited for no longer than a few seconds.
+    """
     path = f"/connectors/{name}/restart?includeTasks=true&onlyFailed=true"
     _checked(_request("POST", connect_url, path), "restarting")
+    forgotten = Retrying(
+        stop=stop_after_delay(_RESTART_SECONDS),
+        wait=wait_fixed(0.1),
+        retry=retry_if_result(lambda found: found is not None and found.failed),
+        retry_error_callback=lambda _: None,
+    )
+    forgotten(status, connect_url, name)
 
 
 def stop(connect_url: str, name: str) -> None:

@@ -16,7 +16,11 @@ from cdc.stack.state import StateDir
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Servers in waves: those of one wave do not need each other."""
+    """Servers in waves: those of one wave do not need each other.
+
+    The registry is ready before the worker starts: a connector that the worker remembers begins
+    at once, and its task ends for good when the registry does not answer.
+    """
 
     waves: tuple[tuple[Server, ...], ...]
     endpoints: Endpoints
@@ -45,11 +49,10 @@ def make(config: Config, state: StateDir) -> Plan:
         },
     )
     stores: tuple[Server, ...] = (postgres, kafka)
-    clients: tuple[Server, ...] = (registry, connect)
     replaced = replaced_names(config)
     waves = tuple(
         tuple(server for server in wave if server.name not in replaced)
-        for wave in (stores, clients)
+        for wave in (stores, (registry,), (connect,))
     )
     return Plan(waves=waves, endpoints=endpoints)
 

@@ -39,10 +39,16 @@ def test_the_rest_is_embedded_in_this_order(
     assert [server.name for server in made.servers] == started
 
 
+def test_the_registry_is_ready_before_the_worker_starts(config: Config, state: StateDir) -> None:
+    """A connector that the worker remembers begins at once, and fails without its registry."""
+    waves = [{server.name for server in wave} for wave in plan.make(config, state).waves]
+    assert waves == [{"postgres", "kafka"}, {"registry"}, {"connect"}]
+
+
 def test_embedded_clients_use_the_configured_broker(config: Config, state: StateDir) -> None:
     made = plan.make(with_keys(config, KAFKA), state)
     assert made.endpoints.kafka == "broker:9092"
-    registry, connect = made.waves[1]
+    (registry,), (connect,) = made.waves[1:]
     assert isinstance(registry, Registry)
     assert registry.properties()["apicurio.kafkasql.bootstrap.servers"] == "broker:9092"
     connect.prepare()

@@ -10,8 +10,9 @@ from confluent_kafka import Consumer, TopicPartition
 
 from cdc.config import Config
 from cdc.kafka.topics import topic_ids
+from cdc.source import connector
 from cdc.source.bootstrap import establish
-from cdc.stack.embedded import running
+from cdc.stack.embedded import Stack, running
 from cdc.stack.endpoints import Endpoints
 from cdc.stack.state import StateDir
 from tests.stack.conftest import ours, until
@@ -92,3 +93,30 @@ def test_topics_offsets_and_schemas_survive(config: Config, state: StateDir) -> 
         written_with = int.from_bytes((after[51] or b"")[1:5])
         assert written_with == known[f"{TOPIC}-value"]["id"]
     assert ours(state) == []
+
+
+def test_a_task_that_ended_while_the_registry_was_away_starts_again(
+    config: Config, state: StateDir
+) -> None:
+    with Stack(config) as stack:
+        endpoints = stack.start()
+        execute(endpoints, "CREATE TABLE kept (id int PRIMARY KEY)")
+        establish(config, endpoints)
+        execute(endpoints, "INSERT INTO kept VALUES (1)")
+        until(lambda: len(messages(endpoints.kafka)) == 1)  # a position in the stream
+        stack.processes["registry"].stop()
+        execute(endpoints, "ALTER TABLE kept ADD COLUMN note text")  # a schema it must register
+        execute(endpoints, "INSERT INTO kept VALUES (2, 'while it was away')")
+        until(lambda: failed(endpoints))
+
+        stack.spawn(stack.servers["registry"])
+        stack.await_ready(stack.servers["registry"])
+        establish(config, endpoints)
+        assert not failed(endpoints)
+        until(lambda: len(messages(endpoints.kafka)) == 2)
+    assert ours(state) == []
+
+
+def failed(endpoints: Endpoints) -> bool:
+    status = connector.status(endpoints.connect, "wal2lake")
+    return status is not None and status.failed
