@@ -9,6 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, QueryBuilder, write_deltalake
 
+from cdc.lake.compaction import compact
 from cdc.lake.progress import MARK, open_table
 
 TABLE_ENTRY: Final = pa.struct(
@@ -84,13 +85,16 @@ class Ledger:
     def append(self, row: LedgerRow) -> None:
         """Publish a cut. The row stands in the commit's metadata too, for a cheap ``last``."""
         columns = {name: [value] for name, value in asdict(row).items()}
+        mark = _mark(row)
         write_deltalake(
             self.path,
             pa.table(columns, schema=SCHEMA),
             mode="append",
             configuration={"delta.checkpointInterval": "50"},
-            commit_properties=_mark(row),
+            commit_properties=mark,
         )
+        if (table := self._opened()) is not None:
+            compact(table, mark)
 
     def last(self) -> LedgerRow | None:
         """The newest cut, from the newest commit's metadata; None before the first."""

@@ -5,16 +5,22 @@ from collections.abc import Iterator
 import pytest
 
 from tests.e2e.installation import TABLES_SQL, Installation
-from tests.servers.process import servers
+from tests.servers.fixtures import on_containers, started, worker_settings
 
 
 @pytest.fixture(scope="session")
-def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    """Up and applying, with a snapshot of a few thousand rows behind it; ended afterwards."""
+def installation(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Installation]:
+    """Up and applying, with a snapshot of a few thousand rows behind it; ended afterwards.
+
+    As processes, all servers but the source are its own; as containers, none is.
+    """
     root = tmp_path_factory.mktemp("e2e")
-    source = servers(root / "source")["postgres"]()
-    try:
-        installed = Installation.write(root / "lakehouse", source.start())
+    others = ("kafka", "registry", "connect") if on_containers(request) else ()
+    with started(request, root / "servers", ("postgres", *others)) as servers:
+        worker = worker_settings(request)
+        installed = Installation.write(root / "lakehouse", servers, worker)
         installed.execute(TABLES_SQL)
         installed.run("up", "--detach")
         try:
@@ -22,5 +28,3 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installat
         finally:
             installed.run("down")
             assert installed.processes() == []
-    finally:
-        source.stop()

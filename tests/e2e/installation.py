@@ -2,9 +2,11 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +17,8 @@ import pyarrow as pa
 import yaml
 from deltalake import DeltaTable, QueryBuilder
 from psycopg import sql
+
+from tests.servers.server import Server
 
 SECONDS: Final = 600  # a command that takes longer hangs
 KEYED: Final = ("accounts", "moves", "documents")
@@ -45,15 +49,23 @@ INSERT INTO bank.victim SELECT i, 'v' || i FROM generate_series(1, 100) i;
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
     folder: Path
-    source_url: str
+    servers: Mapping[str, Server]
+    """Those that are not embedded: the source always."""
 
     @classmethod
-    def write(cls, folder: Path, source_url: str) -> "Installation":
-        """A configuration file for the source; the other servers are embedded."""
+    def write(
+        cls, folder: Path, servers: Mapping[str, Server], worker: Mapping[str, str]
+    ) -> "Installation":
+        """A configuration file for these servers; the others are embedded."""
         folder.mkdir(parents=True)
+        keys = {"kafka": "bootstrap_servers", "registry": "url", "connect": "url"}
+        given = {name: {keys[name]: servers[name].address} for name in keys if name in servers}
+        if "connect" in given:
+            given["connect"] |= worker
         written = {
+            **given,
             "source": {
-                "url": source_url,
+                "url": servers["postgres"].address,
                 "tables": ["bank.*"],
                 "append_only": ["bank.audit"],
             },
@@ -62,7 +74,11 @@ class Installation:
             "job": {"maintain_every_commits": 4, "optimize_small_files": 4},
         }
         (folder / "wal2lake.yaml").write_text(yaml.safe_dump(written))
-        return cls(folder=folder, source_url=source_url)
+        return cls(folder=folder, servers=servers)
+
+    @property
+    def source_url(self) -> str:
+        return self.servers["postgres"].address
 
     @property
     def state_dir(self) -> Path:
@@ -129,6 +145,29 @@ class Installation:
         """Of a supervised process, as ``status`` shows it."""
         servers = self.facts("status")["servers"]
         return int(next(s["pid"] for s in servers if s["name"] == server))
+
+    def crash(self, server: str) -> None:
+        """As ``kill -9``; the supervisor starts its own again, the others are started here."""
+        if server in self.servers:
+            self.servers[server].kill()
+            self.servers[server].start()
+            return
+        pid = self.pid(server)
+        os.kill(pid, signal.SIGKILL)
+
+    def down(self) -> None:
+        """Everything but the source."""
+        self.run("down")
+        for server in reversed(self._others()):
+            server.stop()
+
+    def up(self) -> None:
+        for server in self._others():
+            server.start()
+        self.run("up", "--detach")
+
+    def _others(self) -> list[Server]:
+        return [server for name, server in self.servers.items() if name != "postgres"]
 
     def processes(self) -> list[str]:
         """What still runs with this state directory in its environment or command line."""

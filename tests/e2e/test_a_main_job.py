@@ -3,9 +3,6 @@
 The tests share one installation; each makes its own changes and leaves a lake that is equal.
 """
 
-import os
-import signal
-
 import pytest
 from deltalake import DeltaTable
 
@@ -79,23 +76,25 @@ def test_truncate_empties_the_table_and_the_connector_goes_on(installation: Inst
 def test_a_killed_process_loses_nothing_and_doubles_nothing(
     installation: Installation, server: str
 ) -> None:
-    pid = installation.pid(server)
+    embedded = server not in installation.servers
+    pid = installation.pid(server) if embedded else None
     with Workload(installation.source_url, seed=10 + len(server)) as workload:
         workload.await_commits(100)
-        os.kill(pid, signal.SIGKILL)
+        installation.crash(server)
         workload.await_commits(100)
     installation.run("sync", "--timeout", "500")
 
     installation.assert_equal()
-    assert installation.pid(server) != pid
+    if embedded:
+        assert installation.pid(server) != pid
 
 
 def test_changes_made_while_all_is_down_arrive_after_a_restart(installation: Installation) -> None:
-    installation.run("down")
+    installation.down()
     assert installation.processes() == []
     with Workload(installation.source_url, seed=20) as workload:
         workload.await_commits(50)
-    installation.run("up", "--detach")
+    installation.up()
     installation.run("sync", "--timeout", "300")
 
     installation.assert_equal()

@@ -14,6 +14,7 @@ from cdc.operate.table_verdict import TableVerdict, compare_table
 from cdc.operate.verify import enter
 from cdc.source.catalog import captured_tables
 from cdc.source.postgres import Connection, connect
+from tests.servers.fixtures import started
 
 
 @pytest.fixture(scope="module")
@@ -21,15 +22,8 @@ def source_url(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
     """One Postgres per module: tests use a schema of their own."""
-    if request.config.getoption("--servers") == "container":
-        pytest.skip("needs a server that outlives a test")
-    from tests.servers.process import servers  # noqa: PLC0415 - not needed by containers
-
-    server = servers(tmp_path_factory.mktemp("source"))["postgres"]()
-    try:
-        yield server.start()
-    finally:
-        server.stop()
+    with started(request, tmp_path_factory.mktemp("source"), ("postgres",)) as servers:
+        yield servers["postgres"].address
 
 
 @dataclass(kw_only=True)

@@ -25,6 +25,12 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 COMPOSE: Final[dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 PORTS: Final = {"postgres": 5432, "kafka": 9092, "registry": 8080, "connect": 8083}
 PASSWORD: Final = "only-for-tests"
+WORKER: Final = {
+    # Inside the network the servers have their names of docker-compose.yml.
+    "source_url": "postgresql://postgres@postgres:5432/app",
+    "source_password": "${env:POSTGRES_PASSWORD}",
+    "registry_url": "http://registry:8080",
+}
 
 
 def why_not() -> str | None:

@@ -1,6 +1,6 @@
 """Where tests get their real servers from: ``--servers=process`` or ``--servers=container``."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -9,20 +9,48 @@ import pytest
 from tests.servers import container
 from tests.servers.server import Server
 
-Makers = dict[str, Callable[[], Server]]
+Makers = Mapping[str, Callable[[], Server]]
 
 
 @pytest.fixture
 def servers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Makers]:
     """How to make each server, by name, of the kind that was asked for; all gone afterwards."""
-    if request.config.getoption("--servers") == "container":
+    with makers(request, tmp_path) as made:
+        yield made
+
+
+def on_containers(request: pytest.FixtureRequest) -> bool:
+    return bool(request.config.getoption("--servers") == "container")
+
+
+def worker_settings(request: pytest.FixtureRequest) -> dict[str, str]:
+    """Keys of ``connect`` in the configuration: how a worker reaches servers of this kind."""
+    return container.WORKER if on_containers(request) else {}
+
+
+@contextmanager
+def started(
+    request: pytest.FixtureRequest, folder: Path, names: tuple[str, ...]
+) -> Iterator[dict[str, Server]]:
+    """Servers that belong together, up, in the order of the names; for fixtures of any scope."""
+    with makers(request, folder) as made:
+        found = {name: made[name]() for name in names}
+        for server in found.values():
+            server.start()
+        yield found
+
+
+@contextmanager
+def makers(request: pytest.FixtureRequest, folder: Path) -> Iterator[Makers]:
+    """How to make each server of the kind asked for; skips where that kind cannot run."""
+    if on_containers(request):
         if reason := container.why_not():
             pytest.skip(reason)
-        kind = container.servers()
+        with container.servers() as containers:
+            yield containers
     else:
-        kind = _processes(tmp_path)
-    with kind as makers:
-        yield makers
+        with _processes(folder) as processes:
+            yield processes
 
 
 @contextmanager
@@ -31,17 +59,17 @@ def _processes(root: Path) -> Iterator[Makers]:
     from tests.servers.process import servers as makers_of  # noqa: PLC0415
 
     made: list[Server] = []
-    makers = makers_of(root)
+    by_name = makers_of(root)
 
     def keep(name: str) -> Callable[[], Server]:
         def make() -> Server:
-            made.append(server := makers[name]())
+            made.append(server := by_name[name]())
             return server
 
         return make
 
     try:
-        yield {name: keep(name) for name in makers}
+        yield {name: keep(name) for name in by_name}
     finally:
         for server in reversed(made):
             server.kill()

@@ -1,7 +1,6 @@
 """Real servers of the source's side: Postgres alone, or the chain up to Kafka Connect."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -9,6 +8,7 @@ import pytest
 from cdc.config import Config, Connect, Kafka, Lake, Registry, Source
 from cdc.source.postgres import Connection, connect
 from cdc.stack.endpoints import Endpoints
+from tests.servers.fixtures import started, worker_settings
 
 Maker = Callable[..., Config]
 
@@ -18,8 +18,8 @@ def source_url(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
     """One Postgres per module: each test uses a schema and a pipeline name of its own."""
-    with _processes(request, tmp_path_factory.mktemp("source"), ("postgres",)) as urls:
-        yield urls["postgres"]
+    with started(request, tmp_path_factory.mktemp("source"), ("postgres",)) as servers:
+        yield servers["postgres"].address
 
 
 @pytest.fixture(scope="module")
@@ -32,37 +32,13 @@ def chain_state(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def chain(request: pytest.FixtureRequest, chain_state: Path) -> Iterator[Endpoints]:
     """Postgres, Kafka, registry and Connect, as an installation of the user's own."""
     names = ("postgres", "kafka", "registry", "connect")
-    with _processes(request, chain_state, names) as urls:
+    with started(request, chain_state, names) as servers:
         yield Endpoints(
-            source_url=urls["postgres"],
-            kafka=urls["kafka"],
-            registry=urls["registry"],
-            connect=urls["connect"],
+            source_url=servers["postgres"].address,
+            kafka=servers["kafka"].address,
+            registry=servers["registry"].address,
+            connect=servers["connect"].address,
         )
-
-
-@dataclass
-class _processes:  # noqa: N801 - used as a context manager, like a function
-    request: pytest.FixtureRequest
-    folder: Path
-    names: tuple[str, ...]
-
-    def __enter__(self) -> dict[str, str]:
-        if self.request.config.getoption("--servers") == "container":
-            pytest.skip("needs servers that outlive a test")
-        from tests.servers.process import servers  # noqa: PLC0415 - not needed by containers
-
-        makers = servers(self.folder)
-        self.made = [makers[name]() for name in self.names]
-        try:
-            return {server.name: server.start() for server in self.made}
-        except BaseException:
-            self.__exit__()
-            raise
-
-    def __exit__(self, *_: object) -> None:
-        for server in reversed(self.made):
-            server.kill()
 
 
 @pytest.fixture
@@ -83,7 +59,7 @@ def make_config(tmp_path: Path, request: pytest.FixtureRequest) -> Maker:
         return config.model_copy(
             update={
                 "kafka": Kafka(bootstrap_servers=endpoints.kafka),
-                "connect": Connect(url=endpoints.connect),
+                "connect": Connect(url=endpoints.connect, **worker_settings(request)),
                 "registry": Registry(url=endpoints.registry),
             }
         )

@@ -28,6 +28,7 @@ from cdc.source.finding import Level
 from cdc.source.postgres import Connection, connect, password
 from cdc.stack.endpoints import Endpoints
 from cdc.tables import TableId, TableMode
+from tests.servers.fixtures import on_containers
 from tests.source.conftest import Maker, open_schema
 
 pytestmark = pytest.mark.integration
@@ -270,9 +271,15 @@ def test_slot_recreated(chain: Endpoints, source: Connection, make_config: Maker
 
 
 def test_snapshot_interrupted(
-    chain: Endpoints, chain_state: Path, source: Connection, make_config: Maker
+    chain: Endpoints,
+    chain_state: Path,
+    source: Connection,
+    make_config: Maker,
+    request: pytest.FixtureRequest,
 ) -> None:
     """It is begun again from nothing: a row deleted in between must not stay."""
+    if on_containers(request):
+        pytest.skip("only an embedded worker's topics are begun again")
     config = make_config(chain)
     name = config.name
     source.execute("CREATE TABLE t (id int PRIMARY KEY)")

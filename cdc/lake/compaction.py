@@ -1,0 +1,23 @@
+"""Compaction of the small tables that the job writes without Spark: ledger and quarantine."""
+
+from typing import Final
+
+from deltalake import CommitProperties, DeltaTable
+
+FILES: Final = 32
+"""The most data files such a table has: one is added with every commit."""
+
+RETENTION_HOURS: Final = 168
+"""How long files of older versions are kept, for readers that opened one of them."""
+
+
+def compact(table: DeltaTable, properties: CommitProperties | None = None) -> None:
+    """Rewrite the files into one once there are as many as ``FILES``.
+
+    ``properties`` goes into each commit made here, so that the newest one still says what the
+    last append said.
+    """
+    if len(table.file_uris()) < FILES:
+        return
+    table.optimize.compact(commit_properties=properties)
+    table.vacuum(RETENTION_HOURS, dry_run=False, commit_properties=properties)
