@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
-from cdc.apply import order
+from cdc.apply import moves, order
 from cdc.apply.decode import decode_table
 from cdc.apply.merge_plan import (
     DELETED,
@@ -49,9 +49,9 @@ class Batch:
 
     def commit(self, mine: DataFrame, upto: int, schemas: Mapping[int, str]) -> Position:
         """Apply rows of the log; returns the position that the table's new commit holds."""
-        changes = decode_table(mine, schemas, self.schema, token=self.token).persist()
+        decoded = decode_table(mine, schemas, self.schema, token=self.token).persist()
         try:
-            facts = order.overview(changes).collect()[0]
+            changes, facts = self._whole(decoded)
             if facts["refused"]:
                 self._refuse(mine, _reasons(changes))
             after = replace(
@@ -62,7 +62,16 @@ class Batch:
             )
             return self._write(mine, changes, facts, after)
         finally:
-            changes.unpersist()
+            decoded.unpersist()
+
+    def _whole(self, decoded: DataFrame) -> tuple[DataFrame, Row]:
+        """The changes, those of a key with all their values; and the overview of them."""
+        facts = order.overview(decoded).collect()[0]
+        if not facts["moves"]:
+            return decoded, facts
+        target = self.session.read.format("delta").load(self.path)
+        changes = moves.resolve(decoded, target, self.schema).localCheckpoint()
+        return changes, order.overview(changes).collect()[0]
 
     def _write(self, mine: DataFrame, changes: DataFrame, facts: Row, after: Position) -> Position:
         truncated = facts["last_truncate"] is not None

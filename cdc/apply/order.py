@@ -20,15 +20,22 @@ _NET: Final = "_cdc_net"
 _HELD: Final = "_cdc_held"
 _GOOD: Final = f"{REASON} IS NULL"
 _APPLIES: Final = f"({REASON} IS NULL AND {OP} IN ('c', 'r', 'u', 'd'))"
+SINCE: Final = "greatest(coalesce(_cdc_full, -1L), coalesce(_cdc_refused + 1, -1L))"
+"""Nothing older than this offset says anything of the key; -1 where the slice holds no such."""
+
 _FULL: Final = f"{OP} IN ('c', 'r', 'd')"  # nothing of an older event matters to the key
 
 
 def overview(changes: DataFrame) -> DataFrame:
-    """One row: events, refused, keeps (events with an unchanged value), last_truncate (offset)."""
+    """One row: events, refused, keeps, moves, last_truncate (offset).
+
+    ``keeps`` counts events with an unchanged value, ``moves`` the creates among them.
+    """
     return changes.selectExpr(
         "count(*) AS events",
         f"count_if(NOT ({_GOOD})) AS refused",
         f"count_if({_GOOD} AND {KEEP} IS NOT NULL) AS keeps",
+        f"count_if({_GOOD} AND {KEEP} IS NOT NULL AND {OP} = 'c') AS moves",
         f"max(IF({_GOOD} AND {OP} = 't', {OFFSET}, NULL)) AS last_truncate",
     )
 
@@ -144,27 +151,36 @@ def _ranked(changes: DataFrame, schema: TableSchema) -> DataFrame:
 
 def _carried(changes: DataFrame, schema: TableSchema) -> DataFrame:
     keys = ", ".join(quoted(name) for name in schema.key)
-    over = f"OVER (PARTITION BY {keys} ORDER BY {OFFSET} ROWS BETWEEN UNBOUNDED PRECEDING AND"
-    sofar = f"{over} CURRENT ROW)"
-    marked = [n for n in range(len(schema.columns)) if _may_be_kept(schema, n)]
-    known = [
-        f"last(IF({_APPLIES} AND NOT {_is_kept(n)}, struct({quoted(schema.names[n])} AS value, "
+    last = f"max(IF({_APPLIES}, {OFFSET}, NULL)) OVER (PARTITION BY {keys}) AS _cdc_last"
+    seen = known(changes, schema, upto="CURRENT ROW").selectExpr("*", last)
+    return _resolved(seen.where(f"{OFFSET} = _cdc_last"), schema, kept_columns(schema))
+
+
+def known(changes: DataFrame, schema: TableSchema, *, upto: str) -> DataFrame:
+    """Each event with what the slice says of its key, up to this event or the one before it.
+
+    More columns: ``_cdc_known_<n>``, value and offset (``at``) where column n was last sent;
+    ``_cdc_full`` and ``_cdc_refused``, offsets of the last full row and the last refused event.
+    """
+    keys = ", ".join(quoted(name) for name in schema.key)
+    sofar = (
+        f"OVER (PARTITION BY {keys} ORDER BY {OFFSET} ROWS BETWEEN UNBOUNDED PRECEDING AND {upto})"
+    )
+    sent = [
+        f"last(IF({_APPLIES} AND NOT {is_kept(n)}, struct({quoted(schema.names[n])} AS value, "
         f"{OFFSET} AS at), NULL), true) {sofar} AS _cdc_known_{n}"
-        for n in marked
+        for n in kept_columns(schema)
     ]
-    seen = changes.selectExpr(
+    return changes.selectExpr(
         "*",
-        *known,
+        *sent,
         f"max(IF({_APPLIES} AND {_FULL}, {OFFSET}, NULL)) {sofar} AS _cdc_full",
         f"max(IF({_GOOD}, NULL, {OFFSET})) {sofar} AS _cdc_refused",
-        f"max(IF({_APPLIES}, {OFFSET}, NULL)) {over} UNBOUNDED FOLLOWING) AS _cdc_last",
     )
-    return _resolved(seen.where(f"{OFFSET} = _cdc_last"), schema, marked)
 
 
 def _resolved(seen: DataFrame, schema: TableSchema, marked: list[int]) -> DataFrame:
-    since = "greatest(coalesce(_cdc_full, -1L), coalesce(_cdc_refused + 1, -1L))"
-    missing = {n: f"({_is_kept(n)} AND coalesce(_cdc_known_{n}.at, -2L) < {since})" for n in marked}
+    missing = {n: f"({is_kept(n)} AND coalesce(_cdc_known_{n}.at, -2L) < {SINCE})" for n in marked}
     columns = [
         f"IF({missing[n]}, NULL, _cdc_known_{n}.value) AS {quoted(name)}"
         if n in missing
@@ -180,16 +196,19 @@ def _resolved(seen: DataFrame, schema: TableSchema, marked: list[int]) -> DataFr
         OP,
         DELETED,
         f"IF({some}, filter(array({left}), x -> x IS NOT NULL), NULL) AS {KEEP}",
-        f"IF(({some}) AND {since} >= 0, {literal(AFTER_REFUSED)}, NULL) AS {REASON}",
+        f"IF(({some}) AND {SINCE} >= 0, {literal(AFTER_REFUSED)}, NULL) AS {REASON}",
     )
 
 
-def _may_be_kept(schema: TableSchema, number: int) -> bool:
-    """Whether the type can be stored out of line: only such values arrive as unchanged."""
-    column = schema.columns[number]
+def kept_columns(schema: TableSchema) -> list[int]:
+    """Numbers of those stored out of line when they are large: only these arrive as unchanged."""
     kinds = ("string", "binary", "decimal", "array")
-    return column.type.startswith(kinds) and column.name not in schema.key
+    return [
+        number
+        for number, column in enumerate(schema.columns)
+        if column.type.startswith(kinds) and column.name not in schema.key
+    ]
 
 
-def _is_kept(number: int) -> str:
+def is_kept(number: int) -> str:
     return f"coalesce(array_contains({KEEP}, {number}), false)"

@@ -93,8 +93,9 @@ def reason(plans: Sequence[ColumnPlan], target: TableSchema) -> str:
     cases += [(f"{p.made} IS NULL", literal(NO_KEY)) for p in plans if p.name in target.key]
     marked = [f"({p.unchanged})" for p in plans if p.unchanged is not None]
     if marked:
-        new = "_op <> 'u'" if target.mode is TableMode.KEYED else "true"
-        condition = f"_op <> 'd' AND {new} AND ({' OR '.join(marked)})"
+        # A create may be the second half of a key's change (cdc/apply/moves.py).
+        new = "_op = 'r'" if target.mode is TableMode.KEYED else "_op <> 'd'"
+        condition = f"{new} AND ({' OR '.join(marked)})"
         cases.append((condition, literal(UNCHANGED_IN_NEW)))
     return f"CASE {' '.join(f'WHEN {when} THEN {then}' for when, then in cases)} END"
 

@@ -22,9 +22,11 @@ def fold(
 ) -> dict[tuple[Any, ...], Row]:
     """Rows by key after the events of one table, in the order of their offsets.
 
-    An offset seen before (a duplicate, a replayed prefix) changes nothing.
+    An offset seen before (a duplicate, a replayed prefix) changes nothing. A change of the key is
+    a delete and, next, a create: what the create says to be unchanged is the deleted row's.
     """
     rows: dict[tuple[Any, ...], Row] = {}
+    gone: Row = {}
     seen = -1
     for event in events:
         if event.offset <= seen:
@@ -32,14 +34,16 @@ def fold(
         seen = event.offset
         if event.op is Op.TRUNCATE:
             rows.clear()
+            gone = {}
             continue
         image = event.image or {}
         identity = tuple(image[name] for name in key)
         if event.op is Op.DELETE:
-            rows.pop(identity, None)
+            gone = rows.pop(identity, {})
             continue
-        old = rows.get(identity, {}) if event.op is Op.UPDATE else {}
+        old = {Op.UPDATE: rows.get(identity, {}), Op.CREATE: gone}.get(event.op, {})
         rows[identity] = {name: _known(image, old, name, unchanged) for name in image}
+        gone = {}
     return rows
 
 

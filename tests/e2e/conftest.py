@@ -8,7 +8,7 @@ from tests.e2e.installation import TABLES_SQL, Installation
 from tests.servers.fixtures import on_containers, started, worker_settings
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def installation(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Installation]:

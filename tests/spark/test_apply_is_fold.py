@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from cdc.apply import order
+from cdc.apply import moves, order
 from cdc.apply.decode import decode_table
 from cdc.apply.merge_plan import KEEP, OFFSET, REASON, ROW_HASH, UNRESOLVED, merge_plan
 from cdc.events import avro
@@ -58,6 +58,7 @@ class Table:
 
     def apply(self, messages: Sequence[Message]) -> None:
         changes = self.decode(messages, SCHEMAS).persist()
+        changes = moves.resolve(changes, self.rows(), self.schema).persist()
         facts = order.overview(changes).collect()[0]
         assert facts["refused"] == 0
         keep = facts["keeps"] > 0
@@ -88,6 +89,12 @@ def batches(messages: Sequence[Message], ends: Iterable[int]) -> list[Sequence[M
     return [messages[a:b] for a, b in pairwise(places)]
 
 
+def legal_ends(source: Source, ends: Iterable[int]) -> list[int]:
+    """One later where a batch would end between the halves of a key's change: a cut never does."""
+    log = [value for _, value in source.log]
+    return [n + (log[n - 1]["op"] == "d" and n < len(log)) for n in ends if 0 < n < len(log)]
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_keyed_tables_with_unchanged_values(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     """Sixty logs side by side, each with its own few keys; batches from one event on."""
@@ -97,7 +104,7 @@ def test_keyed_tables_with_unchanged_values(spark: SparkSession, tmp_path: Path,
     messages = source.messages()
     table = Table(spark, tmp_path / "t", TOASTY)
 
-    for batch in batches(messages, [1, 2, *random.choices(range(len(messages)), k=3)]):
+    for batch in batches(messages, legal_ends(source, [1, 2, *random.choices(range(600), k=3)])):
         table.apply(batch)
 
     expected = fold(source.events(), ("id",), unchanged_by(TOKEN))
@@ -116,10 +123,48 @@ def test_a_batch_that_comes_again_changes_nothing(spark: SparkSession, tmp_path:
     version = table.values()
 
     table.apply(messages)
-    table.apply(messages[40:])
+    table.apply(messages[legal_ends(source, [40])[0] :])
 
     assert table.values() == version
     assert {row["id"]: row for row in version} == source.rows
+
+
+def test_keys_that_change_places_take_their_large_values_along(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Swapped by way of a third, and moved on in a chain: in the batch of the rows, and later."""
+    source = Source(token=TOKEN)
+    for key in (1, 2, 5, 6):
+        source.insert(key, key, key)
+    first = len(source.log)
+    for _ in range(2):
+        for old, new in ((1, 0), (2, 1), (0, 2), (5, 7), (7, 8), (8, 5)):
+            source.rekey(old, new, {"big": None} if old == 7 else {})
+        source.update(5, 9, {"bigb": 4})
+        source.rekey(5, 6 + 3, {})
+        source.rekey(9, 5, {})
+    messages = source.messages()
+    together, apart = (Table(spark, tmp_path / name, TOASTY) for name in ("together", "apart"))
+
+    together.apply(messages)
+    apart.apply(messages[:first])
+    apart.apply(messages[first:])
+
+    for table in (together, apart):
+        assert {row["id"]: row for row in table.values()} == source.rows
+
+
+def test_a_changed_key_without_its_old_row_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    source = Source(token=TOKEN)
+    for key in (1, 2):
+        source.insert(key, 1, 1)
+        source.rekey(key, key + 10, {})
+    table = Table(spark, tmp_path / "t", TOASTY)
+
+    changes = table.decode(source.messages()[1:], SCHEMAS)
+    found = moves.resolve(changes, table.rows(), TOASTY).where("_cdc_op = 'c'").collect()
+
+    assert {row["id"]: row[REASON] for row in found} == {11: moves.NO_OLD_ROW, 2: None, 12: None}
 
 
 def test_an_older_event_does_not_move_a_row_back(spark: SparkSession, tmp_path: Path) -> None:

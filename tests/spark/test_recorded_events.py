@@ -11,9 +11,9 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.avro.functions import from_avro
 
 from cdc.apply.decode import decode_envelope, decode_markers, decode_table
-from cdc.apply.merge_plan import DELETED, OFFSET, REASON
+from cdc.apply.merge_plan import DELETED, KEEP, OFFSET, REASON
+from cdc.apply.moves import resolve
 from cdc.apply.order import after_truncate, latest_per_key, overview
-from cdc.apply.projection import UNCHANGED_IN_NEW
 from cdc.events.schema import TableSchema, refused_columns, row_fields, table_schema_from_avro
 from cdc.events.transactions import marker
 from cdc.events.types import lake_type
@@ -160,7 +160,7 @@ def test_the_last_rows_are_those_of_postgres(
     assert by_text(rendered(latest, schema)) == by_text(found.expected[table])
 
 
-def test_unchanged_values_come_from_the_batch_and_a_new_key_without_them_is_refused(
+def test_unchanged_values_come_from_the_batch_also_where_the_key_changed(
     spark: SparkSession,
 ) -> None:
     found = recording("tables")
@@ -175,8 +175,13 @@ def test_unchanged_values_come_from_the_batch_and_a_new_key_without_them_is_refu
     assert row["n"], row["big"] == (last["n"], last["big"])
     for name in ("bigb", "bigj", "biga", "bigia", "bigh"):
         assert row[name] == first[name]
-    refused = decoded.where(f"{REASON} IS NOT NULL").select(OFFSET, REASON).collect()
-    assert [tuple(found) for found in refused] == [(6, UNCHANGED_IN_NEW)]
+    [waiting] = decoded.where(f"{KEEP} IS NOT NULL AND _cdc_op = 'c'").select(OFFSET).collect()
+    assert waiting[OFFSET] == 6
+    whole = resolve(decoded, decoded.limit(0), schema).where(f"{OFFSET} = 6")
+    [moved] = whole.toArrow().to_pylist()
+    assert (moved[REASON], moved[KEEP], moved["big"]) == (None, None, last["big"])
+    for name in ("bigb", "bigj", "biga", "bigia", "bigh"):
+        assert moved[name] == first[name]
 
 
 def test_every_type_is_exact_or_refused(spark: SparkSession) -> None:
