@@ -16,6 +16,7 @@ from cdc.apply import projection
 from cdc.apply.merge_plan import DELETED, KEEP, OFFSET, OP, REASON, quoted
 from cdc.apply.projection import Writer, any_of
 from cdc.apply.values import literal
+from cdc.events.envelope import OLD_KEY
 from cdc.events.schema import TableSchema, envelope_reader
 from cdc.events.transactions import is_marker_schema
 from cdc.tables import TableMode
@@ -30,6 +31,7 @@ WRONG_TABLE: Final = "it is an event of another table"
 
 _BODY: Final = "substring(value, 6)"  # behind the magic byte and the schema id
 _KEY_BODY: Final = "substring(key, 6)"
+_MOVED: Final = f"coalesce(exists(headers, h -> h.key = '{OLD_KEY}'), false)"
 _LENIENT: Final = {"mode": "PERMISSIVE"}
 _KNOWN_OP: Final = "coalesce({op} IN ('c', 'r', 'u', 'd', 't'), false)"
 _TXID: Final = "try_cast(substring_index({id}, ':', 1) AS bigint)"
@@ -123,7 +125,7 @@ def decode_table(
 def _events(
     rows: DataFrame, schemas: Schemas, events: Sequence[Writer], mode: TableMode
 ) -> DataFrame:
-    """With one struct per writer, null in another's messages, and ``_op``."""
+    """With one struct per writer, null in another's messages, ``_moved`` and ``_op``."""
     written = [
         _when(
             "value_schema_id", w.schema_id, from_avro(F.expr(_BODY), schemas[w.schema_id], _LENIENT)
@@ -135,6 +137,7 @@ def _events(
         "key",
         "key_schema_id",
         "value_schema_id",
+        F.expr(_MOVED).alias("_moved"),
         *(column.alias(w.record) for w, column in zip(events, written, strict=True)),
     )
     op = any_of([f"{w.record}.op" for w in events], "string")

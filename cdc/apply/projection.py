@@ -1,7 +1,8 @@
 """The columns of a table over all writer schemas of a batch, and why an event is refused: SQL text.
 
-Pure; ``decode`` puts the texts to use. Names it relies on in the frame: ``_op``, ``_no_row``,
-``_problem``, ``value_schema_id``, ``key_schema_id`` and one struct per writer and key writer.
+Pure; ``decode`` puts the texts to use. Names it relies on in the frame: ``_op``, ``_moved``,
+``_no_row``, ``_problem``, ``value_schema_id``, ``key_schema_id``; one struct per writer of
+rows and of keys.
 """
 
 from collections.abc import Mapping, Sequence
@@ -93,8 +94,8 @@ def reason(plans: Sequence[ColumnPlan], target: TableSchema) -> str:
     cases += [(f"{p.made} IS NULL", literal(NO_KEY)) for p in plans if p.name in target.key]
     marked = [f"({p.unchanged})" for p in plans if p.unchanged is not None]
     if marked:
-        # A create may be the second half of a key's change (cdc/apply/moves.py).
-        new = "_op = 'r'" if target.mode is TableMode.KEYED else "_op <> 'd'"
+        # The second half of a key's change gets them later (cdc/apply/moves.py).
+        new = "_op IN ('r', 'c') AND NOT _moved" if target.mode is TableMode.KEYED else "_op <> 'd'"
         condition = f"{new} AND ({' OR '.join(marked)})"
         cases.append((condition, literal(UNCHANGED_IN_NEW)))
     return f"CASE {' '.join(f'WHEN {when} THEN {then}' for when, then in cases)} END"

@@ -1,14 +1,16 @@
 """A change event, as the oracle reads it: plain values from a decoded envelope."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.transactions import txid_of
 
 Row = Mapping[str, Any]
+OLD_KEY: Final = "__debezium.oldkey"
+"""The header of a create that is the second half of a key's change."""
 
 
 class Op(Enum):
@@ -39,6 +41,8 @@ class ChangeEvent:
     txid: int | None = None
     schema: str = ""
     table: str = ""
+    moved: bool = False
+    """A create that is the second half of a key's change; the delete before it is the first."""
 
     @property
     def image(self) -> Row | None:
@@ -49,7 +53,11 @@ class ChangeEvent:
 
 
 def change_event(
-    topic: str, offset: int, value: Mapping[str, Any], key: Row | None = None
+    topic: str,
+    offset: int,
+    value: Mapping[str, Any],
+    key: Row | None = None,
+    headers: Iterable[str] = (),
 ) -> ChangeEvent:
     """From a decoded envelope; raises BAD_EVENT when it is not one of a change."""
     try:
@@ -66,6 +74,7 @@ def change_event(
             txid=txid_of(transaction["id"]) if transaction else None,
             schema=source["schema"],
             table=source["table"],
+            moved=OLD_KEY in headers,
         )
     except (AttributeError, KeyError, TypeError, ValueError):
         raise CdcError(

@@ -23,7 +23,7 @@ def fold(
     """Rows by key after the events of one table, in the order of their offsets.
 
     An offset seen before (a duplicate, a replayed prefix) changes nothing. A change of the key is
-    a delete and, next, a create: what the create says to be unchanged is the deleted row's.
+    a delete and, next, a create that is ``moved``: what it leaves out is the deleted row's.
     """
     rows: dict[tuple[Any, ...], Row] = {}
     gone: Row = {}
@@ -41,7 +41,8 @@ def fold(
         if event.op is Op.DELETE:
             gone = rows.pop(identity, {})
             continue
-        old = {Op.UPDATE: rows.get(identity, {}), Op.CREATE: gone}.get(event.op, {})
+        known = gone if event.moved else {}
+        old = rows.get(identity, {}) if event.op is Op.UPDATE else known
         rows[identity] = {name: _known(image, old, name, unchanged) for name in image}
         gone = {}
     return rows

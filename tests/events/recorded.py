@@ -23,6 +23,7 @@ class Message:
     offset: int
     key: bytes | None
     value: bytes | None
+    headers: tuple[tuple[str, bytes], ...] = ()
 
     def row(self) -> tuple[Any, ...]:
         """In the columns of ``LOG_COLUMNS``."""
@@ -30,11 +31,12 @@ class Message:
             found.schema_id if (found := avro.frame(data)) else None
             for data in (self.key, self.value)
         )
-        return (self.topic, self.offset, self.key, self.value, *ids)
+        return (self.topic, self.offset, self.key, self.value, list(self.headers), *ids)
 
 
 LOG_COLUMNS = (
-    "topic string, offset bigint, key binary, value binary, key_schema_id int, value_schema_id int"
+    "topic string, offset bigint, key binary, value binary, "
+    "headers array<struct<key: string, value: binary>>, key_schema_id int, value_schema_id int"
 )
 
 
@@ -59,7 +61,13 @@ class Recording:
 
     def events(self, topic: str) -> list[ChangeEvent]:
         return [
-            change_event(topic, message.offset, value, self.decoded(message.key))
+            change_event(
+                topic,
+                message.offset,
+                value,
+                self.decoded(message.key),
+                [name for name, _ in message.headers],
+            )
             for message in self.of(topic)
             if (value := self.decoded(message.value)) is not None
         ]
@@ -101,6 +109,7 @@ def _message(record: dict[str, Any]) -> Message:
         offset=record["offset"],
         key=_bytes(record["key"]),
         value=_bytes(record["value"]),
+        headers=tuple((name, base64.b64decode(data)) for name, data in record["headers"]),
     )
 
 

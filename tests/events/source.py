@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from cdc.events import avro
-from cdc.events.envelope import ChangeEvent, change_event
+from cdc.events.envelope import OLD_KEY, ChangeEvent, change_event
 from cdc.tables import TableId
 from tests.events.recorded import Message, recording, table_topic
 
@@ -50,6 +50,8 @@ class Source:
     rows: dict[int, Row] = field(default_factory=dict)
     log: list[tuple[int, Row]] = field(default_factory=list)
     offset: int = 0
+    moved: set[int] = field(default_factory=set)
+    """Offsets of creates that are the second half of a key's change."""
 
     def insert(self, key: int, n: int, value: int | None, op: str = "c") -> None:
         large = {name: None if value is None else make(value) for name, make in LARGE.items()}
@@ -74,6 +76,7 @@ class Source:
         self.delete(old)
         large = {c: None if v is None else LARGE[c](v) for c, v in changed.items()}
         self.rows[new] = {**row, "id": new, **large}
+        self.moved.add(self.offset)
         self._emit("c", after={**self.rows[new], **self._hidden(row, changed)})
 
     def truncate(self) -> None:
@@ -88,12 +91,24 @@ class Source:
         }
 
     def events(self) -> list[ChangeEvent]:
-        return [change_event(TOPIC, offset, value) for offset, value in self.log]
+        return [
+            change_event(TOPIC, offset, value, headers=self._headers(offset))
+            for offset, value in self.log
+        ]
+
+    def _headers(self, offset: int) -> dict[str, bytes]:
+        return {OLD_KEY: b"{}"} if offset in self.moved else {}
 
     def messages(self) -> list[Message]:
         text = recording("tables").schemas[SCHEMA_ID]
         return [
-            Message(topic=TOPIC, offset=at, key=None, value=avro.encode(text, SCHEMA_ID, value))
+            Message(
+                topic=TOPIC,
+                offset=at,
+                key=None,
+                value=avro.encode(text, SCHEMA_ID, value),
+                headers=tuple(self._headers(at).items()),
+            )
             for at, value in self.log
         ]
 

@@ -126,7 +126,7 @@ def events(spark: SparkSession, records: list[dict[str, Any]]) -> DataFrame:
             record["partition"],
             record["offset"],
             datetime.fromtimestamp(record["timestamp"] / 1000, tz=UTC),
-            [],
+            [(name, base64.b64decode(data)) for name, data in record["headers"]],
         )
         for record in records
     ]
