@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 from fnmatch import fnmatchcase
+from typing import Literal
 
 from cdc.errors import CdcError, ErrorKind
 
@@ -42,11 +43,17 @@ class TableId:
 
 HEARTBEAT = TableId(CONTROL_SCHEMA, HEARTBEAT_TABLE)
 SIGNAL = TableId(CONTROL_SCHEMA, SIGNAL_TABLE)
+STRUCTURE = TableId(CONTROL_SCHEMA, "structure")
+"""Where an event trigger of the source notes every change of a table's structure."""
 
 
 def matches(table: TableId, patterns: list[str]) -> bool:
     """Whether any pattern ``schema.table`` (with ``*`` and ``?``) names the table."""
     return any(fnmatchcase(str(table), pattern) for pattern in patterns)
+
+
+SchemaPolicy = Literal["evolve", "ignore", "stop"]
+"""What becomes of the lake's table when the structure of its source changes."""
 
 
 class TableMode(Enum):

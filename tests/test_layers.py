@@ -28,6 +28,8 @@ PURE = (
     "cdc.apply.values",
     "cdc.operate",
     "cdc.operate.requests",
+    "cdc.source",
+    "cdc.source.columns",
 )
 FRAMES = (
     "cdc.apply.decode",

@@ -1,0 +1,307 @@
+"""What the lake's table must go through when the structure of its source changes.
+
+Steps are in an order in which each can be done after the one before it, and bring the lake's table
+to what the source shows, the rows that are there already included. Where that cannot be known,
+there is one kind of step: stop.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from cdc.events.conversion import held
+from cdc.events.schema import Column
+from cdc.events.structure import Structure, StructureColumn
+from cdc.tables import SchemaPolicy, TableId, TableMode
+
+READ_AGAIN: Final = "let the table be read again: its rows in the source are the truth"
+_CONVERTED: Final = 4  # pg_event_trigger_table_rewrite_reason(): a column's values were converted
+_AVRO_NAME: Final = re.compile(r"[^A-Za-z0-9_]")
+_OURS: Final = "_cdc_"
+_ASIDE: Final = "_cdc_aside_"
+
+
+@dataclass(frozen=True, slots=True)
+class RenameColumn:
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropColumn:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumn:
+    """``value`` is Postgres's text of what every row shows that is there already."""
+
+    column: Column
+    value: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WidenColumn:
+    """A plain cast of every value that is there to ``type`` is exact, and succeeds."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeMode:
+    """From now on rows are told apart otherwise; a key follows in a step of its own."""
+
+    mode: TableMode
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeKey:
+    """No two rows that are there have these columns alike."""
+
+    key: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RenameTable:
+    table: TableId
+
+
+@dataclass(frozen=True, slots=True)
+class DropTable:
+    """The source has it no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The table can follow no further without somebody's help."""
+
+    reason: str
+    remedy: str = READ_AGAIN
+
+
+Step = (
+    RenameColumn
+    | DropColumn
+    | AddColumn
+    | WidenColumn
+    | ChangeMode
+    | ChangeKey
+    | RenameTable
+    | DropTable
+    | Stop
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """One row of ``wal2lake.structure``; ``structure`` is None where the table is gone."""
+
+    structure: Structure | None
+    rewrite: int = 0  # pg_event_trigger_table_rewrite_reason(); 0: none
+    converted: bool = False
+    """Whether an expression, and not a plain cast, may have made the values of a rewrite."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """The steps, and what is to be kept beside the table once they are done."""
+
+    steps: tuple[Step, ...]
+    structure: Structure | None
+
+    @property
+    def stops(self) -> tuple[Stop, ...]:
+        """Where there are any, nothing else is to be done."""
+        return tuple(step for step in self.steps if isinstance(step, Stop))
+
+
+def steps(
+    old: Structure,
+    new: Structure | None,
+    *,
+    rewrite: int = 0,
+    converted: bool = False,
+    append: bool = False,
+) -> tuple[Step, ...]:
+    """From one structure to the next; ``append`` as ``source.append_only`` says."""
+    note = Note(structure=new, rewrite=rewrite, converted=converted)
+    return follow(old, (note,), append=append).steps
+
+
+def follow(
+    old: Structure,
+    notes: Sequence[Note],
+    *,
+    policy: SchemaPolicy = "evolve",
+    append: bool = False,
+) -> Course:
+    """Over changes with no event of the table between them.
+
+    Columns go from note to note. Only the last key counts: one that was dropped and added again
+    was missed by no event.
+    """
+    found: list[Step] = []
+    before = old
+    for note in notes:
+        if note.structure is None:
+            return Course(steps=policed((DropTable(),), policy), structure=None)
+        new = _left_out(before, note.structure) if policy == "ignore" else note.structure
+        taken = policed(tuple(_of_columns(before, new, note)), policy)
+        found += taken
+        before = _followed(before, new, taken)
+    found += policed(tuple(_of_table(old, before, append=append)), policy)
+    stops = tuple(dict.fromkeys(step for step in found if isinstance(step, Stop)))
+    return Course(steps=stops or tuple(found), structure=before)
+
+
+def policed(found: tuple[Step, ...], policy: SchemaPolicy) -> tuple[Step, ...]:
+    """What ``source.schema_changes`` lets happen.
+
+    ``ignore`` is about which columns there are. What says where their values are to be found, or
+    that they are others now, is followed all the same: else the lake would be wrong.
+    """
+    if policy == "stop" and found:
+        return (Stop("its structure changed, and source.schema_changes says stop"),)
+    if policy == "ignore":
+        kept = {step.name.lower() for step in found if isinstance(step, DropColumn)}
+        for step in found:
+            if isinstance(step, RenameColumn) and step.new.lower() in kept:
+                return (Stop(f"column {step.old} takes the name of one that is kept: {step.new}"),)
+        return tuple(step for step in found if not isinstance(step, AddColumn | DropColumn))
+    return found
+
+
+def _left_out(old: Structure, new: Structure) -> Structure:
+    known = old.numbered()
+    return replace(
+        new,
+        columns=tuple(
+            column if column.number in known else replace(column, left_out=True)
+            for column in new.columns
+        ),
+    )
+
+
+def _followed(old: Structure, new: Structure, taken: Sequence[Step]) -> Structure:
+    """``new`` with what the lake holds wider than the source needs, and what it leaves out."""
+    known = old.numbered()
+    widened = {step.name: step.type for step in taken if isinstance(step, WidenColumn)}
+    columns = []
+    for column in new.columns:
+        before = known.get(column.number)
+        if before is not None and before.followed and column.arrives:
+            columns.append(replace(column, lake=widened.get(column.name, before.lake)))
+        elif before is not None and before.left_out:
+            columns.append(replace(column, left_out=True))
+        else:
+            columns.append(column)
+    return replace(new, columns=tuple(columns))
+
+
+def _of_columns(old: Structure, new: Structure, note: Note) -> Iterator[Step]:
+    """Drops free names, renames take them, and additions come last."""
+    if old.oid != new.oid:
+        yield Stop(f"{new.table} was dropped and created again")
+        return
+    yield from _bad_names(new)
+    if note.rewrite & _CONVERTED and note.converted:
+        yield Stop(f"values of {new.table} were converted by an expression")
+    present = {column.number: column for column in new.columns if column.followed}
+    for column in old.followed:
+        if column.number not in present:
+            yield DropColumn(column.name)
+    stayed = {c.number: (c, present[c.number]) for c in old.followed if c.number in present}
+    yield from _renamed({number: (a.name, b.name) for number, (a, b) in stayed.items()})
+    for before, after in stayed.values():
+        yield from _retyped(new.table, before, after)
+    yield from _added(old, present, note)
+
+
+def _renamed(names: Mapping[int, tuple[str, str]]) -> Iterator[RenameColumn]:
+    """One by one, each to a name that is free. Names that differ only in case are one in the lake.
+
+    Of names that go round in a circle, one is put aside first.
+    """
+    taken = {old.lower() for old, _ in names.values()}
+    waiting = {number: pair for number, pair in names.items() if pair[0] != pair[1]}
+    while waiting:
+        free = (n for n, (_, new) in waiting.items() if new.lower() not in taken)
+        number = next(free, None)
+        if number is None:
+            number, (old, new) = next(iter(waiting.items()))
+            target = f"{_ASIDE}{number}"
+            waiting[number] = target, new
+        else:
+            old, target = waiting.pop(number)
+        yield RenameColumn(old, target)
+        taken = taken - {old.lower()} | {target.lower()}
+
+
+def _retyped(table: TableId, old: StructureColumn, new: StructureColumn) -> Iterator[Step]:
+    spelled = dict(old.labels)
+    if any(spelled.get(oid, label) != label for oid, label in new.labels):
+        yield Stop(f"a value of the enum of column {new.name} of {table} was renamed")
+    lake = held(old, new)
+    if lake is None:
+        yield Stop(
+            f"column {new.name} of {table} changed its type from {_type(old)} to {_type(new)}:"
+            " values that are there may be others now"
+        )
+    elif lake != old.lake:
+        yield WidenColumn(new.name, lake)
+
+
+def _type(column: StructureColumn) -> str:
+    """As the source declares it, as far as this tells two types apart."""
+    name = column.declared.element or column.declared.name
+    numbers = [str(number) for number in (column.pg.length, column.pg.scale) if number is not None]
+    array = "[]" if column.declared.element else ""
+    return f"{name}({', '.join(numbers)}){array}" if numbers else f"{name}{array}"
+
+
+def _added(old: Structure, present: Mapping[int, StructureColumn], note: Note) -> Iterator[Step]:
+    known = old.numbered()
+    for number, column in present.items():
+        before = known.get(number)
+        if before is None and note.rewrite and column.has_default and column.missing is None:
+            yield Stop(
+                f"the rows of {old.table} hold values in the new column {column.name}"
+                " that were made for each of them"
+            )
+        elif before is None:
+            yield AddColumn(column.column, column.missing)
+        elif not before.arrives:
+            yield Stop(f"column {column.name} of {old.table} did not arrive until now")
+
+
+def _bad_names(new: Structure) -> Iterator[Stop]:
+    """What ``check`` says of a table before the start."""
+    seen: dict[str, str] = {}
+    remedy = f"rename it, then {READ_AGAIN}"
+    for name in (column.name for column in new.followed):
+        spelled = _AVRO_NAME.sub("_", name).lower()
+        if (other := seen.setdefault(spelled, name)) != name:
+            reason = f"columns {other} and {name} of {new.table} have one name in Avro or the lake"
+            yield Stop(reason, remedy)
+        if name.lower().startswith(_OURS):
+            reason = f"column {name} of {new.table}: names that begin with {_OURS} are ours"
+            yield Stop(reason, remedy)
+
+
+def _of_table(old: Structure, new: Structure, *, append: bool) -> Iterator[Step]:
+    mode = new.mode(append=append)
+    missing = [name for name in new.key if name not in {c.name for c in new.followed}]
+    if isinstance(mode, str):
+        yield Stop(f"{new.table} {mode}", f"give it a key, then {READ_AGAIN}")
+    elif mode is TableMode.KEYED and missing:
+        yield Stop(f"column {missing[0]} of the key of {new.table} is not in the lake")
+    elif mode is not old.mode(append=append):
+        yield ChangeMode(mode)
+        if mode is TableMode.KEYED:
+            yield ChangeKey(new.key)
+    elif mode is TableMode.KEYED and old.key_numbers() != new.key_numbers():
+        yield ChangeKey(new.key)
+    if old.table != new.table:
+        yield RenameTable(new.table)
