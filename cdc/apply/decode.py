@@ -31,7 +31,6 @@ WRONG_TABLE: Final = "it is an event of another table"
 
 _BODY: Final = "substring(value, 6)"  # behind the magic byte and the schema id
 _KEY_BODY: Final = "substring(key, 6)"
-_MOVED: Final = f"coalesce(exists(headers, h -> h.key = '{OLD_KEY}'), false)"
 _LENIENT: Final = {"mode": "PERMISSIVE"}
 _KNOWN_OP: Final = "coalesce({op} IN ('c', 'r', 'u', 'd', 't'), false)"
 _TXID: Final = "try_cast(substring_index({id}, ':', 1) AS bigint)"
@@ -122,6 +121,11 @@ def decode_table(
     )
 
 
+def is_moved(header: str) -> Column:
+    """Whether a row of the log is the half of a key's change that has this header."""
+    return F.expr(f"coalesce(exists(headers, h -> h.key = '{header}'), false)")
+
+
 def _events(
     rows: DataFrame, schemas: Schemas, events: Sequence[Writer], mode: TableMode
 ) -> DataFrame:
@@ -137,7 +141,7 @@ def _events(
         "key",
         "key_schema_id",
         "value_schema_id",
-        F.expr(_MOVED).alias("_moved"),
+        is_moved(OLD_KEY).alias("_moved"),
         *(column.alias(w.record) for w, column in zip(events, written, strict=True)),
     )
     op = any_of([f"{w.record}.op" for w in events], "string")

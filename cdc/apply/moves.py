@@ -50,7 +50,9 @@ def _from_old_row(changes: DataFrame, target: DataFrame, schema: TableSchema) ->
 
 def _halves(changes: DataFrame) -> DataFrame:
     """Such creates, with the offset of the delete that comes directly before (``gone``)."""
-    before = f"lag(struct({OFFSET} AS at, {OP} AS op)) OVER (ORDER BY {OFFSET}) AS before"
+    # One partition, of three small columns; without the word Spark warns of it at every step.
+    over = f"OVER (PARTITION BY {OFFSET} < 0 ORDER BY {OFFSET})"
+    before = f"lag(struct({OFFSET} AS at, {OP} AS op)) {over} AS before"
     places = changes.selectExpr(OFFSET, OP, f"{KEEP} IS NOT NULL AND {REASON} IS NULL AS waits")
     return (
         places.selectExpr("*", before)

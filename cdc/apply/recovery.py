@@ -5,6 +5,7 @@ is applied, the ledger's newest row where the last cut lies. A table behind that
 deleted, stopped before) is replayed from the log before the first round.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -13,11 +14,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply import landings as landed_values
+from cdc.apply.decode import is_moved
 from cdc.apply.land import create_log, landings, summary
+from cdc.apply.landings import Landing
 from cdc.apply.rounds import Applier
 from cdc.apply.table import AppliedTable
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
+from cdc.events.envelope import NEW_KEY
 from cdc.events.schema import Column, TableSchema
 from cdc.kafka.topics import topic_ids
 from cdc.lake import progress, store
@@ -138,7 +142,7 @@ def _replay(mine: DataFrame, topic: str, table: AppliedTable, applier: Applier) 
     waiting = landings(summary(beyond))
     logger.info("replaying", table=str(table.schema.table), landings=len(waiting))
     while waiting and table.following:
-        taken = landed_values.take(waiting, applier.budget)
+        taken = _whole_changes(beyond, waiting, landed_values.take(waiting, applier.budget))
         ids = landed_values.schema_ids(taken)[topic]
         numbers = [landing.number for landing in taken]
         table.apply(
@@ -148,6 +152,25 @@ def _replay(mine: DataFrame, topic: str, table: AppliedTable, applier: Applier) 
             schemas=applier.schemas(ids),
         )
         waiting = waiting[len(taken) :]
+
+
+def _whole_changes(
+    mine: DataFrame, waiting: Sequence[Landing], taken: Sequence[Landing]
+) -> Sequence[Landing]:
+    """As many landings more as the halves of a key's change need to lie in one batch.
+
+    A cut never parts them, being of one transaction; a landing may end anywhere.
+    """
+    while len(taken) < len(waiting) and _ends_in_a_half(mine, taken[-1].number):
+        taken = waiting[: len(taken) + 1]
+    return taken
+
+
+def _ends_in_a_half(mine: DataFrame, landing: int) -> bool:
+    """Whether the last record but tombstones is the first half."""
+    events = mine.where((F.col("landing") <= landing) & F.col("value").isNotNull())
+    newest = events.select("offset", is_moved(NEW_KEY).alias("half")).orderBy(F.desc("offset"))
+    return any(row["half"] for row in newest.take(1))
 
 
 def _identity(schema: TableSchema) -> str:

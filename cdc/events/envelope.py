@@ -11,6 +11,8 @@ from cdc.events.transactions import txid_of
 Row = Mapping[str, Any]
 OLD_KEY: Final = "__debezium.oldkey"
 """The header of a create that is the second half of a key's change."""
+NEW_KEY: Final = "__debezium.newkey"
+"""The header of the delete, and its tombstone, that is the first half."""
 
 
 class Op(Enum):

@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from cdc.apply.merge_plan import quoted
 from cdc.apply.rounds import Applier
 from cdc.apply.table import AppliedTable
 from cdc.config import Job
-from cdc.events.schema import TableSchema, table_schema_from_avro
+from cdc.events.schema import Column, TableSchema, table_schema_from_avro
 from cdc.lake import store
 from cdc.lake.ledger import Ledger
 from cdc.lake.progress import LandedPosition, Position, landed_position, position
@@ -47,7 +48,8 @@ def _recorded_schema(name: str, key: tuple[str, ...], mode: TableMode) -> TableS
 ORDERS = _recorded_schema("orders", ("id",), TableMode.KEYED)
 COMPOSITE = _recorded_schema("composite_key", ("a", "b"), TableMode.KEYED)
 NO_KEY = _recorded_schema("no_key", (), TableMode.MULTISET)
-TABLES = (ORDERS, COMPOSITE, NO_KEY)
+TOASTY = _recorded_schema("toasty", ("id",), TableMode.KEYED)
+TABLES = (ORDERS, COMPOSITE, NO_KEY, TOASTY)
 EVENT_COLUMNS = (
     "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, "
     "headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
@@ -113,7 +115,7 @@ class Pipeline:
 
     def rows(self, schema: TableSchema) -> list[dict[str, str | None]]:
         frame = self.spark.read.format("delta").load(str(self.root / schema.table.name))
-        texts = [f"CAST({quoted(name)} AS string) AS {name}" for name in schema.names]
+        texts = [f"{_text(column)} AS {column.name}" for column in _compared(schema)]
         return [row.asDict() for row in frame.selectExpr(*texts).collect()]
 
 
@@ -133,6 +135,23 @@ def events(spark: SparkSession, records: list[dict[str, Any]]) -> DataFrame:
     return spark.createDataFrame(rows, EVENT_COLUMNS)
 
 
+def _compared(schema: TableSchema) -> list[Column]:
+    """Those whose text in Spark is that of Postgres, or can be made so in a word."""
+    kept_otherwise = ("bigh",)  # hstore, as JSON
+    return [
+        column
+        for column in schema.columns
+        if not column.type.startswith("array") and column.name not in kept_otherwise
+    ]
+
+
+def _text(column: Column) -> str:
+    name = quoted(column.name)
+    if column.type == "binary":
+        return f"concat('\\\\x', lower(hex({name})))"
+    return f"CAST({name} AS string)"
+
+
 def _bytes(text: str | None) -> bytes | None:
     return None if text is None else base64.b64decode(text)
 
@@ -145,13 +164,13 @@ def _landed_topics() -> list[dict[str, Any]]:
 
 
 def _sorted(rows: list[dict[str, str | None]]) -> list[list[tuple[str, str | None]]]:
-    return sorted(sorted(row.items()) for row in rows)
+    return sorted((sorted(row.items()) for row in rows), key=repr)
 
 
 def _assert_equal_to_source(pipeline: Pipeline) -> None:
     for schema in TABLES:
         expected = [
-            {name: row[name] for name in schema.names}
+            {column.name: row[column.name] for column in _compared(schema)}
             for row in RECORDED["expected"][schema.table.name]
         ]
         assert _sorted(pipeline.rows(schema)) == _sorted(expected), schema.table
@@ -183,6 +202,27 @@ def test_tables_equal_the_source_with_a_restart_between_any_two_landings(
     _assert_equal_to_source(pipeline)
     lsns = [row.lsn for row in pipeline.ledger.rows() if row.lsn is not None]
     assert lsns == sorted(lsns)
+
+
+def test_a_table_is_rebuilt_from_the_log_also_where_a_landing_ends_inside_a_change_of_key(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """A landing may end anywhere; what the second half leaves out is in the first half's row."""
+    pipeline = Pipeline(spark, tmp_path, budget=1)
+    topic = TOASTY.table.topic(PREFIX)
+    records = _landed_topics()
+    halves = [i for i, r in enumerate(records) if r["topic"] == topic and r["headers"]]
+    first, tombstone, second = halves
+    for begin, end in ((0, first + 1), (first + 1, tombstone + 1), (tombstone + 1, len(records))):
+        pipeline.land(records[begin:end])
+    pipeline.settle()
+    shutil.rmtree(tmp_path / TOASTY.table.name)
+
+    pipeline.start()
+
+    assert first < tombstone < second
+    _assert_equal_to_source(pipeline)
+    assert pipeline.quarantine.rows() == []
 
 
 def test_a_snapshot_that_began_again_stops_the_table_and_no_other(
