@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Self, cast, get_origin
+from typing import Annotated, Any, Self, TypeVar, cast, get_origin
 from urllib.parse import urlsplit
 
 import yaml
@@ -25,10 +25,13 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from cdc.errors import CdcError, ErrorKind
-from cdc.tables import CONTROL_SCHEMA
+from cdc.tables import CONTROL_SCHEMA, SchemaPolicy, TableId, matches
 
 ENV_PREFIX = "WAL2LAKE_"
 DEFAULT_FILE = "wal2lake.yaml"
+
+
+_Patterns = TypeVar("_Patterns", list[str], dict[str, SchemaPolicy])
 
 
 class Section(BaseModel):
@@ -52,6 +55,10 @@ class Source(Section):
     """Patterns ``schema.table``; ``*`` and ``?`` stand for any characters."""
     append_only: list[str] = []
     """Patterns of tables without a key that are kept as inserts only, by explicit choice."""
+    schema_changes: dict[str, SchemaPolicy] = {}
+    """By pattern, what becomes of the lake's table when its columns change: ``evolve`` (they change
+    too; the default), ``ignore`` (columns that are added or dropped later change nothing), ``stop``
+    (the table stops). The first pattern that names a table counts."""
 
     @field_validator("url")
     @classmethod
@@ -61,9 +68,14 @@ class Source(Section):
             raise ValueError(message)
         return value
 
-    @field_validator("tables", "append_only")
+    def schema_policy(self, table: TableId) -> SchemaPolicy:
+        return next(
+            (p for name, p in self.schema_changes.items() if matches(table, [name])), "evolve"
+        )
+
+    @field_validator("tables", "append_only", "schema_changes")
     @classmethod
-    def _patterns(cls, value: list[str]) -> list[str]:
+    def _patterns(cls, value: _Patterns) -> _Patterns:
         for pattern in value:
             schema, dot, name = pattern.partition(".")
             if not (schema and dot and name):

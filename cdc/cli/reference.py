@@ -3,7 +3,7 @@
 import sys
 import types
 from pathlib import Path
-from typing import Any, Final, get_args, get_origin
+from typing import Any, Final, Literal, get_args, get_origin
 
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
@@ -92,6 +92,8 @@ def _type(kind: Any) -> str:  # noqa: ANN401 - annotations have no common type
         return TYPE_NAMES[kind]
     if isinstance(kind, types.UnionType):
         return next(_type(part) for part in get_args(kind) if part is not types.NoneType)
+    if get_origin(kind) is Literal:
+        return ", ".join(f"`{value}`" for value in get_args(kind))
     arguments = [_type(part) for part in get_args(kind)]
     return f"list of {arguments[0]}" if get_origin(kind) is list else f"{' to '.join(arguments)}"
 

@@ -265,7 +265,9 @@ def _added(old: Structure, present: Mapping[int, StructureColumn], note: Note) -
     known = old.numbered()
     for number, column in present.items():
         before = known.get(number)
-        if before is None and note.rewrite and column.has_default and column.missing is None:
+        # A partitioned table has no rows of its own, and says nothing of those of its partitions.
+        unsaid = column.has_default and column.missing is None
+        if before is None and unsaid and (note.rewrite or old.kind == "p"):
             yield Stop(
                 f"the rows of {old.table} hold values in the new column {column.name}"
                 " that were made for each of them"

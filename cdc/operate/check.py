@@ -13,7 +13,7 @@ import httpx
 from cdc.config import Config
 from cdc.errors import CdcError
 from cdc.kafka.topics import topic_ids
-from cdc.source import slot
+from cdc.source import slot, structure_notes
 from cdc.source.catalog import SourceTable, inspect
 from cdc.source.connector import status
 from cdc.source.finding import Finding, Level
@@ -61,6 +61,7 @@ def _source(config: Config, endpoints: Endpoints) -> Iterator[Finding]:
         yield from server_findings(connection)
         catalog = inspect(connection, config)
         yield from _collect(lambda: iter(role_findings(connection, config, catalog.tables)))
+        yield from structure_notes.findings(connection)
         yield from _slot(config, endpoints, connection)
         yield from (_table(table) for table in catalog.tables)
         yield from catalog.findings

@@ -16,7 +16,7 @@ from cdc.source.prepare import prepare
 from cdc.source.settings import settings
 from cdc.stack.endpoints import Endpoints, write_source_secret
 from cdc.stack.state import StateDir, write_private
-from cdc.tables import HEARTBEAT, SIGNAL, TableMode
+from cdc.tables import HEARTBEAT, SIGNAL, STRUCTURE, TableMode
 
 SLOT_SECONDS: Final = 60.0
 """How long open transactions of the application may delay the slot."""
@@ -60,7 +60,7 @@ def topic_specs(config: Config, tables: list[SourceTable]) -> list[TopicSpec]:
     }
     keyed = [t.table.topic(config.name) for t in tables if t.mode is TableMode.KEYED]
     others = [t.table.topic(config.name) for t in tables if t.mode is not TableMode.KEYED]
-    control = [table.topic(config.name) for table in (HEARTBEAT, SIGNAL)]
+    control = [table.topic(config.name) for table in (HEARTBEAT, SIGNAL, STRUCTURE)]
     return [
         *(TopicSpec(name, compacted) for name in (*keyed, *control, heartbeats(config))),
         *(TopicSpec(name, kept) for name in (*others, markers(config))),

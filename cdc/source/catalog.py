@@ -50,19 +50,29 @@ SELECT n.nspname, c.relname, c.oid, c.relkind, c.relpersistence, c.relreplident,
  ORDER BY 1, 2
 """
 
-_COLUMNS: Final = """
-SELECT a.attrelid, a.attname, a.attnotnull, a.attgenerated <> '', a.attndims,
-       COALESCE(b.typname, t.typname), t.typtype, COALESCE(e.typname, ''),
-       COALESCE(e.typtype::text, ''), CASE WHEN t.typtype = 'd' THEN t.typname ELSE '' END,
-       CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END
-  FROM pg_attribute a
+DECLARED: Final = {
+    "type": "COALESCE(b.typname, t.typname)",
+    "kind": "t.typtype",
+    "modifier": "CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END",
+    "element": "COALESCE(e.typname, '')",
+    "element_kind": "COALESCE(e.typtype::text, '')",
+    "domain": "CASE WHEN t.typtype = 'd' THEN t.typname ELSE '' END",
+    "dimensions": "a.attndims",
+    "not_null": "a.attnotnull",
+    "generated": "a.attgenerated <> ''",
+}
+"""What is asked of a column of ``ATTRIBUTES``, here and by the notes of changes."""
+ATTRIBUTES: Final = """pg_attribute a
   JOIN pg_type t ON t.oid = a.atttypid
   LEFT JOIN pg_type b ON b.oid = t.typbasetype
   LEFT JOIN pg_type e ON e.oid = COALESCE(b.typelem, t.typelem)
-       AND COALESCE(b.typcategory, t.typcategory) = 'A'
+       AND COALESCE(b.typcategory, t.typcategory) = 'A'"""
+_COLUMNS: Final = f"""
+SELECT a.attrelid, a.attname, {", ".join(DECLARED.values())}
+  FROM {ATTRIBUTES}
  WHERE a.attrelid = ANY(%s) AND a.attnum > 0 AND NOT a.attisdropped
  ORDER BY a.attrelid, a.attnum
-"""
+"""  # noqa: S608 - of constants
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,18 +154,21 @@ def _relation(row: tuple[Any, ...]) -> _Relation:
 def _columns(connection: Connection, oids: list[int]) -> dict[int, tuple[SourceColumn, ...]]:
     found: dict[int, list[SourceColumn]] = {}
     with translated("reading the catalogue"):
-        rows = connection.execute(_COLUMNS, (oids,)).fetchall()
-    for oid, name, not_null, generated, dims, typname, kind, elem, elem_kind, domain, mod in rows:
+        rows = connection.execute(_COLUMNS.encode(), (oids,)).fetchall()
+    for oid, name, *values in rows:
+        said = dict(zip(DECLARED, values, strict=True))
         declared = DeclaredType(
-            name=typname,
-            kind=kind,
-            modifier=mod,
-            element=elem,
-            element_kind=elem_kind,
-            domain=domain,
-            dimensions=dims,
+            name=said["type"],
+            kind=said["kind"],
+            modifier=said["modifier"],
+            element=said["element"],
+            element_kind=said["element_kind"],
+            domain=said["domain"],
+            dimensions=said["dimensions"],
         )
-        column = source_column(name, declared, not_null=not_null, generated=generated)
+        column = source_column(
+            name, declared, not_null=said["not_null"], generated=said["generated"]
+        )
         found.setdefault(oid, []).append(column)
     return {oid: tuple(columns) for oid, columns in found.items()}
 

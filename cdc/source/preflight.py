@@ -8,7 +8,7 @@ from cdc.source.finding import Finding
 from cdc.source.postgres import Connection, translated
 from cdc.source.prepare import published
 from cdc.source.slot import slot_state
-from cdc.tables import HEARTBEAT, SIGNAL, TableId
+from cdc.tables import HEARTBEAT, SIGNAL, STRUCTURE, TableId
 
 FIRST_SOUND_MINOR: Final = {14: 18, 15: 13, 16: 9, 17: 5}
 """Before these, logical decoding could lose changes beside ALTER PUBLICATION ... ADD TABLE."""
@@ -33,8 +33,8 @@ _NOT_OWNED: Final = """
 SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
  WHERE c.oid = ANY(%s) AND NOT pg_has_role(c.relowner, 'USAGE') ORDER BY 1, 2
 """
-_WRITABLE: Final = """
-SELECT has_table_privilege(c.oid, 'UPDATE') FROM pg_class c
+_CONTROL: Final = """
+SELECT has_table_privilege(c.oid, 'SELECT'), has_table_privilege(c.oid, 'UPDATE') FROM pg_class c
   JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relname = %s
 """
 
@@ -137,11 +137,13 @@ def _rights(
         _needs_dba(str(TableId(schema, table)), "is not published and not the role's own")
         for schema, table in _rows(connection, _NOT_OWNED, ([t.oid for t in missing],))
     ]
-    for control in (HEARTBEAT, SIGNAL):
-        rows = _rows(connection, _WRITABLE, (control.schema, control.name))
+    for control in (HEARTBEAT, SIGNAL, STRUCTURE):
+        rows = _rows(connection, _CONTROL, (control.schema, control.name))
         if not rows and not may_create:
             found.append(_needs_dba(str(control), "does not exist"))
-        elif control == HEARTBEAT and rows and not rows[0][0]:
+        elif rows and not rows[0][0]:
+            found.append(_needs_dba(str(control), "may not be read by the role"))
+        elif control == HEARTBEAT and rows and not rows[0][1]:
             found.append(_needs_dba(str(control), "may not be updated by the role"))
     return found
 

@@ -1,7 +1,7 @@
-"""What must exist in the source: our control schema and the publication. Idempotent.
+"""What must exist in the source: our control schema, the publication, event triggers. Idempotent.
 
 Where the role may not create them, a DBA runs connectors/source.sql once and all of this finds
-nothing left to do.
+nothing left to do. Without the event triggers, which only a superuser may make, all else goes on.
 """
 
 from typing import Final
@@ -12,11 +12,14 @@ from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.source.catalog import SourceTable
 from cdc.source.postgres import Connection, translated
-from cdc.tables import CONTROL_SCHEMA, HEARTBEAT, SIGNAL, TableId
+from cdc.source.structure_notes import install
+from cdc.source.structure_sql import COLUMNS
+from cdc.tables import CONTROL_SCHEMA, HEARTBEAT, SIGNAL, STRUCTURE, TableId
 
 _CONTROL: Final = {
     HEARTBEAT: "(id int PRIMARY KEY, token text NOT NULL, at timestamptz NOT NULL)",
     SIGNAL: "(id text PRIMARY KEY, type text NOT NULL, data text)",
+    STRUCTURE: COLUMNS,
 }
 _PUBLICATION: Final = """
 SELECT puballtables, pubinsert AND pubupdate AND pubdelete AND pubtruncate, pubviaroot
@@ -44,7 +47,8 @@ def prepare(connection: Connection, config: Config, tables: list[SourceTable]) -
                 " ON CONFLICT DO NOTHING"
             ).format(identifier(HEARTBEAT), identifier(HEARTBEAT))
         )
-    _publication(connection, config.name, [HEARTBEAT, SIGNAL, *(t.table for t in tables)])
+    _publication(connection, config.name, [*_CONTROL, *(t.table for t in tables)])
+    install(connection)
 
 
 def published(connection: Connection, name: str) -> set[TableId] | None:

@@ -13,7 +13,7 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.source.catalog import SourceTable
 from cdc.source.postgres import address, password
 from cdc.stack.endpoints import Endpoints, password_reference
-from cdc.tables import HEARTBEAT, TableId
+from cdc.tables import HEARTBEAT, STRUCTURE, TableId
 
 TABLES: Final = "table.include.list"
 _FILE: Final = "postgres-source.json"
@@ -37,7 +37,7 @@ def settings(
         "sslmode": source.sslmode,
         "password": _password(config, endpoints),
         "name": config.name,
-        "tables": ",".join(pattern(table) for table in [HEARTBEAT, *(t.table for t in tables)]),
+        "tables": ",".join(map(pattern, [HEARTBEAT, STRUCTURE, *(t.table for t in tables)])),
         "excluded_columns": ",".join(_excluded(tables)),
         "placeholder": placeholder,
         "registry": (config.connect.registry_url or endpoints.registry).rstrip("/"),

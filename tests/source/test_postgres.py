@@ -15,7 +15,7 @@ from cdc.source.postgres import connect, translated
 from cdc.source.preflight import role_findings, server_findings
 from cdc.source.prepare import prepare, published
 from cdc.source.snapshot import exported_snapshot, format_lsn, parse_lsn
-from cdc.tables import HEARTBEAT, SIGNAL, TableId
+from cdc.tables import HEARTBEAT, SIGNAL, STRUCTURE, TableId
 from tests.source.conftest import Maker
 
 pytestmark = pytest.mark.integration
@@ -75,10 +75,10 @@ def test_prepare_twice(source_url: str, sql: Sql, make_config: Maker) -> None:
     with connect(source_url) as connection:
         for _ in range(2):
             prepare(connection, config, captured_tables(connection, config))
-        assert published(connection, config.name) == {HEARTBEAT, SIGNAL, first}
+        assert published(connection, config.name) == {HEARTBEAT, SIGNAL, STRUCTURE, first}
         sql("CREATE TABLE b (id int PRIMARY KEY)")
         prepare(connection, config, captured_tables(connection, config))
-        assert published(connection, config.name) == {HEARTBEAT, SIGNAL, first, second}
+        assert published(connection, config.name) == {HEARTBEAT, SIGNAL, STRUCTURE, first, second}
         rows = connection.execute("SELECT id FROM wal2lake.heartbeat").fetchall()
     assert rows == [(1,)]
 

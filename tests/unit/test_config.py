@@ -4,6 +4,7 @@ import pytest
 
 from cdc.config import Config, load
 from cdc.errors import CdcError, ErrorKind
+from cdc.tables import TableId
 
 GOOD = """\
 source:
@@ -50,6 +51,14 @@ def test_password_file_is_relative_to_the_file(tmp_path: Path) -> None:
     text = GOOD.replace("  tables:", "  password_file: secrets/pg\n  tables:")
 
     assert load(written(tmp_path, text), {}).source.password_file == tmp_path / "secrets/pg"
+
+
+def test_the_first_pattern_says_what_becomes_of_a_table(tmp_path: Path) -> None:
+    given = '  schema_changes: {"shop.o*": stop, "shop.*": ignore}\n'
+    source = load(written(tmp_path, GOOD.replace("  tables:", f"{given}  tables:")), {}).source
+
+    found = [source.schema_policy(TableId(*name)) for name in (("shop", "o"), ("shop", "p"))]
+    assert [*found, source.schema_policy(TableId("a", "o"))] == ["stop", "ignore", "evolve"]
 
 
 def test_the_environment_wins_and_brings_every_type(tmp_path: Path) -> None:
@@ -121,6 +130,11 @@ def test_the_environment_wins_and_brings_every_type(tmp_path: Path) -> None:
         (
             GOOD.replace("shop.*", "wal2lake.heartbeat"),
             "w.yaml:3: source.tables: 'wal2lake.heartbeat' is in the schema of wal2lake's own",
+            "correct the value",
+        ),
+        (
+            GOOD.replace("  tables:", "  schema_changes: {shop.*: follow}\n  tables:"),
+            "w.yaml:3: source.schema_changes.shop.*: input should be 'evolve', 'ignore' or 'stop'",
             "correct the value",
         ),
         (

@@ -63,7 +63,8 @@ def test_filled_in() -> None:
         "topic.prefix": "pipe",
         "slot.name": "pipe",
         "publication.name": "pipe",
-        "table.include.list": r"wal2lake[.]heartbeat,shop[.]orders,shop[.]a\x{2d}b",
+        "table.include.list": r"wal2lake[.]heartbeat,wal2lake[.]structure,"
+        r"shop[.]orders,shop[.]a\x{2d}b",
         "column.exclude.list": r"shop[.]orders[.]total",
         "unavailable.value.placeholder": "token",
         "transforms.key.type": "org.apache.kafka.connect.transforms.HoistField$Key",

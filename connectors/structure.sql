@@ -1,0 +1,262 @@
+-- Notes changes of the structure of tables in wal2lake.structure, for a superuser to run once, and
+-- again after an upgrade: psql -d <database> -f structure.sql. Where wal2lake's own role is
+-- a superuser, `wal2lake up` does it by itself. To remove it, see docs/operations.md.
+-- Made by `python -m cdc.source.structure_notes`; a test compares.
+
+BEGIN;
+
+CREATE SCHEMA IF NOT EXISTS wal2lake;
+
+CREATE TABLE IF NOT EXISTS wal2lake.structure (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    noted_at timestamptz NOT NULL,
+    command text NOT NULL,       -- the command's tag
+    rewrite int NOT NULL,        -- pg_event_trigger_table_rewrite_reason(); 0: the rows stayed
+    converted boolean NOT NULL,  -- whether USING may have made the values of a rewrite
+    table_oid bigint NOT NULL,
+    table_schema text,
+    table_name text,
+    structure text               -- JSON; null when the table is gone
+);
+
+CREATE OR REPLACE FUNCTION wal2lake.describe(relation oid) RETURNS text
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+    SET datestyle = 'ISO, YMD'
+    SET intervalstyle = postgres
+    SET timezone = UTC
+    SET bytea_output = hex
+    SET extra_float_digits = 1
+AS $body$
+SELECT json_build_object(
+    'oid', c.oid::bigint, 'schema', n.nspname, 'table', c.relname, 'kind', c.relkind,
+    'identity', c.relreplident, 'filenode', c.relfilenode::bigint,
+    'primary_key', COALESCE((
+        SELECT json_agg(a.attname ORDER BY k.place)
+          FROM pg_index x, unnest(x.indkey) WITH ORDINALITY k(number, place)
+          JOIN pg_attribute a ON a.attnum = k.number
+         WHERE x.indrelid = c.oid AND a.attrelid = c.oid AND k.place <= x.indnkeyatts
+           AND x.indisprimary AND x.indimmediate), '[]'),
+    'identity_index', COALESCE((
+        SELECT json_agg(a.attname ORDER BY k.place)
+          FROM pg_index x, unnest(x.indkey) WITH ORDINALITY k(number, place)
+          JOIN pg_attribute a ON a.attnum = k.number
+         WHERE x.indrelid = c.oid AND a.attrelid = c.oid AND k.place <= x.indnkeyatts
+           AND x.indisreplident), '[]'),
+    'columns', COALESCE((
+        SELECT json_agg(json_build_object(
+            'number', a.attnum, 'name', a.attname,
+            'type', COALESCE(b.typname, t.typname),
+            'kind', t.typtype,
+            'modifier', CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END,
+            'element', COALESCE(e.typname, ''),
+            'element_kind', COALESCE(e.typtype::text, ''),
+            'domain', CASE WHEN t.typtype = 'd' THEN t.typname ELSE '' END,
+            'dimensions', a.attndims,
+            'not_null', a.attnotnull,
+            'generated', a.attgenerated <> '',
+            'missing', (a.attmissingval::text::text[])[1],
+            'default', a.attgenerated = '' AND (
+                a.atthasdef OR a.attidentity <> '' OR t.typdefault IS NOT NULL),
+            'labels', (SELECT json_object_agg(l.oid, l.enumlabel ORDER BY l.enumsortorder)
+                         FROM pg_enum l
+                        WHERE l.enumtypid IN (t.oid, t.typbasetype, t.typelem, b.typelem)))
+            ORDER BY a.attnum)
+  FROM pg_attribute a
+  JOIN pg_type t ON t.oid = a.atttypid
+  LEFT JOIN pg_type b ON b.oid = t.typbasetype
+  LEFT JOIN pg_type e ON e.oid = COALESCE(b.typelem, t.typelem)
+       AND COALESCE(b.typcategory, t.typcategory) = 'A'
+ WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped), '[]'))::text
+  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+ WHERE c.relkind IN ('r', 'p') AND c.oid = relation
+$body$;
+
+CREATE OR REPLACE FUNCTION wal2lake.note(
+    relation oid, command text, reason int, expressed boolean) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    SET standard_conforming_strings = on
+AS $body$
+#variable_conflict use_variable
+DECLARE
+    made bigint;
+    named record;
+    described text;
+BEGIN
+    SELECT n.nspname, c.relname INTO named
+      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+     WHERE c.oid = relation AND c.relkind IN ('r', 'p') AND c.relpersistence <> 't'
+       AND n.nspname !~ '^pg_' AND n.nspname NOT IN ('information_schema', 'wal2lake');
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    BEGIN
+        described := wal2lake.describe(relation);
+    EXCEPTION WHEN OTHERS THEN
+        described := json_build_object('oid', relation::bigint, 'failed', SQLSTATE);
+        RAISE WARNING 'wal2lake: the structure of % is not known: %', relation::regclass, SQLERRM;
+    END;
+    INSERT INTO wal2lake.structure AS s (noted_at, command, rewrite, converted, table_oid,
+                                  table_schema, table_name, structure)
+    VALUES (clock_timestamp(), command, reason, reason & 4 <> 0 AND expressed, relation::bigint,
+            named.nspname, named.relname, described)
+    RETURNING s.id INTO made;
+    IF made % 256 = 0 THEN  -- what is in the WAL is not needed here
+        DELETE FROM wal2lake.structure o WHERE o.id IN (
+            SELECT i.id FROM wal2lake.structure i WHERE i.id < made - 4096
+             ORDER BY i.id LIMIT 1024 FOR UPDATE SKIP LOCKED);
+    END IF;
+END
+$body$;
+
+CREATE OR REPLACE FUNCTION wal2lake.note_failure(command text, state text, message text)
+    RETURNS void LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+BEGIN
+    RAISE WARNING 'wal2lake: % is not noted: %', command, message;
+    INSERT INTO wal2lake.structure (noted_at, command, rewrite, converted, table_oid, structure)
+    VALUES (clock_timestamp(), command, 0, false, 0, json_build_object('oid', 0, 'failed', state));
+EXCEPTION WHEN OTHERS THEN
+    RAISE WARNING 'wal2lake: nor is that: %', SQLERRM;
+END
+$body$;
+
+CREATE OR REPLACE FUNCTION wal2lake.note_changed() RETURNS event_trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp
+    SET standard_conforming_strings = on
+AS $body$
+DECLARE
+    rewritten CONSTANT text[] :=
+        string_to_array(current_setting('wal2lake.rewritten', true), ' ');
+    stack text;
+    expressed boolean;
+    relations oid[];
+    relation oid;
+    reason int;
+BEGIN
+    PERFORM set_config('wal2lake.rewritten', '', true);
+    -- A statement of the client stands in the query's text, one of a function does not.
+    GET DIAGNOSTICS stack = PG_CONTEXT;
+    expressed := COALESCE(stack ~ '\n' OR current_query() !~* '\malter\s+table\M'
+                          OR current_query() ~* '\musing\M', true);
+    SELECT array_agg(d.objid) INTO relations FROM pg_event_trigger_ddl_commands() d
+     WHERE d.classid = 'pg_class'::regclass;
+    IF TG_TAG = 'ALTER SCHEMA' THEN
+        SELECT array_agg(c.oid) INTO relations FROM pg_event_trigger_ddl_commands() d
+          JOIN pg_class c ON c.relnamespace = d.objid WHERE d.classid = 'pg_namespace'::regclass;
+    ELSIF TG_TAG IN ('ALTER TYPE', 'ALTER DOMAIN') THEN
+        WITH RECURSIVE types(oid) AS (
+            SELECT t.oid FROM pg_event_trigger_ddl_commands() d
+              JOIN pg_type t ON d.classid = 'pg_type'::regclass AND t.oid = d.objid
+                             OR d.classid = 'pg_class'::regclass AND t.typrelid = d.objid
+            UNION
+            SELECT t.oid FROM types y JOIN pg_type t ON y.oid IN (t.typbasetype, t.typelem))
+        SELECT array_agg(u.oid) INTO relations FROM (
+            SELECT a.attrelid FROM types y
+              JOIN pg_attribute a ON a.atttypid = y.oid AND NOT a.attisdropped
+            UNION
+            SELECT c.oid FROM types y JOIN pg_class c ON c.reloftype = y.oid) u(oid);
+    END IF;
+    FOR relation, reason IN
+        WITH RECURSIVE tables(oid) AS (
+            SELECT unnest(relations)
+            UNION
+            SELECT i.inhrelid FROM tables t JOIN pg_inherits i ON i.inhparent = t.oid)
+        SELECT t.oid, COALESCE((SELECT bit_or(split_part(r, ':', 2)::int) FROM unnest(rewritten) r
+                                 WHERE r ~ ('^' || t.oid || ':[0-9]{1,3}$')), 0)
+          FROM tables t ORDER BY t.oid
+    LOOP
+        PERFORM wal2lake.note(relation, TG_TAG, reason, expressed);
+    END LOOP;
+EXCEPTION WHEN OTHERS THEN
+    PERFORM wal2lake.note_failure(TG_TAG, SQLSTATE, SQLERRM);
+END
+$body$;
+
+CREATE OR REPLACE FUNCTION wal2lake.note_rewritten() RETURNS event_trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+BEGIN  -- read at the end of the command
+    PERFORM set_config('wal2lake.rewritten', concat_ws(' ',
+        NULLIF(current_setting('wal2lake.rewritten', true), ''),
+        concat(pg_event_trigger_table_rewrite_oid(), ':',
+               pg_event_trigger_table_rewrite_reason())), true);
+EXCEPTION WHEN OTHERS THEN
+    PERFORM wal2lake.note_failure(TG_TAG, SQLSTATE, SQLERRM);
+END
+$body$;
+
+CREATE OR REPLACE FUNCTION wal2lake.note_gone() RETURNS event_trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp
+    SET standard_conforming_strings = on
+AS $body$
+DECLARE
+    relation oid;
+BEGIN
+    INSERT INTO wal2lake.structure (noted_at, command, rewrite, converted, table_oid,
+                             table_schema, table_name)
+    SELECT clock_timestamp(), TG_TAG, 0, false, d.objid::bigint, d.schema_name, d.object_name
+      FROM pg_event_trigger_dropped_objects() d
+     WHERE d.object_type = 'table' AND NOT d.is_temporary AND d.schema_name !~ '^pg_'
+       AND d.schema_name NOT IN ('information_schema', 'wal2lake');
+    IF TG_TAG ~ '^ALTER' THEN
+        RETURN;  -- noted at the end of the command
+    END IF;
+    FOR relation IN  -- that lost a column, a key or its replica identity by the way
+        SELECT c.oid FROM pg_event_trigger_dropped_objects() d
+          JOIN pg_class c ON c.oid = d.objid
+         WHERE d.object_type = 'table column'
+        UNION
+        SELECT c.oid FROM pg_event_trigger_dropped_objects() d
+          JOIN pg_namespace n ON n.nspname = d.address_names[1]
+          JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = d.address_names[2]
+         WHERE d.object_type = 'table constraint'
+        UNION
+        SELECT c.oid FROM pg_class c
+         WHERE c.relreplident = 'i' AND EXISTS (
+               SELECT FROM pg_event_trigger_dropped_objects() d WHERE d.object_type = 'index')
+           AND NOT EXISTS (SELECT FROM pg_index x WHERE x.indrelid = c.oid AND x.indisreplident)
+    LOOP
+        PERFORM wal2lake.note(relation, TG_TAG, 0, false);
+    END LOOP;
+EXCEPTION WHEN OTHERS THEN
+    PERFORM wal2lake.note_failure(TG_TAG, SQLSTATE, SQLERRM);
+END
+$body$;
+
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA wal2lake FROM PUBLIC;
+
+DROP EVENT TRIGGER IF EXISTS wal2lake_changed;
+
+CREATE EVENT TRIGGER wal2lake_changed ON ddl_command_end
+    WHEN TAG IN ('ALTER TABLE', 'ALTER INDEX', 'CREATE TABLE', 'CREATE TABLE AS', 'SELECT INTO', 'CREATE SCHEMA', 'ALTER SCHEMA', 'ALTER TYPE', 'ALTER DOMAIN')
+    EXECUTE FUNCTION wal2lake.note_changed();
+
+ALTER EVENT TRIGGER wal2lake_changed ENABLE ALWAYS;
+
+COMMENT ON EVENT TRIGGER wal2lake_changed IS 'wal2lake ddcdedd2004b7bea';
+
+DROP EVENT TRIGGER IF EXISTS wal2lake_rewritten;
+
+CREATE EVENT TRIGGER wal2lake_rewritten ON table_rewrite
+    EXECUTE FUNCTION wal2lake.note_rewritten();
+
+ALTER EVENT TRIGGER wal2lake_rewritten ENABLE ALWAYS;
+
+COMMENT ON EVENT TRIGGER wal2lake_rewritten IS 'wal2lake ddcdedd2004b7bea';
+
+DROP EVENT TRIGGER IF EXISTS wal2lake_gone;
+
+CREATE EVENT TRIGGER wal2lake_gone ON sql_drop
+    EXECUTE FUNCTION wal2lake.note_gone();
+
+ALTER EVENT TRIGGER wal2lake_gone ENABLE ALWAYS;
+
+COMMENT ON EVENT TRIGGER wal2lake_gone IS 'wal2lake ddcdedd2004b7bea';
+
+COMMIT;
