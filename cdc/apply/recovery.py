@@ -5,8 +5,8 @@ is applied, the ledger's newest row where the last cut lies. A table behind that
 deleted, stopped before) is replayed from the log before the first round.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import structlog
@@ -17,12 +17,14 @@ from cdc.apply import landings as landed_values
 from cdc.apply.decode import is_moved
 from cdc.apply.land import create_log, landings, summary
 from cdc.apply.landings import Landing
-from cdc.apply.rounds import Applier
+from cdc.apply.notes import PlacedNote, first_notes, placed_notes
+from cdc.apply.rounds import Applier, Schemas
 from cdc.apply.table import AppliedTable
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.envelope import NEW_KEY
 from cdc.events.schema import Column, TableSchema
+from cdc.events.structure import Structure, parse
 from cdc.kafka.topics import topic_ids
 from cdc.lake import progress, store
 from cdc.lake.layout import log_path, table_path
@@ -30,6 +32,15 @@ from cdc.lake.progress import LandedPosition, Position
 from cdc.lake.quarantine import Quarantine
 from cdc.source.catalog import SourceTable
 from cdc.stack.endpoints import Endpoints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beginning:
+    """The structure of the source that a table's log begins with; ``note`` is the note's id."""
+
+    note: int
+    structure: Structure
+
 
 EPOCH: Final = 1
 """The chain of slot, topics and source that offsets belong to. A broken chain is refused."""
@@ -63,14 +74,42 @@ def open_tables(
     sources: list[SourceTable],
     quarantine: Quarantine,
     placeholder: str,
+    *,
+    begins: Mapping[int, Beginning],
 ) -> dict[str, AppliedTable]:
     """The tables by topic, each with its own session; creates those that are not there."""
     return {
         source.table.topic(config.name): _open_table(
-            spark.newSession(), config, source, quarantine, placeholder
+            spark.newSession(),
+            config,
+            source,
+            quarantine,
+            placeholder,
+            begins=begins.get(source.oid),
         )
         for source in sources
     }
+
+
+def beginnings(
+    spark: SparkSession,
+    config: Config,
+    notes_topic: str,
+    schemas: Schemas,
+    noted: Mapping[int, tuple[int, str]],
+) -> dict[int, Beginning]:
+    """What each table begins with, by OID: as the log has it, else as the source ``noted`` it."""
+    log = spark.read.format("delta").load(log_path(config))
+    rows = log.where(F.col("topic") == notes_topic)
+    ids = [row[0] for row in rows.select("value_schema_id").distinct().collect()]
+    landed = placed_notes(rows, schemas(number for number in ids if number is not None))
+    found = {
+        oid: Beginning(note=number, structure=parse(text)) for oid, (number, text) in noted.items()
+    }
+    for oid, first in first_notes(landed).items():
+        if first.note is not None and first.note.structure is not None:
+            found[oid] = Beginning(note=first.id, structure=first.note.structure)
+    return found
 
 
 def _open_table(
@@ -79,13 +118,16 @@ def _open_table(
     source: SourceTable,
     quarantine: Quarantine,
     placeholder: str,
+    *,
+    begins: Beginning | None,
 ) -> AppliedTable:
     path = table_path(config, source.table)
     wanted = schema_of(source)
     position = progress.position(path)
     if position is None:
-        position = Position(epoch=EPOCH, offset=-1)
-        store.create(session, path, wanted, position)
+        position = Position(epoch=EPOCH, offset=-1, note=begins.note if begins else 0)
+        first = begins.structure if begins else None
+        store.create(session, path, _begun(wanted, first), position, first)
     schema = store.read_schema(session, path, source.table) or wanted
     table = AppliedTable(
         session=session,
@@ -95,8 +137,11 @@ def _open_table(
         quarantine=quarantine,
         placeholder=placeholder,
         policy=config.job,
+        structure=store.read_structure(path),
+        changes=config.source.schema_policy(source.table),
     )
-    if (schema.key, schema.mode) != (wanted.key, wanted.mode):
+    # Where changes are noted, the notes say when the key became another.
+    if table.structure is None and (schema.key, schema.mode) != (wanted.key, wanted.mode):
         table.stop(
             f"its key was {_identity(schema)} and is {_identity(wanted)} in the source",
             remedy=f"delete {path}; it is rebuilt from the log at the next start",
@@ -118,18 +163,29 @@ def schema_of(source: SourceTable) -> TableSchema:
     )
 
 
+def _begun(wanted: TableSchema, first: Structure | None) -> TableSchema:
+    """The table at the beginning of its log."""
+    if first is None:
+        return wanted
+    columns = tuple(column.column for column in first.followed)
+    return replace(wanted, columns=columns, key=first.key)
+
+
 def catch_up(spark: SparkSession, path: str, applier: Applier) -> None:
     """Refill the inbox with what landed after the last cut; replay tables that are behind it."""
     log = spark.read.format("delta").load(path)
     floor = applier.base.landing_floor
     for landing in landings(summary(log.where(F.col("landing") > floor))):
         applier.inbox.add(landing)
+    notes = _notes(log, applier)
     for topic, table in applier.tables.items():
         mine = log.where(F.col("topic") == topic)
         if applier.base.entry(str(table.schema.table)) is None:
             applier.offsets[topic] = _last(mine.where(F.col("landing") <= floor))
-        if table.following and table.position.offset < applier.offsets[topic]:
-            _replay(mine.where(F.col("offset") <= applier.offsets[topic]), topic, table, applier)
+        behind = table.position.offset < applier.offsets[topic]
+        if table.following and (behind or table.pending(notes)):
+            upto = applier.offsets[topic]
+            _replay(mine.where(F.col("offset") <= upto), topic, table, applier, notes)
 
 
 def _last(rows: DataFrame) -> int:
@@ -137,21 +193,42 @@ def _last(rows: DataFrame) -> int:
     return -1 if found is None else int(found)
 
 
-def _replay(mine: DataFrame, topic: str, table: AppliedTable, applier: Applier) -> None:
+def _notes(log: DataFrame, applier: Applier) -> list[PlacedNote]:
+    """All changes of structures in the log up to the last cut."""
+    upto = applier.offsets[applier.notes_topic]
+    rows = log.where((F.col("topic") == applier.notes_topic) & (F.col("offset") <= upto))
+    ids = [row[0] for row in rows.select("value_schema_id").distinct().collect()]
+    return placed_notes(rows, applier.schemas(number for number in ids if number is not None))
+
+
+def _replay(
+    mine: DataFrame,
+    topic: str,
+    table: AppliedTable,
+    applier: Applier,
+    notes: Sequence[PlacedNote],
+) -> None:
     beyond = mine.where(F.col("offset") > table.position.offset)
     waiting = landings(summary(beyond))
     logger.info("replaying", table=str(table.schema.table), landings=len(waiting))
+    every = frozenset[int]().union(*(landed_values.schema_ids([one])[topic] for one in waiting))
+    changes = table.bound(notes, beyond, applier.schemas(every))
     while waiting and table.following:
         taken = _whole_changes(beyond, waiting, landed_values.take(waiting, applier.budget))
         ids = landed_values.schema_ids(taken)[topic]
         numbers = [landing.number for landing in taken]
+        upto = landed_values.last_offsets(taken)[topic]
         table.apply(
             beyond.where(F.col("landing").between(numbers[0], numbers[-1])),
             topic=topic,
-            upto=landed_values.last_offsets(taken)[topic],
+            upto=upto,
             schemas=applier.schemas(ids),
+            notes=[change for change in changes if change.after <= upto],
         )
+        changes = [change for change in changes if change.after > upto]
         waiting = waiting[len(taken) :]
+    if changes and table.following:
+        table.apply(beyond.limit(0), topic=topic, upto=-1, schemas={}, notes=changes)
 
 
 def _whole_changes(

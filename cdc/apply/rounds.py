@@ -14,13 +14,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import structlog
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply import landings as landed_values
 from cdc.apply import slices
 from cdc.apply.cut import Cut, find_cut
 from cdc.apply.inbox import Inbox
 from cdc.apply.landings import Landing
+from cdc.apply.notes import PlacedNote, placed_notes
 from cdc.apply.slices import Slice
 from cdc.apply.table import AppliedTable
 from cdc.lake.ledger import Ledger, LedgerRow
@@ -42,6 +44,7 @@ class Applier:
         *,
         prefix: str,
         marker_topic: str,
+        notes_topic: str,
         log_path: str,
         ledger: Ledger,
         schemas: Schemas,
@@ -54,6 +57,7 @@ class Applier:
         self.tables = tables
         self._prefix = prefix
         self._marker_topic = marker_topic
+        self.notes_topic = notes_topic
         self._log_path = log_path
         self._ledger = ledger
         self.schemas = schemas
@@ -87,7 +91,10 @@ class Applier:
 
     def _base_offsets(self) -> dict[str, int]:
         """Where the last cut ends, by topic."""
-        found = {self._marker_topic: self.base.marker_offset}
+        found = {
+            self._marker_topic: self.base.marker_offset,
+            self.notes_topic: self.base.notes_offset,
+        }
         for topic, table in self.tables.items():
             entry = self.base.entry(str(table.schema.table))
             found[topic] = entry.offset if entry else table.position.offset
@@ -139,7 +146,8 @@ class Applier:
     def _last(self, taken: Sequence[Landing]) -> dict[str, int]:
         """The last landed offset of every table's topic, also of those not in these landings."""
         landed = landed_values.last_offsets(taken)
-        return {topic: max(self.offsets[topic], landed.get(topic, -1)) for topic in self.tables}
+        awaited = (*self.tables, self.notes_topic)
+        return {topic: max(self.offsets[topic], landed.get(topic, -1)) for topic in awaited}
 
     def _moves(self, cut: Cut) -> bool:
         return cut.lsn is not None or any(
@@ -158,20 +166,34 @@ class Applier:
             table = self.tables[topic]
             if table.following and table.position.offset < cut.offsets[topic]:
                 table.read_at(lsns)
+        notes = self._notes(part, cut, schemas)
         futures = [
             self._pool.submit(
-                table.apply,
-                part.rows,
+                _apply,
+                table,
+                part.rows.where(F.col("offset") <= cut.offsets[topic]),
                 topic=topic,
                 upto=cut.offsets[topic],
                 schemas={i: schemas[i] for i in ids.get(topic, ()) if i in schemas},
+                notes=notes,
             )
             for topic, table in self.tables.items()
-            if table.following and cut.offsets.get(topic, -1) > table.position.offset
+            if table.following
+            and (cut.offsets[topic] > table.position.offset or table.pending(notes))
         ]
         for future in futures:
             future.result()
         logger.info("applied", tables=len(futures), seconds=round(time.monotonic() - started, 2))
+
+    def _notes(self, part: Slice, cut: Cut, schemas: Mapping[int, str]) -> list[PlacedNote]:
+        """Changes of structures inside the cut; asked for only when there may be some."""
+        upto, after = cut.offsets[self.notes_topic], self.offsets[self.notes_topic]
+        if upto <= after:
+            return []
+        mine = part.rows.where(
+            (F.col("topic") == self.notes_topic) & F.col("offset").between(after + 1, upto)
+        )
+        return placed_notes(mine, schemas)
 
     def _publish(self, cut: Cut, part: Slice, served: Request | None) -> None:
         offsets = {topic: self._end(topic, cut) for topic in self.offsets}
@@ -190,6 +212,7 @@ class Applier:
             request=served.id if served else None,
             covers_lsn=served.bound if served else None,
             marker_offset=offsets[self._marker_topic],
+            notes_offset=offsets[self.notes_topic],
             landing_floor=floor,
             tables=tuple(
                 table.entry(offsets[topic], streaming=streaming)
@@ -202,6 +225,19 @@ class Applier:
         if served:
             self._served.add(served.id)
         logger.info("published", cut=row.cut, lsn=row.lsn, transactions=row.transactions)
+
+
+def _apply(
+    table: AppliedTable,
+    rows: DataFrame,
+    *,
+    topic: str,
+    upto: int,
+    schemas: Mapping[int, str],
+    notes: Sequence[PlacedNote],
+) -> None:
+    mine = table.bound(notes, rows.where(F.col("topic") == topic), schemas)
+    table.apply(rows, topic=topic, upto=upto, schemas=schemas, notes=mine)
 
 
 def _find(part: Slice, bound: int | None) -> Cut:

@@ -26,9 +26,11 @@ from cdc.lake.quarantine import Quarantine
 from cdc.lake.session import build
 from cdc.operate import requests
 from cdc.source import bootstrap
+from cdc.source.baseline import baselines
 from cdc.source.catalog import captured_tables
 from cdc.source.postgres import connect
 from cdc.stack.endpoints import Endpoints
+from cdc.tables import STRUCTURE
 
 IDLE_SECONDS: Final = 0.5  # how long a request for a cut may wait in an idle job
 logger = structlog.get_logger(__name__)
@@ -59,18 +61,26 @@ def _run(
 ) -> None:
     with connect(endpoints.source_url) as connection:
         sources = captured_tables(connection, config)
+        beginnings = baselines(connection)
     markers = bootstrap.markers(config)
-    topics = [*(source.table.topic(config.name) for source in sources), markers]
+    notes = STRUCTURE.topic(config.name)
+    topics = [*(source.table.topic(config.name) for source in sources), notes, markers]
     landed = recovery.open_log(spark, config, endpoints, topics)
     registry = RegistryClient(endpoints.registry)
     quarantine = Quarantine(quarantine_path(config))
     applier = Applier(
         spark,
         recovery.open_tables(
-            spark, config, sources, quarantine, bootstrap.placeholder(config, endpoints)
+            spark,
+            config,
+            sources,
+            quarantine,
+            bootstrap.placeholder(config, endpoints),
+            begins=recovery.beginnings(spark, config, notes, registry.schemas, beginnings),
         ),
         prefix=config.name,
         marker_topic=markers,
+        notes_topic=notes,
         log_path=log_path(config),
         ledger=Ledger(ledger_path(config)),
         schemas=registry.schemas,

@@ -1,6 +1,6 @@
 """One table of the lake: from its events up to a cut to one commit that holds the position."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import structlog
@@ -9,6 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply.batch import Batch
+from cdc.apply.following import Shape, followed
+from cdc.apply.notes import BoundNote, PlacedNote, bound
 from cdc.config import Job
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import (
@@ -19,12 +21,13 @@ from cdc.events.schema import (
     diff,
     table_schema_from_avro,
 )
+from cdc.events.structure import Structure
 from cdc.lake import store
 from cdc.lake.ledger import TableEntry
 from cdc.lake.maintenance import Maintainer
 from cdc.lake.progress import Position, open_table
 from cdc.lake.quarantine import Quarantine
-from cdc.tables import TableState
+from cdc.tables import SchemaPolicy, TableMode, TableState
 
 logger = structlog.get_logger(__name__)
 
@@ -42,6 +45,8 @@ class AppliedTable:
         quarantine: Quarantine,
         placeholder: str,
         policy: Job,
+        structure: Structure | None = None,
+        changes: SchemaPolicy = "evolve",
     ) -> None:
         self._session = session
         self.path = path
@@ -52,6 +57,8 @@ class AppliedTable:
         self._reason = ""
         self.following = True
         self._maintainer = Maintainer(path, policy)
+        self.structure = structure  # of the source; None where the table is older than notes
+        self._changes: SchemaPolicy = changes
 
     def stop(self, reason: str, *, remedy: str) -> None:
         """Follow no more; the other tables go on, and the reason stands in the ledger."""
@@ -80,17 +87,26 @@ class AppliedTable:
             return TableState.DEGRADED
         return TableState.STREAMING if streaming else TableState.SNAPSHOTTING
 
-    def apply(self, rows: DataFrame, *, topic: str, upto: int, schemas: Mapping[int, str]) -> None:
+    def apply(
+        self,
+        rows: DataFrame,
+        *,
+        topic: str,
+        upto: int,
+        schemas: Mapping[int, str],
+        notes: Sequence[BoundNote] = (),
+    ) -> None:
         """Bring the table to offset ``upto`` from rows of the log; stop it where that fails.
 
-        An error that is not the table's own (the disk, the session) is raised.
+        ``notes`` are the changes of its structure before ``upto`` (``bound``). An error that is
+        not the table's own (the disk, the session) is raised.
         """
+        mine = rows.where(F.col("topic") == topic)
         try:
-            self._follow(text for text in schemas.values() if belongs_to(text, topic))
-            mine = rows.where(
-                (F.col("topic") == topic) & F.col("offset").between(self.position.offset + 1, upto)
-            )
-            self._commit(mine, upto, schemas)
+            for note in notes:
+                self._events(mine, topic, note.after, schemas, some=True)
+                self._change(note)
+            self._events(mine, topic, upto, schemas, some=bool(notes))
             self._maintainer.committed(self._session, self.position.metadata())
         except CdcError as error:
             self.stop(error.message, remedy=error.remedy)
@@ -99,6 +115,50 @@ class AppliedTable:
                 f"the lake's table does not take the change: {error.getCondition()}",
                 remedy="see the job's log; delete the table's directory to rebuild it",
             )
+
+    def pending(self, notes: Iterable[PlacedNote]) -> list[PlacedNote]:
+        """Those about this table that it has not followed yet."""
+        if self.structure is None:
+            return []
+        oid, table = self.structure.oid, self.schema.table
+        return [
+            n for n in notes if n.id > self.position.note and (n.oid == oid or n.table == table)
+        ]
+
+    def bound(
+        self, notes: Iterable[PlacedNote], mine: DataFrame, schemas: Mapping[int, str]
+    ) -> list[BoundNote]:
+        """Where those it has not followed belong among its events in the rows of the log."""
+        waiting = self.pending(notes)
+        beyond = mine.where(F.col("offset") > self.position.offset)
+        return bound(waiting, beyond, schemas, before=self.position.offset) if waiting else []
+
+    def _events(
+        self,
+        mine: DataFrame,
+        topic: str,
+        upto: int,
+        schemas: Mapping[int, str],
+        *,
+        some: bool,
+    ) -> None:
+        """Events up to an offset; with ``some`` only a part of the schemas may be theirs."""
+        if upto <= self.position.offset:
+            return
+        part = mine.where(F.col("offset").between(self.position.offset + 1, upto))
+        if some:
+            found = part.select("value_schema_id").distinct().collect()
+            schemas = {i: schemas[i] for (i,) in found if i in schemas}
+        self._follow(text for text in schemas.values() if belongs_to(text, topic))
+        self._commit(part, upto, schemas)
+
+    def _change(self, note: BoundNote) -> None:
+        if self.structure is None:
+            return
+        shape = Shape(schema=self.schema, structure=self.structure, position=self.position)
+        append = self.schema.mode is TableMode.APPEND
+        found = followed(self._session, self.path, shape, note, policy=self._changes, append=append)
+        self.schema, self.structure, self.position = found.schema, found.structure, found.position
 
     def read_at(self, lsns: frozenset[int]) -> None:
         """Take note of the snapshot whose reads are to be applied; stop for a second one.

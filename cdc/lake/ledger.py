@@ -36,6 +36,7 @@ SCHEMA: Final = pa.schema(
         ("covers_lsn", pa.int64()),
         ("marker_offset", pa.int64()),
         ("landing_floor", pa.int64()),
+        ("notes_offset", pa.int64()),
         ("tables", pa.list_(TABLE_ENTRY)),
     ]
 )
@@ -69,6 +70,7 @@ class LedgerRow:
     covers_lsn: int | None = None  # no commit lies between ``lsn`` and this position
     marker_offset: int = -1  # last offset of the topic of transaction markers inside
     landing_floor: int = 0  # every landing up to here is wholly inside
+    notes_offset: int = -1  # last offset of the topic of changed structures inside
     tables: tuple[TableEntry, ...] = field(default=())
 
     def entry(self, table: str) -> TableEntry | None:
@@ -90,6 +92,7 @@ class Ledger:
             self.path,
             pa.table(columns, schema=SCHEMA),
             mode="append",
+            schema_mode="merge",  # a ledger of an earlier version has fewer columns
             configuration={"delta.checkpointInterval": "50"},
             commit_properties=mark,
         )
@@ -135,4 +138,6 @@ def _from_json(text: str) -> LedgerRow:
 
 def _from_dict(raw: dict[str, Any]) -> LedgerRow:
     entries = tuple(TableEntry(**entry) for entry in raw["tables"])
+    if raw.get("notes_offset") is None:
+        raw = {**raw, "notes_offset": -1}
     return LedgerRow(**{**raw, "tables": entries})

@@ -27,6 +27,8 @@ class Position:
     rows_applied: int = 0  # rows inserted, updated and deleted since the table was created
     refused: int = 0  # events of the table that went to quarantine
     snapshot_lsn: int | None = None  # of the snapshot whose reads are in the table
+    note: int = 0  # id of the last note of a changed structure that is followed
+    steps: int = 0  # of the next note, done already
 
     def metadata(self) -> str:
         return json.dumps({MARK: 1, **asdict(self)})

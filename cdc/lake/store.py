@@ -1,21 +1,27 @@
 """Current-state tables: create, widen, merge, overwrite; one commit each, position inside."""
 
 import json
+from collections.abc import Mapping
 from typing import Final
 
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply.merge_plan import MergePlan, quoted
 from cdc.events.schema import Column, TableSchema
+from cdc.events.structure import Structure, parse
 from cdc.lake.progress import METADATA_CONF, Position, open_table
 from cdc.tables import TableId, TableMode
 
 KEY_PROPERTY: Final = "wal2lake.key"
 MODE_PROPERTY: Final = "wal2lake.mode"
+STRUCTURE_PROPERTY: Final = "wal2lake.structure"
 PROPERTIES: Final[dict[str, str]] = {
     # A merge marks changed rows and appends their new form; files are not rewritten.
     "delta.enableDeletionVectors": "true",
+    # A column is renamed or dropped without rewriting files, and may have any name.
+    "delta.columnMapping.mode": "name",
     # Readers replay at most that many small JSON files.
     "delta.checkpointInterval": "20",
 }
@@ -27,14 +33,22 @@ def at(path: str) -> str:
     return f"delta.`{escaped}`"
 
 
-def create(spark: SparkSession, path: str, schema: TableSchema, position: Position) -> None:
+def create(
+    spark: SparkSession,
+    path: str,
+    schema: TableSchema,
+    position: Position,
+    structure: Structure | None = None,
+) -> None:
     """Create the empty table, with a position in its first commit."""
     spark.conf.set(METADATA_CONF, position.metadata())
     properties = PROPERTIES | {
         KEY_PROPERTY: json.dumps(list(schema.key)),
         MODE_PROPERTY: schema.mode.value,
     }
-    listed = ", ".join(f"'{name}' = '{_literal(value)}'" for name, value in properties.items())
+    if structure is not None:
+        properties[STRUCTURE_PROPERTY] = structure.to_text()
+    listed = _listed(properties)
     columns = ", ".join([_definition(column) for column in schema.columns] + _own(schema.mode))
     spark.sql(f"CREATE TABLE {at(path)} ({columns}) USING delta TBLPROPERTIES ({listed})")
 
@@ -77,6 +91,35 @@ def add_columns(
     spark.conf.set(METADATA_CONF, position.metadata())
     listed = ", ".join(_definition(column) for column in columns)
     spark.sql(f"ALTER TABLE {at(path)} ADD COLUMNS ({listed})")
+
+
+def set_properties(spark: SparkSession, path: str, properties: Mapping[str, str]) -> None:
+    """In one commit, with the position that the session holds."""
+    spark.sql(f"ALTER TABLE {at(path)} SET TBLPROPERTIES ({_listed(properties)})")
+
+
+def set_everywhere(spark: SparkSession, path: str, values: Mapping[str, str]) -> None:
+    """The same SQL values in every row; one commit."""
+    DeltaTable.forPath(spark, path).update(
+        set={quoted(name): F.expr(value) for name, value in values.items()}
+    )
+
+
+def read_structure(path: str) -> Structure | None:
+    """The source's structure that the table follows; None where nothing is known of it."""
+    opened = open_table(path)
+    text = opened.metadata().configuration.get(STRUCTURE_PROPERTY) if opened else None
+    return None if text is None else parse(text)
+
+
+def rewrite(rows: DataFrame, path: str, metadata: str) -> None:
+    """Replace rows and columns of the table in one commit."""
+    writer = rows.write.format("delta").option("userMetadata", metadata)
+    writer.option("overwriteSchema", "true").mode("overwrite").save(path)
+
+
+def _listed(properties: Mapping[str, str]) -> str:
+    return ", ".join(f"'{name}' = '{_literal(value)}'" for name, value in properties.items())
 
 
 def merge(

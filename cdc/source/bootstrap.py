@@ -7,6 +7,7 @@ from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.topics import TopicSpec, ensure_topics
 from cdc.source import connector, slot
+from cdc.source.baseline import note_baseline
 from cdc.source.catalog import SourceTable, captured_tables
 from cdc.source.continuity import continues, until
 from cdc.source.finding import Level
@@ -101,7 +102,9 @@ def _start(
     token = placeholder(config, endpoints)
     wanted = settings(config, endpoints, tables, placeholder=token)
     connector.create_stopped(endpoints.connect, config.name, wanted)
-    if not continues(connection, config, endpoints, tables):
+    goes_on = continues(connection, config, endpoints, tables)
+    note_baseline(connection, tables, again=not goes_on)
+    if not goes_on:
         slot.probe(endpoints.source_url, config.name, SLOT_SECONDS)
     ensure_topics(
         endpoints.kafka, topic_specs(config, tables), replication=config.kafka.replication_factor

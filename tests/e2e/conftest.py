@@ -5,6 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.e2e.installation import TABLES_SQL, Installation
+from tests.e2e.own_tables import own_sql
+from tests.e2e.scenarios import keyed_sql
 from tests.servers.fixtures import on_containers, started, worker_settings
 
 
@@ -21,7 +23,8 @@ def installation(
     with started(request, root / "servers", ("postgres", *others)) as servers:
         worker = worker_settings(request)
         installed = Installation.write(root / "lakehouse", servers, worker)
-        installed.execute(TABLES_SQL)
+        for script in (TABLES_SQL, keyed_sql(), own_sql()):
+            installed.execute(script)
         installed.run("up", "--detach")
         try:
             yield installed

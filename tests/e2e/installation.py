@@ -66,7 +66,7 @@ class Installation:
             **given,
             "source": {
                 "url": servers["postgres"].address,
-                "tables": ["bank.*"],
+                "tables": ["bank.*", "lab.*"],
                 "append_only": ["bank.audit"],
             },
             "lake": {"path": "lake"},
@@ -86,7 +86,14 @@ class Installation:
 
     def run(self, *arguments: str, expect: int = 0) -> str:
         """A command of wal2lake; its output. Fails the test when the exit code is another."""
-        done = subprocess.run(
+        done = self._done(*arguments)
+        assert done.returncode == expect, (
+            f"{arguments} gave {done.returncode}, not {expect}\n{done.stdout}\n{done.stderr}"
+        )
+        return done.stdout + done.stderr
+
+    def _done(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
             [
                 sys.executable,
                 "-m",
@@ -103,14 +110,17 @@ class Installation:
             timeout=SECONDS,
             check=False,
         )
-        assert done.returncode == expect, (
-            f"{arguments} gave {done.returncode}, not {expect}\n{done.stdout}\n{done.stderr}"
-        )
-        return done.stdout + done.stderr
 
-    def facts(self, *arguments: str, expect: int = 0) -> dict[str, Any]:
+    def facts(self, *arguments: str) -> dict[str, Any]:
         """The JSON that a command prints."""
-        printed = self.run(*arguments, "--json", expect=expect)
+        return self._parsed(self.run(*arguments, "--json"))
+
+    def any_facts(self, *arguments: str) -> dict[str, Any]:
+        """The JSON that a command prints, whatever its exit code."""
+        return self._parsed(self._done(*arguments, "--json").stdout)
+
+    @staticmethod
+    def _parsed(printed: str) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(printed[printed.index("{") : printed.rindex("}") + 1])
         return found
 
@@ -128,8 +138,12 @@ class Installation:
 
     def lake_rows(self, table: str) -> Counter[tuple[Any, ...]]:
         """Read by delta-rs, compared as values of Python: nothing of wal2lake takes part."""
-        opened = DeltaTable(str(self.folder / "lake" / "bank" / table))
-        found = pa.table(QueryBuilder().register("t", opened).execute("SELECT * FROM t").read_all())
+        return self.lake_query("bank", table, "SELECT * FROM t")
+
+    def lake_query(self, schema: str, table: str, query: str) -> Counter[tuple[Any, ...]]:
+        """Rows of a query over the table ``t``, without columns of ours."""
+        opened = DeltaTable(str(self.folder / "lake" / schema / table))
+        found = pa.table(QueryBuilder().register("t", opened).execute(query).read_all())
         names = [name for name in found.column_names if not name.startswith("_cdc_")]
         return Counter(_hashable(tuple(row[n] for n in names)) for row in found.to_pylist())
 

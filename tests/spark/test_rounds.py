@@ -23,7 +23,7 @@ from cdc.lake import store
 from cdc.lake.ledger import Ledger
 from cdc.lake.progress import LandedPosition, Position, landed_position, position
 from cdc.lake.quarantine import Quarantine
-from cdc.tables import TableId, TableMode
+from cdc.tables import STRUCTURE, TableId, TableMode
 
 pytestmark = pytest.mark.spark
 
@@ -33,6 +33,7 @@ RECORDED: dict[str, Any] = json.loads(
 SCHEMAS = {int(number): schema for number, schema in RECORDED["schemas"].items()}
 PREFIX = "wal2lake"
 MARKERS = f"{PREFIX}.transaction"
+NOTES = STRUCTURE.topic(PREFIX)
 
 
 def _recorded_schema(name: str, key: tuple[str, ...], mode: TableMode) -> TableSchema:
@@ -79,6 +80,7 @@ class Pipeline:
             {schema.table.topic(PREFIX): self._open(schema) for schema in TABLES},
             prefix=PREFIX,
             marker_topic=MARKERS,
+            notes_topic=NOTES,
             log_path=self.log,
             ledger=self.ledger,
             schemas=lambda ids: {i: SCHEMAS[i] for i in ids if i in SCHEMAS},

@@ -1,0 +1,101 @@
+"""A table follows a change of its source's structure, step by step and over restarts."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import structlog
+from pyspark.sql import SparkSession
+
+from cdc.apply.notes import BoundNote
+from cdc.errors import CdcError, ErrorKind
+from cdc.events.schema import TableSchema
+from cdc.events.steps import (
+    READ_AGAIN,
+    ChangeKey,
+    ChangeMode,
+    Course,
+    DropTable,
+    RenameTable,
+    Stop,
+    follow,
+)
+from cdc.events.structure import Structure
+from cdc.lake import evolve, store
+from cdc.lake.progress import METADATA_CONF, Position
+from cdc.tables import SchemaPolicy
+
+logger = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """A table's columns and key, the source's structure they follow, and how far it is."""
+
+    schema: TableSchema
+    structure: Structure
+    position: Position
+
+
+def followed(
+    spark: SparkSession,
+    path: str,
+    shape: Shape,
+    bound: BoundNote,
+    *,
+    policy: SchemaPolicy,
+    append: bool,
+) -> Shape:
+    """The shape after the note. Every step is a commit that says how many are done.
+
+    Raises TABLE_STOPPED, with the reason and the remedy, before anything is changed.
+    """
+    if bound.note is None:
+        raise CdcError(
+            ErrorKind.TABLE_STOPPED,
+            "its structure changed, and the source could not describe how",
+            remedy=f"see the warning in the source's log; {READ_AGAIN}",
+        )
+    course = follow(shape.structure, (bound.note,), policy=policy, append=append)
+    for stop in (*course.stops, *_cannot(course)):
+        raise CdcError(ErrorKind.TABLE_STOPPED, stop.reason, remedy=stop.remedy)
+    schema, position = shape.schema, shape.position
+    for number in range(position.steps, len(course.steps)):
+        position = replace(position, steps=number + 1)
+        step = course.steps[number]
+        schema = evolve.done(spark, path, schema, step, position.metadata())
+        logger.info("structure", table=str(schema.table), step=type(step).__name__)
+    if any(not isinstance(step, ChangeKey) for step in course.steps):
+        evolve.rehashed(spark, path, schema, position.metadata())
+    position = replace(position, note=bound.id, steps=0)
+    return _kept(spark, path, schema, course, position)
+
+
+def _cannot(course: Course) -> Iterator[Stop]:
+    """Steps that the source's side would have to take too: topics and the connector's list."""
+    for step in course.steps:
+        match step:
+            case DropTable():
+                yield Stop(
+                    "the source has this table no more",
+                    "take it out of source.tables, or create it again and let it be read again",
+                )
+            case RenameTable(table):
+                yield Stop(
+                    f"it is called {table} in the source now: its changes arrive no more",
+                    f"rename it back, or name {table} in source.tables; then {READ_AGAIN}",
+                )
+            case ChangeMode(mode):
+                yield Stop(
+                    f"its rows are told apart otherwise now: the table is {mode.value}",
+                    f"give it back the key it had; or {READ_AGAIN}",
+                )
+
+
+def _kept(
+    spark: SparkSession, path: str, schema: TableSchema, course: Course, position: Position
+) -> Shape:
+    if course.structure is None:  # a table that is gone stops above
+        raise CdcError(ErrorKind.INTERNAL, "a course without a structure", remedy="report this")
+    spark.conf.set(METADATA_CONF, position.metadata())
+    store.set_properties(spark, path, {store.STRUCTURE_PROPERTY: course.structure.to_text()})
+    return Shape(schema=schema, structure=course.structure, position=position)

@@ -1,0 +1,120 @@
+"""Notes of changed structures in the log, and between which events of a table each belongs.
+
+A note is a row of ``wal2lake.structure`` in the source, so it comes by a topic of its own. What
+orders it against the table's events is the source's lsn: while the structure changes, nobody else
+writes the table (docs/decisions/0010).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
+
+from cdc.apply.decode import decode_envelope
+from cdc.errors import CdcError
+from cdc.events import avro
+from cdc.events.steps import Note
+from cdc.events.structure import parse
+from cdc.source.baseline import BASELINE
+from cdc.tables import TableId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedNote:
+    """``lsn`` is None for a note that a snapshot found: it is older than every event.
+
+    ``note`` is None where the source could not describe the table. A ``baseline`` says what a
+    table begins with.
+    """
+
+    id: int
+    oid: int
+    table: TableId
+    lsn: int | None
+    note: Note | None
+    baseline: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundNote:
+    """``after`` is the offset of the last event of the table that comes before the change."""
+
+    id: int
+    after: int
+    note: Note | None
+
+
+def placed_notes(rows: DataFrame, schemas: Mapping[int, str]) -> list[PlacedNote]:
+    """From the topic's rows of the log, in the order of their ids; one Spark job.
+
+    What is no note is passed over: tombstones, deletes of the pruned, records of strangers.
+    """
+    found = []
+    for record in rows.select("value", "value_schema_id").collect():
+        schema = schemas.get(record["value_schema_id"])
+        frame = avro.frame(bytes(record["value"])) if record["value"] is not None else None
+        if schema is not None and frame is not None:
+            event = avro.decode(schema, frame.body)
+            if event.get("op") in {"c", "r"}:
+                found.append(_placed(event))
+    return sorted(found, key=lambda note: note.id)
+
+
+def _placed(event: Mapping[str, Any]) -> PlacedNote:
+    row = event["after"]
+    text = row["structure"]
+    return PlacedNote(
+        id=row["id"],
+        oid=row["table_oid"],
+        table=TableId(row["table_schema"] or "", row["table_name"] or ""),
+        lsn=event["source"]["lsn"] if event["op"] == "c" else None,
+        note=_note(text, row["rewrite"], converted=row["converted"]),
+        baseline=row["command"] == BASELINE,
+    )
+
+
+def _note(text: str | None, rewrite: int, *, converted: bool) -> Note | None:
+    try:
+        structure = None if text is None else parse(text)
+    except CdcError:
+        return None
+    return Note(structure=structure, rewrite=rewrite, converted=converted)
+
+
+def first_notes(notes: Sequence[PlacedNote]) -> dict[int, PlacedNote]:
+    """By OID, what a table begins with that is rebuilt from the log.
+
+    A snapshot may find several: the newest is the one that was noted for it.
+    """
+    baselines = [note for note in notes if note.baseline and note.note is not None]
+    found = {note.oid: note for note in baselines if note.lsn is None}
+    for note in baselines:
+        found.setdefault(note.oid, note)
+    return found
+
+
+def bound(
+    notes: Sequence[PlacedNote], mine: DataFrame, schemas: Mapping[int, str], *, before: int
+) -> list[BoundNote]:
+    """Where the notes of one table belong among its rows of the log ``mine``.
+
+    ``before`` is the offset of the last event before these rows. One Spark job.
+    """
+    timed = {note.id: note.lsn for note in notes if note.lsn is not None}
+    last: dict[str, int | None] = {}
+    if timed:
+        places = decode_envelope(mine.where(F.col("value").isNotNull()), schemas)
+        ends = [
+            F.max(F.when(F.col("lsn") < lsn, F.col("offset"))).alias(f"after_{number}")
+            for number, lsn in timed.items()
+        ]
+        last = places.agg(*ends).collect()[0].asDict()
+    found = []
+    for note in notes:
+        # Never before an earlier note: of two in one transaction the lsns are in order too.
+        end = last.get(f"after_{note.id}")
+        before = max(before, -1 if end is None else end)
+        found.append(BoundNote(id=note.id, after=before, note=note.note))
+    return found

@@ -1,0 +1,138 @@
+"""One step of a table's structure, done on its Delta table; each commit holds a position.
+
+A step that was done by a run that ended before it could say so is recognised and passed over.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
+
+from cdc.apply.merge_plan import COPY, OFFSET, ROW_HASH, quoted
+from cdc.apply.order import row_hash
+from cdc.apply.values import literal
+from cdc.errors import CdcError, ErrorKind
+from cdc.events.schema import Column, TableSchema
+from cdc.events.steps import (
+    AddColumn,
+    ChangeKey,
+    DropColumn,
+    RenameColumn,
+    Step,
+    WidenColumn,
+)
+from cdc.lake import store
+from cdc.lake.progress import METADATA_CONF
+from cdc.tables import TableMode
+
+_LITERALS: Final[dict[str, Callable[[str], str]]] = {
+    "boolean": lambda text: "true" if text in {"t", "true"} else "false",
+    "binary": lambda text: f"X'{text.removeprefix(chr(92) + 'x')}'",
+    "string": literal,
+}
+
+
+def done(
+    spark: SparkSession, path: str, schema: TableSchema, step: Step, metadata: str
+) -> TableSchema:
+    """The table's schema after the step, which is in the table when this returns.
+
+    Raises TABLE_STOPPED for a step that no Delta table can follow.
+    """
+    spark.conf.set(METADATA_CONF, metadata)
+    match step:
+        case RenameColumn(old, new):
+            return _renamed(spark, path, schema, old, new)
+        case DropColumn(name):
+            return _dropped(spark, path, schema, name)
+        case AddColumn(column, value):
+            return _added(spark, path, schema, column, value)
+        case WidenColumn(name, kind):
+            _widen(spark, path, Column(name, kind), metadata)
+            return _with_type(schema, name, kind)
+        case ChangeKey(key):
+            properties = {store.KEY_PROPERTY: json.dumps(list(key))}
+            store.set_properties(spark, path, properties)
+            return replace(schema, key=key)
+        case _:
+            raise CdcError(
+                ErrorKind.TABLE_STOPPED,
+                f"the lake's table cannot follow this change: {type(step).__name__}",
+                remedy="undo it in the source, or let the table be read again",
+            )
+
+
+def rehashed(spark: SparkSession, path: str, schema: TableSchema, metadata: str) -> None:
+    """Of a table without a key: digests and copies of its rows under the new columns."""
+    if schema.mode is not TableMode.MULTISET:
+        return
+    names = [quoted(name) for name in schema.names]
+    numbered = f"row_number() OVER (PARTITION BY {ROW_HASH} ORDER BY {OFFSET})"
+    rows = spark.read.format("delta").load(path)
+    hashed = rows.selectExpr(*names, OFFSET, f"{row_hash(schema)} AS {ROW_HASH}")
+    copies = hashed.selectExpr("*", f"CAST({numbered} AS bigint) AS {COPY}")
+    store.rewrite(copies, path, metadata)
+
+
+def _renamed(
+    spark: SparkSession, path: str, schema: TableSchema, old: str, new: str
+) -> TableSchema:
+    if old in schema.names:
+        spark.sql(f"ALTER TABLE {store.at(path)} RENAME COLUMN {quoted(old)} TO {quoted(new)}")
+    key = tuple(new if name == old else name for name in schema.key)
+    if key != schema.key:
+        store.set_properties(spark, path, {store.KEY_PROPERTY: json.dumps(list(key))})
+    columns = tuple(replace(c, name=new) if c.name == old else c for c in schema.columns)
+    return replace(schema, columns=columns, key=key)
+
+
+def _dropped(spark: SparkSession, path: str, schema: TableSchema, name: str) -> TableSchema:
+    if name in schema.names:
+        spark.sql(f"ALTER TABLE {store.at(path)} DROP COLUMN {quoted(name)}")
+    return replace(schema, columns=tuple(c for c in schema.columns if c.name != name))
+
+
+def _added(
+    spark: SparkSession, path: str, schema: TableSchema, column: Column, value: str | None
+) -> TableSchema:
+    if column.name not in schema.names:
+        listed = f"{quoted(column.name)} {column.type}"
+        spark.sql(f"ALTER TABLE {store.at(path)} ADD COLUMNS ({listed})")
+        schema = replace(schema, columns=(*schema.columns, column))
+    if value is not None:
+        made = spark_literal(value, column.type)
+        store.set_everywhere(spark, path, {column.name: made})
+    return schema
+
+
+def _widen(spark: SparkSession, path: str, column: Column, metadata: str) -> None:
+    """All rows are written again: the type of a Parquet column is that of its file."""
+    rows = spark.read.format("delta").load(path)
+    values = F.col(quoted(column.name)).cast(column.type)
+    store.rewrite(rows.withColumn(column.name, values), path, metadata)
+
+
+def _with_type(schema: TableSchema, name: str, kind: str) -> TableSchema:
+    columns = tuple(replace(c, type=kind) if c.name == name else c for c in schema.columns)
+    return replace(schema, columns=columns)
+
+
+def spark_literal(text: str, kind: str) -> str:
+    """SQL text of a value of the lake's type, from Postgres's text of it.
+
+    Raises TABLE_STOPPED for an array that is not empty: its elements are not taken apart here.
+    """
+    if kind.startswith("array<"):
+        if text != "{}":
+            raise CdcError(
+                ErrorKind.TABLE_STOPPED,
+                "a new column holds an array on rows that were there before",
+                remedy="let the table be read again",
+            )
+        return f"CAST(array() AS {kind})"
+    if kind in _LITERALS:
+        return _LITERALS[kind](text)
+    return f"CAST({literal(text)} AS {kind})"
