@@ -23,8 +23,7 @@ CREATE TABLE IF NOT EXISTS wal2lake.structure (
     rewrite int NOT NULL, converted boolean NOT NULL, table_oid bigint NOT NULL, table_schema text,
     table_name text, structure text);
 GRANT USAGE ON SCHEMA wal2lake TO wal2lake;
-GRANT SELECT, INSERT, UPDATE ON wal2lake.heartbeat, wal2lake.signal TO wal2lake;
-GRANT SELECT ON wal2lake.structure TO wal2lake;
+GRANT SELECT, INSERT, UPDATE ON wal2lake.heartbeat, wal2lake.signal, wal2lake.structure TO wal2lake;
 
 -- Exactly the tables that wal2lake.yaml names, never FOR ALL TABLES: once a table without a primary key and
 -- with the default replica identity is published, Postgres refuses every UPDATE and DELETE of it.

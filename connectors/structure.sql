@@ -104,7 +104,7 @@ BEGIN
     RETURNING s.id INTO made;
     IF made % 256 = 0 THEN  -- what is in the WAL is not needed here
         DELETE FROM wal2lake.structure o WHERE o.id IN (
-            SELECT i.id FROM wal2lake.structure i WHERE i.id < made - 4096
+            SELECT i.id FROM wal2lake.structure i WHERE i.id < made - 4096 AND i.command <> 'BASELINE'
              ORDER BY i.id LIMIT 1024 FOR UPDATE SKIP LOCKED);
     END IF;
 END
@@ -239,7 +239,7 @@ CREATE EVENT TRIGGER wal2lake_changed ON ddl_command_end
 
 ALTER EVENT TRIGGER wal2lake_changed ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_changed IS 'wal2lake ddcdedd2004b7bea';
+COMMENT ON EVENT TRIGGER wal2lake_changed IS 'wal2lake 90a1cccb6c1a699f';
 
 DROP EVENT TRIGGER IF EXISTS wal2lake_rewritten;
 
@@ -248,7 +248,7 @@ CREATE EVENT TRIGGER wal2lake_rewritten ON table_rewrite
 
 ALTER EVENT TRIGGER wal2lake_rewritten ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_rewritten IS 'wal2lake ddcdedd2004b7bea';
+COMMENT ON EVENT TRIGGER wal2lake_rewritten IS 'wal2lake 90a1cccb6c1a699f';
 
 DROP EVENT TRIGGER IF EXISTS wal2lake_gone;
 
@@ -257,6 +257,6 @@ CREATE EVENT TRIGGER wal2lake_gone ON sql_drop
 
 ALTER EVENT TRIGGER wal2lake_gone ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_gone IS 'wal2lake ddcdedd2004b7bea';
+COMMENT ON EVENT TRIGGER wal2lake_gone IS 'wal2lake 90a1cccb6c1a699f';
 
 COMMIT;

@@ -17,7 +17,7 @@ from cdc.errors import CdcError
 from cdc.events import avro
 from cdc.events.steps import Note
 from cdc.events.structure import parse
-from cdc.source.baseline import BASELINE
+from cdc.source.structure_sql import BASELINE
 from cdc.tables import TableId
 
 

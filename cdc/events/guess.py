@@ -1,12 +1,13 @@
 """What became of a table where the source noted nothing: told from its catalogue, or not at all.
 
-Without the event trigger a change is first seen in what the connector writes, by name, and the
-catalogue may have gone on since. That old structure and catalogue share a column's number is
-certain; what stands in rows that were rewritten is not.
+Without the event trigger a change is first seen in what the connector writes, by name, and in the
+catalogue, which may have gone on since. What is taken from it is taken by the numbers of columns,
+and only where the connector's names and types are the catalogue's own. Columns that exchange their
+names under one type, and values that are others after a rewrite of equal types, are seen by nobody.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from cdc.events.schema import Column
 from cdc.events.steps import READ_AGAIN, Course, Note, Step, Stop, follow
@@ -14,7 +15,7 @@ from cdc.events.structure import Structure, StructureColumn
 from cdc.events.types import lake_type
 from cdc.tables import SchemaPolicy
 
-_INSTALL = "connectors/source.sql has the event trigger that notes such changes; for this one, "
+_INSTALL = "connectors/structure.sql has the event triggers that note such changes; for this one, "
 
 
 def guess(
@@ -39,47 +40,49 @@ def supposed(
     """
     if now is None or now.oid != old.oid:
         return _doubtful(old, "was dropped, or dropped and created again")
-    told = _Told.of(old, written, now)
-    doubts = list(_doubts(told, append=append))
-    if doubts:
-        return _doubtful(old, doubts[0])
-    return follow(old, (Note(structure=told.then),), policy=policy, append=append)
+    then = _at_writing(written, now)
+    doubt = next(_doubts(old, written, now, then, append=append), None)
+    if doubt is not None:
+        return _doubtful(old, doubt)
+    return follow(old, (Note(structure=then),), policy=policy, append=append)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Told:
-    old: Structure
-    now: Structure
-    then: Structure  # when the connector wrote by the new schema
-    doubts: tuple[str, ...]
-
-    @classmethod
-    def of(cls, old: Structure, written: Sequence[Column], now: Structure) -> "_Told":
-        found: dict[int, StructureColumn] = {}
-        doubts = []
-        for column in written:
-            meant = _meant(column, old, now)
-            if isinstance(meant, str):
-                doubts.append(f"has a column {column.name}: {meant}")
-            else:
-                found[meant.number] = meant
-        then = _at_writing(old, now, found)
-        return cls(old=old, now=now, then=then, doubts=tuple(doubts))
+def _at_writing(written: Sequence[Column], now: Structure) -> Structure:
+    """The catalogue's structure without the columns that the connector did not know yet."""
+    names = {column.name for column in written}
+    return replace(now, columns=tuple(c for c in now.columns if c.name in names or not c.arrives))
 
 
-def _meant(column: Column, old: Structure, now: Structure) -> StructureColumn | str:
-    """The column that the connector means by a name, or why that is not certain."""
-    known = {c.number: c for s in (old, now) for c in s.columns if c.name == column.name}
-    if not known:
-        return "the catalogue does not know it any more"
-    if len(known) > 1:
-        return "two columns had this name, one after the other"
-    (number,) = known
-    both = (structure.numbered().get(number) for structure in (now, old))
-    for found in both:
-        if found is not None and found.name == column.name and _is_of_type(found, column.type):
-            return found
-    return f"the catalogue does not say when it was of type {column.type}"
+def _doubts(
+    old: Structure, written: Sequence[Column], now: Structure, then: Structure, *, append: bool
+) -> Iterator[str]:
+    """In the words that follow the table's name."""
+    for column in written:
+        yield from _of_name(column, old, now)
+    if _come_and_gone(old, now):
+        yield "had columns added and dropped again"
+    if old.key_numbers() != now.key_numbers() or old.mode(append=append) != now.mode(append=append):
+        yield "has another key now"
+    silent = set(now.numbered()) - set(then.numbered())
+    for number in sorted(silent & {c.number for c in old.followed}):
+        yield f"has a column {now.numbered()[number].name} that the connector does not write"
+    if old.filenode != now.filenode:
+        yield from _of_rewrite(old, then)
+
+
+def _of_name(column: Column, old: Structure, now: Structure) -> Iterator[str]:
+    """Whether it is certain which column the connector means by a name."""
+    before, after = _named(old, column.name), _named(now, column.name)
+    if after is None:
+        yield f"has no column {column.name} any more"
+    elif not _is_of_type(after, column.type):
+        yield f"has a column {column.name} that was of type {column.type} for a while"
+    elif before is not None and before.number != after.number and _is_of_type(before, column.type):
+        yield f"had two columns of the name {column.name}, one after the other"
+
+
+def _named(structure: Structure, name: str) -> StructureColumn | None:
+    return next((column for column in structure.columns if column.name == name), None)
 
 
 def _is_of_type(column: StructureColumn, lake: str) -> bool:
@@ -87,31 +90,15 @@ def _is_of_type(column: StructureColumn, lake: str) -> bool:
     return not column.followed or lake in {column.lake, lake_type(column.pg).spark}
 
 
-def _at_writing(old: Structure, now: Structure, found: Mapping[int, StructureColumn]) -> Structure:
-    """The catalogue's structure with the columns of the writer, under the names it knew."""
-    silent = {c.number: c for c in now.columns if not c.arrives}
-    columns = silent | dict(found)
-    names = {c.name: columns[c.number].name for c in now.columns if c.number in columns}
-    return replace(
-        now,
-        table=old.table,
-        primary_key=tuple(names.get(name, name) for name in now.primary_key),
-        identity_index=tuple(names.get(name, name) for name in now.identity_index),
-        columns=tuple(columns[number] for number in sorted(columns)),
-    )
+def _come_and_gone(old: Structure, now: Structure) -> bool:
+    """Whether a column that is in neither may have had any of the names between the two."""
+    first = max(old.numbered(), default=0)
+    later = [number for number in now.numbered() if number > first]
+    return bool(later) and len(later) < max(later) - first
 
 
-def _doubts(told: _Told, *, append: bool) -> Iterator[str]:
-    """In the words that follow the table's name."""
-    yield from told.doubts
-    old, now, then = told.old, told.now, told.then
-    if old.key_numbers() != now.key_numbers() or old.mode(append=append) != now.mode(append=append):
-        yield "has another key now"
-    shared = {c.number for c in now.columns} & {c.number for c in old.followed}
-    for number in sorted(shared - {c.number for c in then.columns}):
-        yield f"has a column {now.numbered()[number].name} that the connector does not write"
-    if old.filenode == then.filenode:
-        return
+def _of_rewrite(old: Structure, then: Structure) -> Iterator[str]:
+    """Its files are others: after a conversion, a default for each row, a TRUNCATE, a VACUUM."""
     known = old.numbered()
     for column in then.followed:
         before = known.get(column.number)

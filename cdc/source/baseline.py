@@ -12,9 +12,8 @@ from cdc.source.catalog import SourceTable
 from cdc.source.postgres import Connection, translated
 from cdc.source.prepare import identifier
 from cdc.source.structure_notes import structure_of
+from cdc.source.structure_sql import BASELINE
 from cdc.tables import STRUCTURE
-
-BASELINE: Final = "BASELINE"
 
 _INSERT: Final = """
 INSERT INTO {} (noted_at, command, rewrite, converted, table_oid, table_schema, table_name,

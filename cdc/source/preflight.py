@@ -34,7 +34,8 @@ SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.rel
  WHERE c.oid = ANY(%s) AND NOT pg_has_role(c.relowner, 'USAGE') ORDER BY 1, 2
 """
 _CONTROL: Final = """
-SELECT has_table_privilege(c.oid, 'SELECT'), has_table_privilege(c.oid, 'UPDATE') FROM pg_class c
+SELECT has_table_privilege(c.oid, 'SELECT'),
+       has_table_privilege(c.oid, 'INSERT') AND has_table_privilege(c.oid, 'UPDATE') FROM pg_class c
   JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relname = %s
 """
 
@@ -143,8 +144,8 @@ def _rights(
             found.append(_needs_dba(str(control), "does not exist"))
         elif rows and not rows[0][0]:
             found.append(_needs_dba(str(control), "may not be read by the role"))
-        elif control == HEARTBEAT and rows and not rows[0][1]:
-            found.append(_needs_dba(str(control), "may not be updated by the role"))
+        elif control != SIGNAL and rows and not rows[0][1]:
+            found.append(_needs_dba(str(control), "may not be written by the role"))
     return found
 
 

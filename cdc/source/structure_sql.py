@@ -23,6 +23,9 @@ COLUMNS: Final = """(
     structure text               -- JSON; null when the table is gone
 )"""
 
+BASELINE: Final = "BASELINE"
+"""The command of a note that a table begins with, which is none: cdc/source/baseline.py."""
+
 SPELLING: Final = {
     "search_path": "pg_catalog, pg_temp",
     "datestyle": "ISO, YMD",
@@ -107,7 +110,7 @@ BEGIN
     RETURNING s.id INTO made;
     IF made % 256 = 0 THEN  -- what is in the WAL is not needed here
         DELETE FROM {STRUCTURE} o WHERE o.id IN (
-            SELECT i.id FROM {STRUCTURE} i WHERE i.id < made - 4096
+            SELECT i.id FROM {STRUCTURE} i WHERE i.id < made - 4096 AND i.command <> '{BASELINE}'
              ORDER BY i.id LIMIT 1024 FOR UPDATE SKIP LOCKED);
     END IF;
 END

@@ -1,0 +1,282 @@
+"""Steps, done one by one, bring the lake's columns to the source's, whatever became of them."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+from cdc.events.guess import supposed
+from cdc.events.schema import Column, fits
+from cdc.events.steps import (
+    AddColumn,
+    ChangeKey,
+    ChangeMode,
+    DropColumn,
+    Note,
+    RenameColumn,
+    RenameTable,
+    Step,
+    Stop,
+    WidenColumn,
+    follow,
+    steps,
+)
+from cdc.events.structure import Structure, StructureColumn, parse
+from cdc.tables import TableId, TableMode
+from tests.events.structures import column, note, numeric, varchar
+
+NAMES = ("id", "a", "A", "b", "B", "c", "C", "d", "e", "f", "g", "Ä")
+KINDS: tuple[dict[str, Any], ...] = (
+    {"kind": "int2"},
+    {"kind": "int4"},
+    {"kind": "int8"},
+    {"kind": "float4"},
+    {"kind": "float8"},
+    {"kind": "text"},
+    varchar(5),
+    varchar(9),
+    numeric(8, 2),
+    numeric(10, 2),
+    numeric(12, 4),
+    {"kind": "numeric"},
+    {"kind": "point"},  # does not arrive
+    {"kind": "_int4"},
+    {"kind": "_int8"},
+)
+TABLES = ("orders", "bills")
+
+
+@st.composite
+def structures(draw: st.DrawFn) -> Structure:
+    numbers = draw(st.sets(st.integers(1, 4), min_size=1))
+    return _drawn(draw, {number: draw(st.sampled_from(KINDS)) for number in numbers}, {}, set())
+
+
+@st.composite
+def successors(draw: st.DrawFn, old: Structure, used: int = 0) -> Structure:
+    """Each number is one column for ever; its name is not, and its type may become another."""
+    used = max(used, *old.numbered())
+    kinds = {c.number: KINDS[_kind(c)] for c in old.columns}
+    names = {c.number: c.name for c in old.columns}
+    for number in draw(st.sets(st.sampled_from(sorted(kinds)), max_size=len(kinds) - 1)):
+        del kinds[number]
+    for number in draw(st.sets(st.integers(used + 1, used + 2), max_size=1)):
+        kinds[number] = draw(st.sampled_from(KINDS))
+    for number in draw(st.sets(st.sampled_from(sorted(kinds)), max_size=1)):
+        kinds[number] = draw(st.sampled_from(KINDS))
+    if draw(st.booleans()):
+        names = {}  # and all are named anew
+    return _drawn(draw, kinds, names, set(old.key_numbers()))
+
+
+def _kind(found: StructureColumn) -> int:
+    """Which of KINDS it is."""
+    wanted = found.declared.name, found.declared.modifier
+    kinds = [(kind["kind"], kind.get("modifier", -1)) for kind in KINDS]
+    return kinds.index(wanted)
+
+
+def _drawn(
+    draw: st.DrawFn, kinds: dict[int, dict[str, Any]], known: dict[int, str], key: set[int]
+) -> Structure:
+    """With a key of columns that arrive, or with none and a way to do without one."""
+    taken = {known[number].lower() for number in kinds if number in known}
+    fresh = [name for name in draw(st.permutations(NAMES)) if name.lower() not in taken]
+    fresh = list({name.lower(): name for name in fresh}.values())
+    names = {number: known.get(number) or fresh.pop() for number in sorted(kinds)}
+    arriving = [number for number, kind in kinds.items() if kind["kind"] != "point"]
+    if not key or not key <= set(arriving) or draw(st.integers(0, 3)) == 0:
+        key = draw(st.sets(st.sampled_from(arriving), max_size=2)) if arriving else set()
+    return parse(
+        note(
+            *(
+                column(n, names[n], **kinds[n], missing=draw(st.sampled_from([None, "7"])))
+                for n in sorted(kinds)
+            ),
+            primary_key=[names[number] for number in sorted(key)],
+            identity=draw(st.sampled_from("df")) if key else "f",
+            table=draw(st.sampled_from(TABLES)),
+        )
+    )
+
+
+pairs = structures().flatmap(lambda old: st.tuples(st.just(old), successors(old)))
+
+
+@st.composite
+def chains(draw: st.DrawFn) -> list[Structure]:
+    found = [draw(structures())]
+    for _ in range(draw(st.integers(1, 4))):
+        used = max(number for each in found for number in each.numbered())
+        found.append(draw(successors(found[-1], used)))
+    return found
+
+
+@dataclass
+class Lake:
+    """A lake's table as an engine has it, which takes a name in any case for the same."""
+
+    table: TableId
+    mode: TableMode
+    key: tuple[str, ...]
+    types: dict[str, str] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)  # of the column whose values these are
+
+    @classmethod
+    def of(cls, structure: Structure) -> "Lake":
+        mode = structure.mode(append=False)
+        assert isinstance(mode, TableMode)
+        found = cls(structure.table, mode, structure.key if mode is TableMode.KEYED else ())
+        for each in structure.followed:
+            found.types[each.name], found.numbers[each.name] = each.lake, each.number
+        return found
+
+    def do(self, step: Step, new: Structure | None) -> None:
+        match step:
+            case RenameColumn(old, name):
+                self._refuse_taken(name)
+                self.types[name] = self.types.pop(old)
+                self.numbers[name] = self.numbers.pop(old)
+                self.key = tuple(name if key == old else key for key in self.key)
+            case DropColumn(name):
+                del self.types[name], self.numbers[name]
+            case AddColumn(added, _):
+                self._refuse_taken(added.name)
+                self.types[added.name] = added.type
+                numbers = {c.name: c.number for c in new.columns} if new else {}
+                self.numbers[added.name] = numbers.get(added.name, 0)
+            case WidenColumn(name, wider):
+                assert self.types[name] != wider
+                self.types[name] = wider
+            case ChangeKey(key):
+                assert set(key) <= set(self.types)
+                self.key = key
+            case ChangeMode(mode):
+                self.mode, self.key = mode, ()
+            case RenameTable(table):
+                self.table = table
+            case _:
+                raise AssertionError(step)
+
+    def _refuse_taken(self, name: str) -> None:
+        assert name.lower() not in {known.lower() for known in self.types}
+
+
+def agree(lake: Lake, structure: Structure) -> None:
+    wanted = Lake.of(structure)
+    assert lake.numbers == wanted.numbers
+    assert (lake.table, lake.mode, set(lake.key)) == (wanted.table, wanted.mode, set(wanted.key))
+    for name, wider in lake.types.items():
+        assert fits(wanted.types[name], wider)
+
+
+@given(pairs)
+def test_steps_one_by_one_give_the_new_structure(pair: tuple[Structure, Structure]) -> None:
+    old, new = pair
+    found = steps(old, new)
+    stops = [step for step in found if isinstance(step, Stop)]
+    event("stopped" if stops else "followed")
+    if stops:
+        assert list(found) == stops
+        return
+    lake = Lake.of(old)
+    for step in found:
+        lake.do(step, new)
+    agree(lake, new)
+
+
+@given(chains())
+def test_what_is_kept_after_each_change_carries_the_next(chain: list[Structure]) -> None:
+    """As the job does it: what is kept is written down, read again, and compared with."""
+    kept, lake = chain[0], Lake.of(chain[0])
+    for new in chain[1:]:
+        course = follow(kept, [Note(structure=new)])
+        if course.stops:
+            return
+        for step in course.steps:
+            lake.do(step, new)
+        assert course.structure is not None
+        kept = parse(course.structure.to_text())
+        assert kept == course.structure
+        agree(lake, kept)
+        assert lake.types == {c.name: c.lake for c in kept.followed}
+
+
+@given(chains())
+def test_several_notes_at_once_end_where_one_by_one_does(chain: list[Structure]) -> None:
+    kept = chain[0]
+    for new in chain[1:]:
+        each = follow(kept, [Note(structure=new)])
+        if each.stops or each.structure is None:
+            return
+        kept = each.structure
+    course = follow(chain[0], [Note(structure=new) for new in chain[1:]])
+    assert course.structure == kept
+    lake = Lake.of(chain[0])
+    for step in course.steps:
+        lake.do(step, None)
+    assert lake.types == {c.name: c.lake for c in kept.followed}
+    assert (lake.table, lake.mode, set(lake.key)) == (kept.table, *_identity(kept))
+
+
+def _identity(structure: Structure) -> tuple[TableMode | str, set[str]]:
+    mode = structure.mode(append=False)
+    return mode, set(structure.key) if mode is TableMode.KEYED else set()
+
+
+@given(chains())
+def test_ignored_columns_leave_the_others_right(chain: list[Structure]) -> None:
+    kept, lake = chain[0], Lake.of(chain[0])
+    size = len(lake.types)
+    for new in chain[1:]:
+        course = follow(kept, [Note(structure=new)], policy="ignore")
+        if course.stops or any(_collides(lake, step) for step in course.steps):
+            return
+        for step in course.steps:
+            lake.do(step, new)
+        assert len(lake.types) == size
+        assert course.structure is not None
+        kept = parse(course.structure.to_text())
+        assert {c.name: c.number for c in kept.followed}.items() <= lake.numbers.items()
+
+
+def _collides(lake: Lake, step: Step) -> bool:
+    """With a column that an earlier change dropped from the source, and not from the lake."""
+    taken = {name.lower() for name in lake.types}
+    return isinstance(step, RenameColumn) and step.new.lower() in taken - {step.old.lower()}
+
+
+@given(pairs)
+def test_to_stop_is_to_stop_at_any_change(pair: tuple[Structure, Structure]) -> None:
+    old, new = pair
+    found = follow(old, [Note(structure=new)], policy="stop").steps
+    assert bool(found) == bool(steps(old, new))
+    assert all(isinstance(step, Stop) for step in found)
+
+
+@given(pairs, st.booleans())
+def test_a_guess_is_the_truth_or_a_stop(pair: tuple[Structure, Structure], later: bool) -> None:
+    """The connector writes by the second structure; the catalogue may have a column more by now."""
+    old, then = pair
+    now = then
+    if later:
+        number = max(*old.numbered(), *then.numbered()) + 1
+        late = parse(note(column(number, "late", "text"))).columns
+        now = replace(then, columns=(*then.columns, *late))
+    course = supposed(old, [Column(c.name, c.lake) for c in then.followed], now)
+    event("stopped" if course.stops else "followed")
+    if course.stops:
+        return
+    lake = Lake.of(old)
+    for step in course.steps:
+        lake.do(step, then)
+    agree(lake, then)
+
+
+@given(pairs)
+def test_a_guess_is_what_the_trigger_would_have_noted(pair: tuple[Structure, Structure]) -> None:
+    old, new = pair
+    guessed = supposed(old, [Column(c.name, c.lake) for c in new.followed], new)
+    if not guessed.stops:
+        assert guessed == follow(old, [Note(structure=new)])
