@@ -1,0 +1,112 @@
+"""What is told from the catalogue where nothing was noted, and what stops for doubt."""
+
+from typing import Any
+
+import pytest
+
+from cdc.events.guess import guess, supposed
+from cdc.events.schema import Column
+from cdc.events.steps import AddColumn, DropColumn, RenameColumn, Step, Stop, WidenColumn
+from cdc.events.structure import Structure
+from tests.events.structures import column, numeric, structure
+
+ID = column(1, "id", "int8")
+A, B = column(2, "a", "text"), column(3, "b", **numeric(8, 2))
+OLD = structure(ID, A, B)
+
+
+def written_by(now: Structure) -> list[Column]:
+    return [c.column for c in now.followed]
+
+
+def told(*columns: dict[str, Any], **more: Any) -> tuple[Step, ...]:  # noqa: ANN401
+    """Of a catalogue that is what the connector writes."""
+    now = structure(ID, *columns, **more)
+    return guess(OLD, written_by(now), now)
+
+
+def doubt(found: tuple[Step, ...]) -> str:
+    (only,) = found
+    assert isinstance(only, Stop)
+    assert "connectors/structure.sql" in only.remedy
+    return only.reason
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ((A, B), ()),
+        ((A,), (DropColumn("b"),)),
+        ((A, column(3, "c", **numeric(8, 2))), (RenameColumn("b", "c"),)),
+        ((A, column(3, "b", **numeric(9, 2))), (WidenColumn("b", "decimal(9,2)"),)),
+        ((A, B, column(4, "c")), (AddColumn(Column("c", "int")),)),
+        ((A, B, column(4, "c", missing="5")), (AddColumn(Column("c", "int"), "5"),)),
+        ((A, B, column(4, "c", default=True)), (AddColumn(Column("c", "int")),)),
+        ((A, column(4, "b", "int8")), (DropColumn("b"), AddColumn(Column("b", "bigint")))),
+        ((A, B, column(4, "p", "point")), ()),
+        (
+            (column(2, "b", "text"), column(3, "a", **numeric(8, 2))),
+            (
+                RenameColumn("a", "_cdc_aside_2"),
+                RenameColumn("b", "a"),
+                RenameColumn("_cdc_aside_2", "b"),
+            ),
+        ),
+    ],
+)
+def test_what_the_numbers_of_columns_tell(
+    columns: tuple[dict[str, Any], ...], expected: tuple[Step, ...]
+) -> None:
+    assert told(*columns) == expected
+
+
+def test_a_value_that_rows_show_is_certain_also_after_a_rewrite() -> None:
+    """Postgres forgets it in the rewrite: so there was none after the column was added."""
+    added = column(4, "c", missing="5", default=True)
+
+    assert told(A, B, added, filenode=7) == (AddColumn(Column("c", "int"), "5"),)
+
+
+@pytest.mark.parametrize(
+    ("columns", "more", "reason"),
+    [
+        ((A, B, column(4, "c", default=True)), {"filenode": 7}, "values in the new column c"),
+        ((A, B, column(4, "c")), {"filenode": 7}, "values in the new column c"),
+        ((A, column(3, "b", "numeric")), {"filenode": 7}, "other values in column b"),
+        ((A, column(4, "b", **numeric(8, 2))), {}, "two columns of the name b"),
+        ((column(2, "b", "text"), column(3, "a", "text")), {}, "two columns of the name a"),
+        ((A, B, column(9, "c")), {}, "added and dropped again"),
+        ((A, B), {"primary_key": ["a"]}, "has another key now"),
+        ((A, B), {"identity": "n"}, "has another key now"),
+        ((A, B), {"oid": 5}, "was dropped"),
+    ],
+)
+def test_a_doubt_stops(
+    columns: tuple[dict[str, Any], ...], more: dict[str, Any], reason: str
+) -> None:
+    assert reason in doubt(told(*columns, **more))
+
+
+def test_a_catalogue_that_has_gone_on() -> None:
+    now = structure(ID, A, B, column(4, "c"), column(5, "d"))
+    writes = written_by(structure(ID, A, B, column(4, "c")))
+
+    course = supposed(OLD, writes, now)
+
+    assert course.steps == (AddColumn(Column("c", "int")),)
+    assert course.structure == structure(ID, A, B, column(4, "c"))
+    assert "has no column b any more" in doubt(guess(OLD, writes, structure(ID, A)))
+    other = structure(ID, A, B, column(4, "c", "text"))
+    assert "of type int for a while" in doubt(guess(OLD, writes, other))
+    assert "does not write" in doubt(guess(OLD, written_by(structure(ID, A)), OLD))
+    assert "was dropped" in doubt(guess(OLD, writes, None))
+
+
+def test_what_was_left_out_stays_so() -> None:
+    new = structure(ID, A, B, column(4, "c"))
+    course = supposed(OLD, written_by(new), new, policy="ignore")
+
+    assert course.steps == ()
+    assert course.structure is not None
+    assert [c.name for c in course.structure.followed] == ["id", "a", "b"]
+    assert guess(course.structure, written_by(new), new) == ()
