@@ -163,8 +163,8 @@ class Applier:
     ) -> None:
         started = time.monotonic()
         for topic, lsns in part.snapshots.items():
-            table = self.tables[topic]
-            if table.following and table.position.offset < cut.offsets[topic]:
+            table = self.tables.get(topic)  # the notes are read by the snapshot too
+            if table is not None and table.following and table.position.offset < cut.offsets[topic]:
                 table.read_at(lsns)
         notes = self._notes(part, cut, schemas)
         futures = [

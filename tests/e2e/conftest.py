@@ -7,6 +7,7 @@ import pytest
 from tests.e2e.installation import TABLES_SQL, Installation
 from tests.e2e.own_tables import own_sql
 from tests.e2e.scenarios import keyed_sql
+from tests.e2e.structures import changes_sql
 from tests.servers.fixtures import on_containers, started, worker_settings
 
 
@@ -23,7 +24,7 @@ def installation(
     with started(request, root / "servers", ("postgres", *others)) as servers:
         worker = worker_settings(request)
         installed = Installation.write(root / "lakehouse", servers, worker)
-        for script in (TABLES_SQL, keyed_sql(), own_sql()):
+        for script in (TABLES_SQL, keyed_sql(), own_sql(), changes_sql()):
             installed.execute(script)
         installed.run("up", "--detach")
         try:

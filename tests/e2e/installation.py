@@ -86,13 +86,14 @@ class Installation:
 
     def run(self, *arguments: str, expect: int = 0) -> str:
         """A command of wal2lake; its output. Fails the test when the exit code is another."""
-        done = self._done(*arguments)
+        done = self.done(*arguments)
         assert done.returncode == expect, (
             f"{arguments} gave {done.returncode}, not {expect}\n{done.stdout}\n{done.stderr}"
         )
         return done.stdout + done.stderr
 
-    def _done(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def done(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """A command of wal2lake, whatever its exit code."""
         return subprocess.run(
             [
                 sys.executable,
@@ -117,7 +118,7 @@ class Installation:
 
     def any_facts(self, *arguments: str) -> dict[str, Any]:
         """The JSON that a command prints, whatever its exit code."""
-        return self._parsed(self._done(*arguments, "--json").stdout)
+        return self._parsed(self.done(*arguments, "--json").stdout)
 
     @staticmethod
     def _parsed(printed: str) -> dict[str, Any]:

@@ -138,8 +138,8 @@ OWN: Final = (
                 "INSERT INTO lab.part{n} VALUES (1, 'new'), (199, 'new')"
             ),
             (
-                "ALTER TABLE lab.part{n} ATTACH PARTITION lab.part_late{n} FOR VALUES FROM (200) TO "
-                "(300); UPDATE lab.part{n} SET id = 250 WHERE id = 1;"
+                "ALTER TABLE lab.part{n} ATTACH PARTITION lab.part_late{n} "
+                "FOR VALUES FROM (200) TO (300); UPDATE lab.part{n} SET id = 250 WHERE id = 1;"
                 "TRUNCATE lab.part_high{n}"
             ),
             (

@@ -4,19 +4,12 @@ Every scenario is run twice side by side: once with a ``sync`` after each of its
 with all of its steps applied as one batch. All are run before the first test looks.
 """
 
-import time
-import uuid
-from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Final
 
 import pytest
 
-from cdc.operate import requests
-from cdc.operate.requests import Request
 from tests.e2e.installation import Installation
+from tests.e2e.laboratory import WAYS, Laboratory
 from tests.e2e.own_tables import OWN, Own, own_script, own_tables
 from tests.e2e.scenarios import (
     KEYED_TABLES,
@@ -30,51 +23,7 @@ from tests.e2e.scenarios import (
 
 pytestmark = pytest.mark.e2e
 
-STEP_BY_STEP: Final = 0
-AT_ONCE: Final = 1
 _COLUMNS: Final = "id, v, big, bin, doc::text, tags, nums"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Laboratory:
-    installation: Installation
-
-    def run(self) -> None:
-        steps = max(last_step(), *(len(own.steps) for own in OWN))
-        for step in range(steps):
-            self._execute(step, STEP_BY_STEP)
-            self.installation.run("sync", "--timeout", "300")
-        with self._held():
-            for step in range(steps):
-                self._execute(step, AT_ONCE)
-        self.installation.run("sync", "--timeout", "300")
-
-    def _execute(self, step: int, way: int) -> None:
-        scripts = [script(one, step, table, way) for one in SCENARIOS for table in KEYED_TABLES]
-        scripts += [own_script(own, step, way) for own in OWN]
-        with self.installation.connect() as connection:
-            # One by one: statements sent together would be one transaction.
-            for statement in ";".join(scripts).split(";"):
-                if statement.strip():
-                    connection.execute(statement.encode())
-
-    @contextmanager
-    def _held(self) -> Iterator[None]:
-        """No cut is published meanwhile, so that what happens lies in one batch."""
-        folder = requests.directory(self.installation.state_dir)
-        hold = Request(id=uuid.uuid4().hex, expires_at=time.time() + 300)
-        requests.write(folder, hold)
-        try:
-            yield
-        finally:
-            requests.remove(folder, hold.id)
-
-    def source(self, query: str) -> Counter[tuple[Any, ...]]:
-        with self.installation.connect() as connection:
-            return Counter(_hashable(row) for row in connection.execute(query.encode()))
-
-    def lake(self, table: str, query: str) -> Counter[tuple[Any, ...]]:
-        return self.installation.lake_query("lab", table, query)
 
 
 @pytest.fixture(scope="module")
@@ -82,18 +31,22 @@ def laboratory(installation: Installation) -> Laboratory:
     installation.run("sync", "--timeout", "300")
     installation.run("verify")  # the snapshot
     made = Laboratory(installation=installation)
-    made.run()
+    made.run(max(last_step(), *(len(own.steps) for own in OWN)), _scripts)
     return made
+
+
+def _scripts(step: int, way: int) -> list[str]:
+    scripts = [script(one, step, table, way) for one in SCENARIOS for table in KEYED_TABLES]
+    return scripts + [own_script(own, step, way) for own in OWN]
 
 
 @pytest.fixture(scope="module")
 def verdicts(laboratory: Laboratory) -> dict[str, dict[str, Any]]:
     """What ``verify`` says of every table after all scenarios."""
-    printed = laboratory.installation.any_facts("verify")
-    return {verdict["table"]: verdict for verdict in printed["tables"]}
+    return laboratory.verdicts()
 
 
-@pytest.mark.parametrize("way", [STEP_BY_STEP, AT_ONCE], ids=["steps", "batch"])
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize("table", KEYED_TABLES)
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
 def test_rows(laboratory: Laboratory, scenario: Scenario, table: str, way: int) -> None:
@@ -107,12 +60,11 @@ def test_rows(laboratory: Laboratory, scenario: Scenario, table: str, way: int) 
     assert lake == source
 
 
-@pytest.mark.parametrize("way", [STEP_BY_STEP, AT_ONCE], ids=["steps", "batch"])
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize("own", OWN, ids=lambda own: own.name)
 def test_tables(laboratory: Laboratory, own: Own, way: int) -> None:
     for table in own_tables(own, way):
-        names = _names(laboratory, table)
-        listed = ", ".join('"{}"'.format(name.replace('"', '""')) for name in names)
+        listed = laboratory.names(table)
 
         source = laboratory.source(f'SELECT {listed} FROM lab."{table}"')
         lake = laboratory.lake(table, f"SELECT {listed} FROM t")
@@ -127,15 +79,3 @@ def test_verify_finds_every_table_equal(verdicts: dict[str, dict[str, Any]]) -> 
 
     assert expected <= set(verdicts)
     assert [name for name, verdict in verdicts.items() if not verdict["equal"]] == []
-
-
-def _names(laboratory: Laboratory, table: str) -> list[str]:
-    query = (
-        "SELECT attname FROM pg_attribute WHERE attrelid = "
-        f"'lab.\"{table}\"'::regclass AND attnum > 0 AND NOT attisdropped"
-    )
-    return [str(name) for (name,) in laboratory.source(query)]
-
-
-def _hashable(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(tuple(value) if isinstance(value, list) else value for value in row)

@@ -1,0 +1,83 @@
+"""Runs scenarios against an installation, step by step and all at once, and reads both sides."""
+
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from cdc.operate import requests
+from cdc.operate.requests import Request
+from tests.e2e.installation import Installation
+
+STEP_BY_STEP: Final = 0
+AT_ONCE: Final = 1
+WAYS: Final = {"steps": STEP_BY_STEP, "batch": AT_ONCE}
+
+Scripts = Callable[[int, int], Sequence[str]]
+"""Scripts of a step, by its number and the way it is run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Laboratory:
+    installation: Installation
+
+    def run(self, steps: int, scripts: Scripts) -> None:
+        """Every step twice: with a ``sync`` after each, and all of them as one batch."""
+        for step in range(steps):
+            self._execute(scripts(step, STEP_BY_STEP))
+            self.sync()
+        with self._held():
+            for step in range(steps):
+                self._execute(scripts(step, AT_ONCE))
+        self.sync()
+
+    def sync(self) -> None:
+        """Also where a table is stopped by then: the others are in sync."""
+        done = self.installation.done("sync", "--timeout", "300")
+        assert done.returncode in {0, 8}, done.stderr
+
+    def _execute(self, scripts: Sequence[str]) -> None:
+        with self.installation.connect() as connection:
+            # One by one: statements sent together would be one transaction.
+            for statement in ";".join(scripts).split(";"):
+                if statement.strip():
+                    connection.execute(statement.encode())
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        """No cut is published meanwhile, so that what happens lies in one batch."""
+        folder = requests.directory(self.installation.state_dir)
+        hold = Request(id=uuid.uuid4().hex, expires_at=time.time() + 300)
+        requests.write(folder, hold)
+        try:
+            yield
+        finally:
+            requests.remove(folder, hold.id)
+
+    def verdicts(self) -> dict[str, dict[str, Any]]:
+        """What ``verify`` says of every table."""
+        printed = self.installation.any_facts("verify")
+        return {verdict["table"]: verdict for verdict in printed["tables"]}
+
+    def source(self, query: str) -> Counter[tuple[Any, ...]]:
+        with self.installation.connect() as connection:
+            return Counter(_hashable(row) for row in connection.execute(query.encode()))
+
+    def lake(self, table: str, query: str) -> Counter[tuple[Any, ...]]:
+        return self.installation.lake_query("lab", table, query)
+
+    def names(self, table: str) -> str:
+        """The columns of the source's table, quoted and in its order."""
+        query = (
+            "SELECT quote_ident(attname) FROM pg_attribute WHERE attrelid = "
+            f"'lab.\"{table}\"'::regclass AND attnum > 0 AND NOT attisdropped"
+        )
+        with self.installation.connect() as connection:
+            return ", ".join(name for (name,) in connection.execute(query.encode()))
+
+
+def _hashable(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(tuple(value) if isinstance(value, list) else value for value in row)

@@ -1,0 +1,228 @@
+"""Changes of a table's structure between its rows; each is run twice (``{n}`` is 0 or 1)."""
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """Of the table ``lab.{name}{n}``, which begins with ten rows ``id``, ``a``, ``b``.
+
+    ``stops`` is what the reason says where the table cannot follow.
+    """
+
+    name: str
+    steps: tuple[str, ...]
+    made: str = (
+        "CREATE TABLE lab.{t} (id int PRIMARY KEY, a int, b text);"
+        "INSERT INTO lab.{t} SELECT i, i, 'b' || i FROM generate_series(1, 10) i"
+    )
+    stops: str = ""
+
+
+_BAG: Final = (
+    "CREATE TABLE lab.{t} (id int, a int, b text); ALTER TABLE lab.{t} REPLICA IDENTITY FULL;"
+    "INSERT INTO lab.{t} SELECT i % 3, 1, 'b' FROM generate_series(1, 10) i"
+)
+
+CHANGES: Final = (
+    Change(
+        name="s_add",
+        steps=(
+            (
+                "UPDATE lab.{t} SET a = 0 WHERE id = 1; ALTER TABLE lab.{t} ADD c text;"
+                "INSERT INTO lab.{t} VALUES (11, 1, 'x', 'new');"
+                "UPDATE lab.{t} SET c = 'c' WHERE id = 2"
+            ),
+            "ALTER TABLE lab.{t} ADD d int[]; UPDATE lab.{t} SET d = '{{1,2}}' WHERE id = 3",
+        ),
+    ),
+    Change(
+        name="s_default",
+        steps=(
+            (
+                "BEGIN; UPDATE lab.{t} SET a = 0 WHERE id = 1;"
+                "ALTER TABLE lab.{t} ADD c int DEFAULT 7, ADD d text NOT NULL DEFAULT 'it''s',"
+                " ADD e numeric(8,2) DEFAULT 1.50, ADD f bool DEFAULT true;"
+                "INSERT INTO lab.{t} (id, d) VALUES (11, 'own');"
+                "UPDATE lab.{t} SET c = 8 WHERE id = 2; COMMIT"
+            ),
+            (
+                "ALTER TABLE lab.{t} ADD g timestamptz DEFAULT now(), ADD h date DEFAULT "
+                "'2020-02-29', ADD i bytea DEFAULT '\\xdeadbeef', ADD j float8 DEFAULT 'NaN';"
+                "DELETE FROM lab.{t} WHERE id = 3"
+            ),
+        ),
+    ),
+    Change(
+        name="s_volatile",
+        steps=("ALTER TABLE lab.{t} ADD c float8 DEFAULT random(); UPDATE lab.{t} SET a = 0",),
+        stops="were made for each of them",
+    ),
+    Change(
+        name="s_drop",
+        steps=(
+            (
+                "BEGIN; UPDATE lab.{t} SET b = 'gone' WHERE id = 1; ALTER TABLE lab.{t} DROP b;"
+                "INSERT INTO lab.{t} VALUES (11, 11); COMMIT"
+            ),
+            "UPDATE lab.{t} SET a = 12 WHERE id = 2",
+        ),
+    ),
+    Change(
+        name="s_rename",
+        steps=(
+            (
+                "BEGIN; UPDATE lab.{t} SET b = 'before' WHERE id = 1;"
+                'ALTER TABLE lab.{t} RENAME b TO "B new";'
+                "UPDATE lab.{t} SET \"B new\" = 'after' WHERE id = 2; COMMIT"
+            ),
+            "ALTER TABLE lab.{t} RENAME id TO number; UPDATE lab.{t} SET number = 99 WHERE a = 3",
+        ),
+    ),
+    Change(
+        name="s_swap_names",
+        steps=(
+            (
+                "BEGIN; ALTER TABLE lab.{t} ADD c text; UPDATE lab.{t} SET c = 'c' || id;"
+                "ALTER TABLE lab.{t} RENAME b TO x; ALTER TABLE lab.{t} RENAME c TO b;"
+                "ALTER TABLE lab.{t} RENAME x TO c; UPDATE lab.{t} SET b = 'now b' WHERE id = 4;"
+                "COMMIT"
+            ),
+        ),
+    ),
+    Change(
+        name="s_again",
+        steps=(
+            (
+                "BEGIN; INSERT INTO lab.{t} VALUES (11, 1, 'text'); ALTER TABLE lab.{t} DROP b;"
+                "ALTER TABLE lab.{t} ADD b int; UPDATE lab.{t} SET b = 5 WHERE id = 1; COMMIT"
+            ),
+            "ALTER TABLE lab.{t} DROP b, ADD b date DEFAULT '2001-02-03'",
+        ),
+    ),
+    Change(
+        name="s_widen",
+        made=(
+            "CREATE TABLE lab.{t} (id int PRIMARY KEY, a int, b varchar(10), c numeric(8,2),"
+            " d real, e smallint);"
+            "INSERT INTO lab.{t} SELECT i, i, 'b' || i, i / 4.0, i / 3.0, i "
+            "FROM generate_series(1, 10) i"
+        ),
+        steps=(
+            (
+                "UPDATE lab.{t} SET a = 5 WHERE id = 1;"
+                "ALTER TABLE lab.{t} ALTER a TYPE bigint, ALTER c TYPE numeric(12,4), "
+                "ALTER d TYPE float8, ALTER e TYPE int, ALTER b TYPE text;"
+                "INSERT INTO lab.{t} VALUES (11, 5000000000, repeat('x', 50), 12345.6789, 1e300,"
+                " 100000)"
+            ),
+            "ALTER TABLE lab.{t} ALTER a TYPE text; UPDATE lab.{t} SET a = 'word' WHERE id = 2",
+        ),
+    ),
+    Change(
+        name="s_narrow",
+        steps=(
+            (
+                "ALTER TABLE lab.{t} ALTER a TYPE smallint, ALTER b TYPE varchar(20);"
+                "UPDATE lab.{t} SET a = -1, b = 'n' WHERE id = 1"
+            ),
+        ),
+    ),
+    Change(
+        name="s_using",
+        made=(
+            "CREATE TABLE lab.{t} (id int PRIMARY KEY, a int, b text);"
+            "INSERT INTO lab.{t} SELECT i, i, i FROM generate_series(1, 10) i"
+        ),
+        steps=(
+            (
+                "UPDATE lab.{t} SET a = 0 WHERE id = 1;"
+                "ALTER TABLE lab.{t} ALTER b TYPE int USING b::int; UPDATE lab.{t} SET b = 1"
+            ),
+        ),
+        stops="converted by an expression",
+    ),
+    Change(
+        name="s_not_null",
+        steps=(
+            (
+                "ALTER TABLE lab.{t} ALTER a SET NOT NULL;"
+                "INSERT INTO lab.{t} VALUES (11, 1, NULL);"
+                "ALTER TABLE lab.{t} ALTER a DROP NOT NULL; INSERT INTO lab.{t} VALUES (12)"
+            ),
+        ),
+    ),
+    Change(
+        name="s_key_changed",
+        steps=(
+            (
+                "BEGIN; UPDATE lab.{t} SET b = 'k' WHERE id = 1;"
+                "ALTER TABLE lab.{t} DROP CONSTRAINT {t}_pkey, ALTER b SET NOT NULL,"
+                " ADD PRIMARY KEY (b); UPDATE lab.{t} SET id = 100 WHERE b = 'b2'; COMMIT"
+            ),
+            (
+                "UPDATE lab.{t} SET b = 'moved' WHERE b = 'b3'; DELETE FROM lab.{t} WHERE b = 'b4';"
+                "INSERT INTO lab.{t} VALUES (100, 100, 'same number')"
+            ),
+        ),
+    ),
+    Change(
+        name="s_key_dropped",
+        steps=("ALTER TABLE lab.{t} DROP CONSTRAINT {t}_pkey; INSERT INTO lab.{t} VALUES (1)",),
+        stops="primary key",
+    ),
+    Change(
+        name="s_bag",
+        made=_BAG,
+        steps=(
+            (
+                "BEGIN; DELETE FROM lab.{t} WHERE id = 1; ALTER TABLE lab.{t} ADD c int DEFAULT 3;"
+                "INSERT INTO lab.{t} SELECT 2, 1, 'b', 3 FROM generate_series(1, 2);"
+                "DELETE FROM lab.{t} WHERE ctid = (SELECT min(ctid) FROM lab.{t} WHERE id = 2);"
+                "COMMIT"
+            ),
+            (
+                "ALTER TABLE lab.{t} RENAME b TO d; ALTER TABLE lab.{t} DROP id;"
+                "UPDATE lab.{t} SET c = 4 WHERE ctid = (SELECT max(ctid) FROM lab.{t})"
+            ),
+        ),
+    ),
+    Change(
+        name="s_recreated",
+        steps=(
+            (
+                "DROP TABLE lab.{t}; CREATE TABLE lab.{t} (id int PRIMARY KEY, a int, b text);"
+                "INSERT INTO lab.{t} VALUES (1, 1, 'another')"
+            ),
+        ),
+        stops="dropped",
+    ),
+    Change(
+        name="s_rolled_back",
+        steps=(
+            (
+                "BEGIN; ALTER TABLE lab.{t} DROP b; INSERT INTO lab.{t} VALUES (11, 1); ROLLBACK;"
+                "BEGIN; SAVEPOINT s; ALTER TABLE lab.{t} RENAME b TO c; ROLLBACK TO s;"
+                "UPDATE lab.{t} SET b = 'kept'; COMMIT"
+            ),
+        ),
+    ),
+)
+
+
+def table_of(change: Change, way: int) -> str:
+    return f"{change.name}{way}"
+
+
+def changes_sql() -> str:
+    return ";\n".join(_filled(change.made, change, way) for change in CHANGES for way in (0, 1))
+
+
+def change_script(change: Change, step: int, way: int) -> str:
+    """The step's statements; empty when there is no such step."""
+    return _filled(change.steps[step], change, way) if step < len(change.steps) else ""
+
+
+def _filled(text: str, change: Change, way: int) -> str:
+    return text.format(t=table_of(change, way))
