@@ -9,7 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, QueryBuilder, write_deltalake
 
-from cdc.lake.compaction import compact
+from cdc.lake.control_tables import optimize
 from cdc.lake.progress import MARK, open_table
 
 TABLE_ENTRY: Final = pa.struct(
@@ -97,7 +97,7 @@ class Ledger:
             commit_properties=mark,
         )
         if (table := self._opened()) is not None:
-            compact(table, mark)
+            optimize(table, mark)
 
     def last(self) -> LedgerRow | None:
         """The newest cut, from the newest commit's metadata; None before the first."""

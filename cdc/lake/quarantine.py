@@ -7,7 +7,7 @@ from typing import Final
 import pyarrow as pa
 from deltalake import QueryBuilder, write_deltalake
 
-from cdc.lake.compaction import compact
+from cdc.lake.control_tables import optimize
 from cdc.lake.progress import open_table
 
 SCHEMA: Final = pa.schema(
@@ -63,7 +63,7 @@ class Quarantine:
         same = 't.topic = s.topic AND t."offset" = s."offset"'
         merger = table.merge(source, predicate=same, source_alias="s", target_alias="t")
         merger.when_not_matched_insert_all().execute()
-        compact(table)
+        optimize(table)
 
     def rows(self) -> list[RefusedEvent]:
         """Everything refused, by topic and offset."""

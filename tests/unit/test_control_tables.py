@@ -5,7 +5,7 @@ from pathlib import Path
 
 from deltalake import DeltaTable
 
-from cdc.lake.compaction import FILES
+from cdc.lake.control_tables import FILES
 from cdc.lake.ledger import Ledger, LedgerRow
 from cdc.lake.quarantine import Quarantine, RefusedEvent
 

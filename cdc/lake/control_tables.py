@@ -1,4 +1,4 @@
-"""Compaction of the small tables that the job writes without Spark: ledger and quarantine."""
+"""What keeps the tables small that the job writes without Spark: ledger and quarantine."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ RETENTION_HOURS: Final = 168
 """How long files of older versions are kept, for readers that opened one of them."""
 
 
-def compact(table: DeltaTable, properties: CommitProperties | None = None) -> None:
+def optimize(table: DeltaTable, properties: CommitProperties | None = None) -> None:
     """Rewrite the files into one once there are as many as ``FILES``.
 
     ``properties`` goes into each commit made here, so that the newest one still says what the
