@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from cdc.events.envelope import ChangeEvent, Op, Row
+from cdc.events.order import in_order
 
 Unchanged = Callable[[Any], bool]
 """Whether a value only says that it did not change."""
@@ -27,11 +28,7 @@ def fold(
     """
     rows: dict[tuple[Any, ...], Row] = {}
     gone: Row = {}
-    seen = -1
-    for event in events:
-        if event.offset <= seen:
-            continue
-        seen = event.offset
+    for event in in_order(events):
         if event.op is Op.TRUNCATE:
             rows.clear()
             gone = {}
@@ -51,11 +48,7 @@ def fold(
 def fold_multiset(events: Iterable[ChangeEvent]) -> Counter[tuple[tuple[str, Any], ...]]:
     """Copies by row, for a table without a key; events carry whole rows before and after."""
     copies: Counter[tuple[tuple[str, Any], ...]] = Counter()
-    seen = -1
-    for event in events:
-        if event.offset <= seen:
-            continue
-        seen = event.offset
+    for event in in_order(events):
         if event.op is Op.TRUNCATE:
             copies.clear()
         if event.op in {Op.UPDATE, Op.DELETE} and event.before is not None:

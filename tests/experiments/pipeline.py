@@ -1,0 +1,182 @@
+"""A pipeline up to Kafka, and the moves of an experiment: open sessions, signals, restarts."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+
+from cdc.config import Config, Connect, Kafka, Lake, Registry, Source
+from cdc.kafka.offsets import end_offsets
+from cdc.source import connector, slot
+from cdc.source.bootstrap import establish, markers, placeholder
+from cdc.source.continuity import until
+from cdc.source.postgres import Connection, connect
+from cdc.stack.endpoints import Endpoints
+from tests.experiments.labels import Label, Reader
+from tests.servers.server import Server
+
+_SECONDS: Final = 60
+
+
+@dataclass(kw_only=True)
+class Stack:
+    servers: Mapping[str, Server]
+    worker: Mapping[str, str]
+
+    @property
+    def endpoints(self) -> Endpoints:
+        return Endpoints(
+            source_url=self.servers["postgres"].address,
+            kafka=self.servers["kafka"].address,
+            registry=self.servers["registry"].address,
+            connect=self.servers["connect"].address,
+        )
+
+
+@dataclass(kw_only=True)
+class Pipeline:
+    """``name`` is that of the schema, the publication, the slot and the connector."""
+
+    stack: Stack
+    name: str
+    folder: Path
+    source: Connection = field(init=False)
+    reader: Reader = field(init=False)
+    ends: int = 0
+
+    def __post_init__(self) -> None:
+        self.endpoints = self.stack.endpoints
+        self.source = self.session()
+        self.run(f"CREATE SCHEMA {self.name}")
+        self.reader = Reader(endpoints=self.endpoints)
+
+    @property
+    def config(self) -> Config:
+        return Config(
+            name=self.name,
+            source=Source(tables=[f"{self.name}.*"]),
+            lake=Lake(path=str(self.folder / "lake")),
+            state_dir=self.folder,
+            kafka=Kafka(bootstrap_servers=self.endpoints.kafka),
+            connect=Connect.model_validate({"url": self.endpoints.connect, **self.stack.worker}),
+            registry=Registry(url=self.endpoints.registry),
+        )
+
+    def session(self) -> Connection:
+        """Another connection whose unqualified names are those of the schema."""
+        connection = connect(self.endpoints.source_url)
+        connection.execute(f"SET search_path = {self.name}, public".encode())
+        return connection
+
+    def run(self, *statements: str) -> list[tuple[Any, ...]]:
+        """Each on its own; the rows of the last."""
+        for statement in statements:
+            cursor = self.source.execute(statement.encode())
+        return cursor.fetchall() if cursor.description else []
+
+    @property
+    def placeholder(self) -> str:
+        return placeholder(self.config, self.endpoints)
+
+    def start(self) -> None:
+        establish(self.config, self.endpoints)
+
+    def stop(self) -> None:
+        connector.stop(self.endpoints.connect, self.name)
+
+    def resume(self) -> None:
+        connector.resume(self.endpoints.connect, self.name)
+
+    def set(self, settings: Mapping[str, str]) -> None:
+        """Begin a new run of the connector with other settings."""
+        self.stop()
+        have = connector.configuration(self.endpoints.connect, self.name) or {}
+        wanted = {name: value for name, value in have.items() if name != "name"}
+        connector.configure(self.endpoints.connect, self.name, {**wanted, **settings})
+        self.resume()
+
+    def close(self) -> None:
+        connector.delete(self.endpoints.connect, self.name)
+        until(lambda: not self._slot_in_use(), _SECONDS, "the slot is still in use")
+        slot.drop(self.source, self.name)
+        self.run(f"DROP PUBLICATION IF EXISTS {self.name}", f"DROP SCHEMA {self.name} CASCADE")
+        self.source.close()
+
+    def _slot_in_use(self) -> bool:
+        state = slot.slot_state(self.source, self.name)
+        return state is not None and state.active_pid is not None
+
+    # What is in Kafka.
+
+    def topic(self, table: str) -> str:
+        return f"{self.name}.{self.name}.{table}"
+
+    def end(self, table: str) -> int:
+        return end_offsets(self.endpoints.kafka, [self.topic(table)])[self.topic(table)]
+
+    def until(self, table: str, done: Callable[[list[Label]], bool], start: int = 0) -> list[Label]:
+        """The events of a table from an offset on, once they are as they should be."""
+        found: list[Label] = []
+
+        def seen() -> bool:
+            found[:] = self.reader.labels(self.topic(table), start)
+            return bool(found) and done(found)
+
+        until(seen, _SECONDS, f"the topic of {table} never got there")
+        return found
+
+    def settled(self, table: str, start: int = 0) -> list[Label]:
+        """The events of a table behind which there is nothing: all were committed before."""
+        self.ends += 1
+        last = -1000 - self.ends
+        self.run(f"INSERT INTO {table} (id) VALUES ({last})")
+        return self.until(table, lambda found: found[-1].row["id"] == last, start)
+
+    def signals(self) -> list[Label]:
+        """What was inserted into the signal table."""
+        return self.reader.labels(f"{self.name}.wal2lake.signal", 0)
+
+    def ended(self) -> list[int]:
+        """Transactions in the order of their commits."""
+        found = self.reader.decoded(markers(self.config))
+        return [int(m["id"].partition(":")[0]) for m in found if m["status"] == "END"]
+
+    def counts(self, txid: int | None) -> list[int]:
+        """How many events each END of this transaction claims."""
+        found = self.reader.decoded(markers(self.config))
+        return [
+            m["event_count"]
+            for m in found
+            if m["status"] == "END" and m["id"].startswith(f"{txid}:")
+        ]
+
+    # What the connector does.
+
+    def signal(self, kind: str, tables: str) -> str:
+        """The statement that asks for a snapshot of the tables (a regular expression)."""
+        data = {"data-collections": [f"{self.name}.{tables}"], "type": kind}
+        return (
+            "INSERT INTO wal2lake.signal VALUES "
+            f"(gen_random_uuid()::text, 'execute-snapshot', '{json.dumps(data)}')"
+        )
+
+    def blocked(self, blocker: Connection) -> bool:
+        """Whether somebody waits for what the session holds."""
+        pid = blocker.info.backend_pid
+        return bool(self.run(f"SELECT 1 FROM pg_locks WHERE {pid} = ANY(pg_blocking_pids(pid))"))
+
+    def until_blocked(self, blocker: Connection) -> None:
+        until(lambda: self.blocked(blocker), _SECONDS, "nobody waits for the session")
+
+    def offsets(self) -> dict[str, Any]:
+        return connector.offsets(self.endpoints.connect, self.name) or {}
+
+    def turn_back(self, offsets: Mapping[str, Any]) -> None:
+        """Make a stopped connector believe that it got no further than this."""
+        url = f"{self.endpoints.connect}/connectors/{self.name}/offsets"
+        (entry,) = httpx.get(url).raise_for_status().json()["offsets"]
+        entry["offset"] = dict(offsets)
+        httpx.patch(url, json={"offsets": [entry]}).raise_for_status()
