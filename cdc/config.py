@@ -60,6 +60,11 @@ class Source(Section):
     too; the default), ``ignore`` (columns that are added or dropped later change nothing), ``stop``
     (the table stops). The first pattern that names a table counts."""
 
+    as_text: list[str] = []
+    """Patterns ``schema.table.column`` of numeric, date and timestamp columns that are kept as
+    Postgres's own text, with NaN, infinity and years outside 1 to 9999. It counts for a table
+    that the lake does not have yet."""
+
     @field_validator("url")
     @classmethod
     def _postgres_url(cls, value: str | None) -> str | None:
@@ -83,6 +88,15 @@ class Source(Section):
                 raise ValueError(message)
             if schema == CONTROL_SCHEMA:
                 message = f"{pattern!r} is in the schema of wal2lake's own tables"
+                raise ValueError(message)
+        return value
+
+    @field_validator("as_text")
+    @classmethod
+    def _columns(cls, value: list[str]) -> list[str]:
+        for pattern in value:
+            if len([part for part in pattern.split(".", 2) if part]) < len(("schema", "t", "c")):
+                message = f"{pattern!r} is not of the form schema.table.column"
                 raise ValueError(message)
         return value
 

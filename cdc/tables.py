@@ -52,6 +52,11 @@ def matches(table: TableId, patterns: list[str]) -> bool:
     return any(fnmatchcase(str(table), pattern) for pattern in patterns)
 
 
+def names_column(table: TableId, column: str, patterns: list[str]) -> bool:
+    """Whether any pattern ``schema.table.column`` names the column."""
+    return any(fnmatchcase(f"{table}.{column}", pattern) for pattern in patterns)
+
+
 SchemaPolicy = Literal["evolve", "ignore", "stop"]
 """What becomes of the lake's table when the structure of its source changes."""
 

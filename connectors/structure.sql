@@ -47,8 +47,8 @@ SELECT json_build_object(
         SELECT json_agg(json_build_object(
             'number', a.attnum, 'name', a.attname,
             'type', COALESCE(b.typname, t.typname),
-            'kind', t.typtype,
-            'modifier', CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END,
+            'kind', COALESCE(b.typtype, t.typtype),
+            'modifier', CASE WHEN t.typtype = 'd' THEN b.modifier ELSE a.atttypmod END,
             'element', COALESCE(e.typname, ''),
             'element_kind', COALESCE(e.typtype::text, ''),
             'domain', CASE WHEN t.typtype = 'd' THEN t.typname ELSE '' END,
@@ -64,7 +64,14 @@ SELECT json_build_object(
             ORDER BY a.attnum)
   FROM pg_attribute a
   JOIN pg_type t ON t.oid = a.atttypid
-  LEFT JOIN pg_type b ON b.oid = t.typbasetype
+  LEFT JOIN LATERAL (
+       WITH RECURSIVE domains(oid, modifier) AS (
+           SELECT t.typbasetype, t.typtypmod WHERE t.typtype = 'd'
+           UNION ALL
+           SELECT o.typbasetype, o.typtypmod
+             FROM domains d JOIN pg_type o ON o.oid = d.oid AND o.typtype = 'd')
+       SELECT o.*, d.modifier FROM domains d JOIN pg_type o ON o.oid = d.oid AND o.typtype <> 'd'
+       ) b ON true
   LEFT JOIN pg_type e ON e.oid = COALESCE(b.typelem, t.typelem)
        AND COALESCE(b.typcategory, t.typcategory) = 'A'
  WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped), '[]'))::text
@@ -239,7 +246,7 @@ CREATE EVENT TRIGGER wal2lake_changed ON ddl_command_end
 
 ALTER EVENT TRIGGER wal2lake_changed ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_changed IS 'wal2lake 90a1cccb6c1a699f';
+COMMENT ON EVENT TRIGGER wal2lake_changed IS 'wal2lake 8de9a1564336e586';
 
 DROP EVENT TRIGGER IF EXISTS wal2lake_rewritten;
 
@@ -248,7 +255,7 @@ CREATE EVENT TRIGGER wal2lake_rewritten ON table_rewrite
 
 ALTER EVENT TRIGGER wal2lake_rewritten ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_rewritten IS 'wal2lake 90a1cccb6c1a699f';
+COMMENT ON EVENT TRIGGER wal2lake_rewritten IS 'wal2lake 8de9a1564336e586';
 
 DROP EVENT TRIGGER IF EXISTS wal2lake_gone;
 
@@ -257,6 +264,6 @@ CREATE EVENT TRIGGER wal2lake_gone ON sql_drop
 
 ALTER EVENT TRIGGER wal2lake_gone ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_gone IS 'wal2lake 90a1cccb6c1a699f';
+COMMENT ON EVENT TRIGGER wal2lake_gone IS 'wal2lake 8de9a1564336e586';
 
 COMMIT;

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from cdc.apply.merge_plan import quoted
 from cdc.apply.values import literal, value
-from cdc.events.schema import RowField, TableSchema, envelope_reader, key_fields, row_fields
+from cdc.events.schema import Column, RowField, TableSchema, envelope_reader, key_fields, row_fields
 from cdc.tables import TableMode
 
 NO_ROW = "it has no row"
@@ -42,6 +42,7 @@ class ColumnPlan:
     sql: str
     failed: str | None
     unchanged: str | None
+    limit: str = ""
 
 
 def writers(schemas: Mapping[int, str]) -> list[Writer]:
@@ -119,17 +120,17 @@ def _column(
     whole = is_key or target.mode is not TableMode.KEYED
     found = [(w, field) for w in events if (field := w.fields.get(column.name)) is not None]
     texts = [
-        (w, value(field, _raw(w, field, whole=whole), made, column.type, token))
-        for w, field in found
+        (w, value(field, _raw(w, field, whole=whole), made, column, token)) for w, field in found
     ]
     sql = _by_writer([(w, text.sql) for w, text in texts], column.type)
     return ColumnPlan(
         name=column.name,
         type=column.type,
         made=made,
-        sql=_or_from_key(sql, found, keys, column.type) if is_key else sql,
+        sql=_or_from_key(sql, found, keys, column) if is_key else sql,
         failed=_any_writer([(w, text.failed) for w, text in texts]),
         unchanged=None if is_key else _any_writer([(w, text.unchanged) for w, text in texts]),
+        limit=next((text.limit for _, text in texts if text.limit), ""),
     )
 
 
@@ -144,11 +145,11 @@ def _raw(writer: Writer, field: RowField, *, whole: bool) -> str:
 
 
 def _or_from_key(
-    sql: str, found: Sequence[tuple[Writer, RowField]], keys: Sequence[Writer], kind: str
+    sql: str, found: Sequence[tuple[Writer, RowField]], keys: Sequence[Writer], column: Column
 ) -> str:
     """A delete without a row before still has its key; declared types are in the row's schema."""
     cases = [
-        (w, value(replace(written, pg=field.pg), _key_raw(w, field), "NULL", kind, "").sql)
+        (w, value(replace(written, pg=field.pg), _key_raw(w, field), "NULL", column, "").sql)
         for _, field in found[:1]
         for w in keys
         if (written := w.fields.get(field.name)) is not None
@@ -174,4 +175,5 @@ def _any_writer(conditions: Sequence[tuple[Writer, str | None]]) -> str | None:
 
 
 def _lost(plan: ColumnPlan) -> str:
-    return f"column {plan.name} holds a value that {plan.type} cannot"
+    limit = f": {plan.limit}" if plan.limit else ""
+    return f"column {plan.name} holds a value that {plan.type} cannot{limit}"

@@ -24,7 +24,7 @@ from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.envelope import NEW_KEY
 from cdc.events.schema import Column, TableSchema
-from cdc.events.structure import Structure, parse
+from cdc.events.structure import Structure, kept_as_text, parse
 from cdc.kafka.topics import topic_ids
 from cdc.lake import progress, store
 from cdc.lake.layout import log_path, table_path
@@ -126,7 +126,7 @@ def _open_table(
     position = progress.position(path)
     if position is None:
         position = Position(epoch=EPOCH, offset=-1, note=begins.note if begins else 0)
-        first = begins.structure if begins else None
+        first = kept_as_text(begins.structure, config.source.as_text) if begins else None
         store.create(session, path, _begun(wanted, first), position, first)
     schema = store.read_schema(session, path, source.table) or wanted
     table = AppliedTable(
@@ -154,7 +154,7 @@ def schema_of(source: SourceTable) -> TableSchema:
     return TableSchema(
         table=source.table,
         columns=tuple(
-            Column(column.name, column.type, nullable=not column.not_null)
+            Column(column.name, column.type, nullable=not column.not_null, as_text=column.is_text)
             for column in source.columns
             if column.arrives
         ),

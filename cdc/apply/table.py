@@ -180,7 +180,11 @@ class AppliedTable:
         """Widen the table for columns that a writer schema has more; refuse other differences."""
         for text in written_by:
             written = table_schema_from_avro(
-                text, table=self.schema.table, key=self.schema.key, mode=self.schema.mode
+                text,
+                table=self.schema.table,
+                key=self.schema.key,
+                mode=self.schema.mode,
+                as_text=self.schema.as_text,
             )
             found = diff(self.schema, written)
             if isinstance(found, Incompatible):

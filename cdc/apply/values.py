@@ -6,11 +6,14 @@ in the lake); whether it only says that it did not change. Pure: Spark is not ne
 
 import hashlib
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from cdc.events.schema import RowField, fits
-from cdc.events.types import branches, canonical, lake_type
+from cdc.apply import texts
+from cdc.apply.intervals import interval
+from cdc.events.pg_types import TYPES
+from cdc.events.schema import Column, RowField, fits
+from cdc.events.types import PgType, branches, can_be_text, canonical, has_whole_scale, lake_type
 
 FIRST_DAY: Final = -719_162  # 0001-01-01, the first day every reader of Parquet agrees on
 LAST_DAY: Final = 2_932_896  # 9999-12-31
@@ -30,20 +33,26 @@ _PRIMITIVES: Final[dict[str, str]] = {
     "bytes": "binary",
     "string": "string",
 }
-_SPECIAL_NUMBERS: Final[dict[str, str]] = {
-    "NAN": "NaN",
-    "POSITIVE_INFINITY": "Infinity",
-    "NEGATIVE_INFINITY": "-Infinity",
+_NESTED: Final = r"^\\[+(L[A-Za-z0-9_.$]+;|[BCDFIJSZ])@[0-9a-f]+$"
+_NESTED_AS_NULL: Final = frozenset({"citext", "hstore"})
+"""An element of an array of arrays comes as the name of a Java class, of other types as NULL."""
+
+_LIMITS: Final = {
+    "decimal": "NaN, infinity, or more digits",
+    "date": "infinity, or a year outside 1 to 9999",
+    "timestamp": "infinity, or a year outside 1 to 9999",
+    "array": "several dimensions, nothing but NULL, or a value its elements cannot",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
-    """SQL texts; None is a condition that cannot be."""
+    """SQL texts; None is a condition that cannot be. ``limit`` is what cannot be kept, in words."""
 
     sql: str
     failed: str | None = None
     unchanged: str | None = None
+    limit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,26 +68,51 @@ def literal(text: str) -> str:
     return f"'{escaped}'"
 
 
-def value(field: RowField, raw: str, made: str, target: str, token: str) -> Value:
-    """The texts for one column, from the field ``raw`` to a column of type ``target``.
+def value(field: RowField, raw: str, made: str, column: Column, token: str) -> Value:
+    """The texts for one column, from the field ``raw`` to the lake's ``column``.
 
     ``made`` names the column that will hold the value: whether it failed is asked afterwards.
     """
-    branch = branches(field.type)[0]
+    branch, target = branches(field.type)[0], column.type
     kept = lake_type(field.pg)
-    lost = f"({raw} IS NOT NULL AND {made} IS NULL)"
-    if kept.refused or not fits(kept.spark, target):
-        return Value(sql=f"CAST(NULL AS {target})", failed=lost)
-    unchanged = unchanged_when(branch, raw, token)
+    as_text = column.as_text and can_be_text(field.pg)
+    if kept.refused or not (as_text or fits(kept.spark, target)):
+        return Value(sql=f"CAST(NULL AS {target})", failed=_lost(raw, made))
     if _kind(branch) == "array":
         sql, failed = _array(field, branch, raw, made, target)
     else:
-        scalar = _to(_scalar(branch, canonical(field.pg.name), raw, kept.spark), target)
-        sql, failed = scalar.sql, lost if scalar.fallible else _not_text(made, target)
+        find = _as_text if as_text else _scalar
+        scalar = _to(find(branch, field.pg, raw, kept.spark), target)
+        lost = _lost(raw, made) if scalar.fallible else None
+        sql, failed = scalar.sql, _any(lost, _not_text(made, target))
+    return _or_unchanged(
+        Value(sql=sql, failed=failed, limit=_limit(target)), unchanged_when(branch, raw, token)
+    )
+
+
+def _or_unchanged(found: Value, unchanged: str | None) -> Value:
     if unchanged is None:
-        return Value(sql=sql, failed=failed)
-    known = failed and f"({failed} AND NOT ({unchanged}))"
-    return Value(sql=f"IF({unchanged}, NULL, {sql})", failed=known, unchanged=unchanged)
+        return found
+    return replace(
+        found,
+        sql=f"IF({unchanged}, NULL, {found.sql})",
+        failed=found.failed and f"(({found.failed}) AND NOT ({unchanged}))",
+        unchanged=unchanged,
+    )
+
+
+def _lost(raw: str, made: str) -> str:
+    return f"({raw} IS NOT NULL AND {made} IS NULL)"
+
+
+def _any(*conditions: str | None) -> str | None:
+    """Whether one of them is true; one that is unknown is not."""
+    given = [f"coalesce({condition}, false)" for condition in conditions if condition]
+    return " OR ".join(given) or None
+
+
+def _limit(target: str) -> str:
+    return next((text for kind, text in _LIMITS.items() if target.startswith(kind)), "")
 
 
 def unchanged_when(branch: Any, raw: str, token: str) -> str | None:  # noqa: ANN401 - Avro is JSON
@@ -128,16 +162,25 @@ def _array(
     element = field.pg.element
     items = branches(branch["items"])[0]
     if element is None or _kind(items) == "array":
-        return f"CAST(NULL AS {target})", f"({raw} IS NOT NULL AND {made} IS NULL)"
+        return f"CAST(NULL AS {target})", _lost(raw, made)
     inner = target.removeprefix("array<").removesuffix(">")
-    kept = lake_type(element).spark
-    scalar = _to(_scalar(items, canonical(element.name), "x", kept), inner)
+    scalar = _to(_scalar(items, element, "x", lake_type(element).spark), inner)
+    nested = _nested(items, canonical(element.name), raw)
+    broken = _not_text("x", inner)
+    unclean = broken and f"exists({made}, x -> {broken})"
     if scalar.sql == "x":
-        broken = _not_text("x", inner)
-        return raw, broken and f"exists({made}, x -> {broken})"
+        return raw, _any(nested, unclean)
     nulls = "size(filter({}, x -> x IS NULL))"
     failed = f"({raw} IS NOT NULL AND {nulls.format(made)} <> {nulls.format(raw)})"
-    return f"transform({raw}, x -> {scalar.sql})", failed if scalar.fallible else None
+    lost = failed if scalar.fallible else None
+    return f"transform({raw}, x -> {scalar.sql})", _any(nested, unclean, lost)
+
+
+def _nested(items: Any, element: str, raw: str) -> str:  # noqa: ANN401
+    """Whether it may be an array of arrays, whose elements the connector does not send."""
+    named = _kind(items) == "string" and element not in _NESTED_AS_NULL
+    one = f"coalesce(x RLIKE '{_NESTED}', false)" if named else "x IS NULL"
+    return f"(size({raw}) > 0 AND forall({raw}, x -> {one}))"
 
 
 def _not_text(made: str, target: str) -> str | None:
@@ -151,31 +194,53 @@ def _to(scalar: _Scalar, target: str) -> _Scalar:
     return _Scalar(f"try_cast({scalar.sql} AS {target})", target, fallible=True)
 
 
-def _scalar(branch: Any, pg: str, raw: str, kept: str) -> _Scalar:  # noqa: ANN401
-    logical = branch.get("connect.name", "") if isinstance(branch, dict) else ""
+def _as_text(branch: Any, pg: PgType, raw: str, kept: str) -> _Scalar:  # noqa: ANN401
+    """As Postgres writes it, where the lake's own type would refuse some of its values."""
+    make = _TEXTS.get(_logical(branch))
+    if make is not None:
+        return _Scalar(make(raw), "string", fallible=True)
+    return _scalar(branch, pg, raw, "string" if canonical(pg.name) == "numeric" else kept)
+
+
+def _scalar(branch: Any, pg: PgType, raw: str, kept: str) -> _Scalar:  # noqa: ANN401
+    logical, kind, name = _logical(branch), _kind(branch), canonical(pg.name)
     if logical in _TEMPORAL:
         return _TEMPORAL[logical](raw)
-    kind = _kind(branch)
-    if pg == "numeric" and kind == "string":
-        return _numeric(raw, kept)
-    if pg == "bit" and kind == "boolean":
-        return _Scalar(f"IF({raw} IS NULL, NULL, IF({raw}, '1', '0'))", "string")
-    if pg == "interval" and kind == "string":
-        return _Scalar(_interval(raw), "string", fallible=True)
+    if name == "bit":
+        return _Scalar(_bits(kind, raw, pg.length or 1), "string")
+    if kind == "string":
+        return _to(_string(name, raw, pg, kept, logical), kept)
+    if kind == "bytes" and kept == "string":
+        return _Scalar(f"CAST({raw} AS string)", "string")
     return _to(_Scalar(raw, _PRIMITIVES.get(kind, "?")), kept)
+
+
+def _string(name: str, raw: str, pg: PgType, kept: str, logical: str) -> _Scalar:
+    if name == "numeric":
+        sql = texts.number(raw, whole=has_whole_scale(pg))
+        return _Scalar(sql, "string") if kept == "string" else _to(_Scalar(sql, "string"), kept)
+    if name == "interval":
+        return _Scalar(interval(raw), "string", fallible=True)
+    if name not in TYPES and not logical:
+        # Of a domain over numeric it is the connector's word for NaN, which nothing here tells.
+        return _Scalar(f"IF({texts.special_number(raw)}, NULL, {raw})", "string", fallible=True)
+    return _Scalar(raw, "string")
+
+
+def _bits(kind: str, raw: str, length: int) -> str:
+    if kind == "boolean":
+        return f"IF({raw} IS NULL, NULL, IF({raw}, '1', '0'))"
+    return texts.bits(raw, length)
+
+
+def _logical(branch: Any) -> str:  # noqa: ANN401
+    return str(branch.get("connect.name", "")) if isinstance(branch, dict) else ""
 
 
 def _kind(branch: Any) -> str:  # noqa: ANN401
     if isinstance(branch, dict):
         return _kind(branch["type"])
     return str(branch)
-
-
-def _numeric(raw: str, kept: str) -> _Scalar:
-    if kept != "string":
-        return _Scalar(f"try_cast({raw} AS {kept})", kept, fallible=True)
-    cases = " ".join(f"WHEN '{name}' THEN '{text}'" for name, text in _SPECIAL_NUMBERS.items())
-    return _Scalar(f"CASE {raw} {cases} ELSE {raw} END", "string")
 
 
 def _date(raw: str) -> _Scalar:
@@ -201,61 +266,7 @@ def _instant(raw: str) -> _Scalar:
 
 
 def _micro_time(raw: str) -> _Scalar:
-    fraction = f"lpad(CAST({raw} % 1000000 AS string), 6, '0')"
-    parts = ", ':', ".join(
-        f"lpad(CAST({part} AS string), 2, '0')"
-        for part in (
-            f"{raw} div 3600000000",
-            f"{raw} div 60000000 % 60",
-            f"{raw} div 1000000 % 60",
-        )
-    )
-    tail = f"IF({raw} % 1000000 = 0, '', concat('.', TRIM(TRAILING '0' FROM {fraction})))"
-    return _Scalar(f"concat({parts}, {tail})", "string")
-
-
-_INTERVAL: Final = r"^P(-?\\d+)Y(-?\\d+)M(-?\\d+)DT(-?\\d+)H(-?\\d+)M(-?\\d+(?:\\.\\d+)?)S$"
-_INTERVAL_PARTS: Final = ("bigint", "bigint", "bigint", "bigint", "bigint", "decimal(18,6)")
-
-
-def _interval(raw: str) -> str:
-    """Postgres's own text of an interval, from ``P1Y2M3DT4H5M6.789S``.
-
-    A sign is written where the part before it was negative and this one is not.
-    """
-    parts = ", ".join(
-        f"'{name}', CAST(regexp_extract({raw}, '{_INTERVAL}', {number}) AS {kind})"
-        for number, (name, kind) in enumerate(
-            zip(("y", "mo", "d", "h", "mi", "s"), _INTERVAL_PARTS, strict=True), start=1
-        )
-    )
-    years = _interval_part("p.y", "year", before="false")
-    months = _interval_part("p.mo", "mon", before="p.y < 0")
-    days = _interval_part("p.d", "day", before="IF(p.mo = 0, p.y, p.mo) < 0")
-    made = f"concat_ws(' ', {years}, {months}, {days}, {_interval_time()})"
-    return (
-        f"IF({raw} RLIKE '{_INTERVAL}', "
-        f"element_at(transform(array(named_struct({parts})), p -> {made}), 1), NULL)"
-    )
-
-
-def _interval_part(value: str, unit: str, *, before: str) -> str:
-    plus = f"IF({before} AND {value} > 0, '+', '')"
-    return f"IF({value} = 0, NULL, concat({plus}, {value}, ' {unit}', IF({value} = 1, '', 's')))"
-
-
-def _interval_time() -> str:
-    before = "IF(p.d <> 0, p.d, IF(p.mo <> 0, p.mo, p.y)) < 0"
-    sign = f"CASE WHEN p.h < 0 OR p.mi < 0 OR p.s < 0 THEN '-' WHEN {before} THEN '+' ELSE '' END"
-    hours = "lpad(abs(p.h), greatest(2, length(abs(p.h))), '0')"
-    seconds = (
-        "concat(lpad(CAST(floor(abs(p.s)) AS string), 2, '0'), IF(p.s % 1 = 0, '', "
-        "TRIM(TRAILING '0' FROM substring(CAST(abs(p.s) % 1 AS string), 2))))"
-    )
-    some = "p.h <> 0 OR p.mi <> 0 OR p.s <> 0 OR (p.y = 0 AND p.mo = 0 AND p.d = 0)"
-    return (
-        f"IF({some}, concat({sign}, {hours}, ':', lpad(abs(p.mi), 2, '0'), ':', {seconds}), NULL)"
-    )
+    return _Scalar(texts.time_of_day(raw), "string")
 
 
 def _milli_time(raw: str) -> _Scalar:
@@ -269,4 +280,9 @@ _TEMPORAL: Final = {
     "io.debezium.time.MicroTimestamp": _micro_timestamp,
     "io.debezium.time.Timestamp": _milli_timestamp,
     "io.debezium.time.ZonedTimestamp": _instant,
+}
+_TEXTS: Final = {
+    "io.debezium.time.Date": texts.date,
+    "io.debezium.time.MicroTimestamp": texts.timestamp,
+    "io.debezium.time.ZonedTimestamp": texts.instant,
 }

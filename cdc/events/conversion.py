@@ -45,7 +45,8 @@ def held(old: StructureColumn, new: StructureColumn) -> str | None:
     """
     if not _same_values(old, new):
         return None
-    if old.lake == new.lake or fits(new.lake, old.lake):
+    as_text = old.column.as_text and _base(old) == _base(new)
+    if as_text or old.lake == new.lake or fits(new.lake, old.lake):
         return old.lake
     return new.lake if _castable(old.lake, new.lake) else None
 

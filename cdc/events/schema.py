@@ -2,8 +2,8 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from cdc.errors import CdcError, ErrorKind
@@ -11,6 +11,7 @@ from cdc.events.types import (
     SOURCE_NAME,
     PgType,
     branches,
+    can_be_text,
     from_avro_field,
     lake_type,
     parameters,
@@ -33,6 +34,7 @@ class Column:
     name: str
     type: str
     nullable: bool = True
+    as_text: bool = False  # by the operator's choice, where the lake has a type for it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +52,10 @@ class TableSchema:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)
+
+    @property
+    def as_text(self) -> frozenset[str]:
+        return frozenset(column.name for column in self.columns if column.as_text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,16 +118,31 @@ def key_fields(schema_json: str) -> tuple[tuple[str, ...], tuple[RowField, ...]]
 
 
 def table_schema_from_avro(
-    schema_json: str, *, table: TableId, key: Sequence[str], mode: TableMode
+    schema_json: str,
+    *,
+    table: TableId,
+    key: Sequence[str],
+    mode: TableMode,
+    as_text: Collection[str] = (),
 ) -> TableSchema:
     """The table a writer schema describes; key and mode come from the source's catalogue.
 
-    Columns that cannot be kept (``refused_columns``) are left out.
+    ``as_text`` names columns that are kept as text where they can be. Columns that cannot be kept
+    (``refused_columns``) are left out.
     """
     columns = tuple(
-        field.column for field in row_fields(schema_json) if not lake_type(field.pg).refused
+        text_column(field.column, field.pg) if field.column.name in as_text else field.column
+        for field in row_fields(schema_json)
+        if not lake_type(field.pg).refused
     )
     return TableSchema(table=table, columns=columns, key=tuple(key), mode=mode)
+
+
+def text_column(column: Column, pg: PgType) -> Column:
+    """The column kept as text, where that is another type than the lake has for it."""
+    if column.type == "string" or not can_be_text(pg):
+        return column
+    return replace(column, type="string", as_text=True)
 
 
 def diff(old: TableSchema, new: TableSchema) -> Difference:

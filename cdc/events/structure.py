@@ -7,14 +7,14 @@ number, which Postgres never gives twice, and not by their name.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import Column
-from cdc.events.types import PgType
+from cdc.events.types import PgType, can_be_text, lake_type
 from cdc.source.columns import DeclaredType, source_column
-from cdc.tables import TableId, TableMode
+from cdc.tables import TableId, TableMode, names_column
 
 _NO_KEY: Final = "has neither a primary key nor REPLICA IDENTITY FULL any more"
 _NOTHING: Final = "has REPLICA IDENTITY NOTHING: updates and deletes would not arrive"
@@ -49,7 +49,8 @@ class StructureColumn:
 
     @property
     def column(self) -> Column:
-        return Column(self.name, self.lake)
+        chosen = self.lake == "string" and lake_type(self.pg).spark != "string"
+        return Column(self.name, self.lake, as_text=chosen and can_be_text(self.pg))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +96,17 @@ class Structure:
     def to_text(self) -> str:
         """JSON that ``parse`` reads, the same for equal structures."""
         return json.dumps(_as_json(self), ensure_ascii=False, sort_keys=True)
+
+
+def kept_as_text(structure: Structure, patterns: list[str]) -> Structure:
+    """With the columns as text for which the operator chose so; before the lake has the table."""
+    chosen = (
+        replace(column, lake="string")
+        if can_be_text(column.pg) and names_column(structure.table, column.name, patterns)
+        else column
+        for column in structure.columns
+    )
+    return replace(structure, columns=tuple(chosen))
 
 
 def parse(text: str) -> Structure:

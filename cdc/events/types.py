@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from cdc.events.pg_types import OTHER, TYPES, Fidelity, kept
+
 SOURCE_TYPE: Final = "__debezium.source.column.type"
 SOURCE_LENGTH: Final = "__debezium.source.column.length"
 SOURCE_SCALE: Final = "__debezium.source.column.scale"
@@ -16,6 +18,8 @@ SOURCE_NAME: Final = "__debezium.source.column.name"
 
 MAX_PRECISION: Final = 38
 """Of a Delta decimal; a wider numeric is kept as its text."""
+
+_SCALES: Final = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +46,6 @@ class LakeType:
     refused: bool = False  # no value of this type can be kept at all
 
 
-_SAME: Final[dict[str, str]] = {
-    "bool": "boolean",
-    "int2": "smallint",
-    "int4": "int",
-    "int8": "bigint",
-    "oid": "bigint",
-    "float4": "float",
-    "float8": "double",
-    "bytea": "binary",
-    "date": "date",
-    "timestamp": "timestamp_ntz",
-    "timestamptz": "timestamp",
-}
 _ALIASES: Final[dict[str, str]] = {
     "boolean": "bool",
     "smallserial": "int2",
@@ -73,22 +64,6 @@ _ALIASES: Final[dict[str, str]] = {
     "character varying": "varchar",
     "character": "bpchar",
 }
-_OTHER_TEXT: Final[dict[str, str]] = {
-    "timetz": "the connector gives it in UTC: its own offset is lost",
-    "money": "kept as a number's text, without the currency sign",
-    "hstore": "kept as JSON",
-}
-_GEOMETRY: Final = "the connector gives it in a form of its own"
-_REFUSED: Final[dict[str, str]] = {
-    "bit": "only bit(1) is kept",
-    "varbit": "the connector pads it to whole bytes: its length is lost",
-    "record": "it has parts",
-    "map": "it has parts",
-    **dict.fromkeys(
-        ("point", "line", "lseg", "box", "path", "polygon", "circle", "geometry", "geography"),
-        _GEOMETRY,
-    ),
-}
 _PHYSICAL: Final[dict[str, str]] = {
     "boolean": "bool",
     "int": "int4",
@@ -105,6 +80,13 @@ _LOGICAL: Final[dict[str, str]] = {
     "io.debezium.time.Timestamp": "timestamp",
     "io.debezium.time.MicroTimestamp": "timestamp",
     "io.debezium.time.ZonedTimestamp": "timestamptz",
+    "io.debezium.time.ZonedTime": "timetz",
+    "io.debezium.time.Interval": "interval",
+    "io.debezium.data.Bits": "bit",
+    "io.debezium.data.geometry.Point": "point",
+    "io.debezium.data.geometry.Line": "line",
+    "io.debezium.data.geometry.Circle": "circle",
+    "io.debezium.data.geometry.Geometry": "path",
 }
 
 
@@ -120,30 +102,51 @@ def lake_type(pg: PgType) -> LakeType:
     """The Delta type that holds every value of ``pg``; text where no other type does."""
     element = pg.element
     if element is not None:
-        inner = lake_type(element)
-        return LakeType(
-            spark=f"array<{inner.spark}>",
-            exact=inner.exact,
-            reason=inner.reason,
-            refused=inner.refused or element.element is not None,
-        )
+        return _array(element)
     name = canonical(pg.name)
-    if name in _SAME:
-        return LakeType(spark=_SAME[name])
-    if name == "numeric":
-        return _numeric(pg)
-    if name == "bit" and (pg.length or 1) == 1:
-        return LakeType(spark="string")
-    if name in _REFUSED:
-        return LakeType(spark="string", exact=False, reason=_REFUSED[name], refused=True)
-    return LakeType(spark="string", exact=name not in _OTHER_TEXT, reason=_OTHER_TEXT.get(name, ""))
+    found = kept(name)
+    if found.fidelity is Fidelity.REFUSED:
+        return LakeType(spark="string", exact=False, reason=found.note, refused=True)
+    return LakeType(
+        spark=_numeric(pg) if name == "numeric" else found.spark,
+        exact=not found.altered,
+        reason=found.altered or found.caution,
+    )
 
 
-def _numeric(pg: PgType) -> LakeType:
-    precision, scale = pg.length or 0, pg.scale or 0
-    if 0 < precision <= MAX_PRECISION and 0 <= scale <= precision:
-        return LakeType(spark=f"decimal({precision},{scale})")
-    return LakeType(spark="string")
+def _array(element: PgType) -> LakeType:
+    inner = lake_type(element)
+    found = kept(canonical(element.name))
+    spark = f"array<{inner.spark}>"
+    if element.element is not None:
+        return LakeType(spark=spark, exact=False, reason="an array of arrays", refused=True)
+    return LakeType(
+        spark=spark, exact=found.arrays, reason=found.of_arrays, refused=not found.arrays
+    )
+
+
+def _numeric(pg: PgType) -> str:
+    """A negative scale leaves zeros before the point, one above the precision zeros behind it."""
+    precision, scale = pg.length or 0, _signed(pg.scale or 0)
+    digits = precision - scale if scale < 0 else max(precision, scale)
+    if not precision or digits > MAX_PRECISION:
+        return "string"
+    return f"decimal({digits},{max(scale, 0)})"
+
+
+def can_be_text(pg: PgType) -> bool:
+    """Whether the operator may have Postgres's own text of it instead."""
+    return kept(canonical(pg.name)).can_be_text
+
+
+def has_whole_scale(pg: PgType) -> bool:
+    """A numeric that is rounded to tens, hundreds and so on."""
+    return _signed(pg.scale or 0) < 0
+
+
+def _signed(scale: int) -> int:
+    """The connector takes the eleven bits that Postgres stores a scale in for a positive one."""
+    return scale - _SCALES if scale >= _SCALES // 2 else scale
 
 
 def branches(avro_type: Any) -> list[Any]:  # noqa: ANN401 - Avro schemas are JSON
@@ -164,16 +167,24 @@ def parameters(avro_type: Any) -> Mapping[str, str]:  # noqa: ANN401
 def from_avro_field(field: Mapping[str, Any]) -> PgType:
     """The declared type of a column, from the Avro field that carries it.
 
-    A name that means nothing to us (an enum, a domain) is replaced by what the bytes are.
+    The name of a domain or an enum means nothing here, so the bytes say what it is over. Bytes
+    under such a name are the text of a type that the connector does not know.
     """
     noted = parameters(field["type"])
     declared = canonical(noted.get(SOURCE_TYPE, ""))
     length, scale = (_number(noted.get(key)) for key in (SOURCE_LENGTH, SOURCE_SCALE))
-    physical = _physical(branches(field["type"])[0])
-    known = declared.removeprefix("_")
-    if known in _SAME or known == "numeric" or physical in {"text", "_text"}:
-        return PgType(declared or physical, length, scale)
-    return PgType(declared if known in {*_REFUSED, "bit", "time"} else physical, length, scale)
+    if declared.removeprefix("_") not in TYPES:
+        declared = _of_own_type(declared, _physical(branches(field["type"])[0]))
+    return PgType(declared, length, scale)
+
+
+def _of_own_type(declared: str, physical: str) -> str:
+    if not declared:
+        return physical
+    if physical == "bytea":
+        return OTHER
+    is_array = declared.startswith("_") and physical.startswith("_")
+    return declared if physical == "text" or is_array else physical
 
 
 def _number(text: str | None) -> int | None:
@@ -182,7 +193,7 @@ def _number(text: str | None) -> int | None:
 
 def _physical(branch: Any) -> str:  # noqa: ANN401
     if isinstance(branch, str):
-        return _PHYSICAL.get(branch, branch)
+        return _PHYSICAL.get(branch) or _LOGICAL.get(branch, branch)
     if branch["type"] == "array":
         return "_" + _physical(branches(branch["items"])[0])
     logical = _LOGICAL.get(branch.get("connect.name", ""))

@@ -71,8 +71,10 @@ def read_schema(spark: SparkSession, path: str, table: TableId) -> TableSchema |
         return None
     properties = opened.metadata().configuration
     fields = spark.read.format("delta").load(path).schema.fields
+    structure = read_structure(path)
+    texts = {c.name for c in structure.followed if c.column.as_text} if structure else set()
     columns = tuple(
-        Column(field.name, field.dataType.simpleString())
+        Column(field.name, field.dataType.simpleString(), as_text=field.name in texts)
         for field in fields
         if not field.name.startswith("_cdc_")
     )

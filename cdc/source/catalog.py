@@ -14,6 +14,8 @@ from cdc.source.columns import DeclaredType, SourceColumn, source_column
 from cdc.source.finding import Finding, Level
 from cdc.source.identity import Identity, mode_of
 from cdc.source.postgres import Connection, translated
+from cdc.source.text_choice import text_findings, with_text
+from cdc.source.type_names import misread
 from cdc.tables import CONTROL_SCHEMA, TableId, TableMode, matches
 
 _WILD: Final = re.compile(r"[*?\[]")
@@ -52,8 +54,8 @@ SELECT n.nspname, c.relname, c.oid, c.relkind, c.relpersistence, c.relreplident,
 
 DECLARED: Final = {
     "type": "COALESCE(b.typname, t.typname)",
-    "kind": "t.typtype",
-    "modifier": "CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END",
+    "kind": "COALESCE(b.typtype, t.typtype)",
+    "modifier": "CASE WHEN t.typtype = 'd' THEN b.modifier ELSE a.atttypmod END",
     "element": "COALESCE(e.typname, '')",
     "element_kind": "COALESCE(e.typtype::text, '')",
     "domain": "CASE WHEN t.typtype = 'd' THEN t.typname ELSE '' END",
@@ -64,7 +66,14 @@ DECLARED: Final = {
 """What is asked of a column of ``ATTRIBUTES``, here and by the notes of changes."""
 ATTRIBUTES: Final = """pg_attribute a
   JOIN pg_type t ON t.oid = a.atttypid
-  LEFT JOIN pg_type b ON b.oid = t.typbasetype
+  LEFT JOIN LATERAL (
+       WITH RECURSIVE domains(oid, modifier) AS (
+           SELECT t.typbasetype, t.typtypmod WHERE t.typtype = 'd'
+           UNION ALL
+           SELECT o.typbasetype, o.typtypmod
+             FROM domains d JOIN pg_type o ON o.oid = d.oid AND o.typtype = 'd')
+       SELECT o.*, d.modifier FROM domains d JOIN pg_type o ON o.oid = d.oid AND o.typtype <> 'd'
+       ) b ON true
   LEFT JOIN pg_type e ON e.oid = COALESCE(b.typelem, t.typelem)
        AND COALESCE(b.typcategory, t.typcategory) = 'A'"""
 _COLUMNS: Final = f"""
@@ -128,10 +137,13 @@ def inspect(connection: Connection, config: Config) -> Catalog:
     relations = [_relation(row) for row in rows]
     named = [r for r in relations if matches(r.table, config.source.tables)]
     findings = _unmatched(config.source.tables, [r.table for r in relations])
-    columns = _columns(connection, [relation.oid for relation in named])
+    oids = [relation.oid for relation in named]
+    known = _columns(connection, oids)
+    columns = with_text({r.table: known.get(r.oid, ()) for r in named}, config.source.as_text)
+    findings += misread(connection, oids) + text_findings(columns, config.source.as_text)
     tables: list[SourceTable] = []
     for relation in named:
-        judged = _judge(relation, columns.get(relation.oid, ()), config)
+        judged = _judge(relation, columns[relation.table], config)
         findings += judged.findings
         tables += judged.tables
     return Catalog(tables=tuple(tables), findings=tuple(findings))

@@ -1,50 +1,33 @@
 """Which columns of the source arrive in the lake, and as what.
 
-Not every type that Postgres knows survives the connector. What does was found by sending a value
-of every type through the real chain, by snapshot and by stream (tests/data/events).
+Not every type that Postgres knows survives the connector: ``cdc/events/pg_types.py`` has what does.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-from cdc.events.types import PgType, canonical, lake_type
+from cdc.events.pg_types import COMPOSITE, ENUM, LARGEST_BIT, MULTIRANGE, OTHER, RANGE, TYPES, kept
+from cdc.events.types import PgType, can_be_text, canonical, lake_type
 
 _HEADER: Final = 4  # added by Postgres to the length of varchar, char and numeric
 _MOVED: Final = {"int2": "int4", "oid": "int8"}
 """A domain is declared by its own name, so only the Avro type tells what it is over."""
 
-_NUMBERS: Final = ("bool", "int2", "int4", "int8", "float4", "float8", "numeric")
-_TEXTS: Final = ("text", "varchar", "bpchar", "json", "jsonb", "uuid", "inet", "cidr", "bytea")
-_TIMES: Final = ("date", "time", "timestamp", "timestamptz")
-_RANGES: Final = ("int4range", "int8range", "numrange", "tsrange", "tstzrange", "daterange")
-_SCALAR_ONLY: Final = ("oid", "money", "char", "citext", "timetz", "interval", "hstore", "xml")
-
-ARRIVES: Final = frozenset(
-    {*_NUMBERS, *_TEXTS, *_TIMES, *_RANGES, *_SCALAR_ONLY, "tsvector", "bit", "macaddr"}
-)
-"""Base types whose values arrive by snapshot and by stream."""
-
-_ARRAYS: Final = frozenset(
-    ("text", "varchar", "bpchar", "json", "jsonb", "uuid", "bytea", "int4", "int8", "date")
-)
-"""Of other arrays the connector sends a large value that did not change as NULL, which nothing
-tells from a real NULL."""
-
-_WHY_NOT: Final = {
-    "name": "the connector sends it in the snapshot only",
-    "point": "the connector sends a structure, not the value",
+_OWN_KINDS: Final = {"e": ENUM, "c": COMPOSITE, "r": RANGE, "m": MULTIRANGE}
+_DOMAINS_LOST: Final = {
+    "bytea": "the connector writes a domain over it like the text of a type it does not know",
+    "bit": "the connector writes a domain over bit(1) like a boolean",
 }
-_UNCHANGED: Final = "the connector sends a large value that did not change as NULL"
-_PLAIN_IN_DOMAIN: Final = frozenset({*_NUMBERS, *_TIMES, "oid", "bytea"}) - {"numeric", "timetz"}
+_UNMARKED: Final = "the connector cannot say that a large value did not change"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredType:
     """A column's type as the catalogue has it."""
 
-    name: str  # pg_type.typname; of a domain the type it is over
-    kind: str  # pg_type.typtype: b base, e enum, d domain, c composite, r range, m multirange
-    modifier: int = -1  # atttypmod; of a domain its own
+    name: str  # pg_type.typname; of a domain the type it is over, through other domains
+    kind: str  # pg_type.typtype of that: b base, e enum, c composite, r range, m multirange
+    modifier: int = -1  # atttypmod; of a domain that of the innermost one
     element: str = ""  # of an array the element's name
     element_kind: str = ""
     domain: str = ""  # the domain's own name
@@ -63,15 +46,26 @@ class SourceColumn:
     reason: str = ""
     """Why it does not arrive, or what of it is lost."""
 
+    @property
+    def is_text(self) -> bool:
+        """By the operator's choice."""
+        return self.type == "string" and lake_type(self.pg).spark != "string"
+
+    @property
+    def can_be_text(self) -> bool:
+        return self.arrives and can_be_text(self.pg)
+
+    def as_text(self) -> "SourceColumn":
+        """In the lake as Postgres writes it."""
+        return replace(self, type="string")
+
 
 def source_column(
     name: str, declared: DeclaredType, *, not_null: bool, generated: bool
 ) -> SourceColumn:
     pg = _pg_type(declared)
     kind = lake_type(pg)
-    refusal = _refusal(declared, generated=generated) or (
-        (kind.reason or "its type cannot be kept") if kind.refused else ""
-    )
+    refusal = "Postgres does not publish generated columns" if generated else _refusal(declared)
     return SourceColumn(
         name=name,
         type=kind.spark,
@@ -82,36 +76,57 @@ def source_column(
     )
 
 
-def _refusal(declared: DeclaredType, *, generated: bool) -> str:
+def _refusal(declared: DeclaredType) -> str:
     """Why a column cannot arrive; empty when it does."""
-    if generated:
-        return "Postgres does not publish generated columns"
+    own = declared.domain or (declared.name if declared.kind in _OWN_KINDS else "")
+    built_in = declared.kind in {"r", "m"} and declared.name in TYPES and not declared.domain
+    if canonical(own) in TYPES and not built_in:
+        return f"its type has the name of another one: {own}"
     if declared.element:
         return _array_refusal(declared)
-    if declared.kind == "e" or declared.name in ARRIVES:
-        return ""
-    return _WHY_NOT.get(declared.name, f"the connector does not send type {declared.name}")
+    found = kept(_known_name(declared))
+    if found.fidelity is found.fidelity.REFUSED:
+        return found.note
+    return _domain_refusal(declared) or _bit_refusal(declared)
 
 
 def _array_refusal(declared: DeclaredType) -> str:
     if declared.dimensions > 1:
-        return "the connector garbles arrays of more than one dimension"
-    if declared.kind == "d":
-        return "the connector does not send domains over arrays"
-    if declared.element in _ARRAYS:
+        return "the connector sends no array of more than one dimension"
+    if declared.domain:
+        return _UNMARKED
+    name = _OWN_KINDS.get(declared.element_kind, canonical(declared.element))
+    found = kept(OTHER if declared.element_kind == "d" else name)
+    return "" if found.arrays else f"arrays of {declared.element}: {found.of_arrays}"
+
+
+def _domain_refusal(declared: DeclaredType) -> str:
+    if not declared.domain or (declared.name == "bit" and _bits(declared) > 1):
         return ""
-    known = declared.element in ARRIVES or declared.element_kind == "e"
-    return _UNCHANGED if known else f"the connector does not send arrays of {declared.element}"
+    return _DOMAINS_LOST.get(declared.name, "")
+
+
+def _bit_refusal(declared: DeclaredType) -> str:
+    return _UNMARKED if declared.name == "bit" and _bits(declared) > LARGEST_BIT else ""
+
+
+def _bits(declared: DeclaredType) -> int:
+    return max(declared.modifier, 1)
+
+
+def _known_name(declared: DeclaredType) -> str:
+    name = canonical(declared.name)
+    if name in TYPES:
+        return name
+    return _OWN_KINDS.get(declared.kind, OTHER)
 
 
 def _pg_type(declared: DeclaredType) -> PgType:
-    """As the connector declares it in Avro, so that catalogue and log agree on the lake's type."""
+    """As the connector's Avro tells it, so that catalogue and log agree on the lake's type."""
     name = f"_{declared.element}" if declared.element else declared.name
-    base = declared.element or declared.name
-    length, scale = _length(base, declared.modifier)
-    if declared.domain:
-        plain = declared.name in _PLAIN_IN_DOMAIN
-        name = _MOVED.get(declared.name, declared.name) if plain else declared.domain
+    length, scale = _length(declared.element or declared.name, declared.modifier)
+    if declared.domain and not declared.element:
+        name = declared.domain if name == "numeric" else _MOVED.get(name, name)
     return PgType(canonical(name), length, scale)
 
 

@@ -12,6 +12,7 @@ from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.source.catalog import SourceTable
 from cdc.source.postgres import address, password
+from cdc.source.snapshot_select import overrides
 from cdc.stack.endpoints import Endpoints, password_reference
 from cdc.tables import HEARTBEAT, STRUCTURE, TableId
 
@@ -43,7 +44,8 @@ def settings(
         "registry": (config.connect.registry_url or endpoints.registry).rstrip("/"),
     }
     filled = {key: Template(text).substitute(values) for key, text in _template().items()}
-    return {key: text for key, text in filled.items() if text or key not in _OPTIONAL}
+    given = {key: text for key, text in filled.items() if text or key not in _OPTIONAL}
+    return given | overrides(tables)
 
 
 def pattern(table: TableId) -> str:

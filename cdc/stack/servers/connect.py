@@ -69,7 +69,8 @@ class Connect:
             class_path=jars(KAFKA),
             main="org.apache.kafka.connect.cli.ConnectDistributed",
             arguments=(str(self._properties),),
-            properties={"log4j2.configurationFile": str(log4j)},
+            # The stream has times inside ranges in the zone of the worker.
+            properties={"log4j2.configurationFile": str(log4j), "user.timezone": "UTC"},
         )
         return Command(arguments=arguments, directory=self._home)
 

@@ -1,0 +1,70 @@
+"""Types that the connector misreads because of what else is in the database.
+
+It looks a column's type up by name: in the table's schema first, then wherever it finds one. A
+table makes a type of its name, too, so a table ``date`` is enough to lose the dates of its schema.
+Of money it reads the text, which the database's locale decides.
+"""
+
+from typing import Final
+
+from cdc.source.finding import Finding
+from cdc.source.postgres import Connection, translated
+
+_SHADOWED: Final = """
+SELECT DISTINCT ON (n.nspname, c.relname, a.attnum)
+       n.nspname, c.relname, a.attname, y.typname, s.nspname
+  FROM pg_attribute a
+  JOIN pg_class c ON c.oid = a.attrelid
+  JOIN pg_namespace n ON n.oid = c.relnamespace
+  JOIN pg_type t ON t.oid = a.atttypid
+  JOIN pg_type y ON y.oid = t.oid OR t.typcategory = 'A' AND y.oid = t.typelem
+  JOIN pg_type o ON o.typname = y.typname AND o.oid <> y.oid
+       AND (o.typnamespace = c.relnamespace
+            OR y.typnamespace NOT IN ('pg_catalog'::regnamespace, c.relnamespace))
+  JOIN pg_namespace s ON s.oid = o.typnamespace
+ WHERE a.attrelid = ANY(%s) AND a.attnum > 0 AND NOT a.attisdropped
+ ORDER BY n.nspname, c.relname, a.attnum, s.nspname
+"""
+
+_MONEY: Final = """
+SELECT n.nspname, c.relname, a.attname, current_setting('lc_monetary')
+  FROM pg_attribute a
+  JOIN pg_class c ON c.oid = a.attrelid
+  JOIN pg_namespace n ON n.oid = c.relnamespace
+  JOIN pg_type t ON t.oid = a.atttypid
+ WHERE a.attrelid = ANY(%s) AND a.attnum > 0 AND NOT a.attisdropped
+   AND 'money'::regtype IN (t.oid, t.typbasetype)
+   AND current_setting('lc_monetary') !~ '^(C|POSIX|en_US)'
+ ORDER BY 1, 2, a.attnum
+"""
+
+
+def misread(connection: Connection, oids: list[int]) -> list[Finding]:
+    """Columns of these tables whose values would be altered."""
+    return _shadowed(connection, oids) + _money(connection, oids)
+
+
+def _money(connection: Connection, oids: list[int]) -> list[Finding]:
+    with translated("looking for columns of money"):
+        rows = connection.execute(_MONEY, (oids,)).fetchall()
+    return [
+        Finding.error(
+            f"{schema}.{table}.{column}",
+            f"the connector does not read money as lc_monetary {locale} prints it",
+            remedy="keep the amounts as numeric, or leave this table out",
+        )
+        for schema, table, column, locale in rows
+    ]
+
+
+def _shadowed(connection: Connection, oids: list[int]) -> list[Finding]:
+    with translated("looking for types of one name"):
+        rows = connection.execute(_SHADOWED, (oids,)).fetchall()
+    return [
+        Finding.error(
+            f"{schema}.{table}.{column}",
+            f"the connector takes its type {name} for {other}.{name}",
+            remedy=f"rename {other}.{name}, which may be a table, or leave this table out",
+        )
+        for schema, table, column, name, other in rows
+    ]
