@@ -22,7 +22,7 @@ from cdc.events.steps import (
 from cdc.events.structure import Structure
 from cdc.lake import evolve, store
 from cdc.lake.progress import METADATA_CONF, Position
-from cdc.tables import SchemaPolicy
+from cdc.tables import SchemaPolicy, TableMode
 
 logger = structlog.get_logger(__name__)
 
@@ -35,27 +35,28 @@ class Shape:
     structure: Structure
     position: Position
 
+    @property
+    def append(self) -> bool:
+        return self.schema.mode is TableMode.APPEND
 
-def followed(
-    spark: SparkSession,
-    path: str,
-    shape: Shape,
-    bound: BoundNote,
-    *,
-    policy: SchemaPolicy,
-    append: bool,
-) -> Shape:
-    """The shape after the note. Every step is a commit that says how many are done.
 
-    Raises TABLE_STOPPED, with the reason and the remedy, before anything is changed.
-    """
+def course_of(shape: Shape, bound: BoundNote, policy: SchemaPolicy) -> Course:
+    """What a note asks of the table. Raises TABLE_STOPPED for a note that says nothing."""
     if bound.note is None:
         raise CdcError(
             ErrorKind.TABLE_STOPPED,
             "its structure changed, and the source could not describe how",
             remedy=f"see the warning in the source's log; {READ_AGAIN}",
         )
-    course = follow(shape.structure, (bound.note,), policy=policy, append=append)
+    return follow(shape.structure, (bound.note,), policy=policy, append=shape.append)
+
+
+def followed(spark: SparkSession, path: str, shape: Shape, course: Course, note: int) -> Shape:
+    """The shape after the course, which ``note`` was the last reason for.
+
+    Every step is a commit that says how many are done. Raises TABLE_STOPPED, with the reason and
+    the remedy, before anything is changed.
+    """
     for stop in (*course.stops, *_cannot(course)):
         raise CdcError(ErrorKind.TABLE_STOPPED, stop.reason, remedy=stop.remedy)
     schema, position = shape.schema, shape.position
@@ -66,7 +67,7 @@ def followed(
         logger.info("structure", table=str(schema.table), step=type(step).__name__)
     if any(not isinstance(step, ChangeKey) for step in course.steps):
         evolve.rehashed(spark, path, schema, position.metadata())
-    position = replace(position, note=bound.id, steps=0)
+    position = replace(position, note=note, steps=0)
     return _kept(spark, path, schema, course, position)
 
 

@@ -19,7 +19,7 @@ from cdc.apply.land import create_log, landings, summary
 from cdc.apply.landings import Landing
 from cdc.apply.notes import PlacedNote, first_notes, placed_notes
 from cdc.apply.rounds import Applier, Schemas
-from cdc.apply.table import AppliedTable
+from cdc.apply.table import AppliedTable, Catalogue
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.envelope import NEW_KEY
@@ -76,6 +76,7 @@ def open_tables(
     placeholder: str,
     *,
     begins: Mapping[int, Beginning],
+    catalogue: Catalogue | None,
 ) -> dict[str, AppliedTable]:
     """The tables by topic, each with its own session; creates those that are not there."""
     return {
@@ -86,6 +87,7 @@ def open_tables(
             quarantine,
             placeholder,
             begins=begins.get(source.oid),
+            catalogue=catalogue,
         )
         for source in sources
     }
@@ -120,6 +122,7 @@ def _open_table(
     placeholder: str,
     *,
     begins: Beginning | None,
+    catalogue: Catalogue | None,
 ) -> AppliedTable:
     path = table_path(config, source.table)
     wanted = schema_of(source)
@@ -139,6 +142,7 @@ def _open_table(
         policy=config.job,
         structure=store.read_structure(path),
         changes=config.source.schema_policy(source.table),
+        catalogue=catalogue,
     )
     # Where changes are noted, the notes say when the key became another.
     if table.structure is None and (schema.key, schema.mode) != (wanted.key, wanted.mode):

@@ -5,6 +5,7 @@ import threading
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +18,7 @@ from cdc.apply.land import Lander
 from cdc.apply.rounds import Applier
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
+from cdc.events.structure import Structure, parse
 from cdc.kafka.registry import RegistryClient
 from cdc.lake import job_state
 from cdc.lake.job_state import JobState
@@ -29,6 +31,7 @@ from cdc.source import bootstrap
 from cdc.source.baseline import baselines
 from cdc.source.catalog import captured_tables
 from cdc.source.postgres import connect
+from cdc.source.structure_notes import is_installed, structure_of
 from cdc.stack.endpoints import Endpoints
 from cdc.tables import STRUCTURE
 
@@ -62,6 +65,7 @@ def _run(
     with connect(endpoints.source_url) as connection:
         sources = captured_tables(connection, config)
         beginnings = baselines(connection)
+        noted = is_installed(connection)
     markers = bootstrap.markers(config)
     notes = STRUCTURE.topic(config.name)
     topics = [*(source.table.topic(config.name) for source in sources), notes, markers]
@@ -77,6 +81,7 @@ def _run(
             quarantine,
             bootstrap.placeholder(config, endpoints),
             begins=recovery.beginnings(spark, config, notes, registry.schemas, beginnings),
+            catalogue=None if noted else partial(_catalogue, endpoints.source_url),
         ),
         prefix=config.name,
         marker_topic=markers,
@@ -104,6 +109,12 @@ def _run(
             query.stop()
     finally:
         applier.close()
+
+
+def _catalogue(source_url: str, oid: int) -> Structure | None:
+    with connect(source_url) as connection:
+        text = structure_of(connection, oid)
+    return None if text is None else parse(text)
 
 
 def _loop(applier: Applier, query: StreamingQuery, stop: threading.Event) -> None:

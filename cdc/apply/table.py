@@ -1,6 +1,6 @@
 """One table of the lake: from its events up to a cut to one commit that holds the position."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import structlog
@@ -9,26 +9,30 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply.batch import Batch
-from cdc.apply.following import Shape, followed
+from cdc.apply.following import Shape, course_of, followed
 from cdc.apply.notes import BoundNote, PlacedNote, bound
 from cdc.config import Job
 from cdc.errors import CdcError, ErrorKind
+from cdc.events.guess import supposed
 from cdc.events.schema import (
-    Additive,
     Incompatible,
     TableSchema,
+    Unchanged,
     belongs_to,
     diff,
     table_schema_from_avro,
 )
+from cdc.events.steps import Course
 from cdc.events.structure import Structure
 from cdc.lake import store
 from cdc.lake.ledger import TableEntry
 from cdc.lake.maintenance import Maintainer
 from cdc.lake.progress import Position, open_table
 from cdc.lake.quarantine import Quarantine
-from cdc.tables import SchemaPolicy, TableMode, TableState
+from cdc.tables import SchemaPolicy, TableState
 
+Catalogue = Callable[[int], Structure | None]
+"""The structure that the source's catalogue has of an OID now; None when it has no such table."""
 logger = structlog.get_logger(__name__)
 
 
@@ -47,6 +51,7 @@ class AppliedTable:
         policy: Job,
         structure: Structure | None = None,
         changes: SchemaPolicy = "evolve",
+        catalogue: Catalogue | None = None,
     ) -> None:
         self._session = session
         self.path = path
@@ -59,6 +64,7 @@ class AppliedTable:
         self._maintainer = Maintainer(path, policy)
         self.structure = structure  # of the source; None where the table is older than notes
         self._changes: SchemaPolicy = changes
+        self._catalogue = catalogue  # asked where the source notes nothing
 
     def stop(self, reason: str, *, remedy: str) -> None:
         """Follow no more; the other tables go on, and the reason stands in the ledger."""
@@ -153,11 +159,16 @@ class AppliedTable:
         self._commit(part, upto, schemas)
 
     def _change(self, note: BoundNote) -> None:
+        if (shape := self._shape()) is not None:
+            self._take(shape, course_of(shape, note, self._changes), note.id)
+
+    def _shape(self) -> Shape | None:
         if self.structure is None:
-            return
-        shape = Shape(schema=self.schema, structure=self.structure, position=self.position)
-        append = self.schema.mode is TableMode.APPEND
-        found = followed(self._session, self.path, shape, note, policy=self._changes, append=append)
+            return None
+        return Shape(schema=self.schema, structure=self.structure, position=self.position)
+
+    def _take(self, shape: Shape, course: Course, note: int) -> None:
+        found = followed(self._session, self.path, shape, course, note)
         self.schema, self.structure, self.position = found.schema, found.structure, found.position
 
     def read_at(self, lsns: frozenset[int]) -> None:
@@ -177,7 +188,7 @@ class AppliedTable:
             self.position = replace(self.position, snapshot_lsn=min(lsns))
 
     def _follow(self, written_by: Iterable[str]) -> None:
-        """Widen the table for columns that a writer schema has more; refuse other differences."""
+        """Follow a writer schema that differs; the notes, where there are any, came before it."""
         for text in written_by:
             written = table_schema_from_avro(
                 text,
@@ -186,17 +197,29 @@ class AppliedTable:
                 mode=self.schema.mode,
                 as_text=self.schema.as_text,
             )
-            found = diff(self.schema, written)
-            if isinstance(found, Incompatible):
-                raise CdcError(
-                    ErrorKind.TABLE_STOPPED,
-                    found.reason,
-                    remedy=f"delete {self.path} and restart the job; it is rebuilt from the log",
-                )
-            if isinstance(found, Additive):
-                store.add_columns(self._session, self.path, found.columns, self.position)
-                columns = self.schema.columns + found.columns
-                self.schema = replace(self.schema, columns=columns)
+            self._differ(written)
+
+    def _differ(self, written: TableSchema) -> None:
+        found, shape = diff(self.schema, written), self._shape()
+        if isinstance(found, Unchanged):
+            return
+        if shape is not None and self._catalogue is not None:
+            now = self._catalogue(shape.structure.oid)
+            course = supposed(
+                shape.structure, written.columns, now, policy=self._changes, append=shape.append
+            )
+            self._take(shape, course, self.position.note)
+            return
+        if isinstance(found, Incompatible):
+            raise CdcError(
+                ErrorKind.TABLE_STOPPED,
+                found.reason,
+                remedy=f"delete {self.path} and restart the job; it is rebuilt from the log",
+            )
+        known = {column.name for column in shape.structure.columns} if shape else set()
+        if added := tuple(column for column in found.columns if column.name not in known):
+            store.add_columns(self._session, self.path, added, self.position)
+            self.schema = replace(self.schema, columns=self.schema.columns + added)
 
     def _commit(self, mine: DataFrame, upto: int, schemas: Mapping[int, str]) -> None:
         batch = Batch(

@@ -35,7 +35,7 @@ def install(connection: Connection) -> bool:
     Only a superuser may make an event trigger. Idempotent.
     """
     with translated("installing the event triggers"):
-        if _is_installed(connection):
+        if is_installed(connection):
             return True
         if not _is_superuser(connection):
             return False
@@ -75,7 +75,7 @@ def script() -> str:
 def findings(connection: Connection) -> list[Finding]:
     """Whether changes of a table's structure are followed as they happen."""
     with translated("looking for the event triggers"):
-        if _is_installed(connection):
+        if is_installed(connection):
             return [Finding.ok(_SUBJECT, "are noted by event triggers")]
         if _is_superuser(connection):
             return [Finding.ok(_SUBJECT, "will be noted by event triggers, which up installs")]
@@ -99,7 +99,8 @@ def structure_of(connection: Connection, oid: int) -> str | None:
     return None if row is None else str(row[0])
 
 
-def _is_installed(connection: Connection) -> bool:
+def is_installed(connection: Connection) -> bool:
+    """Whether every change of a structure is noted, by triggers of this version."""
     rows = connection.execute(_INSTALLED, (list(TRIGGERS),)).fetchall()
     wanted = {(name, True, _fingerprint()) for name in TRIGGERS}
     return set(rows) == wanted
