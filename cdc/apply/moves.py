@@ -34,8 +34,10 @@ def _from_old_row(changes: DataFrame, target: DataFrame, schema: TableSchema) ->
 
     A value is a struct of one field, so that a null that is known differs from an unknown.
     """
-    deleted = known(changes, schema, upto="1 PRECEDING").where(f"{OP} = 'd' AND {REASON} IS NULL")
-    halves = _halves(changes).join(deleted.withColumnRenamed(OFFSET, "gone"), "gone", "left")
+    halves = _halves(changes).localCheckpoint()
+    deleted = known(_of_old_keys(changes, halves, schema), schema, upto="1 PRECEDING")
+    deleted = deleted.where(f"{OP} = 'd' AND {REASON} IS NULL")
+    halves = halves.join(deleted.withColumnRenamed(OFFSET, "gone"), "gone", "left")
     same = " AND ".join(f"half.{quoted(k)} = target.{quoted(k)}" for k in schema.key)
     joined = halves.alias("half").join(target.alias("target"), F.expr(same), "left")
     values = [
@@ -46,6 +48,15 @@ def _from_old_row(changes: DataFrame, target: DataFrame, schema: TableSchema) ->
     ]
     chained = f"IF({SINCE} >= 0 AND {SINCE} = _cdc_full, _cdc_full, NULL) AS source"
     return joined.selectExpr("at", chained, *values)
+
+
+def _of_old_keys(changes: DataFrame, halves: DataFrame, schema: TableSchema) -> DataFrame:
+    """Only events of keys that such a delete is about: the others may be many, and are wide."""
+    gone = halves.select(F.col("gone").alias(OFFSET))
+    keys = changes.select(OFFSET, *map(quoted, schema.key)).join(gone, OFFSET)
+    same = " AND ".join(f"change.{quoted(k)} = gone.{quoted(k)}" for k in schema.key)
+    one_each = keys.drop(OFFSET).distinct()
+    return changes.alias("change").join(one_each.alias("gone"), F.expr(same), "left_semi")
 
 
 def _halves(changes: DataFrame) -> DataFrame:

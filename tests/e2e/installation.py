@@ -70,7 +70,7 @@ class Installation:
                 "append_only": ["bank.audit"],
             },
             "lake": {"path": "lake"},
-            "spark": {"master": "local[2]", "driver_memory": "1g"},
+            "spark": {"master": "local[2]", "driver_memory": "2g"},
             "job": {"maintain_every_commits": 4, "optimize_small_files": 4},
         }
         (folder / "wal2lake.yaml").write_text(yaml.safe_dump(written))
