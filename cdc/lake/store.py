@@ -8,7 +8,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
-from cdc.apply.merge_plan import MergePlan, quoted
+from cdc.apply.merge_plan import COPY, OFFSET, ROW_HASH, MergePlan, quoted
 from cdc.events.schema import Column, TableSchema
 from cdc.events.structure import Structure, parse
 from cdc.lake.progress import METADATA_CONF, Position, open_table
@@ -76,7 +76,7 @@ def read_schema(spark: SparkSession, path: str, table: TableId) -> TableSchema |
     columns = tuple(
         Column(field.name, field.dataType.simpleString(), as_text=field.name in texts)
         for field in fields
-        if not field.name.startswith("_cdc_")
+        if field.name not in {OFFSET, ROW_HASH, COPY}
     )
     return TableSchema(
         table=table,

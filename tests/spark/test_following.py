@@ -1,0 +1,157 @@
+"""A change of several steps, interrupted after any of them, ends in the same table."""
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from cdc.apply.following import Shape, course_of, followed
+from cdc.apply.merge_plan import COPY, OFFSET, ROW_HASH
+from cdc.apply.notes import BoundNote
+from cdc.apply.order import row_hash
+from cdc.errors import CdcError, ErrorKind
+from cdc.events.schema import TableSchema
+from cdc.events.steps import Note, Step
+from cdc.events.structure import Structure
+from cdc.lake import evolve, store
+from cdc.lake.progress import Position, position
+from cdc.tables import TableMode
+from tests.events.structures import column, numeric, structure
+
+pytestmark = pytest.mark.spark
+
+ID = column(1, "id", "int4", not_null=True)
+BEFORE = structure(ID, column(2, "a", "text"), column(3, "b", "text"), column(4, "c", "int4"))
+AFTER = structure(  # a and b swapped, c widened, d there with a value on the rows of before
+    ID,
+    column(2, "b", "text"),
+    column(3, "a", "text"),
+    column(4, "c", "int8"),
+    column(5, "d", missing="1.50", **numeric(8, 2)),
+)
+STEPS = 5
+NOTE = BoundNote(id=7, after=-1, note=Note(structure=AFTER))
+
+
+class Interrupted(Exception):  # noqa: N818 - what happens, not what is wrong
+    """As if the process ended here."""
+
+
+def made(spark: SparkSession, path: str, begins: Structure, mode: TableMode) -> None:
+    """A table of two rows."""
+    key = ("id",) if mode is TableMode.KEYED else ()
+    columns = tuple(one.column for one in begins.followed)
+    schema = TableSchema(table=begins.table, columns=columns, key=key, mode=mode)
+    store.create(spark, path, schema, Position(epoch=1, offset=3), begins)
+    rows = "(1, 'a1', 'b1', 1), (2, 'a2', NULL, NULL)"
+    frame = spark.sql(f"SELECT * FROM VALUES {rows} AS t(id, a, b, c)").selectExpr("*", "3L AS x")
+    frame = frame.withColumnRenamed("x", OFFSET)
+    if mode is TableMode.MULTISET:
+        frame = frame.selectExpr("*", f"{row_hash(schema)} AS {ROW_HASH}", f"1L AS {COPY}")
+    store.append(path, frame, Position(epoch=1, offset=3))
+
+
+def shape(spark: SparkSession, path: str, begins: Structure) -> Shape:
+    """As a job that starts finds it."""
+    schema, known = store.read_schema(spark, path, begins.table), store.read_structure(path)
+    reached = position(path)
+    assert schema is not None
+    assert known is not None
+    assert reached is not None
+    return Shape(schema=schema, structure=known, position=reached)
+
+
+def run(spark: SparkSession, path: str, note: BoundNote = NOTE) -> Shape:
+    found = shape(spark, path, BEFORE)
+    return followed(spark, path, found, course_of(found, note, "evolve"), note.id)
+
+
+def values(spark: SparkSession, path: str) -> list[dict[str, Any]]:
+    frame = spark.read.format("delta").load(path).orderBy("id")
+    return [row.asDict() for row in frame.drop(OFFSET, ROW_HASH, COPY).collect()]
+
+
+EXPECTED = [
+    {"id": 1, "b": "a1", "a": "b1", "c": 1, "d": "1.50"},
+    {"id": 2, "b": "a2", "a": None, "c": None, "d": "1.50"},
+]
+
+
+@pytest.mark.parametrize("dies_after", range(STEPS + 1))
+def test_interrupted_after_any_step(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dies_after: int
+) -> None:
+    path = str(tmp_path / "t")
+    made(spark, path, BEFORE, TableMode.KEYED)
+    real, left = evolve.done, [dies_after]
+
+    def done(session: SparkSession, at: str, old: TableSchema, step: Step, to: str) -> TableSchema:
+        if not left[0]:
+            raise Interrupted
+        left[0] -= 1
+        return real(session, at, old, step, to)
+
+    monkeypatch.setattr(evolve, "done", done)
+    with pytest.raises(Interrupted) if dies_after < STEPS else nullcontext():
+        run(spark, path)
+    monkeypatch.undo()
+    found = run(spark, path) if dies_after < STEPS else shape(spark, path, BEFORE)
+
+    text = [{**row, "d": str(row["d"])} for row in values(spark, path)]
+    assert text == EXPECTED
+    assert shape(spark, path, BEFORE) == found
+    assert found.position == Position(epoch=1, offset=3, note=7)
+    assert found.schema.key == ("id",)
+    kinds = {one.name: one.type for one in found.schema.columns}
+    assert kinds == {
+        "id": "int",
+        "b": "string",
+        "a": "string",
+        "c": "bigint",
+        "d": "decimal(8,2)",
+    }
+
+
+def test_rows_without_a_key_have_the_digests_of_their_new_columns(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Rows that a dropped column made different are copies of one another afterwards."""
+    path = str(tmp_path / "t")
+    bag = structure(
+        *(column(n, name, "int4" if name in {"id", "c"} else "text") for n, name in _NAMES),
+        identity="f",
+        primary_key=[],
+    )
+    made(spark, path, bag, TableMode.MULTISET)
+    kept = structure(column(4, "c", "int4"), identity="f", primary_key=[])
+    store.set_everywhere(spark, path, {"c": "5"})
+
+    found = run(spark, path, BoundNote(id=9, after=-1, note=Note(structure=kept)))
+
+    rows = spark.read.format("delta").load(path).collect()
+    assert sorted(row[COPY] for row in rows) == [1, 2]
+    assert len({row[ROW_HASH] for row in rows}) == 1
+    assert found.schema.names == ("c",)
+    expected = spark.sql("SELECT 5 AS c").selectExpr(row_hash(found.schema)).collect()[0][0]
+    assert rows[0][ROW_HASH] == expected
+
+
+def test_a_change_that_cannot_be_followed_changes_nothing(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    made(spark, path, BEFORE, TableMode.KEYED)
+    before = shape(spark, path, BEFORE)
+    other = structure(ID, column(2, "a", "text"), column(5, "b", "int4"), table="elsewhere")
+
+    with pytest.raises(CdcError) as caught:
+        run(spark, path, BoundNote(id=9, after=-1, note=Note(structure=other)))
+
+    assert caught.value.kind is ErrorKind.TABLE_STOPPED
+    assert "arrive no more" in caught.value.message
+    assert shape(spark, path, BEFORE) == before
+
+
+_NAMES = ((1, "id"), (2, "a"), (3, "b"), (4, "c"))
