@@ -64,6 +64,10 @@ check: lint types unit  ## What runs before every commit, under two minutes
 test: lint types jars  ## Everything but soak: real servers, real Spark
 	$(BIN)/pytest -m "not soak"
 
+.PHONY: test-deep
+test-deep: lint types jars  ## The same with many more examples, rows and random tables: an hour
+	$(BIN)/pytest --deep -m "not soak"
+
 .PHONY: demo
 demo: jars  ## A shop database, live changes, the lake beside it, verified
 	$(BIN)/python -m cdc.demo
