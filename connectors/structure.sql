@@ -60,7 +60,7 @@ SELECT json_build_object(
                 a.atthasdef OR a.attidentity <> '' OR t.typdefault IS NOT NULL),
             'labels', (SELECT json_object_agg(l.oid, l.enumlabel ORDER BY l.enumsortorder)
                          FROM pg_enum l
-                        WHERE l.enumtypid IN (t.oid, t.typbasetype, t.typelem, b.typelem)))
+                        WHERE l.enumtypid IN (t.oid, b.oid, e.oid)))
             ORDER BY a.attnum)
   FROM pg_attribute a
   JOIN pg_type t ON t.oid = a.atttypid
@@ -246,7 +246,7 @@ CREATE EVENT TRIGGER wal2lake_changed ON ddl_command_end
 
 ALTER EVENT TRIGGER wal2lake_changed ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_changed IS 'wal2lake 8de9a1564336e586';
+COMMENT ON EVENT TRIGGER wal2lake_changed IS 'wal2lake b2902b1c4ed34889';
 
 DROP EVENT TRIGGER IF EXISTS wal2lake_rewritten;
 
@@ -255,7 +255,7 @@ CREATE EVENT TRIGGER wal2lake_rewritten ON table_rewrite
 
 ALTER EVENT TRIGGER wal2lake_rewritten ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_rewritten IS 'wal2lake 8de9a1564336e586';
+COMMENT ON EVENT TRIGGER wal2lake_rewritten IS 'wal2lake b2902b1c4ed34889';
 
 DROP EVENT TRIGGER IF EXISTS wal2lake_gone;
 
@@ -264,6 +264,6 @@ CREATE EVENT TRIGGER wal2lake_gone ON sql_drop
 
 ALTER EVENT TRIGGER wal2lake_gone ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_gone IS 'wal2lake 8de9a1564336e586';
+COMMENT ON EVENT TRIGGER wal2lake_gone IS 'wal2lake b2902b1c4ed34889';
 
 COMMIT;

@@ -58,7 +58,7 @@ SELECT json_build_object(
                 a.atthasdef OR a.attidentity <> '' OR t.typdefault IS NOT NULL),
             'labels', (SELECT json_object_agg(l.oid, l.enumlabel ORDER BY l.enumsortorder)
                          FROM pg_enum l
-                        WHERE l.enumtypid IN (t.oid, t.typbasetype, t.typelem, b.typelem)))
+                        WHERE l.enumtypid IN (t.oid, b.oid, e.oid)))
             ORDER BY a.attnum)
   FROM {ATTRIBUTES}
  WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped), '[]'))::text
