@@ -92,7 +92,8 @@ def findings(connection: Connection) -> list[Finding]:
 
 def structure_of(connection: Connection, oid: int) -> str | None:
     """The table as the triggers would note it now; None when there is none."""
-    with translated("reading the catalogue"), connection.transaction():
+    # Rolled back, so that a transaction of the caller's keeps its own spelling.
+    with translated("reading the catalogue"), connection.transaction(force_rollback=True):
         for name, value in SPELLING.items():
             connection.execute("SELECT set_config(%s, %s, true)", (name, value))
         row = connection.execute(DESCRIPTION.encode(), (oid,)).fetchone()
