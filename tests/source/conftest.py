@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from cdc.config import Config, Connect, Kafka, Lake, Registry, Source
+from cdc.source import structure_notes
 from cdc.source.postgres import Connection, connect
 from cdc.stack.endpoints import Endpoints
 from tests.servers.fixtures import started, worker_settings
+from tests.source.noting import Source as Noting
 
 Maker = Callable[..., Config]
 
@@ -86,3 +88,19 @@ def sql(source_url: str, schema: str) -> Iterator[Callable[[str], object]]:
     """Runs statements in the test's own schema."""
     with open_schema(source_url, schema) as connection:
         yield lambda text: connection.execute(text.encode())
+
+
+@pytest.fixture(scope="module")
+def noting_url(source_url: str) -> str:
+    """Of a Postgres that notes changes of structure."""
+    with connect(source_url) as connection:
+        connection.execute(structure_notes.script().encode())
+    return source_url
+
+
+@pytest.fixture
+def noting(noting_url: str, schema: str) -> Iterator[Noting]:
+    with open_schema(noting_url, schema) as connection:
+        found = Noting(connection, schema)
+        found.notes()
+        yield found

@@ -10,6 +10,7 @@ from cdc.config import Config, Connect, Lake, Source
 from cdc.source.catalog import SourceTable
 from cdc.source.columns import DeclaredType, source_column
 from cdc.source.settings import pattern, settings
+from cdc.source.structure_notes import script
 from cdc.stack.endpoints import Endpoints
 from cdc.tables import TableId, TableMode
 
@@ -123,3 +124,8 @@ def test_the_reasons_are_written_down() -> None:
         and not key.startswith(("key.converter", "value.converter", "transforms", "producer."))
     ]
     assert unexplained == []
+
+
+def test_the_script_for_a_superuser_is_what_up_runs() -> None:
+    """``python -m cdc.source.structure_notes > connectors/structure.sql`` makes it again."""
+    assert (ROOT / "connectors" / "structure.sql").read_text() == script()

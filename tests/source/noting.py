@@ -1,0 +1,91 @@
+"""A Postgres with the event triggers, what they noted, and the rows it shows."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from cdc.events.steps import Course, Note, follow
+from cdc.events.structure import Structure, parse
+from cdc.source.postgres import Connection
+from cdc.source.structure_notes import structure_of
+from tests.source.lake_rows import LakeRows, lake_value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noted:
+    """A row of ``wal2lake.structure``."""
+
+    command: str
+    rewrite: int
+    converted: bool
+    oid: int
+    name: str | None
+    text: str | None
+
+    @property
+    def note(self) -> Note:
+        structure = None if self.text is None else parse(self.text)
+        return Note(structure=structure, rewrite=self.rewrite, converted=self.converted)
+
+
+@dataclass
+class Source:
+    """One schema of a Postgres that has the triggers."""
+
+    connection: Connection
+    schema: str
+    seen: int = 0
+
+    def run(self, statement: str, *values: object) -> list[Noted]:
+        """The notes of a statement about tables of the schema."""
+        self.connection.execute(statement.encode(), values or None)
+        return self.notes()
+
+    def notes(self) -> list[Noted]:
+        rows = self.connection.execute(
+            "SELECT id, command, rewrite, converted, table_oid, table_name, structure"
+            " FROM wal2lake.structure WHERE id > %s AND (table_schema = %s OR table_oid = 0)"
+            " ORDER BY id",
+            (self.seen, self.schema),
+        ).fetchall()
+        self.seen = max((row[0] for row in rows), default=self.seen)
+        names = ("command", "rewrite", "converted", "oid", "name", "text")
+        return [Noted(**dict(zip(names, row[1:], strict=True))) for row in rows]
+
+    def structure(self, table: str = "t") -> Structure:
+        row = self.connection.execute("SELECT %s::regclass::oid", (table,)).fetchone()
+        assert row is not None
+        text = structure_of(self.connection, row[0])
+        assert text is not None
+        return parse(text)
+
+    def rows(self, structure: Structure) -> list[dict[str, Any]]:
+        """As the lake would hold them, by what Postgres shows."""
+        columns = structure.followed
+        shown = "CASE WHEN {0} IS NOT NULL THEN format('%%s', {0}) END"
+        listed = ", ".join(shown.format(f'"{column.name}"') for column in columns)
+        query = f'SELECT {listed} FROM "{structure.table.schema}"."{structure.table.name}"'
+        found = self.connection.execute(query.encode(), ()).fetchall()
+        return [
+            {c.name: lake_value(text, c.lake) for c, text in zip(columns, row, strict=True)}
+            for row in found
+        ]
+
+
+def sorted_rows(rows: list[dict[str, Any]]) -> list[str]:
+    return sorted(repr(sorted(row.items())) for row in rows)
+
+
+def taken(source: Source, statement: str) -> Course:
+    """The course that the notes give; where it goes on, it ends at what Postgres shows."""
+    before = source.structure()
+    lake = LakeRows(source.rows(before), {c.name: c.lake for c in before.followed})
+    course = follow(before, [noted.note for noted in source.run(statement)])
+    if not course.stops and course.structure is not None:
+        for step in course.steps:
+            lake.do(step)
+        assert sorted_rows(lake.rows) == sorted_rows(source.rows(course.structure))
+        now = source.structure(f"{source.schema}.{course.structure.table.name}")
+        assert [(c.number, c.name, c.declared) for c in course.structure.columns] == [
+            (c.number, c.name, c.declared) for c in now.columns
+        ]
+    return course
