@@ -20,7 +20,7 @@ CREATE TABLE IF NOT EXISTS wal2lake.structure (
 );
 
 CREATE OR REPLACE FUNCTION wal2lake.describe(relation oid) RETURNS text
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     SET search_path = pg_catalog, pg_temp
     SET datestyle = 'ISO, YMD'
     SET intervalstyle = postgres
@@ -28,7 +28,8 @@ CREATE OR REPLACE FUNCTION wal2lake.describe(relation oid) RETURNS text
     SET bytea_output = hex
     SET extra_float_digits = 1
 AS $body$
-SELECT json_build_object(
+BEGIN
+    RETURN (SELECT json_build_object(
     'oid', c.oid::bigint, 'schema', n.nspname, 'table', c.relname, 'kind', c.relkind,
     'identity', c.relreplident, 'filenode', c.relfilenode::bigint,
     'primary_key', COALESCE((
@@ -58,9 +59,7 @@ SELECT json_build_object(
             'missing', (a.attmissingval::text::text[])[1],
             'default', a.attgenerated = '' AND (
                 a.atthasdef OR a.attidentity <> '' OR t.typdefault IS NOT NULL),
-            'labels', (SELECT json_object_agg(l.oid, l.enumlabel ORDER BY l.enumsortorder)
-                         FROM pg_enum l
-                        WHERE l.enumtypid IN (t.oid, b.oid, e.oid)))
+            'labels', i.labels, 'parts', COALESCE(i.parts, ''))
             ORDER BY a.attnum)
   FROM pg_attribute a
   JOIN pg_type t ON t.oid = a.atttypid
@@ -74,9 +73,29 @@ SELECT json_build_object(
        ) b ON true
   LEFT JOIN pg_type e ON e.oid = COALESCE(b.typelem, t.typelem)
        AND COALESCE(b.typcategory, t.typcategory) = 'A'
+  CROSS JOIN LATERAL (
+      WITH RECURSIVE inside(oid) AS (  -- a type of the server's own is made of none of the user's
+          SELECT a.atttypid WHERE a.atttypid >= 16384
+          UNION
+          SELECT o.oid FROM inside d JOIN pg_type p ON p.oid = d.oid CROSS JOIN LATERAL (
+              VALUES (p.typbasetype), (p.typelem)
+              UNION ALL SELECT r.rngsubtype FROM pg_range r
+               WHERE p.oid IN (r.rngtypid, r.rngmultitypid)
+              UNION ALL SELECT s.atttypid FROM pg_attribute s
+               WHERE s.attrelid = p.typrelid AND s.attnum > 0 AND NOT s.attisdropped) o(oid)
+           WHERE o.oid <> 0)
+      SELECT (SELECT json_object_agg(l.oid, l.enumlabel ORDER BY l.enumtypid, l.enumsortorder)
+                FROM inside d JOIN pg_enum l ON l.enumtypid = d.oid),
+             (SELECT string_agg(concat_ws(':', s.attrelid, s.attnum, s.atttypid, s.atttypmod), ' '
+                                ORDER BY s.attrelid, s.attnum)
+                FROM inside d JOIN pg_type p ON p.oid = d.oid
+                JOIN pg_attribute s ON s.attrelid = p.typrelid AND s.attnum > 0
+                     AND NOT s.attisdropped)
+  ) i(labels, parts)
  WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped), '[]'))::text
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
- WHERE c.relkind IN ('r', 'p') AND c.oid = relation
+ WHERE c.relkind IN ('r', 'p') AND c.oid = relation);
+END
 $body$;
 
 CREATE OR REPLACE FUNCTION wal2lake.note(
@@ -149,23 +168,30 @@ BEGIN
     GET DIAGNOSTICS stack = PG_CONTEXT;
     expressed := COALESCE(stack ~ '\n' OR current_query() !~* '\malter\s+table\M'
                           OR current_query() ~* '\musing\M', true);
-    SELECT array_agg(d.objid) INTO relations FROM pg_event_trigger_ddl_commands() d
-     WHERE d.classid = 'pg_class'::regclass;
     IF TG_TAG = 'ALTER SCHEMA' THEN
         SELECT array_agg(c.oid) INTO relations FROM pg_event_trigger_ddl_commands() d
           JOIN pg_class c ON c.relnamespace = d.objid WHERE d.classid = 'pg_namespace'::regclass;
-    ELSIF TG_TAG IN ('ALTER TYPE', 'ALTER DOMAIN') THEN
-        WITH RECURSIVE types(oid) AS (
-            SELECT t.oid FROM pg_event_trigger_ddl_commands() d
-              JOIN pg_type t ON d.classid = 'pg_type'::regclass AND t.oid = d.objid
-                             OR d.classid = 'pg_class'::regclass AND t.typrelid = d.objid
+    ELSE  -- also tables with a type that is made of what has changed
+        WITH RECURSIVE changed(oid) AS (
+            SELECT d.objid FROM pg_event_trigger_ddl_commands() d
+             WHERE d.classid = 'pg_class'::regclass),
+        types(oid) AS (
+            SELECT c.reltype FROM changed d JOIN pg_class c ON c.oid = d.oid
             UNION
-            SELECT t.oid FROM types y JOIN pg_type t ON y.oid IN (t.typbasetype, t.typelem))
+            SELECT d.objid FROM pg_event_trigger_ddl_commands() d
+             WHERE d.classid = 'pg_type'::regclass AND TG_TAG LIKE 'ALTER%'
+            UNION
+            SELECT COALESCE(c.reltype, p.objid)
+              FROM types y
+              JOIN pg_depend p ON p.refclassid = 'pg_type'::regclass AND p.refobjid = y.oid
+              LEFT JOIN pg_class c ON p.classid = 'pg_class'::regclass AND c.oid = p.objid
+             WHERE p.classid = 'pg_type'::regclass OR c.reltype <> 0)
         SELECT array_agg(u.oid) INTO relations FROM (
-            SELECT a.attrelid FROM types y
-              JOIN pg_attribute a ON a.atttypid = y.oid AND NOT a.attisdropped
+            SELECT d.oid FROM changed d
             UNION
-            SELECT c.oid FROM types y JOIN pg_class c ON c.reloftype = y.oid) u(oid);
+            SELECT p.objid FROM types y
+              JOIN pg_depend p ON p.refclassid = 'pg_type'::regclass AND p.refobjid = y.oid
+             WHERE p.classid = 'pg_class'::regclass) u;
     END IF;
     FOR relation, reason IN
         WITH RECURSIVE tables(oid) AS (
@@ -246,7 +272,7 @@ CREATE EVENT TRIGGER wal2lake_changed ON ddl_command_end
 
 ALTER EVENT TRIGGER wal2lake_changed ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_changed IS 'wal2lake b2902b1c4ed34889';
+COMMENT ON EVENT TRIGGER wal2lake_changed IS 'wal2lake ed33e9d7ed2321e9';
 
 DROP EVENT TRIGGER IF EXISTS wal2lake_rewritten;
 
@@ -255,7 +281,7 @@ CREATE EVENT TRIGGER wal2lake_rewritten ON table_rewrite
 
 ALTER EVENT TRIGGER wal2lake_rewritten ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_rewritten IS 'wal2lake b2902b1c4ed34889';
+COMMENT ON EVENT TRIGGER wal2lake_rewritten IS 'wal2lake ed33e9d7ed2321e9';
 
 DROP EVENT TRIGGER IF EXISTS wal2lake_gone;
 
@@ -264,6 +290,6 @@ CREATE EVENT TRIGGER wal2lake_gone ON sql_drop
 
 ALTER EVENT TRIGGER wal2lake_gone ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_gone IS 'wal2lake b2902b1c4ed34889';
+COMMENT ON EVENT TRIGGER wal2lake_gone IS 'wal2lake ed33e9d7ed2321e9';
 
 COMMIT;

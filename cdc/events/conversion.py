@@ -82,9 +82,12 @@ def _base(column: StructureColumn) -> str:
 
 
 def _same_type(old: StructureColumn, new: StructureColumn) -> bool:
-    """An enum may have got another name; its values are compared elsewhere."""
+    """A user's type may have got another name. How its values are spelled is compared elsewhere."""
+    if old.parts:
+        return old.parts == new.parts
     if _is_enum(old) and _is_enum(new):
-        return True
+        before, after = dict(old.labels), dict(new.labels)
+        return before.keys() <= after.keys()
     same_length = old.declared.modifier == new.declared.modifier
     return _base(old) == _base(new) and same_length
 

@@ -244,7 +244,9 @@ def _retyped(table: TableId, old: StructureColumn, new: StructureColumn) -> Iter
     if any(spelled.get(oid, label) != label for oid, label in new.labels):
         yield Stop(f"a value of the enum of column {new.name} of {table} was renamed")
     lake = held(old, new)
-    if lake is None:
+    if old.parts != new.parts and old.declared == new.declared:
+        yield Stop(f"the type of column {new.name} of {table} has other attributes now")
+    elif lake is None:
         yield Stop(
             f"column {new.name} of {table} changed its type from {_type(old)} to {_type(new)}:"
             " values that are there may be others now"

@@ -38,7 +38,9 @@ class StructureColumn:
     not_null: bool = False
     generated: bool = False
     labels: tuple[tuple[int, str], ...] = ()
-    """Of an enum: the OID of each value, and how it is spelled."""
+    """Of the enums in its type: the OID of each value, and how it is spelled."""
+    parts: str = ""
+    """Of the composite types in its type: numbers and types of their attributes."""
     left_out: bool = False
     """By ``source.schema_changes: ignore``: it would arrive, and the lake has no column for it."""
 
@@ -172,6 +174,7 @@ def _column(found: Mapping[str, Any]) -> StructureColumn:
         not_null=found["not_null"],
         generated=found["generated"],
         labels=tuple((int(oid), label) for oid, label in (found.get("labels") or {}).items()),
+        parts=found["parts"],
         left_out=found.get("left_out", False),
     )
 
@@ -205,6 +208,7 @@ def _column_as_json(column: StructureColumn) -> dict[str, Any]:
         "generated": column.generated,
         "missing": column.missing,
         "default": column.has_default,
+        "parts": column.parts,
         "labels": {str(oid): label for oid, label in column.labels},
         "lake": column.lake,
         "arrives": column.arrives,

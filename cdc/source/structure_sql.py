@@ -43,6 +43,25 @@ _KEY: Final = """COALESCE((
          WHERE x.indrelid = c.oid AND a.attrelid = c.oid AND k.place <= x.indnkeyatts
            AND {kind}), '[]')"""
 _DECLARED: Final = ",\n            ".join(f"'{name}', {text}" for name, text in DECLARED.items())
+_INSIDE: Final = """
+      WITH RECURSIVE inside(oid) AS (  -- a type of the server's own is made of none of the user's
+          SELECT a.atttypid WHERE a.atttypid >= 16384
+          UNION
+          SELECT o.oid FROM inside d JOIN pg_type p ON p.oid = d.oid CROSS JOIN LATERAL (
+              VALUES (p.typbasetype), (p.typelem)
+              UNION ALL SELECT r.rngsubtype FROM pg_range r
+               WHERE p.oid IN (r.rngtypid, r.rngmultitypid)
+              UNION ALL SELECT s.atttypid FROM pg_attribute s
+               WHERE s.attrelid = p.typrelid AND s.attnum > 0 AND NOT s.attisdropped) o(oid)
+           WHERE o.oid <> 0)
+      SELECT (SELECT json_object_agg(l.oid, l.enumlabel ORDER BY l.enumtypid, l.enumsortorder)
+                FROM inside d JOIN pg_enum l ON l.enumtypid = d.oid),
+             (SELECT string_agg(concat_ws(':', s.attrelid, s.attnum, s.atttypid, s.atttypmod), ' '
+                                ORDER BY s.attrelid, s.attnum)
+                FROM inside d JOIN pg_type p ON p.oid = d.oid
+                JOIN pg_attribute s ON s.attrelid = p.typrelid AND s.attnum > 0
+                     AND NOT s.attisdropped)"""
+"""Of a column: the values of all enums in its type, and the parts of all composite types in it."""
 _DESCRIPTION: Final = f"""\
 SELECT json_build_object(
     'oid', c.oid::bigint, 'schema', n.nspname, 'table', c.relname, 'kind', c.relkind,
@@ -56,11 +75,11 @@ SELECT json_build_object(
             'missing', (a.attmissingval::text::text[])[1],
             'default', a.attgenerated = '' AND (
                 a.atthasdef OR a.attidentity <> '' OR t.typdefault IS NOT NULL),
-            'labels', (SELECT json_object_agg(l.oid, l.enumlabel ORDER BY l.enumsortorder)
-                         FROM pg_enum l
-                        WHERE l.enumtypid IN (t.oid, b.oid, e.oid)))
+            'labels', i.labels, 'parts', COALESCE(i.parts, ''))
             ORDER BY a.attnum)
   FROM {ATTRIBUTES}
+  CROSS JOIN LATERAL ({_INSIDE}
+  ) i(labels, parts)
  WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped), '[]'))::text
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
  WHERE c.relkind IN ('r', 'p') AND c.oid = """
@@ -71,10 +90,12 @@ DESCRIPTION: Final = f"{_DESCRIPTION}%s"
 _SETTINGS: Final = "\n".join(f"    SET {name} = {value}" for name, value in SPELLING.items())
 _DESCRIBE: Final = f"""\
 CREATE OR REPLACE FUNCTION {CONTROL_SCHEMA}.describe(relation oid) RETURNS text
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
 {_SETTINGS.replace("ISO, YMD", "'ISO, YMD'")}
 AS $body$
-{_DESCRIPTION}relation
+BEGIN
+    RETURN ({_DESCRIPTION}relation);
+END
 $body$"""
 
 _NOTE: Final = f"""\
@@ -136,23 +157,30 @@ BEGIN
     GET DIAGNOSTICS stack = PG_CONTEXT;
     expressed := COALESCE(stack ~ '\\n' OR current_query() !~* '\\malter\\s+table\\M'
                           OR current_query() ~* '\\musing\\M', true);
-    SELECT array_agg(d.objid) INTO relations FROM pg_event_trigger_ddl_commands() d
-     WHERE d.classid = 'pg_class'::regclass;
     IF TG_TAG = 'ALTER SCHEMA' THEN
         SELECT array_agg(c.oid) INTO relations FROM pg_event_trigger_ddl_commands() d
           JOIN pg_class c ON c.relnamespace = d.objid WHERE d.classid = 'pg_namespace'::regclass;
-    ELSIF TG_TAG IN ('ALTER TYPE', 'ALTER DOMAIN') THEN
-        WITH RECURSIVE types(oid) AS (
-            SELECT t.oid FROM pg_event_trigger_ddl_commands() d
-              JOIN pg_type t ON d.classid = 'pg_type'::regclass AND t.oid = d.objid
-                             OR d.classid = 'pg_class'::regclass AND t.typrelid = d.objid
+    ELSE  -- also tables with a type that is made of what has changed
+        WITH RECURSIVE changed(oid) AS (
+            SELECT d.objid FROM pg_event_trigger_ddl_commands() d
+             WHERE d.classid = 'pg_class'::regclass),
+        types(oid) AS (
+            SELECT c.reltype FROM changed d JOIN pg_class c ON c.oid = d.oid
             UNION
-            SELECT t.oid FROM types y JOIN pg_type t ON y.oid IN (t.typbasetype, t.typelem))
+            SELECT d.objid FROM pg_event_trigger_ddl_commands() d
+             WHERE d.classid = 'pg_type'::regclass AND TG_TAG LIKE 'ALTER%'
+            UNION
+            SELECT COALESCE(c.reltype, p.objid)
+              FROM types y
+              JOIN pg_depend p ON p.refclassid = 'pg_type'::regclass AND p.refobjid = y.oid
+              LEFT JOIN pg_class c ON p.classid = 'pg_class'::regclass AND c.oid = p.objid
+             WHERE p.classid = 'pg_type'::regclass OR c.reltype <> 0)
         SELECT array_agg(u.oid) INTO relations FROM (
-            SELECT a.attrelid FROM types y
-              JOIN pg_attribute a ON a.atttypid = y.oid AND NOT a.attisdropped
+            SELECT d.oid FROM changed d
             UNION
-            SELECT c.oid FROM types y JOIN pg_class c ON c.reloftype = y.oid) u(oid);
+            SELECT p.objid FROM types y
+              JOIN pg_depend p ON p.refclassid = 'pg_type'::regclass AND p.refobjid = y.oid
+             WHERE p.classid = 'pg_class'::regclass) u;
     END IF;
     FOR relation, reason IN
         WITH RECURSIVE tables(oid) AS (

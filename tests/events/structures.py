@@ -24,6 +24,7 @@ def column(number: int, name: str, kind: str = "int4", **more: Any) -> dict[str,
         "missing": None,
         "default": False,
         "labels": None,
+        "parts": "",
         **more,
     }
 

@@ -73,6 +73,34 @@ def test_what_changes_tables_by_another_name(noting: Source) -> None:
     noting.connection.execute("DROP SCHEMA moved_again CASCADE")
 
 
+def test_what_a_type_is_made_of(noting: Source) -> None:
+    noting.run("CREATE TYPE mood AS ENUM ('sad'); CREATE TYPE inner_pair AS (x int, m mood)")
+    noting.run("CREATE TYPE pair AS (a inner_pair[], b text); CREATE DOMAIN named AS pair")
+    noting.run("CREATE TYPE moods AS RANGE (SUBTYPE = mood)")
+    noting.run(
+        "CREATE TABLE r (x int); CREATE TABLE t (id int PRIMARY KEY, p named, rs r, ms moods)"
+    )
+    for change, names in {
+        "ALTER TYPE inner_pair ADD ATTRIBUTE y int": {"p"},
+        "ALTER TYPE pair ADD ATTRIBUTE c int": {"p"},
+        "ALTER TABLE r ADD y int": {"rs"},
+        "ALTER TYPE mood RENAME VALUE 'sad' TO 'blue'": {"p", "ms"},
+        "ALTER TYPE inner_pair RENAME ATTRIBUTE x TO z": set(),
+        "ALTER TYPE pair RENAME TO two": set(),
+        "ALTER DOMAIN named RENAME TO called": set(),
+    }.items():
+        old = noting.structure()
+        notes = {n.name: n for n in noting.run(change)}
+        assert "t" in notes, change
+        new = notes["t"].note.structure
+        assert new is not None
+        pairs = zip(old.columns, new.columns, strict=True)
+        differ = {a.name for a, b in pairs if (a.parts, a.labels) != (b.parts, b.labels)}
+        assert differ == names, change
+        followed = {a.name for a in old.followed}
+        assert bool(follow(old, [notes["t"].note]).stops) == bool(names & followed), change
+
+
 def test_partitions_and_children_are_noted_with_their_parents(noting: Source) -> None:
     noting.run("CREATE TABLE p (id int, k int, PRIMARY KEY (id, k)) PARTITION BY RANGE (k)")
     noting.run("CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10)")

@@ -203,6 +203,21 @@ def test_a_renamed_value_of_an_enum_stops_and_an_added_one_does_not() -> None:
 
     assert "enum of column m" in stop(steps(old, structure(ID, enum(2, "m", _7="blue"))))
     assert steps(old, structure(ID, enum(2, "m", _7="sad", _8="ok"))) == ()
+    renamed = enum(2, "m", _7="sad") | {"type": "feeling"}
+    assert steps(old, structure(ID, renamed)) == ()
+    # By a cast of the user's own, which may turn one value into any other.
+    another = enum(2, "m", _9="sad") | {"type": "feeling"}
+    assert "changed its type from mood to feeling" in stop(steps(old, structure(ID, another)))
+
+
+def test_a_composite_type_with_other_attributes_stops() -> None:
+    pair = column(2, "p", "pair") | {"kind": "c"}
+    old, new = pair | {"parts": "7:1:23:-1"}, pair | {"parts": "7:1:23:-1 7:2:23:-1"}
+
+    assert "type of column p of shop.orders has other attributes" in stop(
+        steps(structure(ID, old), structure(ID, new))
+    )
+    assert steps(structure(ID, old), structure(ID, old)) == ()
 
 
 def test_a_column_that_begins_to_arrive_stops() -> None:
