@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, get_args, get_origin
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
+from cdc.cli import types_page
 from cdc.config import ENV_PREFIX, Config, Section
 from cdc.errors import POLICY
 
@@ -52,7 +53,11 @@ def main() -> None:
 
 def pages() -> dict[str, str]:
     """File name -> text."""
-    return {"configuration.md": configuration(), "exit-codes.md": exit_codes()}
+    return {
+        "configuration.md": configuration(),
+        "exit-codes.md": exit_codes(),
+        "types.md": types_page.types(),
+    }
 
 
 def configuration() -> str:

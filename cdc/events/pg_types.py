@@ -188,16 +188,19 @@ _OWN: Final = {
     OTHER: _text("as its output function writes it"),
 }
 
+FAMILIES: Final[dict[str, dict[str, Kept]]] = {
+    "Numbers": _NUMBERS,
+    "Dates and times": _TIMES,
+    "Texts, bytes and bits": _STRINGS,
+    "Network addresses": _NETWORK,
+    "Geometry": _GEOMETRIC,
+    "Ranges": _RANGES,
+    "Of the system": _SYSTEM,
+    "Of extensions": _EXTENSIONS,
+    "Of your own": _OWN,
+}
 TYPES: Final[dict[str, Kept]] = {
-    **_NUMBERS,
-    **_TIMES,
-    **_STRINGS,
-    **_NETWORK,
-    **_GEOMETRIC,
-    **_RANGES,
-    **_SYSTEM,
-    **_EXTENSIONS,
-    **_OWN,
+    name: found for family in FAMILIES.values() for name, found in family.items()
 }
 
 

@@ -18,6 +18,7 @@ from cdc.errors import CdcError, ErrorKind
 TEXT: Final = pa.large_string()
 
 SETTINGS: Final[dict[str, str]] = {
+    "bytea_output": "hex",
     "client_encoding": "UTF8",
     "DateStyle": "ISO",
     "IntervalStyle": "postgres",
@@ -144,13 +145,6 @@ BY_LAKE_TYPE: Final[list[tuple[Callable[[pa.DataType], bool], Rendering]]] = [
 PLAIN: Final = Rendering(sql="CASE WHEN num_nulls({c}) = 0 THEN format('%s', {c}) END", lake=_text)
 
 
-def _utc_time(values: pa.Array) -> pa.Array:
-    """Without the Z and without the zeros that end a fraction."""
-    bare = pc.utf8_rtrim(values.cast(TEXT), "Z")
-    fraction = pc.match_substring(bare, ".")
-    return pc.if_else(fraction, pc.utf8_rtrim(pc.utf8_rtrim(bare, "0"), "."), bare)
-
-
 def _canonical_json(values: pa.Array) -> pa.Array:
     texts = (
         None if value is None else json.dumps(json.loads(value), sort_keys=True)
@@ -160,11 +154,6 @@ def _canonical_json(values: pa.Array) -> pa.Array:
 
 
 TEXTS: Final[dict[str, Rendering]] = {
-    "timetz": Rendering(
-        sql="({c} AT TIME ZONE 'UTC')::time::text",
-        lake=_utc_time,
-        note="compared in UTC: the lake does not keep the offset",
-    ),
     "money": Rendering(
         sql="{c}::numeric::text",
         lake=_text,

@@ -82,7 +82,7 @@ def _refusal(declared: DeclaredType) -> str:
     built_in = declared.kind in {"r", "m"} and declared.name in TYPES and not declared.domain
     if canonical(own) in TYPES and not built_in:
         return f"its type has the name of another one: {own}"
-    if declared.element:
+    if declared.element and declared.name not in TYPES:
         return _array_refusal(declared)
     found = kept(_known_name(declared))
     if found.fidelity is found.fidelity.REFUSED:
@@ -95,8 +95,8 @@ def _array_refusal(declared: DeclaredType) -> str:
         return "the connector sends no array of more than one dimension"
     if declared.domain:
         return _UNMARKED
-    name = _OWN_KINDS.get(declared.element_kind, canonical(declared.element))
-    found = kept(OTHER if declared.element_kind == "d" else name)
+    name = canonical(declared.element)
+    found = kept(name if name in TYPES else _OWN_KINDS.get(declared.element_kind, OTHER))
     return "" if found.arrays else f"arrays of {declared.element}: {found.of_arrays}"
 
 

@@ -18,6 +18,7 @@ D = Decimal
 NAN_OF_SPARK = struct.unpack("<d", struct.pack("<Q", 0x7FF8000000000001))[0]
 DAY = datetime(2024, 2, 29, 23, 59, 59, 999999)  # noqa: DTZ001 - a timestamp without a zone
 INSTANT = DAY.replace(tzinfo=UTC)
+UTC_RANGE = '{["2024-01-01 00:00:00+00",)}'
 
 
 class Case(NamedTuple):
@@ -76,7 +77,13 @@ VALUES: list[tuple[str, str, pa.DataType, object, list[Any]]] = [
     ),
     ("time", "'24:00:00'", pa.string(), "24:00:00", ["00:00:00"]),
     ("time", "'01:02:03.000004'", pa.string(), "01:02:03.000004", ["01:02:03"]),
-    ("timetz", "'01:02:03.5+01'", pa.string(), "00:02:03.5Z", ["01:02:03.5Z"]),
+    ("date", "'0044-03-15 BC'", pa.string(), "0044-03-15 BC", ["0044-03-15", "-0043-03-15"]),
+    ("timestamp", "'infinity'", pa.string(), "infinity", ["294247-01-10 04:00:54.775807"]),
+    ("timestamptz", "'12000-01-01 01:00+01'", pa.string(), "12000-01-01 00:00:00+00", [None]),
+    ("numeric(5, 2)", "'NaN'", pa.string(), "NaN", ["NAN"]),
+    ("numeric(5, -2)", "12345", pa.decimal128(7, 0), D("12300"), [D("12345")]),
+    ("pg_lsn", "'16/B374D848'", pa.string(), "16/B374D848", ["16/b374d848"]),
+    ("tstzmultirange", "'{[2024-01-01 01:00+01,)}'", pa.string(), UTC_RANGE, [None]),
     (
         "uuid",
         "'00000000-0000-0000-0000-00000000000a'",

@@ -1,21 +1,15 @@
 """The source's side against real Postgres, Kafka, registry and Connect: what ``establish`` does."""
 
-import io
-import json
-import struct
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import fastavro
 import httpx
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import table_schema_from_avro
+from cdc.events.structure import parse
 from cdc.kafka.offsets import end_offsets
 from cdc.kafka.registry import RegistryClient
 from cdc.kafka.topics import TopicSpec, delete_topics, ensure_topics, topic_ids
@@ -27,83 +21,18 @@ from cdc.source.continuity import until
 from cdc.source.finding import Level
 from cdc.source.postgres import Connection, connect, password
 from cdc.stack.endpoints import Endpoints
-from cdc.tables import TableId, TableMode
+from cdc.tables import STRUCTURE, TableId, TableMode
 from tests.servers.fixtures import on_containers
 from tests.source.conftest import Maker, open_schema
+from tests.source.topic import Topic, ops
 
 pytestmark = pytest.mark.integration
-
-Event = tuple[Any, Any]
-
 
 @pytest.fixture
 def source(chain: Endpoints, schema: str) -> Iterator[Connection]:
     with open_schema(chain.source_url, schema) as connection:
         yield connection
         connector.delete(chain.connect, schema)
-
-
-@dataclass
-class Topic:
-    """Everything committed in a topic, decoded without any code of ours."""
-
-    chain: Endpoints
-    name: str
-
-    def events(self) -> list[Event]:
-        return [(self._decode(key), self._decode(value)) for key, value in self._records()]
-
-    def value_schema(self) -> str:
-        value = next(value for _, value in self._records() if value is not None)
-        return self._schema(value)
-
-    def until(self, done: Callable[[list[Event]], bool]) -> list[Event]:
-        found: list[Event] = []
-
-        def seen() -> bool:
-            found[:] = self.events()
-            return done(found)
-
-        until(seen, 60, f"{self.name} never got there")
-        return found
-
-    def _records(self) -> list[tuple[bytes | None, bytes | None]]:
-        end = end_offsets(self.chain.kafka, [self.name])[self.name]
-        settings = {
-            "bootstrap.servers": self.chain.kafka,
-            "group.id": "test",
-            "isolation.level": "read_committed",
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-        }
-        consumer = Consumer(settings)
-        consumer.assign([TopicPartition(self.name, 0, 0)])
-        found = []
-        try:
-            while end > 0:
-                message = consumer.poll(20)
-                assert message is not None
-                if message.error() is not None:  # the end of the partition
-                    break
-                found.append((message.key(), message.value()))
-        finally:
-            consumer.close()
-        return found
-
-    def _schema(self, raw: bytes) -> str:
-        (schema_id,) = struct.unpack(">xi", raw[:5])
-        url = f"{self.chain.registry}/apis/ccompat/v7/schemas/ids/{schema_id}"
-        return str(httpx.get(url).raise_for_status().json()["schema"])
-
-    def _decode(self, raw: bytes | None) -> Any:  # noqa: ANN401 - Avro is JSON
-        if raw is None:
-            return None
-        schema = fastavro.parse_schema(json.loads(self._schema(raw)))
-        return fastavro.schemaless_reader(io.BytesIO(raw[5:]), schema, None)
-
-
-def ops(events: list[Event]) -> list[str | None]:
-    return [value and value["op"] for _, value in events]
 
 
 def refusal(config: Config, chain: Endpoints) -> CdcError:
@@ -211,9 +140,42 @@ def test_catalogue_and_log_agree(chain: Endpoints, source: Connection, make_conf
     )
     from_catalogue = {c.name: c.type for c in table.columns if c.arrives}
     assert {c.name: c.type for c in described.columns} == from_catalogue
-    assert {c.name for c in table.columns if not c.arrives} == {"gen", "ident", "na"}
+    assert {c.name for c in table.columns if not c.arrives} == {"gen", "na", "tmz"}
     snapshot, streamed = (value["after"] for _, value in events)
     assert snapshot.keys() == streamed.keys()
+
+
+def test_a_note_has_its_place_between_the_rows(
+    chain: Endpoints, source: Connection, make_config: Maker
+) -> None:
+    """Of a change of structure in a transaction with rows, and of one by itself."""
+    config = make_config(chain)
+    source.execute("CREATE TABLE t (id int PRIMARY KEY, a int)")
+    establish(config, chain)
+    with source.transaction():
+        source.execute("INSERT INTO t VALUES (1, 1)")
+        source.execute("ALTER TABLE t ADD b text DEFAULT 'x'")
+        source.execute("INSERT INTO t VALUES (2, 2, 'y')")
+    with source.transaction(force_rollback=True):
+        source.execute("ALTER TABLE t DROP a")
+    source.execute("ALTER TABLE t RENAME a TO c")
+    source.execute("INSERT INTO t VALUES (3, 3, 'z')")
+    rows = Topic(chain, f"{config.name}.{config.name}.t").until(lambda found: len(found) >= 3)
+    topic = Topic(chain, STRUCTURE.topic(config.name))
+    events = [value for _, value in topic.until(lambda found: len(found) >= 3)]
+    notes = [value for value in events if value["after"]["command"] == "ALTER TABLE"]
+    assert [list(value["after"]) for _, value in rows] == [
+        ["id", "a"],
+        ["id", "a", "b"],
+        ["id", "c", "b"],
+    ]
+    structures = [parse(value["after"]["structure"]) for value in notes]
+    assert [[c.name for c in s.columns] for s in structures] == [["id", "a", "b"], ["id", "c", "b"]]
+    assert structures[0].columns[2].missing == "x"
+    order = [rows[0][1], notes[0], rows[1][1], notes[1], rows[2][1]]
+    lsns = [value["source"]["lsn"] for value in order]
+    assert lsns == sorted(set(lsns))
+    assert notes[0]["transaction"]["id"] == rows[0][1]["transaction"]["id"]
 
 
 def test_chain_broken(chain: Endpoints, source: Connection, make_config: Maker) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,38 @@ def test_filled_in() -> None:
 def test_nothing_excluded_is_no_list() -> None:
     made = settings(config(), ENDPOINTS, [table("orders")], placeholder="token")
     assert "column.exclude.list" not in made
+
+
+def with_columns(name: str, declared: dict[str, str]) -> SourceTable:
+    columns = tuple(
+        source_column(n, DeclaredType(name=t, kind="b"), not_null=False, generated=False)
+        for n, t in declared.items()
+    )
+    return replace(table(name), columns=columns)
+
+
+def test_the_snapshot_reads_dates_as_numbers() -> None:
+    """Names cannot end their quotes, and nothing in them is a reference for Connect."""
+    odd = 'a"${x}'
+    tables = [with_columns("a-b", {odd: "date", "v": "int4", "lost": "timetz"}), table("orders")]
+
+    made = settings(config(), ENDPOINTS, tables, placeholder="token")
+
+    assert made["snapshot.select.statement.overrides"] == "shop.a-b"
+    select = made["snapshot.select.statement.overrides.shop.a-b"]
+    name = r'U&"a\+000022\+000024\+00007Bx\+00007D"'
+    assert select == (
+        f"SELECT CASE WHEN {name} = 'infinity' THEN 2146033979 WHEN {name} = '-infinity'"
+        f" THEN -2147472691 ELSE {name} - date '1970-01-01' END AS {name}, U&\"v\""
+        r' FROM U&"shop".U&"a\+00002Db"'
+    )
+    assert "$" not in select
+
+
+def test_without_a_date_no_select_is_replaced() -> None:
+    made = settings(config(), ENDPOINTS, [table("orders")], placeholder="token")
+
+    assert not [key for key in made if key.startswith("snapshot.select")]
 
 
 @pytest.mark.parametrize(
