@@ -215,6 +215,12 @@ def table_of(change: Change, way: int) -> str:
     return f"{change.name}{way}"
 
 
+def first_event(change: Change, way: int) -> str:
+    """Before anything else: the connector names the types of a table it has not met by what the
+    catalogue has by then (docs/decisions/0010)."""
+    return _filled("UPDATE lab.{t} SET a = a WHERE id = 2", change, way)
+
+
 def changes_sql() -> str:
     return ";\n".join(_filled(change.made, change, way) for change in CHANGES for way in (0, 1))
 
