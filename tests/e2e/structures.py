@@ -216,8 +216,10 @@ def table_of(change: Change, way: int) -> str:
 
 
 def first_event(change: Change, way: int) -> str:
-    """Before anything else: the connector names the types of a table it has not met by what the
-    catalogue has by then (docs/decisions/0010)."""
+    """Until it has met a table, the connector names its types by what the catalogue has by then.
+
+    docs/decisions/0010.
+    """
     return _filled("UPDATE lab.{t} SET a = a WHERE id = 2", change, way)
 
 
