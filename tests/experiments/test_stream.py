@@ -45,6 +45,7 @@ def test_statements_of_many_rows(pipeline: Pipeline) -> None:
     assert [len(part) for part in (copied, updated, deleted)] == [COPIED, COPIED, COPIED - 100]
     assert len({found.lsn for found in copied}) < COPIED / 100
     assert len({found.lsn for found in updated}) == COPIED
+    assert len({found.lsn for found in deleted}) == COPIED - 100
     for part in (copied, updated, deleted):
         assert [found.order for found in part] == list(range(1, len(part) + 1))
         assert len({found.commit for found in part}) == 1
