@@ -60,8 +60,12 @@ def continues(
 
 
 def unfinished(position: dict[str, object]) -> bool:
-    """Whether the connector was still in its first snapshot when it stored this position."""
-    return str(position.get("snapshot_completed", "true")).lower() == "false"
+    """Whether the connector was still in its first snapshot when it stored this position.
+
+    A blocking one that was interrupted leaves the same mark for good, and the stream goes on.
+    """
+    completed = str(position.get("snapshot_completed", "true")).lower() != "false"
+    return not completed and position.get("snapshot") != "BLOCKING"
 
 
 def until(done: Callable[[], bool], seconds: float, message: str) -> None:

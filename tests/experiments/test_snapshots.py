@@ -11,7 +11,7 @@ import pytest
 
 from cdc.events.fold import UnknownValueError
 from cdc.source import slot
-from cdc.source.continuity import until
+from cdc.source.continuity import unfinished, until
 from cdc.source.postgres import Connection
 from tests.events.recorded import unchanged_by
 from tests.experiments.labels import Label
@@ -179,6 +179,7 @@ def test_blocking_snapshot_that_was_killed(
     assert {t[-1].snapshot, u[-1].snapshot} == {"true"}
     assert pipeline.offsets()["snapshot"] == "BLOCKING"
     assert pipeline.offsets()["snapshot_completed"] is False
+    assert not unfinished(pipeline.offsets())
     assert replayed(t) == in_source(pipeline, "t")
 
 

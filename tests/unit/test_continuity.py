@@ -1,0 +1,24 @@
+"""What the connector's stored position says of its first snapshot; positions as it wrote them."""
+
+import pytest
+
+from cdc.source.continuity import unfinished
+
+STREAMING = {"lsn": 26270640, "lsn_proc": 26270640, "messageType": "COMMIT", "txId": 758}
+INSIDE = {"lsn": 26331408, "last_snapshot_record": False, "snapshot_completed": False}
+
+
+@pytest.mark.parametrize(
+    ("position", "expected"),
+    [
+        (STREAMING, False),
+        ({**INSIDE, "snapshot": "INITIAL"}, True),
+        # Killed inside a blocking snapshot it streams on with this mark (decision 0009).
+        ({**INSIDE, "snapshot": "BLOCKING"}, False),
+        ({**STREAMING, **INSIDE, "snapshot": "BLOCKING"}, False),
+    ],
+)
+def test_only_the_first_snapshot_is_begun_again(
+    position: dict[str, object], *, expected: bool
+) -> None:
+    assert unfinished(position) == expected
