@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
+from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
+
 from cdc.operate import requests
 from cdc.operate.requests import Request
 from tests.e2e.installation import Installation
@@ -25,13 +27,17 @@ class Laboratory:
     installation: Installation
 
     def run(self, steps: int, scripts: Scripts) -> None:
-        """Every step twice: with a ``sync`` after each, and all of them as one batch."""
+        """Every step twice: with a ``sync`` after each, and all of them as one batch.
+
+        No step begins before the connector has read the one before it.
+        """
         for step in range(steps):
             self._execute(scripts(step, STEP_BY_STEP))
             self.sync()
         with self._held():
             for step in range(steps):
                 self._execute(scripts(step, AT_ONCE))
+                self._await_connector()
         self.sync()
 
     def sync(self) -> None:
@@ -45,6 +51,18 @@ class Laboratory:
             for statement in ";".join(scripts).split(";"):
                 if statement.strip():
                     connection.execute(statement.encode())
+
+    def _await_connector(self) -> None:
+        """Until it has confirmed everything that is in the WAL now; its heartbeats move it on."""
+        passed = "SELECT confirmed_flush_lsn >= %s FROM pg_replication_slots WHERE NOT temporary"
+        with self.installation.connect() as connection:
+            now = connection.execute("SELECT pg_current_wal_lsn()::text").fetchone()
+            waiting = Retrying(
+                retry=retry_if_result(lambda row: row != (True,)),
+                wait=wait_fixed(0.2),
+                stop=stop_after_delay(120),
+            )
+            waiting(lambda: connection.execute(passed.encode(), now).fetchone())
 
     @contextmanager
     def _held(self) -> Iterator[None]:

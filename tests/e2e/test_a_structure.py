@@ -9,7 +9,7 @@ import pytest
 
 from tests.e2e.installation import Installation
 from tests.e2e.laboratory import WAYS, Laboratory
-from tests.e2e.structures import CHANGES, Change, change_script, first_event, table_of
+from tests.e2e.structures import CHANGES, Change, change_script, table_of
 
 pytestmark = pytest.mark.e2e
 
@@ -20,10 +20,6 @@ STOPPED = [change for change in CHANGES if change.stops]
 @pytest.fixture(scope="module")
 def laboratory(installation: Installation) -> Laboratory:
     made = Laboratory(installation=installation)
-    for change in CHANGES:
-        for way in WAYS.values():
-            installation.execute(first_event(change, way))
-    made.sync()
     made.run(max(len(change.steps) for change in CHANGES), _scripts)
     return made
 
