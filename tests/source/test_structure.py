@@ -245,7 +245,8 @@ def make_catalog(make_config: Any) -> Callable[[Connection, str], dict[str, str]
     return made
 
 
-SCRIPT: Final = Path(__file__).parents[2] / "connectors" / "structure.sql"
+ROOT: Final = Path(__file__).parents[2]
+SCRIPT: Final = ROOT / "connectors" / "structure.sql"
 TRIGGERS: Final = "SELECT oid, obj_description(oid) FROM pg_event_trigger ORDER BY evtname"
 
 
@@ -294,3 +295,18 @@ def test_a_role_that_may_not_install_them_is_told_and_goes_on(
         assert [n.name for n in noting.notes()] == ["t"]
         (finding,) = structure_notes.findings(connection)
         assert finding.level is Level.OK
+
+
+def test_the_way_to_remove_it_that_is_documented(noting: Source) -> None:
+    manual = (ROOT / "docs" / "operations.md").read_text()
+    said = manual.partition("To remove wal2lake")[2].partition("```sql")[2].partition("```")[0]
+    connection = noting.connection
+    with connection.transaction(force_rollback=True):
+        connection.execute("CREATE PUBLICATION wal2lake FOR TABLE wal2lake.structure")
+        for statement in said.strip().splitlines():
+            if "slot" not in statement:
+                connection.execute(statement.encode())
+        assert connection.execute(TRIGGERS.encode()).fetchall() == []
+        connection.execute("CREATE TABLE t (id int PRIMARY KEY)")
+        row = connection.execute("SELECT to_regnamespace('wal2lake')").fetchone()
+        assert row == (None,)
