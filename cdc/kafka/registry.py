@@ -1,5 +1,6 @@
 """Writer schemas by the id that stands in front of every message."""
 
+import json
 import threading
 from collections.abc import Iterable
 from typing import Final
@@ -37,7 +38,6 @@ class RegistryClient:
         return {schema_id: text for schema_id, text in found.items() if text is not None}
 
     def _read(self, schema_id: int) -> str | None:
-        url = f"{self._url}/apis/ccompat/v7/schemas/ids/{schema_id}"
         attempts = Retrying(
             stop=stop_after_attempt(_ATTEMPTS),
             wait=wait_exponential(0.2),
@@ -45,7 +45,7 @@ class RegistryClient:
             reraise=True,
         )
         try:
-            return attempts(_get, url)
+            return attempts(_get, self._url, schema_id)
         except (httpx.HTTPError, ValueError, KeyError) as error:
             raise CdcError(
                 ErrorKind.UNREACHABLE,
@@ -55,12 +55,35 @@ class RegistryClient:
             ) from None
 
 
-def _get(url: str) -> str | None:
-    response = httpx.get(url, timeout=_SECONDS)
+def _get(registry: str, schema_id: int) -> str | None:
+    response = httpx.get(f"{registry}/apis/ccompat/v7/schemas/ids/{schema_id}", timeout=_SECONDS)
     if response.status_code == httpx.codes.NOT_FOUND:
         return None
+    if response.status_code == httpx.codes.BAD_REQUEST:
+        return _content(registry, schema_id)
     response.raise_for_status()
     return str(response.json()["schema"])
+
+
+def _content(registry: str, schema_id: int) -> str:
+    """What the connector has written, where Apicurio itself cannot read it as Avro.
+
+    A column's default of NaN makes such a schema. Nobody decodes by defaults of a writer's schema,
+    so all of them are left out.
+    """
+    url = f"{registry}/apis/registry/v2/ids/contentIds/{schema_id}"
+    response = httpx.get(url, timeout=_SECONDS)
+    response.raise_for_status()
+    return json.dumps(_without_defaults(response.json()))
+
+
+def _without_defaults(schema: object) -> object:
+    if isinstance(schema, list):
+        return [_without_defaults(one) for one in schema]
+    if isinstance(schema, dict):
+        kept = {name: value for name, value in schema.items() if name != "default"}
+        return {name: _without_defaults(value) for name, value in kept.items()}
+    return schema
 
 
 def _is_transient(error: BaseException) -> bool:

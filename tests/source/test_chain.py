@@ -1,6 +1,6 @@
 """The source's side against real Postgres, Kafka, registry and Connect: what ``establish`` does."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -27,6 +27,7 @@ from tests.source.conftest import Maker, open_schema
 from tests.source.topic import Topic, ops
 
 pytestmark = pytest.mark.integration
+
 
 @pytest.fixture
 def source(chain: Endpoints, schema: str) -> Iterator[Connection]:

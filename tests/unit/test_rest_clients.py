@@ -56,6 +56,29 @@ def test_a_schema_is_read_once() -> None:
     assert [path[-1] for path in asked] == ["7", "8"]
 
 
+def test_a_schema_that_the_registry_cannot_read_is_taken_as_it_was_written() -> None:
+    """A float column with DEFAULT 'NaN': the connector writes the word into the schema."""
+    fields = [{"name": "default", "type": ["null", "double"], "default": float("nan")}]
+    written = {"type": "record", "name": "r", "fields": fields}
+
+    def answer(_: str, path: str) -> Answer:
+        return (400, {"error_code": 0}) if "ccompat" in path else (200, written)
+
+    with serving(answer) as (url, asked):
+        found = RegistryClient(url).schema(7)
+
+    assert found is not None
+    assert json.loads(found) == {
+        "type": "record",
+        "name": "r",
+        "fields": [{"name": "default", "type": ["null", "double"]}],
+    }
+    assert asked == [
+        "GET /apis/ccompat/v7/schemas/ids/7",
+        "GET /apis/registry/v2/ids/contentIds/7",
+    ]
+
+
 def test_an_unknown_schema_is_asked_for_again() -> None:
     answers = iter([(404, {}), (200, {"schema": "late"})])
     with serving(lambda *_: next(answers)) as (url, _):

@@ -1,0 +1,79 @@
+"""Everything committed in a topic, decoded without any code of ours."""
+
+import io
+import json
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import fastavro
+import httpx
+from confluent_kafka import Consumer, TopicPartition
+
+from cdc.kafka.offsets import end_offsets
+from cdc.source.continuity import until
+from cdc.stack.endpoints import Endpoints
+
+Event = tuple[Any, Any]
+
+
+@dataclass
+class Topic:
+    chain: Endpoints
+    name: str
+
+    def events(self) -> list[Event]:
+        return [(self._decode(key), self._decode(value)) for key, value in self._records()]
+
+    def value_schema(self) -> str:
+        value = next(value for _, value in self._records() if value is not None)
+        return self._schema(value)
+
+    def until(self, done: Callable[[list[Event]], bool]) -> list[Event]:
+        found: list[Event] = []
+
+        def seen() -> bool:
+            found[:] = self.events()
+            return done(found)
+
+        until(seen, 60, f"{self.name} never got there")
+        return found
+
+    def _records(self) -> list[tuple[bytes | None, bytes | None]]:
+        end = end_offsets(self.chain.kafka, [self.name])[self.name]
+        settings = {
+            "bootstrap.servers": self.chain.kafka,
+            "group.id": "test",
+            "isolation.level": "read_committed",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+        }
+        consumer = Consumer(settings)
+        consumer.assign([TopicPartition(self.name, 0, 0)])
+        found = []
+        try:
+            while end > 0:
+                message = consumer.poll(20)
+                assert message is not None
+                if message.error() is not None:  # the end of the partition
+                    break
+                found.append((message.key(), message.value()))
+        finally:
+            consumer.close()
+        return found
+
+    def _schema(self, raw: bytes) -> str:
+        (schema_id,) = struct.unpack(">xi", raw[:5])
+        url = f"{self.chain.registry}/apis/ccompat/v7/schemas/ids/{schema_id}"
+        return str(httpx.get(url).raise_for_status().json()["schema"])
+
+    def _decode(self, raw: bytes | None) -> Any:  # noqa: ANN401 - Avro is JSON
+        if raw is None:
+            return None
+        schema = fastavro.parse_schema(json.loads(self._schema(raw)))
+        return fastavro.schemaless_reader(io.BytesIO(raw[5:]), schema, None)
+
+
+def ops(events: list[Event]) -> list[str | None]:
+    return [value and value["op"] for _, value in events]
