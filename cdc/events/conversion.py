@@ -108,9 +108,10 @@ def _same_text(old: StructureColumn, new: StructureColumn) -> bool:
 
 
 def _same_number(old: StructureColumn, new: StructureColumn) -> bool:
-    """As text also the zeros behind the point count."""
+    """As text also the zeros behind the point count; a negative scale rounds to tens."""
     if _base(old) in _INTEGERS:
-        return new.lake != "string" or not new.pg.scale
+        scale = new.pg.scale or 0
+        return scale == 0 or (scale > 0 and new.lake != "string")
     if _base(old) != "numeric":
         return False
     if new.pg.length is None:

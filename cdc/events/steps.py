@@ -13,10 +13,14 @@ from typing import Final
 from cdc.events.conversion import held
 from cdc.events.schema import Column
 from cdc.events.structure import Structure, StructureColumn
+from cdc.events.types import lake_type
 from cdc.tables import SchemaPolicy, TableId, TableMode
 
 READ_AGAIN: Final = "let the table be read again: its rows in the source are the truth"
 _CONVERTED: Final = 4  # pg_event_trigger_table_rewrite_reason(): a column's values were converted
+_TIMES: Final = frozenset({"date", "timestamp", "timestamp_ntz"})
+_PLAIN_TIME: Final = re.compile(r"\d{4}-[^B]*")  # neither infinite, nor BC, nor after 9999
+_PLAIN_NUMBER: Final = re.compile(r"-?[0-9.]+")
 _AVRO_NAME: Final = re.compile(r"[^A-Za-z0-9_]")
 _OURS: Final = "_cdc_"
 _ASIDE: Final = "_cdc_aside_"
@@ -274,10 +278,26 @@ def _added(old: Structure, present: Mapping[int, StructureColumn], note: Note) -
                 f"the rows of {old.table} hold values in the new column {column.name}"
                 " that were made for each of them"
             )
+        elif before is None and not _holds(column):
+            yield Stop(
+                f"the rows of {old.table} show a value in the new column {column.name}"
+                " that the lake's column cannot hold"
+            )
         elif before is None:
             yield AddColumn(column.column, column.missing)
         elif not before.arrives:
             yield Stop(f"column {column.name} of {old.table} did not arrive until now")
+
+
+def _holds(column: StructureColumn) -> bool:
+    """Whether the lake's type has the value that older rows show, in Postgres's own spelling."""
+    if column.missing is None:
+        return True
+    if not lake_type(column.pg).exact:
+        return False
+    if column.lake in _TIMES:
+        return bool(_PLAIN_TIME.fullmatch(column.missing))
+    return not column.lake.startswith("decimal") or bool(_PLAIN_NUMBER.fullmatch(column.missing))
 
 
 def _bad_names(new: Structure) -> Iterator[Stop]:

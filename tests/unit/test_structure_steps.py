@@ -110,6 +110,32 @@ def test_a_default_that_was_made_for_each_row_stops() -> None:
     assert "new column c" in stop(steps(partitioned, later))
 
 
+@pytest.mark.parametrize(
+    ("kind", "value", "held"),
+    [
+        ({"kind": "timestamptz"}, "2024-02-29 12:00:00+00", True),
+        ({"kind": "timestamptz"}, "infinity", False),
+        ({"kind": "timestamp"}, "10000-01-01 00:00:00", False),
+        ({"kind": "date"}, "0044-03-15 BC", False),
+        (numeric(8, 2), "-1.50", True),
+        (numeric(8, 2), "NaN", False),
+        ({"kind": "numeric"}, "NaN", True),
+        ({"kind": "float8"}, "Infinity", True),
+        ({"kind": "hstore"}, '"a"=>"1"', False),  # the connector sends JSON
+        ({"kind": "money"}, "$1.00", False),
+    ],
+)
+def test_a_value_on_older_rows_that_the_lake_cannot_hold_stops(
+    kind: dict[str, Any], value: str, held: bool
+) -> None:
+    found = of(A, B, column(4, "c", **kind, missing=value))
+
+    if held:
+        assert [each.value for each in found if isinstance(each, AddColumn)] == [value]
+    else:
+        assert "that the lake's column cannot hold" in stop(found)
+
+
 def test_a_constant_default_beside_a_conversion_stops() -> None:
     """Postgres writes it into every row then, and forgets that it was one value."""
     new = A, column(3, "b", "int8"), column(4, "c", default=True)
@@ -169,6 +195,7 @@ def test_a_type_that_holds_every_value(
         (column(2, "x", "float8"), column(2, "x", "float4")),
         (column(2, "x", "int8"), column(2, "x", "float8")),
         (column(2, "x", "int4"), column(2, "x", **numeric(40, 2))),
+        (column(2, "x", "int4"), column(2, "x", **numeric(4, -2))),
         (column(2, "x", **numeric(10, 2)), column(2, "x", **numeric(10, 1))),
         (column(2, "x", **numeric(10, 2)), column(2, "x", **numeric(40, 4))),
         (column(2, "x", **numeric(40, 2)), column(2, "x", **numeric(45, 4))),
