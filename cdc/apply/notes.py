@@ -2,7 +2,7 @@
 
 A note is a row of ``wal2lake.structure`` in the source, so it comes by a topic of its own. What
 orders it against the table's events is the source's lsn: while the structure changes, nobody else
-writes the table (docs/decisions/0010).
+writes the table (docs/decisions/0011).
 """
 
 from collections.abc import Mapping, Sequence

@@ -9,7 +9,7 @@ class Change:
     """Of the table ``lab.{name}{n}``, which begins with ten rows ``id``, ``a``, ``b``.
 
     A column's type changes at the beginning of a step only, when the connector has read all from
-    before: it may take the type's name from the future (docs/decisions/0010).
+    before: it may take the type's name from the future (docs/decisions/0011).
 
     ``stops`` is what the reason says where the table cannot follow.
     """
