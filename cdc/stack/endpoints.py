@@ -97,7 +97,7 @@ def password_reference(state_dir: Path) -> str:
 def properties_value(value: str) -> str:
     """Escaped for a Java properties file, which is Latin-1 and gives backslashes a meaning."""
     text = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
-    if text.startswith(" "):
+    if text.startswith((" ", "\t", "\f")):  # what a reader passes over in front of a value
         text = "\\" + text
     units = text.encode("utf-16-be")
     codes = [int.from_bytes(units[i : i + 2]) for i in range(0, len(units), 2)]

@@ -4,7 +4,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
@@ -97,6 +97,9 @@ def java_properties_value(line: str) -> str:
     return b"".join(unit.to_bytes(2) for unit in units).decode("utf-16-be")
 
 
+@example(" a")
+@example("\t")
+@example("\f a")
 @given(st.text(st.characters(blacklist_categories=["Cs"])))
 def test_any_value_survives_a_properties_file(value: str) -> None:
     line = f"key={properties_value(value)}"
