@@ -9,8 +9,8 @@ INTRODUCTION: Final = """\
 # Types
 
 Made from `cdc/events/pg_types.py` by `python -m cdc.cli.reference docs/reference`; a test compares.
-`tests/types` sends values of each through the real connector, by snapshot and by stream, and
-compares the lake with Postgres's own text.
+What the real connector sends of the commonest, by snapshot and by stream, is recorded in
+`tests/data/events` and compared with Postgres's own text by `tests/spark`.
 
 - **exact**: the lake has a type that means the same;
 - **as text**: a string that says all of it, the one that Postgres itself writes (ISO dates, UTC)

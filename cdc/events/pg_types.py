@@ -1,6 +1,6 @@
 """What becomes of a value of each Postgres type on its way through the connector.
 
-Found by sending values of every type through it, by snapshot and by stream (tests/types).
+Found by sending values of every type through it, by snapshot and by stream.
 Names are those of ``pg_type.typname``; one in parentheses stands for types that a database makes
 for itself. docs/reference/types.md is made of this.
 """
