@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
+from typing import Final
 
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
@@ -12,6 +13,9 @@ from cdc.apply.cut import Span
 from cdc.apply.decode import decode_envelope, decode_markers
 from cdc.apply.landings import Landing, last_offsets
 from cdc.events.transactions import END, Marker, marker
+
+NO_LSN: Final = 0
+"""Of the reads of an incremental snapshot: the connector gives them none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +28,7 @@ class Slice:
     spans: Mapping[str, Mapping[int, Span]]  # by topic and transaction
     last: Mapping[str, int]  # offset of the last event, by topic
     undecodable: frozenset[str]  # topics with an event whose transaction cannot be told
-    snapshots: Mapping[str, frozenset[int]]  # by topic: the source's lsn of reads of a snapshot
+    snapshots: Mapping[str, frozenset[int]]  # by topic: lsn (or NO_LSN) of reads of a snapshot
 
 
 def read(
@@ -79,7 +83,8 @@ def _ends(markers: DataFrame, schemas: Mapping[int, str], prefix: str) -> list[t
 
 def _places(events: DataFrame, schemas: Mapping[int, str]) -> list[Row]:
     """Events counted by topic, transaction and (of a snapshot's reads) lsn."""
-    read = F.when(F.col("op") == "r", F.col("lsn")).alias("read_lsn")
+    lsn = F.coalesce(F.col("lsn"), F.lit(NO_LSN))
+    read = F.when(F.col("op") == "r", lsn).alias("read_lsn")
     undecodable = F.col("op").isNull().alias("undecodable")
     return (
         decode_envelope(events, schemas)

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows i
 from cdc.apply.batch import Batch
 from cdc.apply.following import Shape, course_of, followed
 from cdc.apply.notes import BoundNote, PlacedNote, bound
+from cdc.apply.slices import NO_LSN
 from cdc.config import Job
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.guess import supposed
@@ -172,16 +173,18 @@ class AppliedTable:
         self.schema, self.structure, self.position = found.schema, found.structure, found.position
 
     def read_at(self, lsns: frozenset[int]) -> None:
-        """Take note of the snapshot whose reads are to be applied; stop for a second one.
+        """Take note of the snapshot whose reads are to be applied; stop for every other.
 
-        All reads of one snapshot name one lsn. A first snapshot that was interrupted begins
-        again without a word: rows deleted in between would stay in the lake for ever.
+        All reads of one snapshot name one lsn (``NO_LSN`` for an incremental one), and those of the
+        slot's own come before all else. Where rows of another stand in the topic says nothing of
+        when they were true: decision 0009.
         """
         known = {self.position.snapshot_lsn} - {None}
-        if len(lsns | known) > 1:
+        late = not known and self.position.rows_applied > 0
+        if late or NO_LSN in lsns or len(lsns | known) > 1:
             self.stop(
-                "the connector began its first snapshot again, so rows deleted meanwhile may "
-                "still be in the lake",
+                "the connector read it in another snapshot: rows that were deleted may stay in "
+                "the lake, and newer ones may be replaced by older",
                 remedy="begin anew with another name and an empty lake",
             )
         elif lsns:

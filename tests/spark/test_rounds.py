@@ -227,35 +227,47 @@ def test_a_table_is_rebuilt_from_the_log_also_where_a_landing_ends_inside_a_chan
     assert pipeline.quarantine.rows() == []
 
 
-def test_a_snapshot_that_began_again_stops_the_table_and_no_other(
+def test_another_snapshot_stops_its_tables_and_no_other(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Its reads carry another lsn; a row deleted between the two would never leave the lake."""
-    pipeline = Pipeline(spark, tmp_path)
-    topic = ORDERS.table.topic(PREFIX)
-    records = _landed_topics()
-    read = next(r for r in records if r["topic"] == topic)
-    last = max(r["offset"] for r in records if r["topic"] == topic)
-    pipeline.land(records)
-    pipeline.settle()
-    before = pipeline.rows(ORDERS)
+    """Where its rows stand in the topic says nothing of when they were true (decision 0009).
 
-    pipeline.land([{**read, "offset": last + 1, "value": _with_other_lsn(read["value"])}])
+    A second first snapshot, or a blocking one, has another lsn; an incremental one has none; to a
+    table that was empty at the first it is the first that has rows.
+    """
+    pipeline = Pipeline(spark, tmp_path)
+    records = _landed_topics()
+    reads = {
+        schema: next(r for r in records if r["topic"] == schema.table.topic(PREFIX))
+        for schema in (ORDERS, NO_KEY, COMPOSITE)
+    }
+    pipeline.land([record for record in records if record != reads[COMPOSITE]])
+    pipeline.settle()
+    before = {schema: pipeline.rows(schema) for schema in reads}
+
+    lsns = {ORDERS: 2**40, NO_KEY: None, COMPOSITE: 2**40}
+    pipeline.land(
+        [
+            {**read, "offset": 100, "value": _with_lsn(read["value"], lsns[schema])}
+            for schema, read in reads.items()
+        ]
+    )
     pipeline.settle()
 
     found = pipeline.ledger.last()
     assert found is not None
-    states = {entry.table: entry.state for entry in found.tables}
-    assert states["public.orders"] == "stopped"
-    assert set(states.values()) == {"stopped", "streaming"}
-    assert _sorted(pipeline.rows(ORDERS)) == _sorted(before)
+    stopped = {entry.table for entry in found.tables if entry.state == "stopped"}
+    assert stopped == {str(schema.table) for schema in reads}
+    assert {entry.state for entry in found.tables} == {"stopped", "streaming"}
+    for schema, rows in before.items():
+        assert _sorted(pipeline.rows(schema)) == _sorted(rows)
 
 
-def _with_other_lsn(value: str) -> str:
+def _with_lsn(value: str, lsn: int | None) -> str:
     framed = base64.b64decode(value)
     schema = fastavro.parse_schema(json.loads(SCHEMAS[int.from_bytes(framed[1:5])]))
     event: Any = fastavro.schemaless_reader(io.BytesIO(framed[5:]), schema, None)
-    event["source"]["lsn"] += 4096
+    event["source"]["lsn"] = lsn
     written = io.BytesIO()
     fastavro.schemaless_writer(written, schema, event)
     return base64.b64encode(framed[:5] + written.getvalue()).decode()
