@@ -99,8 +99,9 @@ def bits(raw: str, length: int) -> str:
     octets = (
         f"transform(sequence(octet_length({raw}), 1, -1), b -> lpad(conv({digits}, 16, 2), 8, '0'))"
     )
+    # array_join: of NULL it is NULL, concat_ws would make an empty text of it.
     filled = (
-        f"concat(repeat('0', {length}), IF(octet_length({raw}) = 0, '', concat_ws('', {octets})))"
+        f"concat(repeat('0', {length}), IF(octet_length({raw}) = 0, '', array_join({octets}, '')))"
     )
     return f"right({filled}, {length})"
 

@@ -176,7 +176,7 @@ def test_a_note_has_its_place_between_the_rows(
     order = [rows[0][1], notes[0], rows[1][1], notes[1], rows[2][1]]
     lsns = [value["source"]["lsn"] for value in order]
     assert lsns == sorted(set(lsns))
-    assert notes[0]["transaction"]["id"] == rows[0][1]["transaction"]["id"]
+    assert {value["source"]["txId"] for value in order[:3]} == {notes[0]["source"]["txId"]}
 
 
 def test_chain_broken(chain: Endpoints, source: Connection, make_config: Maker) -> None:
