@@ -1,0 +1,114 @@
+"""A schema that no code and no test of ours knows, changed at random under load: equal at the end.
+
+.venv/bin/pytest tests/soak -m soak -s --sql schema.sql --sql data.sql --minutes 5 --seed 1
+"""
+
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.e2e.installation import Installation
+from tests.servers.fixtures import on_containers, started, worker_settings
+from tests.soak import catalogue, scripts
+from tests.soak.comparison import uncounted
+from tests.soak.judged import Judged, judge
+from tests.soak.walk import Walk
+
+pytestmark = pytest.mark.soak
+
+_SYNC_SECONDS = "500"
+
+
+@pytest.fixture
+def installation(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Installation]:
+    """Not up yet, with the files' database as its source; ended afterwards."""
+    files = [Path(name) for name in request.config.getoption("--sql", default=[])]
+    if not files:
+        pytest.skip("no database: name its files with --sql")
+    others = ("kafka", "registry", "connect") if on_containers(request) else ()
+    with started(request, tmp_path / "servers", ("postgres", *others)) as servers:
+        worker = worker_settings(request)
+        installed = Installation.write(tmp_path / "lakehouse", servers, worker)
+        for file in files:
+            with installed.connect() as connection:
+                scripts.run(connection, file)
+        try:
+            yield installed
+        finally:
+            installed.run("down")
+            assert installed.processes() == []
+
+
+def test_source_and_lake_are_equal_after_random_changes(
+    request: pytest.FixtureRequest, installation: Installation
+) -> None:
+    minutes = request.config.getoption("--minutes")
+    seed = request.config.getoption("--seed")
+    seed = random.SystemRandom().randrange(10**6) if seed is None else seed
+    with psycopg.connect(installation.source_url) as connection:
+        database = catalogue.read(connection)
+    judged = judge(installation, database)
+    _tell(f"seed {seed}, {minutes:g} minutes, {len(database.tables)} tables", judged)
+    installation.run("up", "--detach")
+    installation.run("sync", "--timeout", _SYNC_SECONDS)
+
+    walk = Walk(installation.source_url, seed=seed)
+    with walk:
+        walk.wait(minutes * 60)
+    _say("\n".join(walk.tally.lines()))
+    synced = installation.done("sync", "--timeout", _SYNC_SECONDS)
+    _say(f"sync: exit {synced.returncode}")
+    verified = installation.any_facts("verify")
+
+    failures = [*_stopped(installation), *_different(verified)]
+    failures += _counted_differently(installation, judged)
+    _say(_summary(verified))
+    assert failures == []
+    assert synced.returncode == 0, synced.stderr
+    assert {verdict["table"] for verdict in verified["tables"]} == set(judged.captured)
+    for kind in ("insert", "update", "delete", "update of a key"):
+        assert walk.tally.statements[kind], f"no {kind} was committed"
+    assert walk.tally.structures, "no structure was changed"
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+
+
+def _tell(title: str, judged: Judged) -> None:
+    _say(f"\n{title}")
+    _say(f"captured: {len(judged.captured)}: {', '.join(judged.captured)}")
+    _say(f"given REPLICA IDENTITY FULL: {', '.join(judged.given_identity) or 'none'}")
+    for name, reason in judged.refused.items():
+        _say(f"named by check: {name} {reason}")
+
+
+def _stopped(installation: Installation) -> Iterator[str]:
+    for table in installation.facts("status")["tables"]:
+        if table["state"] != "streaming":
+            yield f"{table['table']} is {table['state']}: {table['reason']}"
+
+
+def _different(verified: dict[str, Any]) -> Iterator[str]:
+    for verdict in verified["tables"]:
+        if not verdict["equal"]:
+            yield f"{verdict['table']} differs: {verdict['comparison']}, {verdict['lacking']}"
+
+
+def _counted_differently(installation: Installation, judged: Judged) -> Iterator[str]:
+    for table in judged.captured:
+        if found := uncounted(installation, table):
+            yield f"{table} by delta-rs: {found}"
+
+
+def _summary(verified: dict[str, Any]) -> str:
+    rows = sum(verdict["comparison"]["source_rows"] for verdict in verified["tables"])
+    outcome = "equal" if verified["equal"] else "different"
+    return (
+        f"verify: {outcome}, {len(verified['tables'])} tables, {rows} rows, cut {verified['cut']}"
+    )

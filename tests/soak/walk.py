@@ -1,0 +1,138 @@
+"""Changes a database at random on several connections at once, until it is stopped."""
+
+import random
+import threading
+from collections import Counter
+from collections.abc import Callable
+from types import TracebackType
+from typing import Final, Self
+
+import psycopg
+from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
+
+from tests.soak import catalogue
+from tests.soak.facts import Database, Table
+from tests.soak.rows import row_change
+from tests.soak.session import Session
+from tests.soak.structures import Change, structure_change
+from tests.soak.tally import Tally
+from tests.soak.transactions import transaction
+
+WRITERS: Final = 3
+_WRITER_PAUSE: Final = 0.05
+_STRUCTURE_PAUSE: Final = 2.0
+_CONNECTOR_SECONDS: Final = 120
+_CONFIRMED: Final = (
+    "SELECT bool_and(confirmed_flush_lsn >= %s) FROM pg_replication_slots WHERE NOT temporary"
+)
+
+
+class Walk:
+    """Until the ``with`` block ends; an error of a thread fails the block."""
+
+    def __init__(self, source_url: str, *, seed: int) -> None:
+        self._url = source_url
+        self._seed = seed
+        self._stop = threading.Event()
+        self._errors: list[BaseException] = []
+        self.tally = Tally()
+        with psycopg.connect(source_url) as connection:
+            self._database = catalogue.read(connection)
+        works: list[Callable[[random.Random], None]] = [*[self._write] * WRITERS, self._restructure]
+        self._threads = [
+            threading.Thread(target=self._work, args=(work, number), name=f"walk {number}")
+            for number, work in enumerate(works)
+        ]
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+        if kind is None and self._errors:
+            raise self._errors[0]
+
+    def wait(self, seconds: float) -> None:
+        """Less, when a thread has ended by an error."""
+        self._stop.wait(seconds)
+
+    def _work(self, work: Callable[[random.Random], None], number: int) -> None:
+        try:
+            work(random.Random(f"{self._seed} {number}"))
+        except BaseException as error:  # noqa: BLE001 - raised again by __exit__
+            self._errors.append(error)
+            self._stop.set()
+
+    def _write(self, rng: random.Random) -> None:
+        session = Session.open(self._url, self.tally, lock_seconds=2)
+        with session.connection:
+            while not self._stop.wait(_WRITER_PAUSE):
+                session.perform(transaction(self._database, rng))
+
+    def _restructure(self, rng: random.Random) -> None:
+        session = Session.open(self._url, self.tally, lock_seconds=10)
+        number = 0
+        with session.connection:
+            while not self._stop.wait(_STRUCTURE_PAUSE):
+                number += 1
+                change = structure_change(self._database, rng, number)
+                self._restructure_one(session, change, rng)
+                self._database = catalogue.read(session.connection)
+
+    def _restructure_one(self, session: Session, change: Change, rng: random.Random) -> None:
+        """In one transaction with rows of the table, before it and after it."""
+        kind, done = change.statement.kind, Counter[str]()
+        session.execute("BEGIN")
+        if not self._before(session, change, rng, done) or not session.attempt(change.statement):
+            session.execute("ROLLBACK")
+            session.tally.ended("refused")
+            return
+        now = catalogue.read(session.connection)
+        self._rows(session, _same(now, change.table), rng, done)
+        session.end(done, commits=rng.random() < 0.9, structure=kind)
+
+    def _before(
+        self, session: Session, change: Change, rng: random.Random, done: Counter[str]
+    ) -> bool:
+        """The lock first: what is committed after it is not of this table."""
+        if not session.attempt(change.lock):
+            return False
+        if change.alone:
+            session.execute("SAVEPOINT soak_tried")
+            if not session.attempt(change.statement):
+                return False  # before anybody waits for it
+            session.execute("ROLLBACK TO soak_tried")
+            self._await_connector()
+        else:
+            self._rows(session, change.table, rng, done)
+        return True
+
+    def _rows(self, session: Session, table: Table, rng: random.Random, done: Counter[str]) -> None:
+        for _ in range(rng.randint(0, 3)):
+            statement = row_change(table, rng)
+            if session.guarded(statement):
+                done[statement.kind] += 1
+
+    def _await_connector(self) -> None:
+        """Until it has confirmed everything that is in the WAL now; its heartbeats move it on."""
+        with psycopg.connect(self._url, autocommit=True) as connection:
+            now = connection.execute("SELECT pg_current_wal_lsn()::text").fetchone()
+            waiting = Retrying(
+                retry=retry_if_result(lambda row: row != (True,)),
+                wait=wait_fixed(0.2),
+                stop=stop_after_delay(_CONNECTOR_SECONDS),
+            )
+            waiting(lambda: connection.execute(_CONFIRMED.encode(), now).fetchone())
+
+
+def _same(database: Database, table: Table) -> Table:
+    return next(found for found in database.tables if found.plain == table.plain)
