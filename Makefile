@@ -68,6 +68,10 @@ test: lint types jars  ## Everything but soak: real servers, real Spark
 test-deep: lint types jars  ## The same with many more examples, rows and random tables: an hour
 	$(BIN)/pytest --deep -m "not soak"
 
+.PHONY: soak
+soak: jars  ## Any database changed at random, and compared: make soak SQL="schema.sql data.sql"
+	$(BIN)/pytest tests/soak -m soak -s $(addprefix --sql ,$(SQL)) --minutes $(or $(MINUTES),5) $(addprefix --seed ,$(SEED))
+
 .PHONY: demo
 demo: jars  ## A shop database, live changes, the lake beside it, verified
 	$(BIN)/python -m cdc.demo
