@@ -13,12 +13,6 @@ _DAY: Final = 86_400_000_000
 _FIRST_DAY: Final = -2_440_588  # 4714-11-24 BC, the first that Postgres knows
 _LAST_DAY: Final = 2_145_042_905  # 5874897-12-31
 _FIRST_MICRO: Final = _FIRST_DAY * _DAY
-_LAST_MICRO: Final = 9_224_318_015_999_999_999 - 2**64  # of 294276, come around
-_FULL_DAYS: Final = (2**63 - 1) // _DAY
-"""A timestamp beyond the 64 bits comes around as one before the first; that many days lie between
-1970 and the last whole one that fits."""
-_LEFT: Final = 2**63 - _FULL_DAYS * _DAY
-
 _NUMBERS: Final[dict[str, str]] = {
     "NAN": "NaN",
     "POSITIVE_INFINITY": "Infinity",
@@ -46,15 +40,15 @@ def date(days: str) -> str:
 
 
 def timestamp(micros: str) -> str:
-    """From microseconds since 1970, which wrap around in the last thirty years of the range."""
-    wrapped = f"{micros} < {_FIRST_MICRO}"
-    rest = f"({micros} + {2**63 - 1} + {_LEFT + 1})"
-    days = f"IF({wrapped}, {_FULL_DAYS} + {rest} div {_DAY}, floor({micros} / {_DAY}BD))"
-    time = f"IF({wrapped}, {rest} % {_DAY}, pmod({micros}, {_DAY}))"
+    """From microseconds since 1970. What does not fit 64 bits has come around, to before the first.
+
+    The connector makes the largest number, which is infinity, of whole seconds beyond it.
+    """
+    days, time = f"floor({micros} / {_DAY}BD)", f"pmod({micros}, {_DAY})"
     parts = f"named_struct('d', CAST({days} AS int), 't', {time})"
     made = f"concat({_day('p.d')}, ' ', {time_of_day('p.t')}, {_era('p.d')})"
     text = f"element_at(transform(array({parts}), p -> {made}), 1)"
-    known = f"({micros} >= {_FIRST_MICRO} OR {micros} <= {_LAST_MICRO})"
+    known = f"{micros} >= {_FIRST_MICRO}"
     return f"CASE {micros} {_whens(_INFINITE_MICROS)} ELSE IF({known}, {text}, NULL) END"
 
 

@@ -72,6 +72,7 @@ def value(field: RowField, raw: str, made: str, column: Column, token: str) -> V
     """The texts for one column, from the field ``raw`` to the lake's ``column``.
 
     ``made`` names the column that will hold the value: whether it failed is asked afterwards.
+    Without a ``token`` no value is marked as unchanged.
     """
     branch, target = branches(field.type)[0], column.type
     kept = lake_type(field.pg)
@@ -85,9 +86,8 @@ def value(field: RowField, raw: str, made: str, column: Column, token: str) -> V
         scalar = _to(find(branch, field.pg, raw, kept.spark), target)
         lost = _lost(raw, made) if scalar.fallible else None
         sql, failed = scalar.sql, _any(lost, _not_text(made, target))
-    return _or_unchanged(
-        Value(sql=sql, failed=failed, limit=_limit(target)), unchanged_when(branch, raw, token)
-    )
+    unchanged = unchanged_when(branch, raw, token) if token else None
+    return _or_unchanged(Value(sql=sql, failed=failed, limit=_limit(target)), unchanged)
 
 
 def _or_unchanged(found: Value, unchanged: str | None) -> Value:
@@ -222,8 +222,9 @@ def _string(name: str, raw: str, pg: PgType, kept: str, logical: str) -> _Scalar
     if name == "interval":
         return _Scalar(interval(raw), "string", fallible=True)
     if name not in TYPES and not logical:
-        # Of a domain over numeric it is the connector's word for NaN, which nothing here tells.
-        return _Scalar(f"IF({texts.special_number(raw)}, NULL, {raw})", "string", fallible=True)
+        # Perhaps of a domain over numeric: then it is the connector's word for NaN.
+        plain = texts.number(raw, whole=has_whole_scale(pg))
+        return _Scalar(f"IF({texts.special_number(raw)}, NULL, {plain})", "string", fallible=True)
     return _Scalar(raw, "string")
 
 

@@ -9,8 +9,8 @@ INTRODUCTION: Final = """\
 # Types
 
 Made from `cdc/events/pg_types.py` by `python -m cdc.cli.reference docs/reference`; a test compares.
-What the real connector sends of the commonest, by snapshot and by stream, is recorded in
-`tests/data/events` and compared with Postgres's own text by `tests/spark`.
+`tests/kinds` sends random values of each through the real connector, by snapshot and by stream,
+and compares the lake with Postgres's own text.
 
 - **exact**: the lake has a type that means the same;
 - **as text**: a string that says all of it, the one that Postgres itself writes (ISO dates, UTC)
@@ -38,9 +38,9 @@ LIMITS: Final = (
     ("date or timestamp BC", "quarantine", "`0044-03-15 BC`"),
     ("date or timestamp after the year 9999", "quarantine", "`10000-01-01`"),
     (
-        "timestamp `294247-01-10 04:00:54.775807`, and the microsecond after it",
+        "timestamp after `294247-01-10 04:00:54.775806`",
         "quarantine",
-        "**`infinity`, `-infinity`**: the connector sends the same",
+        "quarantine; **`infinity`** of a whole second: the connector's numbers end there",
     ),
     ("date of 5 to 14 October 1582", "exact", "text"),
     ("time `24:00:00`", "text", SAME),

@@ -135,7 +135,7 @@ BY_LAKE_TYPE: Final[list[tuple[Callable[[pa.DataType], bool], Rendering]]] = [
     (
         pa.types.is_timestamp,
         Rendering(
-            sql=_finite_or_text("(extract(epoch FROM {c}) * 1000000)::bigint::text"), lake=_micros
+            sql=_finite_or_text("trunc(extract(epoch FROM {c}) * 1000000)::text"), lake=_micros
         ),
     ),
     (_is_binary, Rendering(sql="encode({c}, 'hex')", lake=_hex)),

@@ -1,0 +1,51 @@
+"""One pipeline for all tests of types: a snapshot of random rows, then random changes of them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cdc.stack.endpoints import Endpoints
+from tests.kinds import special
+from tests.kinds.columns import SETUP, TABLES
+from tests.kinds.pipeline import Pipeline, made, running
+from tests.servers.fixtures import started, worker_settings
+
+SERVERS = ("postgres", "kafka", "registry", "connect")
+QUICK, DEEP = 60, 10_000
+
+
+@pytest.fixture(scope="package")
+def number(request: pytest.FixtureRequest) -> int:
+    """Rows of each table, half of them for the snapshot."""
+    return DEEP if request.config.getoption("--deep") else QUICK
+
+
+@pytest.fixture(scope="package")
+def pipeline(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, number: int
+) -> Iterator[Pipeline]:
+    def before(made_for: Pipeline) -> None:
+        made_for.execute(SETUP)
+        for table, kinds in TABLES.items():
+            made_for.create(table, kinds)
+            made_for.insert(table, made(kinds, number // 2))
+        special.create(made_for)
+
+    folder = tmp_path_factory.mktemp("kinds")
+    with started(request, _folder(folder, "servers"), SERVERS) as servers:
+        endpoints = Endpoints(
+            source_url=servers["postgres"].address,
+            kafka=servers["kafka"].address,
+            registry=servers["registry"].address,
+            connect=servers["connect"].address,
+        )
+        worker = worker_settings(request)
+        with running(_folder(folder, "pipeline"), endpoints, worker, before) as found:
+            yield found
+
+
+def _folder(parent: Path, name: str) -> Path:
+    found = parent / name
+    found.mkdir()
+    return found

@@ -1,0 +1,210 @@
+"""The pipeline over the tables of ``columns.py``: servers, connector and job, all of them real."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+import yaml
+from deltalake import DeltaTable, QueryBuilder
+from hypothesis import HealthCheck, Phase, given, settings
+
+from cdc import config as configuration
+from cdc.config import Config
+from cdc.errors import CdcError, ErrorKind
+from cdc.lake.layout import ledger_path, quarantine_path, table_path
+from cdc.lake.ledger import Ledger
+from cdc.operate.sync import sync
+from cdc.source.bootstrap import establish
+from cdc.stack.endpoints import Endpoints
+from cdc.tables import TableId
+from tests.kinds.columns import AS_TEXT, SCHEMA, TABLES, Kind
+
+ROOT = Path(__file__).resolve().parents[2]
+SYNC_SECONDS = 240
+DIFFERENT = 500
+SPELLING = (
+    "SET TimeZone = 'UTC'; SET DateStyle = ISO; SET IntervalStyle = postgres;"
+    "SET extra_float_digits = 1; SET bytea_output = hex"
+)
+
+Row = dict[str, Any]
+
+
+def made(kinds: Mapping[str, Kind], number: int) -> list[list[str | None]]:
+    """So many rows of texts; each column by itself, for hypothesis repeats itself in wide rows."""
+    columns = [_values(kind, number) for kind in kinds.values()]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _values(kind: Kind, number: int) -> list[str | None]:
+    """Every eighth is NULL; of many, some come again."""
+    found: list[str | None] = []
+
+    @settings(
+        max_examples=min(number, DIFFERENT),
+        phases=[Phase.generate],
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(kind.texts)
+    def collect(text: str) -> None:
+        found.append(text)
+
+    collect()
+    some = [None if at % 8 == 0 else found[at % len(found)] for at in range(number)]
+    Random(number).shuffle(some)
+    return some
+
+
+@dataclass(kw_only=True)
+class Pipeline:
+    config: Config
+    endpoints: Endpoints
+    rows: dict[str, int] = field(default_factory=dict)  # so far, by table
+
+    def connect(self) -> psycopg.Connection[tuple[Any, ...]]:
+        connection = psycopg.connect(self.endpoints.source_url, autocommit=True)
+        connection.execute(SPELLING.encode())
+        return connection
+
+    def execute(self, statements: str) -> None:
+        with self.connect() as connection:
+            connection.execute(statements.encode())
+
+    def create(self, table: str, kinds: Mapping[str, Kind]) -> None:
+        columns = ", ".join(f'"{name}" {kind.declared}' for name, kind in kinds.items())
+        self.execute(f"CREATE TABLE {SCHEMA}.{table} (id int PRIMARY KEY, n int, {columns})")
+
+    def insert(self, table: str, rows: list[list[str | None]]) -> None:
+        """With ids that follow on those before."""
+        first = self.rows.get(table, 0)
+        with (
+            self.connect() as connection,
+            connection.cursor() as cursor,
+            cursor.copy(f"COPY {SCHEMA}.{table} FROM STDIN".encode()) as copy,
+        ):
+            for number, row in enumerate(rows, start=first):
+                copy.write_row([number, 0, *row])
+        self.rows[table] = first + len(rows)
+
+    def synced(self) -> dict[str, str]:
+        """Wait until the lake is where the source is; the states of the tables."""
+        try:
+            row = sync(self.config, self.endpoints, timeout=SYNC_SECONDS).cut
+        except CdcError as error:
+            if error.kind is not ErrorKind.TABLE_STOPPED:
+                raise
+            # It had waited for the last cut when it found a table that is not well.
+            last = Ledger(ledger_path(self.config)).last()
+            assert last is not None
+            row = last
+        return {entry.table.removeprefix(f"{SCHEMA}."): entry.state for entry in row.tables}
+
+    def source(self, table: str, kinds: Mapping[str, Kind]) -> dict[int, Row]:
+        """What Postgres says, by id."""
+        listed = ", ".join(kind.oracle.format(c=f'"{name}"') for name, kind in kinds.items())
+        query = f"SELECT id, n, {listed} FROM {SCHEMA}.{table}"
+        with self.connect() as connection:
+            found = connection.execute(query.encode()).fetchall()
+        return {row[0]: dict(zip(["n", *kinds], row[1:], strict=True)) for row in found}
+
+    def lake(self, table: str, kinds: Mapping[str, Kind]) -> dict[int, Row]:
+        """The same of the lake, read by delta-rs."""
+        rows = self.lake_rows(table)
+        assert len({row["id"] for row in rows}) == len(rows)
+        return {
+            row["id"]: {
+                "n": row["n"],
+                **{
+                    name: None if row[name] is None else kind.read(row[name])
+                    for name, kind in kinds.items()
+                },
+            }
+            for row in rows
+        }
+
+    def lake_rows(self, table: str) -> list[Row]:
+        return _rows(table_path(self.config, TableId(SCHEMA, table)))
+
+    def quarantine(self) -> list[Row]:
+        return _rows(quarantine_path(self.config))
+
+    def compared(self) -> dict[str, dict[int, tuple[Row | None, Row | None]]]:
+        """By table, the rows of a random test that are not equal: Postgres's and the lake's."""
+        found = {}
+        for table, kinds in TABLES.items():
+            there, here = self.source(table, kinds), self.lake(table, kinds)
+            assert len(there) > 1
+            found[table] = {
+                number: different(there.get(number), here.get(number))
+                for number in there.keys() | here.keys()
+                if there.get(number) != here.get(number)
+            }
+        return found
+
+
+def different(there: Row | None, here: Row | None) -> tuple[Row | None, Row | None]:
+    """Only the columns that are."""
+    if there is None or here is None:
+        return there, here
+    names = [name for name in there if there[name] != here[name]]
+    return {name: there[name] for name in names}, {name: here[name] for name in names}
+
+
+def _rows(path: str) -> list[Row]:
+    opened = DeltaTable(path)
+    answer = QueryBuilder().register("t", opened).execute("SELECT * FROM t")
+    return list(pa.table(answer.read_all()).to_pylist())
+
+
+@contextmanager
+def running(
+    folder: Path,
+    endpoints: Endpoints,
+    worker: Mapping[str, str],
+    before: Callable[[Pipeline], None],
+) -> Iterator[Pipeline]:
+    """A pipeline that follows the schema; ``before`` fills it for the snapshot."""
+    pipeline = Pipeline(config=configured(folder, endpoints, worker), endpoints=endpoints)
+    before(pipeline)
+    establish(pipeline.config, endpoints)
+    log = folder / "job.log"
+    with log.open("w") as output:
+        job = subprocess.Popen(
+            [sys.executable, "-m", "cdc", "run", "--config", str(folder / "wal2lake.yaml")],
+            cwd=ROOT,
+            stdout=output,
+            stderr=output,
+        )
+    try:
+        yield pipeline
+    finally:
+        job.send_signal(signal.SIGTERM)
+        job.wait(60)
+
+
+def configured(folder: Path, endpoints: Endpoints, worker: Mapping[str, str]) -> Config:
+    written = {
+        "source": {
+            "url": endpoints.source_url,
+            "tables": [f"{SCHEMA}.*"],
+            "as_text": AS_TEXT,
+        },
+        "kafka": {"bootstrap_servers": endpoints.kafka},
+        "connect": {"url": endpoints.connect, **worker},
+        "registry": {"url": endpoints.registry},
+        "lake": {"path": "lake"},
+        "spark": {"master": "local[2]", "driver_memory": "2g"},
+    }
+    path = folder / "wal2lake.yaml"
+    path.write_text(yaml.safe_dump(written))
+    return configuration.load(path)
