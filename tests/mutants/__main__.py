@@ -1,0 +1,69 @@
+"""Take out each rule in a copy of the tree and run the tests that should notice.
+
+    python -m tests.mutants [WORD]     those whose name holds the word; all without one
+
+Prints the tests that went red; ends with 1 if for some rule none did.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.mutants.mutants import MUTANTS, Mutant
+
+ROOT = Path(__file__).resolve().parents[2]
+PARTS = ("cdc", "tests", "connectors", "jobs", "docs", "pyproject.toml")
+SHOWN = 3
+SECONDS = 1200
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", re.MULTILINE)
+
+
+def mutated(mutant: Mutant, text: str) -> str:
+    """The file's text without the rule. Raises ValueError where the rule does not stand there."""
+    if text.count(mutant.old) != 1:
+        raise ValueError(f"{mutant.file} does not say once: {mutant.old}")
+    return text.replace(mutant.old, mutant.new)
+
+
+def red(mutant: Mutant, copy: Path) -> list[str]:
+    """The first tests that fail without the rule; a crash of pytest itself is raised."""
+    file = copy / mutant.file
+    before = file.read_text()
+    file.write_text(mutated(mutant, before))
+    try:
+        # As a module, so that the copy's packages are found before the installed ones.
+        command = [sys.executable, "-m", "pytest", "-q", "--tb=no", "-p", "no:cacheprovider"]
+        command += [f"--maxfail={SHOWN}", *mutant.tests]
+        done = subprocess.run(
+            command, cwd=copy, capture_output=True, text=True, timeout=SECONDS, check=False
+        )
+    finally:
+        file.write_text(before)
+    found = _FAILED.findall(done.stdout)
+    if done.returncode not in {0, 1} or bool(found) != bool(done.returncode):
+        raise RuntimeError(f"pytest ended with {done.returncode}: {done.stdout}{done.stderr}")
+    return found
+
+
+def main(word: str) -> int:
+    survivors = 0
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder)
+        for part in PARTS:
+            source = ROOT / part
+            copying = shutil.copytree if source.is_dir() else shutil.copy2
+            copying(source, copy / part)
+        for mutant in (mutant for mutant in MUTANTS if word in mutant.name):
+            found = red(mutant, copy)
+            survivors += not found
+            lines = [f"{mutant.name}: {'red' if found else 'SURVIVED'}", *found]
+            sys.stdout.write("\n  ".join(lines) + "\n")
+            sys.stdout.flush()
+    return min(survivors, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main(" ".join(sys.argv[1:])))

@@ -1,0 +1,107 @@
+"""Rules that are taken out one at a time, each as the text of the code that says it."""
+
+from dataclasses import dataclass
+from typing import Final
+
+SPARK: Final = ("tests/spark/test_apply_is_fold.py", "tests/spark/test_rounds.py")
+RECORDED: Final = ("tests/spark/test_recorded_events.py",)
+PURE: Final = ("tests/unit", "tests/property")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mutant:
+    """``old`` stands once in ``file`` and becomes ``new``; one of ``tests`` has to fail."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+
+MUTANTS: Final = (
+    Mutant(
+        name="offset guard of a merge",
+        file="cdc/apply/merge_plan.py",
+        old='guard = f"source.{OFFSET} > target.{OFFSET}"',
+        new='guard = "true"',
+        tests=(*PURE, *SPARK),
+    ),
+    Mutant(
+        name="offset guard of the reference",
+        file="cdc/events/order.py",
+        old="if event.offset > after:",
+        new="if True:",
+        tests=PURE,
+    ),
+    Mutant(
+        name="position of a table before its batch",
+        file="cdc/apply/table.py",
+        old="        if upto <= self.position.offset:\n            return\n",
+        new="",
+        tests=SPARK,
+    ),
+    Mutant(
+        name="TOAST carry-over inside a batch",
+        file="cdc/apply/batch.py",
+        old='self._reduced(changes, carry=bool(facts["keeps"]), empty=truncated)',
+        new="self._reduced(changes, carry=False, empty=truncated)",
+        tests=(*SPARK, *RECORDED),
+    ),
+    Mutant(
+        name="TOAST carry-over from the lake's row",
+        file="cdc/apply/batch.py",
+        old='return self._merge(mine, good, after, keep=bool(facts["keeps"]))',
+        new="return self._merge(mine, good, after, keep=False)",
+        tests=SPARK,
+    ),
+    Mutant(
+        name="TOAST carry-over to a changed key",
+        file="cdc/apply/batch.py",
+        old='        if not facts["moves"]:\n',
+        new="        if facts is not None:\n",
+        tests=(*SPARK, "tests/spark"),
+    ),
+    Mutant(
+        name="truncate",
+        file="cdc/apply/order.py",
+        old="IF({_GOOD} AND {OP} = 't', {OFFSET}, NULL)",
+        new="IF(false, {OFFSET}, NULL)",
+        tests=SPARK,
+    ),
+    Mutant(
+        name="events before a truncate",
+        file="cdc/apply/order.py",
+        old='return changes.where(f"{OFFSET} > {offset}")',
+        new='return changes.where(f"{OFFSET} <> {offset}")',
+        tests=SPARK,
+    ),
+    Mutant(
+        name="tie-break: the last of a key's events",
+        file="cdc/apply/order.py",
+        old='newest = f"IF({_APPLIES}, 0, 1), {OFFSET} DESC"',
+        new='newest = f"IF({_APPLIES}, 0, 1)"',
+        tests=(*SPARK, *RECORDED),
+    ),
+    Mutant(
+        name="type check: a column that changed",
+        file="cdc/events/schema.py",
+        old="if before is not None and not fits(column.type, before.type):",
+        new="if False:",
+        tests=(*PURE, *SPARK),
+    ),
+    Mutant(
+        name="type check: old values under another type",
+        file="cdc/events/steps.py",
+        old="    elif lake is None:\n",
+        new="    elif False:\n",
+        tests=PURE,
+    ),
+    Mutant(
+        name="type check: a value beyond the lake's limits",
+        file="cdc/apply/values.py",
+        old='inside = f"{raw} BETWEEN {FIRST_MICRO} AND {LAST_MICRO}"',
+        new='inside = "true"',
+        tests=("tests/spark/test_refused_events.py", *RECORDED),
+    ),
+)
