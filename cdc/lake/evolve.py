@@ -3,8 +3,7 @@
 A step that was done by a run that ended before it could say so is recognised and passed over.
 """
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -25,9 +24,11 @@ from cdc.events.steps import (
     WidenColumn,
 )
 from cdc.lake import store
-from cdc.lake.progress import METADATA_CONF
+from cdc.lake.progress import METADATA_CONF, position
 from cdc.tables import TableMode
 
+Commit = Callable[[str], object]
+"""One commit; it is given the metadata, which the session holds as well."""
 _LITERALS: Final[dict[str, Callable[[str], str]]] = {
     "boolean": lambda text: "true" if text in {"t", "true"} else "false",
     "binary": lambda text: f"X'{text.removeprefix(chr(92) + 'x')}'",
@@ -42,27 +43,37 @@ def done(
 
     Raises TABLE_STOPPED for a step that no Delta table can follow.
     """
-    spark.conf.set(METADATA_CONF, metadata)
     match step:
         case RenameColumn(old, new):
-            return _renamed(spark, path, schema, old, new)
+            found, commits = _renamed(spark, path, schema, old, new)
         case DropColumn(name):
-            return _dropped(spark, path, schema, name)
+            found, commits = _dropped(spark, path, schema, name)
         case AddColumn(column, value):
-            return _added(spark, path, schema, column, value)
+            found, commits = _added(spark, path, schema, column, value)
         case WidenColumn(name, kind):
-            _widen(spark, path, Column(name, kind), metadata)
-            return _with_type(schema, name, kind)
+            found = _with_type(schema, name, kind)
+            commits = _widened(spark, path, Column(name, kind))
         case ChangeKey(key):
-            properties = {store.KEY_PROPERTY: json.dumps(list(key))}
-            store.set_properties(spark, path, properties)
-            return replace(schema, key=key)
+            found = replace(schema, key=key)
+            commits = [lambda _: store.set_key(spark, path, key)]
         case _:
             raise CdcError(
                 ErrorKind.TABLE_STOPPED,
                 f"the lake's table cannot follow this change: {type(step).__name__}",
                 remedy="undo it in the source, or let the table be read again",
             )
+    _commit(spark, path, commits, metadata)
+    return found
+
+
+def _commit(spark: SparkSession, path: str, commits: Sequence[Commit], metadata: str) -> None:
+    """Only the last one says that the step is done: any other may be the last of this process."""
+    reached = position(path)
+    before = metadata if reached is None else reached.metadata()
+    for number, commit in enumerate(commits, start=1):
+        said = metadata if number == len(commits) else before
+        spark.conf.set(METADATA_CONF, said)
+        commit(said)
 
 
 def rehashed(spark: SparkSession, path: str, schema: TableSchema, metadata: str) -> None:
@@ -79,40 +90,56 @@ def rehashed(spark: SparkSession, path: str, schema: TableSchema, metadata: str)
 
 def _renamed(
     spark: SparkSession, path: str, schema: TableSchema, old: str, new: str
-) -> TableSchema:
+) -> tuple[TableSchema, list[Commit]]:
+    commits: list[Commit] = []
     if old in schema.names:
-        spark.sql(f"ALTER TABLE {store.at(path)} RENAME COLUMN {quoted(old)} TO {quoted(new)}")
+        statement = f"ALTER TABLE {store.at(path)} RENAME COLUMN {quoted(old)} TO {quoted(new)}"
+        commits.append(lambda _: spark.sql(statement))
     key = tuple(new if name == old else name for name in schema.key)
     if key != schema.key:
-        store.set_properties(spark, path, {store.KEY_PROPERTY: json.dumps(list(key))})
+        commits.append(lambda _: store.set_key(spark, path, key))
     columns = tuple(replace(c, name=new) if c.name == old else c for c in schema.columns)
-    return replace(schema, columns=columns, key=key)
+    return replace(schema, columns=columns, key=key), commits
 
 
-def _dropped(spark: SparkSession, path: str, schema: TableSchema, name: str) -> TableSchema:
+def _dropped(
+    spark: SparkSession, path: str, schema: TableSchema, name: str
+) -> tuple[TableSchema, list[Commit]]:
+    commits: list[Commit] = []
     if name in schema.names:
-        spark.sql(f"ALTER TABLE {store.at(path)} DROP COLUMN {quoted(name)}")
-    return replace(schema, columns=tuple(c for c in schema.columns if c.name != name))
+        statement = f"ALTER TABLE {store.at(path)} DROP COLUMN {quoted(name)}"
+        commits.append(lambda _: spark.sql(statement))
+    return replace(schema, columns=tuple(c for c in schema.columns if c.name != name)), commits
 
 
 def _added(
     spark: SparkSession, path: str, schema: TableSchema, column: Column, value: str | None
-) -> TableSchema:
+) -> tuple[TableSchema, list[Commit]]:
+    commits: list[Commit] = []
     if column.name not in schema.names:
-        listed = f"{quoted(column.name)} {column.type}"
-        spark.sql(f"ALTER TABLE {store.at(path)} ADD COLUMNS ({listed})")
         schema = replace(schema, columns=(*schema.columns, column))
+        commits += _allowed(spark, path, column)
+        commits.append(lambda _: store.add(spark, path, (column,)))
     if value is not None:
         made = spark_literal(value, column.type)
-        store.set_everywhere(spark, path, {column.name: made})
-    return schema
+        commits.append(lambda _: store.set_everywhere(spark, path, {column.name: made}))
+    return schema, commits
 
 
-def _widen(spark: SparkSession, path: str, column: Column, metadata: str) -> None:
+def _widened(spark: SparkSession, path: str, column: Column) -> list[Commit]:
     """All rows are written again: the type of a Parquet column is that of its file."""
-    rows = spark.read.format("delta").load(path)
-    values = F.col(quoted(column.name)).cast(column.type)
-    store.rewrite(rows.withColumn(column.name, values), path, metadata)
+
+    def rewrite(metadata: str) -> None:
+        rows = spark.read.format("delta").load(path)
+        values = F.col(quoted(column.name)).cast(column.type)
+        store.rewrite(rows.withColumn(column.name, values), path, metadata)
+
+    return [*_allowed(spark, path, column), rewrite]
+
+
+def _allowed(spark: SparkSession, path: str, column: Column) -> list[Commit]:
+    needed = store.features((column,))
+    return [lambda _: store.set_properties(spark, path, needed)] if needed else []
 
 
 def _with_type(schema: TableSchema, name: str, kind: str) -> TableSchema:

@@ -91,8 +91,25 @@ def add_columns(
 ) -> None:
     """Widen the table; rows already there show NULL in the new columns."""
     spark.conf.set(METADATA_CONF, position.metadata())
+    if needed := features(columns):
+        set_properties(spark, path, needed)
+    add(spark, path, columns)
+
+
+def add(spark: SparkSession, path: str, columns: tuple[Column, ...]) -> None:
+    """In one commit, with the position that the session holds."""
     listed = ", ".join(_definition(column) for column in columns)
     spark.sql(f"ALTER TABLE {at(path)} ADD COLUMNS ({listed})")
+
+
+def features(columns: tuple[Column, ...]) -> dict[str, str]:
+    """Properties without which a table that has no such column yet can get none."""
+    named = any("timestamp_ntz" in column.type for column in columns)
+    return {"delta.feature.timestampNtz": "supported"} if named else {}
+
+
+def set_key(spark: SparkSession, path: str, key: tuple[str, ...]) -> None:
+    set_properties(spark, path, {KEY_PROPERTY: json.dumps(list(key))})
 
 
 def set_properties(spark: SparkSession, path: str, properties: Mapping[str, str]) -> None:

@@ -1,0 +1,115 @@
+"""Steps that take several commits: into tables that never had the type, and interrupted between."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, QueryBuilder
+from pyspark.sql import SparkSession
+
+from cdc.events.schema import Column, TableSchema
+from cdc.events.steps import AddColumn, RenameColumn, Step, WidenColumn
+from cdc.lake import evolve, store
+from cdc.lake.progress import Position, position
+from cdc.tables import TableId, TableMode
+
+pytestmark = pytest.mark.spark
+
+TABLE = TableId("public", "t")
+BEFORE = Position(epoch=1, offset=3)
+AFTER = Position(epoch=1, offset=3, steps=1)
+
+
+class Interrupted(Exception):  # noqa: N818 - what happens, not what is wrong
+    """As if the process ended here."""
+
+
+@pytest.fixture
+def path(spark: SparkSession, tmp_path: Path) -> str:
+    """A table of one row, without any column that holds a time."""
+    columns = (Column("id", "int"), Column("day", "date"))
+    schema = TableSchema(table=TABLE, columns=columns, key=("id",), mode=TableMode.KEYED)
+    made = str(tmp_path / "t")
+    store.create(spark, made, schema, BEFORE)
+    row = spark.sql("SELECT 1 AS id, DATE'2020-02-29' AS day, 3L AS _cdc_offset")
+    store.append(made, row, BEFORE)
+    return made
+
+
+def done(spark: SparkSession, path: str, step: Step) -> TableSchema:
+    schema = store.read_schema(spark, path, TABLE)
+    assert schema is not None
+    return evolve.done(spark, path, schema, step, AFTER.metadata())
+
+
+def rows(path: str) -> list[dict[str, Any]]:
+    """By delta-rs."""
+    opened = QueryBuilder().register("t", DeltaTable(path))
+    found: list[dict[str, Any]] = pa.table(opened.execute("SELECT * FROM t").read_all()).to_pylist()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [
+        (AddColumn(Column("at", "timestamp_ntz")), {"at": None}),
+        (
+            AddColumn(Column("at", "timestamp_ntz"), "2020-01-02 03:04:05.678901"),
+            {"at": datetime(2020, 1, 2, 3, 4, 5, 678901)},  # noqa: DTZ001 - it has no zone
+        ),
+        (WidenColumn("day", "timestamp_ntz"), {"day": datetime(2020, 2, 29)}),  # noqa: DTZ001
+    ],
+    ids=["added", "added with a default", "widened"],
+)
+def test_a_first_column_of_timestamp(
+    spark: SparkSession, path: str, step: Step, expected: dict[str, Any]
+) -> None:
+    """Delta wants to be told that a table may have one."""
+    done(spark, path, step)
+
+    (row,) = rows(path)
+    assert {name: row[name] for name in expected} == expected
+    assert position(path) == AFTER
+
+
+def test_a_first_column_of_timestamp_that_only_the_events_know(
+    spark: SparkSession, path: str
+) -> None:
+    store.add_columns(spark, path, (Column("at", "timestamp_ntz"),), BEFORE)
+
+    assert rows(path)[0]["at"] is None
+
+
+@pytest.mark.parametrize(
+    ("step", "last_commit"),
+    [
+        (AddColumn(Column("n", "int"), "7"), "set_everywhere"),
+        (RenameColumn("id", "key"), "set_properties"),
+    ],
+    ids=["before the value of older rows", "before the name of the key"],
+)
+def test_a_step_that_is_interrupted_between_its_commits_is_not_done(
+    spark: SparkSession,
+    path: str,
+    monkeypatch: pytest.MonkeyPatch,
+    step: Step,
+    last_commit: str,
+) -> None:
+    monkeypatch.setattr(store, last_commit, _interrupt)
+    with pytest.raises(Interrupted):
+        done(spark, path, step)
+    monkeypatch.undo()
+    assert position(path) == BEFORE
+
+    schema = done(spark, path, step)
+
+    assert position(path) == AFTER
+    assert store.read_schema(spark, path, TABLE) == schema
+    assert schema.key == (("key",) if isinstance(step, RenameColumn) else ("id",))
+    assert rows(path)[0].get("n") == (7 if isinstance(step, AddColumn) else None)
+
+
+def _interrupt(*_: object, **__: object) -> None:
+    raise Interrupted
