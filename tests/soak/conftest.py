@@ -2,7 +2,7 @@
 
 import pytest
 
-_OTHERS = 1800.0  # start, snapshot, sync and verify, at the very most
+_OTHERS = 3600.0  # start, snapshot, sync and verify, at the very most
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -90,7 +90,8 @@ def add_default(
         modifier=(8 << 16 | 2) + 4 if type_ == "numeric(8,2)" else 24 if "varchar" in type_ else -1,
         labels=enums.get(type_, ()),
     )
-    value = new_value(column, rng)
+    # One with elements is documented to stop the table.
+    value = f"'{{}}'::{type_}" if column.element else new_value(column, rng)
     if value is None or "SELECT" in value:
         return None
     required = rng.choice(["", " NOT NULL"])

@@ -5,6 +5,7 @@
 
 import random
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,10 @@ from tests.soak.walk import Walk
 
 pytestmark = pytest.mark.soak
 
-_SYNC_SECONDS = "500"
+_SYNC_SECONDS = "300"
+_SYNCS = 5
+_TIMEOUT = 7
+"""Exit code of a sync that has not got there yet."""
 
 
 @pytest.fixture
@@ -55,25 +59,35 @@ def test_source_and_lake_are_equal_after_random_changes(
     judged = judge(installation, database)
     _tell(f"seed {seed}, {minutes:g} minutes, {len(database.tables)} tables", judged)
     installation.run("up", "--detach")
-    installation.run("sync", "--timeout", _SYNC_SECONDS)
+    assert _sync(installation) == 0
 
     walk = Walk(installation.source_url, seed=seed)
     with walk:
         walk.wait(minutes * 60)
     _say("\n".join(walk.tally.lines()))
-    synced = installation.done("sync", "--timeout", _SYNC_SECONDS)
-    _say(f"sync: exit {synced.returncode}")
+    synced = _sync(installation)
     verified = installation.any_facts("verify")
 
     failures = [*_stopped(installation), *_different(verified)]
     failures += _counted_differently(installation, judged)
     _say(_summary(verified))
     assert failures == []
-    assert synced.returncode == 0, synced.stderr
+    assert synced == 0
     assert {verdict["table"] for verdict in verified["tables"]} == set(judged.captured)
     for kind in ("insert", "update", "delete", "update of a key"):
         assert walk.tally.statements[kind], f"no {kind} was committed"
     assert walk.tally.structures, "no structure was changed"
+
+
+def _sync(installation: Installation) -> int:
+    """Its exit code; as long as it takes on a slow machine, since what is equal is the question."""
+    started = time.monotonic()
+    for _ in range(_SYNCS):
+        done = installation.done("sync", "--timeout", _SYNC_SECONDS)
+        if done.returncode != _TIMEOUT:
+            break
+    _say(f"sync: exit {done.returncode} after {time.monotonic() - started:.0f} s")
+    return done.returncode
 
 
 def _say(text: str) -> None:

@@ -20,7 +20,7 @@ from tests.soak.transactions import transaction
 
 WRITERS: Final = 3
 _WRITER_PAUSE: Final = 0.05
-_STRUCTURE_PAUSE: Final = 2.0
+_STRUCTURE_PAUSE: Final = 5.0
 _CONNECTOR_SECONDS: Final = 120
 _CONFIRMED: Final = (
     "SELECT bool_and(confirmed_flush_lsn >= %s) FROM pg_replication_slots WHERE NOT temporary"
