@@ -226,9 +226,9 @@ _CHOOSERS: Final[dict[Chooser, int]] = {
     add_default: 20,
     drop: 16,
     rename: 12,
-    widen: 10,
+    widen: 18,
     not_null: 12,
     index: 8,
-    partition: 4,
-    reattach: 3,
+    partition: 8,
+    reattach: 5,
 }
