@@ -6,6 +6,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 UNMARKED := not spark and not integration and not e2e and not soak
+# Real servers are waited for most of the time; a directory's tests share theirs, so stay together.
+WORKERS := -n 2 --dist loadgroup
 NEEDS_PYTHON := Python 3.11 or newer is needed: install one, or run make PYTHON=/path/to/python3.11
 NEEDS_JAVA := Java 17 or 21 is needed: install one (Debian: openjdk-17-jre-headless), or set JAVA_HOME
 
@@ -62,15 +64,19 @@ check: lint types unit  ## What runs before every commit, under two minutes
 
 .PHONY: test
 test: lint types jars  ## Everything but soak: real servers, real Spark
-	$(BIN)/pytest -m "not soak"
+	$(BIN)/pytest $(WORKERS) -m "not soak"
 
 .PHONY: test-deep
 test-deep: lint types jars  ## The same with many more examples, rows and random tables: an hour
-	$(BIN)/pytest --deep -m "not soak"
+	$(BIN)/pytest $(WORKERS) --deep -m "not soak"
 
 .PHONY: soak
 soak: jars  ## Any database changed at random, and compared: make soak SQL="schema.sql data.sql"
 	$(BIN)/pytest tests/soak -m soak -s $(addprefix --sql ,$(SQL)) --minutes $(or $(MINUTES),5) $(addprefix --seed ,$(SEED))
+
+.PHONY: mutants
+mutants: jars  ## Take rules out of the code, one at a time, and list the tests that notice
+	$(BIN)/python -m tests.mutants
 
 .PHONY: demo
 demo: jars  ## A shop database, live changes, the lake beside it, verified

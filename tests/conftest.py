@@ -1,7 +1,11 @@
 """Options and the plugin list; fixtures live beside what they start."""
 
+from pathlib import Path
+from typing import Final
+
 import pytest
 
+TESTS: Final = Path(__file__).parent
 pytest_plugins = ["tests.servers.fixtures"]
 
 
@@ -18,6 +22,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="many more examples in property tests: minutes instead of seconds",
     )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With several workers, one of them runs all of a directory: its tests share their servers."""
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(item.path.relative_to(TESTS).parts[0]))
 
 
 def pytest_configure(config: pytest.Config) -> None:
