@@ -71,6 +71,7 @@ def test_source_and_lake_are_equal_after_random_changes(
     failures = [*_stopped(installation), *_different(verified)]
     failures += _counted_differently(installation, judged)
     _say(_summary(verified))
+    _say("\n".join(failures))
     assert failures == []
     assert synced == 0
     assert {verdict["table"] for verdict in verified["tables"]} == set(judged.captured)

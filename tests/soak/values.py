@@ -61,7 +61,8 @@ def changed_value(column: Column, rng: random.Random) -> str | None:
     """From the value that is there; None where nothing is known to do with it."""
     name = column.quoted
     if column.element:
-        return rng.choice([f"{name} || {name}[1:1]", f"{name}[2:]", f"{name} || NULL"])
+        # Nothing but NULLs is refused, as docs/reference/types.md says.
+        return rng.choice([f"{name} || {name}", f"{name} || {name}[1:1]", f"'{{}}'::{column.type}"])
     if column.base in _NUMBERS:
         return rng.choice([f"{name} + 1", f"{name} - 1", f"- {name}", f"{name} * 2"])
     if column.base in _TEXTS:
@@ -108,7 +109,7 @@ def _array(column: Column, rng: random.Random) -> str | None:
         return None
     else:
         made = [f"({make(item, rng)})" for _ in number]
-    if rng.random() < 0.3:
+    if made and rng.random() < 0.3:
         made.append("NULL")
     return f"ARRAY[{', '.join(made)}]::{column.type}" if made else f"'{{}}'::{column.type}"
 
