@@ -29,7 +29,7 @@ class Judged:
 
 def judge(installation: Installation, database: Database) -> Judged:
     """Names the tables one by one in the configuration, without those that ``check`` refuses."""
-    _configure(
+    configure(
         installation, [f"{schema}.*" for schema in sorted({t.schema for t in database.tables})]
     )
     given = _give_identities(installation, database)
@@ -37,7 +37,7 @@ def judge(installation: Installation, database: Database) -> Judged:
     named = {finding["subject"]: finding["message"] for finding in findings if _refuses(finding)}
     errors = [finding["subject"] for finding in findings if finding["level"] == "error"]
     captured = [t.plain for t in database.tables if not t.partitioned and not _hit(t, errors)]
-    _configure(installation, captured)
+    configure(installation, captured)
     left = [finding for finding in _check(installation) if finding["level"] == "error"]
     assert left == [], "check still finds errors without the tables that it refused"
     unnamed = _relations(installation) - set(captured) - set(named)
@@ -66,7 +66,8 @@ def _relations(installation: Installation) -> set[str]:
         return {name for (name,) in connection.execute(_RELATIONS.encode())}
 
 
-def _configure(installation: Installation, tables: list[str]) -> None:
+def configure(installation: Installation, tables: list[str]) -> None:
+    """Nothing but these is captured."""
     path = installation.folder / "wal2lake.yaml"
     written: dict[str, Any] = yaml.safe_load(path.read_text())
     written["source"] |= {"tables": tables, "append_only": []}
