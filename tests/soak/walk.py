@@ -86,7 +86,7 @@ class Walk:
                 number += 1
                 change = structure_change(self._database, rng, number)
                 self._restructure_one(session, change, rng)
-                self._database = catalogue.read(session.connection)
+                self._database = _looked(session) or self._database
 
     def _restructure_one(self, session: Session, change: Change, rng: random.Random) -> None:
         """In one transaction with rows of the table, before it and after it."""
@@ -96,7 +96,11 @@ class Walk:
             session.execute("ROLLBACK")
             session.tally.ended("refused")
             return
-        now = catalogue.read(session.connection)
+        now = _looked(session)
+        if now is None:
+            session.execute("ROLLBACK")
+            session.tally.ended("refused")
+            return
         self._rows(session, _same(now, change.table), rng, done)
         session.end(done, commits=rng.random() < 0.9, structure=kind)
 
@@ -132,6 +136,15 @@ class Walk:
                 stop=stop_after_delay(_CONNECTOR_SECONDS),
             )
             waiting(lambda: connection.execute(_CONFIRMED.encode(), now).fetchone())
+
+
+def _looked(session: Session) -> Database | None:
+    """None where a table is locked by one that waits for us: looking counts rows."""
+    try:
+        return catalogue.read(session.connection)
+    except (psycopg.errors.DeadlockDetected, psycopg.errors.LockNotAvailable) as error:
+        session.tally.refuse("look", error.sqlstate or "")
+        return None
 
 
 def _same(database: Database, table: Table) -> Table:
