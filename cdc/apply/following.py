@@ -1,6 +1,6 @@
 """A table follows a change of its source's structure, step by step and over restarts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
@@ -15,6 +15,7 @@ from cdc.events.steps import (
     ChangeMode,
     Course,
     DropTable,
+    Note,
     RenameTable,
     Stop,
     follow,
@@ -40,15 +41,31 @@ class Shape:
         return self.schema.mode is TableMode.APPEND
 
 
-def course_of(shape: Shape, bound: BoundNote, policy: SchemaPolicy) -> Course:
-    """What a note asks of the table. Raises TABLE_STOPPED for a note that says nothing."""
-    if bound.note is None:
+def course_of(
+    shape: Shape, waiting: Sequence[BoundNote], policy: SchemaPolicy
+) -> tuple[Course, int]:
+    """What the first note asks of the table, and how many notes that takes.
+
+    One that stops the table may be undone by a later one, such as a key that is given back: with
+    no event between them the table never was what lies between. Raises TABLE_STOPPED for a note
+    that says nothing.
+    """
+    together = [bound.note for bound in waiting if bound.after == waiting[0].after]
+    notes: list[Note] = []
+    for note in together:
+        if note is None:
+            break
+        notes.append(note)
+        course = follow(shape.structure, notes, policy=policy, append=shape.append)
+        if not _stops(course):
+            return course, len(notes)
+    if not notes:
         raise CdcError(
             ErrorKind.TABLE_STOPPED,
             "its structure changed, and the source could not describe how",
             remedy=f"see the warning in the source's log; {READ_AGAIN}",
         )
-    return follow(shape.structure, (bound.note,), policy=policy, append=shape.append)
+    return follow(shape.structure, notes[:1], policy=policy, append=shape.append), 1
 
 
 def followed(spark: SparkSession, path: str, shape: Shape, course: Course, note: int) -> Shape:
@@ -57,7 +74,7 @@ def followed(spark: SparkSession, path: str, shape: Shape, course: Course, note:
     Every step is a commit that says how many are done. Raises TABLE_STOPPED, with the reason and
     the remedy, before anything is changed.
     """
-    for stop in (*course.stops, *_cannot(course)):
+    for stop in _stops(course):
         raise CdcError(ErrorKind.TABLE_STOPPED, stop.reason, remedy=stop.remedy)
     schema, position = shape.schema, shape.position
     for number in range(position.steps, len(course.steps)):
@@ -69,6 +86,10 @@ def followed(spark: SparkSession, path: str, shape: Shape, course: Course, note:
         evolve.rehashed(spark, path, schema, position.metadata())
     position = replace(position, note=note, steps=0)
     return _kept(spark, path, schema, course, position)
+
+
+def _stops(course: Course) -> tuple[Stop, ...]:
+    return (*course.stops, *_cannot(course))
 
 
 def _cannot(course: Course) -> Iterator[Stop]:

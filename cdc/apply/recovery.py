@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply import landings as landed_values
+from cdc.apply import slices
 from cdc.apply.decode import is_moved
 from cdc.apply.land import create_log, landings, summary
 from cdc.apply.landings import Landing
@@ -24,6 +25,7 @@ from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.envelope import NEW_KEY
 from cdc.events.schema import Column, TableSchema
+from cdc.events.steps import READ_AGAIN
 from cdc.events.structure import Structure, kept_as_text, parse
 from cdc.kafka.topics import topic_ids
 from cdc.lake import progress, store
@@ -144,8 +146,12 @@ def _open_table(
         changes=config.source.schema_policy(source.table),
         catalogue=catalogue,
     )
+    if source.unfit is not None:
+        table.stop(source.unfit.message, remedy=f"{source.unfit.remedy}; then start again")
+    elif table.structure is not None and table.structure.oid != source.oid:
+        table.stop("it was dropped and created again in the source", remedy=READ_AGAIN)
     # Where changes are noted, the notes say when the key became another.
-    if table.structure is None and (schema.key, schema.mode) != (wanted.key, wanted.mode):
+    elif table.structure is None and (schema.key, schema.mode) != (wanted.key, wanted.mode):
         table.stop(
             f"its key was {_identity(schema)} and is {_identity(wanted)} in the source",
             remedy=f"delete {path}; it is rebuilt from the log at the next start",
@@ -181,15 +187,32 @@ def catch_up(spark: SparkSession, path: str, applier: Applier) -> None:
     floor = applier.base.landing_floor
     for landing in landings(summary(log.where(F.col("landing") > floor))):
         applier.inbox.add(landing)
-    notes = _notes(log, applier)
     for topic, table in applier.tables.items():
-        mine = log.where(F.col("topic") == topic)
         if applier.base.entry(str(table.schema.table)) is None:
-            applier.offsets[topic] = _last(mine.where(F.col("landing") <= floor))
-        behind = table.position.offset < applier.offsets[topic]
-        if table.following and (behind or table.pending(notes)):
-            upto = applier.offsets[topic]
-            _replay(mine.where(F.col("offset") <= upto), topic, table, applier, notes)
+            landed = (F.col("topic") == topic) & (F.col("landing") <= floor)
+            applier.offsets[topic] = _last(log.where(landed))
+    _go_on(log, applier, list(applier.tables))
+
+
+def resume(spark: SparkSession, path: str, applier: Applier) -> None:
+    """Try again the tables that stopped and of whose structure the last cut tells more.
+
+    A key that is given back, for one; what cannot go on stops again for the same reason.
+    """
+    if noted := applier.take_noted():
+        for topic in noted:
+            applier.tables[topic].again()
+        _go_on(spark.read.format("delta").load(path), applier, noted)
+
+
+def _go_on(log: DataFrame, applier: Applier, topics: Sequence[str]) -> None:
+    """Bring tables to the last cut."""
+    notes = _notes(log, applier)
+    for topic in topics:
+        table, upto = applier.tables[topic], applier.offsets[topic]
+        if table.following and (table.position.offset < upto or table.pending(notes)):
+            mine = log.where((F.col("topic") == topic) & (F.col("offset") <= upto))
+            _replay(mine, topic, table, applier, notes)
 
 
 def _last(rows: DataFrame) -> int:
@@ -219,16 +242,13 @@ def _replay(
     changes = table.bound(notes, beyond, applier.schemas(every))
     while waiting and table.following:
         taken = _whole_changes(beyond, waiting, landed_values.take(waiting, applier.budget))
-        ids = landed_values.schema_ids(taken)[topic]
-        numbers = [landing.number for landing in taken]
+        schemas = applier.schemas(landed_values.schema_ids(taken)[topic])
+        part = beyond.where(F.col("landing").between(taken[0].number, taken[-1].number))
         upto = landed_values.last_offsets(taken)[topic]
-        table.apply(
-            beyond.where(F.col("landing").between(numbers[0], numbers[-1])),
-            topic=topic,
-            upto=upto,
-            schemas=applier.schemas(ids),
-            notes=[change for change in changes if change.after <= upto],
-        )
+        table.read_at(slices.snapshots(part, schemas).get(topic, frozenset()))
+        if table.following:
+            before = [change for change in changes if change.after <= upto]
+            table.apply(part, topic=topic, upto=upto, schemas=schemas, notes=before)
         changes = [change for change in changes if change.after > upto]
         waiting = waiting[len(taken) :]
     if changes and table.following:

@@ -65,9 +65,16 @@ class Applier:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="apply")
         self.budget = budget
         self._served: set[str] = set()
+        self._noted: set[str] = set()
         self.inbox = Inbox()
         self.base = ledger.last() or nothing_applied(epoch)
         self.offsets = self._base_offsets()
+
+    def take_noted(self) -> list[str]:
+        """Topics of stopped tables whose structure was noted again since this was asked last."""
+        found = sorted(self._noted)
+        self._noted.clear()
+        return found
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)
@@ -167,6 +174,11 @@ class Applier:
             if table is not None and table.following and table.position.offset < cut.offsets[topic]:
                 table.read_at(lsns)
         notes = self._notes(part, cut, schemas)
+        self._noted |= {
+            topic
+            for topic, table in self.tables.items()
+            if not table.following and table.pending(notes)
+        }
         futures = [
             self._pool.submit(
                 _apply,

@@ -70,6 +70,11 @@ def look(
     )
 
 
+def snapshots(events: DataFrame, schemas: Mapping[int, str]) -> dict[str, frozenset[int]]:
+    """The snapshots that the reads among rows of the log are of, by topic; one Spark job."""
+    return _snapshots(_places(events.where(F.col("value").isNotNull()), schemas))
+
+
 def _any(conditions: Iterable[Column]) -> Column:
     return reduce(or_, conditions, F.lit(False))  # noqa: FBT003 - a literal column
 

@@ -29,7 +29,7 @@ from cdc.lake.session import build
 from cdc.operate import requests
 from cdc.source import bootstrap
 from cdc.source.baseline import baselines
-from cdc.source.catalog import captured_tables
+from cdc.source.captured import captured_tables
 from cdc.source.postgres import connect
 from cdc.source.structure_notes import is_installed, structure_of
 from cdc.stack.endpoints import Endpoints
@@ -63,7 +63,7 @@ def _run(
     ready: Callable[[], None],
 ) -> None:
     with connect(endpoints.source_url) as connection:
-        sources = captured_tables(connection, config)
+        sources = captured_tables(connection, config, bootstrap.begun(config, endpoints))
         beginnings = baselines(connection)
         noted = is_installed(connection)
     markers = bootstrap.markers(config)
@@ -104,7 +104,7 @@ def _run(
         )
         ready()
         try:
-            _loop(applier, query, stop)
+            _loop(applier, query, stop, partial(recovery.resume, spark, log_path(config), applier))
         finally:
             query.stop()
     finally:
@@ -117,7 +117,9 @@ def _catalogue(source_url: str, oid: int) -> Structure | None:
     return None if text is None else parse(text)
 
 
-def _loop(applier: Applier, query: StreamingQuery, stop: threading.Event) -> None:
+def _loop(
+    applier: Applier, query: StreamingQuery, stop: threading.Event, resume: Callable[[], None]
+) -> None:
     """Rounds until ``stop``; what ended the landing query ends the job."""
     seen = 0
     while not stop.is_set():
@@ -127,6 +129,7 @@ def _loop(applier: Applier, query: StreamingQuery, stop: threading.Event) -> Non
         if not applier.round():
             seen = waiting[-1].number if waiting else seen
             applier.inbox.wait(seen, IDLE_SECONDS)
+        resume()
 
 
 def _ended(query: StreamingQuery) -> CdcError:

@@ -73,6 +73,10 @@ class AppliedTable:
         self._reason = f"{reason}; remedy: {remedy}"
         logger.error("table stopped", table=str(self.schema.table), reason=self._reason)
 
+    def again(self) -> None:
+        """Follow once more from where it stopped."""
+        self.following, self._reason = True, ""
+
     def entry(self, offset: int, *, streaming: bool) -> TableEntry:
         """The table's part of the ledger's row for a cut that ends at ``offset``."""
         opened = open_table(self.path)
@@ -110,9 +114,10 @@ class AppliedTable:
         """
         mine = rows.where(F.col("topic") == topic)
         try:
-            for note in notes:
-                self._events(mine, topic, note.after, schemas, some=True)
-                self._change(note)
+            waiting = list(notes)
+            while waiting:
+                self._events(mine, topic, waiting[0].after, schemas, some=True)
+                waiting = waiting[self._change(waiting) :]
             self._events(mine, topic, upto, schemas, some=bool(notes))
             self._maintainer.committed(self._session, self.position.metadata())
         except CdcError as error:
@@ -159,9 +164,13 @@ class AppliedTable:
         self._follow(text for text in schemas.values() if belongs_to(text, topic))
         self._commit(part, upto, schemas)
 
-    def _change(self, note: BoundNote) -> None:
-        if (shape := self._shape()) is not None:
-            self._take(shape, course_of(shape, note, self._changes), note.id)
+    def _change(self, notes: Sequence[BoundNote]) -> int:
+        """Follow the first of them, with as many more as it needs; how many these were."""
+        if (shape := self._shape()) is None:
+            return len(notes)
+        course, number = course_of(shape, notes, self._changes)
+        self._take(shape, course, notes[number - 1].id)
+        return number
 
     def _shape(self) -> Shape | None:
         if self.structure is None:

@@ -21,10 +21,14 @@ _SILENT: Final = logging.getLogger("cdc.kafka.client")
 
 @dataclass(frozen=True, slots=True)
 class TopicSpec:
-    """One partition, so that the offset is the order. ``settings`` are checked as well."""
+    """One partition, so that the offset is the order. ``settings`` are checked as well.
+
+    A topic that exists may have all of ``instead``, where that is not empty.
+    """
 
     name: str
     settings: dict[str, str] = field(default_factory=dict)
+    instead: dict[str, str] = field(default_factory=dict)
 
 
 def admin(bootstrap: str) -> AdminClient:
@@ -129,6 +133,8 @@ def _compare(spec: TopicSpec, actual: dict[str, str], partitions: int) -> None:
             f"topic {spec.name} has {partitions} partitions and must have one",
             remedy="set another name in wal2lake.yaml, or delete the topic if nobody needs it",
         )
+    if spec.instead and spec.instead.items() <= actual.items():
+        return
     for key, value in spec.settings.items():
         if actual.get(key) != value:
             raise CdcError(

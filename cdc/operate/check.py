@@ -14,12 +14,15 @@ from cdc.config import Config
 from cdc.errors import CdcError
 from cdc.kafka.topics import topic_ids
 from cdc.source import slot, structure_notes
-from cdc.source.catalog import SourceTable, inspect
+from cdc.source.bootstrap import begun
+from cdc.source.captured import NEW, new_tables
+from cdc.source.catalog import Catalog, SourceTable, inspect
 from cdc.source.connector import status
 from cdc.source.finding import Finding, Level
 from cdc.source.postgres import Connection, address, connect
 from cdc.source.preflight import role_findings, server_findings, slot_findings
 from cdc.stack.endpoints import Endpoints
+from cdc.tables import TableId
 
 ENOUGH_BYTES: Final = 5 * 1024**3
 LITTLE_BYTES: Final = 512 * 1024**2
@@ -63,6 +66,7 @@ def _source(config: Config, endpoints: Endpoints) -> Iterator[Finding]:
         yield from _collect(lambda: iter(role_findings(connection, config, catalog.tables)))
         yield from structure_notes.findings(connection)
         yield from _slot(config, endpoints, connection)
+        yield from _new(config, endpoints, catalog)
         yield from (_table(table) for table in catalog.tables)
         yield from catalog.findings
 
@@ -76,6 +80,16 @@ def _slot(config: Config, endpoints: Endpoints, connection: Connection) -> Itera
         yield Finding.error(f"slot {config.name}", error.message, remedy=error.remedy)
     else:
         yield from slot_findings(connection, config.name)
+
+
+def _new(config: Config, endpoints: Endpoints, catalog: Catalog) -> Iterator[Finding]:
+    known = begun(config, endpoints) if endpoints.connect else frozenset[TableId]()
+    for table in new_tables(catalog, config, known):
+        yield Finding.warning(
+            str(table),
+            f"{NEW}; it is not in the lake",
+            remedy="give the pipeline a new name and an empty lake, or take it out of the pattern",
+        )
 
 
 def _has_task(connect_url: str, name: str) -> bool:

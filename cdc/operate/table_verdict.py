@@ -43,14 +43,17 @@ class TableVerdict:
 def compare_table(
     connection: Connection, table: SourceTable, entry: TableEntry | None, scratch: Path
 ) -> TableVerdict:
-    """Compare the table as the connection's transaction sees it with the lake at the cut."""
+    """Compare the table as the connection's transaction sees it with the lake at the cut.
+
+    A table that the source has no more has no rows there.
+    """
     lake = LakeTable(entry)
     renderings = _renderings(table, lake)
     names = list(renderings)
     key = _key(table, names)
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
         comparison = compare(
-            source_rows(connection, table.table, renderings),
+            source_rows(connection, table.table, renderings) if table.oid else (),
             lake.rows(renderings),
             columns=names,
             key=key,
@@ -78,6 +81,8 @@ def _renderings(table: SourceTable, lake: LakeTable) -> dict[str, Rendering]:
 
     A table that is not in the lake has no types there: its rows, if any, are missing as a whole.
     """
+    if not table.oid:
+        return {name: rendering("", found) for name, found in lake.types.items()}
     if not lake.exists:
         return {column.name: PLAIN for column in table.columns if column.arrives}
     return {

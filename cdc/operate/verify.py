@@ -25,10 +25,11 @@ from cdc.operate.render import SETTINGS
 from cdc.operate.requests import Request
 from cdc.operate.table_verdict import TableVerdict, compare_table
 from cdc.source import barrier
-from cdc.source.catalog import captured_tables
+from cdc.source.captured import captured_tables
 from cdc.source.postgres import Connection, connect
 from cdc.source.snapshot import exported_snapshot
 from cdc.stack.endpoints import Endpoints
+from cdc.tables import TableId
 
 SNAPSHOT_SECONDS: Final = 60.0
 """How long an open transaction in the source may delay the snapshot: the job publishes nothing
@@ -82,7 +83,8 @@ def verify(
 def _compare_all(
     connection: Connection, config: Config, row: LedgerRow, tell: Callable[[str], None]
 ) -> Iterator[TableVerdict]:
-    for table in captured_tables(connection, config):
+    known = [TableId.parse(entry.table) for entry in row.tables]
+    for table in captured_tables(connection, config, known):
         tell(f"comparing {table.table}")
         yield compare_table(connection, table, row.entry(str(table.table)), _scratch(config))
 

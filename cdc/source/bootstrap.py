@@ -8,16 +8,17 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.topics import TopicSpec, ensure_topics
 from cdc.source import connector, slot
 from cdc.source.baseline import note_baseline
-from cdc.source.catalog import SourceTable, captured_tables
+from cdc.source.captured import captured_tables
+from cdc.source.catalog import SourceTable
 from cdc.source.continuity import continues, until
 from cdc.source.finding import Level
 from cdc.source.postgres import Connection, connect
 from cdc.source.preflight import role_findings, server_findings
 from cdc.source.prepare import prepare
-from cdc.source.settings import settings
+from cdc.source.settings import captured, settings
 from cdc.stack.endpoints import Endpoints, write_source_secret
 from cdc.stack.state import StateDir, write_private
-from cdc.tables import HEARTBEAT, SIGNAL, STRUCTURE, TableMode
+from cdc.tables import HEARTBEAT, SIGNAL, STRUCTURE, TableId, TableMode
 
 SLOT_SECONDS: Final = 60.0
 """How long open transactions of the application may delay the slot."""
@@ -29,14 +30,21 @@ def establish(config: Config, endpoints: Endpoints) -> list[SourceTable]:
     """Preflight, source, topics, connector; returns when the connector runs and has its slot.
 
     Raises what stands in the way: SOURCE_NOT_READY, CONFLICT, TIMEOUT naming the pids in the way,
-    CHAIN_BROKEN where going on would lose changes.
+    CHAIN_BROKEN where going on would lose changes. A table that is not fit any more is returned
+    as such, and the others go on.
     """
     with connect(endpoints.source_url) as connection:
         refuse_unfit(connection, config)
-        tables = captured_tables(connection, config)
-        prepare(connection, config, tables)
-        _start(connection, config, endpoints, tables)
-    return tables
+        tables = captured_tables(connection, config, begun(config, endpoints))
+        prepare(connection, config, [table for table in tables if table.unfit is None])
+        return _start(connection, config, endpoints, tables)
+
+
+def begun(config: Config, endpoints: Endpoints) -> frozenset[TableId]:
+    """The tables of the first snapshot; none before the connector has sent anything."""
+    if connector.offsets(endpoints.connect, config.name) is None:
+        return frozenset()
+    return captured(connector.configuration(endpoints.connect, config.name))
 
 
 def refuse_unfit(connection: Connection, config: Config) -> None:
@@ -52,7 +60,10 @@ def refuse_unfit(connection: Connection, config: Config) -> None:
 
 
 def topic_specs(config: Config, tables: list[SourceTable]) -> list[TopicSpec]:
-    """Keyed topics are compacted. Events without a key of their own share one: they are kept."""
+    """Keyed topics are compacted. Events without a key of their own share one: they are kept.
+
+    A topic keeps the policy of the key that its table had at first; the lake says when it changed.
+    """
     kept = {"cleanup.policy": "delete", "retention.ms": "-1"}
     compacted = {
         "cleanup.policy": "compact",
@@ -63,8 +74,10 @@ def topic_specs(config: Config, tables: list[SourceTable]) -> list[TopicSpec]:
     others = [t.table.topic(config.name) for t in tables if t.mode is not TableMode.KEYED]
     control = [table.topic(config.name) for table in (HEARTBEAT, SIGNAL, STRUCTURE)]
     return [
-        *(TopicSpec(name, compacted) for name in (*keyed, *control, heartbeats(config))),
-        *(TopicSpec(name, kept) for name in (*others, markers(config))),
+        *(TopicSpec(name, compacted, instead=kept) for name in keyed),
+        *(TopicSpec(name, kept, instead=compacted) for name in others),
+        *(TopicSpec(name, compacted) for name in (*control, heartbeats(config))),
+        TopicSpec(markers(config), kept),
     ]
 
 
@@ -94,7 +107,7 @@ def placeholder(config: Config, endpoints: Endpoints) -> str:
 
 def _start(
     connection: Connection, config: Config, endpoints: Endpoints, tables: list[SourceTable]
-) -> None:
+) -> list[SourceTable]:
     state = StateDir(config.state_dir)
     state.create()
     if config.connect.url is None:
@@ -103,7 +116,10 @@ def _start(
     wanted = settings(config, endpoints, tables, placeholder=token)
     connector.create_stopped(endpoints.connect, config.name, wanted)
     goes_on = continues(connection, config, endpoints, tables)
-    note_baseline(connection, tables, again=not goes_on)
+    if not goes_on:  # then every table has to be fit
+        tables = captured_tables(connection, config)
+        wanted = settings(config, endpoints, tables, placeholder=token)
+    note_baseline(connection, [t for t in tables if t.unfit is None], again=not goes_on)
     if not goes_on:
         slot.probe(endpoints.source_url, config.name, SLOT_SECONDS)
     ensure_topics(
@@ -113,6 +129,7 @@ def _start(
     connector.resume(endpoints.connect, config.name)
     _revive(config, endpoints)
     _await_running(connection, config, endpoints)
+    return tables
 
 
 def _revive(config: Config, endpoints: Endpoints) -> None:

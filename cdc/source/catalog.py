@@ -1,7 +1,7 @@
 """What the source's catalogue says of the tables that the configuration names.
 
-``inspect`` judges every table and is what ``check`` prints; ``captured_tables`` raises the first
-error and returns what is left: tables that can be kept equal.
+``inspect`` judges every table and is what ``check`` prints; cdc/source/captured.py says which of
+them are kept.
 """
 
 import re
@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from cdc.config import Config
-from cdc.errors import CdcError, ErrorKind
 from cdc.source.columns import DeclaredType, SourceColumn, source_column
-from cdc.source.finding import Finding, Level
+from cdc.source.finding import Finding
 from cdc.source.identity import Identity, mode_of
 from cdc.source.postgres import Connection, translated
 from cdc.source.text_choice import text_findings, with_text
@@ -89,11 +88,13 @@ class SourceTable:
     """A table of the source that is kept equal in the lake."""
 
     table: TableId
-    oid: int
+    oid: int  # 0: the source has it no more
     columns: tuple[SourceColumn, ...]
     key: tuple[str, ...]
     mode: TableMode
     replica_identity: str  # pg_class.relreplident: d, f, i, n
+    unfit: Finding | None = None
+    """What keeps one from being followed that was fit when its first snapshot was taken."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,22 +113,6 @@ class _Relation:
     readable: bool
     has_children: bool
     identity: Identity
-
-
-def captured_tables(connection: Connection, config: Config) -> list[SourceTable]:
-    """The tables the patterns name, in order of their names.
-
-    Raises SOURCE_NOT_READY naming the first table that cannot be kept, why, and the remedy.
-    """
-    catalog = inspect(connection, config)
-    for finding in catalog.findings:
-        if finding.level is Level.ERROR:
-            raise CdcError(
-                ErrorKind.SOURCE_NOT_READY,
-                f"{finding.subject}: {finding.message}",
-                remedy=finding.remedy,
-            )
-    return list(catalog.tables)
 
 
 def inspect(connection: Connection, config: Config) -> Catalog:

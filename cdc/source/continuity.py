@@ -18,9 +18,10 @@ from cdc.kafka.topics import delete_topics
 from cdc.lake.layout import log_path
 from cdc.lake.progress import landed_position
 from cdc.source import connector, slot
+from cdc.source.captured import NEW
 from cdc.source.catalog import SourceTable
 from cdc.source.postgres import Connection
-from cdc.source.settings import TABLES, pattern
+from cdc.source.settings import captured
 from cdc.stack.endpoints import Endpoints
 
 _FREE_SECONDS: Final = 60.0
@@ -106,13 +107,12 @@ def _refuse_slot_ahead(config: Config, found: slot.SlotState, position: dict[str
 
 def _refuse_new_tables(endpoints: Endpoints, config: Config, tables: list[SourceTable]) -> None:
     """The snapshot is behind us: rows that such a table holds already would never arrive."""
-    known = (connector.configuration(endpoints.connect, config.name) or {}).get(TABLES, "")
-    captured = known.split(",")
+    known = captured(connector.configuration(endpoints.connect, config.name))
     for table in tables:
-        if pattern(table.table) not in captured:
+        if table.table not in known:
             raise CdcError(
                 ErrorKind.CHAIN_BROKEN,
-                f"table {table.table} is new since the first snapshot: its rows would not arrive",
+                f"table {table.table} {NEW}",
                 remedy="take it out of source.tables, or give the pipeline a new name and an "
                 "empty lake",
             )

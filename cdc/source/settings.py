@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from string import Template
@@ -14,7 +15,7 @@ from cdc.source.catalog import SourceTable
 from cdc.source.postgres import address, password
 from cdc.source.snapshot_select import overrides
 from cdc.stack.endpoints import Endpoints, password_reference
-from cdc.tables import HEARTBEAT, STRUCTURE, TableId
+from cdc.tables import CONTROL_SCHEMA, HEARTBEAT, STRUCTURE, TableId
 
 TABLES: Final = "table.include.list"
 _FILE: Final = "postgres-source.json"
@@ -51,6 +52,18 @@ def settings(
 def pattern(table: TableId) -> str:
     """The regular expression that matches exactly this table in a list of the connector."""
     return f"{_literal(table.schema)}[.]{_literal(table.name)}"
+
+
+def captured(configuration: Mapping[str, str] | None) -> frozenset[TableId]:
+    """The tables a connector was configured for, but for our own; without a connector none."""
+    listed = (configuration or {}).get(TABLES, "")
+    found = (TableId(*map(_name, each.split("[.]"))) for each in listed.split(",") if each)
+    return frozenset(table for table in found if table.schema != CONTROL_SCHEMA)
+
+
+def _name(literal: str) -> str:
+    """What ``_literal`` made a regular expression of."""
+    return re.sub(r"\\x\{([0-9a-f]+)\}", lambda found: chr(int(found[1], 16)), literal)
 
 
 def _excluded(tables: list[SourceTable]) -> list[str]:

@@ -1,6 +1,7 @@
 """One installation under test: its commands, its source, and an independent reader of its lake."""
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -20,7 +21,7 @@ from psycopg import sql
 
 from tests.servers.server import Server
 
-SECONDS: Final = 600  # a command that takes longer hangs
+SECONDS: Final = 1000  # a command that takes longer hangs
 KEYED: Final = ("accounts", "moves", "documents")
 APPENDED: Final = ("audit",)
 TABLES_SQL: Final = """
@@ -135,7 +136,7 @@ class Installation:
     def source_rows(self, table: str) -> Counter[tuple[Any, ...]]:
         with self.connect() as connection:
             query = sql.SQL("SELECT * FROM {}").format(sql.Identifier("bank", table))
-            return Counter(_hashable(row) for row in connection.execute(query))
+            return Counter(hashable(row) for row in connection.execute(query))
 
     def lake_rows(self, table: str) -> Counter[tuple[Any, ...]]:
         """Read by delta-rs, compared as values of Python: nothing of wal2lake takes part."""
@@ -146,7 +147,7 @@ class Installation:
         opened = DeltaTable(str(self.folder / "lake" / schema / table))
         found = pa.table(QueryBuilder().register("t", opened).execute(query).read_all())
         names = [name for name in found.column_names if not name.startswith("_cdc_")]
-        return Counter(_hashable(tuple(row[n] for n in names)) for row in found.to_pylist())
+        return Counter(hashable(tuple(row[n] for n in names)) for row in found.to_pylist())
 
     def assert_equal(self, *tables: str) -> None:
         """By ``verify`` and by the independent reader."""
@@ -201,5 +202,7 @@ def _mentions(process: psutil.Process, marker: str) -> bool:
         return False
 
 
-def _hashable(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(tuple(value) if isinstance(value, list) else value for value in row)
+def hashable(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A row to be counted, in which a NaN is equal to another."""
+    listed = (tuple(value) if isinstance(value, list) else value for value in row)
+    return tuple("NaN" if isinstance(v, float) and math.isnan(v) else v for v in listed)

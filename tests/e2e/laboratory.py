@@ -12,7 +12,7 @@ from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from cdc.operate import requests
 from cdc.operate.requests import Request
-from tests.e2e.installation import Installation
+from tests.e2e.installation import Installation, hashable
 
 STEP_BY_STEP: Final = 0
 AT_ONCE: Final = 1
@@ -42,7 +42,7 @@ class Laboratory:
 
     def sync(self) -> None:
         """Also where a table is stopped by then: the others are in sync."""
-        done = self.installation.done("sync", "--timeout", "300")
+        done = self.installation.done("sync", "--timeout", "900")
         assert done.returncode in {0, 8}, done.stderr
 
     def _execute(self, scripts: Sequence[str]) -> None:
@@ -82,7 +82,7 @@ class Laboratory:
 
     def source(self, query: str) -> Counter[tuple[Any, ...]]:
         with self.installation.connect() as connection:
-            return Counter(_hashable(row) for row in connection.execute(query.encode()))
+            return Counter(hashable(row) for row in connection.execute(query.encode()))
 
     def lake(self, table: str, query: str) -> Counter[tuple[Any, ...]]:
         return self.installation.lake_query("lab", table, query)
@@ -95,7 +95,3 @@ class Laboratory:
         )
         with self.installation.connect() as connection:
             return ", ".join(name for (name,) in connection.execute(query.encode()))
-
-
-def _hashable(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(tuple(value) if isinstance(value, list) else value for value in row)

@@ -52,7 +52,7 @@ CHANGES: Final = (
             ),
             (
                 "ALTER TABLE lab.{t} ADD g timestamptz DEFAULT now(), ADD h date DEFAULT "
-                "'2020-02-29', ADD i bytea DEFAULT '\\xdeadbeef';"
+                "'2020-02-29', ADD i bytea DEFAULT '\\xdeadbeef', ADD j float8 DEFAULT 'NaN';"
                 "DELETE FROM lab.{t} WHERE id = 3"
             ),
         ),
@@ -174,6 +174,43 @@ CHANGES: Final = (
             ),
         ),
     ),
+    Change(
+        name="s_key_back",
+        steps=(
+            (
+                "ALTER TABLE lab.{t} DROP CONSTRAINT {t}_pkey;"
+                "ALTER TABLE lab.{t} ADD PRIMARY KEY (id); UPDATE lab.{t} SET a = 0 WHERE id = 1"
+            ),
+        ),
+    ),
+    Change(
+        name="s_key_returns",
+        steps=(
+            "ALTER TABLE lab.{t} DROP CONSTRAINT {t}_pkey",
+            "ALTER TABLE lab.{t} ADD PRIMARY KEY (id); UPDATE lab.{t} SET a = 0 WHERE id = 1",
+        ),
+    ),
+    Change(
+        name="s_key_lost",
+        steps=("ALTER TABLE lab.{t} DROP CONSTRAINT {t}_pkey",),
+        stops="primary key",
+    ),
+    Change(
+        name="s_key_dropped",
+        steps=("ALTER TABLE lab.{t} DROP CONSTRAINT {t}_pkey; INSERT INTO lab.{t} VALUES (1)",),
+        stops="primary key",
+    ),
+    Change(
+        name="s_recreated",
+        steps=(
+            (
+                "DROP TABLE lab.{t}; CREATE TABLE lab.{t} (id int PRIMARY KEY, a int, b text);"
+                "INSERT INTO lab.{t} VALUES (1, 1, 'another')"
+            ),
+        ),
+        stops="no more",
+    ),
+    Change(name="s_gone", steps=("DROP TABLE lab.{t}",), stops="no more"),
     Change(
         name="s_bag",
         made=_BAG,

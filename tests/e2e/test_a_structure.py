@@ -3,6 +3,7 @@
 Runs after test_a_meaning.py; leaves those tables stopped that cannot follow.
 """
 
+import json
 from typing import Any
 
 import pytest
@@ -60,3 +61,53 @@ def test_a_change_that_cannot_be_followed_stops_its_table_and_no_other(
     assert found["state"] == "stopped"
     assert change.stops in found["reason"]
     assert "remedy" in found["reason"]
+
+
+@pytest.fixture(scope="module")
+def restarted(laboratory: Laboratory) -> dict[str, dict[str, Any]]:
+    """The tables by name, after everything was down and one of two lost keys was given back."""
+    laboratory.installation.run("down")
+    laboratory.installation.execute(
+        "ALTER TABLE lab.s_key_lost0 ADD PRIMARY KEY (id);"
+        "UPDATE lab.s_key_lost0 SET a = 0 WHERE id = 1; UPDATE lab.s_add0 SET a = -1 WHERE id = 2;"
+        "CREATE TABLE lab.late (id int PRIMARY KEY); INSERT INTO lab.late VALUES (1)"
+    )
+    laboratory.installation.run("up", "--detach")
+    laboratory.sync()
+    tables = laboratory.installation.facts("status")["tables"]
+    return {table["table"]: table for table in tables}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize("change", STOPPED, ids=lambda change: change.name)
+def test_a_start_does_not_wait_for_a_table_that_cannot_go_on(
+    restarted: dict[str, dict[str, Any]], change: Change, way: int
+) -> None:
+    table = table_of(change, way)
+    back = table == "s_key_lost0"
+
+    assert (restarted[f"lab.{table}"]["state"] == "streaming") == back
+    assert ("remedy" in restarted[f"lab.{table}"]["reason"]) != back
+
+
+def test_a_key_that_was_given_back_puts_the_table_right(
+    laboratory: Laboratory, restarted: dict[str, dict[str, Any]]
+) -> None:
+    assert restarted["lab.s_add0"]["state"] == "streaming"
+    verdicts = laboratory.verdicts()
+
+    assert verdicts["lab.s_key_lost0"]["equal"]
+    assert verdicts["lab.s_add0"]["equal"]
+    assert not verdicts["lab.s_key_lost1"]["equal"] or verdicts["lab.s_key_lost1"]["reason"]
+    assert not verdicts["lab.s_gone0"]["equal"]
+
+
+def test_a_table_that_is_new_since_the_snapshot_is_named_by_check(
+    laboratory: Laboratory, restarted: dict[str, dict[str, Any]]
+) -> None:
+    printed = laboratory.installation.done("check", "--json").stdout
+    found = json.loads(printed[printed.index("[") :])
+
+    assert "lab.late" not in restarted
+    [said] = [one for one in found if one["subject"] == "lab.late" and one["level"] == "warning"]
+    assert "new since the first snapshot" in said["message"]

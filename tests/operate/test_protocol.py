@@ -22,7 +22,7 @@ from cdc.lake.ledger import Ledger, LedgerRow, TableEntry
 from cdc.operate import lag, requests, verify
 from cdc.operate.sync import sync
 from cdc.source import barrier, snapshot
-from cdc.source.catalog import captured_tables
+from cdc.source.captured import captured_tables
 from cdc.source.postgres import Connection, connect
 from cdc.source.prepare import prepare
 from cdc.stack.endpoints import resolve

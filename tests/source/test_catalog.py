@@ -6,7 +6,8 @@ import pytest
 
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
-from cdc.source.catalog import captured_tables, inspect
+from cdc.source.captured import captured_tables
+from cdc.source.catalog import inspect
 from cdc.source.finding import Level
 from cdc.source.postgres import connect
 from cdc.tables import TableMode

@@ -70,7 +70,7 @@ def test_prepare_twice(source_url: str, sql: Sql, make_config: Maker) -> None:
     sql("CREATE TABLE a (id int PRIMARY KEY)")
     config = make_config()
     first, second = TableId(config.name, "a"), TableId(config.name, "b")
-    from cdc.source.catalog import captured_tables  # noqa: PLC0415
+    from cdc.source.captured import captured_tables  # noqa: PLC0415
 
     with connect(source_url) as connection:
         for _ in range(2):
@@ -123,7 +123,7 @@ def test_role_of_a_dba(source_url: str, make_config: Maker) -> None:
         admin.execute(f"CREATE ROLE early LOGIN PASSWORD '{SECRET}'".encode())
         admin.execute("GRANT SELECT ON customers, orders TO early")
         with connect(url.replace("//wal2lake", "//early")) as connection:
-            from cdc.source.catalog import captured_tables  # noqa: PLC0415
+            from cdc.source.captured import captured_tables  # noqa: PLC0415
 
             tables = captured_tables(connection, config)
             found = role_findings(connection, config, tuple(tables))

@@ -10,7 +10,7 @@ import pytest
 from cdc.errors import CdcError
 from cdc.events.steps import follow
 from cdc.source import structure_notes
-from cdc.source.catalog import captured_tables
+from cdc.source.captured import captured_tables
 from cdc.source.finding import Level
 from cdc.source.postgres import Connection, connect
 from cdc.source.prepare import prepare, published

@@ -1,6 +1,7 @@
 """A change of several steps, interrupted after any of them, ends in the same table."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,9 @@ def shape(spark: SparkSession, path: str, begins: Structure) -> Shape:
 
 def run(spark: SparkSession, path: str, note: BoundNote = NOTE) -> Shape:
     found = shape(spark, path, BEFORE)
-    return followed(spark, path, found, course_of(found, note, "evolve"), note.id)
+    course, number = course_of(found, [note], "evolve")
+    assert number == 1
+    return followed(spark, path, found, course, note.id)
 
 
 def values(spark: SparkSession, path: str) -> list[dict[str, Any]]:
@@ -152,6 +155,34 @@ def test_a_change_that_cannot_be_followed_changes_nothing(
     assert caught.value.kind is ErrorKind.TABLE_STOPPED
     assert "arrive no more" in caught.value.message
     assert shape(spark, path, BEFORE) == before
+
+
+NO_KEY = replace(BEFORE, primary_key=())
+
+
+@pytest.mark.parametrize(("offsets", "followed_notes"), [((3, 3), 2), ((3, 4), None)])
+def test_a_key_that_is_given_back_is_none_that_was_lost_unless_events_lie_between(
+    offsets: tuple[int, int], followed_notes: int | None
+) -> None:
+    found = Shape(
+        schema=TableSchema(
+            table=BEFORE.table,
+            columns=tuple(one.column for one in BEFORE.followed),
+            key=("id",),
+            mode=TableMode.KEYED,
+        ),
+        structure=BEFORE,
+        position=Position(epoch=1, offset=3),
+    )
+    notes = [
+        BoundNote(id=number, after=after, note=Note(structure=noted))
+        for number, (after, noted) in enumerate(zip(offsets, (NO_KEY, BEFORE), strict=True))
+    ]
+
+    course, number = course_of(found, notes, "evolve")
+
+    assert number == (followed_notes or 1)
+    assert bool(course.stops) == (followed_notes is None)
 
 
 _NAMES = ((1, "id"), (2, "a"), (3, "b"), (4, "c"))

@@ -115,6 +115,9 @@ class Pipeline:
         while self.applier.round():
             pass
 
+    def stopped(self) -> list[AppliedTable]:
+        return [table for table in self.applier.tables.values() if not table.following]
+
     def rows(self, schema: TableSchema) -> list[dict[str, str | None]]:
         frame = self.spark.read.format("delta").load(str(self.root / schema.table.name))
         texts = [f"{_text(column)} AS {column.name}" for column in _compared(schema)]
@@ -259,6 +262,12 @@ def test_another_snapshot_stops_its_tables_and_no_other(
     stopped = {entry.table for entry in found.tables if entry.state == "stopped"}
     assert stopped == {str(schema.table) for schema in reads}
     assert {entry.state for entry in found.tables} == {"stopped", "streaming"}
+    for schema, rows in before.items():
+        assert _sorted(pipeline.rows(schema)) == _sorted(rows)
+
+    pipeline.start()  # which replays what lies before the cut
+
+    assert {str(t.schema.table) for t in pipeline.stopped()} == stopped
     for schema, rows in before.items():
         assert _sorted(pipeline.rows(schema)) == _sorted(rows)
 

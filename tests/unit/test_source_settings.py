@@ -10,7 +10,7 @@ import pytest
 from cdc.config import Config, Connect, Lake, Source
 from cdc.source.catalog import SourceTable
 from cdc.source.columns import DeclaredType, source_column
-from cdc.source.settings import pattern, settings
+from cdc.source.settings import captured, pattern, settings
 from cdc.source.structure_notes import script
 from cdc.stack.endpoints import Endpoints
 from cdc.tables import TableId, TableMode
@@ -140,6 +140,14 @@ def test_other_addresses_for_the_worker() -> None:
 def test_pattern_names_one_table() -> None:
     assert re.fullmatch(pattern(TableId("a.b", "c")).replace(r"\x{2e}", r"\x2e"), "a.b.c")
     assert not re.fullmatch(pattern(TableId("shop", "orders")), "shopXorders")
+
+
+def test_what_was_configured_can_be_read_back() -> None:
+    tables = [replace(table("a"), table=TableId("sh,op", "a.b[.]\\x{2c} é")), table("orders")]
+    made = settings(config(), ENDPOINTS, tables, placeholder="token")
+
+    assert captured(made) == {found.table for found in tables}
+    assert captured(None) == frozenset()
 
 
 def test_the_reasons_are_written_down() -> None:
