@@ -158,7 +158,7 @@ def test_the_documents_name_only_targets_and_commands_that_exist() -> None:
 def test_the_targets_of_the_makefile_are_explained() -> None:
     makefile = (ROOT / "Makefile").read_text()
     public = {"help", "install", "jars", "lock", "fmt", "lint", "types", "unit", "check", "test"}
-    public |= {"soak", "demo", "bench", "up", "down", "clean"}
+    public |= {"mutants", "soak", "demo", "bench", "up", "down", "clean"}
 
     assert set(re.findall(r"^([a-z]+):.*##", makefile, re.MULTILINE)) == public
 
