@@ -13,6 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from cdc.errors import CdcError, ErrorKind
+from cdc.stack import converter
 
 CACHE_VARIABLE = "WAL2LAKE_CACHE"
 
@@ -110,6 +111,8 @@ def cache_dir() -> Path:
 def set_dir(name: str) -> Path:
     """The directory of an installed set; its name changes with the lock, so none is ever mixed."""
     digests = "".join(artifact.sha256 for artifact in read_lock()[name])
+    if name == CONVERTER:
+        digests += converter.digest()
     return cache_dir() / f"{name}-{hashlib.sha256(digests.encode()).hexdigest()[:12]}"
 
 

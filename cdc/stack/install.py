@@ -16,26 +16,27 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
 
 from cdc.errors import CdcError, ErrorKind
-from cdc.stack import ivy
+from cdc.stack import converter, ivy
 from cdc.stack.artifacts import (
     CONVERTER,
+    KAFKA,
     Artifact,
     cache_dir,
     every_set,
     is_installed,
+    jars,
     read_lock,
     set_dir,
 )
 from cdc.stack.prerequisites import check_disk, disk_full_named, find_java
 
-CONVERTER_FOLDER = "apicurio-converter"
-_CONVERTER_SERVICE = "META-INF/services/org.apache.kafka.connect.storage.Converter"
-_CONVERTER_CLASSES = "io.apicurio.registry.utils.converter.AvroConverter\n"
 _UNPACKED_FACTOR = 5  # a Postgres archive grows to four times its size
 
 
 def install(names: Sequence[str]) -> None:
     """Make the sets present; a no-op when they are. Progress goes to stderr."""
+    if CONVERTER in names:  # a part of it is compiled against the worker
+        names = [KAFKA, *(name for name in names if name != KAFKA)]
     if all(is_installed(name) for name in names):
         return
     cache_dir().mkdir(parents=True, exist_ok=True)
@@ -102,7 +103,7 @@ def _place(files: Path, name: str) -> None:
     if name.startswith("postgres-"):
         _unpack_postgres(files, partial)
     elif name == CONVERTER:
-        _arrange_converter(files, partial)
+        converter.arrange(files, partial, worker=jars(KAFKA), java=find_java().path)
     else:
         _copy_or_unpack(files, partial)
     partial.rename(set_dir(name))
@@ -124,18 +125,6 @@ def _unpack_postgres(files: Path, target: Path) -> None:
         (inner,) = (name for name in outer.namelist() if name.endswith(".txz"))
         with outer.open(inner) as stream, tarfile.open(fileobj=stream, mode="r:xz") as archive:
             archive.extractall(target, filter="data")
-
-
-def _arrange_converter(files: Path, target: Path) -> None:
-    """A plugin folder, with the service file its jar lacks.
-
-    With it the worker finds the converter by service loading; scanning class files instead costs
-    ten seconds of every start.
-    """
-    folder = target / CONVERTER_FOLDER
-    shutil.copytree(files, folder)
-    with zipfile.ZipFile(folder / "service.jar", "w") as jar:
-        jar.writestr(_CONVERTER_SERVICE, _CONVERTER_CLASSES)
 
 
 def main() -> int:

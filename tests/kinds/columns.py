@@ -172,7 +172,7 @@ TABLES: dict[str, dict[str, Kind]] = {
         "n_m2_text": kind("numeric(5,-2)", to.numbers(5, -2, special=("NaN",))),
         "d_text": kind("date", to.far_dates()),
         "ts_text": kind("timestamp", to.far_timestamps()),
-        "ts3_text": kind("timestamp(3)", to.far_timestamps()),
+        "ts3_text": kind("timestamp(3)", to.far_timestamps(last="54.775")),
         "tz_text": kind("timestamptz", to.far_timestamps("+00")),
         "dom_text": kind(f"{SCHEMA}.d_date", to.far_dates()),
     },

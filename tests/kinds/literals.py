@@ -89,8 +89,8 @@ def far_dates() -> Texts:
     return dates() | bc | later | st.sampled_from(["infinity", "-infinity", "4714-11-24 BC"])
 
 
-def far_timestamps(zone: str = "") -> Texts:
-    """As far as microseconds since 1970 fit 64 bits."""
+def far_timestamps(zone: str = "", last: str = "54.775806") -> Texts:
+    """As far as microseconds since 1970 fit 64 bits; ``last`` are the seconds of that end."""
     seconds = st.integers(0, 86_399_999_999).map(_clock)
     bc = st.builds(
         lambda y, m, d, t: f"{y:04}-{m:02}-{d:02} {t}{zone} BC",
@@ -107,7 +107,7 @@ def far_timestamps(zone: str = "") -> Texts:
         "infinity",
         "-infinity",
         f"4714-11-24 00:00:00{zone} BC",
-        f"294247-01-10 04:00:54.775806{zone}",
+        f"294247-01-10 04:00:{last}{zone}",
     ]
     return timestamps(zone) | bc | later | st.sampled_from(ends)
 

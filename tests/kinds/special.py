@@ -190,6 +190,9 @@ def create(pipeline: Pipeline) -> None:
         f"{name} {declared} NOT NULL DEFAULT {value}"
         for name, (declared, value) in DEFAULTS.items()
     )
+    nullable = ", ".join(
+        f"{name} {declared} DEFAULT {value}" for name, (declared, value) in DEFAULTS.items()
+    )
     made = ", ".join(made for _, made in KEYS.values())
     pipeline.execute(f"""
         CREATE DOMAIN {SCHEMA}.d_array AS int[]; CREATE DOMAIN {SCHEMA}.d_bytea AS bytea;
@@ -201,10 +204,13 @@ def create(pipeline: Pipeline) -> None:
         CREATE TABLE {SCHEMA}.keyed (id int, n int, {keys}, PRIMARY KEY ({", ".join(KEYS)}));
         CREATE TABLE {SCHEMA}.defaults (id int PRIMARY KEY, n int, {defaults});
         INSERT INTO {SCHEMA}.defaults VALUES (1, 0);
+        CREATE TABLE {SCHEMA}.nulls (id int PRIMARY KEY, n int, {nullable});
+        INSERT INTO {SCHEMA}.nulls (id) VALUES (1);
         INSERT INTO {SCHEMA}.keyed SELECT g, 0, {made} FROM generate_series(1, 30) g;
     """)
     columns = ", ".join(f"c{number} {declared}" for number, declared in enumerate(REFUSED))
     pipeline.execute(f"CREATE TABLE {SCHEMA}.refused (id int PRIMARY KEY, n int, {columns})")
+    insert_nulls(pipeline, 2)
     insert_limits(pipeline, 0)
     insert_refused(pipeline, 1)
     insert_altered(pipeline, 1)
@@ -218,6 +224,12 @@ def insert_limits(pipeline: Pipeline, first: int) -> None:
         for number, (name, text) in enumerate(limit_values(), start=first + 1):
             query = f"INSERT INTO {SCHEMA}.limits (id, n, v_{name}) VALUES (%s, 0, %s)"
             connection.execute(query.encode(), (number, text))
+
+
+def insert_nulls(pipeline: Pipeline, number: int) -> None:
+    """A row that is NULL in every column with a default."""
+    nulls = ", ".join(["NULL"] * len(DEFAULTS))
+    pipeline.execute(f"INSERT INTO {SCHEMA}.nulls VALUES ({number}, 0, {nulls})")
 
 
 def limit_values() -> list[tuple[str, str]]:

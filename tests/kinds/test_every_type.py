@@ -44,6 +44,7 @@ def states(pipeline: Pipeline, number: int, after_snapshot: Differences) -> dict
 
 def _change_special(pipeline: Pipeline) -> None:
     special.insert_limits(pipeline, FIRST_STREAMED)
+    special.insert_nulls(pipeline, FIRST_STREAMED)
     special.insert_refused(pipeline, FIRST_STREAMED)
     special.insert_altered(pipeline, FIRST_STREAMED)
     special.insert_large(pipeline, FIRST_STREAMED)
@@ -52,6 +53,8 @@ def _change_special(pipeline: Pipeline) -> None:
         DELETE FROM {SCHEMA}.defaults WHERE id = {FIRST_STREAMED + 1};
         UPDATE {SCHEMA}.limits SET n = 1, v_date = 'infinity' WHERE id = 0;
         UPDATE {SCHEMA}.refused SET n = 1;
+        INSERT INTO {SCHEMA}.nulls (id) VALUES ({FIRST_STREAMED + 1});
+        UPDATE {SCHEMA}.nulls SET n = 1;
         UPDATE {SCHEMA}.large SET n = 1;
         UPDATE {SCHEMA}.keyed SET n = 1 WHERE id % 3 = 0;
         DELETE FROM {SCHEMA}.keyed WHERE id % 3 = 1;
@@ -85,7 +88,12 @@ def test_after_the_stream_every_value_is_that_of_postgres(
     assert after_stream[table] == {}
 
 
-SPECIAL = {"large": special.LARGE, "keyed": special.KEYS, "defaults": special.DEFAULTS}
+SPECIAL = {
+    "large": special.LARGE,
+    "keyed": special.KEYS,
+    "defaults": special.DEFAULTS,
+    "nulls": special.DEFAULTS,  # NULL, where there is a default
+}
 
 
 @pytest.mark.parametrize("table", SPECIAL)

@@ -1,0 +1,36 @@
+"""The converter's plugin folder: what the worker finds in it, and a source that does not compile."""
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from cdc.errors import CdcError
+from cdc.stack import converter
+from cdc.stack.artifacts import CONVERTER, jars, set_dir
+from cdc.stack.prerequisites import find_java
+
+pytestmark = pytest.mark.integration
+
+
+def test_the_worker_is_told_of_our_class_and_has_it() -> None:
+    with zipfile.ZipFile(set_dir(CONVERTER) / converter.FOLDER / "wal2lake.jar") as jar:
+        [service] = [name for name in jar.namelist() if name.startswith("META-INF/services/")]
+        told = jar.read(service).decode().split()
+        classes = {name.replace("/", ".").removesuffix(".class") for name in jar.namelist()}
+
+    assert converter.CLASS in told
+    assert converter.CLASS in classes
+    assert converter.BASE in told
+
+
+def test_a_folder_without_the_worker_s_classes_is_none(tmp_path: Path) -> None:
+    empty, target = tmp_path / "jars", tmp_path / "target"
+    empty.mkdir()
+    target.mkdir()
+
+    with pytest.raises(CdcError) as caught:
+        converter.arrange(empty, target, worker=jars("spark"), java=find_java().path)
+
+    assert "does not compile" in caught.value.message
+    assert not (target / converter.FOLDER / "wal2lake.jar").exists()
