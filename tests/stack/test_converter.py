@@ -1,4 +1,4 @@
-"""The converter's plugin folder: what the worker finds in it, and a source that does not compile."""
+"""The converter's plugin folder: what the worker finds in it, and what is no folder."""
 
 import zipfile
 from pathlib import Path
