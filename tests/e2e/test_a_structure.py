@@ -73,6 +73,7 @@ def restarted(laboratory: Laboratory) -> dict[str, dict[str, Any]]:
         "CREATE TABLE lab.late (id int PRIMARY KEY); INSERT INTO lab.late VALUES (1)"
     )
     laboratory.installation.run("up", "--detach")
+    laboratory.sync()  # at its cut the key is there, and the table follows from the next one on
     laboratory.sync()
     tables = laboratory.installation.facts("status")["tables"]
     return {table["table"]: table for table in tables}

@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.mutants.mutants import MUTANTS, Mutant
 
 ROOT = Path(__file__).resolve().parents[2]
-PARTS = ("cdc", "tests", "connectors", "jobs", "docs", "pyproject.toml")
+ASIDE = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info")
 SHOWN = 3
 SECONDS = 1200
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", re.MULTILINE)
@@ -51,11 +51,8 @@ def red(mutant: Mutant, copy: Path) -> list[str]:
 def main(word: str) -> int:
     survivors = 0
     with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder)
-        for part in PARTS:
-            source = ROOT / part
-            copying = shutil.copytree if source.is_dir() else shutil.copy2
-            copying(source, copy / part)
+        copy = Path(folder) / "tree"
+        shutil.copytree(ROOT, copy, ignore=ASIDE)
         for mutant in (mutant for mutant in MUTANTS if word in mutant.name):
             found = red(mutant, copy)
             survivors += not found
