@@ -36,6 +36,7 @@ CREATE TABLE bank.documents (id int PRIMARY KEY, revision int, body text, raw by
 CREATE TABLE bank.audit (what text, amount numeric(14,2), factor double precision);
 CREATE TABLE bank.victim (id int PRIMARY KEY, value text);
 CREATE TABLE bank.emptied (id int PRIMARY KEY, value text);
+CREATE TABLE bank.many (id int PRIMARY KEY, v bigint);
 INSERT INTO bank.accounts
   SELECT i, 'owner ' || i, 1000, date '2020-01-01' + i, timestamptz '2024-05-06 07:08:09.123456Z'
   FROM generate_series(1, 2000) i;
@@ -93,7 +94,7 @@ class Installation:
         )
         return done.stdout + done.stderr
 
-    def done(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def done(self, *arguments: str, seconds: float = SECONDS) -> subprocess.CompletedProcess[str]:
         """A command of wal2lake, whatever its exit code."""
         return subprocess.run(
             [
@@ -109,7 +110,7 @@ class Installation:
             env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
             capture_output=True,
             text=True,
-            timeout=SECONDS,
+            timeout=seconds,
             check=False,
         )
 

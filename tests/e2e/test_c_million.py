@@ -1,0 +1,38 @@
+"""One transaction of a million rows: it arrives as a whole, and nothing is restarted for it.
+
+Runs after the others: it takes a quarter of an hour, so only with ``--deep``.
+"""
+
+import pytest
+
+from tests.e2e.installation import Installation
+
+pytestmark = pytest.mark.e2e
+
+ROWS = 1_000_000
+SECONDS = "3000"
+
+
+@pytest.mark.timeout(3600)
+def test_a_transaction_of_a_million_rows(
+    request: pytest.FixtureRequest, installation: Installation
+) -> None:
+    if not request.config.getoption("--deep"):
+        pytest.skip("a quarter of an hour: with --deep")
+    processes = {name: installation.pid(name) for name in ("job", "connect", "kafka")}
+    before = installation.facts("status")["cut"]
+
+    installation.execute(f"INSERT INTO bank.many SELECT i, i FROM generate_series(1, {ROWS}) i")
+    done = installation.done("sync", "--timeout", SECONDS, seconds=float(SECONDS))
+
+    assert done.returncode in {0, 8}, done.stderr  # 8: of the tables that other tests stopped
+    counted = installation.lake_query("bank", "many", "SELECT count(*), sum(v) FROM t")
+    assert list(counted) == [(ROWS, ROWS * (ROWS + 1) // 2)]
+    [verdict] = [
+        table
+        for table in installation.any_facts("verify")["tables"]
+        if table["table"] == "bank.many"
+    ]
+    assert verdict["equal"]
+    assert {name: installation.pid(name) for name in processes} == processes
+    assert installation.facts("status")["cut"] > before
