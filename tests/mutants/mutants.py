@@ -35,10 +35,10 @@ MUTANTS: Final = (
         tests=PURE,
     ),
     Mutant(
-        name="position of a table before its batch",
+        name="position of a table: what is before it",
         file="cdc/apply/table.py",
-        old="        if upto <= self.position.offset:\n            return\n",
-        new="",
+        old='F.col("offset").between(self.position.offset + 1, upto)',
+        new='F.col("offset").between(-1, upto)',
         tests=SPARK,
     ),
     Mutant(
