@@ -1,11 +1,9 @@
 """Options and the plugin list; fixtures live beside what they start."""
 
-from pathlib import Path
-from typing import Final
+from typing import Any
 
 import pytest
 
-TESTS: Final = Path(__file__).parent
 pytest_plugins = ["tests.servers.fixtures"]
 
 
@@ -24,10 +22,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:  # noqa: ANN401
     """With several workers, one of them runs all of a directory: its tests share their servers."""
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(item.path.relative_to(TESTS).parts[0]))
+    from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415 - only where there are some
+
+    class ByDirectory(LoadScopeScheduling):  # type: ignore[misc] # it is untyped
+        def _split_scope(self, nodeid: str) -> str:
+            return nodeid.partition("::")[0].split("/")[1]
+
+    return ByDirectory(config, log)
 
 
 def pytest_configure(config: pytest.Config) -> None:
