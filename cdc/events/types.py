@@ -73,6 +73,13 @@ _PHYSICAL: Final[dict[str, str]] = {
     "bytes": "bytea",
     "string": "text",
 }
+_FORMS: Final[dict[str, str]] = {
+    **{name: name for name in ("bool", "int4", "int8", "float4", "float8", "bytea")},
+    **{name: name for name in ("date", "time", "timestamp", "timestamptz")},
+    **dict.fromkeys(("text", "varchar", "bpchar", "uuid", "json", "jsonb", "numeric"), "text"),
+    "int2": "int4",
+}
+"""What the connector makes of the commonest types: each has one form only."""
 _LOGICAL: Final[dict[str, str]] = {
     "io.debezium.time.Date": "date",
     "io.debezium.time.Time": "time",
@@ -169,12 +176,18 @@ def from_avro_field(field: Mapping[str, Any]) -> PgType:
 
     The name of a domain or an enum means nothing here, so the bytes say what it is over. Bytes
     under such a name are the text of a type that the connector does not know.
+
+    The connector reads the name in the catalogue when the event passes: where the column's type
+    changed, that may be a moment too early or too late, and the form of the value is right.
     """
     noted = parameters(field["type"])
     declared = canonical(noted.get(SOURCE_TYPE, ""))
     length, scale = (_number(noted.get(key)) for key in (SOURCE_LENGTH, SOURCE_SCALE))
+    physical = _physical(branches(field["type"])[0])
     if declared.removeprefix("_") not in TYPES:
-        declared = _of_own_type(declared, _physical(branches(field["type"])[0]))
+        declared = _of_own_type(declared, physical)
+    elif physical in _FORMS and _FORMS.get(declared, physical) != physical:
+        declared = physical
     return PgType(declared, length, scale)
 
 

@@ -139,3 +139,23 @@ def test_a_wider_type_takes_every_value(narrow: str, wide: str) -> None:
 )
 def test_a_type_that_would_alter_a_value_takes_none(narrow: str, wide: str) -> None:
     assert not fits(narrow, wide)
+
+
+@pytest.mark.parametrize(
+    ("said", "avro", "is_one"),
+    [
+        ("TEXT", "int", "int4"),  # it was text when the catalogue was asked, and is int
+        ("INT4", "string", "text"),
+        ("INT4", "long", "int8"),
+        ("NUMERIC", "double", "float8"),
+        ("INT2", "int", "int2"),
+        ("UUID", "string", "uuid"),
+        ("NUMERIC", "string", "numeric"),
+        ("BIT", "boolean", "bit"),
+        ("OID", "long", "oid"),
+    ],
+)
+def test_a_name_that_the_value_s_form_contradicts_is_of_another_moment(
+    said: str, avro: str, is_one: str
+) -> None:
+    assert from_avro_field(field(avro, **{SOURCE_TYPE: said})).name == is_one
