@@ -75,4 +75,5 @@ class TableState(Enum):
     SNAPSHOTTING = "snapshotting"  # the job: no transaction of the stream is applied yet
     STREAMING = "streaming"  # the job: at the cut of the ledger's row
     DEGRADED = "degraded"  # the job: streaming, but an event of it is in quarantine
+    RESNAPSHOTTING = "resnapshotting"  # the job: it is read again and waits at an older cut
     STOPPED = "stopped"  # the job: an event could not be followed; the reason stands beside it

@@ -13,17 +13,13 @@ import structlog
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
-from cdc.apply import landings as landed_values
-from cdc.apply import slices
-from cdc.apply.decode import is_moved
 from cdc.apply.land import create_log, landings, summary
-from cdc.apply.landings import Landing
 from cdc.apply.notes import PlacedNote, first_notes, placed_notes
-from cdc.apply.rounds import Applier, Schemas
+from cdc.apply.replaying import Schemas, replay
+from cdc.apply.rounds import Applier
 from cdc.apply.table import AppliedTable, Catalogue
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
-from cdc.events.envelope import NEW_KEY
 from cdc.events.schema import Column, TableSchema
 from cdc.events.steps import READ_AGAIN
 from cdc.events.structure import Structure, kept_as_text, parse
@@ -212,7 +208,7 @@ def _go_on(log: DataFrame, applier: Applier, topics: Sequence[str]) -> None:
         table, upto = applier.tables[topic], applier.offsets[topic]
         if table.following and (table.position.offset < upto or table.pending(notes)):
             mine = log.where((F.col("topic") == topic) & (F.col("offset") <= upto))
-            _replay(mine, topic, table, applier, notes)
+            replay(mine, topic, table, notes, schemas_of=applier.schemas, budget=applier.budget)
 
 
 def _last(rows: DataFrame) -> int:
@@ -226,52 +222,6 @@ def _notes(log: DataFrame, applier: Applier) -> list[PlacedNote]:
     rows = log.where((F.col("topic") == applier.notes_topic) & (F.col("offset") <= upto))
     ids = [row[0] for row in rows.select("value_schema_id").distinct().collect()]
     return placed_notes(rows, applier.schemas(number for number in ids if number is not None))
-
-
-def _replay(
-    mine: DataFrame,
-    topic: str,
-    table: AppliedTable,
-    applier: Applier,
-    notes: Sequence[PlacedNote],
-) -> None:
-    beyond = mine.where(F.col("offset") > table.position.offset)
-    waiting = landings(summary(beyond))
-    logger.info("replaying", table=str(table.schema.table), landings=len(waiting))
-    every = frozenset[int]().union(*(landed_values.schema_ids([one])[topic] for one in waiting))
-    changes = table.bound(notes, beyond, applier.schemas(every))
-    while waiting and table.following:
-        taken = _whole_changes(beyond, waiting, landed_values.take(waiting, applier.budget))
-        schemas = applier.schemas(landed_values.schema_ids(taken)[topic])
-        part = beyond.where(F.col("landing").between(taken[0].number, taken[-1].number))
-        upto = landed_values.last_offsets(taken)[topic]
-        table.read_at(slices.snapshots(part, schemas).get(topic, frozenset()))
-        if table.following:
-            before = [change for change in changes if change.after <= upto]
-            table.apply(part, topic=topic, upto=upto, schemas=schemas, notes=before)
-        changes = [change for change in changes if change.after > upto]
-        waiting = waiting[len(taken) :]
-    if changes and table.following:
-        table.apply(beyond.limit(0), topic=topic, upto=-1, schemas={}, notes=changes)
-
-
-def _whole_changes(
-    mine: DataFrame, waiting: Sequence[Landing], taken: Sequence[Landing]
-) -> Sequence[Landing]:
-    """As many landings more as the halves of a key's change need to lie in one batch.
-
-    A cut never parts them, being of one transaction; a landing may end anywhere.
-    """
-    while len(taken) < len(waiting) and _ends_in_a_half(mine, taken[-1].number):
-        taken = waiting[: len(taken) + 1]
-    return taken
-
-
-def _ends_in_a_half(mine: DataFrame, landing: int) -> bool:
-    """Whether the last record but tombstones is the first half."""
-    events = mine.where((F.col("landing") <= landing) & F.col("value").isNotNull())
-    newest = events.select("offset", is_moved(NEW_KEY).alias("half")).orderBy(F.desc("offset"))
-    return any(row["half"] for row in newest.take(1))
 
 
 def _identity(schema: TableSchema) -> str:

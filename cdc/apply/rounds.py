@@ -7,7 +7,7 @@ its position in its own commit and is left alone.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -23,6 +23,7 @@ from cdc.apply.cut import Cut, find_cut
 from cdc.apply.inbox import Inbox
 from cdc.apply.landings import Landing
 from cdc.apply.notes import PlacedNote, placed_notes
+from cdc.apply.replaying import Schemas
 from cdc.apply.slices import Slice
 from cdc.apply.table import AppliedTable
 from cdc.lake.ledger import Ledger, LedgerRow
@@ -30,8 +31,6 @@ from cdc.operate import requests
 from cdc.operate.requests import Request
 
 logger = structlog.get_logger(__name__)
-Schemas = Callable[[Iterable[int]], dict[int, str]]
-"""Writer schemas by id; an id that the registry does not know is missing from the answer."""
 
 
 class Applier:

@@ -53,3 +53,13 @@ def ledger_path(config: Config) -> str:
 
 def quarantine_path(config: Config) -> str:
     return f"{config.lake.path}/{CONTROL_DIRECTORY}/quarantine"
+
+
+def readings_path(config: Config) -> str:
+    """The index of readings of the source (cdc/lake/readings.py)."""
+    return f"{config.lake.path}/{CONTROL_DIRECTORY}/readings"
+
+
+def reading_path(config: Config, table: TableId, number: int) -> str:
+    """What one reading of a table brought, or what it changed."""
+    return f"{config.lake.path}/{CONTROL_DIRECTORY}/read/{table.schema}/{table.name}/{number}"

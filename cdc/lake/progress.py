@@ -29,6 +29,7 @@ class Position:
     snapshot_lsn: int | None = None  # of the snapshot whose reads are in the table
     note: int = 0  # id of the last note of a changed structure that is followed
     steps: int = 0  # of the next note, done already
+    reading: int = 0  # number of the last reading of the source that is in the table
 
     def metadata(self) -> str:
         return json.dumps({MARK: 1, **asdict(self)})
