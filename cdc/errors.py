@@ -23,6 +23,7 @@ class ErrorKind(Enum):
     DISK_FULL = "disk_full"
     SERVER_FAILED = "server_failed"
     CHAIN_BROKEN = "chain_broken"
+    CANCELLED = "cancelled"
     INTERNAL = "internal"
 
 
@@ -47,6 +48,7 @@ POLICY: Final[dict[ErrorKind, Policy]] = {
     ErrorKind.DISK_FULL: Policy(exit_code=10, retry=False),
     ErrorKind.SERVER_FAILED: Policy(exit_code=11, retry=False),
     ErrorKind.CHAIN_BROKEN: Policy(exit_code=12, retry=False),
+    ErrorKind.CANCELLED: Policy(exit_code=13, retry=False),
     ErrorKind.INTERNAL: Policy(exit_code=70, retry=False),
 }
 

@@ -63,3 +63,7 @@ def readings_path(config: Config) -> str:
 def reading_path(config: Config, table: TableId, number: int) -> str:
     """What one reading of a table brought, or what it changed."""
     return f"{config.lake.path}/{CONTROL_DIRECTORY}/read/{table.schema}/{table.name}/{number}"
+
+
+def operations_path(config: Config) -> str:
+    return f"{config.lake.path}/{CONTROL_DIRECTORY}/operations"

@@ -1,0 +1,197 @@
+"""The desk: one thread of the job that runs what was asked for, one operation after the other.
+
+What it says of an operation is in files, so that it outlives both sides. What ran when the job
+ended is run again from its beginning at the next start.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import structlog
+
+from cdc.errors import CdcError, ErrorKind
+from cdc.lake.operations import Operations
+from cdc.operate import operation_files as files
+from cdc.operate.operation import Operation, OperationState, Progress
+from cdc.operate.reporter import Interrupted, Reporter, now
+
+__all__ = ["Desk", "Handler", "Interrupted", "Reporter"]
+
+logger = structlog.get_logger(__name__)
+LOOK_SECONDS: Final = 0.3
+MOST_STARTS: Final = 5
+"""An operation during which the job died that often is not begun again."""
+MOST_TEXT: Final = 300
+KEPT: Final = timedelta(days=7)
+"""How long the files of an ended operation stay; its row in the lake stays for ever."""
+
+Handler = Callable[[Operation, Reporter], None]
+
+
+class Desk:
+    """Runs operations by the handlers of their commands."""
+
+    def __init__(
+        self, state_dir: Path, record: Operations, handlers: Mapping[str, Handler]
+    ) -> None:
+        self._state_dir = state_dir
+        self._record = record
+        self._handlers = dict(handlers)
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._recorded: set[str] = set()  # ended operations whose row says so
+
+    def start(self) -> threading.Thread:
+        self._thread = threading.Thread(target=self._run, name="desk", daemon=True)
+        self._thread.start()
+        return self._thread
+
+    def stop(self, timeout: float | None = None) -> None:
+        """Let what runs end at its next safe point, and wait for that at most so long (s)."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(timeout)
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                if self._work():
+                    continue
+            except Exception:
+                # The files or the lake cannot be read or written now: look again later.
+                logger.exception("the desk could not go on")
+            self._stop.wait(LOOK_SECONDS)
+
+    def _work(self) -> bool:
+        """Run the oldest operation that may run; whether there was one."""
+        self._settle()
+        for operation in files.asked(self._state_dir):
+            if files.wish(self._state_dir, operation.id) != files.PAUSE:
+                return self._take(operation)
+        return False
+
+    def _take(self, operation: Operation) -> bool:
+        begun = self._claim(operation)
+        if begun is None:
+            return False
+        self._begin(operation, begun)
+        ended = self._ended(operation, begun)
+        if ended is not None:
+            self._end(operation, ended)
+        return True
+
+    def _claim(self, operation: Operation) -> Progress | None:
+        """Mark it as running; None where it was cancelled meanwhile."""
+        with files.locked(self._state_dir):
+            before = files.progress(self._state_dir, operation.id)
+            if before.state.ended:
+                return None
+            begun = Progress(
+                id=operation.id,
+                state=OperationState.RUNNING,
+                tables=len(operation.tables),
+                started_at=before.started_at or now(),
+                updated_at=now(),
+                starts=before.starts + 1,
+            )
+            files.write_progress(self._state_dir, begun)
+        return begun
+
+    def _begin(self, operation: Operation, begun: Progress) -> None:
+        logger.info("operation", id=operation.id, command=operation.command, state="running")
+        try:
+            self._record.begin(operation, begun)
+        except Exception:
+            # The row is written again at the end; the work itself does not need it.
+            logger.exception("the operation is not recorded", id=operation.id)
+
+    def _ended(self, operation: Operation, begun: Progress) -> Progress | None:
+        """What came of it; None when the job stops and it is to be run again."""
+        reporter = Reporter(self._state_dir, begun, self._stop)
+        try:
+            self._handler(operation, begun)(operation, reporter)
+        except Interrupted:
+            reporter.put(starts=begun.starts - 1)  # it was the job's will, not its death
+            return None
+        except CdcError as error:
+            return _failed(reporter.progress, error)
+        except Exception as error:
+            if self._stop.is_set():  # what it needs is being taken down around it
+                reporter.put(starts=begun.starts - 1)
+                return None
+            logger.exception("operation failed", id=operation.id)
+            return _failed(reporter.progress, _defect(error))
+        return _at_end(reporter.progress, OperationState.DONE, phase="")
+
+    def _handler(self, operation: Operation, begun: Progress) -> Handler:
+        if begun.starts > MOST_STARTS:
+            raise CdcError(
+                ErrorKind.SERVER_FAILED,
+                f"the job died {MOST_STARTS} times while the operation ran",
+                remedy=f"see {self._state_dir / 'logs' / 'job.log'}, and ask for it again",
+            )
+        handler = self._handlers.get(operation.command)
+        if handler is None:
+            raise CdcError(
+                ErrorKind.CONFLICT,
+                f"the job that runs does not know the command {operation.command}",
+                remedy="start it again with this version: wal2lake down, wal2lake up",
+            )
+        return handler
+
+    def _end(self, operation: Operation, ended: Progress) -> None:
+        """The row first: who sees that it ended can read what came of it in the lake."""
+        self._remember(operation, ended)
+        files.write_progress(self._state_dir, ended)
+        logger.info("operation", id=ended.id, state=ended.state.value, outcome=ended.outcome)
+
+    def _remember(self, operation: Operation, ended: Progress) -> None:
+        try:
+            self._record.end(operation, ended)
+        except Exception:
+            # The file says it; the row is made good by _settle.
+            logger.exception("the end of the operation is not recorded", id=operation.id)
+        else:
+            self._recorded.add(operation.id)
+
+    def _settle(self) -> None:
+        """Record the ends that have no row yet, and take away files that are old."""
+        oldest = (datetime.now(UTC) - KEPT).isoformat()
+        for operation in files.everything(self._state_dir):
+            ended = files.progress(self._state_dir, operation.id)
+            if not ended.state.ended:
+                continue
+            if operation.id not in self._recorded:
+                self._remember(operation, ended)
+            elif (ended.ended_at or "") < oldest:
+                files.remove(self._state_dir, operation.id)
+
+
+def _failed(progress: Progress, error: CdcError) -> Progress:
+    cancelled = error.kind is ErrorKind.CANCELLED
+    return _at_end(
+        progress,
+        OperationState.CANCELLED if cancelled else OperationState.FAILED,
+        reason=f"{error.message}; {error.detail}" if error.detail else error.message,
+        remedy=error.remedy,
+        error_kind=error.kind.value,
+    )
+
+
+def _at_end(progress: Progress, state: OperationState, **change: Any) -> Progress:  # noqa: ANN401 - any field
+    ended_at = now()
+    return replace(progress, state=state, updated_at=ended_at, ended_at=ended_at, **change)
+
+
+def _defect(error: Exception) -> CdcError:
+    """With the first line of what it says, bounded: an engine's message may be pages long."""
+    first = str(error).split("\n", maxsplit=1)[0][:MOST_TEXT]
+    return CdcError(
+        ErrorKind.INTERNAL,
+        f"internal: {type(error).__name__}: {first}",
+        remedy="the whole error is in the job's log file",
+    )

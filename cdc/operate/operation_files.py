@@ -1,0 +1,160 @@
+"""The files by which operations are asked for and followed: ``<state_dir>/operations``.
+
+``<id>.operation.json`` is written by who asks, ``<id>.wish.json`` by who pauses or cancels, and
+``<id>.progress.json`` by the job. Each is replaced by rename, so that a reader or a crash sees the
+old or the new one. What changes who owns an operation happens under one lock.
+"""
+
+import fcntl
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from cdc.errors import CdcError, ErrorKind
+from cdc.operate.operation import (
+    Operation,
+    OperationState,
+    Progress,
+    operation_facts,
+    operation_of,
+    progress_facts,
+    progress_of,
+)
+from cdc.stack.state import read_json, write_private
+
+PAUSE: Final = "pause"
+CANCEL: Final = "cancel"
+_ID: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{0,63}")
+
+
+def directory(state_dir: Path) -> Path:
+    return state_dir / "operations"
+
+
+def ask(state_dir: Path, operation: Operation) -> None:
+    """Ask the job for the operation.
+
+    Raises CONFLICT while an unfinished operation has one of its tables.
+    """
+    with locked(state_dir):
+        for other in asked(state_dir):
+            common = sorted(set(other.tables) & set(operation.tables))
+            if common:
+                raise _conflict(other, common)
+        _write(state_dir, operation.id, "operation", json.dumps(operation_facts(operation)))
+
+
+def _conflict(other: Operation, common: list[str]) -> CdcError:
+    return CdcError(
+        ErrorKind.CONFLICT,
+        f"operation {other.id} ({other.command}) is not finished with {', '.join(common)}",
+        detail=f"asked for by {other.asked_by} at {other.asked_at}",
+        remedy=f"wait: wal2lake operations {other.id} --follow; or wal2lake cancel {other.id}",
+    )
+
+
+def everything(state_dir: Path) -> list[Operation]:
+    """Every operation whose file is there, oldest first; files that are none are passed over."""
+    raw = (read_json(path) for path in directory(state_dir).glob("*.operation.json"))
+    found = (operation_of(each) for each in raw if each is not None)
+    return sorted((each for each in found if each is not None), key=_age)
+
+
+def _age(operation: Operation) -> tuple[str, str]:
+    return operation.asked_at, operation.id
+
+
+def asked(state_dir: Path) -> list[Operation]:
+    """The unfinished operations, oldest first."""
+    return [each for each in everything(state_dir) if not progress(state_dir, each.id).state.ended]
+
+
+def operation(state_dir: Path, operation_id: str) -> Operation:
+    """Raises CONFIG where there is no such operation."""
+    raw = read_json(_file(state_dir, operation_id, "operation"))
+    found = operation_of(raw) if raw is not None else None
+    if found is None:
+        raise unknown(operation_id)
+    return found
+
+
+def progress(state_dir: Path, operation_id: str) -> Progress:
+    """How far it is; waiting, as long as the job has written nothing that can be read."""
+    raw = read_json(_file(state_dir, operation_id, "progress"))
+    found = progress_of(raw) if raw is not None else None
+    return found or Progress(id=operation_id, state=OperationState.WAITING)
+
+
+def write_progress(state_dir: Path, told: Progress) -> None:
+    """Replace what is said of the operation. One process and thread writes it at a time."""
+    _write(state_dir, told.id, "progress", json.dumps(progress_facts(told)))
+
+
+def wish(state_dir: Path, operation_id: str) -> str:
+    """``pause``, ``cancel``, or nothing: what somebody wants of the operation."""
+    raw = read_json(_file(state_dir, operation_id, "wish")) or {}
+    found = raw.get("wish", "")
+    return found if found in {PAUSE, CANCEL} else ""
+
+
+def set_wish(state_dir: Path, operation_id: str, wanted: str) -> None:
+    """Replace the wish; an empty one lets a paused operation go on.
+
+    Raises CONFIG for an operation that is unknown or has ended, and for one that is cancelled
+    already: nothing but its end comes after that.
+    """
+    with locked(state_dir):
+        operation(state_dir, operation_id)
+        state = progress(state_dir, operation_id).state
+        if state.ended:
+            raise CdcError(
+                ErrorKind.CONFIG,
+                f"operation {operation_id} has ended: it is {state.value}",
+                remedy=f"see wal2lake operations {operation_id}",
+            )
+        if wish(state_dir, operation_id) == CANCEL != wanted:
+            raise CdcError(
+                ErrorKind.CONFIG,
+                f"operation {operation_id} is being cancelled",
+                remedy="ask for it again when it has ended",
+            )
+        _write(state_dir, operation_id, "wish", json.dumps({"wish": wanted}))
+
+
+def remove(state_dir: Path, operation_id: str) -> None:
+    """Take away the files of an operation that has ended."""
+    for kind in ("operation", "wish", "progress"):  # the operation first: without it there is none
+        _file(state_dir, operation_id, kind).unlink(missing_ok=True)
+
+
+def unknown(operation_id: str) -> CdcError:
+    return CdcError(
+        ErrorKind.CONFIG,
+        f"there is no operation {operation_id}",
+        remedy="wal2lake operations lists them",
+    )
+
+
+@contextmanager
+def locked(state_dir: Path) -> Iterator[None]:
+    """Hold the lock of the directory; it goes with the process, however it ends."""
+    folder = directory(state_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _write(state_dir: Path, operation_id: str, kind: str, text: str) -> None:
+    path = _file(state_dir, operation_id, kind)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_private(path, text)
+
+
+def _file(state_dir: Path, operation_id: str, kind: str) -> Path:
+    if not _ID.fullmatch(operation_id):
+        raise unknown(operation_id)
+    return directory(state_dir) / f"{operation_id}.{kind}.json"
