@@ -191,14 +191,16 @@ def catch_up(spark: SparkSession, path: str, applier: Applier) -> None:
 
 
 def resume(spark: SparkSession, path: str, applier: Applier) -> None:
-    """Try again the tables that stopped and of whose structure the last cut tells more.
+    """Bring tables to the last cut that may follow again.
 
-    A key that is given back, for one; what cannot go on stops again for the same reason.
+    Those that were read again; and stopped ones of whose structure the cut tells more, a key that
+    is given back, for one. What cannot go on stops again for the same reason.
     """
-    if noted := applier.take_noted():
-        for topic in noted:
-            applier.tables[topic].again()
-        _go_on(spark.read.format("delta").load(path), applier, noted)
+    noted = applier.take_noted()
+    for topic in noted:
+        applier.tables[topic].again()
+    if topics := [*noted, *applier.freezer.between_rounds()]:
+        _go_on(spark.read.format("delta").load(path), applier, topics)
 
 
 def _go_on(log: DataFrame, applier: Applier, topics: Sequence[str]) -> None:

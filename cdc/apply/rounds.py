@@ -20,6 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows i
 from cdc.apply import landings as landed_values
 from cdc.apply import slices
 from cdc.apply.cut import Cut, find_cut
+from cdc.apply.freezer import Freezer
 from cdc.apply.inbox import Inbox
 from cdc.apply.landings import Landing
 from cdc.apply.notes import PlacedNote, placed_notes
@@ -65,6 +66,7 @@ class Applier:
         self.budget = budget
         self._served: set[str] = set()
         self._noted: set[str] = set()
+        self.freezer = Freezer(tables)
         self.inbox = Inbox()
         self.base = ledger.last() or nothing_applied(epoch)
         self.offsets = self._base_offsets()
@@ -82,7 +84,7 @@ class Applier:
         """Move to the next cut; False when there is nothing to do now."""
         waiting = self.inbox.waiting()
         # Asked for after the landings were listed: a commit that landed before a request was
-        # written lies before the snapshot the request is about (cdc/operate/verify.py).
+        # written lies before the snapshot the request is about (cdc/operate/moment.py).
         asked = self._asked()
         if not waiting or any(request.bound is None for request in asked):
             return False
@@ -176,7 +178,7 @@ class Applier:
         self._noted |= {
             topic
             for topic, table in self.tables.items()
-            if not table.following and table.pending(notes)
+            if table.stopped and not table.frozen and table.pending(notes)
         }
         futures = [
             self._pool.submit(
@@ -235,6 +237,7 @@ class Applier:
         self.inbox.drop(floor)
         if served:
             self._served.add(served.id)
+        self.freezer.published(served.id if served else None)
         logger.info("published", cut=row.cut, lsn=row.lsn, transactions=row.transactions)
 
 

@@ -61,21 +61,39 @@ class AppliedTable:
         self._quarantine = quarantine
         self._placeholder = placeholder
         self._reason = ""
-        self.following = True
+        self._stopped = False
+        self.frozen = False
+        """Whether it waits at its position while it is read again."""
+        self.read_again = False
+        """Whether it is being read again, frozen already or not."""
         self._maintainer = Maintainer(path, policy)
         self.structure = structure  # of the source; None where the table is older than notes
         self._changes: SchemaPolicy = changes
         self._catalogue = catalogue  # asked where the source notes nothing
 
+    @property
+    def following(self) -> bool:
+        """Whether rounds bring it to the next cut."""
+        return not (self._stopped or self.frozen)
+
+    @property
+    def stopped(self) -> bool:
+        return self._stopped
+
     def stop(self, reason: str, *, remedy: str) -> None:
         """Follow no more; the other tables go on, and the reason stands in the ledger."""
-        self.following = False
+        self._stopped = True
         self._reason = f"{reason}; remedy: {remedy}"
         logger.error("table stopped", table=str(self.schema.table), reason=self._reason)
 
     def again(self) -> None:
         """Follow once more from where it stopped."""
-        self.following, self._reason = True, ""
+        self._stopped, self._reason = False, ""
+
+    def become(self, shape: Shape) -> None:
+        """What a reading has made of the frozen table; it is stopped no more."""
+        self.schema, self.structure, self.position = shape.schema, shape.structure, shape.position
+        self.again()
 
     def entry(self, offset: int, *, streaming: bool) -> TableEntry:
         """The table's part of the ledger's row for a cut that ends at ``offset``."""
@@ -92,7 +110,9 @@ class AppliedTable:
         )
 
     def _state(self, *, streaming: bool) -> TableState:
-        if not self.following:
+        if self.read_again:
+            return TableState.RESNAPSHOTTING
+        if self._stopped:
             return TableState.STOPPED
         if self.position.refused:
             return TableState.DEGRADED
@@ -166,13 +186,14 @@ class AppliedTable:
 
     def _change(self, notes: Sequence[BoundNote]) -> int:
         """Follow the first of them, with as many more as it needs; how many these were."""
-        if (shape := self._shape()) is None:
+        if (shape := self.shape()) is None:
             return len(notes)
         course, number = course_of(shape, notes, self._changes)
         self._take(shape, course, notes[number - 1].id)
         return number
 
-    def _shape(self) -> Shape | None:
+    def shape(self) -> Shape | None:
+        """None where nothing is known of the source's structure."""
         if self.structure is None:
             return None
         return Shape(schema=self.schema, structure=self.structure, position=self.position)
@@ -212,7 +233,7 @@ class AppliedTable:
             self._differ(written)
 
     def _differ(self, written: TableSchema) -> None:
-        found, shape = diff(self.schema, written), self._shape()
+        found, shape = diff(self.schema, written), self.shape()
         if isinstance(found, Unchanged):
             return
         if shape is not None and self._catalogue is not None:

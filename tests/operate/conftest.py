@@ -10,8 +10,8 @@ from deltalake import DeltaTable, write_deltalake
 
 from cdc.config import Config, Lake, Source
 from cdc.lake.ledger import TableEntry
+from cdc.operate.moment import enter
 from cdc.operate.table_verdict import TableVerdict, compare_table
-from cdc.operate.verify import enter
 from cdc.source.captured import captured_tables
 from cdc.source.postgres import Connection, connect
 from tests.servers.fixtures import started
