@@ -67,3 +67,7 @@ def reading_path(config: Config, table: TableId, number: int) -> str:
 
 def operations_path(config: Config) -> str:
     return f"{config.lake.path}/{CONTROL_DIRECTORY}/operations"
+
+
+def epochs_path(config: Config) -> str:
+    return f"{config.lake.path}/{CONTROL_DIRECTORY}/epochs"

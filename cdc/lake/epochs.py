@@ -1,0 +1,94 @@
+"""The epochs of a lake: one row each time the chain of slot, position and stream began anew.
+
+Between two epochs changes are missing, and nothing says which. What the topics held when one
+began is left behind: a transaction there may have lost its end, and no cut waits for it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+import pyarrow as pa
+from deltalake import QueryBuilder, write_deltalake
+
+from cdc.lake.progress import open_table
+from cdc.tables import STRUCTURE, TableId
+
+FIRST: Final = 1
+"""The epoch of a lake that has recorded none: it began with the first snapshot."""
+
+SCHEMA: Final = pa.schema(
+    [
+        ("number", pa.int64()),
+        ("name", pa.string()),
+        ("began_at", pa.timestamp("us", "UTC")),
+        ("reason", pa.string()),
+        ("lsn", pa.int64()),
+        ("left_behind", pa.map_(pa.string(), pa.int64())),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Epoch:
+    """One epoch that began after the first."""
+
+    number: int
+    name: str  # of the pipeline: its topics begin with it
+    began_at: datetime
+    reason: str  # what was broken
+    lsn: int  # of the source when it began; says nothing of earlier epochs
+    left_behind: Mapping[str, int]  # topic -> last offset of before; -1 for an empty topic
+
+    def left(self, topic: str) -> int:
+        """The last offset of the topic that is left behind; -1 where nothing is."""
+        return self.left_behind.get(topic, -1)
+
+    def left_of(self, table: str) -> int:
+        """The same of the topic of a table, by its name with the schema."""
+        return self.left(TableId.parse(table).topic(self.name))
+
+    @property
+    def left_of_markers(self) -> int:
+        return self.left(f"{self.name}.transaction")
+
+    @property
+    def left_of_notes(self) -> int:
+        return self.left(STRUCTURE.topic(self.name))
+
+
+def begin(path: str, *, name: str, reason: str, lsn: int, left_behind: Mapping[str, int]) -> Epoch:
+    """Record the next epoch.
+
+    One that began with the same offsets is returned as it is: nothing has come in it, so the
+    attempt before this one was interrupted.
+    """
+    before = last(path)
+    if before is not None and before.left_behind == dict(left_behind):
+        return before
+    epoch = Epoch(
+        number=FIRST + 1 if before is None else before.number + 1,
+        name=name,
+        began_at=datetime.now(UTC),
+        reason=reason,
+        lsn=lsn,
+        left_behind=dict(left_behind),
+    )
+    write_deltalake(path, pa.Table.from_pylist([asdict(epoch)], schema=SCHEMA), mode="append")
+    return epoch
+
+
+def last(path: str) -> Epoch | None:
+    """The newest epoch; None while the lake is in its first."""
+    table = open_table(path)
+    if table is None:
+        return None
+    query = "SELECT * FROM epochs ORDER BY number DESC LIMIT 1"
+    found = pa.table(QueryBuilder().register("epochs", table).execute(query).read_all())
+    rows = found.to_pylist()
+    return Epoch(**{**rows[0], "left_behind": dict(rows[0]["left_behind"])}) if rows else None
+
+
+def number(epoch: Epoch | None) -> int:
+    return FIRST if epoch is None else epoch.number
