@@ -18,6 +18,10 @@ COMMANDS: Final = {
     "status": "Show how far every table is and how far it is behind.",
     "sync": "Wait until everything committed in the source so far is in the lake.",
     "verify": "Compare every row and value of source and lake at one cut.",
+    "operations": "List what was asked of the job, follow it, see what came of it.",
+    "pause": "Let an operation rest at its next safe point.",
+    "resume": "Let a paused operation go on.",
+    "cancel": "End an operation at its next safe point.",
     "sql": "Query the lake tables, now or as they were at a cut.",
 }
 

@@ -8,9 +8,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from cdc.cli.bar import duration
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from cdc.config import load
-from cdc.operate.status import Status, TableStatus
+from cdc.operate.status import OperationStatus, Status, TableStatus
 from cdc.operate.status import status as ask
 from cdc.source.snapshot import format_lsn
 
@@ -41,6 +42,8 @@ def show(now: Status, console: Console) -> None:
     for table in now.tables:
         if table.reason:
             console.print(Text(f"  {table.table}: {table.reason}", "dim"), soft_wrap=True)
+    for operation in now.operations:
+        console.print(Text(_operation(operation)), soft_wrap=True)
     for line in _parts(now):
         console.print(Text(line), soft_wrap=True)
     for silence in now.unreachable:
@@ -88,6 +91,19 @@ def _parts(now: Status) -> list[str]:
         for server in now.servers
     ]
     return lines
+
+
+def _operation(found: OperationStatus) -> str:
+    """``operation <id>: resnapshot shop.orders, running: reading, 10 of 90 rows, 4 s left``."""
+    tables = ", ".join(found.tables)
+    line = f"operation {found.id}: {found.command} {tables}, {found.state}"
+    if not found.phase:
+        return line
+    where = f" {found.table}" if found.table and len(found.tables) > 1 else ""
+    of = f" of {found.rows_expected:,}" if found.rows_expected else ""
+    rows = f", {found.rows:,}{of} rows" if found.rows or of else ""
+    left = "" if found.eta_seconds is None else f", {duration(found.eta_seconds)} left"
+    return f"{line}: {found.phase}{where}{rows}{left}"
 
 
 def _slot(now: Status) -> str:

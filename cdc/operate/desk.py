@@ -7,7 +7,6 @@ ended is run again from its beginning at the next start.
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ import structlog
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.operations import Operations
 from cdc.operate import operation_files as files
+from cdc.operate.keeper import Keeper
 from cdc.operate.operation import Operation, OperationState, Progress
 from cdc.operate.reporter import Interrupted, Reporter, now
 
@@ -26,8 +26,6 @@ LOOK_SECONDS: Final = 0.3
 MOST_STARTS: Final = 5
 """An operation during which the job died that often is not begun again."""
 MOST_TEXT: Final = 300
-KEPT: Final = timedelta(days=7)
-"""How long the files of an ended operation stay; its row in the lake stays for ever."""
 
 Handler = Callable[[Operation, Reporter], None]
 
@@ -39,11 +37,10 @@ class Desk:
         self, state_dir: Path, record: Operations, handlers: Mapping[str, Handler]
     ) -> None:
         self._state_dir = state_dir
-        self._record = record
+        self._keeper = Keeper(state_dir, record)
         self._handlers = dict(handlers)
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
-        self._recorded: set[str] = set()  # ended operations whose row says so
 
     def start(self) -> threading.Thread:
         self._thread = threading.Thread(target=self._run, name="desk", daemon=True)
@@ -68,8 +65,7 @@ class Desk:
 
     def _work(self) -> bool:
         """Run the oldest operation that may run; whether there was one."""
-        self._settle()
-        for operation in files.asked(self._state_dir):
+        for operation in self._keeper.unfinished():
             if files.wish(self._state_dir, operation.id) != files.PAUSE:
                 return self._take(operation)
         return False
@@ -78,10 +74,14 @@ class Desk:
         begun = self._claim(operation)
         if begun is None:
             return False
-        self._begin(operation, begun)
+        logger.info("operation", id=operation.id, command=operation.command, state="running")
+        self._keeper.begun(operation, begun)
         ended = self._ended(operation, begun)
         if ended is not None:
-            self._end(operation, ended)
+            # The row first: who sees that it ended can read what came of it in the lake.
+            self._keeper.ended(operation, ended)
+            files.write_progress(self._state_dir, ended)
+            logger.info("operation", id=ended.id, state=ended.state.value, outcome=ended.outcome)
         return True
 
     def _claim(self, operation: Operation) -> Progress | None:
@@ -101,19 +101,13 @@ class Desk:
             files.write_progress(self._state_dir, begun)
         return begun
 
-    def _begin(self, operation: Operation, begun: Progress) -> None:
-        logger.info("operation", id=operation.id, command=operation.command, state="running")
-        try:
-            self._record.begin(operation, begun)
-        except Exception:
-            # The row is written again at the end; the work itself does not need it.
-            logger.exception("the operation is not recorded", id=operation.id)
-
     def _ended(self, operation: Operation, begun: Progress) -> Progress | None:
         """What came of it; None when the job stops and it is to be run again."""
         reporter = Reporter(self._state_dir, begun, self._stop)
         try:
-            self._handler(operation, begun)(operation, reporter)
+            handler = self._handler(operation, begun)
+            reporter.point()  # it may have been cancelled before it was begun, or begun again
+            handler(operation, reporter)
         except Interrupted:
             reporter.put(starts=begun.starts - 1)  # it was the job's will, not its death
             return None
@@ -142,33 +136,6 @@ class Desk:
                 remedy="start it again with this version: wal2lake down, wal2lake up",
             )
         return handler
-
-    def _end(self, operation: Operation, ended: Progress) -> None:
-        """The row first: who sees that it ended can read what came of it in the lake."""
-        self._remember(operation, ended)
-        files.write_progress(self._state_dir, ended)
-        logger.info("operation", id=ended.id, state=ended.state.value, outcome=ended.outcome)
-
-    def _remember(self, operation: Operation, ended: Progress) -> None:
-        try:
-            self._record.end(operation, ended)
-        except Exception:
-            # The file says it; the row is made good by _settle.
-            logger.exception("the end of the operation is not recorded", id=operation.id)
-        else:
-            self._recorded.add(operation.id)
-
-    def _settle(self) -> None:
-        """Record the ends that have no row yet, and take away files that are old."""
-        oldest = (datetime.now(UTC) - KEPT).isoformat()
-        for operation in files.everything(self._state_dir):
-            ended = files.progress(self._state_dir, operation.id)
-            if not ended.state.ended:
-                continue
-            if operation.id not in self._recorded:
-                self._remember(operation, ended)
-            elif (ended.ended_at or "") < oldest:
-                files.remove(self._state_dir, operation.id)
 
 
 def _failed(progress: Progress, error: CdcError) -> Progress:

@@ -8,8 +8,9 @@ old or the new one. What changes who owns an operation happens under one lock.
 import fcntl
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -56,9 +57,13 @@ def _conflict(other: Operation, common: list[str]) -> CdcError:
     )
 
 
-def everything(state_dir: Path) -> list[Operation]:
-    """Every operation whose file is there, oldest first; files that are none are passed over."""
-    raw = (read_json(path) for path in directory(state_dir).glob("*.operation.json"))
+def everything(state_dir: Path, *, without: Container[str] = ()) -> list[Operation]:
+    """Every operation whose file is there, oldest first; files that are none are passed over.
+
+    Those whose id is in ``without`` are left out unread.
+    """
+    paths = directory(state_dir).glob("*.operation.json")
+    raw = (read_json(path) for path in paths if path.name.partition(".")[0] not in without)
     found = (operation_of(each) for each in raw if each is not None)
     return sorted((each for each in found if each is not None), key=_age)
 
@@ -103,8 +108,8 @@ def wish(state_dir: Path, operation_id: str) -> str:
 def set_wish(state_dir: Path, operation_id: str, wanted: str) -> None:
     """Replace the wish; an empty one lets a paused operation go on.
 
-    Raises CONFIG for an operation that is unknown or has ended, and for one that is cancelled
-    already: nothing but its end comes after that.
+    An operation that was not begun is cancelled here and now. Raises CONFIG for one that is
+    unknown or has ended, and for one that is cancelled already: only its end comes after that.
     """
     with locked(state_dir):
         operation(state_dir, operation_id)
@@ -115,13 +120,36 @@ def set_wish(state_dir: Path, operation_id: str, wanted: str) -> None:
                 f"operation {operation_id} has ended: it is {state.value}",
                 remedy=f"see wal2lake operations {operation_id}",
             )
-        if wish(state_dir, operation_id) == CANCEL != wanted:
+        if wish(state_dir, operation_id) == CANCEL and wanted != CANCEL:
             raise CdcError(
                 ErrorKind.CONFIG,
                 f"operation {operation_id} is being cancelled",
                 remedy="ask for it again when it has ended",
             )
         _write(state_dir, operation_id, "wish", json.dumps({"wish": wanted}))
+        if wanted == CANCEL and state is OperationState.WAITING:
+            write_progress(state_dir, _cancelled(operation_id))
+
+
+def cancellation(operation_id: str) -> CdcError:
+    return CdcError(
+        ErrorKind.CANCELLED,
+        f"operation {operation_id} was cancelled",
+        remedy="ask for it again when it is wanted",
+    )
+
+
+def _cancelled(operation_id: str) -> Progress:
+    error, ended_at = cancellation(operation_id), datetime.now(UTC).isoformat()
+    return Progress(
+        id=operation_id,
+        state=OperationState.CANCELLED,
+        updated_at=ended_at,
+        ended_at=ended_at,
+        reason=error.message,
+        remedy=error.remedy,
+        error_kind=error.kind.value,
+    )
 
 
 def remove(state_dir: Path, operation_id: str) -> None:

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from cdc.errors import CdcError, ErrorKind
 from cdc.operate import operation_files as files
 from cdc.operate.operation import OperationState, Progress, TableResult
 
@@ -85,11 +84,7 @@ class Reporter:
         if wanted == files.PAUSE:
             wanted = self._rest()
         if wanted == files.CANCEL:
-            raise CdcError(
-                ErrorKind.CANCELLED,
-                f"operation {self.progress.id} was cancelled",
-                remedy="ask for it again when it is wanted",
-            )
+            raise files.cancellation(self.progress.id)
 
     def wait(self, seconds: float) -> None:
         """Let the time pass, or less of it, and be at a safe point: for whoever awaits a cut."""

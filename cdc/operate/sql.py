@@ -15,7 +15,7 @@ from deltalake.exceptions import DeltaError
 
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
-from cdc.lake.layout import ledger_path, log_path, quarantine_path
+from cdc.lake.layout import ledger_path, log_path, operations_path, quarantine_path
 from cdc.lake.ledger import Ledger, LedgerRow
 from cdc.lake.progress import open_table
 from cdc.source.snapshot import parse_lsn
@@ -33,7 +33,7 @@ class Answer:
 
 
 def query(config: Config, text: str, *, at: str | None = None) -> Answer:
-    """Run one SELECT over ``schema.table`` and ``wal2lake.{ledger,log,quarantine}``.
+    """Run one SELECT over ``schema.table`` and ``wal2lake.{ledger,log,quarantine,operations}``.
 
     ``at`` is the number of a cut or an LSN (``0/16B3748``); without it, the newest cut.
     Raises CONFIG for SQL that is wrong and for a cut that is not there.
@@ -89,7 +89,12 @@ def _tables(config: Config, row: LedgerRow | None, text: str) -> Iterator[Named]
     for entry in named or entries:
         if entry.version >= 0:
             yield TableId.parse(entry.table), _open(entry.path, entry.version)
-    own = {"ledger": ledger_path, "log": log_path, "quarantine": quarantine_path}
+    own = {
+        "ledger": ledger_path,
+        "log": log_path,
+        "quarantine": quarantine_path,
+        "operations": operations_path,
+    }
     for name, path in own.items():
         table = open_table(path(config)) if _mentions(name, text) else None
         if table is not None:

@@ -9,8 +9,10 @@ from cdc.config import Config
 from cdc.errors import CdcError
 from cdc.lake.layout import ledger_path
 from cdc.lake.ledger import Ledger, LedgerRow, TableEntry
+from cdc.operate import operation_files as files
 from cdc.operate import parts
 from cdc.operate.lag import lags
+from cdc.operate.operation import Operation
 from cdc.operate.parts import ConnectorPart, JobPart, ServerPart, SourcePart
 from cdc.stack.endpoints import Endpoints, configured_source_url, resolve
 from cdc.tables import TableId
@@ -34,6 +36,21 @@ class TableStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OperationStatus:
+    """An operation that has not ended."""
+
+    id: str
+    command: str
+    tables: tuple[str, ...]
+    state: str
+    phase: str
+    table: str
+    rows: int
+    rows_expected: int | None
+    eta_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
     """The pipeline at one moment."""
 
@@ -46,6 +63,7 @@ class Status:
     job: JobPart
     servers: tuple[ServerPart, ...]
     unreachable: tuple[str, ...] = field(default=())
+    operations: tuple[OperationStatus, ...] = field(default=())
 
 
 def status(config: Config) -> Status:
@@ -66,6 +84,22 @@ def status(config: Config) -> Status:
         job=parts.job(config.state_dir),
         servers=tuple(parts.servers(config.state_dir)),
         unreachable=tuple(silent),
+        operations=tuple(_operation(config, each) for each in files.asked(config.state_dir)),
+    )
+
+
+def _operation(config: Config, operation: Operation) -> OperationStatus:
+    progress = files.progress(config.state_dir, operation.id)
+    return OperationStatus(
+        id=operation.id,
+        command=operation.command,
+        tables=operation.tables,
+        state=progress.state.value,
+        phase=progress.phase,
+        table=progress.table,
+        rows=progress.rows,
+        rows_expected=progress.rows_expected,
+        eta_seconds=progress.eta_seconds,
     )
 
 

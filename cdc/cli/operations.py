@@ -1,0 +1,126 @@
+"""``wal2lake operations``: what was asked of the job, how far it is, and what came of it."""
+
+import json
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from cdc.cli import bar
+from cdc.cli.following import NoJobTimeoutOption, follow, results_table
+from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
+from cdc.cli.sql import plain
+from cdc.config import Config, load
+from cdc.lake.operations import Row
+from cdc.operate import operation_files as files
+from cdc.operate.history import history, the_unfinished
+from cdc.operate.operation import OperationState, TableResult
+
+IdArgument = Annotated[
+    str | None, typer.Argument(metavar="[ID]", help="Show all that is known of this one.")
+]
+FollowOption = Annotated[
+    bool, typer.Option("--follow", "-f", help="Follow it to its end (default: the only one).")
+]
+UNWELL = frozenset({OperationState.FAILED.value, OperationState.CANCELLED.value})
+
+
+def operations(
+    operation_id: IdArgument = None,
+    follow_it: FollowOption = False,
+    timeout: NoJobTimeoutOption = None,
+    config: ConfigOption = DEFAULT_CONFIG,
+    as_json: JsonOption = False,
+) -> None:
+    """Newest first; with an ID its details; with --follow its exit code is that of its end."""
+    loaded, console = load(config), Console(highlight=False)
+    if follow_it:
+        found = the_unfinished(loaded.state_dir, operation_id)
+        follow(loaded, found.id, as_json=as_json, detach=False, timeout=timeout, console=console)
+    elif operation_id is None:
+        _show_all(loaded, console, as_json=as_json)
+    else:
+        _show_one(loaded, operation_id, console, as_json=as_json)
+
+
+def _show_all(config: Config, console: Console, *, as_json: bool) -> None:
+    rows = history(config)
+    if as_json:
+        print(json.dumps([facts(config, row) for row in rows], indent=2))
+    elif rows:
+        console.print(listing(config, rows))
+    else:
+        console.print("nothing was asked for yet")
+
+
+def _show_one(config: Config, operation_id: str, console: Console, *, as_json: bool) -> None:
+    row = next((row for row in history(config) if row["id"] == operation_id), None)
+    if row is None:
+        raise files.unknown(operation_id)
+    if as_json:
+        print(json.dumps(facts(config, row), indent=2))
+        return
+    for name, value in details(config, row):
+        console.print(Text(f"{name:10} {value}"), soft_wrap=True)
+    if row["results"]:
+        console.print(results_table(TableResult(**each) for each in row["results"]))
+
+
+def facts(config: Config, row: Row) -> dict[str, Any]:
+    """The row in terms of JSON, and of one that has not ended how far it is."""
+    found: dict[str, Any] = plain(row)
+    if not OperationState(row["state"]).ended:
+        progress = files.progress(config.state_dir, row["id"])
+        found |= {"progress": bar.live_facts(progress)}
+        found |= {"wish": files.wish(config.state_dir, row["id"])}
+    return found
+
+
+def listing(config: Config, rows: list[Row]) -> Table:
+    table = Table(show_edge=False)
+    table.add_column("id", no_wrap=True)
+    for name in ("command", "tables", "state"):
+        table.add_column(name, overflow="fold")
+    table.add_column("seconds", justify="right")
+    table.add_column("outcome", overflow="fold")
+    for row in rows:
+        state = Text(row["state"], "red" if row["state"] in UNWELL else "")
+        seconds = "" if row["seconds"] is None else f"{row['seconds']:.1f}"
+        tables = Text(", ".join(row["tables"]))
+        said = Text(row["outcome"] or _so_far(config, row))
+        table.add_row(row["id"], row["command"], tables, state, seconds, said)
+    return table
+
+
+def _so_far(config: Config, row: Row) -> str:
+    """How far one is that has not ended."""
+    progress = files.progress(config.state_dir, row["id"])
+    return ", ".join([bar.place(progress), *bar.counts(progress)])
+
+
+def details(config: Config, row: Row) -> list[tuple[str, str]]:
+    """Names and values; without those that say nothing."""
+    said = {
+        "id": row["id"],
+        "state": row["state"],
+        "command": row["command"],
+        "line": row["line"],
+        "asked by": row["asked_by"],
+        "asked at": _moment(row["asked_at"]),
+        "tables": ", ".join(row["tables"]),
+        "where": row["predicate"] or "",
+        "mode": row["mode"] or "",
+        "started": _moment(row["started_at"]),
+        "ended": _moment(row["ended_at"]),
+        "outcome": row["outcome"] or "",
+    }
+    if not OperationState(row["state"]).ended:
+        said["so far"] = _so_far(config, row)
+        said["wanted"] = files.wish(config.state_dir, row["id"])
+    return [(name, value) for name, value in said.items() if value]
+
+
+def _moment(value: Any) -> str:  # noqa: ANN401 - a datetime or None
+    return f"{value:%Y-%m-%d %H:%M:%S} UTC" if value else ""

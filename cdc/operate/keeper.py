@@ -1,0 +1,109 @@
+"""Keeps the operations' rows in the lake in step with their files."""
+
+import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from cdc.errors import ErrorKind
+from cdc.lake.operations import Operations, Row
+from cdc.operate import operation_files as files
+from cdc.operate.operation import Operation, OperationState, Progress
+
+logger = structlog.get_logger(__name__)
+KEPT: Final = timedelta(days=7)
+"""How long the files of an ended operation stay; its row in the lake stays for ever."""
+RETRY_SECONDS: Final = 30.0
+"""After a row that could not be written. The files say the same, so nobody waits for it."""
+
+
+class Keeper:
+    """Used by the desk's thread alone."""
+
+    def __init__(self, state_dir: Path, record: Operations) -> None:
+        self._state_dir = state_dir
+        self._record = record
+        self._recorded: set[str] | None = None  # ids of ended operations whose row says so
+        self._not_before = 0.0
+
+    def unfinished(self) -> list[Operation]:
+        """Oldest first; operations that ended without a row that says so get it here."""
+        found = []
+        recorded = self._known()
+        for operation in files.everything(self._state_dir, without=recorded):
+            progress = files.progress(self._state_dir, operation.id)
+            if not progress.state.ended:
+                found.append(operation)
+            elif time.monotonic() >= self._not_before:
+                self.ended(operation, progress)
+        return found
+
+    def begun(self, operation: Operation, progress: Progress) -> None:
+        """Record that it runs."""
+        try:
+            self._record.begin(operation, progress)
+        except Exception:  # the work itself does not need the row
+            logger.exception("the operation is not recorded", id=operation.id)
+
+    def ended(self, operation: Operation, progress: Progress) -> None:
+        """Record what came of it; where that fails it is tried again later."""
+        try:
+            self._record.end(operation, progress)
+        except Exception:
+            logger.exception("the end of the operation is not recorded", id=operation.id)
+            self._not_before = time.monotonic() + RETRY_SECONDS
+        else:
+            self._known().add(operation.id)
+
+    def _known(self) -> set[str]:
+        if self._recorded is None:
+            rows = self._record.rows()
+            self._recorded = {row["id"] for row in rows if _has_ended(row)}
+            self._end_lost([row for row in rows if not _has_ended(row)])
+            self._remove_old(self._recorded)
+        return self._recorded
+
+    def _end_lost(self, rows: list[Row]) -> None:
+        """Rows of operations whose files are gone, with which they could be run again."""
+        kept = {operation.id for operation in files.everything(self._state_dir)}
+        for row in rows:
+            if row["id"] not in kept:
+                self.ended(*_lost(row))
+
+    def _remove_old(self, recorded: set[str]) -> None:
+        oldest = (datetime.now(UTC) - KEPT).isoformat()
+        for operation in files.everything(self._state_dir):
+            progress = files.progress(self._state_dir, operation.id)
+            old = progress.state.ended and (progress.ended_at or "") < oldest
+            if old and operation.id in recorded:
+                files.remove(self._state_dir, operation.id)
+
+
+def _has_ended(row: Row) -> bool:
+    return OperationState(row["state"]).ended
+
+
+def _lost(row: Row) -> tuple[Operation, Progress]:
+    given = {"where": row["predicate"], "mode": row["mode"]}
+    operation = Operation(
+        id=row["id"],
+        command=row["command"],
+        tables=tuple(row["tables"]),
+        line=row["line"],
+        asked_by=row["asked_by"],
+        asked_at=row["asked_at"].isoformat(),
+        options={name: value for name, value in given.items() if value is not None},
+    )
+    ended_at = datetime.now(UTC).isoformat()
+    progress = Progress(id=row["id"], state=OperationState.FAILED, updated_at=ended_at)
+    return operation, replace(
+        progress,
+        ended_at=ended_at,
+        started_at=row["started_at"] and row["started_at"].isoformat(),
+        reason="its files in the state directory are gone",
+        remedy="ask for it again when it is wanted",
+        error_kind=ErrorKind.CONFLICT.value,
+    )
