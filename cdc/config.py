@@ -166,6 +166,14 @@ class Job(Section):
     """How long time travel and slow readers find the files of an old version."""
     vacuum_every_hours: float = Field(12, gt=0)
     """Time between two looks for files that no kept version needs, while the job runs."""
+    quarantine_limit_share: float = Field(0.1, ge=0, le=1)
+    """Largest share of a batch's events of one table that may be refused, where more than
+    ``job.quarantine_limit_run`` are. A batch is what one commit of the table applies; one with a
+    larger share stops the table before anything of it is written or put into quarantine."""
+    quarantine_limit_run: int = Field(1000, ge=1)
+    """Most events of one table that a batch may refuse in a row, with none between them that is
+    kept; more stop the table likewise. No more than that are never too many, whatever their
+    share."""
 
 
 class Stack(Section):

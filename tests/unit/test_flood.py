@@ -1,0 +1,58 @@
+"""How many refused events of a batch are too many."""
+
+import pytest
+
+from cdc.apply.flood import flooded, possible, remedy
+from cdc.config import Job
+
+POLICY = Job(quarantine_limit_share=0.1, quarantine_limit_run=10)
+
+
+@pytest.mark.parametrize(
+    ("events", "refused", "run", "too_many"),
+    [
+        (1_000_000, 0, 0, False),
+        (10, 10, 10, False),  # all of them, but no more than the run
+        (11, 11, 11, True),
+        (11, 11, 1, True),  # the share alone
+        (110, 11, 1, False),  # exactly the share
+        (109, 11, 1, True),
+        (1_000_000, 11, 11, True),  # the run alone
+        (1_000_000, 11, 10, False),
+        (1_000_000, 90_000, 10, False),
+    ],
+)
+def test_more_than_the_run_in_a_row_or_a_larger_share(
+    events: int, refused: int, run: int, *, too_many: bool
+) -> None:
+    assert (flooded(events, refused, run, POLICY) is not None) is too_many
+
+
+def test_the_reason_says_how_many_and_which_share() -> None:
+    assert flooded(2_000, 1_500, 3, POLICY) == (
+        "1,500 of 2,000 events of a batch (75.0%) cannot be kept"
+    )
+    assert flooded(20_000, 1_500, 700, POLICY) == (
+        "1,500 of 20,000 events of a batch (7.5%) cannot be kept, 700 of them in a row"
+    )
+
+
+def test_what_is_possible_is_what_could_be_a_flood() -> None:
+    """Nothing is counted where it says no, so it must not say no to a flood."""
+    for refused in range(30):
+        flood = any(flooded(refused, refused, run, POLICY) for run in range(refused + 1))
+        assert flood == possible(refused, POLICY)
+
+
+def test_a_share_of_one_leaves_the_run() -> None:
+    policy = Job(quarantine_limit_share=1, quarantine_limit_run=10)
+
+    assert flooded(1_000, 1_000, 10, policy) is None
+    assert flooded(1_000, 1_000, 1_000, policy) is not None
+
+
+def test_the_remedy_names_the_commands() -> None:
+    said = remedy("shop.orders")
+
+    assert "wal2lake quarantine list shop.orders" in said
+    assert "wal2lake resnapshot shop.orders" in said
