@@ -1,0 +1,62 @@
+"""The SQL that spells a column's values: what is asked of Postgres, by the column's type."""
+
+import pytest
+from psycopg import sql
+
+from cdc.events.pg_types import TYPES, Fidelity, kept
+from cdc.events.types import PgType
+from cdc.operate.render import PLAIN
+from cdc.source.copied_rows import expression, parsed
+from cdc.source.spelling import ODD_ARRAY, spelled, spelling
+
+OTHERWISE = {"money", "hstore"}
+KEPT = sorted(name for name, found in TYPES.items() if found.fidelity is not Fidelity.REFUSED)
+ARRAYS = sorted(name for name in KEPT if kept(name).arrays)
+
+
+@pytest.mark.parametrize("name", [name for name in KEPT if name not in OTHERWISE])
+def test_a_value_is_spelled_by_its_types_own_output(name: str) -> None:
+    """As verify asks for it, which is what text columns of the lake are compared with."""
+    assert spelling(PgType(name)) == PLAIN.sql
+
+
+def test_a_type_of_the_databases_own_too() -> None:
+    assert spelling(PgType("mood")) == PLAIN.sql
+
+
+def test_what_the_connector_writes_otherwise() -> None:
+    assert spelling(PgType("money")) == "{c}::numeric::text"
+    assert "json_each_text({c}::json)" in spelling(PgType("hstore"))
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_an_array_is_spelled_element_by_element_unless_it_is_odd(name: str) -> None:
+    sql_text = spelling(PgType(f"_{name}"))
+
+    assert "json_agg(CASE WHEN num_nulls(e) = 0 THEN format('%s', e) END ORDER BY i)" in sql_text
+    assert f"array_ndims({{c}}) > 1 OR array_lower({{c}}, 1) <> 1 THEN '{ODD_ARRAY}'" in sql_text
+    assert not ODD_ARRAY.startswith("[")
+
+
+@pytest.mark.parametrize("kind", ["int4", "money", "hstore", "_text"])
+@pytest.mark.parametrize("name", ["plain", 'a "b"', "{c}", "%s {}", "e"])
+def test_a_column_of_any_name_takes_its_place(kind: str, name: str) -> None:
+    template = spelling(PgType(kind))
+    composed = expression(sql.Identifier(name), template).as_string(None)
+    quoted = '"' + name.replace('"', '""') + '"'
+
+    assert composed.count(quoted) == template.count("{c}")
+    assert composed == quoted.join(template.split("{c}"))
+
+
+def test_an_element_has_the_name_that_it_is_given() -> None:
+    assert spelled("e", PgType("int4")) == PLAIN.sql.replace("{c}", "e")
+
+
+def test_null_the_empty_text_and_whatever_csv_quotes_are_told_apart() -> None:
+    block = b',"",NULL\n"a,""b""\r\n","\\.",\n'
+
+    assert parsed(block, ["c0", "c1", "c2"]).to_pylist() == [
+        {"c0": None, "c1": "", "c2": "NULL"},
+        {"c0": 'a,"b"\r\n', "c1": "\\.", "c2": None},
+    ]
