@@ -7,12 +7,11 @@ deleted, stopped before) is replayed from the log before the first round.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
-import structlog
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
+from cdc.apply import landings as landed_values
 from cdc.apply.land import create_log, landings, summary
 from cdc.apply.notes import PlacedNote, first_notes, placed_notes
 from cdc.apply.replaying import Schemas, replay
@@ -24,8 +23,9 @@ from cdc.events.schema import Column, TableSchema
 from cdc.events.steps import READ_AGAIN
 from cdc.events.structure import Structure, kept_as_text, parse
 from cdc.kafka.topics import topic_ids
-from cdc.lake import progress, store
-from cdc.lake.layout import log_path, table_path
+from cdc.lake import epochs, progress, store
+from cdc.lake.epochs import Epoch
+from cdc.lake.layout import epochs_path, log_path, table_path
 from cdc.lake.progress import LandedPosition, Position
 from cdc.lake.quarantine import Quarantine
 from cdc.source.catalog import SourceTable
@@ -40,20 +40,16 @@ class Beginning:
     structure: Structure
 
 
-EPOCH: Final = 1
-"""The chain of slot, topics and source that offsets belong to. A broken chain is refused."""
-logger = structlog.get_logger(__name__)
-
-
 def open_log(
     spark: SparkSession, config: Config, endpoints: Endpoints, topics: list[str]
 ) -> LandedPosition:
     """The log's position; creates the log. Raises CHAIN_BROKEN for a topic that is another."""
     path = log_path(config)
     ids = topic_ids(endpoints.kafka, topics)
+    epoch = epochs.number(epochs.last(epochs_path(config)))
     landed = progress.landed_position(path)
     if landed is None:
-        landed = LandedPosition(epoch=EPOCH, landing=0, offsets={}, topic_ids=ids)
+        landed = LandedPosition(epoch=epoch, landing=0, offsets={}, topic_ids=ids)
         create_log(spark, path, landed)
         return landed
     for topic, known in landed.topic_ids.items():
@@ -61,9 +57,10 @@ def open_log(
             raise CdcError(
                 ErrorKind.CHAIN_BROKEN,
                 f"topic {topic} is not the one whose events have landed: it was recreated",
-                remedy="give the pipeline a new name and an empty lake, or restore the topic",
+                detail="a new epoch goes on in the topics that there are, and not in others",
+                remedy="restore the topic, or give the pipeline a new name and an empty lake",
             )
-    return replace(landed, topic_ids={**landed.topic_ids, **ids})
+    return replace(landed, epoch=epoch, topic_ids={**landed.topic_ids, **ids})
 
 
 def open_tables(
@@ -76,7 +73,11 @@ def open_tables(
     begins: Mapping[int, Beginning],
     catalogue: Catalogue | None,
 ) -> dict[str, AppliedTable]:
-    """The tables by topic, each with its own session; creates those that are not there."""
+    """The tables by topic, each with its own session; creates those that are not there.
+
+    Stopped is what cannot be followed: unfit in the source, another table, or of an earlier epoch.
+    """
+    epoch = epochs.number(epochs.last(epochs_path(config)))
     return {
         source.table.topic(config.name): _open_table(
             spark.newSession(),
@@ -86,6 +87,7 @@ def open_tables(
             placeholder,
             begins=begins.get(source.oid),
             catalogue=catalogue,
+            epoch=epoch,
         )
         for source in sources
     }
@@ -121,12 +123,14 @@ def _open_table(
     *,
     begins: Beginning | None,
     catalogue: Catalogue | None,
+    epoch: int,
 ) -> AppliedTable:
     path = table_path(config, source.table)
     wanted = schema_of(source)
     position = progress.position(path)
     if position is None:
-        position = Position(epoch=EPOCH, offset=-1, note=begins.note if begins else 0)
+        # Its log begins there: in a later epoch it stands at its last state of before.
+        position = Position(epoch=epochs.FIRST, offset=-1, note=begins.note if begins else 0)
         first = kept_as_text(begins.structure, config.source.as_text) if begins else None
         store.create(session, path, _begun(wanted, first), position, first)
     schema = store.read_schema(session, path, source.table) or wanted
@@ -142,17 +146,29 @@ def _open_table(
         changes=config.source.schema_policy(source.table),
         catalogue=catalogue,
     )
+    _stop_unfollowable(table, source, wanted, epoch)
+    return table
+
+
+def _stop_unfollowable(
+    table: AppliedTable, source: SourceTable, wanted: TableSchema, epoch: int
+) -> None:
+    schema = table.schema
     if source.unfit is not None:
         table.stop(source.unfit.message, remedy=f"{source.unfit.remedy}; then start again")
     elif table.structure is not None and table.structure.oid != source.oid:
         table.stop("it was dropped and created again in the source", remedy=READ_AGAIN)
+    elif table.position.epoch < epoch:
+        table.stop(
+            f"changes of it were lost when epoch {epoch} began",
+            remedy="wal2lake resnapshot --all",
+        )
     # Where changes are noted, the notes say when the key became another.
     elif table.structure is None and (schema.key, schema.mode) != (wanted.key, wanted.mode):
         table.stop(
             f"its key was {_identity(schema)} and is {_identity(wanted)} in the source",
-            remedy=f"delete {path}; it is rebuilt from the log at the next start",
+            remedy=f"delete {table.path}; it is rebuilt from the log at the next start",
         )
-    return table
 
 
 def schema_of(source: SourceTable) -> TableSchema:
@@ -177,35 +193,51 @@ def _begun(wanted: TableSchema, first: Structure | None) -> TableSchema:
     return replace(wanted, columns=columns, key=first.key)
 
 
-def catch_up(spark: SparkSession, path: str, applier: Applier) -> None:
-    """Refill the inbox with what landed after the last cut; replay tables that are behind it."""
+def catch_up(spark: SparkSession, path: str, applier: Applier, epoch: Epoch | None = None) -> None:
+    """Refill the inbox with what landed after the last cut; replay tables that are behind it.
+
+    ``epoch`` is the lake's newest: landings that it left behind whole are passed over.
+    """
     log = spark.read.format("delta").load(path)
-    floor = applier.base.landing_floor
-    for landing in landings(summary(log.where(F.col("landing") > floor))):
-        applier.inbox.add(landing)
+    base = applier.base
     for topic, table in applier.tables.items():
-        if applier.base.entry(str(table.schema.table)) is None:
-            landed = (F.col("topic") == topic) & (F.col("landing") <= floor)
-            applier.offsets[topic] = _last(log.where(landed))
-    _go_on(log, applier, list(applier.tables))
+        if base.entry(str(table.schema.table)) is None:
+            landed = (F.col("topic") == topic) & (F.col("landing") <= base.landing_floor)
+            applier.offsets[topic] = max(_last(log.where(landed)), _left(epoch, topic))
+    waiting = landings(summary(log.where(F.col("landing") > base.landing_floor)))
+    passed = landed_values.floor(waiting, applier.offsets, base.landing_floor)
+    for landing in waiting:
+        if landing.number > passed:
+            applier.inbox.add(landing)
+    _go_on(log, applier, list(applier.tables), epoch)
 
 
-def resume(spark: SparkSession, path: str, applier: Applier) -> None:
+def resume(spark: SparkSession, path: str, applier: Applier, epoch: Epoch | None = None) -> None:
     """Bring tables to the last cut that may follow again.
 
     Those that were read again; and stopped ones of whose structure the cut tells more, a key that
-    is given back, for one. What cannot go on stops again for the same reason.
+    is given back, for one. What cannot go on stops again for the same reason, and a table of an
+    earlier epoch stays stopped: what it missed is in no log.
     """
-    noted = applier.take_noted()
+    noted = [topic for topic in applier.take_noted() if _is_of(applier, topic)]
     for topic in noted:
         applier.tables[topic].again()
     if topics := [*noted, *applier.freezer.between_rounds()]:
-        _go_on(spark.read.format("delta").load(path), applier, topics)
+        _go_on(spark.read.format("delta").load(path), applier, topics, epoch)
 
 
-def _go_on(log: DataFrame, applier: Applier, topics: Sequence[str]) -> None:
+def _is_of(applier: Applier, topic: str) -> bool:
+    """Whether the table is of the present epoch."""
+    return applier.tables[topic].position.epoch >= applier.base.epoch
+
+
+def _left(epoch: Epoch | None, topic: str) -> int:
+    return -1 if epoch is None else epoch.left(topic)
+
+
+def _go_on(log: DataFrame, applier: Applier, topics: Sequence[str], epoch: Epoch | None) -> None:
     """Bring tables to the last cut."""
-    notes = _notes(log, applier)
+    notes = _notes(log, applier, after=_left(epoch, applier.notes_topic))
     for topic in topics:
         table, upto = applier.tables[topic], applier.offsets[topic]
         if table.following and (table.position.offset < upto or table.pending(notes)):
@@ -218,10 +250,11 @@ def _last(rows: DataFrame) -> int:
     return -1 if found is None else int(found)
 
 
-def _notes(log: DataFrame, applier: Applier) -> list[PlacedNote]:
-    """All changes of structures in the log up to the last cut."""
+def _notes(log: DataFrame, applier: Applier, *, after: int) -> list[PlacedNote]:
+    """All changes of structures in the log between an offset and the last cut."""
     upto = applier.offsets[applier.notes_topic]
-    rows = log.where((F.col("topic") == applier.notes_topic) & (F.col("offset") <= upto))
+    place = (F.col("offset") > after) & (F.col("offset") <= upto)
+    rows = log.where((F.col("topic") == applier.notes_topic) & place)
     ids = [row[0] for row in rows.select("value_schema_id").distinct().collect()]
     return placed_notes(rows, applier.schemas(number for number in ids if number is not None))
 
