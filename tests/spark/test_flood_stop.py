@@ -1,0 +1,262 @@
+"""One batch into a real table: what it refuses is recorded first, and too much of it stops it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from cdc.apply.batch import NO_ROW_TO_KEEP_FROM, Batch
+from cdc.apply.decode import NO_FRAME
+from cdc.apply.merge_plan import UNRESOLVED
+from cdc.config import Job
+from cdc.errors import CdcError, ErrorKind
+from cdc.events.schema import TableSchema, table_schema_from_avro
+from cdc.lake import progress, store
+from cdc.lake.progress import Position
+from cdc.lake.quarantine import EventState, Quarantine
+from cdc.tables import TableId, TableMode
+from tests.events.recorded import LOG_COLUMNS, Message, recording, table_topic
+from tests.events.source import SCHEMA_ID, TABLE, TOPIC, Source
+
+pytestmark = pytest.mark.spark
+
+TOKEN = "no-value-of-the-source"
+SCHEMAS = {SCHEMA_ID: recording("tables").schemas[SCHEMA_ID]}
+TOASTY = table_schema_from_avro(SCHEMAS[SCHEMA_ID], table=TABLE, key=("id",), mode=TableMode.KEYED)
+BEGIN = Position(epoch=3, offset=-1)
+
+
+class Table:
+    """The lake's table and its quarantine, with batches as the job makes them."""
+
+    def __init__(self, spark: SparkSession, root: Path, schema: TableSchema = TOASTY) -> None:
+        self.spark, self.path, self.schema = spark, str(root / "t"), schema
+        self.quarantine = Quarantine(str(root / "quarantine"))
+        store.create(spark, self.path, schema, BEGIN)
+
+    def apply(self, messages: Sequence[Message], policy: Job | None = None) -> Position:
+        at = progress.position(self.path)
+        assert at is not None
+        batch = Batch(
+            session=self.spark,
+            path=self.path,
+            schema=self.schema,
+            position=at,
+            token=TOKEN,
+            quarantine=self.quarantine,
+            policy=policy or Job(),
+        )
+        return batch.commit(self.log(messages), messages[-1].offset, SCHEMAS)
+
+    def log(self, messages: Sequence[Message]) -> DataFrame:
+        rows = self.spark.createDataFrame([m.row() for m in messages], LOG_COLUMNS)
+        return rows.withColumn("partition", F.lit(0))
+
+    def rows(self) -> dict[int, dict[str, Any]]:
+        found = self.spark.read.format("delta").load(self.path).select(*self.schema.names)
+        plain = [{k: _plain(v) for k, v in row.asDict().items()} for row in found.collect()]
+        return {row["id"]: row for row in plain}
+
+    def recorded(self) -> dict[int, str]:
+        return {event.offset: event.reason for event in self.quarantine.rows(str(TABLE))}
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401
+    return bytes(value) if isinstance(value, bytearray) else value
+
+
+def inserts(count: int) -> Source:
+    source = Source(token=TOKEN)
+    for key in range(count):
+        source.insert(key, key, key)
+    return source
+
+
+def spoiled(messages: Sequence[Message], *offsets: int) -> list[Message]:
+    return [replace(m, value=b"garbage") if m.offset in offsets else m for m in messages]
+
+
+@pytest.mark.parametrize(
+    ("bad", "policy", "said"),
+    [
+        ((3, 4, 5, 6), Job(quarantine_limit_run=3, quarantine_limit_share=1), "4 of them in a row"),
+        ((1, 4, 7, 9), Job(quarantine_limit_run=3, quarantine_limit_share=0.39), "(40.0%)"),
+    ],
+)
+def test_too_many_stop_the_table_before_anything_is_written(
+    spark: SparkSession, tmp_path: Path, bad: tuple[int, ...], policy: Job, said: str
+) -> None:
+    table = Table(spark, tmp_path)
+
+    with pytest.raises(CdcError) as raised:
+        table.apply(spoiled(inserts(10).messages(), *bad), policy)
+
+    assert raised.value.kind is ErrorKind.TABLE_STOPPED
+    assert raised.value.message.startswith("4 of 10 events of a batch")
+    assert said in raised.value.message
+    assert raised.value.message.endswith(f"the first at offset {bad[0]}: {NO_FRAME}")
+    assert f"wal2lake quarantine list {TABLE}" in raised.value.remedy
+    assert table.quarantine.rows() == []
+    assert progress.position(table.path) == BEGIN
+    assert table.rows() == {}
+
+
+def test_as_many_with_good_ones_between_them_are_put_into_quarantine(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table, source = Table(spark, tmp_path), inserts(10)
+    policy = Job(quarantine_limit_run=3, quarantine_limit_share=0.4)
+
+    after = table.apply(spoiled(source.messages(), 1, 2, 4, 5), policy)
+
+    assert (after.refused, after.rows_applied, after.offset) == (4, 6, 9)
+    assert table.recorded() == dict.fromkeys((1, 2, 4, 5), NO_FRAME)
+    assert table.rows() == {k: row for k, row in source.rows.items() if k not in {1, 2, 4, 5}}
+
+
+def test_what_is_recorded_says_where_it_came_from(spark: SparkSession, tmp_path: Path) -> None:
+    key = recording("tables").of(table_topic("toasty"))[0].key
+    table, message = Table(spark, tmp_path), inserts(1).messages()[0]
+    bad = replace(message, value=b"garbage", key=key, headers=(("h", b"\x00\xff"),))
+
+    table.apply([bad])
+
+    [event] = table.quarantine.rows()
+    assert (event.table, event.topic, event.offset) == (str(TABLE), TOPIC, 0)
+    assert (event.key, event.value, event.headers) == (key, b"garbage", (("h", b"\x00\xff"),))
+    assert event.key_schema_id == int.from_bytes((key or b"")[1:5])
+    assert (event.epoch, event.state) == (BEGIN.epoch, EventState.OPEN)
+
+
+def test_the_count_is_of_the_open_ones_and_a_batch_again_counts_nothing_twice(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """As after a crash between the record and the commit; one was discarded in between."""
+    table, messages = Table(spark, tmp_path), spoiled(inserts(4).messages(), 1, 3)
+    assert table.apply(messages).refused == 2
+    position = progress.position(table.path)
+    assert position is not None
+    first = table.quarantine.rows()[:1]
+    table.quarantine.settle(
+        first, state=EventState.DISCARDED, by="me", note="junk", at=datetime.now(UTC)
+    )
+
+    again = table.apply(messages)
+
+    assert again.refused == 1
+    assert [e.state for e in table.quarantine.rows()] == [EventState.DISCARDED, EventState.OPEN]
+
+
+def late(source: Source) -> tuple[list[Message], list[Message]]:
+    """First batch; second batch with an event that is garbage and one that lost its row."""
+    source.insert(1, 1, 1)
+    source.insert(2, 2, 2)
+    source.update(1, 3, {})
+    source.update(2, 3, {})
+    source.insert(5, 5, 5)
+    messages = source.messages()
+    return messages[1:2], spoiled(messages[2:], 4)
+
+
+def test_what_only_the_merge_finds_is_counted_before_anything_is_recorded(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table, source = Table(spark, tmp_path), Source(token=TOKEN)
+    first, second = late(source)
+    before = table.apply(first)
+
+    with pytest.raises(CdcError, match="2 of 3 events"):
+        table.apply(second, Job(quarantine_limit_run=1))
+
+    assert table.quarantine.rows() == []
+    assert progress.position(table.path) == before
+    after = table.apply(second)
+    assert table.recorded() == {2: NO_ROW_TO_KEEP_FROM, 4: NO_FRAME}
+    assert (after.refused, after.rows_applied) == (2, 2)
+    assert table.rows() == {2: source.rows[2]}
+
+
+class _JavaError(Py4JJavaError):  # type: ignore[misc] # it is untyped
+    """Without a Java object behind it."""
+
+    def __init__(self, text: str) -> None:
+        Exception.__init__(self, text)
+
+    def __str__(self) -> str:
+        return f"An error occurred while calling o1.execute.\nCaused by: {self.args[0]}"
+
+
+@pytest.mark.parametrize("kind", [None, PySparkException, _JavaError])
+def test_a_merge_that_fails_for_a_lost_row_is_made_without_it(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: type[Exception] | None,
+) -> None:
+    """In each form in which the failure may arrive; None is the one of the engine itself."""
+    table, source = Table(spark, tmp_path), Source(token=TOKEN)
+    first, second = late(source)
+    table.apply(first)
+    merge, calls = store.merge, []
+
+    def failing(*arguments: Any) -> None:  # noqa: ANN401
+        calls.append(arguments)
+        if kind is not None and len(calls) == 1:
+            raise kind(UNRESOLVED)
+        merge(*arguments)
+
+    monkeypatch.setattr(store, "merge", failing)
+    after = table.apply(second[:2])
+
+    assert len(calls) == 2
+    assert table.recorded() == {2: NO_ROW_TO_KEEP_FROM}
+    assert (after.refused, table.rows()) == (1, {2: source.rows[2]})
+
+
+def test_another_failure_of_a_merge_is_not_taken_for_it(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = Table(spark, tmp_path)
+    first, second = late(Source(token=TOKEN))
+    table.apply(first)
+
+    def failing(*_arguments: Any) -> None:  # noqa: ANN401
+        raise _JavaError("no space left")
+
+    monkeypatch.setattr(store, "merge", failing)
+    with pytest.raises(Py4JJavaError, match="no space left"):
+        table.apply(second)
+
+
+def test_a_table_without_a_key(spark: SparkSession, tmp_path: Path) -> None:
+    """Copies that are not there to be deleted count as refused, too."""
+    no_key = TableId("public", "no_key")
+    number = 131
+    text = recording("tables").schemas[number]
+    schema = table_schema_from_avro(text, table=no_key, key=(), mode=TableMode.MULTISET)
+    table = Table(spark, tmp_path, schema)
+    recorded = [m for m in recording("tables").of(table_topic("no_key")) if m.value is not None]
+    gone = next(m for m in recorded if (recording("tables").decoded(m.value) or {})["op"] == "d")
+    batch = table.log([gone])
+    policy = Job(quarantine_limit_run=1)
+    made = Batch(
+        session=spark,
+        path=table.path,
+        schema=schema,
+        position=BEGIN,
+        token=TOKEN,
+        quarantine=table.quarantine,
+        policy=policy,
+    )
+
+    after = made.commit(batch, gone.offset, {number: text})
+
+    assert (after.refused, after.rows_applied) == (1, 0)
+    assert table.quarantine.open_count(str(no_key)) == 1
