@@ -15,6 +15,8 @@ COMMANDS: Final = {
     "up": "Start the servers that are not configured, the connector and the job.",
     "down": "Stop what up started.",
     "run": "Run the job alone, in the foreground.",
+    "plan": "Show what apply-config would do: tables that come and go, settings.",
+    "apply-config": "Take a changed wal2lake.yaml over, while all else goes on.",
     "status": "Show how far every table is and how far it is behind.",
     "sync": "Wait until everything committed in the source so far is in the lake.",
     "verify": "Compare every row and value of source and lake at one cut.",
@@ -22,6 +24,7 @@ COMMANDS: Final = {
     "pause": "Let an operation rest at its next safe point.",
     "resume": "Let a paused operation go on.",
     "cancel": "End an operation at its next safe point.",
+    "quarantine": "List what was refused, show it, retry it, or give it up.",
     "sql": "Query the lake tables, now or as they were at a cut.",
 }
 
@@ -61,8 +64,11 @@ def _register(name: str, summary: str) -> None:
 
 def _call(name: str, summary: str, context: typer.Context) -> None:
     """Run the command of ``cdc/cli/<name>.py`` with the arguments that the stub received."""
-    single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    single.command(name, help=summary)(getattr(import_module(f"cdc.cli.{name}"), name))
+    found = getattr(import_module(f"cdc.cli.{name}"), name)
+    single = found
+    if not isinstance(found, typer.Typer):  # one with commands of its own is there already
+        single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+        single.command(name, help=summary)(found)
     command = typer.main.get_command(single)
     code = command.main(args=context.args, prog_name=context.command_path, standalone_mode=False)
     if isinstance(code, int) and code:

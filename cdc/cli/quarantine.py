@@ -1,0 +1,241 @@
+"""``wal2lake quarantine``: events that are in no table, and what becomes of them."""
+
+import json
+from collections.abc import Iterable
+from typing import Annotated, Any, Final
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from cdc.cli.following import DetachOption, ask_and_follow, new_operation
+from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
+from cdc.cli.sql import plain
+from cdc.config import Config, load
+from cdc.errors import CdcError, ErrorKind
+from cdc.kafka.registry import RegistryClient
+from cdc.lake.layout import quarantine_path
+from cdc.lake.quarantine import Quarantine, RefusedEvent
+from cdc.operate.refused_events import Decoder, key_of, parse_offset, retry_of, select
+from cdc.stack.endpoints import resolve
+from cdc.tables import TableId
+
+SHOWN: Final = 1000
+"""Events of the table on the terminal; --json gives all of them."""
+_NEGATIVE: Final = {"ignore_unknown_options": True}  # -7 is an offset: of a row that was read
+
+quarantine = typer.Typer(
+    help="List what was refused, show it, retry it, or give it up. "
+    "Each command takes --config FILE; wal2lake quarantine list --help says more.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+TableArgument = Annotated[str, typer.Argument(metavar="TABLE", help="As schema.table.")]
+OffsetsArgument = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[OFFSET]...", help="Places in the table's topic, as list has them."),
+]
+
+
+@quarantine.command("list")
+def list_them(
+    table: Annotated[
+        str | None, typer.Argument(metavar="[TABLE]", help="Only those of this table.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Those that are settled, too.")] = False,
+    config: ConfigOption = DEFAULT_CONFIG,
+    as_json: JsonOption = False,
+) -> None:
+    """List the events that are open: where each is, its key, and why it was refused."""
+    loaded = load(config)
+    name = None if table is None else str(TableId.parse(table))
+    events = _quarantine(loaded).rows(name, only_open=not everything, with_values=False)
+    rows = _rows(events if as_json else events[:SHOWN], _decoder(loaded))
+    if as_json:
+        print(json.dumps(rows, indent=2))
+        return
+    console = Console(highlight=False)
+    if rows:
+        console.print(_listing(rows))
+    more = f", the first {SHOWN:,} shown" if len(events) > SHOWN else ""
+    what = "event" if everything else "open event"
+    console.print(f"{len(events):,} {what}{'' if len(events) == 1 else 's'}{more}", style="dim")
+
+
+@quarantine.command("show", context_settings=_NEGATIVE)
+def show(
+    table: TableArgument,
+    offset: Annotated[
+        str, typer.Argument(metavar="OFFSET", help="A place in its topic, or TOPIC:OFFSET.")
+    ],
+    config: ConfigOption = DEFAULT_CONFIG,
+    as_json: JsonOption = False,
+) -> None:
+    """Show all of one event: the values of its row, and its bytes."""
+    loaded = load(config)
+    name = str(TableId.parse(table))
+    topic, number = parse_offset(offset)
+    rows = _quarantine(loaded).rows(name)
+    chosen = select(
+        rows if topic is None else [e for e in rows if e.topic == topic], name, [number]
+    )
+    facts = [_facts(event, _decoder(loaded)) for event in chosen]
+    if as_json:
+        print(json.dumps(facts if len(facts) > 1 else facts[0], indent=2))
+        return
+    console = Console(highlight=False)
+    for each in facts:
+        for label, value in each.items():
+            said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            console.print(Text(f"{label:16} {said}"), soft_wrap=True)
+
+
+@quarantine.command("retry", context_settings=_NEGATIVE)
+def retry(
+    table: TableArgument,
+    offsets: OffsetsArgument = None,
+    detach: DetachOption = False,
+    config: ConfigOption = DEFAULT_CONFIG,
+    as_json: JsonOption = False,
+) -> None:
+    """Read the rows of refused events from the source again: of these, or of all that are open.
+
+    Where the key of one cannot be told, the whole table is read.
+    """
+    loaded = load(config)
+    found = TableId.parse(table)
+    open_ones = _open(loaded, found)
+    chosen = select(open_ones, str(found), _numbers(offsets))
+    decoder = Decoder(RegistryClient(resolve(loaded).registry).schema)
+    wanted = retry_of(chosen, open_ones, key_of(loaded, found), decoder)
+    if wanted.keys is None and not as_json:
+        print(f"the whole of {found} is read again: {wanted.why_whole}")
+    operation = new_operation("resnapshot", [str(found)], wanted.options)
+    ask_and_follow(loaded, operation, as_json=as_json, detach=detach)
+
+
+@quarantine.command("discard", context_settings=_NEGATIVE)
+def discard(  # noqa: PLR0917 - what the command line can say
+    table: TableArgument,
+    offsets: OffsetsArgument = None,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why.")] = "",
+    everything: Annotated[
+        bool, typer.Option("--all", help="All events of the table that are open.")
+    ] = False,
+    detach: DetachOption = False,
+    config: ConfigOption = DEFAULT_CONFIG,
+    as_json: JsonOption = False,
+) -> None:
+    """Give events up: they stay in the quarantine, marked with who did it, when and why."""
+    loaded = load(config)
+    found, numbers = TableId.parse(table), _numbers(offsets)
+    _refuse_unclear(reason, numbers, everything=everything)
+    chosen = select(_open(loaded, found), str(found), numbers)
+    options = {"reason": reason.strip()}
+    if everything:
+        options["before"] = max(event.quarantined_at for event in chosen).isoformat()
+    else:
+        options["offsets"] = json.dumps(sorted(event.offset for event in chosen))
+    operation = new_operation("discard", [str(found)], options)
+    ask_and_follow(loaded, operation, as_json=as_json, detach=detach)
+
+
+def _refuse_unclear(reason: str, offsets: list[int], *, everything: bool) -> None:
+    if not reason.strip():
+        raise CdcError(
+            ErrorKind.CONFIG,
+            "events are not discarded without a reason",
+            remedy="say why with --reason TEXT",
+        )
+    if everything == bool(offsets):
+        raise CdcError(
+            ErrorKind.CONFIG,
+            "name the offsets of the events to discard, or --all",
+            remedy="wal2lake quarantine list shows them",
+        )
+
+
+def _quarantine(config: Config) -> Quarantine:
+    return Quarantine(quarantine_path(config))
+
+
+def _open(config: Config, table: TableId) -> list[RefusedEvent]:
+    return _quarantine(config).rows(str(table), only_open=True)
+
+
+def _numbers(offsets: list[str] | None) -> list[int]:
+    return [parse_offset(text)[1] for text in offsets or ()]
+
+
+def _decoder(config: Config) -> Decoder:
+    """One that asks the registry as long as there is one that answers."""
+    silent: list[CdcError] = []
+
+    def schema(number: int) -> str | None:
+        try:
+            return None if silent else registry().schema(number)
+        except CdcError as error:
+            silent.append(error)
+            return None
+
+    clients: list[RegistryClient] = []
+
+    def registry() -> RegistryClient:
+        if not clients:
+            clients.append(RegistryClient(resolve(config).registry))
+        return clients[0]
+
+    return Decoder(schema)
+
+
+def _rows(events: Iterable[RefusedEvent], decoder: Decoder) -> list[dict[str, Any]]:
+    """Without values of rows, but for the key."""
+    return [
+        {
+            "number": number,
+            "table": event.table,
+            "topic": event.topic,
+            "offset": event.offset,
+            "key": decoder.key(event),
+            "reason": event.reason,
+            "quarantined_at": event.quarantined_at.isoformat(),
+            "state": event.state.value,
+            "settled_at": event.settled_at and event.settled_at.isoformat(),
+            "settled_by": event.settled_by,
+            "note": event.note,
+        }
+        for number, event in enumerate(events, start=1)
+    ]
+
+
+def _facts(event: RefusedEvent, decoder: Decoder) -> dict[str, Any]:
+    [row] = _rows([event], decoder)
+    del row["number"]
+    return row | {
+        "partition": event.partition,
+        "epoch": event.epoch,
+        "key_schema_id": event.key_schema_id,
+        "value_schema_id": event.value_schema_id,
+        "headers": [
+            [name, None if value is None else value.hex()] for name, value in event.headers
+        ],
+        "event": plain(decoder.value(event)),
+        "key_hex": None if event.key is None else event.key.hex(),
+        "value_hex": None if event.value is None else event.value.hex(),
+    }
+
+
+def _listing(rows: list[dict[str, Any]]) -> Table:
+    table = Table(show_edge=False)
+    table.add_column("#", justify="right")
+    for name in ("table", "topic/offset", "key", "reason", "when", "state"):
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        key = "" if row["key"] is None else json.dumps(row["key"], ensure_ascii=False)
+        state = f"{row['state']}: {row['note']}" if row["note"] else row["state"]
+        when = f"{row['quarantined_at'][:19].replace('T', ' ')}"
+        cells = (row["table"], f"{row['topic']}/{row['offset']}", key, row["reason"], when, state)
+        table.add_row(str(row["number"]), *map(Text, cells))
+    return table
