@@ -139,8 +139,9 @@ def read_keys(  # noqa: PLR0917 - what is asked of whom, and where it goes
     known = DeltaTable.is_deltatable(path)
     made = DeltaTable(path) if known else _created(path, len(columns))
     writing = _Writing(connection, table, made, tell, batch_bytes)
-    for first in range(0, len(keys), KEYS):
-        writing.add(_of_keys(table, columns, key, keys[first : first + KEYS]))
+    asked = list(dict.fromkeys(map(tuple, keys)))
+    for first in range(0, len(asked), KEYS):
+        writing.add(_of_keys(table, columns, key, asked[first : first + KEYS]))
     return writing.found
 
 
