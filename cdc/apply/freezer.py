@@ -14,7 +14,7 @@ _LOOK_SECONDS: Final = 0.5
 
 
 class Freezer:
-    """``published`` and ``between_rounds`` belong to the thread of the rounds, the rest to others."""
+    """``published`` and ``between_rounds`` are called by the thread of the rounds alone."""
 
     def __init__(self, tables: Mapping[str, AppliedTable]) -> None:
         self._tables = tables

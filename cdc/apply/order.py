@@ -16,8 +16,8 @@ from cdc.events.schema import TableSchema
 AFTER_REFUSED: Final = "an unchanged value follows an event that was refused"
 TOO_FEW_COPIES: Final = "more copies of a row were deleted than there are"
 
-_NET: Final = "_cdc_net"
-_HELD: Final = "_cdc_held"
+NET: Final = "_cdc_net"
+HELD: Final = "_cdc_held"
 _GOOD: Final = f"{REASON} IS NULL"
 _APPLIES: Final = f"({REASON} IS NULL AND {OP} IN ('c', 'r', 'u', 'd'))"
 SINCE: Final = "greatest(coalesce(_cdc_full, -1L), coalesce(_cdc_refused + 1, -1L))"
@@ -74,17 +74,17 @@ def net_copies(changes: DataFrame, schema: TableSchema) -> DataFrame:
         f"struct({columns}) AS row",
     )
     grouped = counted.groupBy(ROW_HASH).agg(
-        F.expr(f"sum(one) AS {_NET}"),
+        F.expr(f"sum(one) AS {NET}"),
         F.expr(f"max({OFFSET}) AS {OFFSET}"),
         F.expr("first(row) AS row"),
     )
-    return grouped.where(f"{_NET} <> 0").selectExpr("row.*", ROW_HASH, _NET, OFFSET)
+    return grouped.where(f"{NET} <> 0").selectExpr("row.*", ROW_HASH, NET, OFFSET)
 
 
 def held_copies(target: DataFrame, net: DataFrame) -> DataFrame:
     """How many copies the lake holds of the rows in ``net``."""
     asked = target.join(net.select(ROW_HASH), ROW_HASH, "left_semi")
-    return asked.groupBy(ROW_HASH).agg(F.expr(f"count(*) AS {_HELD}"))
+    return asked.groupBy(ROW_HASH).agg(F.expr(f"count(*) AS {HELD}"))
 
 
 def multiset_rows(net: DataFrame, held: DataFrame, schema: TableSchema) -> DataFrame:
@@ -93,20 +93,20 @@ def multiset_rows(net: DataFrame, held: DataFrame, schema: TableSchema) -> DataF
     New copies are numbered on, and the last ones go first. A row with a ``_cdc_reason`` asks
     for copies to go that are not there. Not idempotent: each event may be counted once only.
     """
-    had = f"coalesce({_HELD}, 0L)"
+    had = f"coalesce({HELD}, 0L)"
     numbers = (
-        f"CASE WHEN {_NET} > 0 THEN sequence({had} + 1, {had} + {_NET})"
-        f" WHEN {had} + {_NET} < 0 THEN array(CAST(NULL AS bigint))"
-        f" ELSE sequence({had} + {_NET} + 1, {had}) END"
+        f"CASE WHEN {NET} > 0 THEN sequence({had} + 1, {had} + {NET})"
+        f" WHEN {had} + {NET} < 0 THEN array(CAST(NULL AS bigint))"
+        f" ELSE sequence({had} + {NET} + 1, {had}) END"
     )
     return net.join(held, ROW_HASH, "left").selectExpr(
         *(quoted(name) for name in schema.names),
         OFFSET,
         ROW_HASH,
         f"explode({numbers}) AS {COPY}",
-        f"{_NET} < 0 AS {DELETED}",
+        f"{NET} < 0 AS {DELETED}",
         f"CAST(NULL AS array<int>) AS {KEEP}",
-        f"IF({had} + {_NET} < 0, {literal(TOO_FEW_COPIES)}, NULL) AS {REASON}",
+        f"IF({had} + {NET} < 0, {literal(TOO_FEW_COPIES)}, NULL) AS {REASON}",
     )
 
 

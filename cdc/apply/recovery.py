@@ -5,39 +5,25 @@ is applied, the ledger's newest row where the last cut lies. A table behind that
 deleted, stopped before) is replayed from the log before the first round.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply import landings as landed_values
 from cdc.apply.land import create_log, landings, summary
-from cdc.apply.notes import PlacedNote, first_notes, placed_notes
-from cdc.apply.replaying import Schemas, replay
+from cdc.apply.notes import PlacedNote, placed_notes
+from cdc.apply.replaying import replay
 from cdc.apply.rounds import Applier
-from cdc.apply.table import AppliedTable, Catalogue
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
-from cdc.events.schema import Column, TableSchema
-from cdc.events.steps import READ_AGAIN
-from cdc.events.structure import Structure, kept_as_text, parse
 from cdc.kafka.topics import topic_ids
-from cdc.lake import epochs, progress, store
+from cdc.lake import epochs, progress
 from cdc.lake.epochs import Epoch
-from cdc.lake.layout import epochs_path, log_path, table_path
-from cdc.lake.progress import LandedPosition, Position
-from cdc.lake.quarantine import Quarantine
-from cdc.source.catalog import SourceTable
+from cdc.lake.layout import epochs_path, log_path
+from cdc.lake.progress import LandedPosition
 from cdc.stack.endpoints import Endpoints
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Beginning:
-    """The structure of the source that a table's log begins with; ``note`` is the note's id."""
-
-    note: int
-    structure: Structure
 
 
 def open_log(
@@ -61,136 +47,6 @@ def open_log(
                 remedy="restore the topic, or give the pipeline a new name and an empty lake",
             )
     return replace(landed, epoch=epoch, topic_ids={**landed.topic_ids, **ids})
-
-
-def open_tables(
-    spark: SparkSession,
-    config: Config,
-    sources: list[SourceTable],
-    quarantine: Quarantine,
-    placeholder: str,
-    *,
-    begins: Mapping[int, Beginning],
-    catalogue: Catalogue | None,
-) -> dict[str, AppliedTable]:
-    """The tables by topic, each with its own session; creates those that are not there.
-
-    Stopped is what cannot be followed: unfit in the source, another table, or of an earlier epoch.
-    """
-    epoch = epochs.number(epochs.last(epochs_path(config)))
-    return {
-        source.table.topic(config.name): _open_table(
-            spark.newSession(),
-            config,
-            source,
-            quarantine,
-            placeholder,
-            begins=begins.get(source.oid),
-            catalogue=catalogue,
-            epoch=epoch,
-        )
-        for source in sources
-    }
-
-
-def beginnings(
-    spark: SparkSession,
-    config: Config,
-    notes_topic: str,
-    schemas: Schemas,
-    noted: Mapping[int, tuple[int, str]],
-) -> dict[int, Beginning]:
-    """What each table begins with, by OID: as the log has it, else as the source ``noted`` it."""
-    log = spark.read.format("delta").load(log_path(config))
-    rows = log.where(F.col("topic") == notes_topic)
-    ids = [row[0] for row in rows.select("value_schema_id").distinct().collect()]
-    landed = placed_notes(rows, schemas(number for number in ids if number is not None))
-    found = {
-        oid: Beginning(note=number, structure=parse(text)) for oid, (number, text) in noted.items()
-    }
-    for oid, first in first_notes(landed).items():
-        if first.note is not None and first.note.structure is not None:
-            found[oid] = Beginning(note=first.id, structure=first.note.structure)
-    return found
-
-
-def _open_table(
-    session: SparkSession,
-    config: Config,
-    source: SourceTable,
-    quarantine: Quarantine,
-    placeholder: str,
-    *,
-    begins: Beginning | None,
-    catalogue: Catalogue | None,
-    epoch: int,
-) -> AppliedTable:
-    path = table_path(config, source.table)
-    wanted = schema_of(source)
-    position = progress.position(path)
-    if position is None:
-        # Its log begins there: in a later epoch it stands at its last state of before.
-        position = Position(epoch=epochs.FIRST, offset=-1, note=begins.note if begins else 0)
-        first = kept_as_text(begins.structure, config.source.as_text) if begins else None
-        store.create(session, path, _begun(wanted, first), position, first)
-    schema = store.read_schema(session, path, source.table) or wanted
-    table = AppliedTable(
-        session=session,
-        path=path,
-        schema=schema,
-        position=position,
-        quarantine=quarantine,
-        placeholder=placeholder,
-        policy=config.job,
-        structure=store.read_structure(path),
-        changes=config.source.schema_policy(source.table),
-        catalogue=catalogue,
-    )
-    _stop_unfollowable(table, source, wanted, epoch)
-    return table
-
-
-def _stop_unfollowable(
-    table: AppliedTable, source: SourceTable, wanted: TableSchema, epoch: int
-) -> None:
-    schema = table.schema
-    if source.unfit is not None:
-        table.stop(source.unfit.message, remedy=f"{source.unfit.remedy}; then start again")
-    elif table.structure is not None and table.structure.oid != source.oid:
-        table.stop("it was dropped and created again in the source", remedy=READ_AGAIN)
-    elif table.position.epoch < epoch:
-        table.stop(
-            f"changes of it were lost when epoch {epoch} began",
-            remedy="wal2lake resnapshot --all",
-        )
-    # Where changes are noted, the notes say when the key became another.
-    elif table.structure is None and (schema.key, schema.mode) != (wanted.key, wanted.mode):
-        table.stop(
-            f"its key was {_identity(schema)} and is {_identity(wanted)} in the source",
-            remedy=f"delete {table.path}; it is rebuilt from the log at the next start",
-        )
-
-
-def schema_of(source: SourceTable) -> TableSchema:
-    """The lake's table for a table of the source: the columns that arrive."""
-    return TableSchema(
-        table=source.table,
-        columns=tuple(
-            Column(column.name, column.type, nullable=not column.not_null, as_text=column.is_text)
-            for column in source.columns
-            if column.arrives
-        ),
-        key=source.key,
-        mode=source.mode,
-    )
-
-
-def _begun(wanted: TableSchema, first: Structure | None) -> TableSchema:
-    """The table at the beginning of its log."""
-    if first is None:
-        return wanted
-    columns = tuple(column.column for column in first.followed)
-    return replace(wanted, columns=columns, key=first.key)
 
 
 def catch_up(spark: SparkSession, path: str, applier: Applier, epoch: Epoch | None = None) -> None:
@@ -257,7 +113,3 @@ def _notes(log: DataFrame, applier: Applier, *, after: int) -> list[PlacedNote]:
     rows = log.where((F.col("topic") == applier.notes_topic) & place)
     ids = [row[0] for row in rows.select("value_schema_id").distinct().collect()]
     return placed_notes(rows, applier.schemas(number for number in ids if number is not None))
-
-
-def _identity(schema: TableSchema) -> str:
-    return ", ".join(schema.key) or f"none ({schema.mode.value})"

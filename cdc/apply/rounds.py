@@ -19,6 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows i
 
 from cdc.apply import landings as landed_values
 from cdc.apply import slices
+from cdc.apply.base import base_of
 from cdc.apply.cut import Cut, find_cut
 from cdc.apply.freezer import Freezer
 from cdc.apply.inbox import Inbox
@@ -27,7 +28,8 @@ from cdc.apply.notes import PlacedNote, placed_notes
 from cdc.apply.replaying import Schemas
 from cdc.apply.slices import Slice
 from cdc.apply.table import AppliedTable
-from cdc.lake.ledger import Ledger, LedgerRow
+from cdc.lake.epochs import Epoch
+from cdc.lake.ledger import Ledger
 from cdc.operate import requests
 from cdc.operate.requests import Request
 
@@ -50,7 +52,7 @@ class Applier:
         schemas: Schemas,
         requests_dir: Path,
         threads: int,
-        epoch: int,
+        epoch: Epoch | None,
         budget: int,
     ) -> None:
         self._spark = spark
@@ -68,7 +70,7 @@ class Applier:
         self._noted: set[str] = set()
         self.freezer = Freezer(tables)
         self.inbox = Inbox()
-        self.base = ledger.last() or nothing_applied(epoch)
+        self.base = base_of(ledger.last(), epoch)
         self.offsets = self._base_offsets()
 
     def take_noted(self) -> list[str]:
@@ -260,18 +262,6 @@ def _find(part: Slice, bound: int | None) -> Cut:
     Its undecodable events go to quarantine, and the table is marked for it.
     """
     return find_cut(part.ends, part.spans, part.last, bound=bound, ignored=part.undecodable)
-
-
-def nothing_applied(epoch: int) -> LedgerRow:
-    """The base of the first cut; never written."""
-    return LedgerRow(
-        cut=0,
-        epoch=epoch,
-        lsn=None,
-        committed_at=None,
-        published_at=datetime.now(UTC),
-        transactions=0,
-    )
 
 
 def _served(

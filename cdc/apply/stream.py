@@ -4,6 +4,7 @@ import shutil
 import threading
 import uuid
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -15,18 +16,29 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from cdc.apply import recovery
 from cdc.apply.land import Lander
+from cdc.apply.opening import Opener, beginnings
 from cdc.apply.rounds import Applier
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.structure import Structure, parse
 from cdc.kafka.registry import RegistryClient
-from cdc.lake import job_state
+from cdc.lake import epochs, job_state
 from cdc.lake.job_state import JobState
-from cdc.lake.layout import ledger_path, log_path, quarantine_path, refuse_unwritable
+from cdc.lake.layout import (
+    epochs_path,
+    ledger_path,
+    log_path,
+    quarantine_path,
+    readings_path,
+    refuse_unwritable,
+)
 from cdc.lake.ledger import Ledger
 from cdc.lake.quarantine import Quarantine
+from cdc.lake.readings import Readings
 from cdc.lake.session import build
-from cdc.operate import requests
+from cdc.operate import reload, requests
+from cdc.operate.at_work import at_work
+from cdc.operate.workshop import Workshop
 from cdc.source import bootstrap
 from cdc.source.baseline import baselines
 from cdc.source.captured import captured_tables
@@ -39,8 +51,12 @@ IDLE_SECONDS: Final = 0.5  # how long a request for a cut may wait in an idle jo
 logger = structlog.get_logger(__name__)
 
 
-def run(config: Config, endpoints: Endpoints, stop: threading.Event) -> None:
-    """Land and apply until ``stop`` is set; raises what ended the job otherwise."""
+def run(read: Callable[[], Config], endpoints: Endpoints, stop: threading.Event) -> None:
+    """Land and apply until ``stop`` is set; raises what ended the job otherwise.
+
+    ``read`` gives the configuration as its file has it now, at the start and when somebody asks.
+    """
+    config = read()
     refuse_unwritable(config)
     with job_state.alone(config.state_dir):
         started_at = datetime.now(UTC)
@@ -48,67 +64,127 @@ def run(config: Config, endpoints: Endpoints, stop: threading.Event) -> None:
         try:
             spark = build(config)
             try:
-                _run(config, endpoints, spark, stop, lambda: _tell(config, "applying", started_at))
+                job = _Job(endpoints, spark, stop, lambda: _tell(config, "applying", started_at))
+                _keep_running(read, config, job)
             finally:
                 spark.stop()
         finally:
             _tell(config, "stopped", started_at)
 
 
-def _run(
-    config: Config,
-    endpoints: Endpoints,
-    spark: SparkSession,
-    stop: threading.Event,
-    ready: Callable[[], None],
-) -> None:
-    with connect(endpoints.source_url) as connection:
-        sources = captured_tables(connection, config, bootstrap.begun(config, endpoints))
-        beginnings = baselines(connection)
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What stays when the configuration changes."""
+
+    endpoints: Endpoints
+    spark: SparkSession
+    stop: threading.Event
+    ready: Callable[[], None]
+
+
+def _keep_running(read: Callable[[], Config], config: Config, job: _Job) -> None:
+    """Begin anew with the configuration of the file whenever somebody asks for it."""
+    while not job.stop.is_set():
+        token = reload.pending(config.state_dir)
+        wanted, error = _read_again(read, config) if token else (config, None)
+        done = partial(reload.done, config.state_dir, token, error) if token else _nothing
+        try:
+            _run(wanted, job, done)
+        except CdcError as refused:
+            if token is None or reload.pending(config.state_dir) != token:
+                raise
+            # It does not go with the new one: the asker hears why, and the old one goes on.
+            reload.done(config.state_dir, token, refused)
+        else:
+            config = wanted
+
+
+def _read_again(read: Callable[[], Config], before: Config) -> tuple[Config, CdcError | None]:
+    """The configuration of the file, or the one of before where that cannot be taken over."""
+    try:
+        return read(), None
+    except CdcError as error:
+        return before, error
+
+
+def _nothing() -> None:
+    """Nobody asked."""
+
+
+def _run(config: Config, job: _Job, done: Callable[[], None]) -> None:
+    """Until the job is to stop or the configuration changed; ``done`` once it applies."""
+    registry = RegistryClient(job.endpoints.registry)
+    with connect(job.endpoints.source_url) as connection:
+        sources = captured_tables(connection, config, bootstrap.begun(config, job.endpoints))
+        begins = baselines(connection)
         noted = is_installed(connection)
-    markers = bootstrap.markers(config)
-    notes = STRUCTURE.topic(config.name)
+    markers, notes = bootstrap.markers(config), STRUCTURE.topic(config.name)
     topics = [*(source.table.topic(config.name) for source in sources), notes, markers]
-    landed = recovery.open_log(spark, config, endpoints, topics)
-    registry = RegistryClient(endpoints.registry)
+    landed = recovery.open_log(job.spark, config, job.endpoints, topics)
+    epoch, ledger = epochs.last(epochs_path(config)), Ledger(ledger_path(config))
     quarantine = Quarantine(quarantine_path(config))
+    opener = Opener(
+        config=config,
+        epoch=epoch,
+        last=ledger.last(),
+        quarantine=quarantine,
+        placeholder=bootstrap.placeholder(config, job.endpoints),
+        begins=beginnings(job.spark, config, notes, registry.schemas, begins),
+        catalogue=None if noted else partial(_catalogue, job.endpoints.source_url),
+    )
     applier = Applier(
-        spark,
-        recovery.open_tables(
-            spark,
-            config,
-            sources,
-            quarantine,
-            bootstrap.placeholder(config, endpoints),
-            begins=recovery.beginnings(spark, config, notes, registry.schemas, beginnings),
-            catalogue=None if noted else partial(_catalogue, endpoints.source_url),
-        ),
+        job.spark,
+        opener.opened(job.spark, sources),
         prefix=config.name,
         marker_topic=markers,
         notes_topic=notes,
         log_path=log_path(config),
-        ledger=Ledger(ledger_path(config)),
+        ledger=ledger,
         schemas=registry.schemas,
         requests_dir=requests.directory(config.state_dir),
         threads=config.job.merge_threads,
-        epoch=landed.epoch,
+        epoch=epoch,
         budget=config.job.max_events_per_batch,
     )
-    lander = Lander(spark, log_path(config), landed, applier.inbox.add, config.job)
+    lander = Lander(job.spark, log_path(config), landed, applier.inbox.add, config.job)
+    shop = Workshop(
+        config=config,
+        endpoints=job.endpoints,
+        spark=job.spark,
+        applier=applier,
+        quarantine=quarantine,
+        readings=Readings(readings_path(config)),
+        epoch=epochs.number(epoch),
+        token=opener.placeholder,
+    )
     try:
-        recovery.catch_up(spark, log_path(config), applier)
+        recovery.catch_up(job.spark, log_path(config), applier, epoch)
         query = lander.start(
             topics,
-            bootstrap_servers=endpoints.kafka,
+            bootstrap_servers=job.endpoints.kafka,
             checkpoint=str(_fresh_checkpoint(config.state_dir)),
         )
-        ready()
         try:
-            _loop(applier, query, stop, partial(recovery.resume, spark, log_path(config), applier))
+            with at_work(shop):
+                job.ready()
+                done()
+                resume = partial(recovery.resume, job.spark, log_path(config), applier, epoch)
+                _loop(applier, query, _Until(job.stop, config.state_dir), resume)
         finally:
             query.stop()
     finally:
         applier.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Until:
+    """What ends the rounds: the end of the job, or a change of its configuration."""
+
+    stop: threading.Event
+    state_dir: Path
+
+    def is_set(self) -> bool:
+        return self.stop.is_set() or reload.pending(self.state_dir) is not None
 
 
 def _catalogue(source_url: str, oid: int) -> Structure | None:
@@ -118,11 +194,11 @@ def _catalogue(source_url: str, oid: int) -> Structure | None:
 
 
 def _loop(
-    applier: Applier, query: StreamingQuery, stop: threading.Event, resume: Callable[[], None]
+    applier: Applier, query: StreamingQuery, until: _Until, resume: Callable[[], None]
 ) -> None:
-    """Rounds until ``stop``; what ended the landing query ends the job."""
+    """Rounds until then; what ended the landing query ends the job."""
     seen = 0
-    while not stop.is_set():
+    while not until.is_set():
         if not query.isActive:
             raise _ended(query)
         waiting = applier.inbox.waiting()

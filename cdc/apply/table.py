@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import structlog
+from deltalake.exceptions import DeltaError
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
@@ -66,6 +67,7 @@ class AppliedTable:
         """Whether it waits at its position while it is read again."""
         self.read_again = False
         """Whether it is being read again, frozen already or not."""
+        self._policy = policy
         self._maintainer = Maintainer(path, policy)
         self.structure = structure  # of the source; None where the table is older than notes
         self._changes: SchemaPolicy = changes
@@ -79,6 +81,26 @@ class AppliedTable:
     @property
     def stopped(self) -> bool:
         return self._stopped
+
+    @property
+    def reason(self) -> str:
+        """Why it is stopped, and the remedy."""
+        return self._reason
+
+    def beside(self, session: SparkSession, path: str, shape: Shape) -> "AppliedTable":
+        """Another one of the same source and policies, at another place and of another time."""
+        return AppliedTable(
+            session=session,
+            path=path,
+            schema=shape.schema,
+            position=shape.position,
+            quarantine=self._quarantine,
+            placeholder=self._placeholder,
+            policy=self._policy,
+            structure=shape.structure,
+            changes=self._changes,
+            catalogue=self._catalogue,
+        )
 
     def stop(self, reason: str, *, remedy: str) -> None:
         """Follow no more; the other tables go on, and the reason stands in the ledger."""
@@ -97,17 +119,24 @@ class AppliedTable:
 
     def entry(self, offset: int, *, streaming: bool) -> TableEntry:
         """The table's part of the ledger's row for a cut that ends at ``offset``."""
-        opened = open_table(self.path)
         return TableEntry(
             table=str(self.schema.table),
             path=self.path,
-            version=opened.version() if opened else -1,
+            version=self._version(),
             offset=offset,
             state=self._state(streaming=streaming).value,
             reason=self._reason,
             rows_applied=self.position.rows_applied,
             refused=self.position.refused,
+            reading=self.position.reading,
         )
+
+    def _version(self) -> int:
+        try:
+            opened = open_table(self.path)
+        except DeltaError:
+            return -1  # what was done to it from outside has stopped it
+        return opened.version() if opened else -1
 
     def _state(self, *, streaming: bool) -> TableState:
         if self.read_again:

@@ -2,6 +2,7 @@
 
 import signal
 import threading
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -20,7 +21,7 @@ def run(config: ConfigOption = DEFAULT_CONFIG) -> None:
 def apply_changes(path: Path) -> None:
     """The job with the configuration at the path; shared with jobs/apply_changes.py."""
     logs.configure()
-    loaded = configuration.load(path)
+    read = partial(configuration.load, path)
     stop = threading.Event()
 
     def ask_to_stop(_signal: int, _frame: FrameType | None) -> None:
@@ -28,4 +29,4 @@ def apply_changes(path: Path) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, ask_to_stop)
-    stream.run(loaded, endpoints.resolve(loaded), stop)
+    stream.run(read, endpoints.resolve(read()), stop)

@@ -71,3 +71,8 @@ def operations_path(config: Config) -> str:
 
 def epochs_path(config: Config) -> str:
     return f"{config.lake.path}/{CONTROL_DIRECTORY}/epochs"
+
+
+def aside_path(config: Config, operation: str) -> str:
+    """What one operation has under way; nothing in it is needed once the operation has ended."""
+    return f"{config.lake.path}/{CONTROL_DIRECTORY}/aside/{operation}"

@@ -22,6 +22,7 @@ TABLE_ENTRY: Final = pa.struct(
         ("reason", pa.string()),
         ("rows_applied", pa.int64()),
         ("refused", pa.int64()),
+        ("reading", pa.int64()),
     ]
 )
 SCHEMA: Final = pa.schema(
@@ -54,6 +55,7 @@ class TableEntry:
     reason: str = ""
     rows_applied: int = 0
     refused: int = 0
+    reading: int = 0  # number of the last reading of the source in it; -1 where one is awaited
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +139,8 @@ def _from_json(text: str) -> LedgerRow:
 
 
 def _from_dict(raw: dict[str, Any]) -> LedgerRow:
-    entries = tuple(TableEntry(**entry) for entry in raw["tables"])
+    # Rows of earlier versions lack what came later.
+    entries = tuple(TableEntry(**{**e, "reading": e.get("reading") or 0}) for e in raw["tables"])
     if raw.get("notes_offset") is None:
         raw = {**raw, "notes_offset": -1}
     return LedgerRow(**{**raw, "tables": entries})

@@ -16,6 +16,8 @@ from cdc.errors import CdcError, ErrorKind
 
 METADATA_CONF = "spark.databricks.delta.commitInfo.userMetadata"
 MARK = "wal2lake"
+UNREAD = -1
+"""Number of the reading of a table that has to be read from the source before it can follow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,104 @@
+"""How rows that were read from the source differ from those the lake holds, at one moment.
+
+A row of the answer is what a MERGE takes: the table's columns, ours, whether it goes; and its kind.
+Two rows are equal where every value is, to the bit (``order.row_hash``).
+"""
+
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
+
+from cdc.apply.merge_plan import COPY, DELETED, OFFSET, ROW_HASH, quoted
+from cdc.apply.order import HELD, NET, multiset_rows, row_hash
+from cdc.apply.values import literal
+from cdc.events.schema import TableSchema
+from cdc.tables import TableMode
+
+KIND: Final = "_cdc_kind"
+ADDED: Final = "added"
+CHANGED: Final = "changed"
+SWEPT: Final = "swept"  # the lake has it and the source does not
+
+_READ: Final = "_cdc_read"
+
+
+def unlike(read: DataFrame, held: DataFrame, schema: TableSchema, offset: int) -> DataFrame:
+    """``read`` has the table's columns, ``held`` is the lake's table or the part compared.
+
+    ``offset`` is that of the moment: it becomes the offset of every row of the answer.
+    """
+    if schema.mode is TableMode.MULTISET:
+        return _copies(read, held, schema, offset)
+    return _rows(read, held, schema, offset)
+
+
+def whole_rows(read: DataFrame, schema: TableSchema, offset: int) -> DataFrame:
+    """Rows of a table that is written anew, with our columns."""
+    rows = read.selectExpr(*map(quoted, schema.names), f"{offset}L AS {OFFSET}")
+    if schema.mode is not TableMode.MULTISET:
+        return rows
+    hashed = rows.selectExpr("*", f"{row_hash(schema)} AS {ROW_HASH}")
+    numbered = f"row_number() OVER (PARTITION BY {ROW_HASH} ORDER BY {OFFSET})"
+    return hashed.selectExpr("*", f"CAST({numbered} AS bigint) AS {COPY}")
+
+
+def keys_of(rows: DataFrame, schema: TableSchema) -> DataFrame:
+    return rows.selectExpr(*map(quoted, schema.key))
+
+
+def at_keys(rows: DataFrame, keys: DataFrame, schema: TableSchema) -> DataFrame:
+    """The rows at one of the keys."""
+    return _joined(rows, keys, schema, "left_semi")
+
+
+def at_other_keys(rows: DataFrame, keys: DataFrame, schema: TableSchema) -> DataFrame:
+    """The rows at none of the keys."""
+    return _joined(rows, keys, schema, "left_anti")
+
+
+def _joined(rows: DataFrame, keys: DataFrame, schema: TableSchema, how: str) -> DataFrame:
+    same = " AND ".join(f"one.{quoted(k)} = other.{quoted(k)}" for k in schema.key)
+    return rows.alias("one").join(keys.alias("other"), F.expr(same), how)
+
+
+def _rows(read: DataFrame, held: DataFrame, schema: TableSchema, offset: int) -> DataFrame:
+    found = read.selectExpr(*map(quoted, schema.names), f"{row_hash(schema)} AS {_READ}")
+    keys = [f"{quoted(name)} AS _cdc_key_{n}" for n, name in enumerate(schema.key)]
+    there = held.selectExpr(*keys, f"{row_hash(schema)} AS {HELD}")
+    same = " AND ".join(f"{quoted(name)} = _cdc_key_{n}" for n, name in enumerate(schema.key))
+    key_of = {name: f"coalesce({quoted(name)}, _cdc_key_{n})" for n, name in enumerate(schema.key)}
+    kind = (
+        f"CASE WHEN {HELD} IS NULL THEN {literal(ADDED)} WHEN {_READ} IS NULL "
+        f"THEN {literal(SWEPT)} WHEN {HELD} <> {_READ} THEN {literal(CHANGED)} END"
+    )
+    joined = found.join(there, F.expr(same), "full")
+    return (
+        joined.selectExpr("*", f"{kind} AS {KIND}")
+        .where(f"{KIND} IS NOT NULL")
+        .selectExpr(
+            *(f"{key_of.get(name, quoted(name))} AS {quoted(name)}" for name in schema.names),
+            f"{offset}L AS {OFFSET}",
+            f"{KIND} = {literal(SWEPT)} AS {DELETED}",
+            KIND,
+        )
+    )
+
+
+def _copies(read: DataFrame, held: DataFrame, schema: TableSchema, offset: int) -> DataFrame:
+    columns = ", ".join(map(quoted, schema.names))
+    rows = f"first(struct({columns}))"
+    hashed = read.selectExpr(*map(quoted, schema.names), f"{row_hash(schema)} AS {ROW_HASH}")
+    found = hashed.groupBy(ROW_HASH).agg(F.expr(f"count(*) AS {_READ}"), F.expr(f"{rows} AS new"))
+    there = held.groupBy(ROW_HASH).agg(F.expr(f"count(*) AS {HELD}"), F.expr(f"{rows} AS old"))
+    net = f"coalesce({_READ}, 0L) - coalesce({HELD}, 0L)"
+    unequal = (
+        found.join(there, ROW_HASH, "full")
+        .selectExpr("coalesce(new, old) AS row", ROW_HASH, f"{net} AS {NET}")
+        .where(f"{NET} <> 0")
+        .selectExpr("row.*", ROW_HASH, NET, f"{offset}L AS {OFFSET}")
+    )
+    kind = f"IF({DELETED}, {literal(SWEPT)}, {literal(ADDED)}) AS {KIND}"
+    merged = multiset_rows(unequal, there.select(ROW_HASH, HELD), schema)
+    names = [*map(quoted, schema.names), OFFSET, ROW_HASH, COPY, DELETED]
+    return merged.selectExpr(*names, kind)

@@ -1,0 +1,30 @@
+"""The desk of the job: which command is done by what."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+from cdc.lake.layout import operations_path
+from cdc.lake.operations import Operations
+from cdc.operate.desk import Desk, Handler
+from cdc.operate.resnapshot import Resnapshot
+from cdc.operate.workshop import Workshop
+
+_STOP_SECONDS: Final = 30.0
+
+
+@contextmanager
+def at_work(shop: Workshop) -> Iterator[Desk]:
+    """Operations are run inside the block; what runs at its end is run again at the next start."""
+    config = shop.config
+    desk = Desk(config.state_dir, Operations(operations_path(config)), handlers(shop))
+    desk.start()
+    try:
+        yield desk
+    finally:
+        desk.stop(_STOP_SECONDS)
+
+
+def handlers(shop: Workshop) -> Mapping[str, Handler]:
+    """By command."""
+    return {"resnapshot": Resnapshot(shop)}

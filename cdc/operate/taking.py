@@ -1,0 +1,254 @@
+"""What was read from the source is taken into the lake's table, and kept beside the log.
+
+Every durable step may be the last of this process: refused rows, the reading, its line in the
+index, then the one commit of the table. A repeated operation begins with a reading of its own.
+"""
+
+import json
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
+
+from cdc.apply import unlike
+from cdc.apply.difference import merge_difference
+from cdc.apply.following import Shape
+from cdc.apply.replaying import replay
+from cdc.apply.table import AppliedTable
+from cdc.errors import CdcError, ErrorKind
+from cdc.lake import store
+from cdc.lake.layout import reading_path
+from cdc.lake.progress import Position, open_table
+from cdc.lake.quarantine import EventState, RefusedEvent
+from cdc.lake.readings import Reading
+from cdc.lake.removal import remove
+from cdc.operate.described import Described, newest_note
+from cdc.operate.moment import Moment
+from cdc.operate.operation import Operation
+from cdc.operate.reporter import Reporter
+from cdc.operate.staging import Staged, counted, refused_events
+from cdc.operate.workshop import Workshop
+from cdc.tables import TableMode
+
+_ROUNDS: Final = 5
+"""How often a shadow catches up while its table goes on, before the table has to wait for it."""
+_NEAR: Final = 1000
+"""So many offsets behind it is near enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taking:
+    """One reading of one table; ``session`` is no other thread's."""
+
+    shop: Workshop
+    session: SparkSession
+    live: AppliedTable
+    to_be: Described
+    at: Moment
+    operation: Operation
+    reporter: Reporter
+    number: int  # of the reading
+
+    def in_place(self, staged: Staged) -> dict[str, Any]:
+        """Into the frozen table; what came of it.
+
+        A table that was stopped, or has other columns, is not what its log makes of it: the whole
+        reading is kept for it, of any other the difference.
+        """
+        settled = self._settled()
+        position = self._position(self._refused(staged) - len(settled))
+        self.reporter.tell(phase="comparing")
+        if self.to_be.same and self.to_be.schema.mode is not TableMode.APPEND:
+            found = self._merged(staged, position, whole=self.live.stopped)
+        else:
+            found = self._replaced(staged, position)
+        self._settle(settled)
+        return self._result(staged) | found
+
+    def replace(self, staged: Staged) -> dict[str, Any]:
+        """By a shadow that catches up beside the live table, which goes on until the swap."""
+        settled = self._settled()
+        position = self._position(self._refused(staged) - len(settled))
+        position = replace(position, rows_applied=position.rows_applied + staged.rows_read)
+        path = self._write_whole(staged, position)
+        shadow = self.live.beside(self.session, path, self._shape(position))
+        self._catch_up(shadow)
+        counts = self._unlike(shadow)
+        self._swap(shadow.shape() or self._shape(shadow.position))
+        self._settle(settled)
+        return self._result(staged) | counts
+
+    @property
+    def _topic(self) -> str:
+        return self.shop.topic(self.live.schema.table)
+
+    def _merged(self, staged: Staged, position: Position, *, whole: bool) -> dict[str, Any]:
+        schema, path = self.to_be.schema, self._path("difference" if whole else "")
+        held = self._held() if staged.part is None else staged.part
+        _write(unlike.unlike(staged.rows, held, schema, position.offset), path)
+        counts = counted(self.session, path)
+        more = staged.rows_read if whole else sum(counts.values())
+        position = replace(position, rows_applied=position.rows_applied + more)
+        if whole:
+            self._write_whole(staged, position)
+        else:
+            self._keep(position, path, whole=False)
+        rows = self.session.read.format("delta").load(path).drop(unlike.KIND)
+        merge_difference(self.session, self.live.path, schema, rows, position)
+        if whole:
+            remove(self.session, path)
+        self.live.become(self._shape(position))
+        return counts
+
+    def _replaced(self, staged: Staged, position: Position) -> dict[str, Any]:
+        before = self._held().count() if open_table(self.live.path) else 0
+        position = replace(position, rows_applied=position.rows_applied + staged.rows_read)
+        self._write_whole(staged, position)
+        self._swap(self._shape(position))
+        return {"note": f"replaced whole, with {before:,} rows before"}
+
+    def _swap(self, shape: Shape) -> None:
+        rows = self.session.read.format("delta").load(self._place())
+        store.replace(
+            self.session, self.live.path, rows, shape.schema, shape.position, shape.structure
+        )
+        self.live.become(shape)
+
+    def _held(self) -> DataFrame:
+        return self.session.read.format("delta").load(self.live.path)
+
+    def _shape(self, position: Position) -> Shape:
+        return Shape(schema=self.to_be.schema, structure=self.to_be.structure, position=position)
+
+    def _write_whole(self, staged: Staged, position: Position) -> str:
+        """The reading as a table of its own, kept for a rebuild from the log."""
+        schema, path = self.to_be.schema, self._path()
+        store.create(self.session, path, schema, position, self.to_be.structure)
+        store.append(path, unlike.whole_rows(staged.rows, schema, position.offset), position)
+        self._keep(position, path, whole=True)
+        return path
+
+    def _keep(self, position: Position, path: str, *, whole: bool) -> None:
+        opened = open_table(path)
+        self.shop.readings.add(
+            Reading(
+                number=self.number,
+                table=str(self.live.schema.table),
+                whole=whole,
+                path=path,
+                version=opened.version() if opened else 0,
+                position=position,
+                lsn=self.at.lsn,
+                cut=self.at.cut.cut,
+                landing=self.at.cut.landing_floor,
+                operation=self.operation.id,
+                made_at=datetime.now(UTC),
+            )
+        )
+
+    def _place(self, suffix: str = "") -> str:
+        path = reading_path(self.shop.config, self.live.schema.table, self.number)
+        return f"{path}.{suffix}" if suffix else path
+
+    def _path(self, suffix: str = "") -> str:
+        """With nothing there: a run that was interrupted may have left something."""
+        remove(self.session, self._place(suffix))
+        return self._place(suffix)
+
+    def _position(self, refused: int) -> Position:
+        entry = self.at.cut.entry(str(self.live.schema.table))
+        if entry is None:
+            raise CdcError(ErrorKind.INTERNAL, "the cut of the reading is without the table")
+        notes = self.shop.notes(self.at.cut.notes_offset)
+        return Position(
+            epoch=self.shop.epoch,
+            offset=entry.offset,
+            rows_applied=self.live.position.rows_applied,
+            refused=refused,
+            note=newest_note(notes, self.to_be.structure, self.live.position.note),
+            reading=self.number,
+        )
+
+    def _refused(self, staged: Staged) -> int:
+        """Put what the lake cannot hold into quarantine; how many events of the table are open."""
+        before = len(self._open())
+        found = refused_events(staged, self.to_be, self._topic, self.number)
+        self.shop.quarantine.add(found)
+        return before + len(found)
+
+    def _open(self) -> list[RefusedEvent]:
+        table = str(self.live.schema.table)
+        rows = self.shop.quarantine.rows()
+        return [e for e in rows if e.table == table and e.state is EventState.OPEN]
+
+    def _settled(self) -> list[RefusedEvent]:
+        """Open events whose rows are read again now, at a later place.
+
+        A predicate may leave some of them out, so it settles none.
+        """
+        entry = self.at.cut.entry(str(self.live.schema.table))
+        upto = entry.offset if entry else -1
+        chosen = json.loads(self.operation.options.get("offsets", "null"))
+        if self.operation.options.get("where"):
+            return []
+        return [e for e in self._open() if e.offset <= upto and (not chosen or e.offset in chosen)]
+
+    def _settle(self, events: list[RefusedEvent]) -> None:
+        self.shop.quarantine.settle(
+            events,
+            state=EventState.RETRIED,
+            by=self.operation.asked_by,
+            note=f"read again by operation {self.operation.id}",
+            at=datetime.now(UTC),
+        )
+
+    def _catch_up(self, shadow: AppliedTable) -> None:
+        self.reporter.tell(phase="catching up")
+        for _ in range(_ROUNDS):
+            self._replay(shadow)
+            if self.shop.applier.offsets[self._topic] - shadow.position.offset <= _NEAR:
+                break
+        self.shop.frozen(self.live.schema.table, self.reporter)
+        self._replay(shadow)
+
+    def _replay(self, shadow: AppliedTable) -> None:
+        """To the last cut."""
+        self.reporter.point()
+        applier, topic = self.shop.applier, self._topic
+        offsets = applier.offsets
+        notes = self.shop.notes(offsets[applier.notes_topic])
+        mine = (F.col("topic") == topic) & (F.col("offset") <= offsets[topic])
+        rows = self.shop.log().where(mine)
+        replay(rows, topic, shadow, notes, schemas_of=applier.schemas, budget=applier.budget)
+        if shadow.stopped:
+            raise CdcError(
+                ErrorKind.TABLE_STOPPED,
+                f"what was read of {shadow.schema.table} cannot follow the log",
+                detail=shadow.reason,
+                remedy="read it again in place: wal2lake resnapshot --in-place",
+            )
+        if shadow.position.offset < offsets[topic]:
+            shadow.position = replace(shadow.position, offset=offsets[topic])
+
+    def _unlike(self, shadow: AppliedTable) -> dict[str, int]:
+        self.reporter.tell(phase="comparing")
+        if self.live.stopped or self.live.schema != shadow.schema:
+            return {}
+        there = self.session.read.format("delta").load(shadow.path)
+        rows = unlike.unlike(there, self._held(), shadow.schema, 0)
+        return {row[0]: row[1] for row in rows.groupBy(unlike.KIND).count().collect()}
+
+    def _result(self, staged: Staged) -> dict[str, Any]:
+        return {
+            "table": str(self.live.schema.table),
+            "rows_read": staged.rows_read,
+            "refused": self.live.position.refused,
+            "cut_before": self.at.cut.cut,
+        }
+
+
+def _write(rows: DataFrame, path: str) -> None:
+    writer = rows.write.format("delta").option("delta.columnMapping.mode", "name")
+    writer.mode("errorifexists").save(path)
