@@ -1,6 +1,7 @@
 """``wal2lake up``: start the servers that are not configured, the connector and the job."""
 
 import json
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,10 +15,17 @@ from cdc.config import Config, load
 from cdc.stack import detached
 from cdc.stack.endpoints import Endpoints, resolve
 from cdc.stack.first_table import await_first_table
-from cdc.stack.supervisor import Say, Steps, supervise
+from cdc.stack.supervisor import Establish, Say, Steps, supervise
 
 DetachOption = Annotated[
     bool, typer.Option("--detach", "-d", help="Return when the job applies; stop it with down.")
+]
+NewEpochOption = Annotated[
+    bool,
+    typer.Option(
+        "--new-epoch",
+        help="Go on where slot or position are lost: every table waits to be read again.",
+    ),
 ]
 SuperviseOption = Annotated[bool, typer.Option("--supervise", hidden=True)]
 
@@ -26,6 +34,7 @@ def up(
     config: ConfigOption = DEFAULT_CONFIG,
     detach: DetachOption = False,
     as_json: JsonOption = False,
+    new_epoch: NewEpochOption = False,
     supervisor: SuperviseOption = False,
 ) -> None:
     """In the foreground until Ctrl-C unless --detach is given."""
@@ -33,13 +42,27 @@ def up(
     console = Console(stderr=True, highlight=False)
     if detach:
         with console.status("starting") as status:
-            detached.up(loaded, path, lambda what: _progress(console, status, what))
+            detached.up(
+                loaded,
+                path,
+                lambda what: _progress(console, status, what),
+                new_epoch=new_epoch,
+            )
         _print_ready(loaded, resolve(loaded), as_json=as_json)
         return
-    _stay(loaded, path, console, as_json=as_json, quiet=supervisor)
+    establish = partial(_establish, new_epoch=new_epoch)
+    _stay(loaded, path, console, establish, as_json=as_json, quiet=supervisor)
 
 
-def _stay(config: Config, path: Path, console: Console, *, as_json: bool, quiet: bool) -> None:
+def _stay(
+    config: Config,
+    path: Path,
+    console: Console,
+    establish: Establish,
+    *,
+    as_json: bool,
+    quiet: bool,
+) -> None:
     def ready(endpoints: Endpoints) -> None:
         if not quiet:
             _print_ready(config, endpoints, as_json=as_json)
@@ -48,7 +71,7 @@ def _stay(config: Config, path: Path, console: Console, *, as_json: bool, quiet:
     supervise(
         config,
         Steps(
-            establish=_establish,
+            establish=establish,
             job_config=path,
             on_progress=lambda what: console.print(what, markup=False, soft_wrap=True),
             on_ready=ready,
@@ -61,10 +84,12 @@ def _progress(console: Console, status: Any, what: str) -> None:  # noqa: ANN401
     console.print(what, markup=False, soft_wrap=True)
 
 
-def _establish(config: Config, endpoints: Endpoints, say: Say) -> None:
+def _establish(config: Config, endpoints: Endpoints, say: Say, *, new_epoch: bool) -> None:
     await_first_table(config, endpoints, say)
     # Late: the servers start while nothing of the source's clients is loaded.
-    import_module("cdc.source.bootstrap").establish(config, endpoints)
+    import_module("cdc.source.bootstrap").establish(config, endpoints, new_epoch=new_epoch)
+    if new_epoch:
+        say("a new epoch has begun; every table waits for wal2lake resnapshot --all")
 
 
 def _print_ready(config: Config, endpoints: Endpoints, *, as_json: bool) -> None:

@@ -16,7 +16,7 @@ from cdc.events.structure import Structure, StructureColumn
 from cdc.events.types import lake_type
 from cdc.tables import SchemaPolicy, TableId, TableMode
 
-READ_AGAIN: Final = "let the table be read again: its rows in the source are the truth"
+READ_AGAIN: Final = "let the table be read again: wal2lake resnapshot TABLE"
 _CONVERTED: Final = 4  # pg_event_trigger_table_rewrite_reason(): a column's values were converted
 _TIMES: Final = frozenset({"date", "timestamp", "timestamp_ntz"})
 _PLAIN_TIME: Final = re.compile(r"\d{4}-[^B]*")  # neither infinite, nor BC, nor after 9999

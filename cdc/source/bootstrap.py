@@ -1,17 +1,21 @@
 """From running servers to a running connector: what ``up`` does before the job. Idempotent."""
 
+from collections.abc import Mapping
 from itertools import chain
 from typing import Final
 
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.topics import TopicSpec, ensure_topics
+from cdc.lake.epochs import last
+from cdc.lake.layout import epochs_path
 from cdc.source import connector, slot
 from cdc.source.baseline import note_baseline
 from cdc.source.captured import captured_tables
 from cdc.source.catalog import SourceTable
 from cdc.source.continuity import continues, until
 from cdc.source.finding import Level
+from cdc.source.new_epoch import begin
 from cdc.source.postgres import Connection, connect
 from cdc.source.preflight import role_findings, server_findings
 from cdc.source.prepare import prepare
@@ -26,24 +30,34 @@ START_SECONDS: Final = 120.0
 _SECRET: Final = "placeholder"  # noqa: S105 - the name of a file
 
 
-def establish(config: Config, endpoints: Endpoints) -> list[SourceTable]:
+def establish(
+    config: Config, endpoints: Endpoints, *, new_epoch: bool = False
+) -> list[SourceTable]:
     """Preflight, source, topics, connector; returns when the connector runs and has its slot.
 
     Raises what stands in the way: SOURCE_NOT_READY, CONFLICT, TIMEOUT naming the pids in the way,
     CHAIN_BROKEN where going on would lose changes. A table that is not fit any more is returned
-    as such, and the others go on.
+    as such, and the others go on. With ``new_epoch`` a broken chain is replaced by a new one,
+    without a snapshot, and one that is whole is a CONFLICT.
     """
     with connect(endpoints.source_url) as connection:
         refuse_unfit(connection, config)
-        tables = captured_tables(connection, config, begun(config, endpoints))
+        known = (_captured if new_epoch else begun)(config, endpoints)
+        tables = captured_tables(connection, config, known)
         prepare(connection, config, [table for table in tables if table.unfit is None])
-        return _start(connection, config, endpoints, tables)
+        start = _start_anew if new_epoch else _start
+        return start(connection, config, endpoints, tables)
 
 
 def begun(config: Config, endpoints: Endpoints) -> frozenset[TableId]:
     """The tables of the first snapshot; none before the connector has sent anything."""
     if connector.offsets(endpoints.connect, config.name) is None:
         return frozenset()
+    return _captured(config, endpoints)
+
+
+def _captured(config: Config, endpoints: Endpoints) -> frozenset[TableId]:
+    """The tables that the connector is configured for, also where its position is lost."""
     return captured(connector.configuration(endpoints.connect, config.name))
 
 
@@ -105,31 +119,84 @@ def placeholder(config: Config, endpoints: Endpoints) -> str:
     return token
 
 
+def connector_settings(
+    config: Config, endpoints: Endpoints, tables: list[SourceTable]
+) -> dict[str, str]:
+    """Those to start it with: in a lake's later epochs it takes no snapshot."""
+    return settings(
+        config,
+        endpoints,
+        tables,
+        placeholder=placeholder(config, endpoints),
+        snapshot=last(epochs_path(config)) is None,
+    )
+
+
 def _start(
     connection: Connection, config: Config, endpoints: Endpoints, tables: list[SourceTable]
 ) -> list[SourceTable]:
+    wanted = _created(config, endpoints, tables)
+    goes_on = continues(connection, config, endpoints, tables)
+    if not goes_on:  # then every table has to be fit
+        tables = captured_tables(connection, config)
+        wanted = connector_settings(config, endpoints, tables)
+    note_baseline(connection, [t for t in tables if t.unfit is None], again=not goes_on)
+    if not goes_on:
+        slot.probe(endpoints.source_url, config.name, SLOT_SECONDS)
+    _let_run(config, endpoints, tables, wanted)
+    _await_running(connection, config, endpoints)
+    return tables
+
+
+def _start_anew(
+    connection: Connection, config: Config, endpoints: Endpoints, tables: list[SourceTable]
+) -> list[SourceTable]:
+    """Into a new epoch; returns when the connector has a position in it.
+
+    From then on a start goes on in it; before, it finds the position lost.
+    """
+    as_it_was = _created(config, endpoints, tables)
+    begin(
+        connection,
+        config,
+        endpoints,
+        tables,
+        topics=[spec.name for spec in topic_specs(config, tables)],
+        start=lambda: _let_run(config, endpoints, tables, as_it_was),
+    )
+    slot.probe(endpoints.source_url, config.name, SLOT_SECONDS)
+    _let_run(config, endpoints, tables, connector_settings(config, endpoints, tables))
+    _await_running(connection, config, endpoints)
+    # After the slot was made: no snapshot would bring them.
+    note_baseline(connection, [t for t in tables if t.unfit is None], again=True)
+    until(
+        lambda: connector.offsets(endpoints.connect, config.name) is not None,
+        START_SECONDS,
+        f"connector {config.name} sent nothing",
+    )
+    return tables
+
+
+def _created(config: Config, endpoints: Endpoints, tables: list[SourceTable]) -> dict[str, str]:
+    """What the connector is to be started with; it exists afterwards, without a task if new."""
     state = StateDir(config.state_dir)
     state.create()
     if config.connect.url is None:
         write_source_secret(state, endpoints.source_url)
-    token = placeholder(config, endpoints)
-    wanted = settings(config, endpoints, tables, placeholder=token)
+    wanted = connector_settings(config, endpoints, tables)
     connector.create_stopped(endpoints.connect, config.name, wanted)
-    goes_on = continues(connection, config, endpoints, tables)
-    if not goes_on:  # then every table has to be fit
-        tables = captured_tables(connection, config)
-        wanted = settings(config, endpoints, tables, placeholder=token)
-    note_baseline(connection, [t for t in tables if t.unfit is None], again=not goes_on)
-    if not goes_on:
-        slot.probe(endpoints.source_url, config.name, SLOT_SECONDS)
+    return wanted
+
+
+def _let_run(
+    config: Config, endpoints: Endpoints, tables: list[SourceTable], wanted: Mapping[str, str]
+) -> None:
     ensure_topics(
         endpoints.kafka, topic_specs(config, tables), replication=config.kafka.replication_factor
     )
     connector.configure(endpoints.connect, config.name, wanted)
     connector.resume(endpoints.connect, config.name)
     _revive(config, endpoints)
-    _await_running(connection, config, endpoints)
-    return tables
 
 
 def _revive(config: Config, endpoints: Endpoints) -> None:
@@ -152,7 +219,7 @@ def _await_running(connection: Connection, config: Config, endpoints: Endpoints)
                 ErrorKind.SERVER_FAILED,
                 f"connector {config.name} failed",
                 detail=status.failure,
-                remedy="wal2lake check; see the worker's log",
+                remedy=f"wal2lake check; see the worker's log; where it stays so, {slot.NEW_EPOCH}",
             )
         exists = slot.slot_state(connection, config.name) is not None
         return exists and status is not None and status.running

@@ -6,7 +6,8 @@ rows that the stream brings again. So an unfinished one is done again from nothi
 it is in the lake.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from enum import Enum
 from typing import Any, Final
 
 from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
@@ -15,17 +16,26 @@ from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.offsets import end_offsets
 from cdc.kafka.topics import delete_topics
-from cdc.lake.layout import log_path
+from cdc.lake.epochs import last
+from cdc.lake.layout import epochs_path, log_path
 from cdc.lake.progress import landed_position
 from cdc.source import connector, slot
 from cdc.source.captured import NEW
 from cdc.source.catalog import SourceTable
 from cdc.source.postgres import Connection
-from cdc.source.settings import captured
+from cdc.source.settings import SNAPSHOT_MODE, STREAM_ONLY, captured
 from cdc.stack.endpoints import Endpoints
 
 _FREE_SECONDS: Final = 60.0
 _POSITIONS: Final = ("lsn", "lsn_proc", "lsn_commit")
+
+
+class Standing(Enum):
+    """What a start finds of the chain, where nothing of it is broken."""
+
+    WHOLE = "whole"  # connector, slot and position go on
+    UNFINISHED = "unfinished"  # the first snapshot was interrupted, and nothing of it has landed
+    NOTHING_SENT = "nothing sent"
 
 
 def continues(
@@ -35,29 +45,39 @@ def continues(
 
     Raises CONFLICT when the slot is somebody else's, CHAIN_BROKEN when going on loses changes.
     """
+    found = standing(connection, config, endpoints, tables)
+    if found is Standing.WHOLE:
+        _refuse_new_tables(endpoints, config, tables)
+        return True
+    clear(connection, config, endpoints)
+    if found is Standing.UNFINISHED:
+        delete_topics(endpoints.kafka, [*_topics(config, tables), f"{config.name}.transaction"])
+    return False
+
+
+def standing(
+    connection: Connection, config: Config, endpoints: Endpoints, tables: list[SourceTable]
+) -> Standing:
+    """Look at the chain and change nothing; raises as ``continues`` does."""
     status = connector.status(endpoints.connect, config.name)
     found = slot.slot_state(connection, config.name)
     slot.refuse_foreign(config.name, found, read_by_us=bool(status and status.tasks))
     position = connector.offsets(endpoints.connect, config.name)
-    topics = [table.table.topic(config.name) for table in tables]
     if position is None:
-        _refuse_lost_position(endpoints, topics)
-        _clear(connection, config, endpoints)
-        return False
+        _refuse_lost_position(config, endpoints, _topics(config, tables))
+        return Standing.NOTHING_SENT
     if unfinished(position) and config.connect.url is None:
         _refuse_landed(config)
-        _clear(connection, config, endpoints)
-        delete_topics(endpoints.kafka, [*topics, f"{config.name}.transaction"])
-        return False
+        return Standing.UNFINISHED
     if found is None:
         raise CdcError(
             ErrorKind.CHAIN_BROKEN,
             f"slot {config.name} is gone: changes since it was dropped are lost",
-            remedy="give the pipeline a new name and an empty lake",
+            remedy=slot.NEW_EPOCH,
         )
     _refuse_slot_ahead(config, found, position)
-    _refuse_new_tables(endpoints, config, tables)
-    return True
+    _refuse_other_lake(config, endpoints)
+    return Standing.WHOLE
 
 
 def unfinished(position: dict[str, object]) -> bool:
@@ -67,6 +87,11 @@ def unfinished(position: dict[str, object]) -> bool:
     """
     completed = str(position.get("snapshot_completed", "true")).lower() != "false"
     return not completed and position.get("snapshot") != "BLOCKING"
+
+
+def sent(position: Mapping[str, Any]) -> int:
+    """The furthest place in the WAL that the connector has stored; 0 where there is none."""
+    return max(int(position.get(name) or 0) for name in _POSITIONS)
 
 
 def until(done: Callable[[], bool], seconds: float, message: str) -> None:
@@ -82,26 +107,65 @@ def until(done: Callable[[], bool], seconds: float, message: str) -> None:
         raise CdcError(ErrorKind.TIMEOUT, f"{message} within {seconds:g} s") from None
 
 
-def _refuse_lost_position(endpoints: Endpoints, topics: list[str]) -> None:
+def clear(connection: Connection, config: Config, endpoints: Endpoints) -> None:
+    """Stop the connector, forget its position, drop the slot: its next start makes a new one.
+
+    Whatever it had sent is committed or undone afterwards, and none of it comes later: the worker
+    ends the transactions of its earlier tasks before it forgets a position.
+    """
+    connector.stop(endpoints.connect, config.name)
+    until(
+        lambda: not _in_use(connection, config.name),
+        _FREE_SECONDS,
+        f"slot {config.name} was not given up",
+    )
+    connector.forget_offsets(endpoints.connect, config.name)
+    slot.drop(connection, config.name)
+
+
+def _topics(config: Config, tables: list[SourceTable]) -> list[str]:
+    return [table.table.topic(config.name) for table in tables]
+
+
+def _refuse_lost_position(config: Config, endpoints: Endpoints, topics: list[str]) -> None:
+    """Also where an epoch was recorded and its connector has sent nothing yet."""
     filled = [name for name, end in end_offsets(endpoints.kafka, topics).items() if end > 0]
     if filled:
         raise CdcError(
             ErrorKind.CHAIN_BROKEN,
             f"topic {filled[0]} holds events, but the connector's position is lost",
             detail="what was changed or deleted since its last event cannot be known",
-            remedy="give the pipeline a new name and an empty lake",
+            remedy=slot.NEW_EPOCH,
+        )
+    if (epoch := last(epochs_path(config))) is not None:
+        raise CdcError(
+            ErrorKind.CHAIN_BROKEN,
+            f"epoch {epoch.number} was begun, but connector {config.name} has no position in it",
+            remedy=slot.NEW_EPOCH,
+        )
+
+
+def _refuse_other_lake(config: Config, endpoints: Endpoints) -> None:
+    """What the topics hold has gaps, and only the lake of that time knows where they are."""
+    found = connector.configuration(endpoints.connect, config.name) or {}
+    if found.get(SNAPSHOT_MODE) == STREAM_ONLY and last(epochs_path(config)) is None:
+        raise CdcError(
+            ErrorKind.CHAIN_BROKEN,
+            f"connector {config.name} began in an epoch that the lake {config.lake.path} does not "
+            "know",
+            detail="changes from before it are missing in the topics",
+            remedy=f"correct lake.path, or {slot.NEW_EPOCH}",
         )
 
 
 def _refuse_slot_ahead(config: Config, found: slot.SlotState, position: dict[str, Any]) -> None:
     """A slot follows the connector, so one that is ahead of it was made anew in between."""
-    sent = max(int(position.get(name) or 0) for name in _POSITIONS)
-    if (found.confirmed_lsn or 0) > sent > 0:
+    if (found.confirmed_lsn or 0) > sent(position) > 0:
         raise CdcError(
             ErrorKind.CHAIN_BROKEN,
             f"slot {config.name} begins after the connector's last event: it was made anew",
             detail="changes between the two are lost",
-            remedy="give the pipeline a new name and an empty lake",
+            remedy=slot.NEW_EPOCH,
         )
 
 
@@ -123,20 +187,9 @@ def _refuse_landed(config: Config) -> None:
         raise CdcError(
             ErrorKind.CHAIN_BROKEN,
             "the first snapshot was interrupted, and a part of it is in the lake",
-            remedy=f"remove {config.lake.path} and start again: nothing else is in it yet",
+            remedy=f"remove {config.lake.path} and start again: nothing else is in it yet; or "
+            f"{slot.NEW_EPOCH}",
         )
-
-
-def _clear(connection: Connection, config: Config, endpoints: Endpoints) -> None:
-    """Undo an attempt that came to nothing, so that the next one is a first one."""
-    connector.stop(endpoints.connect, config.name)
-    connector.forget_offsets(endpoints.connect, config.name)
-    until(
-        lambda: not _in_use(connection, config.name),
-        _FREE_SECONDS,
-        f"slot {config.name} was not given up",
-    )
-    slot.drop(connection, config.name)
 
 
 def _in_use(connection: Connection, name: str) -> bool:

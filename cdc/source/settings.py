@@ -18,6 +18,8 @@ from cdc.stack.endpoints import Endpoints, password_reference
 from cdc.tables import CONTROL_SCHEMA, HEARTBEAT, STRUCTURE, TableId
 
 TABLES: Final = "table.include.list"
+SNAPSHOT_MODE: Final = "snapshot.mode"
+STREAM_ONLY: Final = "no_data"
 _FILE: Final = "postgres-source.json"
 _PLACES: Final = (
     Path(__file__).parents[2] / "connectors",  # in a checkout
@@ -27,9 +29,17 @@ _OPTIONAL: Final = ("column.exclude.list",)  # an empty list means something els
 
 
 def settings(
-    config: Config, endpoints: Endpoints, tables: list[SourceTable], *, placeholder: str
+    config: Config,
+    endpoints: Endpoints,
+    tables: list[SourceTable],
+    *,
+    placeholder: str,
+    snapshot: bool = True,
 ) -> dict[str, str]:
-    """All of them. The password is a reference that the worker resolves, where it can be."""
+    """All of them. The password is a reference that the worker resolves, where it can be.
+
+    Without ``snapshot`` the connector makes its slot and streams from there.
+    """
     source = address(config.connect.source_url or endpoints.source_url)
     values = {
         "host": source.host,
@@ -46,7 +56,8 @@ def settings(
     }
     filled = {key: Template(text).substitute(values) for key, text in _template().items()}
     given = {key: text for key, text in filled.items() if text or key not in _OPTIONAL}
-    return given | overrides(tables)
+    mode = {} if snapshot else {SNAPSHOT_MODE: STREAM_ONLY}
+    return given | overrides(tables) | mode
 
 
 def pattern(table: TableId) -> str:

@@ -15,6 +15,8 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.source.postgres import Connection, connect, translated
 
 PLUGIN: Final = "pgoutput"
+NEW_EPOCH: Final = "wal2lake up --new-epoch, then wal2lake resnapshot --all"
+"""The remedy for changes that are lost."""
 _LOOK_SECONDS: Final = 0.2
 
 _STATE: Final = """
@@ -85,7 +87,7 @@ def refuse_foreign(name: str, state: SlotState | None, *, read_by_us: bool) -> N
         raise CdcError(
             ErrorKind.CHAIN_BROKEN,
             f"slot {name} is lost: Postgres removed WAL that it needed",
-            remedy="drop the slot and give the pipeline a new name and an empty lake",
+            remedy=NEW_EPOCH,
         )
 
 

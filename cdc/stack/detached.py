@@ -23,7 +23,9 @@ _STOP_SECONDS = 150
 OnProgress = Callable[[str], None]
 
 
-def up(config: Config, config_path: Path, on_progress: OnProgress) -> None:
+def up(
+    config: Config, config_path: Path, on_progress: OnProgress, *, new_epoch: bool = False
+) -> None:
     """Start a supervisor and return when it is ready; raises the error that it reported."""
     state = StateDir(config.state_dir.resolve())
     prerequisites.check(state.root)
@@ -37,7 +39,7 @@ def up(config: Config, config_path: Path, on_progress: OnProgress) -> None:
     # Here and not in the supervisor: this process has the terminal for the progress bar.
     install(plan.needed_sets(config))
     with ends_on_signal():
-        child = _spawn(state, config_path)
+        child = _spawn(state, command(config_path, new_epoch=new_epoch))
         try:
             _await(child, _Telling(state, child.pid, on_progress))
         except BaseException:
@@ -46,11 +48,16 @@ def up(config: Config, config_path: Path, on_progress: OnProgress) -> None:
             raise
 
 
-def _spawn(state: StateDir, config_path: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "cdc", "up", "--supervise", "--config", str(config_path)]
+def command(config_path: Path, *, new_epoch: bool) -> list[str]:
+    """The supervisor's command line."""
+    arguments = ["up", "--supervise", "--config", str(config_path)]
+    return [sys.executable, "-m", "cdc", *arguments, *["--new-epoch"] * new_epoch]
+
+
+def _spawn(state: StateDir, arguments: list[str]) -> subprocess.Popen[bytes]:
     with state.log("supervisor").open("wb") as log:
         return subprocess.Popen(
-            command,
+            arguments,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

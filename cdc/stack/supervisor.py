@@ -22,6 +22,7 @@ from cdc.stack.report import READY, STOPPING, Report
 from cdc.stack.watch import Watch, member_of
 
 Say = Callable[[str], None]
+Establish = Callable[[Config, Endpoints, Say], object]
 
 _LOOK_EVERY_SECONDS = 0.5
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -31,7 +32,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class Steps:
     """What is done around the servers: ``establish`` before the job, the rest to tell a person."""
 
-    establish: Callable[[Config, Endpoints, Say], object]
+    establish: Establish
     job_config: Path | None  # None leaves the job out
     on_progress: Say
     on_ready: Callable[[Endpoints], None]

@@ -1,0 +1,206 @@
+"""A broken chain is begun anew on the same topics, by the stream alone, and a whole one is not."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cdc.config import Config
+from cdc.errors import CdcError, ErrorKind
+from cdc.events.structure import parse
+from cdc.kafka.offsets import end_offsets
+from cdc.kafka.topics import topic_ids
+from cdc.lake import epochs, job_state
+from cdc.lake.layout import epochs_path
+from cdc.source import connector, slot
+from cdc.source.bootstrap import establish
+from cdc.source.continuity import until
+from cdc.source.postgres import Connection
+from cdc.source.settings import SNAPSHOT_MODE, STREAM_ONLY
+from cdc.stack.endpoints import Endpoints
+from cdc.tables import STRUCTURE
+from tests.source.conftest import Maker, open_schema
+from tests.source.topic import Topic, ops
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+def source(chain: Endpoints, schema: str) -> Iterator[Connection]:
+    with open_schema(chain.source_url, schema) as connection:
+        yield connection
+        connector.delete(chain.connect, schema)
+
+
+def refusal(config: Config, chain: Endpoints, *, new_epoch: bool = False) -> CdcError:
+    with pytest.raises(CdcError) as caught:
+        establish(config, chain, new_epoch=new_epoch)
+    return caught.value
+
+
+def begun(config: Config, chain: Endpoints, source: Connection) -> Topic:
+    """A chain that has sent one row by snapshot and one by the stream."""
+    source.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
+    source.execute("INSERT INTO t VALUES (1, 'snapshot')")
+    establish(config, chain)
+    topic = Topic(chain, f"{config.name}.{config.name}.t")
+    topic.until(lambda found: ops(found) == ["r"])
+    source.execute("INSERT INTO t VALUES (2, 'stream')")
+    topic.until(lambda found: ops(found) == ["r", "c"])
+    return topic
+
+
+def drop_slot(config: Config, chain: Endpoints, source: Connection) -> None:
+    connector.stop(chain.connect, config.name)
+    until(lambda: not in_use(source, config.name), 30, "still in use")
+    slot.drop(source, config.name)
+
+
+def in_use(connection: Connection, name: str) -> bool:
+    state = slot.slot_state(connection, name)
+    return state is not None and state.active_pid is not None
+
+
+def mode(config: Config, chain: Endpoints) -> str:
+    return (connector.configuration(chain.connect, config.name) or {})[SNAPSHOT_MODE]
+
+
+def ids(events: list[Any]) -> list[int]:
+    return [value["after"]["id"] for _, value in events]
+
+
+def test_a_dropped_slot(chain: Endpoints, source: Connection, make_config: Maker) -> None:
+    """The topics go on, nothing is read by a snapshot, and later starts go on as it began."""
+    config = make_config(chain)
+    topic = begun(config, chain, source)
+    kafka_id = topic_ids(chain.kafka, [topic.name])
+    drop_slot(config, chain, source)
+    source.execute("INSERT INTO t VALUES (3, 'lost')")
+    error = refusal(config, chain)
+    assert error.kind is ErrorKind.CHAIN_BROKEN
+    assert error.policy.exit_code == 12
+    assert "wal2lake up --new-epoch" in error.remedy
+    before = end_offsets(chain.kafka, [topic.name, f"{config.name}.transaction"])
+
+    establish(config, chain, new_epoch=True)
+
+    source.execute("INSERT INTO t VALUES (4, 'after')")
+    assert ids(topic.until(lambda found: len(found) >= 3)) == [1, 2, 4]
+    assert ops(topic.events()) == ["r", "c", "c"]
+    assert topic_ids(chain.kafka, [topic.name]) == kafka_id
+    epoch = epochs.last(epochs_path(config))
+    assert epoch is not None
+    assert epoch.number == 2
+    assert "is gone" in epoch.reason
+    assert epoch.left_of(f"{config.name}.t") == before[topic.name] - 1
+    assert epoch.left_of_markers == before[f"{config.name}.transaction"] - 1
+    assert mode(config, chain) == STREAM_ONLY
+
+    connector.delete(chain.connect, config.name)  # its position stays with the worker
+    establish(config, chain)
+    source.execute("INSERT INTO t VALUES (5, 'after a start')")
+    assert ids(topic.until(lambda found: len(found) >= 4)) == [1, 2, 4, 5]
+    assert mode(config, chain) == STREAM_ONLY
+    assert epochs.last(epochs_path(config)) == epoch
+
+
+def test_the_structures_are_noted_again(
+    chain: Endpoints, source: Connection, make_config: Maker
+) -> None:
+    """In the stream of the new epoch, as they are now."""
+    config = make_config(chain)
+    begun(config, chain, source)
+    drop_slot(config, chain, source)
+    source.execute("ALTER TABLE t ADD w int")
+    notes = Topic(chain, STRUCTURE.topic(config.name))
+    before = len(notes.events())
+
+    establish(config, chain, new_epoch=True)
+
+    def noted() -> list[list[str]]:
+        values = [value for _, value in notes.events()[before:] if value]
+        mine = [v["after"] for v in values if v["after"]["table_schema"] == config.name]
+        return [[c.name for c in parse(row["structure"]).columns] for row in mine]
+
+    until(lambda: noted() == [["id", "v", "w"]], 60, "no note came")
+
+
+def test_an_interrupted_beginning_is_not_gone_on_with(
+    chain: Endpoints,
+    source: Connection,
+    make_config: Maker,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Wherever it ends: a plain start refuses, and the next attempt is of the same epoch."""
+    config = make_config(chain)
+    topic = begun(config, chain, source)
+    drop_slot(config, chain, source)
+    for name in ("cdc.source.slot.drop", "cdc.lake.epochs.begin", "cdc.source.slot.probe"):
+        with monkeypatch.context() as patch:
+            patch.setattr(name, interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                establish(config, chain, new_epoch=True)
+        error = refusal(config, chain)
+        assert error.kind is ErrorKind.CHAIN_BROKEN
+        assert "position is lost" in error.message
+
+    establish(config, chain, new_epoch=True)
+
+    source.execute("INSERT INTO t VALUES (4, 'after')")
+    assert ids(topic.until(lambda found: len(found) >= 3)) == [1, 2, 4]
+    epoch = epochs.last(epochs_path(config))
+    assert epoch is not None
+    assert epoch.number == 2
+
+
+def interrupted(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_failing_connector(chain: Endpoints, source: Connection, make_config: Maker) -> None:
+    """A value that is none of the column's type of today stops it for good (decision 0011)."""
+    config = make_config(chain)
+    topic = begun(config, chain, source)
+    connector.stop(chain.connect, config.name)
+    source.execute("INSERT INTO t VALUES (3, 'no number')")
+    source.execute("ALTER TABLE t ALTER v TYPE int USING 0")
+    connector.resume(chain.connect, config.name)
+
+    establish(config, chain, new_epoch=True)
+
+    source.execute("INSERT INTO t VALUES (4, 4)")
+    events = topic.until(lambda found: len(found) >= 3)
+    assert ids(events) == [1, 2, 4]
+    assert events[-1][1]["after"]["v"] == 4
+    epoch = epochs.last(epochs_path(config))
+    assert epoch is not None
+    assert "fails" in epoch.reason
+
+
+def test_a_whole_chain_is_kept(chain: Endpoints, source: Connection, make_config: Maker) -> None:
+    """And so is what a running job follows."""
+    config = make_config(chain)
+    topic = begun(config, chain, source)
+    error = refusal(config, chain, new_epoch=True)
+    assert error.kind is ErrorKind.CONFLICT
+    assert "nothing is broken" in error.message
+    with job_state.alone(config.state_dir):
+        assert refusal(config, chain, new_epoch=True).kind is ErrorKind.CONFLICT
+    source.execute("INSERT INTO t VALUES (3, 'goes on')")
+    assert ids(topic.until(lambda found: len(found) >= 3)) == [1, 2, 3]
+    assert epochs.last(epochs_path(config)) is None
+    assert mode(config, chain) == "initial"
+
+
+def test_a_lake_that_does_not_know_the_epoch(
+    chain: Endpoints, source: Connection, make_config: Maker
+) -> None:
+    """It would take the topics for whole."""
+    config = make_config(chain)
+    begun(config, chain, source)
+    drop_slot(config, chain, source)
+    establish(config, chain, new_epoch=True)
+    other = config.lake.model_copy(update={"path": f"{config.lake.path}_other"})
+    error = refusal(config.model_copy(update={"lake": other}), chain)
+    assert error.kind is ErrorKind.CHAIN_BROKEN
+    assert "does not know" in error.message
