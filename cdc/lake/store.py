@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from delta.tables import DeltaTable
+from deltalake import DeltaTable as DeltaLog
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
-from cdc.apply.merge_plan import COPY, OFFSET, ROW_HASH, MergePlan, quoted
+from cdc.apply.merge_plan import COPY, OFFSET, ROW_HASH, MergePlan, quoted, stored
 from cdc.events.schema import Column, TableSchema
 from cdc.events.structure import Structure, parse
 from cdc.lake.progress import METADATA_CONF, Position, open_table
@@ -26,6 +27,8 @@ PROPERTIES: Final[dict[str, str]] = {
     "delta.checkpointInterval": "20",
 }
 
+_OFFSET_COMMENT: Final = "offset of the change event that wrote the row"
+
 
 def at(path: str) -> str:
     """The table at the path, as SQL names it."""
@@ -42,15 +45,39 @@ def create(
 ) -> None:
     """Create the empty table, with a position in its first commit."""
     spark.conf.set(METADATA_CONF, position.metadata())
-    properties = PROPERTIES | {
-        KEY_PROPERTY: json.dumps(list(schema.key)),
-        MODE_PROPERTY: schema.mode.value,
-    }
-    if structure is not None:
-        properties[STRUCTURE_PROPERTY] = structure.to_text()
-    listed = _listed(properties)
+    listed = _listed(_properties(schema, structure))
     columns = ", ".join([_definition(column) for column in schema.columns] + _own(schema.mode))
     spark.sql(f"CREATE TABLE {at(path)} ({columns}) USING delta TBLPROPERTIES ({listed})")
+
+
+def replace(  # noqa: PLR0917 - those of create, and the rows
+    spark: SparkSession,
+    path: str,
+    rows: DataFrame,
+    schema: TableSchema,
+    position: Position,
+    structure: Structure | None = None,
+) -> None:
+    """Make the table of these rows in one commit, whatever is there; readers see the old or this.
+
+    ``rows`` have the columns ``stored(schema)`` and are of this session, whose configuration says
+    the position. Nothing of the old table is read but its log; where not even that can be read,
+    the error is raised and nothing is changed.
+    """
+    spark.conf.set(METADATA_CONF, position.metadata())
+    made = rows.selectExpr(*map(quoted, stored(schema)))
+    said = {"comment": _OFFSET_COMMENT}
+    named = made.withColumn(OFFSET, F.col(OFFSET).alias(OFFSET, metadata=said))
+    writer = named.writeTo(at(path)).using("delta")
+    for name, value in _properties(schema, structure).items():
+        writer = writer.tableProperty(name, value)
+    writer.createOrReplace()
+
+
+def _properties(schema: TableSchema, structure: Structure | None) -> dict[str, str]:
+    known = {} if structure is None else {STRUCTURE_PROPERTY: structure.to_text()}
+    own = {KEY_PROPERTY: json.dumps(list(schema.key)), MODE_PROPERTY: schema.mode.value}
+    return PROPERTIES | own | known
 
 
 def _definition(column: Column) -> str:
@@ -58,20 +85,22 @@ def _definition(column: Column) -> str:
 
 
 def _own(mode: TableMode) -> list[str]:
-    own = ["_cdc_offset BIGINT COMMENT 'offset of the change event that wrote the row'"]
+    own = [f"{OFFSET} BIGINT COMMENT '{_OFFSET_COMMENT}'"]
     if mode is TableMode.MULTISET:
         own += ["_cdc_row_hash STRING", "_cdc_copy BIGINT"]
     return own
 
 
-def read_schema(spark: SparkSession, path: str, table: TableId) -> TableSchema | None:
+def read_schema(
+    spark: SparkSession, path: str, table: TableId, version: int | None = None
+) -> TableSchema | None:
     """The schema of the Delta table as it was created; None where there is no table."""
-    opened = open_table(path)
+    opened = _opened(path, version)
     if opened is None:
         return None
     properties = opened.metadata().configuration
-    fields = spark.read.format("delta").load(path).schema.fields
-    structure = read_structure(path)
+    fields = read(spark, path, version).schema.fields
+    structure = read_structure(path, version)
     texts = {c.name for c in structure.followed if c.column.as_text} if structure else set()
     columns = tuple(
         Column(field.name, field.dataType.simpleString(), as_text=field.name in texts)
@@ -124,9 +153,19 @@ def set_everywhere(spark: SparkSession, path: str, values: Mapping[str, str]) ->
     )
 
 
-def read_structure(path: str) -> Structure | None:
+def read(spark: SparkSession, path: str, version: int | None = None) -> DataFrame:
+    """The rows of the newest version, or of the one named."""
+    reader = spark.read.format("delta")
+    return (reader if version is None else reader.option("versionAsOf", version)).load(path)
+
+
+def _opened(path: str, version: int | None) -> DeltaLog | None:
+    return open_table(path) if version is None else DeltaLog(path, version=version)
+
+
+def read_structure(path: str, version: int | None = None) -> Structure | None:
     """The source's structure that the table follows; None where nothing is known of it."""
-    opened = open_table(path)
+    opened = _opened(path, version)
     text = opened.metadata().configuration.get(STRUCTURE_PROPERTY) if opened else None
     return None if text is None else parse(text)
 
