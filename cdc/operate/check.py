@@ -15,7 +15,7 @@ from cdc.errors import CdcError
 from cdc.kafka.topics import topic_ids
 from cdc.source import slot, structure_notes
 from cdc.source.bootstrap import begun
-from cdc.source.captured import NEW, new_tables
+from cdc.source.captured import NEW, TAKE_IN, new_tables
 from cdc.source.catalog import Catalog, SourceTable, inspect
 from cdc.source.connector import status
 from cdc.source.finding import Finding, Level
@@ -84,12 +84,8 @@ def _slot(config: Config, endpoints: Endpoints, connection: Connection) -> Itera
 
 def _new(config: Config, endpoints: Endpoints, catalog: Catalog) -> Iterator[Finding]:
     known = begun(config, endpoints) if endpoints.connect else frozenset[TableId]()
-    for table in new_tables(catalog, config, known):
-        yield Finding.warning(
-            str(table),
-            f"{NEW}; it is not in the lake",
-            remedy="give the pipeline a new name and an empty lake, or take it out of the pattern",
-        )
+    for table in new_tables(catalog, known):
+        yield Finding.warning(str(table), NEW, remedy=TAKE_IN)
 
 
 def _has_task(connect_url: str, name: str) -> bool:

@@ -1,10 +1,10 @@
 """The tables to keep: those that can be, and those that could be once and must not stop the rest.
 
 At the first start every table that the patterns name has to be fit, or nothing begins. Later one
-that is not is stopped alone, and one that is new waits: its rows are in no snapshot.
+that is not is stopped alone, and one that is new waits until ``apply-config`` takes it in.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -15,7 +15,8 @@ from cdc.source.finding import Finding, Level
 from cdc.source.postgres import Connection
 from cdc.tables import TableId, TableMode, matches
 
-NEW: Final = "is new since the first snapshot: its rows would not arrive"
+NEW: Final = "is new: it is not in the lake yet"
+TAKE_IN: Final = "wal2lake apply-config takes it in, wal2lake plan shows how"
 
 
 def captured_tables(
@@ -24,42 +25,68 @@ def captured_tables(
     """The tables the patterns name, in order of their names; ``known`` ones began earlier.
 
     Raises SOURCE_NOT_READY naming the first table that cannot be kept, why, and the remedy; a
-    known one is returned with what makes it ``unfit``, also where the source has it no more.
+    known one is returned with what makes it ``unfit``, also where the source has it no more. Where
+    some are known, those that are not are left out.
     """
     catalog = inspect(connection, config)
-    kept = {table for table in known if matches(table, config.source.tables)}
-    for finding in catalog.findings:
-        if finding.level is Level.ERROR and not _waits(finding, catalog, config, kept):
-            raise CdcError(
-                ErrorKind.SOURCE_NOT_READY,
-                f"{finding.subject}: {finding.message}",
-                remedy=finding.remedy,
-            )
+    new = set(new_tables(catalog, known))
+    about_new = [f for table in new for f in errors_of(table, catalog)]
+    _refuse(found for found in refusals(catalog, config, known) if found not in about_new)
+    return [found for found in wanted_of(catalog, config, known) if found.table not in new]
+
+
+def wanted_tables(
+    connection: Connection, config: Config, known: Collection[TableId]
+) -> list[SourceTable]:
+    """As ``captured_tables``, with the new ones, which have to be fit."""
+    catalog = inspect(connection, config)
+    _refuse(refusals(catalog, config, known))
+    return wanted_of(catalog, config, known)
+
+
+def wanted_of(catalog: Catalog, config: Config, known: Collection[TableId]) -> list[SourceTable]:
+    """All that the patterns name, and the known ones that they named and that are gone."""
+    kept = _kept(config, known)
     there = [_judged(table, catalog, kept) for table in catalog.tables]
     gone = kept - {table.table for table in there}
-    new = set(new_tables(catalog, config, kept))
     found = [*(_gone(table, catalog) for table in gone), *there]
-    return sorted((t for t in found if t.table not in new), key=lambda found: found.table)
+    return sorted(found, key=lambda found: found.table)
 
 
-def new_tables(catalog: Catalog, config: Config, known: Collection[TableId]) -> list[TableId]:
-    """Tables that only match a pattern, and did not yet when the first snapshot was taken."""
-    if not known:
-        return []
-    tables = (table.table for table in catalog.tables)
-    return [table for table in tables if table not in known and not _named(table, config)]
+def refusals(catalog: Catalog, config: Config, known: Collection[TableId]) -> list[Finding]:
+    """Errors that keep tables from being taken in; those of single known tables are none."""
+    kept = _kept(config, known)
+    return [f for f in catalog.findings if f.level is Level.ERROR and not _is_of_one(f, kept)]
 
 
-def _named(table: TableId, config: Config) -> bool:
-    return str(table) in config.source.tables
+def new_tables(catalog: Catalog, known: Collection[TableId]) -> list[TableId]:
+    """Tables that the patterns name and that were not captured before; none at the first start."""
+    return [table.table for table in catalog.tables if known and table.table not in known]
 
 
-def _waits(finding: Finding, catalog: Catalog, config: Config, kept: Collection[TableId]) -> bool:
+def errors_of(table: TableId, catalog: Catalog) -> list[Finding]:
+    """What keeps the table from being followed."""
+    errors = (finding for finding in catalog.findings if finding.level is Level.ERROR)
+    return [finding for finding in errors if _is_about(finding, table)]
+
+
+def _kept(config: Config, known: Collection[TableId]) -> set[TableId]:
+    return {table for table in known if matches(table, config.source.tables)}
+
+
+def _refuse(findings: Iterable[Finding]) -> None:
+    for finding in findings:
+        raise CdcError(
+            ErrorKind.SOURCE_NOT_READY,
+            f"{finding.subject}: {finding.message}",
+            remedy=finding.remedy,
+        )
+
+
+def _is_of_one(finding: Finding, kept: Collection[TableId]) -> bool:
     """Whether it is about a single table that must not keep the others from going on."""
-    if any(matches(table, [finding.subject]) for table in kept):
-        return True
-    waiting = {*kept, *new_tables(catalog, config, kept)}
-    return any(_is_about(finding, table) for table in waiting)
+    named = any(matches(table, [finding.subject]) for table in kept)
+    return named or any(_is_about(finding, table) for table in kept)
 
 
 def _is_about(finding: Finding, table: TableId) -> bool:
@@ -74,8 +101,7 @@ def _judged(table: SourceTable, catalog: Catalog, kept: Collection[TableId]) -> 
 
 
 def _first_error(table: TableId, catalog: Catalog) -> Finding | None:
-    errors = (finding for finding in catalog.findings if finding.level is Level.ERROR)
-    return next((finding for finding in errors if _is_about(finding, table)), None)
+    return next(iter(errors_of(table, catalog)), None)
 
 
 def _gone(table: TableId, catalog: Catalog) -> SourceTable:

@@ -1,0 +1,46 @@
+"""Letting the connector run, and waiting until it does with its slot."""
+
+from typing import Final
+
+from cdc.config import Config
+from cdc.errors import CdcError, ErrorKind
+from cdc.source import connector, slot
+from cdc.source.continuity import until
+from cdc.source.postgres import Connection
+from cdc.stack.endpoints import Endpoints
+
+START_SECONDS: Final = 120.0
+_FREE_SECONDS: Final = 90.0
+
+
+def await_running(connection: Connection, config: Config, endpoints: Endpoints) -> None:
+    """Both, since a connector says RUNNING while its slot is not read yet.
+
+    Raises SERVER_FAILED with what ended it, TIMEOUT when it does not start.
+    """
+
+    def running() -> bool:
+        status = connector.status(endpoints.connect, config.name)
+        if status is not None and status.failed:
+            raise CdcError(
+                ErrorKind.SERVER_FAILED,
+                f"connector {config.name} failed",
+                detail=status.failure,
+                remedy="wal2lake check; see the worker's log",
+            )
+        return status is not None and status.running and _is_read(connection, config.name)
+
+    until(running, START_SECONDS, f"connector {config.name} did not start")
+
+
+def await_free(connection: Connection, name: str) -> None:
+    """Until nobody reads the slot: then no task of an older configuration sends anything.
+
+    Raises TIMEOUT.
+    """
+    until(lambda: not _is_read(connection, name), _FREE_SECONDS, f"slot {name} was not given up")
+
+
+def _is_read(connection: Connection, name: str) -> bool:
+    state = slot.slot_state(connection, name)
+    return state is not None and state.active_pid is not None

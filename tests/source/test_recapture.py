@@ -1,0 +1,279 @@
+"""Tables taken in and out of a running capture, against real Postgres, Kafka and Connect."""
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+import pytest
+
+from cdc.config import Config
+from cdc.errors import CdcError, ErrorKind
+from cdc.kafka.topics import topic_ids
+from cdc.operate.check import check
+from cdc.source import connector
+from cdc.source.bootstrap import establish
+from cdc.source.captured import NEW
+from cdc.source.continuity import until
+from cdc.source.postgres import Connection, connect
+from cdc.source.prepare import published
+from cdc.source.recapturing import Recaptured, recapture, unpublish
+from cdc.source.settings import captured
+from cdc.source.structure_sql import BASELINE
+from cdc.stack.endpoints import Endpoints
+from cdc.tables import TableId
+from tests.source.conftest import Maker, open_schema
+from tests.source.topic import Event, Topic, ops
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+def source(chain: Endpoints, schema: str) -> Iterator[Connection]:
+    with open_schema(chain.source_url, schema) as connection:
+        yield connection
+        connector.delete(chain.connect, schema)
+
+
+def naming(config: Config, *names: str) -> Config:
+    tables = [f"{config.name}.{name}" for name in names]
+    return config.model_copy(update={"source": config.source.model_copy(update={"tables": tables})})
+
+
+def topic_of(chain: Endpoints, config: Config, table: str) -> Topic:
+    return Topic(chain, TableId(config.name, table).topic(config.name))
+
+
+def begin(chain: Endpoints, config: Config, source: Connection, *tables: str) -> Config:
+    """Capture new tables; returns when the stream flows."""
+    for table in tables:
+        source.execute(f"CREATE TABLE {table} (id int PRIMARY KEY)".encode())
+    begun = naming(config, *tables)
+    establish(begun, chain)
+    source.execute(f"INSERT INTO {tables[0]} VALUES (0)".encode())
+    topic_of(chain, config, tables[0]).until(lambda found: len(found) == 1)
+    return begun
+
+
+def inserted(events: list[Event]) -> list[int]:
+    return [value["after"]["id"] for _, value in events]
+
+
+_PACE_SECONDS = 0.03
+"""Between two commits: every event is decoded several times here."""
+
+
+class Writer(threading.Thread):
+    """Commits one row after the other into two tables, both rows in one transaction."""
+
+    def __init__(self, url: str, schema: str) -> None:
+        super().__init__(daemon=True)
+        self._url, self._schema = url, schema
+        self.committed = 0
+        self.ended = threading.Event()
+
+    def run(self) -> None:
+        with connect(self._url) as connection:
+            connection.execute(f"SET search_path = {self._schema}".encode())
+            while not self.ended.wait(_PACE_SECONDS):
+                row = (self.committed + 1,)
+                with connection.transaction():
+                    connection.execute("INSERT INTO t VALUES (%s)", row)
+                    connection.execute("INSERT INTO late VALUES (%s)", row)
+                self.committed += 1
+
+    def end(self) -> int:
+        """The number of the last row."""
+        self.ended.set()
+        self.join()
+        return self.committed
+
+
+def test_a_table_is_taken_in_under_writes(
+    chain: Endpoints, source: Connection, make_config: Maker
+) -> None:
+    """Its events come from then on and no snapshot; the other loses none and repeats none."""
+    config = begin(chain, make_config(chain), source, "t")
+    source.execute("CREATE TABLE late (id int PRIMARY KEY)")
+    source.execute("INSERT INTO late SELECT -n FROM generate_series(1, 1000) n")
+    wanted = naming(config, "t", "late")
+    writer = Writer(chain.source_url, config.name)
+    writer.start()
+    try:
+        done = recapture(wanted, chain)
+        then = writer.committed + 2  # the one after it may be under way already
+        until(lambda: writer.committed > then + 10, 60, "the writer stands still")
+    finally:
+        last = writer.end()
+
+    late = TableId(config.name, "late")
+    assert (done.added, done.removed) == ((late,), ())
+    every = topic_of(chain, config, "t").until(lambda found: len(found) >= last + 1)
+    assert inserted(every) == list(range(last + 1))
+    events = topic_of(chain, config, "late").until(lambda found: inserted(found)[-1:] == [last])
+    assert set(ops(events)) == {"c"}
+    found = inserted(events)
+    assert found == list(range(found[0], last + 1))
+    assert 0 < found[0] <= then
+    assert counted(chain, config)[late.topic(config.name)] == len(found)
+
+
+def counted(chain: Endpoints, config: Config) -> dict[str, int]:
+    """What the END markers say of each topic, summed up."""
+    total: dict[str, int] = {}
+    for _, marker in Topic(chain, f"{config.name}.transaction").events():
+        for entry in (marker["data_collections"] or []) if marker["status"] == "END" else []:
+            name = f"{config.name}.{entry['data_collection']}"
+            total[name] = total.get(name, 0) + entry["event_count"]
+    return total
+
+
+def test_again_changes_nothing(chain: Endpoints, source: Connection, make_config: Maker) -> None:
+    config = begin(chain, make_config(chain), source, "t")
+    source.execute("CREATE TABLE late (id int PRIMARY KEY)")
+    wanted = naming(config, "t", "late")
+    recapture(wanted, chain)
+    before = state(chain, config, source)
+
+    again = recapture(wanted, chain)
+
+    assert not again.reconfigured
+    assert (again.added, again.removed) == ((), ())
+    assert [str(table.table) for table in again.tables] == wanted.source.tables[::-1]
+    assert state(chain, config, source) == before
+    assert before[0] == 2
+
+
+def state(chain: Endpoints, config: Config, source: Connection) -> tuple[object, ...]:
+    """What a call may change: baselines, publication, settings, topics, who reads the slot."""
+    notes = source.execute(
+        "SELECT count(*) FROM wal2lake.structure WHERE command = %s AND table_schema = %s",
+        (BASELINE, config.name),
+    ).fetchone()
+    reader = source.execute(
+        "SELECT active_pid FROM pg_replication_slots WHERE slot_name = %s", (config.name,)
+    ).fetchone()
+    topics = [TableId(config.name, name).topic(config.name) for name in ("t", "late", "bad")]
+    return (
+        notes and notes[0],
+        published(source, config.name),
+        connector.configuration(chain.connect, config.name),
+        topic_ids(chain.kafka, topics),
+        reader,
+    )
+
+
+def test_a_table_is_taken_out_and_in_again(
+    chain: Endpoints, source: Connection, make_config: Maker
+) -> None:
+    config = begin(chain, make_config(chain), source, "t", "old")
+    old = TableId(config.name, "old")
+    without = naming(config, "t")
+
+    assert recapture(without, chain).removed == (old,)
+
+    source.execute("INSERT INTO old VALUES (1)")
+    source.execute("INSERT INTO t VALUES (1)")
+    topic_of(chain, config, "t").until(lambda found: len(found) == 2)
+    assert topic_of(chain, config, "old").events() == []
+    assert old in (published(source, config.name) or set())
+    for _ in range(2):
+        unpublish(without, chain, [old])
+    assert old not in (published(source, config.name) or set())
+
+    assert recapture(config, chain).added == (old,)
+    source.execute("INSERT INTO old VALUES (2)")
+    events = topic_of(chain, config, "old").until(lambda found: len(found) >= 1)
+    assert [(value["op"], value["after"]["id"]) for _, value in events] == [("c", 2)]
+
+
+def test_what_was_interrupted_is_finished(
+    chain: Endpoints, source: Connection, make_config: Maker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = begin(chain, make_config(chain), source, "t")
+    source.execute("CREATE TABLE late (id int PRIMARY KEY)")
+    wanted = naming(config, "t", "late")
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(connector, "configure", killed)
+        patch.setattr(connector, "resume", killed)
+        with pytest.raises(KeyboardInterrupt):
+            recapture(wanted, chain)
+    stopped = connector.status(chain.connect, config.name)
+    assert stopped is not None
+    assert not stopped.running
+
+    assert recapture(wanted, chain).added == (TableId(config.name, "late"),)
+    connector.stop(chain.connect, config.name)  # as if killed before it was resumed
+
+    assert recapture(wanted, chain) == replace_tables(recapture(wanted, chain))
+    source.execute("INSERT INTO late VALUES (1)")
+    topic_of(chain, config, "late").until(lambda found: ops(found) == ["c"])
+
+
+def replace_tables(found: Recaptured) -> Recaptured:
+    return replace(found, added=(), removed=(), reconfigured=False)
+
+
+def test_a_start_goes_on_without_a_new_table(
+    chain: Endpoints, source: Connection, make_config: Maker
+) -> None:
+    """Also where it is named, and where it could not be taken in; ``check`` says how it can."""
+    config = begin(chain, make_config(chain), source, "t")
+    source.execute("CREATE TABLE late (id int PRIMARY KEY); CREATE TABLE bad (id int)")
+    wanted = naming(config, "t", "late", "bad")
+
+    assert [table.table.name for table in establish(wanted, chain)] == ["t"]
+
+    said = {finding.subject: finding for finding in check(wanted, chain) if finding.message == NEW}
+    assert set(said) == {f"{config.name}.late", f"{config.name}.bad"}
+    assert "apply-config" in said[f"{config.name}.late"].remedy
+    assert {t.name for t in captured(connector.configuration(chain.connect, config.name))} == {"t"}
+
+
+def refusal(config: Config, chain: Endpoints) -> CdcError:
+    with pytest.raises(CdcError) as caught:
+        recapture(config, chain)
+    return caught.value
+
+
+def test_refused_before_anything_is_changed(
+    chain: Endpoints, source: Connection, make_config: Maker
+) -> None:
+    config = begin(chain, make_config(chain), source, "t")
+    source.execute("CREATE TABLE late (id int PRIMARY KEY); CREATE TABLE bad (id int)")
+    before = state(chain, config, source)
+
+    error = refusal(naming(config, "t", "late", "bad"), chain)
+    assert (error.kind, error.message.partition(":")[0]) == (
+        ErrorKind.SOURCE_NOT_READY,
+        f"{config.name}.bad",
+    )
+    wanted = naming(config, "t", "late")
+    error = refusal(wanted, replace(chain, source_url=of_a_stranger(chain, source, config.name)))
+    assert error.kind is ErrorKind.SOURCE_NOT_READY
+    assert "is not published and not the role's own" in error.message
+    error = refusal(wanted, replace(chain, kafka="127.0.0.1:1"))
+    assert error.kind is ErrorKind.UNREACHABLE
+    error = refusal(wanted, replace(chain, connect="http://127.0.0.1:1"))
+    assert error.kind is ErrorKind.UNREACHABLE
+    error = refusal(wanted.model_copy(update={"name": "nobody"}), chain)
+    assert (error.kind, "has captured nothing yet" in error.message) == (ErrorKind.CONFLICT, True)
+
+    assert state(chain, config, source) == before
+
+
+def of_a_stranger(chain: Endpoints, source: Connection, schema: str) -> str:
+    """A role that may read all and owns nothing."""
+    source.execute(
+        f"CREATE ROLE stranger LOGIN REPLICATION PASSWORD 'x';"
+        f"GRANT USAGE ON SCHEMA {schema}, wal2lake TO stranger;"
+        f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO stranger;"
+        f"GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA wal2lake TO stranger".encode()
+    )
+    parts = urlsplit(chain.source_url)
+    place = parts.netloc.rpartition("@")[2]
+    return parts._replace(netloc=f"stranger:x@{place}").geturl()

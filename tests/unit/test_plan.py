@@ -1,0 +1,171 @@
+"""What ``plan`` finds of differences, and how it says them."""
+
+from dataclasses import replace
+
+import pytest
+
+from cdc.cli.plan import facts, lines
+from cdc.config import Config, Job, Lake, Source, Spark
+from cdc.operate import running_settings
+from cdc.operate.plan import LeftOut, Now, Plan, Refusal, Wanted, WantedTable, compare
+
+KEYLESS = Refusal(subject="shop.bad", message="has no key", remedy="add one")
+NOW = Now(
+    captured=frozenset({"shop.a", "shop.b"}),
+    ledger={"shop.a": "streaming", "shop.b": "stopped"},
+    lake={"shop.a": 10, "shop.b": 2048},
+    published=frozenset({"shop.a", "shop.b", "wal2lake.heartbeat"}),
+    topics=frozenset({"p.shop.a", "p.shop.b"}),
+    settings={"table.include.list": "a,b", "name": "p"},
+    job={"source.tables": "1", "spark.master": "2"},
+)
+A = WantedTable(table="shop.a", mode="keyed", key=("id",))
+B = WantedTable(table="shop.b", mode="multiset")
+WANTED = Wanted(
+    tables=(A, B),
+    published=frozenset({"shop.a", "shop.b", "wal2lake.heartbeat"}),
+    topics=NOW.topics,
+    settings=NOW.settings,
+    job=NOW.job,
+)
+
+
+def said(plan: Plan) -> str:
+    return "\n".join(text for text, _ in lines(plan))
+
+
+def test_where_all_is_there_nothing_is_to_do() -> None:
+    plan = compare(NOW, WANTED)
+
+    assert plan.empty
+    assert plan.fit
+    assert said(plan) == "nothing to do: all of it is captured"
+
+
+def test_a_table_comes_and_one_goes() -> None:
+    new = WantedTable(
+        table="shop.c",
+        mode="keyed",
+        key=("x", "y"),
+        rows=1200,
+        bytes=4096,
+        left_out=(LeftOut(column="g", reason="it is generated"),),
+    )
+    plan = compare(
+        NOW,
+        replace(
+            WANTED,
+            tables=(A, new),
+            published=WANTED.published | {"shop.c"},
+            topics=frozenset({"p.shop.a", "p.shop.c"}),
+            settings={"table.include.list": "a,c", "name": "p"},
+        ),
+    )
+
+    assert not plan.empty
+    assert plan.fit
+    assert said(plan).splitlines() == [
+        "+ shop.c: key x, y; about 1,200 rows, 4.0 KiB to read",
+        "    column g will not arrive: it is generated",
+        "- shop.b: is not followed any more; its Delta table (2.0 KiB) stays",
+        "  publishes: shop.c",
+        "  makes topics: p.shop.c",
+        "  changes settings of the connector: table.include.list",
+        "wal2lake apply-config does this: 1 table in, 1 table out",
+    ]
+
+
+def test_one_that_comes_back_replaces_what_the_lake_has() -> None:
+    plan = compare(replace(NOW, captured=frozenset({"shop.a"})), WANTED)
+
+    assert [(each.table.table, each.replaces) for each in plan.added] == [("shop.b", True)]
+    assert "+ shop.b: multiset; rows not counted yet" in said(plan)
+    assert "replaces the Delta table" in said(plan)
+
+
+@pytest.mark.parametrize(
+    ("ledger", "expected"),
+    [
+        (None, ()),  # the first snapshot is not in the lake: nothing is left over
+        ({"shop.a": "streaming"}, ("shop.b",)),
+        ({"shop.a": "streaming", "shop.b": "resnapshotting"}, ("shop.b",)),
+        ({"shop.a": "degraded", "shop.b": "snapshotting"}, ()),
+    ],
+)
+def test_what_was_captured_and_never_read(
+    ledger: dict[str, str] | None, expected: tuple[str, ...]
+) -> None:
+    plan = compare(replace(NOW, ledger=ledger), WANTED)
+
+    assert plan.unread == expected
+    assert plan.empty == (not expected)
+
+
+def test_a_new_table_that_is_not_fit_is_refused_and_a_captured_one_is_named() -> None:
+    bad = WantedTable(table="shop.bad", mode="keyed", refused=(KEYLESS,))
+    refused = compare(NOW, replace(WANTED, tables=(*WANTED.tables, bad)))
+    unfit = compare(NOW, replace(WANTED, tables=(A, replace(B, refused=(KEYLESS,)))))
+
+    assert (refused.refused, refused.unfit, refused.fit) == ((KEYLESS,), (), False)
+    assert (unfit.refused, unfit.unfit, unfit.fit) == ((), (KEYLESS,), False)
+    assert "! shop.bad: has no key\n    remedy: add one" in said(refused)
+    assert "would refuse" in said(refused)
+    assert "nothing to do" in said(unfit)
+
+
+def test_before_the_first_start_up_takes_all_in() -> None:
+    nothing = Now(
+        captured=frozenset(),
+        ledger=None,
+        published=None,
+        topics=frozenset(),
+        settings={},
+        job={},
+    )
+    plan = compare(nothing, WANTED)
+
+    assert [each.table.table for each in plan.added] == ["shop.a", "shop.b"]
+    assert "makes the publication with: shop.a" in said(plan)
+    assert "nothing is captured yet: wal2lake up takes it all in" in said(plan)
+
+
+def test_settings_are_named_and_their_values_never_shown() -> None:
+    secret = {**NOW.settings, "database.password": "hunter2"}
+    plan = compare(NOW, replace(WANTED, settings=secret))
+
+    assert plan.settings == ("database.password",)
+    assert "hunter2" not in said(plan) + str(facts(plan))
+
+
+def config(**given: object) -> Config:
+    return Config.model_validate(
+        {"source": Source(tables=["shop.*"]), "lake": Lake(path="/lake"), **given}
+    )
+
+
+def test_keys_of_the_job_are_taken_over_or_wait_for_a_new_start() -> None:
+    runs = running_settings.digests(config())
+    changed = config(
+        job=Job(merge_threads=7),
+        spark=Spark(conf={"secret.key": "hunter2"}),
+        source=Source(tables=["shop.*"], append_only=["shop.c"]),
+    )
+    wanted = running_settings.digests(changed)
+
+    plan = compare(replace(NOW, job=runs), replace(WANTED, job=wanted))
+
+    assert plan.reload == ("job.merge_threads", "source.append_only")
+    assert plan.restart == ("spark.conf",)
+    assert "only after wal2lake down and wal2lake up: spark.conf" in said(plan)
+    assert "hunter2" not in str(wanted)
+    unknown = compare(replace(NOW, job={}), replace(WANTED, job=wanted))
+    assert (unknown.reload, unknown.restart) == ((), ())
+
+
+def test_what_the_job_runs_with_is_remembered(tmp_path: object) -> None:
+    one = config(state_dir=tmp_path)
+    assert running_settings.remembered(one.state_dir) == {}
+
+    running_settings.remember(one)
+
+    assert running_settings.remembered(one.state_dir) == running_settings.digests(one)
