@@ -5,7 +5,7 @@ for itself while it is frozen: from the moment at which a cut is published until
 """
 
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from cdc.apply.table import AppliedTable
@@ -22,6 +22,7 @@ class Freezer:
         self._at: dict[str, frozenset[str]] = {}  # topics, by the request of the cut
         self._next: set[str] = set()
         self._thawed: set[str] = set()
+        self._acts: list[Callable[[], None]] = []
 
     def freeze_at(self, request: str, topics: Collection[str]) -> None:
         """Freeze tables in the moment in which the cut of this request is published."""
@@ -49,6 +50,11 @@ class Freezer:
             self._next.discard(topic)
             self._thawed.add(topic)
 
+    def between(self, act: Callable[[], None]) -> None:
+        """Do something to the tables before the next round."""
+        with self._changed:
+            self._acts.append(act)
+
     def published(self, request: str | None) -> None:
         """A cut was published, for this request if for any."""
         with self._changed:
@@ -57,6 +63,9 @@ class Freezer:
     def between_rounds(self) -> list[str]:
         """Freeze what is to be frozen; the topics of thawed tables, which may follow again."""
         with self._changed:
+            for act in self._acts:
+                act()
+            self._acts = []
             self._freeze(self._next)
             self._next = set()
             thawed, self._thawed = sorted(self._thawed), set()

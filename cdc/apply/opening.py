@@ -71,6 +71,8 @@ class Opener:
         except DeltaError as error:
             return self._broken(session, path, wanted, str(error).partition("\n")[0])
         table = self._table(session, path, schema, position, structure)
+        if position.refused:  # some may have been settled since its last commit
+            table.recount(self.quarantine.open_count(str(source.table)))
         self._judge(table, source, wanted)
         return table
 

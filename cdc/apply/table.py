@@ -112,6 +112,10 @@ class AppliedTable:
         """Follow once more from where it stopped."""
         self._stopped, self._reason = False, ""
 
+    def recount(self, refused: int) -> None:
+        """Some of its events are in quarantine no more."""
+        self.position = replace(self.position, refused=refused)
+
     def become(self, shape: Shape) -> None:
         """What a reading has made of the frozen table; it is stopped no more."""
         self.schema, self.structure, self.position = shape.schema, shape.structure, shape.position

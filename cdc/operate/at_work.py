@@ -2,11 +2,15 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Final
 
 from cdc.lake.layout import operations_path
 from cdc.lake.operations import Operations
+from cdc.lake.removal import remove
+from cdc.operate import purging
 from cdc.operate.desk import Desk, Handler
+from cdc.operate.quarantine_handlers import discard
 from cdc.operate.resnapshot import Resnapshot
 from cdc.operate.workshop import Workshop
 
@@ -27,4 +31,8 @@ def at_work(shop: Workshop) -> Iterator[Desk]:
 
 def handlers(shop: Workshop) -> Mapping[str, Handler]:
     """By command."""
-    return {"resnapshot": Resnapshot(shop)}
+    return {
+        "resnapshot": Resnapshot(shop),
+        "discard": discard(shop.quarantine, shop.recount),
+        "purge": purging.handler(lambda: shop.config, shop.endpoints, partial(remove, shop.spark)),
+    }

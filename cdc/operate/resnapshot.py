@@ -25,7 +25,7 @@ from cdc.operate.workshop import CUT_SECONDS, Workshop
 from cdc.source.captured import captured_tables
 from cdc.source.catalog import SourceTable
 from cdc.source.postgres import connect
-from cdc.source.predicate import parse
+from cdc.source.predicate_check import predicate
 from cdc.tables import TableId
 
 IN_PLACE: Final = "in-place"
@@ -156,7 +156,8 @@ def _read(
         )
     held = stage.spark.read.format("delta").load(live.path)
     if where := options.get("where"):
-        return stage.within(parse(where, stage.table, source.columns), held)
+        connection = stage.moment.connection
+        return stage.within(predicate(connection, stage.table, source.columns, where), held)
     return stage.of_keys(_keys(options), held)
 
 

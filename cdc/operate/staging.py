@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from cdc.apply import unlike
 from cdc.apply.merge_plan import REASON, quoted
 from cdc.apply.spelled import key_texts, typed
+from cdc.events.structure import StructureColumn
 from cdc.lake.quarantine import RefusedEvent
 from cdc.operate.described import Described
 from cdc.operate.moment import Moment
@@ -56,7 +57,7 @@ class Stage:
 
     def within(self, predicate: Predicate, held: DataFrame) -> Staged:
         """The rows inside the predicate, and those that are inside it in the lake alone."""
-        found = self._read(predicate.source)
+        found = self._read(sql.SQL(predicate.source))
         inside, rows = held.where(predicate.lake), self._typed("texts")
         if not self.described.schema.key:
             return self._staged([rows], inside, found)
@@ -71,8 +72,7 @@ class Stage:
         """The rows of some keys, given as the texts that Postgres reads."""
         columns = [f"c{number} string" for number in range(len(self._key))]
         asked = self.spark.createDataFrame([tuple(key) for key in keys], ", ".join(columns))
-        named = [c for c in self.described.structure.followed if c.name in self._key]
-        named.sort(key=lambda column: self._key.index(column.name))
+        named = self._key_columns()
         values = typed(asked, [c.column for c in named], [c.pg for c in named])
         found = self._keys_read("texts", keys)
         schema = self.described.schema
@@ -82,6 +82,11 @@ class Stage:
     @property
     def _key(self) -> list[str]:
         return list(self.described.schema.key)
+
+    def _key_columns(self) -> list[StructureColumn]:
+        """In the order of the key."""
+        by_name = {column.name: column for column in self.described.structure.followed}
+        return [by_name[name] for name in self._key]
 
     def _read(self, where: sql.Composable | None) -> int:
         return reading.read(
@@ -94,7 +99,9 @@ class Stage:
         ).rows
 
     def _read_keys(self, name: str, keys: DataFrame) -> int:
-        texts = [tuple(row) for row in key_texts(keys, self._key).toLocalIterator()]
+        named = self._key_columns()
+        found = key_texts(keys, [c.column for c in named], [c.pg for c in named])
+        texts = [tuple(row) for row in found.toLocalIterator()]
         return self._keys_read(name, texts)
 
     def _keys_read(self, name: str, keys: Sequence[Sequence[str]]) -> int:

@@ -179,9 +179,8 @@ class Taking:
         return before + len(found)
 
     def _open(self) -> list[RefusedEvent]:
-        table = str(self.live.schema.table)
-        rows = self.shop.quarantine.rows()
-        return [e for e in rows if e.table == table and e.state is EventState.OPEN]
+        rows = self.shop.quarantine.rows(str(self.live.schema.table), with_values=False)
+        return [event for event in rows if event.state is EventState.OPEN]
 
     def _settled(self) -> list[RefusedEvent]:
         """Open events whose rows are read again now, at a later place.

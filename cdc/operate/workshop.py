@@ -76,6 +76,11 @@ class Workshop:
         finally:
             self.applier.freezer.thaw(topic)
 
+    def recount(self, table: str, still_open: int) -> None:
+        """So many events of the table are in quarantine now; its next commit says so too."""
+        live = self.live(TableId.parse(table))
+        self.applier.freezer.between(lambda: live.recount(still_open))
+
     def frozen(self, table: TableId, reporter: Reporter) -> None:
         """Take the table out of the rounds; returns when it is at rest at the last cut."""
         topic = self.topic(table)
