@@ -19,6 +19,7 @@ COMMANDS: Final = {
     "apply-config": "Take a changed wal2lake.yaml over, while all else goes on.",
     "status": "Show how far every table is and how far it is behind.",
     "sync": "Wait until everything committed in the source so far is in the lake.",
+    "resnapshot": "Read tables again from the source, while all others go on.",
     "verify": "Compare every row and value of source and lake at one cut.",
     "operations": "List what was asked of the job, follow it, see what came of it.",
     "pause": "Let an operation rest at its next safe point.",
@@ -64,7 +65,8 @@ def _register(name: str, summary: str) -> None:
 
 def _call(name: str, summary: str, context: typer.Context) -> None:
     """Run the command of ``cdc/cli/<name>.py`` with the arguments that the stub received."""
-    found = getattr(import_module(f"cdc.cli.{name}"), name)
+    place = name.replace("-", "_")
+    found = getattr(import_module(f"cdc.cli.{place}"), place)
     single = found
     if not isinstance(found, typer.Typer):  # one with commands of its own is there already
         single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
