@@ -23,6 +23,7 @@ __all__ = ["Desk", "Handler", "Interrupted", "Reporter"]
 
 logger = structlog.get_logger(__name__)
 LOOK_SECONDS: Final = 0.3
+RETRY_SECONDS: Final = 5.0
 MOST_STARTS: Final = 5
 """An operation during which the job died that often is not begun again."""
 MOST_TEXT: Final = 300
@@ -61,6 +62,7 @@ class Desk:
             except Exception:
                 # The files or the lake cannot be read or written now: look again later.
                 logger.exception("the desk could not go on")
+                self._stop.wait(RETRY_SECONDS)
             self._stop.wait(LOOK_SECONDS)
 
     def _work(self) -> bool:
@@ -78,9 +80,7 @@ class Desk:
         self._keeper.begun(operation, begun)
         ended = self._ended(operation, begun)
         if ended is not None:
-            # The row first: who sees that it ended can read what came of it in the lake.
-            self._keeper.ended(operation, ended)
-            files.write_progress(self._state_dir, ended)
+            self._keeper.close(operation, ended)
             logger.info("operation", id=ended.id, state=ended.state.value, outcome=ended.outcome)
         return True
 
@@ -113,7 +113,7 @@ class Desk:
             return None
         except CdcError as error:
             return _failed(reporter.progress, error)
-        except Exception as error:
+        except BaseException as error:
             if self._stop.is_set():  # what it needs is being taken down around it
                 reporter.put(starts=begun.starts - 1)
                 return None
@@ -154,7 +154,7 @@ def _at_end(progress: Progress, state: OperationState, **change: Any) -> Progres
     return replace(progress, state=state, updated_at=ended_at, ended_at=ended_at, **change)
 
 
-def _defect(error: Exception) -> CdcError:
+def _defect(error: BaseException) -> CdcError:
     """With the first line of what it says, bounded: an engine's message may be pages long."""
     first = str(error).split("\n", maxsplit=1)[0][:MOST_TEXT]
     return CdcError(

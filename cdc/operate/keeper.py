@@ -58,10 +58,26 @@ class Keeper:
         else:
             self._known().add(operation.id)
 
+    def close(self, operation: Operation, ended: Progress) -> None:
+        """Record what came of it, and then say so: the row is there for who sees that it ended.
+
+        A crash in between is made good by the next start, without another run.
+        """
+        files.write_ending(self._state_dir, ended)
+        self.ended(operation, ended)
+        files.tell_ending(self._state_dir, operation.id)
+
+    def _tell_endings(self) -> None:
+        for operation in files.everything(self._state_dir):
+            ended = files.ending(self._state_dir, operation.id)
+            if ended is not None:
+                self.close(operation, ended)
+
     def _known(self) -> set[str]:
         if self._recorded is None:
             rows = self._record.rows()
             self._recorded = {row["id"] for row in rows if _has_ended(row)}
+            self._tell_endings()
             self._end_lost([row for row in rows if not _has_ended(row)])
             self._remove_old(self._recorded)
         return self._recorded
@@ -76,9 +92,8 @@ class Keeper:
     def _remove_old(self, recorded: set[str]) -> None:
         oldest = (datetime.now(UTC) - KEPT).isoformat()
         for operation in files.everything(self._state_dir):
-            progress = files.progress(self._state_dir, operation.id)
-            old = progress.state.ended and (progress.ended_at or "") < oldest
-            if old and operation.id in recorded:
+            ended_at = files.progress(self._state_dir, operation.id).ended_at
+            if ended_at is not None and ended_at < oldest and operation.id in recorded:
                 files.remove(self._state_dir, operation.id)
 
 

@@ -1,8 +1,9 @@
 """The files by which operations are asked for and followed: ``<state_dir>/operations``.
 
-``<id>.operation.json`` is written by who asks, ``<id>.wish.json`` by who pauses or cancels, and
-``<id>.progress.json`` by the job. Each is replaced by rename, so that a reader or a crash sees the
-old or the new one. What changes who owns an operation happens under one lock.
+``<id>.operation.json`` is written by who asks, ``<id>.wish.json`` by who pauses or cancels,
+``<id>.progress.json`` by the job; how it ended is ``<id>.ending.json`` until it is recorded. Each is
+replaced by rename, so that a reader or a crash sees the old or the new one. What changes who owns
+an operation happens under one lock.
 """
 
 import fcntl
@@ -98,6 +99,23 @@ def write_progress(state_dir: Path, told: Progress) -> None:
     _write(state_dir, told.id, "progress", json.dumps(progress_facts(told)))
 
 
+def write_ending(state_dir: Path, ended: Progress) -> None:
+    """Keep how it ended, before that is recorded in the lake; nobody is told yet."""
+    _write(state_dir, ended.id, "ending", json.dumps(progress_facts(ended)))
+
+
+def ending(state_dir: Path, operation_id: str) -> Progress | None:
+    """How it ended, where nobody was told of it."""
+    raw = read_json(_file(state_dir, operation_id, "ending"))
+    return progress_of(raw) if raw is not None else None
+
+
+def tell_ending(state_dir: Path, operation_id: str) -> None:
+    """Make the ending the progress."""
+    path = _file(state_dir, operation_id, "ending")
+    path.replace(_file(state_dir, operation_id, "progress"))
+
+
 def wish(state_dir: Path, operation_id: str) -> str:
     """``pause``, ``cancel``, or nothing: what somebody wants of the operation."""
     raw = read_json(_file(state_dir, operation_id, "wish")) or {}
@@ -154,7 +172,12 @@ def _cancelled(operation_id: str) -> Progress:
 
 def remove(state_dir: Path, operation_id: str) -> None:
     """Take away the files of an operation that has ended."""
-    for kind in ("operation", "wish", "progress"):  # the operation first: without it there is none
+    for kind in (
+        "operation",
+        "wish",
+        "ending",
+        "progress",
+    ):  # the operation first: without it there is none
         _file(state_dir, operation_id, kind).unlink(missing_ok=True)
 
 

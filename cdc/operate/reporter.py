@@ -1,5 +1,6 @@
 """What a running operation says of itself, and where it can be paused, cancelled or stopped."""
 
+import math
 import threading
 import time
 from dataclasses import replace
@@ -29,7 +30,7 @@ class Reporter:
         self._state_dir = state_dir
         self._stop = stop
         self._lock = threading.Lock()
-        self._written = 0.0
+        self._written = -math.inf
         self.progress = replace(begun, counted_from=now())
 
     def tell(

@@ -1,0 +1,421 @@
+"""The desk with handlers that run, pause, are cancelled, fail, die, and are begun again."""
+
+import math
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
+
+from cdc.errors import CdcError, ErrorKind
+from cdc.lake.control_tables import FILES
+from cdc.lake.operations import Operations
+from cdc.operate import operation_files as files
+from cdc.operate.desk import MOST_STARTS, Desk, Handler, Reporter
+from cdc.operate.operation import Operation, OperationState, Progress, TableResult
+
+ID = "20261121T000001-0001"
+
+
+def operation(number: int = 1, command: str = "copy") -> Operation:
+    return Operation(
+        id=f"20261121T0000{number:02}-{number:04x}",
+        command=command,
+        tables=(f"a.t{number}",),
+        line=f"wal2lake {command} a.t{number}",
+        asked_by="ann@host, pid 7",
+        asked_at=f"2026-11-21T00:00:{number:02}.000001+00:00",
+        options={"mode": "in-place", "where": "id < 3"},
+    )
+
+
+def until(condition: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever is awaited
+    attempts = Retrying(
+        retry=retry_if_result(lambda found: not found),
+        wait=wait_fixed(0.02),
+        stop=stop_after_delay(60),
+    )
+    return attempts(condition)
+
+
+@dataclass
+class Room:
+    """A state directory, a lake, and the desks that were started in them."""
+
+    folder: Path
+    desks: list[Desk] = field(default_factory=list)
+
+    @property
+    def record(self) -> Operations:
+        return Operations(str(self.folder / "lake" / "operations"))
+
+    def start(self, **handlers: Handler) -> Desk:
+        desk = Desk(self.folder, self.record, handlers)
+        self.desks.append(desk)
+        desk.start()
+        return desk
+
+    def state(self, operation_id: str = ID) -> OperationState:
+        return files.progress(self.folder, operation_id).state
+
+    def end(self, operation_id: str = ID) -> Progress:
+        until(lambda: self.state(operation_id).ended)
+        return files.progress(self.folder, operation_id)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Read by delta-rs itself, by age."""
+        table = DeltaTable(self.record.path).to_pyarrow_table()
+        return sorted(table.to_pylist(), key=lambda row: str(row["id"]))
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Iterator[Room]:
+    made = Room(tmp_path)
+    yield made
+    for desk in made.desks:
+        desk.stop(60)
+
+
+def test_an_operation_runs_and_its_row_is_in_the_lake(room: Room) -> None:
+    def copy(asked: Operation, reporter: Reporter) -> None:
+        assert asked == operation()
+        reporter.tell(phase="reading", table="a.t1", rows=10, chunks=1, rows_expected=40)
+        reporter.done(
+            TableResult(
+                table="a.t1", rows_read=40, added=3, changed=2, swept=1, cut_before=4, cut_after=6
+            )
+        )
+
+    files.ask(room.folder, operation())
+    room.start(copy=copy)
+    ended = room.end()
+
+    assert (ended.state, ended.tables_done, ended.tables) == (OperationState.DONE, 1, 1)
+    (row,) = room.rows()
+    assert row["id"] == ID
+    assert (row["command"], row["line"]) == ("copy", "wal2lake copy a.t1")
+    assert row["asked_by"] == "ann@host, pid 7"
+    assert row["asked_at"] == datetime(2026, 11, 21, 0, 0, 1, 1, UTC)
+    assert (row["tables"], row["predicate"], row["mode"]) == (["a.t1"], "id < 3", "in-place")
+    assert (row["state"], row["rows_read"], row["rows_added"]) == ("done", 40, 3)
+    assert (row["rows_changed"], row["rows_swept"], row["rows_refused"]) == (2, 1, 0)
+    assert (row["cut_before"], row["cut_after"]) == (4, 6)
+    assert row["ended_at"] >= row["started_at"]
+    assert row["seconds"] == ended.seconds
+    assert row["outcome"] == "1 table: 40 rows read, 3 added, 2 changed, 1 swept"
+    assert row["results"][0]["swept"] == 1
+
+
+def test_operations_run_one_after_the_other_by_age(room: Room) -> None:
+    ran: list[str] = []
+
+    def copy(asked: Operation, _reporter: Reporter) -> None:
+        others = [files.progress(room.folder, each.id).state for each in files.asked(room.folder)]
+        assert others.count(OperationState.RUNNING) == 1
+        ran.append(asked.id)
+
+    asked = [operation(number) for number in (3, 1, 2)]
+    for each in asked:
+        files.ask(room.folder, each)
+    room.start(copy=copy)
+
+    assert {room.end(each.id).state for each in asked} == {OperationState.DONE}
+    assert ran == sorted(each.id for each in asked)
+
+
+def test_a_running_operation_has_its_row(room: Room) -> None:
+    go = threading.Event()
+
+    def wait(_asked: Operation, _reporter: Reporter) -> None:
+        assert go.wait(60)
+
+    files.ask(room.folder, operation())
+    room.start(copy=wait)
+    until(lambda: DeltaTable.is_deltatable(room.record.path))
+
+    (row,) = room.rows()
+    assert (row["state"], row["ended_at"], row["outcome"]) == ("running", None, None)
+    go.set()
+    room.end()
+    assert [row["state"] for row in room.rows()] == ["done"]
+
+
+def test_the_reason_of_a_failure_is_the_error_of_the_handler(room: Room) -> None:
+    def fail(_asked: Operation, _reporter: Reporter) -> None:
+        raise CdcError(ErrorKind.DISK_FULL, "no room", detail="in x", remedy="make some")
+
+    def break_down(_asked: Operation, reporter: Reporter) -> None:
+        reporter.done(TableResult(table="a.t2", rows_read=5))
+        raise ZeroDivisionError("by zero\nand more")
+
+    def leave(_asked: Operation, _reporter: Reporter) -> None:
+        sys.exit(3)
+
+    commands = ("fail", "break_down", "unknown", "leave", "fine")
+    for number, command in enumerate(commands, 1):
+        files.ask(room.folder, operation(number, command))
+    room.start(fail=fail, break_down=break_down, leave=leave, fine=lambda _asked, _reporter: None)
+    ends = [room.end(operation(number).id) for number in (1, 2, 3, 4, 5)]
+
+    assert [end.state.value for end in ends] == ["failed", "failed", "failed", "failed", "done"]
+    assert [end.error_kind for end in ends] == ["disk_full", "internal", "conflict", "internal", ""]
+    assert (ends[0].reason, ends[0].remedy) == ("no room; in x", "make some")
+    assert ends[1].reason == "internal: ZeroDivisionError: by zero"
+    assert ends[1].results == (TableResult(table="a.t2", rows_read=5),)
+    assert "does not know the command unknown" in ends[2].reason
+    assert [row["outcome"] for row in room.rows()] == [end.outcome for end in ends]
+
+
+def test_pause_resume_and_cancel_at_safe_points(room: Room) -> None:
+    passed = threading.Semaphore(0)
+    let = threading.Semaphore(0)
+
+    def step(_asked: Operation, reporter: Reporter) -> None:
+        reporter.tell(phase="reading", rows=7)
+        while True:
+            passed.release()
+            assert let.acquire(timeout=60)
+            reporter.point()
+
+    files.ask(room.folder, operation())
+    room.start(copy=step)
+    assert passed.acquire(timeout=60)
+    files.set_wish(room.folder, ID, files.PAUSE)
+    assert room.state() is OperationState.RUNNING  # not before a safe point
+    let.release()
+    until(lambda: room.state() is OperationState.PAUSED)
+    assert not passed.acquire(blocking=False)
+
+    files.set_wish(room.folder, ID, "")
+    assert passed.acquire(timeout=60)
+    assert room.state() is OperationState.RUNNING
+    assert files.progress(room.folder, ID).rows == 7
+    files.set_wish(room.folder, ID, files.CANCEL)
+    let.release()
+
+    ended = room.end()
+    assert (ended.state, ended.error_kind) == (OperationState.CANCELLED, "cancelled")
+    assert ended.reason == f"operation {ID} was cancelled"
+    assert [row["state"] for row in room.rows()] == ["cancelled"]
+
+
+def test_a_paused_operation_is_cancelled_without_resuming(room: Room) -> None:
+    def rest(_asked: Operation, reporter: Reporter) -> None:
+        while True:
+            reporter.wait(0.01)
+
+    files.ask(room.folder, operation())
+    room.start(copy=rest)
+    until(lambda: room.state() is OperationState.RUNNING)
+    files.set_wish(room.folder, ID, files.PAUSE)
+    until(lambda: room.state() is OperationState.PAUSED)
+    files.set_wish(room.folder, ID, files.CANCEL)
+
+    assert room.end().state is OperationState.CANCELLED
+
+
+def test_one_that_waits_with_a_pause_lets_others_by(room: Room) -> None:
+    for number in (1, 2):
+        files.ask(room.folder, operation(number))
+    files.set_wish(room.folder, ID, files.PAUSE)
+    room.start(copy=lambda _asked, _reporter: None)
+
+    assert room.end(operation(2).id).state is OperationState.DONE
+    assert room.state() is OperationState.WAITING
+    files.set_wish(room.folder, ID, "")
+    assert room.end().state is OperationState.DONE
+
+
+def test_one_that_was_cancelled_before_it_began_has_a_row(room: Room) -> None:
+    files.ask(room.folder, operation())
+    files.set_wish(room.folder, ID, files.CANCEL)
+    room.start(copy=lambda _asked, _reporter: pytest.fail("it was begun"))
+
+    until(lambda: DeltaTable.is_deltatable(room.record.path))
+    assert [row["state"] for row in room.rows()] == ["cancelled"]
+
+
+@pytest.mark.parametrize("paused", [False, True])
+def test_when_the_job_stops_it_is_run_again_from_its_beginning(room: Room, paused: bool) -> None:
+    runs: list[int] = []
+
+    def endless(_asked: Operation, reporter: Reporter) -> None:
+        runs.append(1)
+        reporter.tell(table="a.t1", rows=9)
+        while True:
+            reporter.wait(0.01)
+
+    files.ask(room.folder, operation())
+    first = room.start(copy=endless)
+    until(lambda: files.progress(room.folder, ID).rows == 9)
+    if paused:
+        files.set_wish(room.folder, ID, files.PAUSE)
+        until(lambda: room.state() is OperationState.PAUSED)
+    first.stop(60)
+    assert not room.state().ended
+    assert files.progress(room.folder, ID).starts == 0  # a stop is no death
+
+    if paused:
+        files.set_wish(room.folder, ID, "")
+    room.start(copy=lambda _asked, _reporter: runs.append(2))
+    ended = room.end()
+    assert (runs, ended.state, ended.rows) == ([1, 2], OperationState.DONE, 0)
+    assert [row["state"] for row in room.rows()] == ["done"]
+
+
+def test_an_error_while_the_job_stops_is_no_failure(room: Room) -> None:
+    begun = threading.Event()
+
+    def torn(_asked: Operation, reporter: Reporter) -> None:
+        begun.set()
+        try:
+            while True:
+                reporter.wait(0.01)
+        finally:
+            raise RuntimeError("the session is gone")
+
+    files.ask(room.folder, operation())
+    desk = room.start(copy=torn)
+    assert begun.wait(60)
+    desk.stop(60)
+
+    assert room.state() is OperationState.RUNNING
+
+
+KILLED = """
+import os, pathlib, signal, sys
+from cdc.lake.operations import Operations
+from cdc.operate.desk import Desk
+
+def die(asked, reporter):
+    reporter.tell(phase="reading", table="a.t1", rows=5)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+folder = pathlib.Path(sys.argv[1])
+Desk(folder, Operations(str(folder / "lake" / "operations")), {"copy": die}).start().join()
+"""
+
+
+def test_a_killed_job_begins_it_again(room: Room) -> None:
+    files.ask(room.folder, operation())
+    died = subprocess.run([sys.executable, "-c", KILLED, str(room.folder)], check=False, timeout=60)
+    assert died.returncode == -9
+    left = files.progress(room.folder, ID)
+    assert (left.state, left.rows, left.starts) == (OperationState.RUNNING, 5, 1)
+
+    room.start(copy=lambda _asked, reporter: reporter.done(TableResult(table="a.t1", rows_read=8)))
+    ended = room.end()
+    assert (ended.state, ended.starts) == (OperationState.DONE, 2)
+    assert ended.started_at == left.started_at
+    assert [(row["state"], row["rows_read"]) for row in room.rows()] == [("done", 8)]
+
+
+def test_one_that_kills_the_job_each_time_is_given_up(room: Room) -> None:
+    files.ask(room.folder, operation())
+    died = Progress(id=ID, state=OperationState.RUNNING, starts=MOST_STARTS)
+    files.write_progress(room.folder, died)
+    room.start(copy=lambda _asked, _reporter: pytest.fail("it was begun"))
+
+    ended = room.end()
+    assert (ended.state, ended.error_kind) == (OperationState.FAILED, "server_failed")
+    assert f"died {MOST_STARTS} times" in ended.reason
+
+
+def test_an_end_without_a_row_is_recorded_at_the_next_start(room: Room) -> None:
+    """The lake could not be written when it ended."""
+    in_the_way = room.folder / "lake"
+    in_the_way.write_text("")
+    files.ask(room.folder, operation())
+    first = Desk(room.folder, room.record, {"copy": lambda _asked, _reporter: None})
+    first.start()
+    assert room.end().state is OperationState.DONE
+    first.stop(60)
+
+    in_the_way.unlink()
+    room.start()
+    until(lambda: DeltaTable.is_deltatable(room.record.path))
+    assert [row["state"] for row in room.rows()] == ["done"]
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_crash_between_row_and_end_does_not_run_it_again(room: Room, recorded: bool) -> None:
+    files.ask(room.folder, operation())
+    running = Progress(id=ID, state=OperationState.RUNNING, starts=1)
+    files.write_progress(room.folder, running)
+    results = (TableResult(table="a.t1", rows_read=8),)
+    ended = replace(running, state=OperationState.DONE, results=results)
+    files.write_ending(room.folder, ended)
+    if recorded:
+        room.record.end(operation(), ended)
+    room.start(copy=lambda _asked, _reporter: pytest.fail("it was begun"))
+
+    assert room.end() == ended
+    assert [(row["state"], row["rows_read"]) for row in room.rows()] == [("done", 8)]
+
+
+def test_a_row_whose_files_are_gone_is_ended(room: Room) -> None:
+    running = Progress(id=ID, state=OperationState.RUNNING, started_at="2026-11-21T01:00:00+00:00")
+    room.record.begin(operation(), running)
+    room.start()
+
+    until(lambda: [row["state"] for row in room.rows()] == ["failed"])
+    (row,) = room.rows()
+    assert "files in the state directory are gone" in row["outcome"]
+    assert (row["tables"], row["predicate"]) == (["a.t1"], "id < 3")
+
+
+def test_old_files_go_and_their_rows_stay(room: Room) -> None:
+    for number, ended_at in ((1, "2020-01-01T00:00:00+00:00"), (2, datetime.now(UTC).isoformat())):
+        files.ask(room.folder, operation(number))
+        ended = Progress(id=operation(number).id, state=OperationState.DONE, ended_at=ended_at)
+        files.write_progress(room.folder, ended)
+        room.record.end(operation(number), ended)
+    room.start()
+
+    until(lambda: files.everything(room.folder) == [operation(2)])
+    assert len(room.rows()) == 2
+
+
+def test_rows_are_written_seldom_and_another_phase_at_once(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reporter = Reporter(
+        room.folder, Progress(id=ID, state=OperationState.RUNNING), threading.Event()
+    )
+
+    def written(rows: int) -> int:
+        reporter.tell(rows=rows)
+        return files.progress(room.folder, ID).rows
+
+    monkeypatch.setattr("cdc.operate.reporter.WRITE_SECONDS", math.inf)
+    assert [written(rows) for rows in (1, 2, 3)] == [1, 1, 1]
+    monkeypatch.setattr("cdc.operate.reporter.WRITE_SECONDS", 0)
+    assert [written(rows) for rows in (4, 5)] == [4, 5]
+
+    monkeypatch.setattr("cdc.operate.reporter.WRITE_SECONDS", math.inf)
+    reporter.tell(phase="reading", table="a.t1", rows=6, rows_expected=10)
+    assert files.progress(room.folder, ID).rows == 6
+    reporter.tell(phase="comparing")
+    said = files.progress(room.folder, ID)
+    assert (said.phase, said.rows, said.rows_before, said.table) == ("comparing", 6, 6, "a.t1")
+    reporter.tell(table="a.t2")
+    said = files.progress(room.folder, ID)
+    assert (said.table, said.rows, said.rows_expected) == ("a.t2", 0, None)
+
+
+def test_many_operations_stay_a_few_files(tmp_path: Path) -> None:
+    record = Operations(str(tmp_path / "operations"))
+    for number in range(FILES // 2 + 5):
+        asked = operation(number)
+        record.begin(asked)
+        record.end(asked, Progress(id=asked.id, state=OperationState.DONE))
+
+    assert [row["state"] for row in record.rows()] == ["done"] * (FILES // 2 + 5)
+    assert len(DeltaTable(tmp_path / "operations").file_uris()) <= FILES

@@ -1,0 +1,404 @@
+"""Following an operation from the command line: what is shown, and how it ends."""
+
+import io
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from structlog.testing import capture_logs
+from typer.testing import CliRunner
+
+from cdc.cli import app, bar
+from cdc.cli.following import ask_and_follow, follow, new_operation
+from cdc.config import Config, load
+from cdc.errors import POLICY, CdcError, ErrorKind
+from cdc.lake import job_state
+from cdc.lake.job_state import JobState
+from cdc.lake.layout import operations_path
+from cdc.lake.operations import Operations
+from cdc.operate import operation_files as files
+from cdc.operate.desk import Desk, Handler, Reporter
+from cdc.operate.operation import Operation, OperationState, Progress, TableResult
+
+SLEEP = "cdc.cli.following.time.sleep"
+PAUSE = threading.Event()  # never set: to let time pass where sleep is replaced
+RUNNING = Progress(
+    id="20261121T000001-0001",
+    state=OperationState.RUNNING,
+    phase="reading",
+    table="shop.orders",
+    tables=3,
+    tables_done=1,
+    chunks=12,
+    rows=450_000,
+    rows_expected=1_000_000,
+    started_at="2026-11-21T00:00:00+00:00",
+    counted_from="2026-11-21T00:00:00+00:00",
+    updated_at="2026-11-21T00:00:09+00:00",
+)
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    """The desk of this process logs to the same stdout that the command prints to."""
+    with capture_logs():
+        yield
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    file = tmp_path / "wal2lake.yaml"
+    file.write_text("source: {tables: [shop.*]}\nlake: {path: lake}\n")
+    return file
+
+
+@pytest.fixture
+def config(path: Path) -> Config:
+    return load(path, {})
+
+
+def say_alive(config: Config, *, alive: bool = True) -> None:
+    """As if this process were the job."""
+    started_at = datetime.now(UTC).isoformat()
+    config.state_dir.mkdir(exist_ok=True)
+    state = "applying" if alive else "stopped"
+    job_state.write(config.state_dir, JobState(pid=os.getpid(), state=state, started_at=started_at))
+
+
+def copy(_asked: Operation, reporter: Reporter) -> None:
+    reporter.tell(phase="reading", table="shop.orders", rows_expected=4)
+    reporter.tell(rows=4, chunks=1)
+    reporter.done(TableResult(table="shop.orders", rows_read=4, changed=1, cut_after=8))
+
+
+def wait(_asked: Operation, reporter: Reporter) -> None:
+    reporter.tell(phase="waiting for the cut")
+    while True:
+        reporter.wait(0.01)
+
+
+def fail(_asked: Operation, _reporter: Reporter) -> None:
+    raise CdcError(ErrorKind.DISK_FULL, "no room", remedy="make some")
+
+
+@pytest.fixture
+def job(config: Config) -> Iterator[Desk]:
+    """A desk in this process, which counts as the job."""
+    say_alive(config)
+    handlers: dict[str, Handler] = {"copy": copy, "fail": fail, "wait": wait}
+    desk = Desk(config.state_dir, Operations(operations_path(config)), handlers)
+    desk.start()
+    yield desk
+    desk.stop(60)
+
+
+def asked(command: str, *tables: str) -> Operation:
+    return new_operation(command, tables or ("shop.orders",))
+
+
+def wal2lake(path: Path, *arguments: str) -> Any:  # noqa: ANN401 - click's result
+    return CliRunner().invoke(app, [*arguments, "--config", str(path)])
+
+
+def shown(draw: Callable[[Console], None], **options: Any) -> str:  # noqa: ANN401 - of Console
+    """What a console of 100 columns got, without the spaces at the ends of its lines."""
+    console = Console(file=io.StringIO(), width=100, color_system=None, **options)
+    draw(console)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    return "\n".join(line.rstrip() for line in text.splitlines())
+
+
+def drawn(progress: Progress, *, job_alive: bool = True) -> str:
+    operation = asked("resnapshot")
+    return shown(lambda c: c.print(bar.drawn(operation, progress, job_alive=job_alive)))
+
+
+def test_the_bar_shows_where_it_is_how_far_how_fast_and_how_long() -> None:
+    assert drawn(RUNNING) == (
+        "resnapshot shop.orders (2 of 3): reading\n"
+        "━━━━━━━━━━━━━╸                  45%  12 chunks  450,000 of 1,000,000 rows  50,000 rows/s"
+        "  11 s left"
+    )
+
+
+def test_the_bar_says_only_what_is_known() -> None:
+    unknown = replace(RUNNING, rows_expected=None, chunks=1, tables=1, tables_done=0)
+    paused = replace(RUNNING, state=OperationState.PAUSED)
+    waiting = Progress(id=RUNNING.id, state=OperationState.WAITING)
+
+    assert drawn(unknown) == (
+        "resnapshot shop.orders: reading\n1 chunk  450,000 rows  50,000 rows/s"
+    )
+    assert drawn(paused).startswith("resnapshot shop.orders (2 of 3): paused, reading\n")
+    assert "rows/s" not in drawn(paused)
+    assert drawn(waiting).strip() == "resnapshot waiting"
+    assert "the job is not running" in drawn(waiting, job_alive=False)
+    assert "the job is not running" not in drawn(waiting)
+
+
+def test_the_bar_is_redrawn_in_place_on_a_terminal() -> None:
+    def draw(console: Console) -> None:
+        with bar.display(asked("resnapshot"), console, as_json=False) as display:
+            display.show(RUNNING, job_alive=True)
+            display.show(replace(RUNNING, rows=500_000), job_alive=True)
+
+    text = shown(draw, force_terminal=True, force_interactive=True)
+    assert "45%" in text
+    assert "50%" in text
+    assert "\x1b[2K" in text  # the line before is erased
+
+
+def test_a_pipe_gets_a_line_when_phase_or_table_change() -> None:
+    def draw(console: Console) -> None:
+        with bar.display(asked("resnapshot"), console, as_json=False) as display:
+            for progress, alive in (
+                (RUNNING, True),
+                (replace(RUNNING, rows=500_000), True),
+                (replace(RUNNING, phase="comparing"), True),
+                (replace(RUNNING, phase="comparing"), False),
+                (replace(RUNNING, table="shop.items", tables_done=2), True),
+                (replace(RUNNING, state=OperationState.DONE), True),
+            ):
+                display.show(progress, job_alive=alive)
+
+    assert shown(draw).splitlines() == [
+        "shop.orders (2 of 3): reading",
+        "shop.orders (2 of 3): comparing",
+        "the job is not running; the operation goes on when it does: wal2lake up",
+        "shop.items (3 of 3): reading",
+    ]
+
+
+@pytest.mark.usefixtures("job")
+def test_following_ends_with_what_came_of_it(
+    config: Config, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ask_and_follow(config, asked("copy"), as_json=False, detach=False)
+
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("copy is done: 1 table: 4 rows read, 1 changed, ")
+
+
+@pytest.mark.usefixtures("job")
+def test_json_is_an_object_per_line_and_the_last_is_the_outcome(
+    config: Config, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operation = asked("wait")
+    files.ask(config.state_dir, operation)
+
+    def cancel(_seconds: float) -> None:
+        PAUSE.wait(0.01)
+        if files.progress(config.state_dir, operation.id).phase == "waiting for the cut":
+            files.set_wish(config.state_dir, operation.id, files.CANCEL)
+            monkeypatch.setattr(SLEEP, PAUSE.wait)
+
+    monkeypatch.setattr(SLEEP, cancel)
+    with pytest.raises(CdcError) as raised:
+        follow(config, operation.id, as_json=True, detach=False)
+
+    assert raised.value.kind is ErrorKind.CANCELLED
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {line["id"] for line in lines} == {operation.id}
+    assert len(lines) > 1
+    assert all(line["job_alive"] for line in lines[:-1])
+    assert lines[-1]["state"] == "cancelled"
+    assert lines[-1]["results"] == []
+    assert lines[-1]["remedy"] == raised.value.remedy
+
+
+@pytest.mark.usefixtures("job")
+def test_a_failure_has_its_kind_and_remedy(
+    config: Config, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(CdcError) as raised:
+        ask_and_follow(config, asked("fail"), as_json=True, detach=False)
+
+    assert raised.value.kind is ErrorKind.DISK_FULL
+    assert (raised.value.message, raised.value.remedy) == ("no room", "make some")
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["error_kind"] == "disk_full"
+
+
+def test_detached_it_says_its_id_and_goes_on(
+    job: Desk, config: Config, capsys: pytest.CaptureFixture[str]
+) -> None:
+    operation = asked("copy")
+    ask_and_follow(config, operation, as_json=True, detach=True)
+    assert json.loads(capsys.readouterr().out) == {"id": operation.id, "state": "waiting"}
+
+    follow(config, operation.id, as_json=False, detach=False)
+    job.stop(60)
+
+
+def test_nothing_is_asked_of_a_job_that_does_not_run(config: Config) -> None:
+    with pytest.raises(CdcError, match="the job is not running") as raised:
+        ask_and_follow(config, asked("copy"), as_json=False, detach=False)
+
+    assert (raised.value.kind, raised.value.remedy) == (ErrorKind.UNREACHABLE, "wal2lake up")
+    assert files.everything(config.state_dir) == []
+
+
+def test_a_job_that_died_is_waited_for_and_said(
+    config: Config, capsys: pytest.CaptureFixture[str]
+) -> None:
+    operation = asked("copy")
+    files.ask(config.state_dir, operation)
+    say_alive(config, alive=False)
+    with pytest.raises(CdcError) as raised:
+        follow(config, operation.id, as_json=False, detach=False, timeout=0)
+
+    assert POLICY[raised.value.kind].exit_code == 11
+    assert "wal2lake up" in raised.value.remedy
+    assert capsys.readouterr().out.splitlines() == [bar.NO_JOB]
+
+
+def test_a_job_that_comes_back_is_followed_on(
+    config: Config, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    operation = asked("copy")
+    files.ask(config.state_dir, operation)
+    desks: list[Desk] = []
+
+    def come_back(_seconds: float) -> None:
+        PAUSE.wait(0.01)
+        if not desks:
+            say_alive(config)
+            record = Operations(operations_path(config))
+            desks.append(Desk(config.state_dir, record, {"copy": copy}))
+            desks[0].start()
+
+    monkeypatch.setattr(SLEEP, come_back)
+    follow(config, operation.id, as_json=False, detach=False)
+    desks[0].stop(60)
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == bar.NO_JOB
+    assert lines[-1].startswith("copy is done")
+
+
+@pytest.mark.usefixtures("job")
+def test_ctrl_c_leaves_it_running_and_says_how_to_go_on(
+    path: Path, config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operation = asked("wait")
+    files.ask(config.state_dir, operation)
+
+    def interrupt(_seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SLEEP, interrupt)
+    result = wal2lake(path, "operations", operation.id, "--follow")
+
+    assert result.exit_code == 130
+    assert f"wal2lake operations {operation.id}" in result.stderr
+    assert f"wal2lake cancel {operation.id}" in result.stderr
+    assert files.wish(config.state_dir, operation.id) == ""
+    assert not files.progress(config.state_dir, operation.id).state.ended
+
+
+def test_operations_lists_files_and_rows_newest_first(path: Path, config: Config) -> None:
+    record = Operations(operations_path(config))
+    old, failed, new = (
+        replace(asked("copy", f"shop.t{number}"), id=f"id{number}", asked_at=f"{moment}+00:00")
+        for number, moment in enumerate(
+            ("2026-11-20T00:00:00", "2026-11-21T00:00:00", "2026-11-21T00:00:01")
+        )
+    )
+    results = (TableResult(table="shop.t0", rows_read=3),)
+    record.end(old, Progress(id=old.id, state=OperationState.DONE, results=results))
+    files.ask(config.state_dir, failed)
+    reason = Progress(id=failed.id, state=OperationState.FAILED, reason="no room", remedy="more")
+    files.write_progress(config.state_dir, reason)
+    record.begin(failed)  # its end is not in the lake yet
+    files.ask(config.state_dir, new)
+    files.write_progress(config.state_dir, replace(RUNNING, id=new.id))
+
+    found = json.loads(wal2lake(path, "operations", "--json").stdout)
+    assert [(each["id"], each["state"]) for each in found] == [
+        (new.id, "running"),
+        (failed.id, "failed"),
+        (old.id, "done"),
+    ]
+    assert found[0]["progress"]["eta_seconds"] == 11
+    assert found[1]["outcome"] == "no room; remedy: more"
+    assert found[2]["results"][0]["rows_read"] == 3
+
+    plain = wal2lake(path, "operations").stdout
+    assert [plain.index(each.id) for each in (new, failed, old)] == sorted(
+        plain.index(each.id) for each in (new, failed, old)
+    )
+    one = wal2lake(path, "operations", old.id).stdout
+    assert "outcome    1 table: 3 rows read" in one
+    assert "shop.t0" in one
+    so_far = wal2lake(path, "operations", new.id).stdout
+    assert "reading, 12 chunks, 450,000 of 1,000,000 rows" in so_far
+    with pytest.raises(CdcError, match="there is no operation nobody"):
+        raise wal2lake(path, "operations", "nobody").exception
+
+
+def test_operations_are_readable_by_sql_and_status(path: Path, config: Config) -> None:
+    operation = asked("copy")
+    Operations(operations_path(config)).begin(operation)
+    files.ask(config.state_dir, operation)
+    files.write_progress(config.state_dir, replace(RUNNING, id=operation.id))
+
+    rows = wal2lake(path, "sql", "--json", "select id, tables from wal2lake.operations").stdout
+    assert json.loads(rows) == {"id": operation.id, "tables": ["shop.orders"]}
+    (found,) = json.loads(wal2lake(path, "status", "--json").stdout)["operations"]
+    assert (found["id"], found["phase"], found["eta_seconds"]) == (operation.id, "reading", 11)
+    assert (
+        f"operation {operation.id}: copy shop.orders, running: reading,"
+        " 450,000 of 1,000,000 rows, 11 s left\n"
+    ) in wal2lake(path, "status").stdout
+
+
+def test_the_wishes_mean_the_only_operation(path: Path, config: Config) -> None:
+    for command in ("pause", "resume", "cancel"):
+        with pytest.raises(CdcError, match="no operation is under way"):
+            raise wal2lake(path, command).exception
+
+    operation = asked("copy")
+    files.ask(config.state_dir, operation)
+    files.write_progress(config.state_dir, replace(RUNNING, id=operation.id))
+    with pytest.raises(CdcError, match="is not paused"):
+        raise wal2lake(path, "resume").exception
+    said = wal2lake(path, "pause").stdout
+    assert "rests at its next safe point" in said
+    assert "the job is not running" in said
+    assert files.wish(config.state_dir, operation.id) == "pause"
+    assert wal2lake(path, "resume", operation.id).exit_code == 0
+    assert files.wish(config.state_dir, operation.id) == ""
+    assert json.loads(wal2lake(path, "cancel", "--json").stdout)["wish"] == "cancel"
+
+    files.ask(config.state_dir, asked("copy", "shop.items"))
+    with pytest.raises(CdcError, match="2 operations are under way") as raised:
+        raise wal2lake(path, "pause").exception
+    assert operation.id in raised.value.detail
+    for name in ("nobody", "../x"):
+        with pytest.raises(CdcError, match="there is no operation") as raised:
+            raise wal2lake(path, "cancel", name).exception
+        assert raised.value.kind is ErrorKind.CONFIG
+
+
+def test_a_new_operation_says_who_asked_and_when(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["/x/wal2lake", "resnapshot", "--where", "id < 3"])
+    made = new_operation("resnapshot", ["a.b"], {"where": "id < 3"})
+
+    assert made.line == "wal2lake resnapshot --where 'id < 3'"
+    assert made.asked_by.endswith(f", pid {os.getpid()}")
+    asked_at = datetime.fromisoformat(made.asked_at)
+    assert made.id.startswith(f"{asked_at:%Y%m%dT%H%M%S}-")
+    assert new_operation("resnapshot", []).id != made.id
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.4, "0 s"), (59, "59 s"), (61, "1 min 01 s"), (7500, "2 h 05 min")]
+)
+def test_durations_are_readable(seconds: float, text: str) -> None:
+    assert bar.duration(seconds) == text
