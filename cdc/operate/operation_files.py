@@ -1,9 +1,9 @@
 """The files by which operations are asked for and followed: ``<state_dir>/operations``.
 
 ``<id>.operation.json`` is written by who asks, ``<id>.wish.json`` by who pauses or cancels,
-``<id>.progress.json`` by the job; how it ended is ``<id>.ending.json`` until it is recorded. Each is
-replaced by rename, so that a reader or a crash sees the old or the new one. What changes who owns
-an operation happens under one lock.
+``<id>.progress.json`` by the job; how it ended is ``<id>.ending.json`` until it is recorded. Each
+is replaced by rename, so that a reader or a crash sees the old or the new one. What changes who
+owns an operation happens under one lock.
 """
 
 import fcntl
