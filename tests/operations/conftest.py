@@ -1,0 +1,57 @@
+"""A shop whose lake is put right by an operator, by the command line and on real servers."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.e2e.installation import Installation
+from tests.servers.fixtures import started
+
+SHOP_SQL = """
+CREATE SCHEMA shop;
+CREATE TABLE shop.orders (
+  id int PRIMARY KEY, customer text, amount numeric(12,2), placed date, body text, tags text[]);
+CREATE TABLE shop.lines (order_id int, place smallint, what text, PRIMARY KEY (order_id, place));
+CREATE TABLE shop.visits (who text, page int);
+ALTER TABLE shop.visits REPLICA IDENTITY FULL;
+INSERT INTO shop.orders
+  SELECT i, 'customer ' || i % 7, i * 1.25, date '2024-01-01' + i, repeat(md5(i::text), 200),
+         ARRAY['a', NULL, 'b' || i]
+  FROM generate_series(1, 300) i;
+INSERT INTO shop.lines SELECT i, j, 'line ' || i || j FROM generate_series(1, 100) i,
+  generate_series(1, 3) j;
+INSERT INTO shop.visits SELECT 'v' || i % 10, i % 3 FROM generate_series(1, 200) i;
+"""
+
+
+def installed(folder: Path, servers: dict[str, object], tables: list[str]) -> Installation:
+    """A configuration for these servers and tables; all other servers are embedded."""
+    folder.mkdir(parents=True)
+    found = Installation(folder=folder, servers=servers)  # type: ignore[arg-type]
+    written = {
+        "source": {"url": found.source_url, "tables": tables},
+        "lake": {"path": "lake"},
+        "spark": {"master": "local[2]", "driver_memory": "1500m"},
+    }
+    (folder / "wal2lake.yaml").write_text(yaml.safe_dump(written))
+    return found
+
+
+@pytest.fixture(scope="module")
+def shop(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Installation]:
+    """Up, with the first snapshot in the lake."""
+    root = tmp_path_factory.mktemp("operations")
+    with started(request, root / "servers", ("postgres",)) as servers:
+        found = installed(root / "lakehouse", dict(servers), ["shop.*"])
+        found.execute(SHOP_SQL)
+        found.run("up", "--detach")
+        try:
+            found.run("sync")
+            yield found
+        finally:
+            found.run("down")
+            assert found.processes() == []
