@@ -69,7 +69,8 @@ def replace(  # noqa: PLR0917 - those of create, and the rows
     said = {"comment": _OFFSET_COMMENT}
     named = made.withColumn(OFFSET, F.col(OFFSET).alias(OFFSET, metadata=said))
     writer = named.writeTo(at(path)).using("delta")
-    for name, value in _properties(schema, structure).items():
+    # A table that is there already has the features that it was made with.
+    for name, value in (_properties(schema, structure) | features(schema.columns)).items():
         writer = writer.tableProperty(name, value)
     writer.createOrReplace()
 

@@ -1,0 +1,68 @@
+"""What a topic still has, and what Kafka may remove of it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
+from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in its __all__
+    AdminClient,
+    ConfigResource,
+    OffsetSpec,
+    ResourceType,
+)
+
+from cdc.errors import CdcError, ErrorKind
+from cdc.kafka.topics import SECONDS, admin, unreachable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicFacts:
+    """Of the one partition, for a reader of committed records."""
+
+    topic: str
+    first: int  # the earliest offset
+    end: int  # the offset after the last committed record
+    policy: str  # cleanup.policy
+    min_compaction_lag_ms: int
+    delete_retention_ms: int
+
+    @property
+    def compacted(self) -> bool:
+        return "compact" in self.policy
+
+
+def topic_facts(bootstrap: str, topic: str) -> TopicFacts:
+    """Raises UNREACHABLE when no broker answers, CHAIN_BROKEN when there is no such topic."""
+    client = admin(bootstrap)
+    try:
+        if topic not in client.list_topics(timeout=SECONDS).topics:
+            raise CdcError(
+                ErrorKind.CHAIN_BROKEN,
+                f"the broker at {bootstrap} has no topic {topic}",
+                remedy="correct kafka.bootstrap_servers or name, or restore the topic",
+            )
+        settings = _settings(client, topic)
+        return TopicFacts(
+            topic=topic,
+            first=_offset(client, topic, OffsetSpec.earliest()),  # type: ignore[no-untyped-call]
+            end=_offset(client, topic, OffsetSpec.latest()),  # type: ignore[no-untyped-call]
+            policy=settings["cleanup.policy"],
+            min_compaction_lag_ms=int(settings["min.compaction.lag.ms"]),
+            delete_retention_ms=int(settings["delete.retention.ms"]),
+        )
+    except KafkaException as error:
+        raise unreachable(bootstrap, str(error.args[0].str())) from None
+
+
+def _offset(client: AdminClient, topic: str, at: OffsetSpec) -> int:
+    where = TopicPartition(topic, 0)
+    answers = client.list_offsets(
+        {where: at}, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=SECONDS
+    )
+    return int(answers[where].result().offset)
+
+
+def _settings(client: AdminClient, topic: str) -> dict[str, str]:
+    resource = ConfigResource(ResourceType.TOPIC, topic)
+    answers: dict[Any, Any] = client.describe_configs([resource], request_timeout=SECONDS)
+    return {name: str(entry.value) for name, entry in answers[resource].result().items()}
