@@ -22,7 +22,7 @@ from cdc.kafka.topics import topic_ids
 from cdc.lake import epochs, progress
 from cdc.lake.epochs import Epoch
 from cdc.lake.layout import epochs_path, log_path
-from cdc.lake.progress import LandedPosition
+from cdc.lake.progress import UNREAD, LandedPosition
 from cdc.stack.endpoints import Endpoints
 
 
@@ -72,19 +72,20 @@ def resume(spark: SparkSession, path: str, applier: Applier, epoch: Epoch | None
     """Bring tables to the last cut that may follow again.
 
     Those that were read again; and stopped ones of whose structure the cut tells more, a key that
-    is given back, for one. What cannot go on stops again for the same reason, and a table of an
-    earlier epoch stays stopped: what it missed is in no log.
+    is given back, for one. What cannot go on stops again for the same reason. A table that waits
+    to be read stays stopped: what it missed is in no log.
     """
-    noted = [topic for topic in applier.take_noted() if _is_of(applier, topic)]
+    noted = [topic for topic in applier.take_noted() if _is_read(applier, topic)]
     for topic in noted:
         applier.tables[topic].again()
     if topics := [*noted, *applier.freezer.between_rounds()]:
         _go_on(spark.read.format("delta").load(path), applier, topics, epoch)
 
 
-def _is_of(applier: Applier, topic: str) -> bool:
-    """Whether the table is of the present epoch."""
-    return applier.tables[topic].position.epoch >= applier.base.epoch
+def _is_read(applier: Applier, topic: str) -> bool:
+    """Whether the table was whole at some moment of the present epoch."""
+    position = applier.tables[topic].position
+    return position.epoch >= applier.base.epoch and position.reading != UNREAD
 
 
 def _left(epoch: Epoch | None, topic: str) -> int:

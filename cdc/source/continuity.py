@@ -20,10 +20,9 @@ from cdc.lake.epochs import last
 from cdc.lake.layout import epochs_path, log_path
 from cdc.lake.progress import landed_position
 from cdc.source import connector, slot
-from cdc.source.captured import NEW
 from cdc.source.catalog import SourceTable
 from cdc.source.postgres import Connection
-from cdc.source.settings import SNAPSHOT_MODE, STREAM_ONLY, captured
+from cdc.source.settings import SNAPSHOT_MODE, STREAM_ONLY
 from cdc.stack.endpoints import Endpoints
 
 _FREE_SECONDS: Final = 60.0
@@ -47,7 +46,6 @@ def continues(
     """
     found = standing(connection, config, endpoints, tables)
     if found is Standing.WHOLE:
-        _refuse_new_tables(endpoints, config, tables)
         return True
     clear(connection, config, endpoints)
     if found is Standing.UNFINISHED:
@@ -167,19 +165,6 @@ def _refuse_slot_ahead(config: Config, found: slot.SlotState, position: dict[str
             detail="changes between the two are lost",
             remedy=slot.NEW_EPOCH,
         )
-
-
-def _refuse_new_tables(endpoints: Endpoints, config: Config, tables: list[SourceTable]) -> None:
-    """The snapshot is behind us: rows that such a table holds already would never arrive."""
-    known = captured(connector.configuration(endpoints.connect, config.name))
-    for table in tables:
-        if table.table not in known:
-            raise CdcError(
-                ErrorKind.CHAIN_BROKEN,
-                f"table {table.table} {NEW}",
-                remedy="take it out of source.tables, or give the pipeline a new name and an "
-                "empty lake",
-            )
 
 
 def _refuse_landed(config: Config) -> None:

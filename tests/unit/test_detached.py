@@ -1,0 +1,17 @@
+"""What ``up --detach`` starts in its place."""
+
+from pathlib import Path
+
+import pytest
+
+from cdc.stack.detached import command
+
+
+@pytest.mark.parametrize("new_epoch", [True, False])
+def test_the_supervisor_is_told_of_a_new_epoch(*, new_epoch: bool) -> None:
+    arguments = command(Path("/w.yaml"), new_epoch=new_epoch)
+
+    assert arguments[1:4] == ["-m", "cdc", "up"]
+    assert ("--new-epoch" in arguments) == new_epoch
+    assert "--detach" not in arguments
+    assert arguments[arguments.index("--config") + 1] == "/w.yaml"
