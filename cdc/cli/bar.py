@@ -1,6 +1,7 @@
 """An operation as it is shown while it runs: a bar on a terminal, lines in a pipe, or JSON."""
 
 import json
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Final, Protocol, Self
 
@@ -135,10 +136,10 @@ def live_facts(progress: Progress) -> dict[str, Any]:
 def drawn(operation: Operation, progress: Progress, *, job_alive: bool) -> RenderableType:
     """Where it is, the bar, and the counts."""
     head = Text.assemble((operation.command, "bold"), f" {place(progress)}")
-    lines: list[RenderableType] = [head, _bar_and_counts(progress)]
-    if not job_alive:
-        lines.append(Text(NO_JOB, "yellow"))
-    return Group(*lines)
+    if job_alive:
+        return Group(head, _bar_and_counts(progress))
+    stood = replace(progress, counted_from=None)  # no rows come now
+    return Group(head, _bar_and_counts(stood), Text(NO_JOB, "yellow"))
 
 
 def _bar_and_counts(progress: Progress) -> RenderableType:

@@ -88,7 +88,7 @@ def listing(config: Config, rows: list[Row]) -> Table:
     for row in rows:
         state = Text(row["state"], "red" if row["state"] in UNWELL else "")
         seconds = "" if row["seconds"] is None else f"{row['seconds']:.1f}"
-        tables = Text(", ".join(row["tables"]))
+        tables = Text("\n".join(row["tables"]))
         said = Text(row["outcome"] or _so_far(config, row))
         table.add_row(row["id"], row["command"], tables, state, seconds, said)
     return table

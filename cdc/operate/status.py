@@ -72,6 +72,7 @@ def status(config: Config) -> Status:
     row = _ask(silent, Ledger(ledger_path(config)).last)
     endpoints = _ask(silent, lambda: resolve(config))
     source, connector, behind = _servers_of(config, endpoints, row, silent)
+    job = parts.job(config.state_dir)
     return Status(
         cut=row.cut if row else None,
         lsn=row.lsn if row else None,
@@ -81,14 +82,14 @@ def status(config: Config) -> Status:
         else (),
         source=source,
         connector=connector,
-        job=parts.job(config.state_dir),
+        job=job,
         servers=tuple(parts.servers(config.state_dir)),
         unreachable=tuple(silent),
-        operations=tuple(_operation(config, each) for each in files.asked(config.state_dir)),
+        operations=tuple(_operation(config, each, job) for each in files.asked(config.state_dir)),
     )
 
 
-def _operation(config: Config, operation: Operation) -> OperationStatus:
+def _operation(config: Config, operation: Operation, job: JobPart) -> OperationStatus:
     progress = files.progress(config.state_dir, operation.id)
     return OperationStatus(
         id=operation.id,
@@ -99,7 +100,7 @@ def _operation(config: Config, operation: Operation) -> OperationStatus:
         table=progress.table,
         rows=progress.rows,
         rows_expected=progress.rows_expected,
-        eta_seconds=progress.eta_seconds,
+        eta_seconds=progress.eta_seconds if job.alive else None,
     )
 
 

@@ -140,6 +140,7 @@ def test_the_bar_says_only_what_is_known() -> None:
     assert "rows/s" not in drawn(paused)
     assert drawn(waiting).strip() == "resnapshot waiting"
     assert "the job is not running" in drawn(waiting, job_alive=False)
+    assert "rows/s" not in drawn(RUNNING, job_alive=False)
     assert "the job is not running" not in drawn(waiting)
 
 
@@ -348,6 +349,7 @@ def test_operations_are_readable_by_sql_and_status(path: Path, config: Config) -
     files.ask(config.state_dir, operation)
     files.write_progress(config.state_dir, replace(RUNNING, id=operation.id))
 
+    say_alive(config)
     rows = wal2lake(path, "sql", "--json", "select id, tables from wal2lake.operations").stdout
     assert json.loads(rows) == {"id": operation.id, "tables": ["shop.orders"]}
     (found,) = json.loads(wal2lake(path, "status", "--json").stdout)["operations"]
