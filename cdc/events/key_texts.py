@@ -26,7 +26,7 @@ def key_text(field: RowField, value: object, declared: str | None) -> str | None
     """
     match value:
         case bool():
-            return "true" if value else "false"
+            return _of_bit(value, declared)
         case int():
             return _of_integer(_name(field), value)
         case float():
@@ -67,6 +67,12 @@ def _of_integer(name: str, value: int) -> str | None:
         case "MicroTime":
             return _time(value)
     return None
+
+
+def _of_bit(value: bool, declared: str | None) -> str | None:
+    """The connector has one form for a boolean and a ``bit(1)``."""
+    texts = {"bool": ("false", "true"), "bit": ("0", "1")}.get(canonical(declared or ""))
+    return texts[value] if texts else None
 
 
 def _of_float(value: float) -> str:

@@ -135,7 +135,7 @@ class Quarantine:
     def rows(
         self, table: str | None = None, *, only_open: bool = False, with_values: bool = True
     ) -> list[RefusedEvent]:
-        """The events of one table or of all, by topic and offset.
+        """The events of one table or of all, by topic, offset and epoch.
 
         Without values these are None, and what may be much is not read.
         """
@@ -145,8 +145,9 @@ class Quarantine:
         columns = _names(opened) & set(SCHEMA.names) - (set() if with_values else {"value"})
         listed = ", ".join(f'"{name}"' for name in sorted(columns))
         where = _where(opened, table, only_open=only_open)
-        query = f'SELECT {listed} FROM q{where} ORDER BY topic, "offset"'  # noqa: S608 - quoted
-        return [_event(row) for row in _query(opened, query)]
+        query = f"SELECT {listed} FROM q{where}"  # noqa: S608 - quoted
+        found = (_event(row) for row in _query(opened, query))
+        return sorted(found, key=lambda event: (event.topic, event.offset, event.epoch))
 
     def _writable(self) -> DeltaTable | None:
         """The table with all columns of today: one of an earlier version gets those it lacks."""

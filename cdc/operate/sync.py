@@ -67,5 +67,5 @@ def _refuse_stopped(row: LedgerRow) -> None:
             ErrorKind.TABLE_STOPPED,
             f"the lake is at the source's position without {found[0].table}: {found[0].state}",
             detail="; ".join(f"{entry.table}: {entry.reason}" for entry in found),
-            remedy="see wal2lake sql 'select * from wal2lake.quarantine' and docs/operations.md",
+            remedy="see wal2lake quarantine list and docs/operations.md",
         )
