@@ -15,11 +15,12 @@ from cdc.cli.sql import plain
 from cdc.config import Config, load
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.registry import RegistryClient
-from cdc.lake.layout import quarantine_path
+from cdc.lake.layout import ledger_path, quarantine_path
+from cdc.lake.ledger import Ledger
 from cdc.lake.quarantine import Quarantine, RefusedEvent
 from cdc.operate.refused_events import Decoder, key_of, parse_offset, retry_of, select
 from cdc.stack.endpoints import resolve
-from cdc.tables import TableId
+from cdc.tables import TableId, TableState
 
 SHOWN: Final = 1000
 """Events of the table on the terminal; --json gives all of them."""
@@ -102,14 +103,15 @@ def retry(
 ) -> None:
     """Read the rows of refused events from the source again: of these, or of all that are open.
 
-    Where the key of one cannot be told, the whole table is read.
+    Where the key of one cannot be told, or the table is stopped, the whole table is read.
     """
     loaded = load(config)
     found = TableId.parse(table)
     open_ones = _open(loaded, found)
     chosen = select(open_ones, str(found), _numbers(offsets))
     decoder = Decoder(RegistryClient(resolve(loaded).registry).schema)
-    wanted = retry_of(chosen, open_ones, key_of(loaded, found), decoder)
+    key, stopped = key_of(loaded, found), _is_stopped(loaded, found)
+    wanted = retry_of(chosen, open_ones, key, decoder, stopped=stopped)
     if wanted.keys is None and not as_json:
         print(f"the whole of {found} is read again: {wanted.why_whole}")
     operation = new_operation("resnapshot", [str(found)], wanted.options)
@@ -163,6 +165,12 @@ def _quarantine(config: Config) -> Quarantine:
 
 def _open(config: Config, table: TableId) -> list[RefusedEvent]:
     return _quarantine(config).rows(str(table), only_open=True)
+
+
+def _is_stopped(config: Config, table: TableId) -> bool:
+    last = Ledger(ledger_path(config)).last()
+    entry = last.entry(str(table)) if last else None
+    return entry is not None and entry.state == TableState.STOPPED.value
 
 
 def _numbers(offsets: list[str] | None) -> list[int]:

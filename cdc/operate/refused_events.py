@@ -157,23 +157,32 @@ def retry_of(
     of_table: Sequence[RefusedEvent],
     key: Sequence[str],
     decoder: Decoder,
+    *,
+    stopped: bool = False,
 ) -> Retry:
-    """The keys of the chosen events, with all open events of these keys; or the whole table."""
+    """The keys of the chosen events, with all open events of these keys; or the whole table.
+
+    A table that is stopped can only be read whole.
+    """
     texts = {id(event): decoder.key_texts(event, key) for event in of_table}
     wanted = {texts[id(event)] for event in chosen}
     unknown = [event.offset for event in chosen if texts[id(event)] is None]
-    if unknown or len(wanted) > MOST_KEYS:
-        why = f"the key at offset {unknown[0]} cannot be told" if unknown else "of many keys"
-        return Retry(
-            options={"mode": "in-place"},
-            keys=None,
-            events=len(of_table),
-            why_whole=why if key else "the table has no key",
-        )
+    if why := _why_whole(key, unknown, len(wanted), stopped=stopped):
+        return Retry(options={"mode": "in-place"}, keys=None, events=len(of_table), why_whole=why)
     keys = sorted(found for found in wanted if found is not None)
     offsets = sorted(event.offset for event in of_table if texts[id(event)] in wanted)
     options = {"mode": "in-place", "keys": json.dumps(keys), "offsets": json.dumps(offsets)}
     return Retry(options=options, keys=len(keys), events=len(offsets))
+
+
+def _why_whole(key: Sequence[str], unknown: Sequence[int], keys: int, *, stopped: bool) -> str:
+    if stopped:
+        return "the table is stopped"
+    if not key:
+        return "the table has no key"
+    if unknown:
+        return f"the key of the event at offset {unknown[0]} cannot be told"
+    return f"the events are of {keys:,} keys" if keys > MOST_KEYS else ""
 
 
 def parse_offset(text: str) -> tuple[str | None, int]:

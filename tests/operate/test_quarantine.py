@@ -21,7 +21,8 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.events import avro
 from cdc.lake import job_state, store
 from cdc.lake.job_state import JobState
-from cdc.lake.layout import operations_path, quarantine_path, table_path
+from cdc.lake.layout import ledger_path, operations_path, quarantine_path, table_path
+from cdc.lake.ledger import Ledger, LedgerRow, TableEntry
 from cdc.lake.operations import Operations
 from cdc.lake.quarantine import SCHEMA, EventState, Quarantine, RefusedEvent
 from cdc.operate import operation_files as files
@@ -293,6 +294,21 @@ def test_where_a_key_cannot_be_told_the_whole_table_is_read(
     assert "the whole of public.composite_key is read again" in said
     assert "the table has no key" in no_key
     assert [dict(operation.options) for operation in job.asked] == [{"mode": "in-place"}] * 2
+
+
+def test_a_stopped_table_is_read_whole(config: Config, quarantine: Quarantine) -> None:
+    quarantine.add(EVENTS)
+    entry = TableEntry(table=str(PAIRS), path="", version=0, offset=9, state="stopped")
+    row = LedgerRow(
+        cut=1, epoch=1, lsn=1, committed_at=NOW, published_at=NOW, transactions=1, tables=(entry,)
+    )
+    Ledger(ledger_path(config)).append(row)
+
+    with Job(config, quarantine) as job:
+        said = run(config, "retry", str(PAIRS), str(EVENTS[0].offset))
+
+    assert "the table is stopped" in said
+    assert dict(job.asked[0].options) == {"mode": "in-place"}
 
 
 def test_of_too_many_keys_the_whole_table_is_read() -> None:
