@@ -47,18 +47,6 @@ def key_texts(frame: DataFrame, key: Sequence[Column], pg: Sequence[PgType]) -> 
     )
 
 
-def compared(name: str, kind: str, pg: PgType) -> str:
-    """SQL of a column of the lake by which ``<=>`` tells values apart as ``verify`` does.
-
-    Spark takes -0.0 for 0.0, and the JSON of an hstore has its keys in no order.
-    """
-    if kind in {"float", "double"}:
-        return f"CAST({name} AS string)"
-    if canonical(pg.name) == "hstore":
-        return f"array_sort(map_entries(from_json({name}, '{_PAIRS}')))"
-    return name
-
-
 def _plan(number: int, column: Column, pg: PgType) -> ColumnPlan:
     text, made = f"c{number}", f"_value_{number}"
     sql = _value(text, column, pg)

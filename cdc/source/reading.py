@@ -18,7 +18,7 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.source.columns import SourceColumn
 from cdc.source.copied_rows import blocks, expression, names, parsed
 from cdc.source.postgres import Connection, translated
-from cdc.source.spelling import spelling
+from cdc.source.spelling import respelling, spelling
 from cdc.tables import TableId
 
 BATCH_BYTES: Final = 8 << 20
@@ -109,8 +109,8 @@ def read(
     query = sql.SQL("SELECT {} FROM {}").format(_texts(columns), _relation(table))
     if where is not None:
         query = sql.SQL("{} WHERE {}").format(query, where)
-    made = _created(path, len(columns))
-    writing = _Writing(connection, table, made, tell, batch_bytes)
+    writing = _Writing(connection, table, columns, tell, batch_bytes)
+    writing.begin(path)
     writing.add(query)
     return writing.found
 
@@ -136,9 +136,8 @@ def read_keys(  # noqa: PLR0917 - what is asked of whom, and where it goes
     is no value of its column.
     """
     key = _key(connection, table, key_names)
-    known = DeltaTable.is_deltatable(path)
-    made = DeltaTable(path) if known else _created(path, len(columns))
-    writing = _Writing(connection, table, made, tell, batch_bytes)
+    writing = _Writing(connection, table, columns, tell, batch_bytes)
+    writing.begin(path, anew=False)
     asked = list(dict.fromkeys(map(tuple, keys)))
     for first in range(0, len(asked), KEYS):
         writing.add(_of_keys(table, columns, key, asked[first : first + KEYS]))
@@ -149,15 +148,27 @@ class _Writing:
     """One commit for each chunk: no more than one of them is in memory."""
 
     def __init__(
-        self, connection: Connection, table: TableId, texts: DeltaTable, tell: Tell, batch: int
+        self,
+        connection: Connection,
+        table: TableId,
+        columns: Sequence[SourceColumn],
+        tell: Tell,
+        batch: int,
     ) -> None:
         self.found = ReadRows()
         self._connection = connection
         self._doing = f"reading {table}"
-        self._texts = texts
-        self._columns = [field.name for field in texts.schema().fields]
+        self._columns = dict(zip(names(len(columns)), columns, strict=True))
         self._tell = tell
         self._batch = batch
+
+    def begin(self, path: str, *, anew: bool = True) -> None:
+        """Also for a table without a row: its columns are wanted."""
+        if not anew and DeltaTable.is_deltatable(path):
+            self._texts = DeltaTable(path)
+            return
+        fields = pa.schema([(name, pa.string()) for name in self._columns])
+        self._texts = DeltaTable.create(path, fields, mode="overwrite", configuration=_UNINDEXED)
 
     def add(self, query: sql.Composable) -> None:
         found = blocks(self._connection, query, self._doing, block_bytes=self._batch)
@@ -166,7 +177,7 @@ class _Writing:
                 self._write(block)
 
     def _write(self, block: bytes) -> None:
-        rows = parsed(block, self._columns)
+        rows = self._respelled(parsed(block, list(self._columns)))
         write_deltalake(self._texts, rows, mode="append")
         self.found = ReadRows(
             rows=self.found.rows + rows.num_rows,
@@ -175,11 +186,13 @@ class _Writing:
         )
         self._tell(self.found.chunks, self.found.rows, self.found.bytes)
 
-
-def _created(path: str, columns: int) -> DeltaTable:
-    """Also for a table without a row: its columns are wanted."""
-    fields = pa.schema([(name, pa.string()) for name in names(columns)])
-    return DeltaTable.create(path, fields, mode="overwrite", configuration=_UNINDEXED)
+    def _respelled(self, rows: pa.Table) -> pa.Table:
+        for place, (name, column) in enumerate(self._columns.items()):
+            if (respelled := respelling(column.pg)) is not None:
+                texts = rows.column(name).to_pylist()
+                made = [None if text is None else respelled(text) for text in texts]
+                rows = rows.set_column(place, name, pa.array(made, rows.column(name).type))
+        return rows
 
 
 def _relation(table: TableId) -> sql.Identifier:

@@ -6,9 +6,11 @@ its own output does not tell the text ``NULL`` from a NULL without a parser of i
 ``cdc/apply/spelled.py`` makes the lake's values of these texts.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 from cdc.events.types import PgType, canonical
+from cdc.source.hstore import connector_json
 
 ODD_ARRAY: Final = "odd"
 """Instead of JSON: an array of several dimensions, or whose first index is not 1.
@@ -20,13 +22,7 @@ The lake's arrays have one dimension and count from 1, so such a one would come 
 # of nothing but NULLs is not NULL, whatever IS NULL says of it.
 _PLAIN: Final = "CASE WHEN num_nulls({c}) = 0 THEN format('%s', {c}) END"
 _MONEY: Final = "{c}::numeric::text"
-_PAIR: Final = "to_json(p.key)::text || ':' || COALESCE(to_json(p.value)::text, 'null')"
-_HSTORE: Final = (
-    "CASE WHEN {c} IS NOT NULL THEN (SELECT '{' || COALESCE(string_agg("
-    + _PAIR  # what it is made of are constants
-    + ", ',' ORDER BY p.i), '') || '}' "
-    "FROM json_each_text({c}::json) WITH ORDINALITY AS p(key, value, i)) END"
-)
+_HSTORE: Final = "{c}::json::text"
 _SCALARS: Final = {"money": _MONEY, "hstore": _HSTORE}
 
 
@@ -51,3 +47,8 @@ def spelled(quoted: str, pg: PgType) -> str:
 
 def _scalar(pg: PgType) -> str:
     return _SCALARS.get(canonical(pg.name), _PLAIN)
+
+
+def respelling(pg: PgType) -> Callable[[str], str] | None:
+    """What makes the connector's text of Postgres's, where SQL cannot say it."""
+    return connector_json if canonical(pg.name) == "hstore" else None
