@@ -258,7 +258,6 @@ def _merge(session: SparkSession, table: AppliedTable, reading: Reading) -> None
         note=table.position.note,
         steps=table.position.steps,
         rows_applied=applied,
-        refused=table.position.refused,
     )
     merge_difference(session, table.path, table.schema, rows, position)
     table.position = position

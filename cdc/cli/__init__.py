@@ -20,6 +20,8 @@ COMMANDS: Final = {
     "status": "Show how far every table is and how far it is behind.",
     "sync": "Wait until everything committed in the source so far is in the lake.",
     "resnapshot": "Read tables again from the source, while all others go on.",
+    "replay": "Make a table anew of the log or of Kafka, in its place or beside it.",
+    "rebuild": "Make every table anew of the log or of Kafka.",
     "verify": "Compare every row and value of source and lake at one cut.",
     "operations": "List what was asked of the job, follow it, see what came of it.",
     "pause": "Let an operation rest at its next safe point.",
