@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Collection
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -20,8 +20,6 @@ from cdc.operate.planning import plan as look
 from cdc.source.recapturing import unpublish
 from cdc.stack.endpoints import Endpoints, resolve
 from cdc.tables import TableId
-
-STREAMING_SECONDS: Final = 300.0
 
 PurgeOption = Annotated[
     list[str] | None,
@@ -117,9 +115,6 @@ def _read(config: Config, tables: list[str], *, as_json: bool, detach: bool) -> 
     if rest:
         operation = new_operation(config_change.READ, rest, config_change.IN_PLACE)
         ask_and_follow(config, operation, as_json=as_json, detach=detach)
-    if tables and not detach:
-        with waiting(f"waiting until {', '.join(tables)} follow"):
-            config_change.await_streaming(config, tables, STREAMING_SECONDS)
 
 
 def _purge(

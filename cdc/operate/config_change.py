@@ -8,19 +8,19 @@ from typing import Final
 
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
+from cdc.lake.layout import ledger_path
+from cdc.lake.ledger import Ledger
 from cdc.operate import operation_files as files
 from cdc.operate import parts, reload
+from cdc.operate.cuts import wait_for_cut
 from cdc.operate.operation import Operation
 from cdc.operate.plan import Plan, unread
-from cdc.operate.planning import ledger_states
-from cdc.source.continuity import until
+from cdc.operate.planning import read_tables
 from cdc.source.recapturing import Recaptured, recapture
 from cdc.stack.endpoints import Endpoints
-from cdc.tables import TableState
 
 READ: Final = "resnapshot"
 IN_PLACE: Final = {"mode": "in-place"}
-_FOLLOWS: Final = frozenset({TableState.STREAMING.value, TableState.DEGRADED.value})
 
 
 @contextmanager
@@ -71,6 +71,7 @@ def take_over(config: Config, endpoints: Endpoints, timeout: float) -> tuple[Rec
     tell = bool(done.added or done.removed) or _is_behind(config, done)
     if tell:
         reload_job(config, timeout)
+        _await_left(config, done, timeout)
     return done, tell
 
 
@@ -82,7 +83,7 @@ def reload_job(config: Config, timeout: float) -> None:
 def to_read(config: Config, done: Recaptured) -> list[str]:
     """Captured tables whose rows are not in the lake: the new ones, and those left over."""
     fit = [str(table.table) for table in done.tables if table.unfit is None]
-    return sorted({*map(str, done.added), *unread(ledger_states(config), fit)})
+    return sorted({*map(str, done.added), *unread(read_tables(config), fit)})
 
 
 def reading_now(config: Config, tables: Collection[str]) -> list[Operation]:
@@ -94,28 +95,36 @@ def reading_now(config: Config, tables: Collection[str]) -> list[Operation]:
     ]
 
 
-def await_streaming(config: Config, tables: Collection[str], timeout: float) -> None:
-    """Until all follow at the newest cut. Raises TABLE_STOPPED, TIMEOUT."""
+def _await_left(config: Config, done: Recaptured, timeout: float) -> None:
+    """Until a cut is without the tables that are taken out.
 
-    def follow() -> bool:
-        states = ledger_states(config) or {}
-        stopped = [name for name in tables if states.get(name) == TableState.STOPPED.value]
-        if stopped:
-            raise CdcError(
-                ErrorKind.TABLE_STOPPED,
-                f"{stopped[0]} was read and is stopped",
-                remedy="wal2lake status says why",
-            )
-        return all(states.get(name) in _FOLLOWS for name in tables)
-
-    until(follow, timeout, f"not all of {', '.join(tables)} follow")
+    By that the job knows one that is taken in again later, which missed events, from one that
+    never left.
+    """
+    captured = {str(table.table) for table in done.tables}
+    ledger = Ledger(ledger_path(config))
+    last = ledger.last()
+    if last is None:
+        return
+    row = wait_for_cut(
+        ledger,
+        lambda row: captured.issuperset(entry.table for entry in row.tables),
+        after=last.cut - 1,
+        timeout=timeout,
+    )
+    if row is None:
+        raise CdcError(
+            ErrorKind.TIMEOUT,
+            f"the job published no cut without the tables taken out within {timeout:g} s",
+            remedy="wal2lake status; then wal2lake apply-config again",
+        )
 
 
 def _is_behind(config: Config, done: Recaptured) -> bool:
     """Whether the job works with other tables, or was asked and did not answer."""
-    states = ledger_states(config)
+    read = read_tables(config)
     captured = {str(table.table) for table in done.tables}
-    other = states is not None and set(states) != captured
+    other = read is not None and set(read) != captured
     return other or reload.pending(config.state_dir) is not None
 
 

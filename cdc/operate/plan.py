@@ -7,8 +7,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from cdc.tables import TableState
-
 RELOADED: Final = (
     "source.append_only",
     "source.as_text",
@@ -17,7 +15,6 @@ RELOADED: Final = (
     "job.",
 )
 """Keys of the configuration, or beginnings of them, that a running job takes over."""
-_UNREAD: Final = frozenset({TableState.RESNAPSHOTTING.value})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +68,7 @@ class Now:
     """What there is."""
 
     captured: frozenset[str]  # the connector's; empty before its first snapshot is over
-    ledger: Mapping[str, str] | None  # state by table at the newest cut; None before the first
+    ledger: Mapping[str, bool] | None  # table at the newest cut: is it read? None before the first
     lake: Mapping[str, int] = field(default_factory=dict)  # bytes of the Delta tables there are
     published: frozenset[str] | None  # None: there is no publication
     topics: frozenset[str]
@@ -148,11 +145,10 @@ def compare(now: Now, wanted: Wanted) -> Plan:
     )
 
 
-def unread(ledger: Mapping[str, str] | None, captured: Iterable[str]) -> Iterator[str]:
+def unread(ledger: Mapping[str, bool] | None, captured: Iterable[str]) -> Iterator[str]:
     """Captured tables whose rows are not in the lake; none while the first snapshot is not."""
-    for table in captured:
-        if ledger is not None and (table not in ledger or ledger[table] in _UNREAD):
-            yield table
+    if ledger is not None:
+        yield from (table for table in captured if not ledger.get(table, False))
 
 
 def is_reloaded(key: str) -> bool:

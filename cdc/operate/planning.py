@@ -11,7 +11,7 @@ from cdc.errors import CdcError
 from cdc.kafka.topics import topic_ids
 from cdc.lake.layout import ledger_path, table_path
 from cdc.lake.ledger import Ledger
-from cdc.lake.progress import open_table
+from cdc.lake.progress import UNREAD, open_table
 from cdc.operate import running_settings
 from cdc.operate.plan import (
     LeftOut,
@@ -90,10 +90,10 @@ def size(table: DeltaTable) -> int:
     return sum(table.get_add_actions(flatten=True)["size_bytes"].to_pylist())
 
 
-def ledger_states(config: Config) -> dict[str, str] | None:
-    """State of each table at the newest cut; None before the first."""
+def read_tables(config: Config) -> dict[str, bool] | None:
+    """The tables of the newest cut, and whether each is read; None before the first cut."""
     row = Ledger(ledger_path(config)).last()
-    return None if row is None else {entry.table: entry.state for entry in row.tables}
+    return None if row is None else {entry.table: entry.reading != UNREAD for entry in row.tables}
 
 
 def _opened(config: Config, table: TableId) -> DeltaTable | None:
@@ -127,7 +127,7 @@ def _now(look: _Look, wanted: Wanted) -> Now:
     names = published(look.connection, config.name)
     return Now(
         captured=frozenset(map(str, look.known)),
-        ledger=ledger_states(config),
+        ledger=read_tables(config),
         lake=sizes(config, {*look.known, *(table.table for table in look.tables)}),
         published=None if names is None else frozenset(map(str, names)),
         topics=frozenset(topic_ids(look.endpoints.kafka, sorted(wanted.topics))),

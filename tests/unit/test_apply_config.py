@@ -16,12 +16,14 @@ from cdc.config import Config, Lake, Source
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import ledger_path
 from cdc.lake.ledger import Ledger, LedgerRow, TableEntry
+from cdc.lake.progress import UNREAD
 from cdc.operate import config_change
 from cdc.operate import operation_files as files
 from cdc.operate.plan import Plan, Refusal, RemovedTable
 from cdc.source.catalog import SourceTable
 from cdc.source.finding import Finding
 from cdc.source.recapturing import Recaptured
+from cdc.stack.endpoints import Endpoints
 from cdc.tables import TableId, TableMode
 
 NOTHING = Plan(
@@ -104,32 +106,74 @@ def source(name: str, unfit: Finding | None = None) -> SourceTable:
     )
 
 
-def test_read_are_the_new_ones_and_those_an_earlier_call_left(config: Config) -> None:
-    states = {"a": "streaming", "back": "streaming", "half": "resnapshotting"}
+def publish(config: Config, cut: int, readings: dict[str, int]) -> None:
     entries = tuple(
-        TableEntry(table=f"shop.{name}", path="", version=1, offset=1, state=state)
-        for name, state in states.items()
+        TableEntry(
+            table=f"shop.{name}", path="", version=1, offset=1, state="streaming", reading=reading
+        )
+        for name, reading in readings.items()
     )
     now = datetime.now(UTC)
-    Ledger(ledger_path(config)).append(
-        LedgerRow(
-            cut=1,
-            epoch=1,
-            lsn=1,
-            committed_at=now,
-            published_at=now,
-            transactions=1,
-            tables=entries,
-        )
+    row = LedgerRow(
+        cut=cut,
+        epoch=1,
+        lsn=1,
+        committed_at=now,
+        published_at=now,
+        transactions=1,
+        tables=entries,
     )
-    gone = source("gone", Finding.error("shop.gone", "the source has this table no more"))
-    names = ("a", "back", "half", "left")
-    done = Recaptured(
-        added=(TableId("shop", "back"),),
+    Ledger(ledger_path(config)).append(row)
+
+
+def recaptured(*names: str, added: tuple[str, ...] = ()) -> Recaptured:
+    return Recaptured(
+        added=tuple(TableId("shop", name) for name in added),
         removed=(),
-        tables=(gone, *map(source, names)),
+        tables=tuple(map(source, names)),
         reconfigured=False,
     )
+
+
+def test_the_job_is_told_until_a_cut_has_the_tables(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where an earlier call had changed the connector and was killed then."""
+    told: list[int] = []
+
+    def reload_job(*_: object) -> None:
+        told.append(len(told) + 1)
+        publish(config, 2, {"a": 0})
+
+    monkeypatch.setattr(config_change, "reload_job", reload_job)
+    monkeypatch.setattr(config_change, "recapture", lambda *_: recaptured("a"))
+    endpoints = Endpoints(source_url="", kafka="", connect="", registry="")
+    publish(config, 1, {"a": 0, "old": 0})
+
+    assert config_change.take_over(config, endpoints, 5)[1]
+    assert not config_change.take_over(config, endpoints, 5)[1]
+    assert told == [1]
+
+
+def test_a_job_that_publishes_nothing_is_a_timeout(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(config_change, "reload_job", lambda *_: None)
+    monkeypatch.setattr(config_change, "recapture", lambda *_: recaptured("a"))
+    publish(config, 1, {"a": 0, "old": 0})
+
+    with pytest.raises(CdcError) as caught:
+        config_change.take_over(
+            config, Endpoints(source_url="", kafka="", connect="", registry=""), 0.1
+        )
+    assert caught.value.kind is ErrorKind.TIMEOUT
+
+
+def test_read_are_the_new_ones_and_those_an_earlier_call_left(config: Config) -> None:
+    publish(config, 1, {"a": 0, "back": 3, "half": UNREAD})
+    gone = source("gone", Finding.error("shop.gone", "the source has this table no more"))
+    done = recaptured("a", "back", "half", "left", added=("back",))
+    done = replace(done, tables=(gone, *done.tables))
 
     assert config_change.to_read(config, done) == ["shop.back", "shop.half", "shop.left"]
 
