@@ -45,7 +45,6 @@ _OID: Final = Kind(
     casts=_INTEGER_CASTS,
     forms=_NUMBERS,
     source="CAST({} AS pg_catalog.int8)",
-    divisible=True,
 )
 _TEXT: Final = Kind(
     name="a text",
