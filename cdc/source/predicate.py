@@ -236,10 +236,14 @@ class _Reader:
 def _not_one_operand(left: exp.Expr, right: exp.Expr) -> PredicateError:
     if is_operand(left):
         return PredicateError("compares two columns", right, "compare each with a constant")
-    return _no_operand(left if not isinstance(left, CONSTANTS) else right)
+    return _no_operand(right if _is_constant(left) else left)
 
 
 def _no_operand(node: exp.Expr) -> PredicateError:
-    if isinstance(node, CONSTANTS):
+    if _is_constant(node):
         return PredicateError("compares constants, and no column", node)
     return not_understood(node)
+
+
+def _is_constant(node: exp.Expr) -> bool:
+    return isinstance(node, CONSTANTS) and node.find(exp.Column) is None

@@ -1,0 +1,271 @@
+"""A predicate means the same in Postgres and in Spark, and what was typed means it too."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from cdc.config import Config, Lake, Source
+from cdc.errors import CdcError, ErrorKind
+from cdc.source.catalog import SourceTable, inspect
+from cdc.source.columns import SourceColumn
+from cdc.source.postgres import Connection, connect
+from cdc.source.predicate import Predicate
+from cdc.source.predicate_check import checked, predicate
+from cdc.source.predicate_parse import RESERVED
+from cdc.tables import TableId
+from tests.source.predicates import COLUMNS, rows, texts
+from tests.spark import conftest as spark_session
+
+pytestmark = pytest.mark.integration
+
+TABLE = TableId("predicates", "awkward")
+ROWS = 150
+Answers = dict[int, tuple[bool | None, ...]]
+
+spark = spark_session.spark
+
+OTHERWISE = """
+SET standard_conforming_strings = off; SET escape_string_warning = off;
+SET DateStyle = 'SQL, DMY'; SET TimeZone = 'Asia/Kolkata'
+"""
+"""Settings under which texts as typed would mean something else."""
+
+
+@pytest.fixture(scope="module")
+def source(source_url: str) -> Iterator[Connection]:
+    """Postgres with the awkward rows; unqualified names are those of the schema."""
+    with connect(source_url) as connection:
+        connection.execute("CREATE SCHEMA predicates")
+        connection.execute("SET search_path = predicates")
+        connection.execute("CREATE TYPE mood AS ENUM ('zzz', 'ok', 'it''s')")
+        connection.execute("CREATE TYPE pair AS (a int, b int)")
+        columns = ", ".join(f'"{name}" {kind}' for name, kind in COLUMNS.items())
+        connection.execute(f"CREATE TABLE awkward ({columns}, PRIMARY KEY (id))".encode())
+        places = ", ".join(f"%s::text::{kind}" for kind in COLUMNS.values())
+        with connection.cursor() as cursor:
+            cursor.executemany(f"INSERT INTO awkward VALUES ({places})".encode(), rows(ROWS, 7))
+        connection.execute("ANALYZE awkward")
+        yield connection
+
+
+@pytest.fixture(scope="module")
+def elsewhere(source_url: str) -> Iterator[Connection]:
+    with connect(source_url) as connection:
+        connection.execute(OTHERWISE)
+        yield connection
+
+
+@pytest.fixture(scope="module")
+def table(source: Connection) -> SourceTable:
+    config = Config(source=Source(tables=["predicates.*"]), lake=Lake(path="/lake"))
+    (found,) = (each for each in inspect(source, config).tables if each.table == TABLE)
+    return found
+
+
+@pytest.fixture(scope="module")
+def lake(
+    spark: SparkSession,
+    source: Connection,
+    table: SourceTable,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> str:
+    """Path of a Delta table of the same rows in several files, each with its statistics."""
+    folder = tmp_path_factory.mktemp("lake")
+    written = _write(source, table, folder / "plain")
+    frame = spark.read.format("delta").load(str(written))
+    frame.repartition(6).write.format("delta").save(str(folder / "files"))
+    return str(folder / "files")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Engines:
+    spark: SparkSession
+    lake: str
+    source: Connection
+    elsewhere: Connection
+    table: SourceTable
+
+
+@pytest.fixture(scope="module")
+def engines(
+    spark: SparkSession, lake: str, source: Connection, elsewhere: Connection, table: SourceTable
+) -> Engines:
+    return Engines(spark=spark, lake=lake, source=source, elsewhere=elsewhere, table=table)
+
+
+def _write(source: Connection, table: SourceTable, path: Path) -> Path:
+    """By delta-rs, with what Postgres and psycopg make of the values."""
+    types = {
+        "smallint": pa.int16(),
+        "int": pa.int32(),
+        "bigint": pa.int64(),
+        "float": pa.float32(),
+        "double": pa.float64(),
+        "boolean": pa.bool_(),
+        "date": pa.date32(),
+        "timestamp_ntz": pa.timestamp("us"),
+        "timestamp": pa.timestamp("us", "UTC"),
+        "decimal(10,2)": pa.decimal128(10, 2),
+        "decimal(38,10)": pa.decimal128(38, 10),
+        "string": pa.string(),
+    }
+    named = [f"format('%s', {_name(c)})" if c.type == "string" else _name(c) for c in table.columns]
+    shown = [
+        f"CASE WHEN num_nulls({_name(column)}) = 0 THEN {text} END"
+        for column, text in zip(table.columns, named, strict=True)
+    ]
+    found = source.execute(f"SELECT {', '.join(shown)} FROM awkward".encode()).fetchall()
+    arrays = {
+        column.name: pa.array([row[place] for row in found], types[column.type])
+        for place, column in enumerate(table.columns)
+    }
+    write_deltalake(str(path), pa.table(arrays))
+    return path
+
+
+def _name(column: SourceColumn) -> str:
+    return f'"{column.name}"'
+
+
+def answers(connection: Connection, conditions: Sequence[str]) -> Answers:
+    listed = ", ".join(f"({condition})" for condition in conditions)
+    found = connection.execute(f"SELECT id, {listed} FROM predicates.awkward".encode()).fetchall()
+    return {row[0]: tuple(row[1:]) for row in found}
+
+
+def spark_answers(engines: Engines, conditions: Sequence[str]) -> Answers:
+    listed = [f"({condition}) AS p{place}" for place, condition in enumerate(conditions)]
+    query = f"SELECT id, {', '.join(listed)} FROM delta.`{engines.lake}`"
+    found = engines.spark.sql(query).collect()
+    return {row[0]: tuple(row[1:]) for row in found}
+
+
+def inside(engines: Engines, conditions: Sequence[str]) -> set[tuple[int, int]]:
+    """Numbers of conditions with ids of rows that each of them lets through as a filter."""
+    queries = [
+        f"SELECT {place}, id FROM delta.`{engines.lake}` WHERE {condition}"
+        for place, condition in enumerate(conditions)
+    ]
+    found = engines.spark.sql(" UNION ALL ".join(queries)).collect()
+    return {(place, number) for place, number in found}
+
+
+def quick(share: int) -> settings:
+    """So many of the profile's examples, each many predicates; a failure names the one."""
+    return settings(
+        phases=[Phase.generate],
+        max_examples=max(4, settings().max_examples // share),
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+@quick(5)
+@given(typed=st.lists(texts(), min_size=50, max_size=50))
+def test_what_was_typed_means_it(
+    source: Connection, elsewhere: Connection, table: SourceTable, typed: list[str]
+) -> None:
+    """To Postgres itself, which reads the text as it is; under other settings too."""
+    made = [predicate(source, TABLE, table.columns, text) for text in typed]
+
+    expected = answers(source, typed)
+
+    assert differences(expected, answers(elsewhere, [each.source for each in made]), made) == []
+    assert differences(expected, answers(source, [each.text for each in made]), made) == []
+    again = [predicate(source, TABLE, table.columns, each.text) for each in made]
+    assert again == made
+
+
+@quick(25)
+@given(typed=st.lists(texts(), min_size=50, max_size=50))
+def test_both_engines_agree_on_every_row(engines: Engines, typed: list[str]) -> None:
+    made = [predicate(engines.source, TABLE, engines.table.columns, text) for text in typed]
+
+    expected = answers(engines.source, [each.source for each in made])
+    said = spark_answers(engines, [each.lake for each in made])
+
+    assert differences(expected, said, made) == []
+    few = [each.lake for each in made[:5]]
+    through = {(p, n) for n, row in expected.items() for p in range(len(few)) if row[p]}
+    assert inside(engines, few) == through
+
+
+def differences(
+    expected: Answers, said: Answers, made: Sequence[Predicate]
+) -> list[tuple[int, str, str, str]]:
+    assert said.keys() == expected.keys()
+    return [
+        (number, each.text, each.source, each.lake)
+        for number, row in expected.items()
+        for place, each in enumerate(made)
+        if row[place] is not said[number][place]
+    ]
+
+
+@pytest.mark.parametrize("word", ["IS NULL", "IS NOT NULL"])
+def test_a_composite_of_nulls_is_not_null(engines: Engines, word: str) -> None:
+    source = engines.source
+    made = predicate(source, TABLE, engines.table.columns, f"pair {word}")
+
+    wanted = answers(source, [f"num_nulls(pair) = {int(word == 'IS NULL')}"])
+
+    assert answers(source, [made.source]) == wanted
+    assert spark_answers(engines, [made.lake]) == wanted
+    assert wanted != answers(source, [f"pair {word}"])
+
+
+def test_the_rows_that_postgres_expects(source: Connection, table: SourceTable) -> None:
+    every = checked(source, TABLE, predicate(source, TABLE, table.columns, "id IS NOT NULL"))
+    few = checked(source, TABLE, predicate(source, TABLE, table.columns, "id < 15"))
+
+    assert every == ROWS + 1
+    assert few is not None
+    assert 10 <= few <= 20
+
+
+def test_what_postgres_refuses(source: Connection, table: SourceTable) -> None:
+    made = predicate(source, TABLE, table.columns, "mood = 'sad'")
+
+    with pytest.raises(CdcError, match="Postgres refuses") as caught:
+        checked(source, TABLE, made)
+
+    assert caught.value.kind is ErrorKind.CONFIG
+    assert caught.value.detail == 'invalid input value for enum mood: "sad"'
+
+
+def test_a_collation_that_looks_away_from_bytes(source: Connection) -> None:
+    source.execute("""
+        CREATE COLLATION loose (provider = icu, locale = 'und', deterministic = false);
+        CREATE TABLE loose (id int PRIMARY KEY, name text COLLATE loose)
+    """)
+    config = Config(source=Source(tables=["predicates.loose"]), lake=Lake(path="/lake"))
+    (found,) = inspect(source, config).tables
+
+    assert checked(source, found.table, predicate(source, found.table, found.columns, "id = 1"))
+    with pytest.raises(CdcError, match="collation is nondeterministic"):
+        checked(source, found.table, predicate(source, found.table, found.columns, "name = 'a'"))
+
+
+def test_the_role_may_not_read(source: Connection, table: SourceTable) -> None:
+    made = predicate(source, TABLE, table.columns, "id = 1")
+    source.execute("CREATE ROLE nobody; SET ROLE nobody")
+    try:
+        with pytest.raises(CdcError, match="the role may not") as caught:
+            checked(source, TABLE, made)
+    finally:
+        source.execute("RESET ROLE; DROP ROLE nobody")
+
+    assert caught.value.kind is ErrorKind.SOURCE_NOT_READY
+
+
+def test_the_words_that_are_no_names(source: Connection) -> None:
+    """Of this version of Postgres; later ones may have more."""
+    found = source.execute("SELECT word FROM pg_get_keywords() WHERE catcode IN ('R', 'T')")
+
+    assert {word for (word,) in found} <= RESERVED
