@@ -1,8 +1,8 @@
 """The import rule: pure code knows no engine, DataFrame code never runs one.
 
-Pure modules import the standard library, pydantic, yaml, fastavro and each other. DataFrame modules
-add pyspark.sql and neither read, write nor run anything. All else is an edge; the command line and
-the jobs sit on top and are imported by none.
+Pure modules import the standard library, pydantic, parsers (yaml, fastavro, sqlglot) and each
+other. DataFrame modules add pyspark.sql and neither read, write nor run anything. All else is an
+edge; the command line and the jobs sit on top and are imported by none.
 """
 
 import ast
@@ -24,25 +24,38 @@ PURE = (
     "cdc.apply",
     "cdc.apply.merge_plan",
     "cdc.apply.cut",
+    "cdc.apply.flood",
     "cdc.apply.intervals",
     "cdc.apply.projection",
     "cdc.apply.texts",
     "cdc.apply.values",
     "cdc.operate",
+    "cdc.operate.operation",
+    "cdc.operate.plan",
     "cdc.operate.requests",
+    "cdc.operate.selection",
     "cdc.source",
     "cdc.source.columns",
+    "cdc.source.hstore",
+    "cdc.source.predicate",
+    "cdc.source.predicate_constants",
+    "cdc.source.predicate_kinds",
+    "cdc.source.predicate_operand",
+    "cdc.source.predicate_parse",
+    "cdc.source.predicate_texts",
+    "cdc.source.spelling",
 )
 FRAMES = (
     "cdc.apply.decode",
     "cdc.apply.order",
+    "cdc.apply.spelled",
+    "cdc.apply.unlike",
 )
 TOP = ("cdc.cli", "cdc.__main__", "jobs")
 
 ENGINES = frozenset({"pyspark", "delta", "deltalake", "psycopg", "confluent_kafka", "httpx"})
-PURE_LIBRARIES = (
-    frozenset({"pydantic", "pydantic_core", "yaml", "fastavro"}) | sys.stdlib_module_names
-)
+PARSERS = frozenset({"yaml", "fastavro", "sqlglot"})
+PURE_LIBRARIES = frozenset({"pydantic", "pydantic_core"}) | PARSERS | sys.stdlib_module_names
 RUNS = frozenset({"read", "readStream", "write", "writeTo", "writeStream"})
 RUNS_WHEN_CALLED = frozenset(
     {

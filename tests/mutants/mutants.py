@@ -51,8 +51,8 @@ MUTANTS: Final = (
     Mutant(
         name="TOAST carry-over from the lake's row",
         file="cdc/apply/batch.py",
-        old='return self._merge(mine, good, after, keep=bool(facts["keeps"]))',
-        new="return self._merge(mine, good, after, keep=False)",
+        old='return self._merge(mine, good, refused, after, keep=bool(facts["keeps"]))',
+        new="return self._merge(mine, good, refused, after, keep=False)",
         tests=SPARK,
     ),
     Mutant(
