@@ -33,6 +33,7 @@ _WORDS: Final = """
 RESERVED: Final = frozenset(_WORDS.split())
 """Words that are no column's name in Postgres unless they are quoted."""
 _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_")
+_CALLS: Final = "calls a function"
 _SAID: Final[list[tuple[type[exp.Expr], str]]] = [
     (exp.Query, "has a query inside"),
     (exp.Subquery, "has a query inside"),
@@ -44,7 +45,7 @@ _SAID: Final[list[tuple[type[exp.Expr], str]]] = [
     (exp.Case, "has a CASE"),
     (exp.Star, "has a *"),
     (exp.Binary, "has an operator that is not known to mean the same in Spark"),
-    (exp.Func, "calls a function"),
+    (exp.Func, _CALLS),
 ]
 
 
@@ -101,7 +102,15 @@ def not_understood(node: exp.Expr) -> PredicateError:
             "compares with NULL, which is never true", node, "write IS NULL or IS NOT NULL"
         )
     said = next((said for kind, said in _SAID if isinstance(node, kind)), "")
+    if said == _CALLS:
+        said = f"{said}: {_function(node)}"
     return PredicateError(said or f"has something that is not allowed: {node.key.upper()}", node)
+
+
+def _function(node: exp.Expr) -> str:
+    if isinstance(node, exp.Func) and not isinstance(node, exp.Anonymous):
+        return node.sql_name().lower()
+    return node.name.lower()
 
 
 def folded(name: exp.Identifier) -> str:

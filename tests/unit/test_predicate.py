@@ -134,7 +134,7 @@ def test_a_composite_value_is_asked_itself() -> None:
         ("text < 'b'", "orders by column text, which is text: the order of", "1:1", "=, <> or IN"),
         ("mood < 'ok'", "does not know the order of the enum's labels", "1:1", "=, <> or IN"),
         ("flags IS NULL", "flags, which does not arrive in the lake: the connector", "1:1", ""),
-        ("lower(text) = 'x'", "calls a function", "1:1", "compare columns with constants"),
+        ("lower(text) = 'x'", "calls a function: lower", "1:1", "compare columns with constants"),
         ("int4 = (SELECT 1)", "has a query inside", "1:16", ""),
     ],
 )
@@ -222,7 +222,8 @@ def test_a_refusal_names_thing_place_and_way_out(
         ("at = '2024-01-01 24:00:00'", "not a timestamp like"),
         ("at = '2024-01-01 00:00:00.1234567'", "not a timestamp like"),
         ("at = date '2024-01-01 10:00'", "not a timestamp like"),
-        ("at > now()", "calls a function"),
+        ("at > clock_timestamp()", "calls a function: clock_timestamp"),
+        ("at > own_function(1)", "calls a function: own_function"),
         ("timestamptz = '2024-01-01 00:00 Europe/Berlin'", "with its offset"),
         ("timestamptz = '0001-01-01 00:00+05'", "with its offset"),
         ("uuid = 'a0eebc999c0b4ef8bb6d6bb9bd380a11'", "not a UUID"),

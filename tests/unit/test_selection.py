@@ -1,0 +1,120 @@
+"""Which tables a command means."""
+
+import pytest
+
+from cdc.errors import CdcError, ErrorKind
+from cdc.operate.selection import Asked, Selection, Tables, refuse_where, selected
+from cdc.tables import TableId, TableMode
+
+ORDERS, ITEMS, USERS, NEW, LOG, GONE = (
+    TableId.parse(name)
+    for name in ("shop.orders", "shop.items", "app.users", "shop.new", "app.log", "shop.gone")
+)
+STATES = {
+    "shop.orders": "streaming",
+    "shop.items": "stopped",
+    "app.users": "degraded",
+    "shop.gone": "stopped",
+}
+TABLES = Tables(
+    states=STATES,
+    captured={ORDERS, ITEMS, USERS, NEW},
+    source=[ORDERS, ITEMS, USERS, NEW, LOG],
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        (Asked(names=("shop.orders",)), [ORDERS]),
+        (Asked(names=("shop.items", "shop.orders")), [ITEMS, ORDERS]),
+        (Asked(names=("shop.*", "shop.orders")), [ITEMS, ORDERS]),
+        (Asked(names=("*.user?",)), [USERS]),
+        (Asked(every=True), [USERS, ITEMS, ORDERS]),
+        (Asked(stopped=True), [ITEMS]),
+    ],
+)
+def test_each_table_once(asked: Asked, found: list[TableId]) -> None:
+    assert selected(asked, TABLES) == Selection(tables=tuple(found))
+
+
+def test_without_the_source_the_ledger_alone_counts() -> None:
+    found = selected(Asked(names=("shop.gone",)), Tables(states=STATES))
+
+    assert found.tables == (GONE,)
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "remedy"),
+    [
+        ("shop.order", "there is no table shop.order", "did you mean shop.orders?"),
+        ("SHOP.ORDERS", "there is no table SHOP.ORDERS", "wal2lake status"),
+        ("orders", "'orders' is not a table name", "schema.table"),
+        ("ship.*", "ship.* matches no table of the lake", "wal2lake status"),
+        (
+            "app.log",
+            "app.log is a table of the source and is not captured",
+            "wal2lake apply-config",
+        ),
+        ("shop.new", "shop.new is captured and is not in the lake yet", "first snapshot"),
+        ("shop.gone", "shop.gone is in the lake and is not captured any more", "source.tables"),
+    ],
+)
+def test_a_name_that_means_none(name: str, message: str, remedy: str) -> None:
+    with pytest.raises(CdcError) as caught:
+        selected(Asked(names=("shop.orders", name)), TABLES)
+
+    assert (caught.value.kind, caught.value.message) == (ErrorKind.CONFIG, message)
+    assert remedy in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (Asked(), "no table is named"),
+        (Asked(every=True, stopped=True), "exclude each other"),
+        (Asked(names=("shop.orders",), every=True), "exclude each other"),
+    ],
+)
+def test_one_way_to_say_it(asked: Asked, message: str) -> None:
+    with pytest.raises(CdcError, match=message):
+        selected(asked, TABLES)
+
+
+def test_nothing_is_in_the_lake() -> None:
+    with pytest.raises(CdcError, match="no table is in the lake yet"):
+        selected(Asked(every=True), Tables(states={}))
+
+
+def test_nothing_to_do_is_said() -> None:
+    well = Tables(states={"shop.orders": "streaming"})
+
+    assert selected(Asked(stopped=True), well) == Selection(
+        tables=(), nothing="no table is stopped"
+    )
+
+
+@pytest.mark.parametrize(
+    ("tables", "mode", "shadow", "message"),
+    [
+        ((ORDERS, USERS), TableMode.KEYED, False, "for one table, and 2 are meant"),
+        ((), TableMode.KEYED, False, "for one table, and 0 are meant"),
+        ((ORDERS,), TableMode.KEYED, True, "--shadow replaces it whole"),
+        ((ITEMS,), TableMode.KEYED, False, "shop.items is stopped"),
+        ((ORDERS,), TableMode.APPEND, False, "shop.orders is only appended to"),
+    ],
+)
+def test_where_is_for_a_part_of_one_table_that_follows(
+    tables: tuple[TableId, ...], mode: TableMode, *, shadow: bool, message: str
+) -> None:
+    modes = dict.fromkeys(tables, mode)
+
+    with pytest.raises(CdcError, match=message) as caught:
+        refuse_where(Selection(tables=tables), STATES, modes, shadow=shadow)
+
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize("mode", [TableMode.KEYED, TableMode.MULTISET])
+def test_where_of_one_table(mode: TableMode) -> None:
+    refuse_where(Selection(tables=(ORDERS,)), STATES, {ORDERS: mode}, shadow=False)
