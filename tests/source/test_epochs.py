@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import pytest
 
 from cdc.config import Config
@@ -14,7 +15,7 @@ from cdc.lake import epochs, job_state
 from cdc.lake.layout import epochs_path
 from cdc.source import connector, slot
 from cdc.source.bootstrap import establish
-from cdc.source.continuity import until
+from cdc.source.continuity import unfinished, until
 from cdc.source.postgres import Connection
 from cdc.source.settings import SNAPSHOT_MODE, STREAM_ONLY
 from cdc.stack.endpoints import Endpoints
@@ -175,6 +176,36 @@ def test_a_failing_connector(chain: Endpoints, source: Connection, make_config: 
     epoch = epochs.last(epochs_path(config))
     assert epoch is not None
     assert "fails" in epoch.reason
+
+
+def test_an_unfinished_first_snapshot(
+    chain: Endpoints, source: Connection, make_config: Maker
+) -> None:
+    """What of it has come stays behind; what it had not read is read again from the source."""
+    config = make_config(chain)
+    topic = begun(config, chain, source)
+    connector.stop(chain.connect, config.name)
+    mark_unfinished(config, chain)
+
+    establish(config, chain, new_epoch=True)
+
+    source.execute("INSERT INTO t VALUES (3, 'after')")
+    assert ids(topic.until(lambda found: len(found) >= 3)) == [1, 2, 3]
+    assert ops(topic.events()) == ["r", "c", "c"]
+    epoch = epochs.last(epochs_path(config))
+    assert epoch is not None
+    assert epoch.reason == "the first snapshot was not finished"
+    position = connector.offsets(chain.connect, config.name)
+    assert position is not None
+    assert not unfinished(position)
+
+
+def mark_unfinished(config: Config, chain: Endpoints) -> None:
+    """The position as the connector stores it in the middle of its first snapshot."""
+    url = f"{chain.connect}/connectors/{config.name}/offsets"
+    (entry,) = httpx.get(url).raise_for_status().json()["offsets"]
+    entry["offset"] |= {"snapshot": "INITIAL", "snapshot_completed": False}
+    httpx.patch(url, json={"offsets": [entry]}).raise_for_status()
 
 
 def test_a_whole_chain_is_kept(chain: Endpoints, source: Connection, make_config: Maker) -> None:

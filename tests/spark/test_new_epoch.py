@@ -1,0 +1,171 @@
+"""Rounds over the beginning of an epoch: nothing of before holds a cut, nothing goes on torn."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from cdc.apply import recovery
+from cdc.apply.land import Lander, create_log
+from cdc.apply.rounds import Applier
+from cdc.apply.table import AppliedTable
+from cdc.config import Job
+from cdc.events.schema import TableSchema
+from cdc.lake.epochs import Epoch
+from cdc.lake.progress import LandedPosition, landed_position
+from tests.spark import test_rounds as recorded
+from tests.spark.test_rounds import MARKERS, NOTES, PREFIX, SCHEMAS, TABLES, TOASTY, Pipeline
+
+pytestmark = pytest.mark.spark
+Record = dict[str, Any]
+
+# Places of the one transaction of TOASTY (974) in the records, and the last of its BEGIN marker.
+_FIRST, _REST, _END, _BEGUN = {15, 17}, {26, 27, 28, 29}, 30, 24
+
+
+class Begun(Pipeline):
+    """The job with an epoch: tables but TOASTY were read again where the old epoch ended."""
+
+    epoch: Epoch | None = None
+
+    def start(self) -> None:
+        landed = landed_position(self.log)
+        if landed is None:
+            landed = LandedPosition(epoch=1, landing=0, offsets={}, topic_ids={})
+            create_log(self.spark, self.log, landed)
+        self.applier = Applier(
+            self.spark,
+            {schema.table.topic(PREFIX): self._opened(schema) for schema in TABLES},
+            prefix=PREFIX,
+            marker_topic=MARKERS,
+            notes_topic=NOTES,
+            log_path=self.log,
+            ledger=self.ledger,
+            schemas=lambda ids: {i: SCHEMAS[i] for i in ids if i in SCHEMAS},
+            requests_dir=self.root / "requests",
+            threads=2,
+            epoch=self.epoch,
+            budget=self.budget,
+        )
+        self.lander = Lander(self.spark, self.log, landed, self.applier.inbox.add, Job())
+        recovery.catch_up(self.spark, self.log, self.applier, self.epoch)
+
+    def _opened(self, schema: TableSchema) -> AppliedTable:
+        table = self._open(schema)
+        if self.epoch is None or table.position.epoch == self.epoch.number:
+            return table
+        if schema is TOASTY:
+            table.stop("changes of it were lost", remedy="wal2lake resnapshot --all")
+        else:
+            left = max(table.position.offset, self.epoch.left_of(str(schema.table)))
+            table.position = replace(table.position, epoch=self.epoch.number, offset=left)
+        return table
+
+    def begin(self, landed: list[Record]) -> None:
+        left: dict[str, int] = {}
+        for record in landed:
+            left[record["topic"]] = max(record["offset"], left.get(record["topic"], -1))
+        self.epoch = Epoch(
+            number=2,
+            name=PREFIX,
+            began_at=datetime.now(UTC),
+            reason="slot is gone",
+            lsn=2**40,
+            left_behind=left,
+        )
+        self.start()
+
+
+def parts(torn: str) -> tuple[list[Record], list[Record]]:
+    """What came before the new epoch, with a torn transaction, and what came in it."""
+    records = list(enumerate(recorded._landed_topics()))
+    before = [r for i, r in records if i < _BEGUN and (torn == "end" or i not in _FIRST)]
+    if torn == "events":
+        before.append(records[_END][1])
+    gone = {*_REST, _END}
+    return before, [r for i, r in records if i >= _BEGUN and i not in gone]
+
+
+@pytest.mark.parametrize("torn", ["end", "events"])
+def test_a_torn_transaction_of_before_holds_nothing(
+    spark: SparkSession, tmp_path: Path, torn: str
+) -> None:
+    """Its END is missing, or its events are: either would be waited for."""
+    pipeline = Begun(spark, tmp_path)
+    before, after = parts(torn)
+    pipeline.land(before)
+    pipeline.settle()
+    kept, last_before = pipeline.rows(TOASTY), pipeline.ledger.last()
+    assert last_before is not None
+    assert last_before.landing_floor == 0  # held
+    pipeline.begin(before)
+    assert pipeline.applier.inbox.waiting() == []
+
+    pipeline.land(after)
+    pipeline.settle()
+
+    last = pipeline.ledger.last()
+    assert last is not None
+    assert (last.epoch, last.landing_floor) == (2, 2)
+    assert last.cut > last_before.cut
+    states = {entry.table: entry.state for entry in last.tables}
+    assert states.pop("public.toasty") == "stopped"
+    assert set(states.values()) == {"streaming"}
+    assert pipeline.rows(TOASTY) == kept
+    for schema in TABLES:
+        if schema is not TOASTY:
+            assert_equal_to_source(pipeline, schema)
+
+
+def assert_equal_to_source(pipeline: Pipeline, schema: TableSchema) -> None:
+    names = [column.name for column in recorded._compared(schema)]
+    expected = recorded.RECORDED["expected"][schema.table.name]
+    found = recorded._sorted(pipeline.rows(schema))
+    assert found == recorded._sorted([{name: row[name] for name in names} for row in expected])
+
+
+def test_what_lands_late_of_before_is_applied_to_nothing(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The job was down when the epoch began: the topics held more than the log."""
+    pipeline = Begun(spark, tmp_path)
+    before, after = parts("end")
+    pipeline.land(before[:10])
+    pipeline.settle()
+    known = {str(s.table): pipeline.rows(s) for s in TABLES}
+    pipeline.begin(before)
+
+    pipeline.land(before[10:])
+    pipeline.settle()
+
+    assert {str(s.table): pipeline.rows(s) for s in TABLES} == known
+    pipeline.land(after)
+    pipeline.settle()
+    last = pipeline.ledger.last()
+    assert last is not None
+    assert last.landing_floor == 3
+    assert last.lsn is not None
+
+
+def test_a_note_does_not_wake_a_table_of_an_earlier_epoch(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The structures are noted again when an epoch begins."""
+    pipeline = Begun(spark, tmp_path)
+    before, after = parts("end")
+    pipeline.land(before)
+    pipeline.settle()
+    pipeline.begin(before)
+    kept = pipeline.rows(TOASTY)
+    topic = TOASTY.table.topic(PREFIX)
+    monkeypatch.setattr(pipeline.applier, "take_noted", lambda: [topic])
+    pipeline.land(after)
+    pipeline.settle()
+
+    recovery.resume(spark, pipeline.log, pipeline.applier, pipeline.epoch)
+
+    assert not pipeline.applier.tables[topic].following
+    assert pipeline.rows(TOASTY) == kept
