@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.source.columns import DeclaredType, SourceColumn, source_column
-from cdc.source.predicate import Predicate, parse
+from cdc.source.predicate import Predicate, parse, refuse_unlike
 from cdc.tables import TableId
 
 TABLE = TableId("shop", "orders")
@@ -250,6 +250,20 @@ def test_a_refusal_names_thing_place_and_way_out(
 )
 def test_what_is_refused(typed: str, message: str) -> None:
     assert message in refusal(typed).message
+
+
+def test_the_lake_has_the_columns_alike_or_as_wider_integers() -> None:
+    found = read("int4 = 1 AND total = 2")
+
+    refuse_unlike(found, {"int4": "bigint", "total": "decimal(10,2)", "more": "string"})
+    for types, message in (
+        ({"int4": "int"}, "column total, and the lake's table of shop.orders does not have it"),
+        ({"int4": "int", "total": "string"}, "has it as string and not as decimal"),
+        ({"int4": "string", "total": "decimal(10,2)"}, "has it as string and not as int"),
+    ):
+        with pytest.raises(CdcError, match=message) as caught:
+            refuse_unlike(found, types)
+        assert caught.value.kind is ErrorKind.CONFIG
 
 
 def test_a_long_list_is_no_nesting() -> None:
