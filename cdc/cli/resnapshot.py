@@ -1,12 +1,23 @@
 """``wal2lake resnapshot``: read tables again from the source, while all others go on."""
 
-from typing import Annotated
+import json
+from typing import Annotated, Final
 
 import typer
+from rich.console import Console
 
 from cdc.cli.following import DetachOption, NoJobTimeoutOption, ask_and_follow, new_operation
+from cdc.cli.forecast import facts, show
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
+from cdc.cli.progress import waiting
 from cdc.config import load
+from cdc.operate.asking import refuse_now, wanted
+from cdc.operate.forecast import Forecast
+from cdc.operate.selection import Asked
+from cdc.stack.endpoints import resolve
+
+IN_PLACE: Final = "in-place"
+SHADOW: Final = "shadow"
 
 TablesArgument = Annotated[
     list[str] | None,
@@ -26,16 +37,47 @@ ShadowOption = Annotated[
 ]
 
 
+AllOption = Annotated[bool, typer.Option("--all", help="Every captured table.")]
+StoppedOption = Annotated[bool, typer.Option("--stopped", help="Every table that is stopped.")]
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Only say what would be read, and whether there is room.")
+]
+
+
 def resnapshot(
     tables: TablesArgument = None,
+    *,
+    every: AllOption = False,
+    stopped: StoppedOption = False,
     where: WhereOption = None,
     shadow: ShadowOption = False,
+    dry_run: DryRunOption = False,
     detach: DetachOption = False,
     timeout: NoJobTimeoutOption = None,
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> None:
     loaded = load(config)
-    options = {"mode": "shadow" if shadow else "in-place"} | ({"where": where} if where else {})
-    operation = new_operation("resnapshot", tables or [], options)
+    endpoints = resolve(loaded)
+    asked = Asked(names=tuple(tables or ()), every=every, stopped=stopped)
+    with waiting("looking at the tables"):
+        found = wanted(loaded, endpoints, asked, where=where, shadow=shadow)
+    if found.selection.nothing:
+        print(
+            json.dumps({"nothing": found.selection.nothing}) if as_json else found.selection.nothing
+        )
+        return
+    if dry_run:
+        _print(found.forecast, as_json=as_json)
+        return
+    refuse_now(loaded, endpoints, found.forecast)
+    options = {"mode": SHADOW if shadow else IN_PLACE} | ({"where": where} if where else {})
+    operation = new_operation("resnapshot", map(str, found.selection.tables), options)
     ask_and_follow(loaded, operation, as_json=as_json, detach=detach, timeout=timeout)
+
+
+def _print(ahead: Forecast, *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(facts(ahead), indent=2))
+    else:
+        show(ahead, Console())

@@ -8,7 +8,7 @@ from typing import Final
 from cdc.lake.layout import operations_path
 from cdc.lake.operations import Operations
 from cdc.lake.removal import remove
-from cdc.operate import purging
+from cdc.operate import purging, replaying
 from cdc.operate.desk import Desk, Handler
 from cdc.operate.quarantine_handlers import discard
 from cdc.operate.resnapshot import Resnapshot
@@ -33,6 +33,8 @@ def handlers(shop: Workshop) -> Mapping[str, Handler]:
     """By command."""
     return {
         "resnapshot": Resnapshot(shop),
+        "replay": replaying.handler(shop),
+        "rebuild": replaying.handler(shop),
         "discard": discard(shop.quarantine, shop.recount),
         "purge": purging.handler(lambda: shop.config, shop.endpoints, partial(remove, shop.spark)),
     }

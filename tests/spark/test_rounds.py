@@ -86,7 +86,7 @@ class Pipeline:
             schemas=lambda ids: {i: SCHEMAS[i] for i in ids if i in SCHEMAS},
             requests_dir=self.root / "requests",
             threads=2,
-            epoch=1,
+            epoch=None,
             budget=self.budget,
         )
         self.lander = Lander(self.spark, self.log, landed, self.applier.inbox.add, Job())

@@ -1,0 +1,104 @@
+"""All that is known before a resnapshot is asked for: which tables, what of them, and the room."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cdc.config import Config
+from cdc.errors import CdcError, ErrorKind
+from cdc.lake.layout import ledger_path, operations_path
+from cdc.lake.ledger import Ledger
+from cdc.lake.operations import Operations
+from cdc.operate import parts
+from cdc.operate.forecast import Forecast, forecast, refuse_full
+from cdc.operate.selection import Asked, Selection, Tables, refuse_where, selected
+from cdc.source.captured import captured_tables
+from cdc.source.catalog import SourceTable
+from cdc.source.postgres import Connection, connect
+from cdc.source.predicate import Predicate
+from cdc.source.predicate_check import checked, predicate
+from cdc.source.prepare import published
+from cdc.source.relations import tables_of
+from cdc.stack.endpoints import Endpoints
+from cdc.tables import TableId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """``where`` is empty for whole tables."""
+
+    selection: Selection
+    where: str
+    forecast: Forecast
+
+
+def wanted(
+    config: Config, endpoints: Endpoints, asked: Asked, *, where: str | None, shadow: bool
+) -> Wanted:
+    """Looks and changes nothing.
+
+    Raises CONFIG for tables or a predicate that cannot be meant, SOURCE_NOT_READY for a table that
+    cannot be read, and what a source that is gone raises.
+    """
+    last = Ledger(ledger_path(config)).last()
+    states = {entry.table: entry.state for entry in last.tables} if last else {}
+    with connect(endpoints.source_url) as connection:
+        sources = captured_tables(connection, config, [TableId.parse(name) for name in states])
+        there = Tables(
+            states=states,
+            captured={source.table for source in sources},
+            source=tables_of(connection),
+        )
+        selection = selected(asked, there)
+        by_name = {source.table: source for source in sources}
+        found = [by_name[table] for table in selection.tables]
+        _refuse_unfit(connection, config, found)
+        part = None
+        if where is not None:
+            modes = {source.table: source.mode for source in sources}
+            refuse_where(selection, states, modes, shadow=shadow)
+            part = _predicate(connection, found[0], where)
+        past = Operations(operations_path(config)).rows()
+        ahead = forecast(
+            config, connection, "resnapshot", selection.tables, past=past, predicate=part
+        )
+    return Wanted(selection=selection, where=part.text if part else "", forecast=ahead)
+
+
+def refuse_now(config: Config, endpoints: Endpoints, ahead: Forecast) -> None:
+    """What would keep it from ending: no room, or a part through which changes come that is down.
+
+    Raises DISK_FULL, UNREACHABLE, SERVER_FAILED.
+    """
+    refuse_full(ahead)
+    found = parts.connector(endpoints.connect, config.name)
+    if found.state not in {"RUNNING", "UNASSIGNED"}:
+        raise CdcError(
+            ErrorKind.SERVER_FAILED,
+            f"the connector is {found.state}: the job could give no cut at which to read",
+            detail=found.reason,
+            remedy="wal2lake status; wal2lake check",
+        )
+
+
+def _predicate(connection: Connection, source: SourceTable, where: str) -> Predicate:
+    found = predicate(connection, source.table, source.columns, where)
+    checked(connection, source.table, found)
+    return found
+
+
+def _refuse_unfit(connection: Connection, config: Config, sources: Sequence[SourceTable]) -> None:
+    publication = published(connection, config.name) or set()
+    for source in sources:
+        if source.unfit is not None:
+            raise CdcError(
+                ErrorKind.SOURCE_NOT_READY,
+                f"{source.table}: {source.unfit.message}",
+                remedy=source.unfit.remedy,
+            )
+        if source.table not in publication:
+            raise CdcError(
+                ErrorKind.SOURCE_NOT_READY,
+                f"publication {config.name} has no table {source.table}: what is changed after the "
+                "reading would not arrive",
+                remedy=f"ALTER PUBLICATION {config.name} ADD TABLE {source.table}",
+            )
