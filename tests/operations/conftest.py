@@ -13,7 +13,14 @@ SHOP_SQL = """
 CREATE SCHEMA shop;
 CREATE TABLE shop.orders (
   id int PRIMARY KEY, customer text, amount numeric(12,2), placed date, body text, tags text[]);
-CREATE TABLE shop.lines (order_id int, place smallint, what text, PRIMARY KEY (order_id, place));
+CREATE TABLE shop.lines (
+  order_id int, place smallint, what text, weight int DEFAULT 1, PRIMARY KEY (order_id, place));
+CREATE TABLE shop.stock (id int PRIMARY KEY, amount int);
+CREATE TABLE shop.prices (id int PRIMARY KEY, price numeric(10,2));
+CREATE TABLE shop.places (id int PRIMARY KEY, name text);
+INSERT INTO shop.stock SELECT i, i FROM generate_series(1, 20) i;
+INSERT INTO shop.prices SELECT i, i * 1.5 FROM generate_series(1, 20) i;
+INSERT INTO shop.places SELECT i, 'place ' || i FROM generate_series(1, 20) i;
 CREATE TABLE shop.visits (who text, page int);
 ALTER TABLE shop.visits REPLICA IDENTITY FULL;
 INSERT INTO shop.orders
@@ -39,7 +46,7 @@ def installed(folder: Path, servers: dict[str, object], tables: list[str]) -> In
     return found
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def shop(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Installation]:

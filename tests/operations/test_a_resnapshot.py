@@ -1,8 +1,15 @@
 """A table that differs from its source is read again; nothing else rests meanwhile."""
 
-from typing import Any
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, QueryBuilder
 
 from tests.e2e.installation import Installation
+from tests.operations.asked import last_line, result
 from tests.operations.blind import unseen
 
 BLIND = """
@@ -13,16 +20,14 @@ INSERT INTO shop.orders SELECT i, 'new', 0, NULL, '', '{}' FROM generate_series(
 DELETE FROM shop.visits WHERE ctid IN (SELECT ctid FROM shop.visits LIMIT 15);
 INSERT INTO shop.visits VALUES ('v1', 1), ('v1', 1), ('new', NULL);
 """
-
-
-def result(facts: dict[str, Any], table: str) -> dict[str, Any]:
-    found: dict[str, Any] = next(r for r in facts["results"] if r["table"] == table)
-    return found
-
-
-def last_line(installation: Installation, *arguments: str) -> dict[str, Any]:
-    """What a command with --json says at its end."""
-    return Installation._parsed(installation.run(*arguments, "--json").splitlines()[-1])
+STOPPING = """
+ALTER TABLE shop.stock ADD COLUMN lot double precision DEFAULT random();
+ALTER TABLE shop.prices ALTER COLUMN price TYPE text USING 'about ' || price;
+DROP TABLE shop.places;
+CREATE TABLE shop.places (id int PRIMARY KEY, name text, note text);
+INSERT INTO shop.places SELECT i, 'again ' || i, NULL FROM generate_series(1, 9) i;
+ALTER PUBLICATION wal2lake ADD TABLE shop.places;
+"""
 
 
 def test_rows_that_vanished_unseen_are_swept(shop: Installation) -> None:
@@ -32,22 +37,152 @@ def test_rows_that_vanished_unseen_are_swept(shop: Installation) -> None:
 
     done = last_line(shop, "resnapshot", "shop.orders", "shop.visits")
 
-    orders = result(done, "shop.orders")
+    orders, visits = (result(done, table) for table in ("shop.orders", "shop.visits"))
     assert (orders["swept"], orders["changed"], orders["added"]) == (101, 60, 7)
-    assert result(done, "shop.visits")["rows_read"] == 188
+    assert visits["rows_read"] == 188
+    assert visits["swept"] - visits["added"] == 12
     assert shop.facts("verify")["equal"]
 
 
 def test_only_the_rows_inside_a_predicate_are_put_right(shop: Installation) -> None:
     with unseen(shop, "shop.lines"):
         shop.execute("DELETE FROM shop.lines WHERE order_id IN (5, 50)")
-        shop.execute("UPDATE shop.lines SET order_id = 500 WHERE order_id = 6")
+        shop.execute("UPDATE shop.lines SET what = 'moved' WHERE order_id = 7")
+        shop.execute("UPDATE shop.lines SET weight = 9000 WHERE order_id = 8")
 
-    done = last_line(shop, "resnapshot", "shop.lines", "--where", "order_id <= 10")
+    done = last_line(shop, "resnapshot", "shop.lines", "--where", "order_id <= 10 and weight < 100")
 
     lines = result(done, "shop.lines")
-    assert (lines["swept"], lines["changed"], lines["added"]) == (6, 0, 0)
+    assert (lines["swept"], lines["changed"], lines["added"]) == (3, 6, 0)
     table = next(t for t in shop.any_facts("verify")["tables"] if t["table"] == "shop.lines")
-    assert (table["comparison"]["missing"], table["comparison"]["extra"]) == (3, 3)
+    found = table["comparison"]
+    assert (found["missing"], found["extra"], found["changed"]) == (0, 3, 0)
     shop.run("resnapshot", "shop.lines")
     assert shop.facts("verify")["equal"]
+
+
+def test_a_reader_of_a_shadow_sees_the_old_table_or_the_new_one(shop: Installation) -> None:
+    """The stream goes on: the sum of the two rows that it changes is constant in every version."""
+    with unseen(shop, "shop.orders"):
+        shop.execute("DELETE FROM shop.orders WHERE id > 250")
+        shop.execute("UPDATE shop.orders SET amount = 500 WHERE id IN (201, 202)")
+    before = counts(shop)["rows"]
+
+    with streaming(shop), polling(shop) as seen:
+        done = last_line(shop, "resnapshot", "shop.orders", "--shadow")
+    shop.run("sync")
+
+    after = before - result(done, "shop.orders")["swept"]
+    assert before > after
+    assert {count["rows"] for count in seen} == {before, after}
+    sums = {count["moving"] for count in seen if count["rows"] == after}
+    assert sums == {1000}
+    assert shop.facts("verify")["equal"]
+
+
+def test_tables_that_had_stopped_are_read_and_go_on(shop: Installation) -> None:
+    shop.execute(STOPPING)
+    shop.execute("INSERT INTO shop.orders VALUES (9001, 'goes on', 1, NULL, '', '{}')")
+    shop.run("sync", expect=8)
+    states = {t["table"]: t["state"] for t in shop.facts("status")["tables"]}
+    assert {name for name, state in states.items() if state == "stopped"} == {
+        "shop.stock",
+        "shop.prices",
+        "shop.places",
+    }
+
+    shop.run("resnapshot", "--stopped")
+
+    shop.execute("UPDATE shop.stock SET amount = amount + 1")
+    shop.execute("UPDATE shop.prices SET price = 'exactly ' || id")
+    shop.execute("DELETE FROM shop.places WHERE id = 3")
+    shop.run("sync")
+    assert shop.facts("verify")["equal"]
+    shop.crash("job")
+    shop.run("sync")
+    assert shop.facts("verify")["equal"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("shop.ordres",), 2, "did you mean shop.orders"),
+        (("shop.orders", "--where", "custmer = 'a'"), 2, "customer"),
+        (("shop.orders", "--where", "id = 1; drop table shop.orders"), 2, "remedy"),
+        (("shop.orders", "--where", "id = 'a'"), 2, "id"),
+        (("shop.orders", "shop.lines", "--where", "id = 1"), 2, "one table"),
+        (("other.table",), 2, "apply-config"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(
+    shop: Installation, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    assert said in shop.run("resnapshot", *arguments, expect=code)
+
+
+def test_a_dry_run_reads_nothing_and_tells_what_would_be_read(shop: Installation) -> None:
+    found = shop.facts("resnapshot", "shop.orders", "--where", "id < 200", "--dry-run")
+
+    assert found["where"] == "id < 200"
+    assert found["tables"][0]["table"] == "shop.orders"
+    assert found["seconds"] is not None
+    commands = [row["command"] for row in shop_operations(shop)]
+    assert commands == ["resnapshot"] * 5
+
+
+def shop_operations(installation: Installation) -> list[dict[str, object]]:
+    """Read by delta-rs, not by the command."""
+    table = DeltaTable(str(installation.folder / "lake" / "_wal2lake" / "operations"))
+    found = QueryBuilder().register("t", table).execute("SELECT * FROM t ORDER BY id").read_all()
+    rows: list[dict[str, object]] = pa.table(found).to_pylist()
+    return rows
+
+
+def counts(installation: Installation) -> dict[str, int]:
+    table = DeltaTable(str(installation.folder / "lake" / "shop" / "orders"))
+    query = """SELECT count(*) AS rows,
+      CAST(sum(CASE WHEN id IN (201, 202) THEN amount ELSE 0 END) AS bigint) AS moving FROM t"""
+    found = pa.table(QueryBuilder().register("t", table).execute(query).read_all())
+    row: dict[str, int] = found.to_pylist()[0]
+    return row
+
+
+@contextmanager
+def polling(installation: Installation) -> Iterator[list[dict[str, int]]]:
+    """What a reader that opens the table again and again has seen, in order."""
+    seen: list[dict[str, int]] = []
+    end = threading.Event()
+
+    def look() -> None:
+        while not end.wait(0.05):
+            seen.append(counts(installation))
+
+    reader = threading.Thread(target=look)
+    reader.start()
+    try:
+        yield seen
+    finally:
+        end.set()
+        reader.join()
+
+
+@contextmanager
+def streaming(installation: Installation) -> Iterator[None]:
+    """Amounts move from one order to another, in transactions, until the block ends."""
+    end = threading.Event()
+
+    def write() -> None:
+        with installation.connect() as connection:
+            while not end.wait(0.05):
+                connection.execute(
+                    "UPDATE shop.orders SET amount = amount + CASE id WHEN 201 THEN 1 ELSE -1 END "
+                    "WHERE id IN (201, 202)"
+                )
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        yield
+    finally:
+        end.set()
+        writer.join()

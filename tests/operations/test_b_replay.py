@@ -1,0 +1,43 @@
+"""Tables are made again from the log, with what was read from the source beside it."""
+
+import json
+import shutil
+from pathlib import Path
+
+from deltalake import DeltaTable
+
+from tests.e2e.installation import Installation
+from tests.operations.asked import last_line, result
+
+
+def test_a_table_is_made_again_beside_the_live_one_and_is_equal(
+    shop: Installation, tmp_path: Path
+) -> None:
+    """Its log alone would not do: rows of it came and went by readings."""
+    shop.run("sync")
+    for table in ("shop.orders", "shop.visits", "shop.places"):
+        path = tmp_path / table
+        found = json.loads(
+            shop.run("replay", table, "--into", str(path), "--json").splitlines()[-1]
+        )
+        assert found["equal"] is True, found
+        assert DeltaTable(str(path)).version() >= 0
+
+
+def test_a_live_table_that_was_edited_by_hand_is_replaced(shop: Installation) -> None:
+    path = shop.folder / "lake" / "shop" / "orders"
+    shop.run("down")
+    DeltaTable(str(path)).delete("id > 230")
+    shutil.rmtree(shop.folder / "lake" / "shop" / "lines")
+    shop.run("up", "--detach")
+    states = {t["table"]: t["state"] for t in shop.facts("status")["tables"]}
+    shop.execute("UPDATE shop.orders SET customer = 'meanwhile' WHERE id = 240")
+    shop.run("sync", expect=8)
+    states = {t["table"]: t["state"] for t in shop.facts("status")["tables"]}
+    assert states["shop.orders"] == "stopped"
+
+    done = last_line(shop, "rebuild", "--all")
+
+    assert result(done, "shop.orders")["rows_read"] > 0
+    shop.run("sync")
+    assert shop.facts("verify")["equal"]

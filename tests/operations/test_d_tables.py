@@ -1,0 +1,102 @@
+"""Tables come and go while the others stream on; a refused event is mended."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import yaml
+
+from tests.e2e.installation import Installation
+from tests.operations.asked import last_line
+
+KEPT: Final = tuple(f"shop.{name}" for name in ("orders", "lines", "stock", "prices", "places"))
+
+
+@contextmanager
+def tables_of(installation: Installation) -> Iterator[list[str]]:
+    """The list ``source.tables``, written back at the end of the block."""
+    path = installation.folder / "wal2lake.yaml"
+    written = yaml.safe_load(path.read_text())
+    yield written["source"]["tables"]
+    path.write_text(yaml.safe_dump(written))
+
+
+@contextmanager
+def writing(installation: Installation, statement: str) -> Iterator[None]:
+    end = threading.Event()
+
+    def write() -> None:
+        with installation.connect() as connection:
+            while not end.wait(0.05):
+                connection.execute(statement.encode())
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        yield
+    finally:
+        end.set()
+        writer.join()
+
+
+def states(installation: Installation) -> dict[str, str]:
+    return {t["table"]: t["state"] for t in installation.facts("status")["tables"]}
+
+
+def test_a_table_is_taken_in_and_another_out_while_both_are_written(shop: Installation) -> None:
+    shop.execute(
+        "CREATE SCHEMA more; CREATE TABLE more.parts (id serial PRIMARY KEY, at timestamptz, n int)"
+    )
+    shop.execute("INSERT INTO more.parts (at, n) SELECT now(), i FROM generate_series(1, 500) i")
+    with tables_of(shop) as tables:
+        tables[:] = [*KEPT, "more.parts"]
+    planned = shop.facts("plan")
+    assert [table["table"] for table in planned["added"]] == ["more.parts"]
+    assert [table["table"] for table in planned["removed"]] == ["shop.visits"]
+    before = shop.facts("status")["cut"]
+
+    insert = "INSERT INTO more.parts (at, n) VALUES (now(), -1); UPDATE shop.stock SET amount = 1"
+    with writing(shop, insert):
+        shop.run("apply-config")
+
+    shop.run("sync")
+    assert states(shop)["more.parts"] == "streaming"
+    assert "shop.visits" not in states(shop)
+    assert shop.facts("verify")["equal"]
+    assert shop.facts("status")["cut"] > before
+    assert (shop.folder / "lake" / "shop" / "visits").is_dir()
+    assert "nothing" in shop.run("plan")
+
+
+def test_a_table_that_is_out_is_purged_by_its_name(shop: Installation) -> None:
+    assert "remedy" in shop.run(
+        "apply-config", "--purge", "shop.stock", "--confirm", "shop.stock", expect=2
+    )
+
+    shop.run("apply-config", "--purge", "shop.visits", "--confirm", "shop.visits")
+
+    assert not (shop.folder / "lake" / "shop" / "visits").exists()
+    assert shop.facts("verify")["equal"]
+
+
+def test_a_refused_event_is_shown_and_its_row_read_again(shop: Installation) -> None:
+    shop.execute("UPDATE shop.orders SET placed = 'infinity' WHERE id = 210")
+    shop.run("sync", expect=8)
+    listed = shop.facts("quarantine", "list")
+    (event,) = listed["events"]
+    assert "year" in event["reason"]
+    assert str(event["offset"]) in shop.run(
+        "quarantine", "show", "shop.orders", str(event["offset"])
+    )
+    # The row is mended in the source while nobody hears of it, so no later event replaces it.
+    shop.execute("ALTER PUBLICATION wal2lake DROP TABLE shop.orders")
+    shop.execute("UPDATE shop.orders SET placed = '2024-02-29' WHERE id = 210")
+    shop.execute("ALTER PUBLICATION wal2lake ADD TABLE shop.orders")
+
+    done = last_line(shop, "quarantine", "retry", "shop.orders")
+
+    assert done["results"][0]["rows_read"] == 1
+    shop.run("sync")
+    assert states(shop)["shop.orders"] == "streaming"
+    assert shop.facts("verify")["equal"]
