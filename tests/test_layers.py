@@ -42,6 +42,7 @@ PURE = (
     "cdc.source.predicate_kinds",
     "cdc.source.predicate_operand",
     "cdc.source.predicate_parse",
+    "cdc.source.predicate_reader",
     "cdc.source.predicate_texts",
     "cdc.source.spelling",
 )
