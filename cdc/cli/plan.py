@@ -34,8 +34,9 @@ def plan(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False) -> 
 
 
 def facts(found: Plan) -> dict[str, Any]:
-    """The plan in terms of JSON."""
-    return {**asdict(found), "empty": found.empty, "fit": found.fit}
+    """The plan in terms of JSON; the tables that are added have all of theirs in one object."""
+    added = [{**asdict(each.table), "replaces": each.replaces} for each in found.added]
+    return {**asdict(found), "added": added, "empty": found.empty, "fit": found.fit}
 
 
 def show(found: Plan, console: Console) -> None:

@@ -81,6 +81,8 @@ def test_one_that_comes_back_replaces_what_the_lake_has() -> None:
     assert [(each.table.table, each.replaces) for each in plan.added] == [("shop.b", True)]
     assert "+ shop.b: multiset; rows not counted yet" in said(plan)
     assert "replaces the Delta table" in said(plan)
+    (added,) = facts(plan)["added"]
+    assert (added["table"], added["mode"], added["replaces"]) == ("shop.b", "multiset", True)
 
 
 @pytest.mark.parametrize(
