@@ -166,7 +166,7 @@ def quick(share: int) -> settings:
     )
 
 
-@quick(5)
+@quick(10)
 @given(typed=st.lists(texts(), min_size=50, max_size=50))
 def test_what_was_typed_means_it(
     source: Connection, elsewhere: Connection, table: SourceTable, typed: list[str]
@@ -182,7 +182,7 @@ def test_what_was_typed_means_it(
     assert again == made
 
 
-@quick(25)
+@quick(100)
 @given(typed=st.lists(texts(), min_size=50, max_size=50))
 def test_both_engines_agree_on_every_row(engines: Engines, typed: list[str]) -> None:
     made = [predicate(engines.source, TABLE, engines.table.columns, text) for text in typed]
