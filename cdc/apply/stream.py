@@ -154,7 +154,7 @@ def _run(config: Config, job: _Job, done: Callable[[], None]) -> None:
         applier=applier,
         quarantine=quarantine,
         readings=Readings(readings_path(config)),
-        epoch=epochs.number(epoch),
+        epoch=epoch,
         token=opener.placeholder,
     )
     try:

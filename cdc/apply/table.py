@@ -24,7 +24,7 @@ from cdc.events.schema import (
     diff,
     table_schema_from_avro,
 )
-from cdc.events.steps import Course
+from cdc.events.steps import READ_AGAIN, Course
 from cdc.events.structure import Structure
 from cdc.lake import store
 from cdc.lake.ledger import TableEntry
@@ -248,7 +248,7 @@ class AppliedTable:
             self.stop(
                 "the connector read it in another snapshot: rows that were deleted may stay in "
                 "the lake, and newer ones may be replaced by older",
-                remedy="begin anew with another name and an empty lake",
+                remedy=READ_AGAIN,
             )
         elif lsns:
             self.position = replace(self.position, snapshot_lsn=min(lsns))

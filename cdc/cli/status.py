@@ -13,6 +13,7 @@ from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from cdc.config import load
 from cdc.operate.status import OperationStatus, Status, TableStatus
 from cdc.operate.status import status as ask
+from cdc.source.slot import NEW_EPOCH
 from cdc.source.snapshot import format_lsn
 
 WELL = frozenset({"streaming", "snapshotting"})
@@ -82,6 +83,8 @@ def _parts(now: Status) -> list[str]:
         lines.append(_slot(now))
     if now.connector is not None:
         lines.append(f"connector: {_with(now.connector.state, now.connector.reason)}")
+    if now.connector is not None and now.connector.state == "FAILED":
+        lines.append(f"remedy, where the connector stays so: {NEW_EPOCH}")
     job = now.job
     lines.append(f"job: {f'{job.state}, pid {job.pid}' if job.alive else 'not running'}")
     lines += [

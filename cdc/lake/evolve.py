@@ -16,6 +16,7 @@ from cdc.apply.values import literal
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import Column, TableSchema
 from cdc.events.steps import (
+    READ_AGAIN,
     AddColumn,
     ChangeKey,
     DropColumn,
@@ -60,7 +61,7 @@ def done(
             raise CdcError(
                 ErrorKind.TABLE_STOPPED,
                 f"the lake's table cannot follow this change: {type(step).__name__}",
-                remedy="undo it in the source, or let the table be read again",
+                remedy=f"undo it in the source, or {READ_AGAIN}",
             )
     _commit(spark, path, commits, metadata)
     return found
@@ -157,7 +158,7 @@ def spark_literal(text: str, kind: str) -> str:
             raise CdcError(
                 ErrorKind.TABLE_STOPPED,
                 "a new column holds an array on rows that were there before",
-                remedy="let the table be read again",
+                remedy=READ_AGAIN,
             )
         return f"CAST(array() AS {kind})"
     if kind in _LITERALS:

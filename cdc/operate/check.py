@@ -27,6 +27,7 @@ from cdc.tables import TableId
 ENOUGH_BYTES: Final = 5 * 1024**3
 LITTLE_BYTES: Final = 512 * 1024**2
 _SECONDS: Final = 10
+_FAILED: Final = f"see the worker's log; where it stays so, {slot.NEW_EPOCH}"
 
 
 def check(config: Config, endpoints: Endpoints) -> list[Finding]:
@@ -125,9 +126,7 @@ def _connect(config: Config, url: str) -> Iterator[Finding]:
     found = status(url, config.name)
     yield Finding.ok("connect", f"answers at {url}")
     if found is not None and found.failure:
-        yield Finding.error(
-            f"connector {config.name}", f"failed: {found.failure}", remedy="see the worker's log"
-        )
+        yield Finding.error(f"connector {config.name}", f"failed: {found.failure}", remedy=_FAILED)
 
 
 def _disk(config: Config) -> Iterator[Finding]:

@@ -18,7 +18,7 @@ from cdc.apply.following import Shape
 from cdc.apply.replaying import replay
 from cdc.apply.table import AppliedTable
 from cdc.errors import CdcError, ErrorKind
-from cdc.lake import store
+from cdc.lake import epochs, store
 from cdc.lake.layout import reading_path
 from cdc.lake.progress import Position, open_table
 from cdc.lake.quarantine import EventState, RefusedEvent
@@ -161,13 +161,15 @@ class Taking:
         entry = self.at.cut.entry(str(self.live.schema.table))
         if entry is None:
             raise CdcError(ErrorKind.INTERNAL, "the cut of the reading is without the table")
-        notes = self.shop.notes(self.at.cut.notes_offset)
+        notes, epoch = self.shop.notes(self.at.cut.notes_offset), epochs.number(self.shop.epoch)
+        # A source that was restored gives the numbers of notes again.
+        least = self.live.position.note if self.live.position.epoch == epoch else 0
         return Position(
-            epoch=self.shop.epoch,
+            epoch=epoch,
             offset=entry.offset,
             rows_applied=self.live.position.rows_applied,
             refused=refused,
-            note=newest_note(notes, self.to_be.structure, self.live.position.note),
+            note=newest_note(notes, self.to_be.structure, least),
             reading=self.number,
         )
 

@@ -13,6 +13,7 @@ from cdc.apply.rounds import Applier
 from cdc.apply.table import AppliedTable
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
+from cdc.lake.epochs import Epoch
 from cdc.lake.layout import ledger_path, log_path
 from cdc.lake.ledger import Ledger
 from cdc.lake.quarantine import Quarantine
@@ -39,7 +40,7 @@ class Workshop:
     applier: Applier
     quarantine: Quarantine
     readings: Readings
-    epoch: int
+    epoch: Epoch | None  # None: the first
     token: str
 
     def topic(self, table: TableId) -> str:
@@ -60,9 +61,10 @@ class Workshop:
         return self.spark.read.format("delta").load(log_path(self.config))
 
     def notes(self, upto: int) -> list[PlacedNote]:
-        """Changes of structures up to an offset of their topic."""
-        topic = self.applier.notes_topic
-        rows = self.log().where((F.col("topic") == topic) & (F.col("offset") <= upto))
+        """Changes of structures in this epoch, up to an offset of their topic."""
+        topic, after = self.applier.notes_topic, self.epoch.left_of_notes if self.epoch else -1
+        place = (F.col("offset") > after) & (F.col("offset") <= upto)
+        rows = self.log().where((F.col("topic") == topic) & place)
         ids = [row[0] for row in rows.select("value_schema_id").distinct().collect()]
         return placed_notes(rows, self.applier.schemas(i for i in ids if i is not None))
 

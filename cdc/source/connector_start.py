@@ -26,7 +26,7 @@ def await_running(connection: Connection, config: Config, endpoints: Endpoints) 
                 ErrorKind.SERVER_FAILED,
                 f"connector {config.name} failed",
                 detail=status.failure,
-                remedy="wal2lake check; see the worker's log",
+                remedy=f"wal2lake check; see the worker's log; where it stays so, {slot.NEW_EPOCH}",
             )
         return status is not None and status.running and _is_read(connection, config.name)
 
