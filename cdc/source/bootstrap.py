@@ -13,6 +13,7 @@ from cdc.source import connector, slot
 from cdc.source.baseline import note_baseline
 from cdc.source.captured import captured_tables
 from cdc.source.catalog import SourceTable
+from cdc.source.connector_start import START_SECONDS, await_running
 from cdc.source.continuity import continues, until
 from cdc.source.finding import Level
 from cdc.source.new_epoch import begin
@@ -26,7 +27,6 @@ from cdc.tables import HEARTBEAT, SIGNAL, STRUCTURE, TableId, TableMode
 
 SLOT_SECONDS: Final = 60.0
 """How long open transactions of the application may delay the slot."""
-START_SECONDS: Final = 120.0
 _SECRET: Final = "placeholder"  # noqa: S105 - the name of a file
 
 
@@ -144,7 +144,7 @@ def _start(
     if not goes_on:
         slot.probe(endpoints.source_url, config.name, SLOT_SECONDS)
     _let_run(config, endpoints, tables, wanted)
-    _await_running(connection, config, endpoints)
+    await_running(connection, config, endpoints, streams=False)
     return tables
 
 
@@ -166,7 +166,7 @@ def _start_anew(
     )
     slot.probe(endpoints.source_url, config.name, SLOT_SECONDS)
     _let_run(config, endpoints, tables, connector_settings(config, endpoints, tables))
-    _await_running(connection, config, endpoints)
+    await_running(connection, config, endpoints, streams=False)
     # After the slot was made: no snapshot would bring them.
     note_baseline(connection, [t for t in tables if t.unfit is None], again=True)
     until(
@@ -207,21 +207,3 @@ def _revive(config: Config, endpoints: Endpoints) -> None:
     status = connector.status(endpoints.connect, config.name)
     if status is not None and status.failed:
         connector.restart(endpoints.connect, config.name)
-
-
-def _await_running(connection: Connection, config: Config, endpoints: Endpoints) -> None:
-    """Both, since a connector says RUNNING while its slot still waits to be made."""
-
-    def running() -> bool:
-        status = connector.status(endpoints.connect, config.name)
-        if status is not None and status.failed:
-            raise CdcError(
-                ErrorKind.SERVER_FAILED,
-                f"connector {config.name} failed",
-                detail=status.failure,
-                remedy=f"wal2lake check; see the worker's log; where it stays so, {slot.NEW_EPOCH}",
-            )
-        exists = slot.slot_state(connection, config.name) is not None
-        return exists and status is not None and status.running
-
-    until(running, START_SECONDS, f"connector {config.name} did not start")

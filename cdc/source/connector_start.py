@@ -13,10 +13,12 @@ START_SECONDS: Final = 120.0
 _FREE_SECONDS: Final = 90.0
 
 
-def await_running(connection: Connection, config: Config, endpoints: Endpoints) -> None:
-    """Both, since a connector says RUNNING while its slot is not read yet.
+def await_running(
+    connection: Connection, config: Config, endpoints: Endpoints, *, streams: bool
+) -> None:
+    """Until the connector runs with its slot: it says RUNNING while that waits to be made.
 
-    Raises SERVER_FAILED with what ended it, TIMEOUT when it does not start.
+    With ``streams`` the slot is read too, which a first snapshot comes before. Raises SERVER_FAILED with what ended it, TIMEOUT when it does not start.
     """
 
     def running() -> bool:
@@ -28,7 +30,10 @@ def await_running(connection: Connection, config: Config, endpoints: Endpoints) 
                 detail=status.failure,
                 remedy=f"wal2lake check; see the worker's log; where it stays so, {slot.NEW_EPOCH}",
             )
-        return status is not None and status.running and _is_read(connection, config.name)
+        if status is None or not status.running:
+            return False
+        state = slot.slot_state(connection, config.name)
+        return state is not None and (state.active_pid is not None or not streams)
 
     until(running, START_SECONDS, f"connector {config.name} did not start")
 

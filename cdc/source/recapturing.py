@@ -185,4 +185,4 @@ def _ensure_running(connection: Connection, config: Config, endpoints: Endpoints
         connector.resume(endpoints.connect, config.name)
         if status is not None and status.failed:
             connector.restart(endpoints.connect, config.name)
-    await_running(connection, config, endpoints)
+    await_running(connection, config, endpoints, streams=True)
