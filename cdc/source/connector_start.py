@@ -18,7 +18,8 @@ def await_running(
 ) -> None:
     """Until the connector runs with its slot: it says RUNNING while that waits to be made.
 
-    With ``streams`` the slot is read too, which a first snapshot comes before. Raises SERVER_FAILED with what ended it, TIMEOUT when it does not start.
+    With ``streams`` the slot is read too, which a first snapshot comes before. Raises
+    SERVER_FAILED with what ended it, TIMEOUT when it does not start.
     """
 
     def running() -> bool:
