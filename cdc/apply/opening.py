@@ -164,7 +164,7 @@ class Opener:
         elif table.structure is None and (schema.key, schema.mode) != (wanted.key, wanted.mode):
             table.stop(
                 f"its key was {_identity(schema)} and is {_identity(wanted)} in the source",
-                remedy=f"delete {table.path}; it is rebuilt from the log at the next start",
+                remedy=again,
             )
 
 

@@ -178,7 +178,7 @@ class AppliedTable:
         except AnalysisException as error:
             self.stop(
                 f"the lake's table does not take the change: {error.getCondition()}",
-                remedy="see the job's log; delete the table's directory to rebuild it",
+                remedy=f"see the job's log; then {READ_AGAIN}",
             )
 
     def pending(self, notes: Iterable[PlacedNote]) -> list[PlacedNote]:
@@ -280,7 +280,7 @@ class AppliedTable:
             raise CdcError(
                 ErrorKind.TABLE_STOPPED,
                 found.reason,
-                remedy=f"delete {self.path} and restart the job; it is rebuilt from the log",
+                remedy=READ_AGAIN,
             )
         known = {column.name for column in shape.structure.columns} if shape else set()
         if added := tuple(column for column in found.columns if column.name not in known):
@@ -295,5 +295,6 @@ class AppliedTable:
             position=self.position,
             token=self._placeholder,
             quarantine=self._quarantine,
+            policy=self._policy,
         )
         self.position = batch.commit(mine, upto, schemas)

@@ -87,6 +87,6 @@ def _newest_metadata(path: str) -> dict[str, Any] | None:
             ErrorKind.CHAIN_BROKEN,
             f"version {table.version()} of {path} was not written by wal2lake",
             detail=f"its newest commit is {commit.get('operation', 'unknown')}",
-            remedy="delete the table's directory; it is rebuilt from the log at the next start",
+            remedy="replay the table, or read it again: wal2lake replay, wal2lake resnapshot",
         )
     return dict(metadata)

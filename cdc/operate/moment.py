@@ -166,7 +166,7 @@ def _cut_at(
             ErrorKind.TIMEOUT,
             f"the job published no cut at the snapshot within {timeout:g} s",
             detail=where_it_hangs(config),
-            remedy="wal2lake status; give it longer with --timeout",
+            remedy="wal2lake status says what it is at; try again when it follows",
         )
     if row.lsn is not None and row.lsn > lsn:
         raise CdcError(

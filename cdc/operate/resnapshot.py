@@ -42,11 +42,13 @@ class Resnapshot:
 
     def __call__(self, operation: Operation, reporter: Reporter) -> None:
         folder = aside_path(self._shop.config, operation.id)
-        for name in operation.tables:
-            reporter.point()
-            reporter.tell(table=name, phase="waiting for the cut")
-            reporter.done(self._table(TableId.parse(name), operation, reporter, folder))
-        remove(self._shop.spark, folder)
+        try:
+            for name in operation.tables:
+                reporter.point()
+                reporter.tell(table=name, phase="waiting for the cut")
+                reporter.done(self._table(TableId.parse(name), operation, reporter, folder))
+        finally:
+            remove(self._shop.spark, folder)
 
     def _table(
         self, table: TableId, operation: Operation, reporter: Reporter, folder: str

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from cdc.apply import unlike
 from cdc.apply.merge_plan import REASON, quoted
 from cdc.apply.spelled import key_texts, typed
+from cdc.errors import CdcError, ErrorKind
 from cdc.events.structure import StructureColumn
 from cdc.lake.quarantine import RefusedEvent
 from cdc.operate.described import Described
@@ -145,7 +146,14 @@ def refused_events(
     No message holds them: in the place of an offset stands a number below zero, by reading and row.
     """
     key = list(described.schema.key)
-    rows = staged.refused.limit(MOST_REFUSED).collect()
+    rows = staged.refused.limit(MOST_REFUSED + 1).collect()
+    if len(rows) > MOST_REFUSED:
+        raise CdcError(
+            ErrorKind.TABLE_STOPPED,
+            f"more than {MOST_REFUSED:,} rows of {described.schema.table} hold what the lake "
+            f"cannot: {rows[0][REASON]}",
+            remedy="keep the column as text: name it in source.as_text; then read the table again",
+        )
     now = datetime.now(UTC)
     return [
         RefusedEvent(

@@ -78,10 +78,10 @@ class Workshop:
         finally:
             self.applier.freezer.thaw(topic)
 
-    def recount(self, table: str, still_open: int) -> None:
-        """So many events of the table are in quarantine now; its next commit says so too."""
-        live = self.live(TableId.parse(table))
-        self.applier.freezer.between(lambda: live.recount(still_open))
+    def recount(self, table: str, _: int) -> None:
+        """Events of the table were settled: its next commit says how many are open then."""
+        live, quarantine = self.live(TableId.parse(table)), self.quarantine
+        self.applier.freezer.between(lambda: live.recount(quarantine.open_count(table)))
 
     def frozen(self, table: TableId, reporter: Reporter) -> None:
         """Take the table out of the rounds; returns when it is at rest at the last cut."""

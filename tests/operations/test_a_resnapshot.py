@@ -12,6 +12,8 @@ from tests.e2e.installation import Installation
 from tests.operations.asked import last_line, result
 from tests.operations.blind import unseen
 
+pytestmark = pytest.mark.e2e
+
 BLIND = """
 DELETE FROM shop.orders WHERE id BETWEEN 1 AND 100;
 UPDATE shop.orders SET customer = 'somebody', body = repeat('n', 5000) WHERE id BETWEEN 101 AND 160;

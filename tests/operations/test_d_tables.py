@@ -5,10 +5,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
+import pytest
 import yaml
 
 from tests.e2e.installation import Installation
 from tests.operations.asked import last_line
+
+pytestmark = pytest.mark.e2e
 
 KEPT: Final = tuple(f"shop.{name}" for name in ("orders", "lines", "stock", "prices", "places"))
 

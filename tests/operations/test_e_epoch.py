@@ -1,7 +1,11 @@
 """The slot is lost: what was deleted meanwhile is gone from the lake afterwards."""
 
+import pytest
+
 from tests.e2e.installation import Installation
 from tests.operations.asked import last_line
+
+pytestmark = pytest.mark.e2e
 
 BLIND = """
 DELETE FROM shop.orders WHERE id BETWEEN 170 AND 180;
