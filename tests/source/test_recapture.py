@@ -1,21 +1,31 @@
 """Tables taken in and out of a running capture, against real Postgres, Kafka and Connect."""
 
+import json
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+import typer
+import yaml
+from confluent_kafka import Consumer, Producer, TopicPartition
+from typer.testing import CliRunner
 
+from cdc.cli.plan import plan as print_plan
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
-from cdc.kafka.topics import topic_ids
+from cdc.kafka.emptying import empty_topic
+from cdc.kafka.offsets import end_offsets
+from cdc.kafka.topics import TopicSpec, ensure_topics, topic_ids
 from cdc.operate.check import check
+from cdc.operate.planning import plan
 from cdc.source import connector
 from cdc.source.bootstrap import establish
 from cdc.source.captured import NEW
 from cdc.source.continuity import until
-from cdc.source.postgres import Connection, connect
+from cdc.source.postgres import Connection, connect, password
 from cdc.source.prepare import published
 from cdc.source.recapturing import Recaptured, recapture, unpublish
 from cdc.source.settings import captured
@@ -170,7 +180,12 @@ def test_a_table_is_taken_out_and_in_again(
     old = TableId(config.name, "old")
     without = naming(config, "t")
 
+    planned = plan(without, chain)
+    assert [each.table for each in planned.removed] == [str(old)]
+    assert planned.settings == ("table.include.list",)
+
     assert recapture(without, chain).removed == (old,)
+    assert plan(without, chain).empty
 
     source.execute("INSERT INTO old VALUES (1)")
     source.execute("INSERT INTO t VALUES (1)")
@@ -180,6 +195,12 @@ def test_a_table_is_taken_out_and_in_again(
     for _ in range(2):
         unpublish(without, chain, [old])
     assert old not in (published(source, config.name) or set())
+    source.execute("ANALYZE old")
+    planned = plan(config, chain)
+    assert [(each.table.table, each.table.rows, each.replaces) for each in planned.added] == [
+        (str(old), 1, False)
+    ]
+    assert (planned.publish, planned.topics) == ((str(old),), ())
 
     assert recapture(config, chain).added == (old,)
     source.execute("INSERT INTO old VALUES (2)")
@@ -247,6 +268,9 @@ def test_refused_before_anything_is_changed(
     source.execute("CREATE TABLE late (id int PRIMARY KEY); CREATE TABLE bad (id int)")
     before = state(chain, config, source)
 
+    planned = plan(naming(config, "t", "late", "bad"), chain)
+    assert {refusal.subject for refusal in planned.refused} == {f"{config.name}.bad"}
+    assert planned.topics[1:] == (TableId(config.name, "late").topic(config.name),)
     error = refusal(naming(config, "t", "late", "bad"), chain)
     assert (error.kind, error.message.partition(":")[0]) == (
         ErrorKind.SOURCE_NOT_READY,
@@ -266,6 +290,38 @@ def test_refused_before_anything_is_changed(
     assert state(chain, config, source) == before
 
 
+def test_plan_is_printed_and_ends_with_its_exit_code(
+    chain: Endpoints, source: Connection, make_config: Maker, tmp_path: Path
+) -> None:
+    config = begin(chain, make_config(chain), source, "t")
+    source.execute(
+        "CREATE TABLE late (id int PRIMARY KEY, twice int GENERATED ALWAYS AS (1) STORED)"
+    )
+    source.execute("CREATE TABLE bad (id int)")
+
+    code, output = printed(naming(config, "t"), chain, tmp_path)
+    assert (code, output) == (0, "nothing to do: all of it is captured\n")
+    code, output = printed(naming(config, "t", "late"), chain, tmp_path)
+    assert code == 0
+    assert f"+ {config.name}.late: key id; rows not counted yet" in output
+    assert "column twice will not arrive" in output
+    code, output = printed(naming(config, "late", "bad"), chain, tmp_path, "--json")
+    found = json.loads(output)
+    assert (code, found["fit"], found["removed"][0]["table"]) == (5, False, f"{config.name}.t")
+    assert password(chain.source_url) not in output
+
+
+def printed(config: Config, chain: Endpoints, folder: Path, *arguments: str) -> tuple[int, str]:
+    facts = config.model_dump(mode="json", exclude_none=True)
+    facts["source"]["url"] = chain.source_url
+    file = folder / "wal2lake.yaml"
+    file.write_text(yaml.safe_dump(facts))
+    app = typer.Typer()
+    app.command()(print_plan)
+    result = CliRunner().invoke(app, ["--config", str(file), *arguments])
+    return result.exit_code, result.output
+
+
 def of_a_stranger(chain: Endpoints, source: Connection, schema: str) -> str:
     """A role that may read all and owns nothing."""
     source.execute(
@@ -277,3 +333,34 @@ def of_a_stranger(chain: Endpoints, source: Connection, schema: str) -> str:
     parts = urlsplit(chain.source_url)
     place = parts.netloc.rpartition("@")[2]
     return parts._replace(netloc=f"stranger:x@{place}").geturl()
+
+
+def test_a_topic_is_emptied_and_its_offsets_go_on(chain: Endpoints) -> None:
+    """Also a compacted one, whose policy is the same afterwards."""
+    specs = [TopicSpec("many", {"cleanup.policy": "compact"}), TopicSpec("few")]
+    ensure_topics(chain.kafka, specs)
+    producer = Producer({"bootstrap.servers": chain.kafka})
+    for name in ("many", "few"):
+        for number in range(5):
+            producer.produce(name, key=str(number), value=b"x")
+    producer.flush(30)
+    before = topic_ids(chain.kafka, ["many", "few"])
+
+    assert empty_topic(chain.kafka, "many", before=3)
+    assert empty_topic(chain.kafka, "few")
+    assert not empty_topic(chain.kafka, "none")
+
+    assert [first_offset(chain, name) for name in ("many", "few")] == [3, 5]
+    assert end_offsets(chain.kafka, ["many", "few"]) == {"many": 5, "few": 5}
+    assert topic_ids(chain.kafka, ["many", "few"]) == before
+    ensure_topics(chain.kafka, specs)  # raises where the policy is another
+
+
+def first_offset(chain: Endpoints, topic: str) -> int:
+    consumer = Consumer({"bootstrap.servers": chain.kafka, "group.id": "test"})
+    try:
+        marks = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=20)
+    finally:
+        consumer.close()
+    assert marks is not None
+    return int(marks[0])
