@@ -242,6 +242,8 @@ class AppliedTable:
         slot's own come before all else. Where rows of another stand in the topic says nothing of
         when they were true: decision 0009.
         """
+        if not lsns:
+            return
         known = {self.position.snapshot_lsn} - {None}
         late = not known and self.position.rows_applied > 0
         if late or NO_LSN in lsns or len(lsns | known) > 1:
@@ -250,7 +252,7 @@ class AppliedTable:
                 "the lake, and newer ones may be replaced by older",
                 remedy=READ_AGAIN,
             )
-        elif lsns:
+        else:
             self.position = replace(self.position, snapshot_lsn=min(lsns))
 
     def _follow(self, written_by: Iterable[str]) -> None:

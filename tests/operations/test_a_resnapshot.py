@@ -113,7 +113,7 @@ def test_tables_that_had_stopped_are_read_and_go_on(shop: Installation) -> None:
         (("shop.orders", "--where", "id = 1; drop table shop.orders"), 2, "remedy"),
         (("shop.orders", "--where", "id = 'a'"), 2, "id"),
         (("shop.orders", "shop.lines", "--where", "id = 1"), 2, "one table"),
-        (("other.table",), 2, "apply-config"),
+        (("other.table",), 2, "no table other.table"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(
