@@ -36,8 +36,9 @@ from cdc.lake.ledger import Ledger
 from cdc.lake.quarantine import Quarantine
 from cdc.lake.readings import Readings
 from cdc.lake.session import build
-from cdc.operate import reload, requests
+from cdc.operate import reload, requests, running_settings
 from cdc.operate.at_work import at_work
+from cdc.operate.plan import RELOADED
 from cdc.operate.workshop import Workshop
 from cdc.source import bootstrap
 from cdc.source.baseline import baselines
@@ -100,11 +101,18 @@ def _keep_running(read: Callable[[], Config], config: Config, job: _Job) -> None
 
 
 def _read_again(read: Callable[[], Config], before: Config) -> tuple[Config, CdcError | None]:
-    """The configuration of the file, or the one of before where that cannot be taken over."""
+    """What of the file a running job takes over; all of before where it cannot be read.
+
+    The other keys count after the next start.
+    """
     try:
-        return read(), None
+        wanted = read()
     except CdcError as error:
         return before, error
+    names = [key.removeprefix("source.") for key in RELOADED if key.startswith("source.")]
+    source = {name: getattr(wanted.source, name) for name in names}
+    change = {"job": wanted.job, "source": before.source.model_copy(update=source)}
+    return before.model_copy(update=change), None
 
 
 def _nothing() -> None:
@@ -166,6 +174,7 @@ def _run(config: Config, job: _Job, done: Callable[[], None]) -> None:
         )
         try:
             with at_work(shop):
+                running_settings.remember(config)
                 job.ready()
                 done()
                 resume = partial(recovery.resume, job.spark, log_path(config), applier, epoch)
