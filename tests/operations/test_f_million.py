@@ -1,0 +1,166 @@
+"""A large table is read again under load, while processes are killed: minutes, with --deep."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, QueryBuilder
+
+from cdc.operate import operation_files as files
+from tests.e2e.installation import Installation
+from tests.operations.asked import last_line, result
+from tests.operations.blind import unseen
+from tests.operations.conftest import installed
+from tests.servers.fixtures import started
+
+pytestmark = pytest.mark.e2e
+ROWS = 1_000_000
+SQL = f"""
+CREATE SCHEMA big;
+CREATE TABLE big.rows (id int PRIMARY KEY, part int, note text, amount numeric(12,2));
+CREATE TABLE big.busy (id int PRIMARY KEY, n bigint);
+INSERT INTO big.rows SELECT i, i % 10, md5(i::text), i FROM generate_series(1, {ROWS}) i;
+INSERT INTO big.busy SELECT i, 0 FROM generate_series(1, 1000) i;
+"""
+
+
+@pytest.fixture(scope="module")
+def big(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Installation]:
+    if not request.config.getoption("--deep"):
+        pytest.skip("a million rows take minutes: --deep")
+    root = tmp_path_factory.mktemp("million")
+    with started(request, root / "servers", ("postgres",)) as servers:
+        found = installed(root / "lakehouse", dict(servers), ["big.*"])
+        found.execute(SQL)
+        found.run("up", "--detach")
+        try:
+            found.run("sync", "--timeout", "900")
+            yield found
+        finally:
+            found.run("down")
+
+
+def test_a_million_rows_in_place_while_job_and_worker_are_killed(big: Installation) -> None:
+    with unseen(big, "big.rows"):
+        big.execute("DELETE FROM big.rows WHERE id % 1000 = 0")
+        big.execute("UPDATE big.rows SET note = 'unseen' WHERE id % 1000 = 1")
+
+    with changing(big):
+        big.run("resnapshot", "big.rows", "--detach")
+        await_phase(big, "reading")
+        big.crash("job")
+        await_phase(big, "reading")
+        big.crash("connect")
+        ended = followed(big)
+
+    rows = result(ended, "big.rows")
+    assert (rows["swept"], rows["changed"]) == (1000, 1000)
+    print("in place:", rows)  # noqa: T201 - figures for who runs it
+    big.run("sync", "--timeout", "900")
+    assert big.facts("verify")["equal"]
+
+
+def test_a_tenth_of_a_million_by_a_predicate(big: Installation) -> None:
+    with unseen(big, "big.rows"):
+        big.execute("DELETE FROM big.rows WHERE id BETWEEN 11 AND 20")
+
+    with changing(big):
+        done = last_line(big, "resnapshot", "big.rows", "--where", "part = 3")
+
+    rows = result(done, "big.rows")
+    print("a tenth:", rows)  # noqa: T201 - figures for who runs it
+    assert rows["swept"] == 1
+    assert rows["rows_read"] == pytest.approx(ROWS / 10, rel=0.02)
+
+
+def test_a_shadow_of_a_million_with_a_reader(big: Installation) -> None:
+    with changing(big), polling(big) as seen:
+        done = last_line(big, "resnapshot", "big.rows", "--shadow")
+
+    rows = result(done, "big.rows")
+    print("shadow:", rows, "reader:", len(seen), "reads", sorted(set(seen)))  # noqa: T201 - figures for who runs it
+    assert rows["swept"] == 9
+    big.run("sync", "--timeout", "900")
+    assert set(seen) <= {big_rows(big), big_rows(big) + 9}
+    assert big.facts("verify")["equal"]
+
+
+@pytest.mark.parametrize("whence", ["log", "kafka"])
+def test_a_million_rows_are_made_again(big: Installation, whence: str, tmp_path: Path) -> None:
+    table = "big.rows" if whence == "log" else "big.busy"
+    printed = big.run("replay", table, "--from", whence, "--into", str(tmp_path / "made"))
+    print(printed)  # noqa: T201 - figures for who runs it
+    assert "equal to the live table" in printed or whence == "kafka"
+
+
+def await_phase(installation: Installation, phase: str) -> None:
+    """Of the operation that is under way, with some rows of it read."""
+    end = time.monotonic() + 600
+    while time.monotonic() < end:
+        found = files.asked(installation.state_dir)
+        if found and files.progress(installation.state_dir, found[0].id).phase == phase:
+            return
+    message = f"no operation came to {phase}"
+    raise AssertionError(message)
+
+
+def followed(installation: Installation) -> dict[str, Any]:
+    """The end of the operation that is under way."""
+    (operation,) = files.asked(installation.state_dir)
+    return last_line(installation, "operations", operation.id, "--follow")
+
+
+def big_rows(installation: Installation) -> int:
+    table = DeltaTable(str(installation.folder / "lake" / "big" / "rows"))
+    found = QueryBuilder().register("t", table).execute("SELECT count(*) AS n FROM t").read_all()
+    return int(pa.table(found).to_pylist()[0]["n"])
+
+
+@contextmanager
+def polling(installation: Installation) -> Iterator[list[int]]:
+    seen: list[int] = []
+    end = threading.Event()
+
+    def look() -> None:
+        while not end.wait(0.2):
+            seen.append(big_rows(installation))
+
+    reader = threading.Thread(target=look)
+    reader.start()
+    try:
+        yield seen
+    finally:
+        end.set()
+        reader.join()
+
+
+@contextmanager
+def changing(installation: Installation, rate: int = 1000) -> Iterator[None]:
+    """So many changes per second in both tables, until the block ends."""
+    end = threading.Event()
+    done = [0, time.monotonic()]
+
+    def write() -> None:
+        with installation.connect() as connection:
+            while not end.wait(max(0.0, done[1] + done[0] / rate - time.monotonic())):
+                connection.execute("UPDATE big.busy SET n = n + 1 WHERE id <= 50")
+                connection.execute(
+                    "UPDATE big.rows SET amount = amount + 1 WHERE id BETWEEN 500002 AND 500051"
+                )
+                done[0] += 100
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        yield
+    finally:
+        end.set()
+        writer.join()
+        print(f"{done[0]} changes in {time.monotonic() - done[1]:.0f} s")  # noqa: T201 - figures for who runs it
