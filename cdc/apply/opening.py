@@ -20,12 +20,13 @@ from cdc.lake import epochs, progress, store
 from cdc.lake.epochs import Epoch
 from cdc.lake.layout import log_path, table_path
 from cdc.lake.ledger import LedgerRow, TableEntry
-from cdc.lake.progress import METADATA_CONF, UNREAD, Position
+from cdc.lake.progress import LOST, METADATA_CONF, UNREAD, Position
 from cdc.lake.quarantine import Quarantine
 from cdc.source.catalog import SourceTable
 from cdc.tables import TableId
 
 NOT_READ: Final = "its rows are not in the lake: the log does not have all of them"
+GONE: Final = "its Delta table was gone, and the log alone does not have all of its rows"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +98,7 @@ class Opener:
             epoch=epochs.number(self.epoch),
             offset=-1,
             note=begins.note if begins else 0,
-            reading=0 if self._is_in_log(source.table) else UNREAD,
+            reading=0 if self._is_in_log(source.table) else self._lacking(source.table),
         )
         first = kept_as_text(begins.structure, self.config.source.as_text) if begins else None
         store.create(session, path, _begun(wanted, first), position, first)
@@ -110,6 +111,10 @@ class Opener:
         known = self._known(table)
         return self.last is None or (known is not None and known.reading == 0)
 
+    def _lacking(self, table: TableId) -> int:
+        known = self._known(table)
+        return UNREAD if known is None or known.reading == UNREAD else LOST
+
     def _known(self, table: TableId) -> TableEntry | None:
         return self.last.entry(str(table)) if self.last else None
 
@@ -117,10 +122,13 @@ class Opener:
         self, session: SparkSession, path: str, wanted: TableSchema, reason: str
     ) -> AppliedTable:
         """One whose Delta table is not what this job left there; it is left as it is."""
-        position = Position(epoch=epochs.number(self.epoch), offset=-1, reading=UNREAD)
-        table = self._table(session, path, wanted, position, None)
         name = wanted.table
-        table.stop(reason, remedy=f"wal2lake replay {name}, or wal2lake resnapshot {name}")
+        reading = self._lacking(name)
+        position = Position(epoch=epochs.number(self.epoch), offset=-1, reading=reading)
+        table = self._table(session, path, wanted, position, None)
+        again = f"wal2lake resnapshot {name}"
+        replayed = f"wal2lake replay {name}, or {again}"
+        table.stop(reason, remedy=replayed if reading == LOST else again)
         return table
 
     def _table(
@@ -150,9 +158,9 @@ class Opener:
         if source.unfit is not None:
             table.stop(source.unfit.message, remedy=f"{source.unfit.remedy}; then start again")
         elif position.reading == UNREAD:
-            known = self._known(source.table)
-            read = known is not None and known.reading > 0
-            table.stop(NOT_READ, remedy=f"wal2lake replay {source.table}" if read else again)
+            table.stop(NOT_READ, remedy=again)
+        elif position.reading == LOST:
+            table.stop(GONE, remedy=f"wal2lake replay {source.table}, or {again}")
         elif table.structure is not None and table.structure.oid != source.oid:
             table.stop("it was dropped and created again in the source", remedy=READ_AGAIN)
         elif position.epoch < epochs.number(self.epoch):

@@ -22,7 +22,7 @@ from cdc.kafka.topics import topic_ids
 from cdc.lake import epochs, progress
 from cdc.lake.epochs import Epoch
 from cdc.lake.layout import epochs_path, log_path
-from cdc.lake.progress import UNREAD, LandedPosition
+from cdc.lake.progress import LandedPosition
 from cdc.stack.endpoints import Endpoints
 
 
@@ -85,7 +85,7 @@ def resume(spark: SparkSession, path: str, applier: Applier, epoch: Epoch | None
 def _is_read(applier: Applier, topic: str) -> bool:
     """Whether the table was whole at some moment of the present epoch."""
     position = applier.tables[topic].position
-    return position.epoch >= applier.base.epoch and position.reading != UNREAD
+    return position.epoch >= applier.base.epoch and position.reading >= 0
 
 
 def _left(epoch: Epoch | None, topic: str) -> int:

@@ -18,6 +18,8 @@ METADATA_CONF = "spark.databricks.delta.commitInfo.userMetadata"
 MARK = "wal2lake"
 UNREAD = -1
 """Number of the reading of a table that has to be read from the source before it can follow."""
+LOST = -2
+"""The same of one whose files are gone or another's, and which log and readings have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

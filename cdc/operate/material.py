@@ -20,7 +20,7 @@ from cdc.kafka.history import FROM_LOG, History
 from cdc.kafka.offsets import end_offsets
 from cdc.lake.layout import log_path
 from cdc.lake.ledger import LedgerRow
-from cdc.lake.progress import UNREAD
+from cdc.lake.progress import LOST, UNREAD
 from cdc.lake.quarantine import Quarantine
 from cdc.lake.readings import Reading
 from cdc.tables import STRUCTURE, TableId, matches
@@ -67,8 +67,13 @@ def place_of(row: LedgerRow, table: TableId) -> Place:
 
 
 def readings_at(readings: Iterable[Reading], row: LedgerRow, table: TableId) -> list[Reading]:
-    """Those that were in the table when the cut was published."""
+    """Those that were in the table when the cut was published; all where its files were lost then.
+
+    One that did not come into the table does no harm: it says what was true at its place.
+    """
     entry = row.entry(str(table))
+    if entry is not None and entry.reading == LOST:
+        return list(readings)
     newest = entry.reading if entry else 0
     return [reading for reading in readings if reading.number <= newest]
 
