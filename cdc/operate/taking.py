@@ -228,7 +228,7 @@ class Taking:
                 ErrorKind.TABLE_STOPPED,
                 f"what was read of {shadow.schema.table} cannot follow the log",
                 detail=shadow.reason,
-                remedy=f"read it again in place: wal2lake resnapshot {shadow.schema.table} --in-place",
+                remedy=f"read it in place: wal2lake resnapshot {shadow.schema.table}",
             )
         if shadow.position.offset < offsets[topic]:
             shadow.position = replace(shadow.position, offset=offsets[topic])
