@@ -59,7 +59,7 @@ _FLOAT: Final = Kind(
     read=constants.a_float,
     casts=frozenset({"FLOAT", "DOUBLE"}),
     forms=_NUMBERS,
-    # Spark looks for a plain -0 and NaN in the statistics of files, which tell them otherwise.
+    # Not the plain column: statistics of files, which know no -0 and NaN, are not asked then.
     lake="(CAST({} AS DOUBLE) + 0.0D)",
     apart=True,
 )
