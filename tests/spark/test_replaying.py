@@ -1,0 +1,159 @@
+"""The job rebuilds a table that was deleted, altered by somebody or cannot be read, and goes on."""
+
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from cdc.config import Config, Lake, Source
+from cdc.lake import store
+from cdc.lake.layout import ledger_path, log_path, readings_path
+from cdc.lake.progress import position
+from cdc.lake.readings import Readings
+from cdc.operate.operation import Operation, OperationState, Progress, TableResult
+from cdc.operate.replaying import handler
+from cdc.operate.reporter import Reporter
+from cdc.operate.workshop import Workshop
+from cdc.stack.endpoints import Endpoints
+from tests.spark.test_rounds import (
+    COMPOSITE,
+    NO_KEY,
+    PREFIX,
+    RECORDED,
+    TABLES,
+    TOASTY,
+    Pipeline,
+    _assert_equal_to_source,
+    _landed_topics,
+)
+
+pytestmark = pytest.mark.spark
+
+NOWHERE = Endpoints(source_url="", kafka="", connect="", registry="")
+
+
+@pytest.fixture
+def pipeline(spark: SparkSession, tmp_path: Path) -> Pipeline:
+    """Everything that was recorded is in its tables."""
+    made = Pipeline(spark.newSession(), tmp_path, budget=5)
+    records = _landed_topics()
+    for begin in range(0, len(records), 60):
+        made.land(records[begin : begin + 60])
+    made.settle()
+    return made
+
+
+def config_of(pipeline: Pipeline) -> Config:
+    """Log and ledger where a configuration has them."""
+    config = Config(
+        name=PREFIX,
+        source=Source(tables=["public.*"]),
+        lake=Lake(path=str(pipeline.root)),
+        state_dir=pipeline.root / "state",
+    )
+    Path(log_path(config)).parent.mkdir(exist_ok=True)
+    for mine, theirs in ((log_path(config), "log"), (ledger_path(config), "ledger")):
+        Path(mine).symlink_to(pipeline.root / theirs)
+    return config
+
+
+@contextmanager
+def rounds(pipeline: Pipeline) -> Iterator[None]:
+    """The job's own thread beside the operation's."""
+    stop = threading.Event()
+
+    def run() -> None:
+        while not stop.wait(0.05):
+            pipeline.applier.freezer.between_rounds()
+            pipeline.applier.round()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def replay(pipeline: Pipeline, *tables: str) -> tuple[TableResult, ...]:
+    config = config_of(pipeline)
+    shop = Workshop(
+        config=config,
+        endpoints=NOWHERE,
+        spark=pipeline.spark,
+        applier=pipeline.applier,
+        quarantine=pipeline.quarantine,
+        readings=Readings(readings_path(config)),
+        epoch=1,
+        token=RECORDED["placeholder"],
+    )
+    operation = Operation(
+        id="o", command="replay", tables=tables, line="", asked_by="", asked_at="", options={}
+    )
+    (config.state_dir / "operations").mkdir(parents=True)
+    begun = Progress(id="o", state=OperationState.RUNNING)
+    reporter = Reporter(config.state_dir, begun, threading.Event())
+    with rounds(pipeline):
+        handler(shop)(operation, reporter)
+    assert not (pipeline.root / "_wal2lake" / "aside" / "o").exists()
+    return reporter.progress.results
+
+
+def untouched(_spark: SparkSession, _path: str) -> None:
+    pass
+
+
+def deleted(_spark: SparkSession, path: str) -> None:
+    shutil.rmtree(path)
+
+
+def altered(spark: SparkSession, path: str) -> None:
+    spark.newSession().sql(f"DELETE FROM {store.at(path)}").collect()
+
+
+def without_files(_spark: SparkSession, path: str) -> None:
+    for file in Path(path).glob("**/*.parquet"):
+        if "_delta_log" not in file.parts:
+            file.unlink()
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (untouched, "it was equal"),
+        (altered, "it was not equal: 2 rows more"),
+        (deleted, "could not be read"),
+        (without_files, "could not be read"),
+    ],
+)
+def test_a_table_is_put_in_its_place(
+    pipeline: Pipeline, damage: Callable[[SparkSession, str], None], said: str
+) -> None:
+    path = str(pipeline.root / TOASTY.table.name)
+    before = position(path)
+    damage(pipeline.spark, path)
+
+    (result,) = replay(pipeline, str(TOASTY.table))
+
+    assert said in result.note
+    assert position(path) == before
+    _assert_equal_to_source(pipeline)
+
+
+def test_every_table_one_after_the_other_and_the_job_goes_on(pipeline: Pipeline) -> None:
+    for schema in (NO_KEY, COMPOSITE):
+        altered(pipeline.spark, str(pipeline.root / schema.table.name))
+
+    results = replay(pipeline, *(str(schema.table) for schema in TABLES))
+
+    assert [result.table for result in results] == [str(schema.table) for schema in TABLES]
+    _assert_equal_to_source(pipeline)
+    assert all(table.following for table in pipeline.applier.tables.values())
+    pipeline.start()
+    pipeline.settle()
+    _assert_equal_to_source(pipeline)

@@ -1,0 +1,145 @@
+"""What replay and rebuild refuse before anything starts, and what they say at the end."""
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import fastavro
+import pytest
+
+from cdc.apply.difference import difference_plan
+from cdc.apply.likeness import Likeness
+from cdc.cli.rebuild import rebuild
+from cdc.cli.replay import Marker, facts, replay, sentences
+from cdc.config import Config, Kafka, Lake, Registry, Source
+from cdc.errors import CdcError, ErrorKind
+from cdc.events.schema import Column, TableSchema
+from cdc.kafka.history import _zigzag
+from cdc.operate.replay_into import Addresses, Asked, Outcome, refuse_taken, replay_into
+from cdc.stack.state import StateDir
+from cdc.tables import TableId, TableMode
+
+TABLE = TableId("shop", "orders")
+EQUAL = Likeness(rows=1234, added=0, changed=0, swept=0)
+OUTCOME = Outcome(
+    table="shop.orders",
+    path="/tmp/o",
+    marker="log",
+    cut=17,
+    offset=99,
+    rows=1234,
+    events=5000,
+    refused=0,
+    seconds=2.0,
+    likeness=EQUAL,
+)
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    return Config(
+        source=Source(tables=["shop.*"]),
+        lake=Lake(path=str(tmp_path / "lake")),
+        kafka=Kafka(bootstrap_servers="127.0.0.1:1"),
+        registry=Registry(url="http://127.0.0.1:1/"),
+        state_dir=tmp_path / "state",
+    )
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "wal2lake.yaml"
+    path.write_text("source: {tables: ['shop.*']}\nlake: {path: lake}\n")
+    return path
+
+
+def test_an_older_cut_is_for_another_place_only(file: Path) -> None:
+    with pytest.raises(CdcError, match="--to is given without --into") as caught:
+        replay("shop.orders", to="17", config=file)
+    assert caught.value.kind is ErrorKind.CONFIG
+
+
+def test_a_place_at_which_something_is_stays_as_it_is(config: Config, tmp_path: Path) -> None:
+    with pytest.raises(CdcError, match="something is there already") as caught:
+        refuse_taken(str(tmp_path))
+    assert caught.value.kind is ErrorKind.CONFIG
+    refuse_taken(str(tmp_path / "nothing"))
+    asked = Asked(table=TABLE, path=str(tmp_path), marker="log", at=None)
+    with pytest.raises(CdcError, match="something is there already"):
+        replay_into(config, asked, say=print)
+
+
+def test_a_log_without_a_cut_is_named(config: Config, tmp_path: Path) -> None:
+    asked = Asked(table=TABLE, path=str(tmp_path / "o"), marker="log", at=None)
+
+    with pytest.raises(CdcError, match="has no cut") as caught:
+        replay_into(config, asked, say=print)
+
+    assert "--from kafka" in caught.value.remedy
+
+
+def test_rebuild_is_for_all_tables_of_a_lake(file: Path) -> None:
+    with pytest.raises(CdcError, match="--all is not given"):
+        rebuild(config=file)
+    with pytest.raises(CdcError, match="nothing is published yet"):
+        rebuild(every=True, whence=Marker.KAFKA, config=file)
+
+
+def test_a_token_that_nobody_knows_is_not_made_up(config: Config) -> None:
+    """A wrong one would be taken for a value."""
+    addresses = Addresses.of(config)
+    assert (addresses.kafka, addresses.registry) == ("127.0.0.1:1", "http://127.0.0.1:1")
+
+    with pytest.raises(CdcError, match="not known on this machine") as caught:
+        addresses.token(config)
+    assert "placeholder" in caught.value.remedy
+    assert not config.state_dir.exists()
+
+    StateDir(config.state_dir).create()
+    (config.state_dir / "secrets" / "placeholder").write_text("the-token")
+    assert addresses.token(config) == "the-token"
+
+
+def test_without_a_registry_nothing_can_be_decoded(config: Config) -> None:
+    with pytest.raises(CdcError, match="nobody said where the schema registry is"):
+        Addresses.of(config.model_copy(update={"registry": Registry()}))
+
+
+@pytest.mark.parametrize(
+    ("likeness", "equal", "said"),
+    [
+        (EQUAL, True, "equal to the live table at cut 17: 1,234 rows"),
+        (replace(EQUAL, added=2, swept=1), False, "2 rows more, 1 fewer, 0 otherwise"),
+        (replace(EQUAL, columns=("n",)), False, "other columns: n"),
+        (None, None, "not compared: it is gone"),
+    ],
+)
+def test_the_end_says_what_was_made_and_how_it_compares(
+    likeness: Likeness | None, equal: bool | None, said: str
+) -> None:
+    outcome = replace(OUTCOME, likeness=likeness, not_compared="it is gone")
+
+    first, last = sentences(outcome)
+
+    assert "as of cut 17: 1,234 rows of 5,000 events, 2.0 s, 617 rows/s" in first
+    assert said in last
+    assert facts(outcome)["equal"] == equal
+    assert facts(outcome)["rows_per_second"] == 617.0
+
+
+@pytest.mark.parametrize("number", [0, 1, -1, 63, 64, -64, -65, 127, -128])
+def test_integers_are_looked_for_as_avro_writes_them(number: int) -> None:
+    written = io.BytesIO()
+    fastavro.schemaless_writer(written, {"type": "int"}, number)
+    assert _zigzag(number) == written.getvalue()
+
+
+def test_a_row_of_a_reading_holds_at_the_offset_it_was_read_at() -> None:
+    schema = TableSchema(
+        table=TABLE, columns=(Column("id", "int"),), key=("id",), mode=TableMode.KEYED
+    )
+
+    plan = difference_plan(schema)
+
+    assert plan.update_when == "source._cdc_offset >= target._cdc_offset"
+    assert plan.delete_when == f"{plan.update_when} AND source._cdc_deleted"
