@@ -25,6 +25,7 @@ from cdc.operate.workshop import CUT_SECONDS, Workshop
 from cdc.source.captured import captured_tables
 from cdc.source.catalog import SourceTable
 from cdc.source.postgres import connect
+from cdc.source.predicate import refuse_unlike
 from cdc.source.predicate_check import predicate
 from cdc.tables import TableId
 
@@ -158,8 +159,9 @@ def _read(
         )
     held = stage.spark.read.format("delta").load(live.path)
     if where := options.get("where"):
-        connection = stage.moment.connection
-        return stage.within(predicate(connection, stage.table, source.columns, where), held)
+        part = predicate(stage.moment.connection, stage.table, source.columns, where)
+        refuse_unlike(part, {column.name: column.type for column in live.schema.columns})
+        return stage.within(part, held)
     return stage.of_keys(_keys(options), held)
 
 
