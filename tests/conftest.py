@@ -18,7 +18,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--deep",
         action="store_true",
-        help="many more examples in property tests: minutes instead of seconds",
+        help="all that takes long too: many more examples, and the tests marked deep",
     )
 
 
@@ -32,6 +32,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:  # noqa
             return nodeid.partition("::")[0].split("/")[1]
 
     return ByDirectory(config, log)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--deep"):
+        for item in items:
+            if item.get_closest_marker("deep"):
+                item.add_marker(pytest.mark.skip(reason="takes minutes: --deep"))
 
 
 def pytest_configure(config: pytest.Config) -> None:

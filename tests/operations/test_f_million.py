@@ -18,7 +18,7 @@ from tests.operations.blind import unseen
 from tests.operations.conftest import installed
 from tests.servers.fixtures import started
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.deep]
 ROWS = 1_000_000
 SQL = f"""
 CREATE SCHEMA big;
@@ -33,8 +33,6 @@ INSERT INTO big.busy SELECT i, 0 FROM generate_series(1, 1000) i;
 def big(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Installation]:
-    if not request.config.getoption("--deep"):
-        pytest.skip("a million rows take minutes: --deep")
     root = tmp_path_factory.mktemp("million")
     with started(request, root / "servers", ("postgres",)) as servers:
         found = installed(root / "lakehouse", dict(servers), ["big.*"])

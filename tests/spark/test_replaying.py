@@ -31,7 +31,7 @@ from tests.spark.test_rounds import (
     _landed_topics,
 )
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.deep]
 
 NOWHERE = Endpoints(source_url="", kafka="", connect="", registry="")
 
@@ -89,7 +89,7 @@ def replay(pipeline: Pipeline, *tables: str) -> tuple[TableResult, ...]:
         applier=pipeline.applier,
         quarantine=pipeline.quarantine,
         readings=Readings(readings_path(config)),
-        epoch=1,
+        epoch=None,
         token=RECORDED["placeholder"],
     )
     operation = Operation(
