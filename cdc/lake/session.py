@@ -35,6 +35,8 @@ SETTINGS: Final[dict[str, str]] = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # A gap in a topic stops the job; never go on over it.
     "spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "false",
+    # An operation and the rounds share the cores: neither waits for the other to end.
+    "spark.scheduler.mode": "FAIR",
     # Nothing listens but on loopback, and the UI not at all: the status command tells more.
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",

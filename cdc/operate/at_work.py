@@ -10,7 +10,9 @@ from cdc.lake.operations import Operations
 from cdc.lake.removal import remove
 from cdc.operate import purging, replaying
 from cdc.operate.desk import Desk, Handler
+from cdc.operate.operation import Operation
 from cdc.operate.quarantine_handlers import discard
+from cdc.operate.reporter import Reporter
 from cdc.operate.resnapshot import Resnapshot
 from cdc.operate.workshop import Workshop
 
@@ -32,9 +34,19 @@ def at_work(shop: Workshop) -> Iterator[Desk]:
 def handlers(shop: Workshop) -> Mapping[str, Handler]:
     """By command."""
     return {
-        "resnapshot": Resnapshot(shop),
-        "replay": replaying.handler(shop),
-        "rebuild": replaying.handler(shop),
+        "resnapshot": _shared(shop, Resnapshot(shop)),
+        "replay": _shared(shop, replaying.handler(shop)),
+        "rebuild": _shared(shop, replaying.handler(shop)),
         "discard": discard(shop.quarantine, shop.recount),
         "purge": purging.handler(lambda: shop.config, shop.endpoints, partial(remove, shop.spark)),
     }
+
+
+def _shared(shop: Workshop, handler: Handler) -> Handler:
+    """With a pool of its own, so that the rounds get their part of the cores meanwhile."""
+
+    def run(operation: Operation, reporter: Reporter) -> None:
+        shop.spark.sparkContext.setLocalProperty("spark.scheduler.pool", "desk")
+        handler(operation, reporter)
+
+    return run

@@ -2,6 +2,7 @@
 
 from cdc.config import Config
 from cdc.operate.status import Status, status
+from cdc.tables import TableState
 
 
 def where_it_hangs(config: Config) -> str:
@@ -24,5 +25,10 @@ def _reasons(now: Status) -> list[str]:
         f"table {table.table} is {table.lag_offsets} offsets behind"
         for table in now.tables
         if table.lag_offsets
+    ]
+    reasons += [
+        f"table {table.table} is being read again"
+        for table in now.tables
+        if table.state == TableState.RESNAPSHOTTING.value
     ]
     return reasons or [f"every part answers and the newest cut is {now.cut}"]

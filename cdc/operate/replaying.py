@@ -73,7 +73,7 @@ class Task:
         """Rebuild and replace it; raises what keeps it from being made, and changes nothing."""
         started, row = time.monotonic(), self._newest_cut()
         made, kept = self._made(row)
-        with self.shop.flagged(self.table) as live:
+        with self.shop.flagged(self.table, at_once=False) as live:
             self.reporter.tell(phase="waiting for the table to rest")
             self.shop.frozen(self.table, self.reporter)
             self._catch_up(kept, made, live)

@@ -76,7 +76,7 @@ class Resnapshot:
     ) -> dict[str, Any]:
         source = self._source(table)
         shadow = operation.options.get("mode") == SHADOW
-        with self._shop.flagged(table) as live:
+        with self._shop.flagged(table, at_once=not shadow) as live:
             remove(self._shop.spark, folder)
             with self._moment(source, reporter, frozen=not shadow) as at:
                 text = at.structures[source.oid]

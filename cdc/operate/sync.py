@@ -43,7 +43,7 @@ def sync(
         barrier.touch(connection, uuid.uuid4().hex)
     row = wait_for_cut(
         ledger,
-        lambda row: row.lsn is not None and row.lsn >= lsn,
+        lambda row: row.lsn is not None and row.lsn >= lsn and not _waits(row),
         after=last.cut if last else 0,
         timeout=timeout,
         tell=lambda row: tell(row.lsn if row else None, lsn),
@@ -57,6 +57,11 @@ def sync(
         )
     _refuse_stopped(row)
     return Synced(lsn=lsn, cut=row)
+
+
+def _waits(row: LedgerRow) -> bool:
+    """Whether a table is at an older cut while it is read again."""
+    return any(entry.state == TableState.RESNAPSHOTTING.value for entry in row.tables)
 
 
 def _refuse_stopped(row: LedgerRow) -> None:

@@ -69,10 +69,13 @@ class Workshop:
         return placed_notes(rows, self.applier.schemas(i for i in ids if i is not None))
 
     @contextmanager
-    def flagged(self, table: TableId) -> Iterator[AppliedTable]:
-        """The table, marked in the ledger as being read again until the rounds have it back."""
+    def flagged(self, table: TableId, *, at_once: bool = True) -> Iterator[AppliedTable]:
+        """The table, marked in the ledger as being read again until the rounds have it back.
+
+        One that goes on meanwhile is marked when it is frozen, and not ``at_once``.
+        """
         live, topic = self.live(table), self.topic(table)
-        live.read_again = True
+        live.read_again = at_once
         try:
             yield live
         finally:
@@ -86,6 +89,7 @@ class Workshop:
     def frozen(self, table: TableId, reporter: Reporter) -> None:
         """Take the table out of the rounds; returns when it is at rest at the last cut."""
         topic = self.topic(table)
+        self.live(table).read_again = True
         self.applier.freezer.freeze(topic)
         while not self.applier.freezer.is_frozen(topic):
             reporter.point()
