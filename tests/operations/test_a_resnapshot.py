@@ -1,9 +1,5 @@
 """A table that differs from its source is read again; nothing else rests meanwhile."""
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, QueryBuilder
@@ -11,6 +7,7 @@ from deltalake import DeltaTable, QueryBuilder
 from tests.e2e.installation import Installation
 from tests.operations.asked import last_line, result
 from tests.operations.blind import unseen
+from tests.operations.meanwhile import meanwhile
 
 pytestmark = pytest.mark.e2e
 
@@ -29,6 +26,10 @@ DROP TABLE shop.places;
 CREATE TABLE shop.places (id int PRIMARY KEY, name text, note text);
 INSERT INTO shop.places SELECT i, 'again ' || i, NULL FROM generate_series(1, 9) i;
 ALTER PUBLICATION wal2lake ADD TABLE shop.places;
+"""
+
+MOVING = """
+UPDATE shop.orders SET amount = amount + CASE id WHEN 201 THEN 1 ELSE -1 END WHERE id IN (201, 202)
 """
 
 
@@ -70,7 +71,12 @@ def test_a_reader_of_a_shadow_sees_the_old_table_or_the_new_one(shop: Installati
         shop.execute("UPDATE shop.orders SET amount = 500 WHERE id IN (201, 202)")
     before = counts(shop)["rows"]
 
-    with streaming(shop), polling(shop) as seen:
+    seen: list[dict[str, int]] = []
+    with (
+        shop.connect() as connection,
+        meanwhile(lambda: connection.execute(MOVING)),
+        meanwhile(lambda: seen.append(counts(shop))),
+    ):
         done = last_line(shop, "resnapshot", "shop.orders", "--shadow")
     shop.run("sync")
 
@@ -147,44 +153,3 @@ def counts(installation: Installation) -> dict[str, int]:
     found = pa.table(QueryBuilder().register("t", table).execute(query).read_all())
     row: dict[str, int] = found.to_pylist()[0]
     return row
-
-
-@contextmanager
-def polling(installation: Installation) -> Iterator[list[dict[str, int]]]:
-    """What a reader that opens the table again and again has seen, in order."""
-    seen: list[dict[str, int]] = []
-    end = threading.Event()
-
-    def look() -> None:
-        while not end.wait(0.05):
-            seen.append(counts(installation))
-
-    reader = threading.Thread(target=look)
-    reader.start()
-    try:
-        yield seen
-    finally:
-        end.set()
-        reader.join()
-
-
-@contextmanager
-def streaming(installation: Installation) -> Iterator[None]:
-    """Amounts move from one order to another, in transactions, until the block ends."""
-    end = threading.Event()
-
-    def write() -> None:
-        with installation.connect() as connection:
-            while not end.wait(0.05):
-                connection.execute(
-                    "UPDATE shop.orders SET amount = amount + CASE id WHEN 201 THEN 1 ELSE -1 END "
-                    "WHERE id IN (201, 202)"
-                )
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    try:
-        yield
-    finally:
-        end.set()
-        writer.join()

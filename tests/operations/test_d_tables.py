@@ -1,6 +1,5 @@
 """Tables come and go while the others stream on; a refused event is mended."""
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -10,6 +9,7 @@ import yaml
 
 from tests.e2e.installation import Installation
 from tests.operations.asked import last_line
+from tests.operations.meanwhile import meanwhile
 
 pytestmark = pytest.mark.e2e
 
@@ -23,24 +23,6 @@ def tables_of(installation: Installation) -> Iterator[list[str]]:
     written = yaml.safe_load(path.read_text())
     yield written["source"]["tables"]
     path.write_text(yaml.safe_dump(written))
-
-
-@contextmanager
-def writing(installation: Installation, statement: str) -> Iterator[None]:
-    end = threading.Event()
-
-    def write() -> None:
-        with installation.connect() as connection:
-            while not end.wait(0.05):
-                connection.execute(statement.encode())
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    try:
-        yield
-    finally:
-        end.set()
-        writer.join()
 
 
 def states(installation: Installation) -> dict[str, str]:
@@ -60,7 +42,7 @@ def test_a_table_is_taken_in_and_another_out_while_both_are_written(shop: Instal
     before = shop.facts("status")["cut"]
 
     insert = "INSERT INTO more.parts (at, n) VALUES (now(), -1); UPDATE shop.stock SET amount = 1"
-    with writing(shop, insert):
+    with shop.connect() as connection, meanwhile(lambda: connection.execute(insert)):
         shop.run("apply-config")
 
     shop.run("sync")

@@ -1,6 +1,5 @@
 """A large table is read again under load, while processes are killed: minutes, with --deep."""
 
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from tests.e2e.installation import Installation
 from tests.operations.asked import last_line, result
 from tests.operations.blind import unseen
 from tests.operations.conftest import installed
+from tests.operations.meanwhile import meanwhile
 from tests.servers.fixtures import started
 
 pytestmark = [pytest.mark.e2e, pytest.mark.deep]
@@ -79,7 +79,8 @@ def test_a_tenth_of_a_million_by_a_predicate(big: Installation) -> None:
 
 
 def test_a_shadow_of_a_million_with_a_reader(big: Installation) -> None:
-    with changing(big), polling(big) as seen:
+    seen: list[int] = []
+    with changing(big), meanwhile(lambda: seen.append(big_rows(big)), every=0.2):
         done = last_line(big, "resnapshot", "big.rows", "--shadow")
 
     rows = result(done, "big.rows")
@@ -122,43 +123,19 @@ def big_rows(installation: Installation) -> int:
 
 
 @contextmanager
-def polling(installation: Installation) -> Iterator[list[int]]:
-    seen: list[int] = []
-    end = threading.Event()
-
-    def look() -> None:
-        while not end.wait(0.2):
-            seen.append(big_rows(installation))
-
-    reader = threading.Thread(target=look)
-    reader.start()
-    try:
-        yield seen
-    finally:
-        end.set()
-        reader.join()
-
-
-@contextmanager
 def changing(installation: Installation, rate: int = 1000) -> Iterator[None]:
     """So many changes per second in both tables, until the block ends."""
-    end = threading.Event()
-    done = [0, time.monotonic()]
+    began, done = time.monotonic(), 0
 
-    def write() -> None:
-        with installation.connect() as connection:
-            while not end.wait(max(0.0, done[1] + done[0] / rate - time.monotonic())):
-                connection.execute("UPDATE big.busy SET n = n + 1 WHERE id <= 50")
-                connection.execute(
-                    "UPDATE big.rows SET amount = amount + 1 WHERE id BETWEEN 500002 AND 500051"
-                )
-                done[0] += 100
+    def change() -> None:
+        nonlocal done
+        while done < rate * (time.monotonic() - began):
+            connection.execute("UPDATE big.busy SET n = n + 1 WHERE id <= 50")
+            connection.execute(
+                "UPDATE big.rows SET amount = amount + 1 WHERE id BETWEEN 500002 AND 500051"
+            )
+            done += 100
 
-    writer = threading.Thread(target=write)
-    writer.start()
-    try:
+    with installation.connect() as connection, meanwhile(change, every=0.02):
         yield
-    finally:
-        end.set()
-        writer.join()
-        print(f"{done[0]} changes in {time.monotonic() - done[1]:.0f} s")  # noqa: T201 - figures for who runs it
+    print(f"{done} changes in {time.monotonic() - began:.0f} s")  # noqa: T201 - a figure

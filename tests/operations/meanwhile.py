@@ -1,0 +1,28 @@
+"""Something that goes on in a thread while a block runs."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def meanwhile(act: Callable[[], object], *, every: float = 0.05) -> Iterator[None]:
+    """Do it again and again, with so many seconds between; an error of it fails the block."""
+    end, errors = threading.Event(), list[BaseException]()
+
+    def run() -> None:
+        try:
+            while not end.wait(every):
+                act()
+        except BaseException as error:  # noqa: BLE001 - raised again below
+            errors.append(error)
+
+    thread = threading.Thread(target=run, name="meanwhile")
+    thread.start()
+    try:
+        yield
+    finally:
+        end.set()
+        thread.join()
+    for error in errors:
+        raise error
