@@ -10,8 +10,8 @@ from typing import Final
 from pyspark.sql import DataFrame
 
 from cdc.apply.merge_plan import REASON, quoted
-from cdc.apply.projection import ColumnPlan, _lost
-from cdc.apply.values import _limit, literal
+from cdc.apply.projection import ColumnPlan, lost
+from cdc.apply.values import limit, literal
 from cdc.events.schema import Column, fits
 from cdc.events.types import PgType, can_be_text, canonical, lake_type
 
@@ -57,7 +57,7 @@ def _plan(number: int, column: Column, pg: PgType) -> ColumnPlan:
         sql=sql,
         failed=None if sql == text else _failed(text, made, pg),
         unchanged=None,
-        limit=_limit(column.type),
+        limit=limit(column.type),
     )
 
 
@@ -123,7 +123,7 @@ def _if_like(text: str, pattern: str, value: str) -> str:
 
 def _reason(plans: Sequence[ColumnPlan]) -> str:
     cases = " ".join(
-        f"WHEN {plan.failed} THEN {literal(_lost(plan))}" for plan in plans if plan.failed
+        f"WHEN {plan.failed} THEN {literal(lost(plan))}" for plan in plans if plan.failed
     )
     return f"CASE {cases} END" if cases else "CAST(NULL AS string)"
 

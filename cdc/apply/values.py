@@ -87,7 +87,7 @@ def value(field: RowField, raw: str, made: str, column: Column, token: str) -> V
         lost = _lost(raw, made) if scalar.fallible else None
         sql, failed = scalar.sql, _any(lost, _not_text(made, target))
     unchanged = unchanged_when(branch, raw, token) if token else None
-    return _or_unchanged(Value(sql=sql, failed=failed, limit=_limit(target)), unchanged)
+    return _or_unchanged(Value(sql=sql, failed=failed, limit=limit(target)), unchanged)
 
 
 def _or_unchanged(found: Value, unchanged: str | None) -> Value:
@@ -111,7 +111,8 @@ def _any(*conditions: str | None) -> str | None:
     return " OR ".join(given) or None
 
 
-def _limit(target: str) -> str:
+def limit(target: str) -> str:
+    """What a column of the lake's type cannot hold, in words; empty where it holds everything."""
     return next((text for kind, text in _LIMITS.items() if target.startswith(kind)), "")
 
 
