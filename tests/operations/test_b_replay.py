@@ -9,7 +9,7 @@ from deltalake import DeltaTable
 from tests.e2e.installation import Installation
 from tests.operations.asked import last_line, result
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.deep]
 
 
 def test_a_table_is_made_again_beside_the_live_one_and_is_equal(

@@ -11,7 +11,7 @@ from tests.e2e.installation import Installation
 from tests.operations.asked import last_line
 from tests.operations.meanwhile import meanwhile
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.deep]
 
 KEPT: Final = tuple(f"shop.{name}" for name in ("orders", "lines", "stock", "prices", "places"))
 

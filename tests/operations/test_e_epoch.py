@@ -12,7 +12,7 @@ from deltalake import DeltaTable, QueryBuilder
 from tests.e2e.installation import Installation
 from tests.operations import walk
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.deep]
 DOCUMENT = Path(__file__).parents[2] / "docs" / "operations.md"
 
 
