@@ -28,7 +28,7 @@ from tests.events.source import LARGE, SCHEMA_ID, TABLE, TOPIC, Source
 from tests.servers.fixtures import started
 from tests.spark.rebuilding import SCHEMAS, TOASTY, TOKEN, by_id, changes, expected
 
-pytestmark = [pytest.mark.spark, pytest.mark.integration]
+pytestmark = [pytest.mark.spark, pytest.mark.integration, pytest.mark.deep]
 
 KEY_ID, OTHER_KEY_ID, NO_KEY_ID = 50, 51, 52
 HOISTED = (
@@ -74,7 +74,8 @@ class Topic:
 
     def __post_init__(self) -> None:
         new = NewTopic(self.name, num_partitions=1, replication_factor=1, config=self.settings)
-        admin(self.kafka).create_topics([new])[self.name].result()
+        client = admin(self.kafka)  # held: it takes what it was asked along when it goes
+        client.create_topics([new])[self.name].result()
 
     def send(self, source: Source, key_id: int = KEY_ID) -> None:
         """What is new of the source, each record at the offset that the source says."""
