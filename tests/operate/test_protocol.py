@@ -19,7 +19,7 @@ from cdc.config import Config, load
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import ledger_path, table_path
 from cdc.lake.ledger import Ledger, LedgerRow, TableEntry
-from cdc.operate import lag, requests, verify
+from cdc.operate import lag, moment, requests, verify
 from cdc.operate.sync import sync
 from cdc.source import barrier, snapshot
 from cdc.source.captured import captured_tables
@@ -175,7 +175,7 @@ def test_verify_holds_the_job_before_it_takes_the_snapshot(
         seen.extend(request.bound for request in asked(config))
         return real(url, seconds)
 
-    monkeypatch.setattr(verify, "exported_snapshot", spied)
+    monkeypatch.setattr(moment, "exported_snapshot", spied)
     with obedient_job(config):
         verify.verify(config, resolve(config), timeout=30)
 
