@@ -13,7 +13,7 @@ pytestmark = pytest.mark.e2e
 
 
 def test_snapshot_arrives_whole(installation: Installation) -> None:
-    installation.run("sync", "--timeout", "300")
+    installation.run("sync", "--timeout", "900")
 
     installation.assert_equal()
 
@@ -23,7 +23,7 @@ def test_transactions_over_several_tables_arrive_and_verify_agrees(
 ) -> None:
     with Workload(installation.source_url, seed=1) as workload:
         workload.await_commits(300)
-    installation.run("sync", "--timeout", "300")
+    installation.run("sync", "--timeout", "900")
 
     installation.assert_equal()
     printed = installation.run("verify")
@@ -40,10 +40,10 @@ def test_verify_holds_one_cut_while_the_source_goes_on(installation: Installatio
 
 def test_verify_names_the_key_of_a_planted_difference(installation: Installation) -> None:
     """The lake's table is changed behind the job's back, and put back afterwards."""
-    installation.run("sync", "--timeout", "300")
+    installation.run("sync", "--timeout", "900")
     path = str(installation.folder / "lake" / "bank" / "emptied")
     installation.execute("INSERT INTO bank.emptied VALUES (7, 'here'), (8, 'there')")
-    installation.run("sync", "--timeout", "300")
+    installation.run("sync", "--timeout", "900")
     with installation.connect() as connection:
         # Not in the publication for a moment: the change is made where the log does not see it.
         connection.execute("ALTER PUBLICATION wal2lake DROP TABLE bank.emptied")
@@ -55,7 +55,7 @@ def test_verify_names_the_key_of_a_planted_difference(installation: Installation
     assert "bank.emptied" in printed
     assert "8" in printed
     installation.execute("UPDATE bank.emptied SET value = 'elsewhere now' WHERE id = 8")
-    installation.run("sync", "--timeout", "300")
+    installation.run("sync", "--timeout", "900")
     assert DeltaTable(path).version() > 0
     installation.assert_equal("emptied")
 
@@ -66,7 +66,7 @@ def test_truncate_empties_the_table_and_the_connector_goes_on(installation: Inst
         "BEGIN; INSERT INTO bank.emptied VALUES (2, 'before'); TRUNCATE bank.emptied;"
         "INSERT INTO bank.emptied VALUES (3, 'after'); COMMIT"
     )
-    installation.run("sync", "--timeout", "300")
+    installation.run("sync", "--timeout", "900")
 
     installation.assert_equal("emptied")
     assert list(installation.lake_rows("emptied")) == [(3, "after")]
@@ -95,7 +95,7 @@ def test_changes_made_while_all_is_down_arrive_after_a_restart(installation: Ins
     with Workload(installation.source_url, seed=20) as workload:
         workload.await_commits(50)
     installation.up()
-    installation.run("sync", "--timeout", "300")
+    installation.run("sync", "--timeout", "900")
 
     installation.assert_equal()
     installation.run("verify")

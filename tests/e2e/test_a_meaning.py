@@ -28,7 +28,7 @@ _COLUMNS: Final = "id, v, big, bin, doc::text, tags, nums"
 
 @pytest.fixture(scope="module")
 def laboratory(installation: Installation) -> Laboratory:
-    installation.run("sync", "--timeout", "300")
+    installation.run("sync", "--timeout", "900")
     installation.run("verify")  # the snapshot
     made = Laboratory(installation=installation)
     made.run(max(last_step(), *(len(own.steps) for own in OWN)), _scripts)

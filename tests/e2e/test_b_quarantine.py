@@ -44,7 +44,7 @@ def test_corrupt_messages_are_put_aside_and_the_other_tables_go_on(
         workload.await_commits(50)
     installation.execute("UPDATE bank.victim SET value = 'later' WHERE id = 5")
 
-    printed = installation.run("sync", "--timeout", "300", expect=8)
+    printed = installation.run("sync", "--timeout", "900", expect=8)
 
     assert "bank.victim" in printed
     installation.assert_equal()  # the other tables

@@ -28,7 +28,7 @@ from cdc.tables import TableId
 from tests.kinds.columns import AS_TEXT, SCHEMA, TABLES, Kind
 
 ROOT = Path(__file__).resolve().parents[2]
-SYNC_SECONDS = 240
+SYNC_SECONDS = 900
 DIFFERENT = 500
 SPELLING = (
     "SET TimeZone = 'UTC'; SET DateStyle = ISO; SET IntervalStyle = postgres;"
