@@ -12,7 +12,7 @@ from cdc.source.reading import read
 from tests.kinds.columns import SCHEMA, TABLES
 from tests.kinds.pipeline import Pipeline, different
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.deep]
 
 COMPARED = [*TABLES, "large", "keyed", "defaults", "nulls"]
 
