@@ -21,7 +21,7 @@ from psycopg import sql
 
 from tests.servers.server import Server
 
-SECONDS: Final = 1000  # a command that takes longer hangs
+SECONDS: Final = 1500  # a command that takes longer hangs
 KEYED: Final = ("accounts", "moves", "documents")
 APPENDED: Final = ("audit",)
 TABLES_SQL: Final = """

@@ -14,7 +14,7 @@ import pytest
 
 pytestmark = pytest.mark.e2e
 ROOT = Path(__file__).resolve().parents[2]
-SECONDS = 800
+SECONDS = 1500
 
 
 @contextmanager
