@@ -57,8 +57,8 @@ class Taking:
         A table that was stopped, or has other columns, is not what its log makes of it: the whole
         reading is kept for it, of any other the difference.
         """
-        settled = self._settled()
-        position = self._position(self._refused(staged) - len(settled))
+        settled, refused = self._refusals(staged)
+        position = self._position(refused)
         self.reporter.tell(phase="comparing")
         if self.to_be.same and self.to_be.schema.mode is not TableMode.APPEND:
             found = self._merged(staged, position, whole=self.live.stopped)
@@ -69,8 +69,8 @@ class Taking:
 
     def replace(self, staged: Staged) -> dict[str, Any]:
         """By a shadow that catches up beside the live table, which goes on until the swap."""
-        settled = self._settled()
-        position = self._position(self._refused(staged) - len(settled))
+        settled, refused = self._refusals(staged)
+        position = self._position(refused)
         position = replace(position, rows_applied=position.rows_applied + staged.rows_read)
         path = self._write_whole(staged, position)
         shadow = self.live.beside(self.session, path, self._shape(position))
@@ -173,28 +173,28 @@ class Taking:
             reading=self.number,
         )
 
-    def _refused(self, staged: Staged) -> int:
-        """Put what the lake cannot hold into quarantine; how many events of the table are open."""
-        before = len(self._open())
+    def _refusals(self, staged: Staged) -> tuple[list[RefusedEvent], int]:
+        """Open events that the reading settles, and how many of the table are open afterwards.
+
+        What the lake cannot hold of the rows that were read goes into quarantine here.
+        """
+        table = str(self.live.schema.table)
+        known = self.shop.quarantine.rows(table, only_open=True, with_values=False)
+        settled = [event for event in known if self._is_settled(event)]
         found = refused_events(staged, self.to_be, self._topic, self.number)
         self.shop.quarantine.add(found)
-        return before + len(found)
+        return settled, len(known) + len(found) - len(settled)
 
-    def _open(self) -> list[RefusedEvent]:
-        rows = self.shop.quarantine.rows(str(self.live.schema.table), with_values=False)
-        return [event for event in rows if event.state is EventState.OPEN]
-
-    def _settled(self) -> list[RefusedEvent]:
-        """Open events whose rows are read again now, at a later place.
+    def _is_settled(self, event: RefusedEvent) -> bool:
+        """Whether its row is read again now, at a later place.
 
         A predicate may leave some of them out, so it settles none.
         """
-        entry = self.at.cut.entry(str(self.live.schema.table))
-        upto = entry.offset if entry else -1
-        chosen = json.loads(self.operation.options.get("offsets", "null"))
-        if self.operation.options.get("where"):
-            return []
-        return [e for e in self._open() if e.offset <= upto and (not chosen or e.offset in chosen)]
+        options, entry = self.operation.options, self.at.cut.entry(event.table)
+        if options.get("where") or entry is None or event.offset > entry.offset:
+            return False
+        chosen = json.loads(options.get("offsets", "null"))
+        return not chosen or event.offset in chosen
 
     def _settle(self, events: list[RefusedEvent]) -> None:
         self.shop.quarantine.settle(
