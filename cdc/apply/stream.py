@@ -3,7 +3,7 @@
 import shutil
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -23,6 +23,7 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.events.structure import Structure, parse
 from cdc.kafka.registry import RegistryClient
 from cdc.lake import epochs, job_state
+from cdc.lake.epochs import Epoch
 from cdc.lake.job_state import JobState
 from cdc.lake.layout import (
     epochs_path,
@@ -43,6 +44,7 @@ from cdc.operate.workshop import Workshop
 from cdc.source import bootstrap
 from cdc.source.baseline import baselines
 from cdc.source.captured import captured_tables
+from cdc.source.catalog import SourceTable
 from cdc.source.postgres import connect
 from cdc.source.structure_notes import is_installed, structure_of
 from cdc.stack.endpoints import Endpoints
@@ -121,50 +123,17 @@ def _nothing() -> None:
 
 def _run(config: Config, job: _Job, done: Callable[[], None]) -> None:
     """Until the job is to stop or the configuration changed; ``done`` once it applies."""
-    registry = RegistryClient(job.endpoints.registry)
-    with connect(job.endpoints.source_url) as connection:
-        sources = captured_tables(connection, config, bootstrap.begun(config, job.endpoints))
-        begins = baselines(connection)
-        noted = is_installed(connection)
-    markers, notes = bootstrap.markers(config), STRUCTURE.topic(config.name)
-    topics = [*(source.table.topic(config.name) for source in sources), notes, markers]
+    sources = _sources(config, job)
+    topics = [
+        *(source.table.topic(config.name) for source in sources.tables),
+        STRUCTURE.topic(config.name),
+        bootstrap.markers(config),
+    ]
     landed = recovery.open_log(job.spark, config, job.endpoints, topics)
-    epoch, ledger = epochs.last(epochs_path(config)), Ledger(ledger_path(config))
-    quarantine = Quarantine(quarantine_path(config))
-    opener = Opener(
-        config=config,
-        epoch=epoch,
-        last=ledger.last(),
-        quarantine=quarantine,
-        placeholder=bootstrap.placeholder(config, job.endpoints),
-        begins=beginnings(job.spark, config, notes, registry.schemas, begins),
-        catalogue=None if noted else partial(_catalogue, job.endpoints.source_url),
-    )
-    applier = Applier(
-        job.spark,
-        opener.opened(job.spark, sources),
-        prefix=config.name,
-        marker_topic=markers,
-        notes_topic=notes,
-        log_path=log_path(config),
-        ledger=ledger,
-        schemas=registry.schemas,
-        requests_dir=requests.directory(config.state_dir),
-        threads=config.job.merge_threads,
-        epoch=epoch,
-        budget=config.job.max_events_per_batch,
-    )
+    epoch = epochs.last(epochs_path(config))
+    shop = _workshop(config, job, sources, epoch)
+    applier = shop.applier
     lander = Lander(job.spark, log_path(config), landed, applier.inbox.add, config.job)
-    shop = Workshop(
-        config=config,
-        endpoints=job.endpoints,
-        spark=job.spark,
-        applier=applier,
-        quarantine=quarantine,
-        readings=Readings(readings_path(config)),
-        epoch=epoch,
-        token=opener.placeholder,
-    )
     try:
         recovery.catch_up(job.spark, log_path(config), applier, epoch)
         query = lander.start(
@@ -183,6 +152,60 @@ def _run(config: Config, job: _Job, done: Callable[[], None]) -> None:
             query.stop()
     finally:
         applier.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Sources:
+    """The source at the start; ``noted``: whether it notes changes of structures."""
+
+    tables: list[SourceTable]
+    begins: Mapping[int, tuple[int, str]]
+    noted: bool
+
+
+def _sources(config: Config, job: _Job) -> _Sources:
+    with connect(job.endpoints.source_url) as connection:
+        tables = captured_tables(connection, config, bootstrap.begun(config, job.endpoints))
+        return _Sources(tables, baselines(connection), is_installed(connection))
+
+
+def _workshop(config: Config, job: _Job, sources: _Sources, epoch: Epoch | None) -> Workshop:
+    """The tables opened, the rounds over them, and what operations work with."""
+    registry, ledger = RegistryClient(job.endpoints.registry), Ledger(ledger_path(config))
+    quarantine, notes = Quarantine(quarantine_path(config)), STRUCTURE.topic(config.name)
+    opener = Opener(
+        config=config,
+        epoch=epoch,
+        last=ledger.last(),
+        quarantine=quarantine,
+        placeholder=bootstrap.placeholder(config, job.endpoints),
+        begins=beginnings(job.spark, config, notes, registry.schemas, sources.begins),
+        catalogue=None if sources.noted else partial(_catalogue, job.endpoints.source_url),
+    )
+    applier = Applier(
+        job.spark,
+        opener.opened(job.spark, sources.tables),
+        prefix=config.name,
+        marker_topic=bootstrap.markers(config),
+        notes_topic=notes,
+        log_path=log_path(config),
+        ledger=ledger,
+        schemas=registry.schemas,
+        requests_dir=requests.directory(config.state_dir),
+        threads=config.job.merge_threads,
+        epoch=epoch,
+        budget=config.job.max_events_per_batch,
+    )
+    return Workshop(
+        config=config,
+        endpoints=job.endpoints,
+        spark=job.spark,
+        applier=applier,
+        quarantine=quarantine,
+        readings=Readings(readings_path(config)),
+        epoch=epoch,
+        token=opener.placeholder,
+    )
 
 
 @dataclass(frozen=True, slots=True)
