@@ -64,12 +64,8 @@ class Bar:
         self._live.update(drawn(self._operation, progress, job_alive=job_alive), refresh=True)
 
 
-class Lines:
-    """One line each time that table, phase or state are others."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._last = ""
+class _Plain:
+    """Nothing is begun and nothing is left to end."""
 
     def __enter__(self) -> Self:
         return self
@@ -81,6 +77,14 @@ class Lines:
         trace: TracebackType | None,
     ) -> None:
         pass
+
+
+class Lines(_Plain):
+    """One line each time that table, phase or state are others."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._last = ""
 
     def show(self, progress: Progress, *, job_alive: bool) -> None:
         if progress.state.ended:
@@ -91,22 +95,11 @@ class Lines:
             self._console.print(Text(line), soft_wrap=True)
 
 
-class JsonLines:
+class JsonLines(_Plain):
     """One object per line, each time that something is new; the end is not shown here."""
 
     def __init__(self) -> None:
         self._last: dict[str, Any] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        pass
 
     def show(self, progress: Progress, *, job_alive: bool) -> None:
         facts = {**live_facts(progress), "job_alive": job_alive}
