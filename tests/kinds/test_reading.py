@@ -1,7 +1,5 @@
 """Rows read from Postgres and typed without the connector: every value as Postgres writes it."""
 
-import os
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -22,19 +20,18 @@ from cdc.events.schema import Column
 from cdc.events.types import PgType
 from cdc.lake.layout import table_path
 from cdc.lake.ledger import TableEntry
-from cdc.lake.session import SETTINGS
 from cdc.operate.render import SETTINGS as PRINTING
 from cdc.operate.table_verdict import TableVerdict, compare_table
 from cdc.source.catalog import SourceTable, inspect
 from cdc.source.columns import SourceColumn
 from cdc.source.postgres import Connection, connect
 from cdc.source.reading import ReadRows, read, read_keys
-from cdc.stack.artifacts import spark_jars
 from cdc.stack.endpoints import Endpoints
 from cdc.tables import TableId
 from tests.kinds import special
 from tests.kinds.columns import SCHEMA, SETUP, TABLES, Kind, kind
 from tests.kinds.pipeline import Pipeline, Row, different, made
+from tests.local_spark import local_spark
 from tests.servers.fixtures import started
 
 pytestmark = pytest.mark.integration
@@ -135,21 +132,8 @@ def lake_column(column: SourceColumn) -> Column:
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    scratch = tmp_path_factory.mktemp("spark")
-    builder = (
-        SparkSession.builder.appName("reading")
-        .master("local[2]")
-        .config("spark.jars", ",".join(str(jar) for jar in spark_jars()))
-        .config("spark.driver.memory", "1g")
-        .config("spark.local.dir", str(scratch))
-        .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
-    )
-    for name, value in SETTINGS.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    yield session
-    session.stop()
+    with local_spark(tmp_path_factory.mktemp("spark")) as session:
+        yield session
 
 
 @pytest.fixture(scope="module")
