@@ -1,6 +1,6 @@
 """The lake's tables at the start of the job: made, opened, or stopped with the reason."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -49,16 +49,21 @@ class Opener:
     begins: Mapping[int, Beginning]
     catalogue: Catalogue | None
 
-    def opened(self, spark: SparkSession, sources: list[SourceTable]) -> dict[str, AppliedTable]:
+    def opened(
+        self, spark: SparkSession, sources: list[SourceTable], step: Callable[[], None]
+    ) -> dict[str, AppliedTable]:
         """The tables by topic, each with its own session; creates those that are not there.
+
+        ``step`` is called after each.
 
         Stopped is what cannot be followed: unfit in the source, another table, of an earlier
         epoch, not read yet, or not as this job left it.
         """
-        return {
-            source.table.topic(self.config.name): self._open(spark.newSession(), source)
-            for source in sources
-        }
+        opened: dict[str, AppliedTable] = {}
+        for source in sources:
+            opened[source.table.topic(self.config.name)] = self._open(spark.newSession(), source)
+            step()
+        return opened
 
     def _open(self, session: SparkSession, source: SourceTable) -> AppliedTable:
         path = table_path(self.config, source.table)

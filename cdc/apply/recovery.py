@@ -5,7 +5,7 @@ is applied, the ledger's newest row where the last cut lies. A table behind that
 deleted, stopped before) is replayed from the log before the first round.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows i
 from cdc.apply import landings as landed_values
 from cdc.apply.land import create_log, landings, summary
 from cdc.apply.notes import PlacedNote, placed_notes
-from cdc.apply.replaying import replay
+from cdc.apply.replaying import nothing, replay
 from cdc.apply.rounds import Applier
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
@@ -49,10 +49,17 @@ def open_log(
     return replace(landed, epoch=epoch, topic_ids={**landed.topic_ids, **ids})
 
 
-def catch_up(spark: SparkSession, path: str, applier: Applier, epoch: Epoch | None = None) -> None:
+def catch_up(
+    spark: SparkSession,
+    path: str,
+    applier: Applier,
+    epoch: Epoch | None = None,
+    step: Callable[[], None] = nothing,
+) -> None:
     """Refill the inbox with what landed after the last cut; replay tables that are behind it.
 
-    ``epoch`` is the lake's newest: landings that it left behind whole are passed over.
+    ``epoch`` is the lake's newest: landings that it left behind whole are passed over. ``step`` is
+    called after each batch of a replay.
     """
     log = spark.read.format("delta").load(path)
     base = applier.base
@@ -65,7 +72,7 @@ def catch_up(spark: SparkSession, path: str, applier: Applier, epoch: Epoch | No
     for landing in waiting:
         if landing.number > passed:
             applier.inbox.add(landing)
-    _go_on(log, applier, list(applier.tables), epoch)
+    _go_on(log, applier, list(applier.tables), epoch, step)
 
 
 def resume(spark: SparkSession, path: str, applier: Applier, epoch: Epoch | None = None) -> None:
@@ -79,7 +86,7 @@ def resume(spark: SparkSession, path: str, applier: Applier, epoch: Epoch | None
     for topic in noted:
         applier.tables[topic].again()
     if topics := [*noted, *applier.freezer.between_rounds()]:
-        _go_on(spark.read.format("delta").load(path), applier, topics, epoch)
+        _go_on(spark.read.format("delta").load(path), applier, topics, epoch, nothing)
 
 
 def _is_read(applier: Applier, topic: str) -> bool:
@@ -92,14 +99,28 @@ def _left(epoch: Epoch | None, topic: str) -> int:
     return -1 if epoch is None else epoch.left(topic)
 
 
-def _go_on(log: DataFrame, applier: Applier, topics: Sequence[str], epoch: Epoch | None) -> None:
+def _go_on(
+    log: DataFrame,
+    applier: Applier,
+    topics: Sequence[str],
+    epoch: Epoch | None,
+    step: Callable[[], None],
+) -> None:
     """Bring tables to the last cut."""
     notes = _notes(log, applier, after=_left(epoch, applier.notes_topic))
     for topic in topics:
         table, upto = applier.tables[topic], applier.offsets[topic]
         if table.following and (table.position.offset < upto or table.pending(notes)):
             mine = log.where((F.col("topic") == topic) & (F.col("offset") <= upto))
-            replay(mine, topic, table, notes, schemas_of=applier.schemas, budget=applier.budget)
+            replay(
+                mine,
+                topic,
+                table,
+                notes,
+                schemas_of=applier.schemas,
+                budget=applier.budget,
+                step=step,
+            )
 
 
 def _last(rows: DataFrame) -> int:

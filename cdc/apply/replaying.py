@@ -20,6 +20,10 @@ Schemas = Callable[[Iterable[int]], dict[int, str]]
 logger = structlog.get_logger(__name__)
 
 
+def nothing() -> None:
+    """Nobody waits for a sign that it goes on."""
+
+
 def replay(
     mine: DataFrame,
     topic: str,
@@ -28,10 +32,12 @@ def replay(
     *,
     schemas_of: Schemas,
     budget: int,
+    step: Callable[[], None] = nothing,
 ) -> None:
     """Apply what rows of the log hold beyond the table's position, ``budget`` events at a time.
 
-    ``notes`` are all changes of structures up to the same place. A table that cannot go on stops.
+    ``notes`` are all changes of structures up to the same place; ``step`` is called after each
+    batch. A table that cannot go on stops.
     """
     beyond = mine.where(F.col("offset") > table.position.offset)
     waiting = landings(summary(beyond))
@@ -49,6 +55,7 @@ def replay(
             table.apply(part, topic=topic, upto=upto, schemas=schemas, notes=before)
         changes = [change for change in changes if change.after > upto]
         waiting = waiting[len(taken) :]
+        step()
     if changes and table.following:
         table.apply(beyond.limit(0), topic=topic, upto=-1, schemas={}, notes=changes)
 

@@ -4,7 +4,7 @@ import shutil
 import threading
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from cdc.apply import recovery
 from cdc.apply.land import Lander
 from cdc.apply.opening import Opener, beginnings
+from cdc.apply.replaying import nothing
 from cdc.apply.rounds import Applier
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
@@ -62,17 +63,39 @@ def run(read: Callable[[], Config], endpoints: Endpoints, stop: threading.Event)
     config = read()
     refuse_unwritable(config)
     with job_state.alone(config.state_dir):
-        started_at = datetime.now(UTC)
-        _tell(config, "starting", started_at)
+        told = _Told(config.state_dir)
+        told.enter("starting")
         try:
             spark = build(config)
             try:
-                job = _Job(endpoints, spark, stop, lambda: _tell(config, "applying", started_at))
-                _keep_running(read, config, job)
+                _keep_running(read, config, _Job(endpoints, spark, stop, told))
             finally:
                 spark.stop()
         finally:
-            _tell(config, "stopped", started_at)
+            told.enter("stopped")
+
+
+@dataclass(slots=True)
+class _Told:
+    """What the job says of itself in its state file."""
+
+    state_dir: Path
+    started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    state: str = ""
+    steps: int = 0
+
+    def enter(self, state: str) -> None:
+        self.state = state
+        self._write()
+
+    def step(self) -> None:
+        """The start came further."""
+        self.steps += 1
+        self._write()
+
+    def _write(self) -> None:
+        said = JobState.of_this_process(self.state, self.started_at, self.steps)
+        job_state.write(self.state_dir, said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +105,7 @@ class _Job:
     endpoints: Endpoints
     spark: SparkSession
     stop: threading.Event
-    ready: Callable[[], None]
+    told: _Told
 
 
 def _keep_running(read: Callable[[], Config], config: Config, job: _Job) -> None:
@@ -90,7 +113,7 @@ def _keep_running(read: Callable[[], Config], config: Config, job: _Job) -> None
     while not job.stop.is_set():
         token = reload.pending(config.state_dir)
         wanted, error = _read_again(read, config) if token else (config, None)
-        done = partial(reload.done, config.state_dir, token, error) if token else _nothing
+        done = partial(reload.done, config.state_dir, token, error) if token else nothing
         try:
             _run(wanted, job, done)
         except CdcError as refused:
@@ -117,10 +140,6 @@ def _read_again(read: Callable[[], Config], before: Config) -> tuple[Config, Cdc
     return before.model_copy(update=change), None
 
 
-def _nothing() -> None:
-    """Nobody asked."""
-
-
 def _run(config: Config, job: _Job, done: Callable[[], None]) -> None:
     """Until the job is to stop or the configuration changed; ``done`` once it applies."""
     sources = _sources(config, job)
@@ -135,7 +154,7 @@ def _run(config: Config, job: _Job, done: Callable[[], None]) -> None:
     applier = shop.applier
     lander = Lander(job.spark, log_path(config), landed, applier.inbox.add, config.job)
     try:
-        recovery.catch_up(job.spark, log_path(config), applier, epoch)
+        recovery.catch_up(job.spark, log_path(config), applier, epoch, job.told.step)
         query = lander.start(
             topics,
             bootstrap_servers=job.endpoints.kafka,
@@ -144,7 +163,7 @@ def _run(config: Config, job: _Job, done: Callable[[], None]) -> None:
         try:
             with at_work(shop):
                 running_settings.remember(config)
-                job.ready()
+                job.told.enter("applying")
                 done()
                 resume = partial(recovery.resume, job.spark, log_path(config), applier, epoch)
                 _loop(applier, query, _Until(job.stop, config.state_dir), resume)
@@ -184,7 +203,7 @@ def _workshop(config: Config, job: _Job, sources: _Sources, epoch: Epoch | None)
     )
     applier = Applier(
         job.spark,
-        opener.opened(job.spark, sources.tables),
+        opener.opened(job.spark, sources.tables, job.told.step),
         prefix=config.name,
         marker_topic=bootstrap.markers(config),
         notes_topic=notes,
@@ -257,7 +276,3 @@ def _fresh_checkpoint(state_dir: Path) -> Path:
     folder = root / uuid.uuid4().hex
     folder.mkdir(parents=True)
     return folder
-
-
-def _tell(config: Config, state: str, started_at: datetime) -> None:
-    job_state.write(config.state_dir, JobState.of_this_process(state, started_at))

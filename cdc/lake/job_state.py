@@ -19,10 +19,11 @@ class JobState:
     pid: int
     state: str  # starting, applying, stopped
     started_at: str  # ISO 8601, UTC
+    steps: int = 0  # of the start that are done: tables opened, batches replayed
 
     @classmethod
-    def of_this_process(cls, state: str, started_at: datetime) -> "JobState":
-        return cls(pid=os.getpid(), state=state, started_at=started_at.isoformat())
+    def of_this_process(cls, state: str, started_at: datetime, steps: int = 0) -> "JobState":
+        return cls(pid=os.getpid(), state=state, started_at=started_at.isoformat(), steps=steps)
 
 
 def path(state_dir: Path) -> Path:

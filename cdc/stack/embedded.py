@@ -6,18 +6,18 @@ from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 from typing import Self
 
-from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
+from tenacity import RetryError, Retrying, retry_if_result, wait_fixed
 
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.stack import cleanup, endpoints, plan, prerequisites
 from cdc.stack.endpoints import Endpoints
 from cdc.stack.install import install
+from cdc.stack.patience import START_SECONDS, Patience
 from cdc.stack.process import Process
 from cdc.stack.servers.server import Server
 from cdc.stack.state import StateDir
 
-START_SECONDS = 180
 """Far above what a start takes; a slow machine is not an error."""
 
 _POLL_SECONDS = 0.1
@@ -115,16 +115,17 @@ class Stack(AbstractContextManager["Stack"]):
 
 
 def await_ready(server: Server, process: Process) -> None:
-    """Until its own API answers; raises SERVER_FAILED when it dies or takes too long."""
+    """Until its own API answers; raises SERVER_FAILED when it dies or does not go on."""
+    patience = Patience(server)
     attempts = Retrying(
         retry=retry_if_result(lambda ready: not ready),
         wait=wait_fixed(_POLL_SECONDS),
-        stop=stop_after_delay(START_SECONDS),
+        stop=lambda _state: patience.is_over(),
     )
     try:
         attempts(_ready_or_dead, server, process)
     except RetryError:
-        raise process.failure(f"was not ready after {START_SECONDS} s") from None
+        raise process.failure(f"was not ready, and did not go on, for {START_SECONDS} s") from None
 
 
 def _ready_or_dead(server: Server, process: Process) -> bool:

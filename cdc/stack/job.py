@@ -1,6 +1,7 @@
 """The job as one more supervised process."""
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,8 +41,14 @@ class Job:
         )
 
     def is_ready(self) -> bool:
-        """By the pid, because the file of an earlier job says the same."""
+        return self._said().get("state") == "applying"
+
+    def progress(self) -> object:
+        """How many steps of its start it has done."""
+        return self._said().get("steps")
+
+    def _said(self) -> Mapping[str, object]:
+        """Of this process, by the pid: the file of an earlier job says the same."""
         said = read_json(self.state.job_file) or {}
         running = Identity.read(self.state.run / f"{self.name}.json")
-        mine = running is not None and said.get("pid") == running.pid
-        return mine and said.get("state") == "applying"
+        return said if running is not None and said.get("pid") == running.pid else {}

@@ -1,21 +1,19 @@
 """Keeping the stack up: a process that died is started again, later each time it dies soon."""
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from cdc.errors import CdcError
 from cdc.stack import prerequisites
 from cdc.stack.connector_watch import ConnectorWatch
-from cdc.stack.embedded import START_SECONDS, Stack
+from cdc.stack.embedded import Stack
 from cdc.stack.job import FINAL_EXIT_CODES
+from cdc.stack.patience import START_SECONDS, Clock, Patience
 from cdc.stack.report import Member, Report
 
 _LONGEST_PAUSE_SECONDS = 30.0
 _STABLE_SECONDS = 60.0
 """A process that ran this long begins again with the shortest pause."""
-
-Clock = Callable[[], float]
 
 
 @dataclass(slots=True)
@@ -37,6 +35,7 @@ class Life:
     started_at: float
     restart_at: float | None = None
     over: bool = False
+    patience: Patience | None = None
 
 
 class Watch:
@@ -76,9 +75,9 @@ class Watch:
             member = self._report.members[name]
             member.state, member.reason = "running", ""
             self._stack.say(f"{name} is ready again")
-        elif self._clock() - life.started_at > START_SECONDS:
+        elif life.patience is not None and life.patience.is_over():
             self._stack.processes[name].stop()
-            self._died(name, life, f"was not ready after {START_SECONDS} s", None)
+            self._died(name, life, f"was not ready, and did not go on, for {START_SECONDS} s", None)
 
     def _died(self, name: str, life: Life, what: str, code: int | None) -> None:
         self._stack.processes[name].sweep()
@@ -99,6 +98,7 @@ class Watch:
         except (CdcError, OSError) as error:
             self._died(name, life, f"could not be started: {error}", None)
             return
+        life.patience = Patience(self._stack.servers[name], self._clock)
         member.pid = self._stack.processes[name].pid
         self._say(name, "starting", "started again")
 

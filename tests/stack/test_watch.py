@@ -1,9 +1,11 @@
 """Restarts: with growing pauses, reported, and not where a person has to look."""
 
 import itertools
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
@@ -11,8 +13,12 @@ import pytest
 
 from cdc.config import Config
 from cdc.errors import POLICY, CdcError, ErrorKind
+from cdc.lake import job_state
+from cdc.lake.job_state import JobState
 from cdc.stack.connector_watch import ConnectorWatch
 from cdc.stack.embedded import Stack
+from cdc.stack.job import Job
+from cdc.stack.patience import START_SECONDS, Patience
 from cdc.stack.process import Command, Identity
 from cdc.stack.report import READY, Report, read, reported_error, supervisor
 from cdc.stack.state import StateDir
@@ -218,3 +224,26 @@ def test_a_failed_task_is_restarted_and_named(monkeypatch: pytest.MonkeyPatch) -
     assert watch.look(15) is not None
     assert watch.look(100) is None
     assert len(restarts) == 2
+
+
+def test_a_start_is_waited_for_as_long_as_it_goes_on(tmp_path: Path) -> None:
+    job = Job(StateDir(tmp_path), tmp_path / "wal2lake.yaml")
+    job.state.run.mkdir(parents=True)
+    Identity.of(os.getpid()).write(job.state.run / "job.json")
+    clock = 0.0
+    patience = Patience(job, clock=lambda: clock)
+    for steps in range(1, 20):  # one of its tables every hundred seconds
+        job_state.write(tmp_path, JobState.of_this_process("starting", datetime.now(UTC), steps))
+        clock += START_SECONDS / 2
+        assert not patience.is_over()
+    clock += START_SECONDS
+    assert not patience.is_over()
+    clock += 1
+    assert patience.is_over()
+
+
+def test_a_server_that_tells_nothing_is_waited_for_no_longer() -> None:
+    clock = 0.0
+    patience = Patience(Scripted("one", iter(())), clock=lambda: clock)
+    clock = START_SECONDS + 1.0
+    assert patience.is_over()
