@@ -1,7 +1,7 @@
 """The desk: one thread of the job that runs what was asked for, one operation after the other.
 
 What it says of an operation is in files, so that it outlives both sides. What ran when the job
-ended is run again from its beginning at the next start.
+ended is run again at the next start, with the results that it had: a handler passes over those.
 """
 
 import threading
@@ -96,6 +96,9 @@ class Desk:
                 tables=len(operation.tables),
                 started_at=before.started_at or now(),
                 updated_at=now(),
+                results=before.results,
+                tables_done=before.tables_done,
+                commit=before.commit,
                 starts=before.starts + 1,
             )
             files.write_progress(self._state_dir, begun)

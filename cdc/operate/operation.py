@@ -58,6 +58,18 @@ class TableResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """What came of a table, said before the commit that brings it into the lake.
+
+    The commit has the number of the reading, so that a job which died about then knows which it is.
+    """
+
+    reading: int
+    result: TableResult
+    settles: tuple[int, ...] = ()  # offsets of refused events that the reading makes good
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
     """How far an operation is. ``rows`` and ``chunks`` are those of the table it is at."""
 
@@ -74,6 +86,7 @@ class Progress:
     updated_at: str = ""
     ended_at: str | None = None
     results: tuple[TableResult, ...] = ()
+    commit: Commit | None = None  # the newest that was about to be made
     reason: str = ""  # why it failed or was cancelled
     remedy: str = ""
     error_kind: str = ""  # ErrorKind of a failure
@@ -157,11 +170,23 @@ def progress_facts(progress: Progress) -> dict[str, Any]:
 def progress_of(raw: Mapping[str, Any]) -> Progress | None:
     """The progress that ``progress_facts`` made this of; None where it is no such thing."""
     try:
-        results = tuple(TableResult(**_known(TableResult, each)) for each in raw["results"])
-        state = OperationState(raw["state"])
-        return Progress(**{**_known(Progress, raw), "state": state, "results": results})
+        made = {
+            "state": OperationState(raw["state"]),
+            "results": tuple(map(_result_of, raw["results"])),
+            "commit": _commit_of(raw["commit"]) if raw.get("commit") else None,
+        }
+        return Progress(**{**_known(Progress, raw), **made})
     except (KeyError, TypeError, ValueError):
         return None
+
+
+def _result_of(raw: Mapping[str, Any]) -> TableResult:
+    return TableResult(**_known(TableResult, raw))
+
+
+def _commit_of(raw: Mapping[str, Any]) -> Commit:
+    made = {"result": _result_of(raw["result"]), "settles": tuple(raw["settles"])}
+    return Commit(**{**_known(Commit, raw), **made})
 
 
 def _known(kind: type[Any], raw: Mapping[str, Any]) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def handler(current: Callable[[], Config], endpoints: Endpoints, remove: Remove)
         config = current()
         tables = [TableId.parse(name) for name in operation.tables]
         refuse_captured(config, tables, _captured(config, endpoints))
-        for table in tables:
+        for table in map(TableId.parse, reporter.left(operation.tables)):
             reporter.point()
             reporter.done(_purge(config, endpoints, table, reporter, remove=remove))
 

@@ -29,7 +29,7 @@ def discard(quarantine: Quarantine, recount: Recount) -> Handler:
                 "events are not discarded without a reason",
                 remedy="say why with --reason",
             )
-        for table in operation.tables:
+        for table in reporter.left(operation.tables):
             reporter.point()
             reporter.tell(table=table, phase="discarding")
             reporter.done(_discarded(quarantine, recount, operation, table, reason))

@@ -44,15 +44,13 @@ def handler(shop: Workshop) -> Handler:
     def run(operation: Operation, reporter: Reporter) -> None:
         aside = aside_path(shop.config, operation.id)
         reporter.tell(tables=len(operation.tables))
-        done = {result.table for result in reporter.progress.results}
         try:
-            for number, name in enumerate(operation.tables):
-                if name not in done:  # by an attempt that a stop of the job ended
-                    folder = f"{aside}/{number}"
-                    remove(shop.spark, folder)
-                    reporter.tell(table=name)
-                    task = Task(shop, TableId.parse(name), folder, operation, reporter)
-                    reporter.done(task.run())
+            for number, name in enumerate(reporter.left(operation.tables)):
+                folder = f"{aside}/{number}"
+                remove(shop.spark, folder)
+                reporter.tell(table=name)
+                task = Task(shop, TableId.parse(name), folder, operation, reporter)
+                reporter.done(task.run())
         finally:
             remove(shop.spark, aside)
 

@@ -3,6 +3,7 @@
 import math
 import threading
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -61,10 +62,16 @@ class Reporter:
             if turned or time.monotonic() - self._written >= WRITE_SECONDS:
                 self._write()
 
+    def left(self, tables: Iterable[str]) -> list[str]:
+        """Those without a result; the others were done before the job ended."""
+        done = {result.table for result in self.progress.results}
+        return [table for table in tables if table not in done]
+
     def done(self, result: TableResult) -> None:
-        """One more table is done."""
+        """One more table is done; an earlier result of it counts no more."""
         with self._lock:
-            results = (*self.progress.results, result)
+            others = (each for each in self.progress.results if each.table != result.table)
+            results = (*others, result)
             self._change(results=results, tables_done=len(results))
             self._write()
 

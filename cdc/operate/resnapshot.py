@@ -9,7 +9,8 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from dataclasses import replace
+from typing import Final
 
 from cdc.apply.table import AppliedTable
 from cdc.errors import CdcError, ErrorKind
@@ -20,7 +21,7 @@ from cdc.operate.moment import Moment, moment
 from cdc.operate.operation import Operation, TableResult
 from cdc.operate.reporter import Reporter
 from cdc.operate.staging import Stage, Staged
-from cdc.operate.taking import Taking
+from cdc.operate.taking import Taking, settle
 from cdc.operate.workshop import CUT_SECONDS, Workshop
 from cdc.source.captured import captured_tables
 from cdc.source.catalog import SourceTable
@@ -44,7 +45,7 @@ class Resnapshot:
     def __call__(self, operation: Operation, reporter: Reporter) -> None:
         folder = aside_path(self._shop.config, operation.id)
         try:
-            for name in operation.tables:
+            for name in reporter.left(operation.tables):
                 reporter.point()
                 reporter.tell(table=name, phase="waiting for the cut")
                 reporter.done(self._table(TableId.parse(name), operation, reporter, folder))
@@ -55,25 +56,34 @@ class Resnapshot:
         self, table: TableId, operation: Operation, reporter: Reporter, folder: str
     ) -> TableResult:
         started = time.monotonic()
+        found = self._committed(table, operation, reporter)
         for attempt in range(_ATTEMPTS):
             try:
-                found = self._once(table, operation, reporter, folder)
+                found = found or self._once(table, operation, reporter, folder)
                 break
             except CdcError as error:
                 if error.kind is not ErrorKind.CONFLICT or attempt + 1 == _ATTEMPTS:
                     raise
+        assert found is not None  # noqa: S101 - the last attempt gave it, or has raised
         reporter.tell(phase="waiting for the barrier")
-        return TableResult(
-            **{
-                **found,
-                "cut_after": self._shop.await_streaming(table, reporter),
-                "seconds": round(time.monotonic() - started, 3),
-            }
-        )
+        after = self._shop.await_streaming(table, reporter)
+        return replace(found, cut_after=after, seconds=round(time.monotonic() - started, 3))
+
+    def _committed(
+        self, table: TableId, operation: Operation, reporter: Reporter
+    ) -> TableResult | None:
+        """What came of it where the job died after it had brought the reading into the table."""
+        commit = reporter.progress.commit
+        if commit is None or commit.result.table != str(table):
+            return None
+        if self._shop.live(table).position.reading != commit.reading:
+            return None
+        settle(self._shop, operation, str(table), commit.settles)
+        return commit.result
 
     def _once(
         self, table: TableId, operation: Operation, reporter: Reporter, folder: str
-    ) -> dict[str, Any]:
+    ) -> TableResult:
         source = self._source(table)
         shadow = operation.options.get("mode") == SHADOW
         with self._shop.flagged(table, at_once=not shadow) as live:

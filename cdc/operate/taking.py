@@ -1,10 +1,13 @@
 """What was read from the source is taken into the lake's table, and kept beside the log.
 
 Every durable step may be the last of this process: refused rows, the reading, its line in the
-index, then the one commit of the table. A repeated operation begins with a reading of its own.
+index, what comes of it, then the one commit of the table. A repeated operation begins with a
+reading of its own, unless that commit was made.
 """
 
 import json
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -26,7 +29,7 @@ from cdc.lake.readings import Reading
 from cdc.lake.removal import remove
 from cdc.operate.described import Described, newest_note
 from cdc.operate.moment import Moment
-from cdc.operate.operation import Operation
+from cdc.operate.operation import Commit, Operation, TableResult
 from cdc.operate.reporter import Reporter
 from cdc.operate.staging import Staged, counted, refused_events
 from cdc.operate.workshop import Workshop
@@ -51,7 +54,7 @@ class Taking:
     reporter: Reporter
     number: int  # of the reading
 
-    def in_place(self, staged: Staged) -> dict[str, Any]:
+    def in_place(self, staged: Staged) -> TableResult:
         """Into the frozen table; what came of it.
 
         A table that was stopped, or has other columns, is not what its log makes of it: the whole
@@ -61,13 +64,10 @@ class Taking:
         position = self._position(refused)
         self.reporter.tell(phase="comparing")
         if self.to_be.same and self.to_be.schema.mode is not TableMode.APPEND:
-            found = self._merged(staged, position, whole=self.live.stopped)
-        else:
-            found = self._replaced(staged, position)
-        self._settle(settled)
-        return self._result(staged) | found
+            return self._merged(staged, position, settled, whole=self.live.stopped)
+        return self._replaced(staged, position, settled)
 
-    def replace(self, staged: Staged) -> dict[str, Any]:
+    def replace(self, staged: Staged) -> TableResult:
         """By a shadow that catches up beside the live table, which goes on until the swap."""
         settled, refused = self._refusals(staged)
         position = self._position(refused)
@@ -76,15 +76,39 @@ class Taking:
         shadow = self.live.beside(self.session, path, self._shape(position))
         self._catch_up(shadow)
         counts = self._unlike(shadow)
-        self._swap(shadow.shape() or self._shape(shadow.position))
-        self._settle(settled)
-        return self._result(staged) | counts
+        shape = shadow.shape() or self._shape(shadow.position)
+        with self._committing(staged, shape.position, settled, counts) as result:
+            self._swap(shape)
+        return result
 
     @property
     def _topic(self) -> str:
         return self.shop.topic(self.live.schema.table)
 
-    def _merged(self, staged: Staged, position: Position, *, whole: bool) -> dict[str, Any]:
+    @contextmanager
+    def _committing(
+        self,
+        staged: Staged,
+        position: Position,
+        settled: list[RefusedEvent],
+        found: Mapping[str, Any],
+    ) -> Iterator[TableResult]:
+        """Say what comes of it before the block, which commits it; settle the events after it."""
+        result = TableResult(
+            table=str(self.live.schema.table),
+            rows_read=staged.rows_read,
+            refused=position.refused,
+            cut_before=self.at.cut.cut,
+            **found,
+        )
+        settles = tuple(event.offset for event in settled)
+        self.reporter.put(commit=Commit(reading=self.number, result=result, settles=settles))
+        yield result
+        settle(self.shop, self.operation, result.table, settles)
+
+    def _merged(
+        self, staged: Staged, position: Position, settled: list[RefusedEvent], *, whole: bool
+    ) -> TableResult:
         schema, path = self.to_be.schema, self._path("difference" if whole else "")
         held = self._held() if staged.part is None else staged.part
         _write(unlike.unlike(staged.rows, held, schema, position.offset), path)
@@ -96,18 +120,23 @@ class Taking:
         else:
             self._keep(position, path, whole=False)
         rows = self.session.read.format("delta").load(path).drop(unlike.KIND)
-        merge_difference(self.session, self.live.path, schema, rows, position)
+        with self._committing(staged, position, settled, counts) as result:
+            merge_difference(self.session, self.live.path, schema, rows, position)
+            self.live.become(self._shape(position))
         if whole:
             remove(self.session, path)
-        self.live.become(self._shape(position))
-        return counts
+        return result
 
-    def _replaced(self, staged: Staged, position: Position) -> dict[str, Any]:
+    def _replaced(
+        self, staged: Staged, position: Position, settled: list[RefusedEvent]
+    ) -> TableResult:
         before = self._held().count() if open_table(self.live.path) else 0
         position = replace(position, rows_applied=position.rows_applied + staged.rows_read)
         self._write_whole(staged, position)
-        self._swap(self._shape(position))
-        return {"note": f"replaced whole, with {before:,} rows before"}
+        note = {"note": f"replaced whole, with {before:,} rows before"}
+        with self._committing(staged, position, settled, note) as result:
+            self._swap(self._shape(position))
+        return result
 
     def _swap(self, shape: Shape) -> None:
         rows = self.session.read.format("delta").load(self._place())
@@ -196,15 +225,6 @@ class Taking:
         chosen = json.loads(options.get("offsets", "null"))
         return not chosen or event.offset in chosen
 
-    def _settle(self, events: list[RefusedEvent]) -> None:
-        self.shop.quarantine.settle(
-            events,
-            state=EventState.RETRIED,
-            by=self.operation.asked_by,
-            note=f"read again by operation {self.operation.id}",
-            at=datetime.now(UTC),
-        )
-
     def _catch_up(self, shadow: AppliedTable) -> None:
         self.reporter.tell(phase="catching up")
         for _ in range(_ROUNDS):
@@ -241,13 +261,17 @@ class Taking:
         rows = unlike.unlike(there, self._held(), shadow.schema, 0)
         return {row[0]: row[1] for row in rows.groupBy(unlike.KIND).count().collect()}
 
-    def _result(self, staged: Staged) -> dict[str, Any]:
-        return {
-            "table": str(self.live.schema.table),
-            "rows_read": staged.rows_read,
-            "refused": self.live.position.refused,
-            "cut_before": self.at.cut.cut,
-        }
+
+def settle(shop: Workshop, operation: Operation, table: str, offsets: Collection[int]) -> None:
+    """Mark open events of the table at these offsets as made good by the operation."""
+    known = shop.quarantine.rows(table, only_open=True, with_values=False)
+    shop.quarantine.settle(
+        [event for event in known if event.offset in offsets],
+        state=EventState.RETRIED,
+        by=operation.asked_by,
+        note=f"read again by operation {operation.id}",
+        at=datetime.now(UTC),
+    )
 
 
 def _write(rows: DataFrame, path: str) -> None:

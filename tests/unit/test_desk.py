@@ -293,9 +293,12 @@ KILLED = """
 import os, pathlib, signal, sys
 from cdc.lake.operations import Operations
 from cdc.operate.desk import Desk
+from cdc.operate.operation import Commit, TableResult
 
 def die(asked, reporter):
-    reporter.tell(phase="reading", table="a.t1", rows=5)
+    reporter.done(TableResult(table="a.t1", rows_read=8))
+    reporter.tell(phase="reading", table="a.t2", rows=5)
+    reporter.put(commit=Commit(reading=4, result=TableResult(table="a.t2", swept=3)))
     os.kill(os.getpid(), signal.SIGKILL)
 
 folder = pathlib.Path(sys.argv[1])
@@ -310,11 +313,18 @@ def test_a_killed_job_begins_it_again(room: Room) -> None:
     left = files.progress(room.folder, ID)
     assert (left.state, left.rows, left.starts) == (OperationState.RUNNING, 5, 1)
 
-    room.start(copy=lambda _asked, reporter: reporter.done(TableResult(table="a.t1", rows_read=8)))
+    def go_on(_asked: Operation, reporter: Reporter) -> None:
+        assert reporter.left(["a.t1", "a.t2"]) == ["a.t2"]
+        commit = reporter.progress.commit
+        assert commit is not None
+        reporter.done(commit.result)
+
+    room.start(copy=go_on)
     ended = room.end()
-    assert (ended.state, ended.starts) == (OperationState.DONE, 2)
+    assert (ended.state, ended.starts, ended.tables_done) == (OperationState.DONE, 2, 2)
     assert ended.started_at == left.started_at
-    assert [(row["state"], row["rows_read"]) for row in room.rows()] == [("done", 8)]
+    (row,) = room.rows()
+    assert (row["state"], row["rows_read"], row["rows_swept"]) == ("done", 8, 3)
 
 
 def test_one_that_kills_the_job_each_time_is_given_up(room: Room) -> None:

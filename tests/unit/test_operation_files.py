@@ -1,5 +1,6 @@
 """What is asked of the job by files: who is refused, and what a crash leaves behind."""
 
+import json
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 from cdc.errors import CdcError, ErrorKind
 from cdc.operate import operation_files as files
 from cdc.operate.operation import (
+    Commit,
     Operation,
     OperationState,
     Progress,
@@ -147,8 +149,10 @@ def test_shapes_come_back_from_json_also_of_a_later_version() -> None:
         state=OperationState.PAUSED,
         rows_expected=7,
         results=(TableResult(table="a.b", added=2, cut_after=9, note="n"),),
+        commit=Commit(reading=3, result=TableResult(table="a.c", swept=1), settles=(7, -8)),
     )
 
+    assert progress_of(json.loads(json.dumps(progress_facts(told)))) == told
     assert progress_of({**progress_facts(told), "new": 1}) == told
     assert operation_of({**operation_facts(operation(1, "a.b")), "new": 1}) == operation(1, "a.b")
     assert progress_of({**progress_facts(told), "state": "dancing"}) is None

@@ -1,9 +1,9 @@
 """What is deleted of a table that is taken out, and what is never deleted. Kafka is a stand-in."""
 
 import shutil
+import threading
 from datetime import UTC, datetime
 from pathlib import Path
-from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
@@ -15,7 +15,8 @@ from cdc.lake.layout import log_path, reading_path, readings_path
 from cdc.lake.progress import LandedPosition, Position
 from cdc.lake.readings import Reading, Readings
 from cdc.operate import purging
-from cdc.operate.operation import Operation, TableResult
+from cdc.operate.operation import Operation, OperationState, Progress, TableResult
+from cdc.operate.reporter import Reporter
 from cdc.source import connector
 from cdc.stack.endpoints import Endpoints
 from cdc.tables import TableId
@@ -79,9 +80,10 @@ class Lakes:
 
     def purge(self, *tables: str) -> list[TableResult]:
         asked = Operation(id="1", command="purge", tables=tables, line="", asked_by="", asked_at="")
-        reporter = Mock()
+        begun = Progress(id=asked.id, state=OperationState.RUNNING)
+        reporter = Reporter(self.config.state_dir, begun, threading.Event())
         purging.handler(lambda: self.config, ENDPOINTS, remove)(asked, reporter)
-        return [call.args[0] for call in reporter.done.call_args_list]
+        return list(reporter.progress.results)
 
 
 def remove(path: str) -> None:
