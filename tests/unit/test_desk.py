@@ -1,86 +1,21 @@
 """The desk with handlers that run, pause, are cancelled, fail, die, and are begun again."""
 
 import math
-import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 from deltalake import DeltaTable
-from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.control_tables import FILES
 from cdc.lake.operations import Operations
 from cdc.operate import operation_files as files
-from cdc.operate.desk import MOST_STARTS, Desk, Handler, Reporter
+from cdc.operate.desk import Reporter
 from cdc.operate.operation import Operation, OperationState, Progress, TableResult
-
-ID = "20261121T000001-0001"
-
-
-def operation(number: int = 1, command: str = "copy") -> Operation:
-    return Operation(
-        id=f"20261121T0000{number:02}-{number:04x}",
-        command=command,
-        tables=(f"a.t{number}",),
-        line=f"wal2lake {command} a.t{number}",
-        asked_by="ann@host, pid 7",
-        asked_at=f"2026-11-21T00:00:{number:02}.000001+00:00",
-        options={"mode": "in-place", "where": "id < 3"},
-    )
-
-
-def until(condition: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever is awaited
-    attempts = Retrying(
-        retry=retry_if_result(lambda found: not found),
-        wait=wait_fixed(0.02),
-        stop=stop_after_delay(60),
-    )
-    return attempts(condition)
-
-
-@dataclass
-class Room:
-    """A state directory, a lake, and the desks that were started in them."""
-
-    folder: Path
-    desks: list[Desk] = field(default_factory=list)
-
-    @property
-    def record(self) -> Operations:
-        return Operations(str(self.folder / "lake" / "operations"))
-
-    def start(self, **handlers: Handler) -> Desk:
-        desk = Desk(self.folder, self.record, handlers)
-        self.desks.append(desk)
-        desk.start()
-        return desk
-
-    def state(self, operation_id: str = ID) -> OperationState:
-        return files.progress(self.folder, operation_id).state
-
-    def end(self, operation_id: str = ID) -> Progress:
-        until(lambda: self.state(operation_id).ended)
-        return files.progress(self.folder, operation_id)
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Read by delta-rs itself, by age."""
-        table = DeltaTable(self.record.path).to_pyarrow_table()
-        return sorted(table.to_pylist(), key=lambda row: str(row["id"]))
-
-
-@pytest.fixture
-def room(tmp_path: Path) -> Iterator[Room]:
-    made = Room(tmp_path)
-    yield made
-    for desk in made.desks:
-        desk.stop(60)
+from tests.unit.desk_room import ID, Room, operation, until
 
 
 def test_an_operation_runs_and_its_row_is_in_the_lake(room: Room) -> None:
@@ -287,110 +222,6 @@ def test_an_error_while_the_job_stops_is_no_failure(room: Room) -> None:
     desk.stop(60)
 
     assert room.state() is OperationState.RUNNING
-
-
-KILLED = """
-import os, pathlib, signal, sys
-from cdc.lake.operations import Operations
-from cdc.operate.desk import Desk
-from cdc.operate.operation import Commit, TableResult
-
-def die(asked, reporter):
-    reporter.done(TableResult(table="a.t1", rows_read=8))
-    reporter.tell(phase="reading", table="a.t2", rows=5)
-    reporter.put(commit=Commit(reading=4, result=TableResult(table="a.t2", swept=3)))
-    os.kill(os.getpid(), signal.SIGKILL)
-
-folder = pathlib.Path(sys.argv[1])
-Desk(folder, Operations(str(folder / "lake" / "operations")), {"copy": die}).start().join()
-"""
-
-
-def test_a_killed_job_begins_it_again(room: Room) -> None:
-    files.ask(room.folder, operation())
-    died = subprocess.run([sys.executable, "-c", KILLED, str(room.folder)], check=False, timeout=60)
-    assert died.returncode == -9
-    left = files.progress(room.folder, ID)
-    assert (left.state, left.rows, left.starts) == (OperationState.RUNNING, 5, 1)
-
-    def go_on(_asked: Operation, reporter: Reporter) -> None:
-        assert reporter.left(["a.t1", "a.t2"]) == ["a.t2"]
-        commit = reporter.progress.commit
-        assert commit is not None
-        reporter.done(commit.result)
-
-    room.start(copy=go_on)
-    ended = room.end()
-    assert (ended.state, ended.starts, ended.tables_done) == (OperationState.DONE, 2, 2)
-    assert ended.started_at == left.started_at
-    (row,) = room.rows()
-    assert (row["state"], row["rows_read"], row["rows_swept"]) == ("done", 8, 3)
-
-
-def test_one_that_kills_the_job_each_time_is_given_up(room: Room) -> None:
-    files.ask(room.folder, operation())
-    died = Progress(id=ID, state=OperationState.RUNNING, starts=MOST_STARTS)
-    files.write_progress(room.folder, died)
-    room.start(copy=lambda _asked, _reporter: pytest.fail("it was begun"))
-
-    ended = room.end()
-    assert (ended.state, ended.error_kind) == (OperationState.FAILED, "server_failed")
-    assert f"died {MOST_STARTS} times" in ended.reason
-
-
-def test_an_end_without_a_row_is_recorded_at_the_next_start(room: Room) -> None:
-    """The lake could not be written when it ended."""
-    in_the_way = room.folder / "lake"
-    in_the_way.write_text("")
-    files.ask(room.folder, operation())
-    first = Desk(room.folder, room.record, {"copy": lambda _asked, _reporter: None})
-    first.start()
-    assert room.end().state is OperationState.DONE
-    first.stop(60)
-
-    in_the_way.unlink()
-    room.start()
-    until(lambda: DeltaTable.is_deltatable(room.record.path))
-    assert [row["state"] for row in room.rows()] == ["done"]
-
-
-@pytest.mark.parametrize("recorded", [False, True])
-def test_a_crash_between_row_and_end_does_not_run_it_again(room: Room, recorded: bool) -> None:
-    files.ask(room.folder, operation())
-    running = Progress(id=ID, state=OperationState.RUNNING, starts=1)
-    files.write_progress(room.folder, running)
-    results = (TableResult(table="a.t1", rows_read=8),)
-    ended = replace(running, state=OperationState.DONE, results=results)
-    files.write_ending(room.folder, ended)
-    if recorded:
-        room.record.end(operation(), ended)
-    room.start(copy=lambda _asked, _reporter: pytest.fail("it was begun"))
-
-    assert room.end() == ended
-    assert [(row["state"], row["rows_read"]) for row in room.rows()] == [("done", 8)]
-
-
-def test_a_row_whose_files_are_gone_is_ended(room: Room) -> None:
-    running = Progress(id=ID, state=OperationState.RUNNING, started_at="2026-11-21T01:00:00+00:00")
-    room.record.begin(operation(), running)
-    room.start()
-
-    until(lambda: [row["state"] for row in room.rows()] == ["failed"])
-    (row,) = room.rows()
-    assert "files in the state directory are gone" in row["outcome"]
-    assert (row["tables"], row["predicate"]) == (["a.t1"], "id < 3")
-
-
-def test_old_files_go_and_their_rows_stay(room: Room) -> None:
-    for number, ended_at in ((1, "2020-01-01T00:00:00+00:00"), (2, datetime.now(UTC).isoformat())):
-        files.ask(room.folder, operation(number))
-        ended = Progress(id=operation(number).id, state=OperationState.DONE, ended_at=ended_at)
-        files.write_progress(room.folder, ended)
-        room.record.end(operation(number), ended)
-    room.start()
-
-    until(lambda: files.everything(room.folder) == [operation(2)])
-    assert len(room.rows()) == 2
 
 
 def test_rows_are_written_seldom_and_another_phase_at_once(
