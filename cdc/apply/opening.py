@@ -8,6 +8,7 @@ from deltalake.exceptions import DeltaError
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
+from cdc.apply.effort import suit
 from cdc.apply.notes import first_notes, placed_notes
 from cdc.apply.replaying import Schemas
 from cdc.apply.table import AppliedTable, Catalogue
@@ -66,6 +67,7 @@ class Opener:
         return opened
 
     def _open(self, session: SparkSession, source: SourceTable) -> AppliedTable:
+        suit(session, 0)
         path = table_path(self.config, source.table)
         wanted = schema_of(source)
         try:

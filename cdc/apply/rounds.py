@@ -21,6 +21,7 @@ from cdc.apply import landings as landed_values
 from cdc.apply import slices
 from cdc.apply.base import base_of
 from cdc.apply.cut import Cut, find_cut
+from cdc.apply.effort import suit
 from cdc.apply.freezer import Freezer
 from cdc.apply.inbox import Inbox
 from cdc.apply.landings import Landing
@@ -55,7 +56,7 @@ class Applier:
         epoch: Epoch | None,
         budget: int,
     ) -> None:
-        self._spark = spark
+        self._spark = spark.newSession()  # set for each round: `effort`
         self.tables = tables
         self._prefix = prefix
         self._marker_topic = marker_topic
@@ -116,6 +117,7 @@ class Applier:
 
     def _advance(self, taken: Sequence[Landing], asked: Sequence[Request]) -> bool:
         schemas = self.schemas(_all_ids(taken))
+        suit(self._spark, sum(landing.count for landing in taken))
         rows = slices.read(self._spark, self._log_path, taken, self.offsets).persist()
         try:
             part = slices.look(

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply.batch import Batch
+from cdc.apply.effort import WHOLE_FILES, suit
 from cdc.apply.following import Shape, course_of, followed
 from cdc.apply.notes import BoundNote, PlacedNote, bound
 from cdc.apply.slices import NO_LSN
@@ -172,6 +173,7 @@ class AppliedTable:
                 self._events(mine, topic, waiting[0].after, schemas, some=True)
                 waiting = waiting[self._change(waiting) :]
             self._events(mine, topic, upto, schemas, some=bool(notes))
+            suit(self._session, WHOLE_FILES)
             self._maintainer.committed(self._session, self.position.metadata())
         except CdcError as error:
             self.stop(error.message, remedy=error.remedy)
@@ -210,6 +212,7 @@ class AppliedTable:
         """Events up to an offset; with ``some`` only a part of the schemas may be theirs."""
         if upto <= self.position.offset:
             return
+        suit(self._session, upto - self.position.offset)
         part = mine.where(F.col("offset").between(self.position.offset + 1, upto))
         if some:
             found = part.select("value_schema_id").distinct().collect()

@@ -111,4 +111,4 @@ def test_a_table_that_is_new_since_the_snapshot_is_named_by_check(
 
     assert "lab.late" not in restarted
     [said] = [one for one in found if one["subject"] == "lab.late" and one["level"] == "warning"]
-    assert "new since the first snapshot" in said["message"]
+    assert "not in the lake yet" in said["message"]

@@ -1,0 +1,39 @@
+"""Which settings a batch runs with."""
+
+import pytest
+from pyspark.sql import SparkSession
+
+from cdc.apply import effort
+
+WHOLE_STAGE = "spark.sql.codegen.wholeStage"
+
+
+def test_code_is_generated_for_many_events_alone_and_in_one_session(spark: SparkSession) -> None:
+    session = spark.newSession()
+
+    effort.suit(session, effort.FEW)
+    assert session.conf.get(WHOLE_STAGE) == "false"
+    assert "WholeStageCodegen" not in plan(session)
+
+    effort.suit(session, effort.WHOLE_FILES)
+    assert session.conf.get(WHOLE_STAGE) == "true"
+    assert "WholeStageCodegen" in plan(session)
+    assert spark.conf.get(WHOLE_STAGE) == "true"
+
+
+def test_what_the_configuration_names_stays(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = spark.newSession()
+    monkeypatch.setattr("pyspark.SparkConf.contains", lambda _, name: name == WHOLE_STAGE)
+
+    effort.suit(session, 1)
+
+    assert session.conf.get(WHOLE_STAGE) == "true"
+    assert session.conf.get("spark.sql.adaptive.enabled") == "false"
+
+
+def plan(session: SparkSession) -> str:
+    rows = session.range(10).selectExpr("id + 1 AS next").where("next > 3")
+    rows.collect()
+    return str(rows._jdf.queryExecution().executedPlan().getClass().getName())
