@@ -95,7 +95,7 @@ def legal_ends(source: Source, ends: Iterable[int]) -> list[int]:
     return [n + (log[n - 1]["op"] == "d" and n < len(log)) for n in ends if 0 < n < len(log)]
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.deep)])
 def test_keyed_tables_with_unchanged_values(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     """Sixty logs side by side, each with its own few keys; batches from one event on."""
     random, source = Random(seed), Source(token=TOKEN)
@@ -245,7 +245,7 @@ def without_key(random: Random, steps: int) -> list[Message]:
     return messages
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.deep)])
 def test_tables_without_a_key_are_multisets(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     random = Random(seed)
     messages = without_key(random, 120)

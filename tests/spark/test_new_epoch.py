@@ -89,7 +89,7 @@ def parts(torn: str) -> tuple[list[Record], list[Record]]:
     return before, [r for i, r in records if i >= _BEGUN and i not in gone]
 
 
-@pytest.mark.parametrize("torn", ["end", "events"])
+@pytest.mark.parametrize("torn", ["end", pytest.param("events", marks=pytest.mark.deep)])
 def test_a_torn_transaction_of_before_holds_nothing(
     spark: SparkSession, tmp_path: Path, torn: str
 ) -> None:

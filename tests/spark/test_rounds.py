@@ -210,6 +210,7 @@ def test_tables_equal_the_source_with_a_restart_between_any_two_landings(
     assert lsns == sorted(lsns)
 
 
+@pytest.mark.deep
 def test_a_table_is_rebuilt_from_the_log_also_where_a_landing_ends_inside_a_change_of_key(
     spark: SparkSession, tmp_path: Path
 ) -> None:

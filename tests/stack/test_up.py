@@ -38,6 +38,7 @@ def events(state: StateDir) -> list[dict[str, str]]:
     return found
 
 
+@pytest.mark.deep  # the fixtures of tests/e2e and tests/operations do the same
 def test_up_returns_when_the_job_applies_and_down_leaves_nothing(
     config_file: Path, state: StateDir
 ) -> None:
