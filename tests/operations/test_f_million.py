@@ -17,6 +17,7 @@ from tests.operations.blind import unseen
 from tests.operations.conftest import installed
 from tests.operations.meanwhile import meanwhile
 from tests.servers.fixtures import started
+from tests.waiting import until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.deep]
 ROWS = 1_000_000
@@ -122,16 +123,14 @@ def totals(path: str) -> list[dict[str, Any]]:
 
 
 def await_phase(installation: Installation, phase: str, starts: int) -> None:
-    """Of the operation that is under way."""
-    end = time.monotonic() + 900
-    while time.monotonic() < end:
-        for asked in files.asked(installation.state_dir):
-            told = files.progress(installation.state_dir, asked.id)
-            if (told.phase, told.starts) == (phase, starts):
-                return
-        time.sleep(0.02)
-    message = f"no operation came to {phase}"
-    raise AssertionError(message)
+    """Of an operation that is under way."""
+
+    def reached() -> bool:
+        told = [files.progress(state_dir, each.id) for each in files.asked(state_dir)]
+        return any((one.phase, one.starts) == (phase, starts) for one in told)
+
+    state_dir = installation.state_dir
+    until(reached, 900)
 
 
 def followed(installation: Installation) -> dict[str, Any]:

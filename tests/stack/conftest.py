@@ -2,14 +2,13 @@
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
 import pytest
 import yaml
-from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from cdc.config import Config, load
 from cdc.stack import cleanup, prerequisites
@@ -48,16 +47,6 @@ def any_java(monkeypatch: pytest.MonkeyPatch) -> None:
     """For tests that start none: they run also where there is none."""
     java = Java(path=Path("/nowhere/java"), major=17)
     monkeypatch.setattr(prerequisites, "find_java", lambda: java)
-
-
-def until(condition: Callable[[], object], seconds: float = 90) -> None:
-    """Wait for a condition; tenacity's RetryError when it never holds."""
-    waiting = Retrying(
-        retry=retry_if_result(lambda held: not held),
-        wait=wait_fixed(0.1),
-        stop=stop_after_delay(seconds),
-    )
-    waiting(condition)
 
 
 @contextmanager

@@ -22,7 +22,8 @@ from cdc.stack.endpoints import resolve
 from cdc.stack.report import read
 from cdc.stack.servers import kafka
 from cdc.stack.state import StateDir
-from tests.stack.conftest import ours, supervised, until
+from tests.stack.conftest import ours, supervised
+from tests.waiting import until
 
 
 @pytest.mark.usefixtures("any_java")

@@ -12,7 +12,7 @@ import pytest
 from cdc.stack import cleanup
 from cdc.stack.process import STATE_VARIABLE, Command, Identity, Process, last_lines
 from cdc.stack.state import StateDir
-from tests.stack.conftest import until
+from tests.waiting import until
 
 SLEEP = "import time; time.sleep(600)"
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf'); "

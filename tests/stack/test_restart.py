@@ -15,7 +15,8 @@ from cdc.source.bootstrap import establish
 from cdc.stack.embedded import Stack, running
 from cdc.stack.endpoints import Endpoints
 from cdc.stack.state import StateDir
-from tests.stack.conftest import ours, until
+from tests.stack.conftest import ours
+from tests.waiting import until
 
 pytestmark = pytest.mark.integration
 

@@ -18,7 +18,8 @@ from cdc.stack.process import last_lines
 from cdc.stack.report import read
 from cdc.stack.servers import connect, kafka, registry
 from cdc.stack.state import StateDir
-from tests.stack.conftest import ours, supervised, until
+from tests.stack.conftest import ours, supervised
+from tests.waiting import until
 
 pytestmark = pytest.mark.integration
 

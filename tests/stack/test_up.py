@@ -14,7 +14,8 @@ import pytest
 from cdc.cli.up import without_password
 from cdc.stack.report import read
 from cdc.stack.state import StateDir
-from tests.stack.conftest import ours, until
+from tests.stack.conftest import ours
+from tests.waiting import until
 
 pytestmark = pytest.mark.e2e
 

@@ -23,7 +23,7 @@ from cdc.stack.process import Command, Identity
 from cdc.stack.report import READY, Report, read, reported_error, supervisor
 from cdc.stack.state import StateDir
 from cdc.stack.watch import Backoff, Watch, member_of
-from tests.stack.conftest import until
+from tests.waiting import until
 
 
 @dataclass(slots=True)
@@ -232,7 +232,7 @@ def test_a_start_is_waited_for_as_long_as_it_goes_on(tmp_path: Path) -> None:
     Identity.of(os.getpid()).write(job.state.run / "job.json")
     clock = 0.0
     patience = Patience(job, clock=lambda: clock)
-    for steps in range(1, 20):  # one of its tables every hundred seconds
+    for steps in range(1, 20):  # each after half of what is waited for
         job_state.write(tmp_path, JobState.of_this_process("starting", datetime.now(UTC), steps))
         clock += START_SECONDS / 2
         assert not patience.is_over()

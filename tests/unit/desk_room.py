@@ -1,17 +1,16 @@
 """A desk with a state directory and a lake of its own, and what is asked of it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from deltalake import DeltaTable
-from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from cdc.lake.operations import Operations
 from cdc.operate import operation_files as files
 from cdc.operate.desk import Desk, Handler
 from cdc.operate.operation import Operation, OperationState, Progress
+from tests.waiting import until
 
 ID = "20261121T000001-0001"
 RUNNING = Progress(
@@ -40,15 +39,6 @@ def operation(number: int = 1, command: str = "copy") -> Operation:
         asked_at=f"2026-11-21T00:00:{number:02}.000001+00:00",
         options={"mode": "in-place", "where": "id < 3"},
     )
-
-
-def until(condition: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever is awaited
-    attempts = Retrying(
-        retry=retry_if_result(lambda found: not found),
-        wait=wait_fixed(0.02),
-        stop=stop_after_delay(60),
-    )
-    return attempts(condition)
 
 
 @dataclass

@@ -15,7 +15,8 @@ from cdc.lake.operations import Operations
 from cdc.operate import operation_files as files
 from cdc.operate.desk import Reporter
 from cdc.operate.operation import Operation, OperationState, Progress, TableResult
-from tests.unit.desk_room import ID, Room, operation, until
+from tests.unit.desk_room import ID, Room, operation
+from tests.waiting import until
 
 
 def test_an_operation_runs_and_its_row_is_in_the_lake(room: Room) -> None:

@@ -11,7 +11,8 @@ from deltalake import DeltaTable
 from cdc.operate import operation_files as files
 from cdc.operate.desk import MOST_STARTS, Desk, Reporter
 from cdc.operate.operation import Operation, OperationState, Progress, TableResult
-from tests.unit.desk_room import ID, Room, operation, until
+from tests.unit.desk_room import ID, Room, operation
+from tests.waiting import until
 
 KILLED = """
 import os, pathlib, signal, sys
