@@ -18,8 +18,6 @@ from cdc.stack.process import Process
 from cdc.stack.servers.server import Server
 from cdc.stack.state import StateDir
 
-"""Far above what a start takes; a slow machine is not an error."""
-
 _POLL_SECONDS = 0.1
 
 OnProgress = Callable[[str], None]

@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 from cdc.stack.servers.server import Server
 
 START_SECONDS = 180
-"""A start that neither ends nor goes on for so long has failed."""
+"""A start that neither ends nor goes on for so long has failed. A slow machine is not an error."""
 
 Clock = Callable[[], float]
 
