@@ -78,7 +78,8 @@ class Resnapshot:
             return None
         if self._shop.live(table).position.reading != commit.reading:
             return None
-        settle(self._shop, operation, str(table), commit.settles)
+        known = self._shop.quarantine.rows(str(table), only_open=True, with_values=False)
+        settle(self._shop, operation, [e for e in known if e.offset in commit.settles])
         return commit.result
 
     def _once(

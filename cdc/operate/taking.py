@@ -6,7 +6,7 @@ reading of its own, unless that commit was made.
 """
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -104,7 +104,7 @@ class Taking:
         settles = tuple(event.offset for event in settled)
         self.reporter.put(commit=Commit(reading=self.number, result=result, settles=settles))
         yield result
-        settle(self.shop, self.operation, result.table, settles)
+        settle(self.shop, self.operation, settled)
 
     def _merged(
         self, staged: Staged, position: Position, settled: list[RefusedEvent], *, whole: bool
@@ -262,11 +262,10 @@ class Taking:
         return {row[0]: row[1] for row in rows.groupBy(unlike.KIND).count().collect()}
 
 
-def settle(shop: Workshop, operation: Operation, table: str, offsets: Collection[int]) -> None:
-    """Mark open events of the table at these offsets as made good by the operation."""
-    known = shop.quarantine.rows(table, only_open=True, with_values=False)
+def settle(shop: Workshop, operation: Operation, events: list[RefusedEvent]) -> None:
+    """Mark events as made good by the operation."""
     shop.quarantine.settle(
-        [event for event in known if event.offset in offsets],
+        events,
         state=EventState.RETRIED,
         by=operation.asked_by,
         note=f"read again by operation {operation.id}",
