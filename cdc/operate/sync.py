@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import ledger_path
-from cdc.lake.ledger import Ledger, LedgerRow
+from cdc.lake.ledger import Ledger, LedgerRow, TableEntry
 from cdc.operate.cuts import wait_for_cut
 from cdc.operate.hang import where_it_hangs
 from cdc.source import barrier
@@ -71,6 +71,10 @@ def _refuse_stopped(row: LedgerRow) -> None:
         raise CdcError(
             ErrorKind.TABLE_STOPPED,
             f"the lake is at the source's position without {found[0].table}: {found[0].state}",
-            detail="; ".join(f"{entry.table}: {entry.reason}" for entry in found),
+            detail="; ".join(f"{entry.table}: {_why(entry)}" for entry in found),
             remedy="see wal2lake quarantine list and docs/operations.md",
         )
+
+
+def _why(entry: TableEntry) -> str:
+    return entry.reason or f"refused events in quarantine: {entry.refused}"

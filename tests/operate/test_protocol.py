@@ -1,13 +1,13 @@
 """``sync`` and ``verify`` against a real source, with a stand-in for the job."""
 
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -27,6 +27,7 @@ from cdc.source.postgres import Connection, connect
 from cdc.source.prepare import prepare
 from cdc.stack.endpoints import resolve
 from cdc.tables import TableId
+from tests.meanwhile import meanwhile
 
 pytestmark = pytest.mark.integration
 
@@ -76,7 +77,9 @@ def write(config: Config, *ids: int) -> None:
     write_deltalake(table_path(config, TABLE), rows, mode="overwrite")
 
 
-def publish(config: Config, *, lsn: int | None, request: str | None = None, **entry: str) -> None:
+def publish(
+    config: Config, *, lsn: int | None, request: str | None = None, **entry: object
+) -> None:
     """A cut with the table's newest version."""
     ledger = Ledger(ledger_path(config))
     last, now = ledger.last(), datetime.now(UTC)
@@ -102,29 +105,6 @@ def publish(config: Config, *, lsn: int | None, request: str | None = None, **en
 
 
 @contextmanager
-def job(step: Callable[[], None]) -> Iterator[None]:
-    """Something that happens every few milliseconds beside the test."""
-    stop, errors = threading.Event(), list[Exception]()
-
-    def loop() -> None:
-        while not stop.wait(0.02) and not errors:
-            try:
-                step()
-            except Exception as error:  # noqa: BLE001 - raised below
-                errors.append(error)
-
-    thread = threading.Thread(target=loop)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
-    if errors:
-        raise errors[0]
-
-
-@contextmanager
 def obedient_job(config: Config, *, before: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Gives the cut that is asked for, and at once another one after it."""
     served: set[str] = set()
@@ -137,7 +117,7 @@ def obedient_job(config: Config, *, before: Callable[[], None] = lambda: None) -
                 publish(config, lsn=request.bound - 1, request=request.id)
                 publish(config, lsn=request.bound + 1)
 
-    with job(step):
+    with meanwhile(step, every=0.02):
         yield
 
 
@@ -210,7 +190,7 @@ def test_verify_compares_nothing_with_a_cut_beyond_its_snapshot(
             if request.bound is not None:
                 publish(config, lsn=request.bound + 1, request=request.id)
 
-    with job(too_far), pytest.raises(CdcError, match="for a snapshot that it is beyond"):
+    with meanwhile(too_far), pytest.raises(CdcError, match="for a snapshot that it is beyond"):
         verify.verify(config, resolve(config), timeout=30)
     assert asked(config) == []
 
@@ -241,7 +221,7 @@ def test_sync_returns_when_a_cut_reaches_the_position_of_the_call(
     def follow() -> None:
         publish(config, lsn=barrier.current_lsn(source))
 
-    with job(follow):
+    with meanwhile(follow):
         done = sync(config, resolve(config), timeout=30)
 
     assert done.lsn >= committed
@@ -260,7 +240,7 @@ def test_sync_moves_an_idle_source_past_the_position(config: Config, source: Con
             publish(config, lsn=barrier.current_lsn(source))
 
     source.execute("UPDATE wal2lake.heartbeat SET token = ''")
-    with job(newest_commit):
+    with meanwhile(newest_commit):
         assert sync(config, resolve(config), timeout=30).lsn >= before
 
 
@@ -275,21 +255,31 @@ def test_sync_does_not_take_an_old_cut_for_a_new_one(config: Config, source: Con
     assert "the job is not running" in caught.value.detail
 
 
-@pytest.mark.parametrize("state", ["stopped", "degraded"])
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ({"state": "stopped", "reason": "column v is gone"}, "shop.t: column v is gone"),
+        ({"state": "degraded", "refused": 2}, "shop.t: refused events in quarantine: 2"),
+    ],
+)
 def test_sync_names_the_table_that_does_not_follow(
-    config: Config, source: Connection, path: Path, state: str
+    config: Config,
+    source: Connection,
+    path: Path,
+    entry: dict[str, Any],
+    told: str,
 ) -> None:
     write(config, 1)
 
     def follow() -> None:
-        publish(config, lsn=barrier.current_lsn(source), state=state, reason="column v is gone")
+        publish(config, lsn=barrier.current_lsn(source), **entry)
 
-    with job(follow), pytest.raises(CdcError) as caught:
+    with meanwhile(follow), pytest.raises(CdcError) as caught:
         sync(config, resolve(config), timeout=30)
 
     assert caught.value.policy.exit_code == 8
-    assert f"without shop.t: {state}" in caught.value.message
-    assert "column v is gone" in caught.value.detail
+    assert f"without shop.t: {entry['state']}" in caught.value.message
+    assert caught.value.detail == told
     assert CliRunner().invoke(app, ["status", "-c", str(path)]).exit_code == 0
 
 

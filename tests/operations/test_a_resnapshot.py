@@ -5,9 +5,9 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder
 
 from tests.e2e.installation import Installation
+from tests.meanwhile import meanwhile
 from tests.operations.asked import last_line, result
 from tests.operations.blind import unseen
-from tests.operations.meanwhile import meanwhile
 
 pytestmark = pytest.mark.e2e
 

@@ -1,5 +1,6 @@
 """Tables come and go while the others stream on; a refused event is mended."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -8,8 +9,8 @@ import pytest
 import yaml
 
 from tests.e2e.installation import Installation
+from tests.meanwhile import meanwhile
 from tests.operations.asked import last_line
-from tests.operations.meanwhile import meanwhile
 
 pytestmark = [pytest.mark.e2e, pytest.mark.deep]
 
@@ -67,9 +68,8 @@ def test_a_table_that_is_out_is_purged_by_its_name(shop: Installation) -> None:
 
 def test_a_refused_event_is_shown_and_its_row_read_again(shop: Installation) -> None:
     shop.execute("UPDATE shop.orders SET placed = 'infinity' WHERE id = 210")
-    shop.run("sync", expect=8)
-    listed = shop.facts("quarantine", "list")
-    (event,) = listed["events"]
+    assert "shop.orders: refused events in quarantine: 1" in shop.run("sync", expect=8)
+    (event,) = json.loads(shop.done("quarantine", "list", "--json").stdout)
     assert "year" in event["reason"]
     assert str(event["offset"]) in shop.run(
         "quarantine", "show", "shop.orders", str(event["offset"])

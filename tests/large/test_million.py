@@ -12,10 +12,10 @@ from deltalake import DeltaTable, QueryBuilder
 
 from cdc.operate import operation_files as files
 from tests.e2e.installation import Installation
+from tests.meanwhile import meanwhile
 from tests.operations.asked import last_line, result
 from tests.operations.blind import unseen
 from tests.operations.conftest import installed
-from tests.operations.meanwhile import meanwhile
 from tests.servers.fixtures import started
 from tests.waiting import until
 

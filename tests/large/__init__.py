@@ -1,0 +1,1 @@
+"""Tables of a million rows, each with an installation to itself."""
