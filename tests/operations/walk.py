@@ -15,7 +15,7 @@ from typing import Final
 from tests.e2e.installation import Installation
 
 _EXIT: Final = re.compile(r"\s+# exit (\d+)$")
-_OWN: Final = re.compile(r"[0-9][0-9,./A-F]*|[━─│┃┼╇]+|\s+")
+_OWN: Final = re.compile(r"[0-9][0-9,./A-F]*(?: min [0-9]+)?|[━─│┃┼╇]+|\s+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
