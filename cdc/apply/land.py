@@ -109,6 +109,7 @@ class Lander:
         self._landed = landed
         self._policy = policy
         self._maintainer = Maintainer(path, policy)
+        self._query: StreamingQuery | None = None
 
     def start(
         self,
@@ -129,11 +130,20 @@ class Lander:
             .option("maxOffsetsPerTrigger", self._policy.max_events_per_batch)
         )
         writer = reader.load().writeStream.foreachBatch(self.land).queryName("land")
-        return (
+        self._query = (
             writer.option("checkpointLocation", checkpoint)
             .trigger(processingTime=f"{int(self._policy.trigger_seconds * 1000)} milliseconds")
             .start()
         )
+        return self._query
+
+    def read(self) -> dict[str, int]:
+        """Up to where the running query has landed each topic, exclusive, with what is no event."""
+        progress = self._query.lastProgress if self._query else None
+        if progress is None:
+            return {}
+        [source] = json.loads(progress.json)["sources"]
+        return {topic: partitions["0"] for topic, partitions in source["endOffset"].items()}
 
     def land(self, events: DataFrame, _batch_id: int) -> None:
         """Append one micro-batch and its end position in one commit."""

@@ -27,17 +27,34 @@ class Landing:
         return sum(span.count for span in self.topics.values())
 
 
+def beyond(landings: Iterable[Landing], applied: Mapping[str, int]) -> list[Landing]:
+    """What of them is not wholly applied.
+
+    ``applied`` is the last applied offset of every topic that is followed; others are left out.
+    """
+    found = []
+    for each in landings:
+        left = {t: span for t, span in each.topics.items() if _is_beyond(t, span, applied)}
+        if left:
+            found.append(Landing(number=each.number, topics=left))
+    return found
+
+
 def floor(landings: Sequence[Landing], applied: Mapping[str, int], lowest: int) -> int:
     """The last landing that is, with all before it, wholly applied.
 
-    ``applied`` is the last applied offset by topic; ``lowest`` is returned where even the first
-    landing is not wholly applied.
+    ``applied`` as for ``beyond``; ``lowest`` is returned where even the first landing is not
+    wholly applied.
     """
     for landing in landings:
-        if any(span.last > applied.get(topic, -1) for topic, span in landing.topics.items()):
+        if any(_is_beyond(topic, span, applied) for topic, span in landing.topics.items()):
             break
         lowest = landing.number
     return lowest
+
+
+def _is_beyond(topic: str, span: TopicSpan, applied: Mapping[str, int]) -> bool:
+    return topic in applied and span.last > applied[topic]
 
 
 def take(landings: Sequence[Landing], budget: int) -> Sequence[Landing]:

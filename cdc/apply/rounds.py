@@ -22,6 +22,7 @@ from cdc.apply import slices
 from cdc.apply.base import base_of
 from cdc.apply.cut import Cut, find_cut
 from cdc.apply.effort import suit
+from cdc.apply.first_snapshot import FirstSnapshot
 from cdc.apply.freezer import Freezer
 from cdc.apply.inbox import Inbox
 from cdc.apply.landings import Landing
@@ -54,6 +55,7 @@ class Applier:
         requests_dir: Path,
         threads: int,
         epoch: Epoch | None,
+        first: FirstSnapshot,
         budget: int,
     ) -> None:
         self._spark = spark.newSession()  # set for each round: `effort`
@@ -66,6 +68,7 @@ class Applier:
         self.schemas = schemas
         self._requests_dir = requests_dir
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="apply")
+        self.first = first
         self.budget = budget
         self._served: set[str] = set()
         self._noted: set[str] = set()
@@ -85,7 +88,7 @@ class Applier:
 
     def round(self) -> bool:
         """Move to the next cut; False when there is nothing to do now."""
-        waiting = self.inbox.waiting()
+        waiting = landed_values.beyond(self.inbox.waiting(), self.offsets)
         # Asked for after the landings were listed: a commit that landed before a request was
         # written lies before the snapshot the request is about (cdc/operate/moment.py).
         asked = self._asked()
@@ -127,7 +130,11 @@ class Applier:
                 marker_topic=self._marker_topic,
                 prefix=self._prefix,
             )
+            if held := part.ends and self.base.lsn is None and not self._has_first(taken):
+                part = replace(part, ends=[])  # a cut at one of them might lack rows
             cut, bound = self._cut(part, asked)
+            if held and self._is_passed(cut):
+                return False
             served = _served(asked, part, cut, bound, base=self.base.lsn or 0)
             if not served and not self._moves(cut):
                 return False
@@ -137,6 +144,14 @@ class Applier:
             rows.unpersist()
         return True
 
+    def _has_first(self, taken: Sequence[Landing]) -> bool:
+        """Whether the first snapshot is wholly in these landings and what is applied."""
+        by = self.first.landed_by(lambda: self.inbox.waiting()[-1].number)
+        if by is None:
+            return False
+        left = landed_values.beyond(self.inbox.waiting(), self.offsets)
+        return not any(taken[-1].number < landing.number <= by for landing in left)
+
     def _cut(self, part: Slice, asked: Sequence[Request]) -> tuple[Cut, int | None]:
         """The cut, and the bound it was stopped at.
 
@@ -145,12 +160,13 @@ class Applier:
         """
         bound = min((request.bound for request in asked if request.bound), default=None)
         cut = _find(part, bound)
-        if any(
+        return (_find(part, None), None) if self._is_passed(cut) else (cut, bound)
+
+    def _is_passed(self, cut: Cut) -> bool:
+        return any(
             table.following and table.position.offset > self._end(topic, cut)
             for topic, table in self.tables.items()
-        ):
-            return _find(part, None), None
-        return cut, bound
+        )
 
     def _end(self, topic: str, cut: Cut) -> int:
         return max(cut.offsets.get(topic, -1), self.offsets.get(topic, -1))

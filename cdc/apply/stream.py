@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from cdc.apply import recovery
+from cdc.apply.first_snapshot import FirstSnapshot
 from cdc.apply.land import Lander
 from cdc.apply.opening import Opener, beginnings
 from cdc.apply.replaying import nothing
@@ -22,6 +23,7 @@ from cdc.apply.rounds import Applier
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.structure import Structure, parse
+from cdc.kafka.offsets import end_offsets
 from cdc.kafka.registry import RegistryClient
 from cdc.lake import epochs, job_state
 from cdc.lake.epochs import Epoch
@@ -150,9 +152,11 @@ def _run(config: Config, job: _Job, done: Callable[[], None]) -> None:
     ]
     landed = recovery.open_log(job.spark, config, job.endpoints, topics)
     epoch = epochs.last(epochs_path(config))
-    shop = _workshop(config, job, sources, epoch)
+    first = FirstSnapshot(partial(end_offsets, job.endpoints.kafka, topics, committed=False))
+    shop = _workshop(config, job, sources, epoch, first)
     applier = shop.applier
     lander = Lander(job.spark, log_path(config), landed, applier.inbox.add, config.job)
+    applier.first.read = lander.read
     try:
         recovery.catch_up(job.spark, log_path(config), applier, epoch, job.told.step)
         query = lander.start(
@@ -188,7 +192,9 @@ def _sources(config: Config, job: _Job) -> _Sources:
         return _Sources(tables, baselines(connection), is_installed(connection))
 
 
-def _workshop(config: Config, job: _Job, sources: _Sources, epoch: Epoch | None) -> Workshop:
+def _workshop(
+    config: Config, job: _Job, sources: _Sources, epoch: Epoch | None, first: FirstSnapshot
+) -> Workshop:
     """The tables opened, the rounds over them, and what operations work with."""
     registry, ledger = RegistryClient(job.endpoints.registry), Ledger(ledger_path(config))
     quarantine, notes = Quarantine(quarantine_path(config)), STRUCTURE.topic(config.name)
@@ -213,6 +219,7 @@ def _workshop(config: Config, job: _Job, sources: _Sources, epoch: Epoch | None)
         requests_dir=requests.directory(config.state_dir),
         threads=config.job.merge_threads,
         epoch=epoch,
+        first=first,
         budget=config.job.max_events_per_batch,
     )
     return Workshop(

@@ -8,10 +8,11 @@ from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined] # not
 from cdc.kafka.topics import SECONDS, admin, unreachable
 
 
-def end_offsets(bootstrap: str, topics: Iterable[str]) -> dict[str, int]:
+def end_offsets(bootstrap: str, topics: Iterable[str], *, committed: bool = True) -> dict[str, int]:
     """The offset after the last committed record, of each of the topics that exists.
 
-    Raises UNREACHABLE when no broker answers.
+    After the last record at all without ``committed``: of a transaction over several topics one
+    may show its records before another does. Raises UNREACHABLE when no broker answers.
     """
     client = admin(bootstrap)
     try:
@@ -22,9 +23,8 @@ def end_offsets(bootstrap: str, topics: Iterable[str]) -> dict[str, int]:
     asked = {TopicPartition(name, 0): latest for name in topics if name in have}
     if not asked:
         return {}
-    answers = client.list_offsets(
-        asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=SECONDS
-    )
+    level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+    answers = client.list_offsets(asked, isolation_level=level, request_timeout=SECONDS)
     try:
         return {where.topic: future.result().offset for where, future in answers.items()}
     except KafkaException as error:

@@ -42,6 +42,13 @@ MUTANTS: Final = (
         tests=SPARK,
     ),
     Mutant(
+        name="no cut beyond rows of the first snapshot",
+        file="cdc/apply/rounds.py",
+        old="self.base.lsn is None and not self._has_first(taken)",
+        new="False",
+        tests=SPARK,
+    ),
+    Mutant(
         name="TOAST carry-over inside a batch",
         file="cdc/apply/batch.py",
         old='self._reduced(changes, carry=bool(facts["keeps"]), empty=truncated)',

@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cdc.apply import recovery
+from cdc.apply.first_snapshot import FirstSnapshot
 from cdc.apply.land import Lander, create_log
 from cdc.apply.rounds import Applier
 from cdc.apply.table import AppliedTable
@@ -48,6 +49,7 @@ class Begun(Pipeline):
             requests_dir=self.root / "requests",
             threads=2,
             epoch=self.epoch,
+            first=FirstSnapshot(dict),
             budget=self.budget,
         )
         self.lander = Lander(self.spark, self.log, landed, self.applier.inbox.add, Job())

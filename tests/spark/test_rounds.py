@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from cdc.apply import effort, recovery
+from cdc.apply.first_snapshot import FirstSnapshot
 from cdc.apply.land import Lander, create_log
 from cdc.apply.merge_plan import quoted
 from cdc.apply.rounds import Applier
@@ -67,6 +68,8 @@ class Pipeline:
         self.ledger = Ledger(str(root / "ledger"))
         self.quarantine = Quarantine(str(root / "quarantine"))
         self.budget = budget
+        self.ends: dict[str, int] = {}
+        """What Kafka would say of the topics."""
         self.start()
 
     def start(self) -> None:
@@ -87,9 +90,11 @@ class Pipeline:
             requests_dir=self.root / "requests",
             threads=2,
             epoch=None,
+            first=FirstSnapshot(lambda: self.ends),
             budget=self.budget,
         )
         self.lander = Lander(self.spark, self.log, landed, self.applier.inbox.add, Job())
+        self.applier.first.read = self._read
         recovery.catch_up(self.spark, self.log, self.applier)
 
     def _open(self, schema: TableSchema) -> AppliedTable:
@@ -110,6 +115,9 @@ class Pipeline:
 
     def land(self, records: list[dict[str, Any]]) -> None:
         self.lander.land(events(self.spark, records), 0)
+
+    def _read(self) -> dict[str, int]:
+        return {topic: last + 1 for topic, last in self.lander.position.offsets.items()}
 
     def settle(self) -> None:
         while self.applier.round():
@@ -232,6 +240,58 @@ def test_a_table_is_rebuilt_from_the_log_also_where_a_landing_ends_inside_a_chan
     assert pipeline.quarantine.rows() == []
 
 
+@pytest.mark.parametrize("landed", ["one by one", "all at once"])
+def test_no_cut_is_beyond_rows_of_the_first_snapshot(
+    spark: SparkSession, tmp_path: Path, landed: str
+) -> None:
+    """The query lands a share of every topic: markers come before the last rows of a large one."""
+    topic = ORDERS.table.topic(PREFIX)
+    records = _landed_topics()
+    mine = [record for record in records if record["topic"] == topic]
+    pipeline = Pipeline(spark, tmp_path, budget=1)
+    pipeline.ends = _ends(records)
+
+    pipeline.land([record for record in records if record not in mine[1:]])
+    if landed == "one by one":
+        pipeline.settle()
+        assert [row.lsn for row in pipeline.ledger.rows()] == [None]
+    pipeline.land(mine[1:3])
+    pipeline.land(mine[3:])
+    pipeline.settle()
+
+    cuts = list(pipeline.ledger.rows())
+    whole = max(record["offset"] for record in mine if _is_read(record))
+    entries = [(row.lsn, row.entry(str(ORDERS.table))) for row in cuts]
+    assert {lsn is None for lsn, _ in entries} == {True, False}
+    assert all(entry is not None and entry.offset >= whole for lsn, entry in entries if lsn)
+    assert {entry.state for entry in cuts[-1].tables} == {"streaming"}
+    _assert_equal_to_source(pipeline)
+
+
+def test_tables_that_a_crash_left_ahead_of_the_snapshot_are_waited_for(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = _landed_topics()
+    pipeline = Pipeline(spark, tmp_path)
+    pipeline.ends = _ends(records)
+    pipeline.land(records)
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, "append", _killed)
+        with pytest.raises(KeyboardInterrupt):
+            pipeline.settle()
+
+    pipeline.ends = {MARKERS: 2**40}  # what has landed is not known to be all
+    pipeline.start()
+    pipeline.settle()
+    assert list(pipeline.ledger.rows()) == []
+
+    pipeline.ends = _ends(records)
+    pipeline.start()
+    pipeline.settle()
+    assert all(row.lsn for row in pipeline.ledger.rows())
+    _assert_equal_to_source(pipeline)
+
+
 def test_another_snapshot_stops_its_tables_and_no_other(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -274,10 +334,32 @@ def test_another_snapshot_stops_its_tables_and_no_other(
         assert _sorted(pipeline.rows(schema)) == _sorted(rows)
 
 
-def _with_lsn(value: str, lsn: int | None) -> str:
+def _killed(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _ends(records: list[dict[str, Any]]) -> dict[str, int]:
+    """Exclusive, by topic."""
+    found: dict[str, int] = {}
+    for record in records:
+        found[record["topic"]] = max(found.get(record["topic"], 0), record["offset"] + 1)
+    return found
+
+
+def _is_read(record: dict[str, Any]) -> bool:
+    return record["value"] is not None and _event(record["value"])["op"] == "r"
+
+
+def _event(value: str) -> dict[str, Any]:
     framed = base64.b64decode(value)
     schema = fastavro.parse_schema(json.loads(SCHEMAS[int.from_bytes(framed[1:5])]))
     event: Any = fastavro.schemaless_reader(io.BytesIO(framed[5:]), schema, None)
+    return dict(event)
+
+
+def _with_lsn(value: str, lsn: int | None) -> str:
+    framed, event = base64.b64decode(value), _event(value)
+    schema = fastavro.parse_schema(json.loads(SCHEMAS[int.from_bytes(framed[1:5])]))
     event["source"]["lsn"] = lsn
     written = io.BytesIO()
     fastavro.schemaless_writer(written, schema, event)
