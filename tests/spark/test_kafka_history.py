@@ -20,7 +20,7 @@ from cdc.events.envelope import NEW_KEY, OLD_KEY
 from cdc.kafka import history
 from cdc.kafka.history import History
 from cdc.kafka.topic_facts import TopicFacts, topic_facts
-from cdc.kafka.topics import admin
+from cdc.kafka.topics import SECONDS, admin
 from cdc.lake.quarantine import Quarantine
 from cdc.operate.material import FromKafka, Kept, Place, rebuilt_from_kafka
 from cdc.source.continuity import until
@@ -214,7 +214,8 @@ def test_retention_that_removed_the_beginning_is_named(make: Any) -> None:  # no
     topic, source = make(KEPT), changes(1, 20)
     topic.send(source)
     where = TopicPartition(topic.name, 0, 8)
-    admin(topic.kafka).delete_records([where])[where].result()
+    client = admin(topic.kafka)  # held: without it nobody would hear the answer
+    client.delete_records([where])[where].result(SECONDS)
 
     assert "begins at offset 8: retention removed the rest" in refusal(topic.take).message
 
