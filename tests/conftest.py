@@ -1,5 +1,6 @@
 """Options and the plugin list; fixtures live beside what they start."""
 
+import signal
 from typing import Any
 
 import pytest
@@ -42,6 +43,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A run that is told to end stops the servers it has started, as on Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     # Imported here: a run of one integration test need not pay for hypothesis.
     from hypothesis import settings  # noqa: PLC0415
 
