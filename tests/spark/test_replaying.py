@@ -30,6 +30,7 @@ from tests.spark.test_rounds import (
     _assert_equal_to_source,
     _landed_topics,
 )
+from tests.waiting import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.deep]
 
@@ -100,6 +101,8 @@ def replay(pipeline: Pipeline, *tables: str) -> tuple[TableResult, ...]:
     reporter = Reporter(config.state_dir, begun, threading.Event())
     with rounds(pipeline):
         handler(shop)(operation, reporter)
+        # Given back they are between two rounds.
+        until(lambda: not any(table.frozen for table in pipeline.applier.tables.values()), 30)
     assert not (pipeline.root / "_wal2lake" / "aside" / "o").exists()
     return reporter.progress.results
 
