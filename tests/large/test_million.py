@@ -15,8 +15,7 @@ from tests.e2e.installation import Installation
 from tests.meanwhile import meanwhile
 from tests.operations.asked import last_line, result
 from tests.operations.blind import unseen
-from tests.operations.conftest import installed
-from tests.servers.fixtures import started
+from tests.operations.conftest import snapshotted
 from tests.waiting import until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.deep]
@@ -35,15 +34,8 @@ def big(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Installation]:
     root = tmp_path_factory.mktemp("million")
-    with started(request, root / "servers", ("postgres",)) as servers:
-        found = installed(root / "lakehouse", dict(servers), ["big.*"])
-        found.execute(SQL)
-        found.run("up", "--detach")
-        try:
-            found.run("sync", "--timeout", "900")
-            yield found
-        finally:
-            found.run("down")
+    with snapshotted(request, root, sql=SQL, tables="big.*", seconds=900) as found:
+        yield found
 
 
 @pytest.mark.parametrize("whence", ["log", "kafka"])

@@ -1,6 +1,7 @@
 """A shop whose lake is put right by an operator, by the command line and on real servers."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -46,19 +47,27 @@ def installed(folder: Path, servers: dict[str, object], tables: list[str]) -> In
     return found
 
 
-@pytest.fixture(scope="package")
-def shop(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+@contextmanager
+def snapshotted(
+    request: pytest.FixtureRequest, root: Path, *, sql: str, tables: str, seconds: int
 ) -> Iterator[Installation]:
-    """Up, with the first snapshot in the lake."""
-    root = tmp_path_factory.mktemp("operations")
+    """Up, with the first snapshot in the lake; nothing is left running afterwards."""
     with started(request, root / "servers", ("postgres",)) as servers:
-        found = installed(root / "lakehouse", dict(servers), ["shop.*"])
-        found.execute(SHOP_SQL)
+        found = installed(root / "lakehouse", dict(servers), [tables])
+        found.execute(sql)
         found.run("up", "--detach")
         try:
-            found.run("sync")
+            found.run("sync", "--timeout", str(seconds))
             yield found
         finally:
             found.run("down")
             assert found.processes() == []
+
+
+@pytest.fixture(scope="package")
+def shop(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Installation]:
+    root = tmp_path_factory.mktemp("operations")
+    with snapshotted(request, root, sql=SHOP_SQL, tables="shop.*", seconds=300) as found:
+        yield found

@@ -18,7 +18,7 @@ from cdc.events.schema import TableSchema
 from cdc.lake.epochs import Epoch
 from cdc.lake.progress import LandedPosition, landed_position
 from tests.spark import test_rounds as recorded
-from tests.spark.test_rounds import MARKERS, NOTES, PREFIX, SCHEMAS, TABLES, TOASTY, Pipeline
+from tests.spark.test_rounds import MARKERS, NOTES, PREFIX, SCHEMAS, TABLES, TOASTY, Pipeline, _ends
 
 pytestmark = pytest.mark.spark
 Record = dict[str, Any]
@@ -67,9 +67,7 @@ class Begun(Pipeline):
         return table
 
     def begin(self, landed: list[Record]) -> None:
-        left: dict[str, int] = {}
-        for record in landed:
-            left[record["topic"]] = max(record["offset"], left.get(record["topic"], -1))
+        left = {topic: end - 1 for topic, end in _ends(landed).items()}
         self.epoch = Epoch(
             number=2,
             name=PREFIX,
