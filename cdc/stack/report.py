@@ -8,7 +8,8 @@ from typing import Any
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.stack.process import Identity
-from cdc.stack.state import StateDir, read_json, write_private
+from cdc.stack.reserve import write_with_reserve
+from cdc.stack.state import StateDir, read_json
 
 STARTING = "starting"
 READY = "ready"
@@ -67,7 +68,8 @@ class Report:
         }
         # A full disk must not end the supervision of servers that may survive it.
         with suppress(OSError):
-            write_private(self.state.stack_file, json.dumps(values, indent=2))
+            text = json.dumps(values, indent=2)
+            write_with_reserve(self.state.stack_file, text, self.state.reserve_file)
 
 
 def read(state: StateDir) -> dict[str, Any]:

@@ -48,6 +48,11 @@ class StateDir:
         return self.root / "stack.json"
 
     @property
+    def reserve_file(self) -> Path:
+        """Room that the supervisor's report is given when the disk is full."""
+        return self.root / "reserve"
+
+    @property
     def job_file(self) -> Path:
         """Written by the job."""
         return self.root / "job.json"

@@ -19,7 +19,8 @@ from cdc.config import Config, load
 from cdc.errors import CdcError, ErrorKind
 from cdc.stack import embedded, prerequisites
 from cdc.stack.endpoints import resolve
-from cdc.stack.report import read
+from cdc.stack.process import Identity
+from cdc.stack.report import Report, read
 from cdc.stack.servers import kafka
 from cdc.stack.state import StateDir
 from tests.stack.conftest import ours, supervised
@@ -69,6 +70,20 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     place = tmp_path / "disk"
     with small_disk(place, "800m"):
         yield place
+
+
+def test_the_report_says_it_on_a_disk_without_a_byte_left(disk: Path) -> None:
+    state = StateDir(disk / "state")
+    state.create()
+    report = Report(state=state, supervisor=Identity.of(os.getpid()))
+    report.event("there was room")
+    fill(disk / "ballast")
+    with pytest.raises(OSError, match="No space left"):
+        (disk / "more").write_bytes(b"x")
+    for number in range(3):
+        report.event(f"there is none: {number}")
+        fill(disk / f"taken by others {number}")
+    assert events(state)[-1] == "there is none: 2"
 
 
 @pytest.mark.integration
