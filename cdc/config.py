@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeVar, cast, get_origin
+from typing import Annotated, Any, Final, Literal, Self, TypeVar, cast, get_origin
 from urllib.parse import urlsplit
 
 import yaml
@@ -31,6 +31,8 @@ ENV_PREFIX = "WAL2LAKE_"
 DEFAULT_FILE = "wal2lake.yaml"
 
 
+READ_AGAIN: Final = "read_again"
+LostPolicy = Literal["stop", "read_again"]
 _Patterns = TypeVar("_Patterns", list[str], dict[str, SchemaPolicy])
 
 
@@ -60,6 +62,11 @@ class Source(Section):
     too; the default), ``ignore`` (columns that are added or dropped later change nothing), ``stop``
     (the table stops). The first pattern that names a table counts."""
 
+    on_lost_changes: LostPolicy = "stop"
+    """What happens where changes are in no log any more (the slot is dropped or lost, the position
+    is gone, a first snapshot broke off): ``stop`` (``up`` refuses until it is told ``--new-epoch``,
+    and tables wait for ``resnapshot``; the default), ``read_again`` (``up`` begins a new epoch, and
+    the job reads the tables again, one after the other)."""
     as_text: list[str] = []
     """Patterns ``schema.table.column`` of numeric, date and timestamp columns that are kept as
     Postgres's own text, with NaN, infinity and years outside 1 to 9999. It counts for a table

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from cdc.lake import epochs
 from cdc.lake.epochs import Epoch
 from cdc.lake.ledger import LedgerRow, TableEntry
+from cdc.tables import TableId
 
 
 def base_of(last: LedgerRow | None, epoch: Epoch | None) -> LedgerRow:
@@ -29,8 +30,8 @@ def base_of(last: LedgerRow | None, epoch: Epoch | None) -> LedgerRow:
         transactions=0,
         request=None,
         covers_lsn=None,
-        marker_offset=max(last.marker_offset, epoch.left_of_markers),
-        notes_offset=max(last.notes_offset, epoch.left_of_notes),
+        marker_offset=epoch.left_of_markers,
+        notes_offset=epoch.left_of_notes,
         tables=tuple(_beyond(entry, epoch) for entry in last.tables),
     )
 
@@ -48,4 +49,6 @@ def nothing_applied(epoch: int) -> LedgerRow:
 
 
 def _beyond(entry: TableEntry, epoch: Epoch) -> TableEntry:
-    return replace(entry, offset=max(entry.offset, epoch.left_of(entry.table)))
+    """A topic that is not known of has what the last cut says; offsets of others say nothing."""
+    topic = TableId.parse(entry.table).topic(epoch.name)
+    return replace(entry, offset=epoch.left_behind.get(topic, entry.offset))

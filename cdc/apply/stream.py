@@ -42,6 +42,7 @@ from cdc.lake.readings import Readings
 from cdc.lake.session import build
 from cdc.operate import reload, requests, running_settings
 from cdc.operate.at_work import at_work
+from cdc.operate.by_itself import read_lost
 from cdc.operate.plan import RELOADED
 from cdc.operate.workshop import Workshop
 from cdc.source import bootstrap
@@ -165,6 +166,7 @@ def _run(config: Config, job: _Job, done: Callable[[], None]) -> None:
             checkpoint=str(_fresh_checkpoint(config.state_dir)),
         )
         try:
+            read_lost(config, applier.tables.values(), epoch=epochs.number(epoch))
             with at_work(shop):
                 running_settings.remember(config)
                 job.told.enter("applying")

@@ -1,16 +1,11 @@
 """Asking the job for an operation and following it to its end: shared by the commands."""
 
-import getpass
 import json
-import os
-import secrets
 import shlex
-import socket
 import sys
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
 import typer
@@ -23,6 +18,7 @@ from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.operate import operation_files as files
 from cdc.operate import parts
+from cdc.operate.asked_now import asked_now
 from cdc.operate.operation import Operation, OperationState, Progress, TableResult
 
 LOOK_SECONDS: Final = 0.25
@@ -53,23 +49,9 @@ def new_operation(
     line: str | None = None,
 ) -> Operation:
     """An operation asked for here and now; ``line`` is by default that of this process."""
-    asked_at = datetime.now(UTC)
-    return Operation(
-        id=f"{asked_at:%Y%m%dT%H%M%S}-{secrets.token_hex(2)}",
-        command=command,
-        tables=tuple(tables),
-        line=shlex.join(["wal2lake", *sys.argv[1:]]) if line is None else line,
-        asked_by=f"{_user()}@{socket.gethostname()}, pid {os.getpid()}",
-        asked_at=asked_at.isoformat(),
-        options=dict(options or {}),
-    )
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container's user without a name
-        return str(os.getuid())
+    if line is None:
+        line = shlex.join(["wal2lake", *sys.argv[1:]])
+    return asked_now(command, tables, options or {}, line=line)
 
 
 def ask_and_follow(

@@ -11,7 +11,8 @@ import typer
 from rich.console import Console
 
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
-from cdc.config import Config, load
+from cdc.config import READ_AGAIN, Config, load
+from cdc.lake.layout import epochs_path
 from cdc.stack import detached
 from cdc.stack.endpoints import Endpoints, resolve
 from cdc.stack.first_table import await_first_table
@@ -87,9 +88,14 @@ def _progress(console: Console, status: Any, what: str) -> None:  # noqa: ANN401
 def _establish(config: Config, endpoints: Endpoints, say: Say, *, new_epoch: bool) -> None:
     await_first_table(config, endpoints, say)
     # Late: the servers start while nothing of the source's clients is loaded.
+    epochs, path = import_module("cdc.lake.epochs"), epochs_path(config)
+    before = epochs.last(path)
     import_module("cdc.source.bootstrap").establish(config, endpoints, new_epoch=new_epoch)
-    if new_epoch:
-        say("a new epoch has begun; every table waits for wal2lake resnapshot --all")
+    if new_epoch or epochs.last(path) != before:
+        alone = config.source.on_lost_changes == READ_AGAIN
+        then = "the job reads every table again"
+        waits = "every table waits for wal2lake resnapshot --all"
+        say(f"a new epoch has begun; {then if alone else waits}")
 
 
 def _print_ready(config: Config, endpoints: Endpoints, *, as_json: bool) -> None:

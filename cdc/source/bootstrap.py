@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import Final
 
-from cdc.config import Config
+from cdc.config import READ_AGAIN, Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.topics import TopicSpec, ensure_topics
 from cdc.lake.epochs import last
@@ -21,6 +21,7 @@ from cdc.source.postgres import Connection, connect
 from cdc.source.preflight import role_findings, server_findings
 from cdc.source.prepare import prepare
 from cdc.source.settings import captured, settings
+from cdc.source.slot import LostChangesError
 from cdc.stack.endpoints import Endpoints, write_source_secret
 from cdc.stack.state import StateDir, write_private
 from cdc.tables import HEARTBEAT, SIGNAL, STRUCTURE, TableId, TableMode
@@ -38,8 +39,18 @@ def establish(
     Raises what stands in the way: SOURCE_NOT_READY, CONFLICT, TIMEOUT naming the pids in the way,
     CHAIN_BROKEN where going on would lose changes. A table that is not fit any more is returned
     as such, and the others go on. With ``new_epoch`` a broken chain is replaced by a new one,
-    without a snapshot, and one that is whole is a CONFLICT.
+    without a snapshot, and one that is whole is a CONFLICT. ``source.on_lost_changes`` may say
+    that a chain which lost changes is replaced without being told.
     """
+    try:
+        return _established(config, endpoints, new_epoch=new_epoch)
+    except LostChangesError:
+        if new_epoch or config.source.on_lost_changes != READ_AGAIN:
+            raise
+    return _established(config, endpoints, new_epoch=True)
+
+
+def _established(config: Config, endpoints: Endpoints, *, new_epoch: bool) -> list[SourceTable]:
     with connect(endpoints.source_url) as connection:
         refuse_unfit(connection, config)
         known = (_captured if new_epoch else begun)(config, endpoints)

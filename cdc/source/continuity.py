@@ -23,6 +23,7 @@ from cdc.source import connector, slot
 from cdc.source.catalog import SourceTable
 from cdc.source.postgres import Connection
 from cdc.source.settings import SNAPSHOT_MODE, STREAM_ONLY
+from cdc.source.slot import LostChangesError
 from cdc.stack.endpoints import Endpoints
 
 _FREE_SECONDS: Final = 60.0
@@ -57,6 +58,7 @@ def standing(
     connection: Connection, config: Config, endpoints: Endpoints, tables: list[SourceTable]
 ) -> Standing:
     """Look at the chain and change nothing; raises as ``continues`` does."""
+    _refuse_other_pipeline(config)
     status = connector.status(endpoints.connect, config.name)
     found = slot.slot_state(connection, config.name)
     slot.refuse_foreign(config.name, found, read_by_us=bool(status and status.tasks))
@@ -68,11 +70,7 @@ def standing(
         _refuse_landed(config)
         return Standing.UNFINISHED
     if found is None:
-        raise CdcError(
-            ErrorKind.CHAIN_BROKEN,
-            f"slot {config.name} is gone: changes since it was dropped are lost",
-            remedy=slot.NEW_EPOCH,
-        )
+        raise LostChangesError(f"slot {config.name} is gone: changes since it was dropped are lost")
     _refuse_slot_ahead(config, found, position)
     _refuse_other_lake(config, endpoints)
     return Standing.WHOLE
@@ -129,17 +127,28 @@ def _refuse_lost_position(config: Config, endpoints: Endpoints, topics: list[str
     """Also where an epoch was recorded and its connector has sent nothing yet."""
     filled = [name for name, end in end_offsets(endpoints.kafka, topics).items() if end > 0]
     if filled:
-        raise CdcError(
-            ErrorKind.CHAIN_BROKEN,
+        raise LostChangesError(
             f"topic {filled[0]} holds events, but the connector's position is lost",
             detail="what was changed or deleted since its last event cannot be known",
-            remedy=slot.NEW_EPOCH,
         )
     if (epoch := last(epochs_path(config))) is not None:
+        raise LostChangesError(
+            f"epoch {epoch.number} was begun, but connector {config.name} has no position in it"
+        )
+
+
+def _refuse_other_pipeline(config: Config) -> None:
+    """The positions of its tables are offsets in topics of another name."""
+    landed, epoch = landed_position(log_path(config)), last(epochs_path(config))
+    topics = landed.topic_ids if landed else ()
+    names = {epoch.name} if epoch else {topic.partition(".")[0] for topic in topics}
+    if names and config.name not in names:
+        before = ", ".join(sorted(names))
         raise CdcError(
             ErrorKind.CHAIN_BROKEN,
-            f"epoch {epoch.number} was begun, but connector {config.name} has no position in it",
-            remedy=slot.NEW_EPOCH,
+            f"the lake {config.lake.path} is of pipeline {before}, and this one is {config.name}",
+            remedy=f"correct name or lake.path; or drop slot {before}, which keeps WAL, and "
+            f"{slot.NEW_EPOCH}",
         )
 
 
@@ -159,18 +168,15 @@ def _refuse_other_lake(config: Config, endpoints: Endpoints) -> None:
 def _refuse_slot_ahead(config: Config, found: slot.SlotState, position: dict[str, Any]) -> None:
     """A slot follows the connector, so one that is ahead of it was made anew in between."""
     if (found.confirmed_lsn or 0) > sent(position) > 0:
-        raise CdcError(
-            ErrorKind.CHAIN_BROKEN,
+        raise LostChangesError(
             f"slot {config.name} begins after the connector's last event: it was made anew",
             detail="changes between the two are lost",
-            remedy=slot.NEW_EPOCH,
         )
 
 
 def _refuse_landed(config: Config) -> None:
     if landed_position(log_path(config)) is not None:
-        raise CdcError(
-            ErrorKind.CHAIN_BROKEN,
+        raise LostChangesError(
             "the first snapshot was interrupted, and a part of it is in the lake",
             remedy=f"remove {config.lake.path} and start again: nothing else is in it yet; or "
             f"{slot.NEW_EPOCH}",

@@ -50,7 +50,7 @@ def begin(
             name=config.name,
             reason=reason,
             lsn=_current_lsn(connection),
-            left_behind={topic: end - 1 for topic, end in ends.items()},
+            left_behind=dict.fromkeys(topics, -1) | {topic: end - 1 for topic, end in ends.items()},
         )
 
 

@@ -19,6 +19,14 @@ NEW_EPOCH: Final = "wal2lake up --new-epoch, then wal2lake resnapshot --all"
 """The remedy for changes that are lost."""
 _LOOK_SECONDS: Final = 0.2
 
+
+class LostChangesError(CdcError):
+    """CHAIN_BROKEN where changes are in no log any more, and a new epoch is the way on."""
+
+    def __init__(self, message: str, *, detail: str = "", remedy: str = NEW_EPOCH) -> None:
+        super().__init__(ErrorKind.CHAIN_BROKEN, message, detail=detail, remedy=remedy)
+
+
 _STATE: Final = """
 SELECT s.plugin, s.database, s.active_pid, COALESCE(a.application_name, ''),
        (s.confirmed_flush_lsn - '0/0'::pg_lsn)::bigint, s.wal_status,
@@ -84,11 +92,7 @@ def refuse_foreign(name: str, state: SlotState | None, *, read_by_us: bool) -> N
             remedy="stop that client (another wal2lake?), or set another name in wal2lake.yaml",
         )
     if state.wal_status == "lost":
-        raise CdcError(
-            ErrorKind.CHAIN_BROKEN,
-            f"slot {name} is lost: Postgres removed WAL that it needed",
-            remedy=NEW_EPOCH,
-        )
+        raise LostChangesError(f"slot {name} is lost: Postgres removed WAL that it needed")
 
 
 def probe(url: str, name: str, seconds: float) -> None:

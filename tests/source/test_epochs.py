@@ -4,7 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import httpx
+import pyarrow as pa
 import pytest
+from deltalake import CommitProperties, write_deltalake
 
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
@@ -12,7 +14,8 @@ from cdc.events.structure import parse
 from cdc.kafka.offsets import end_offsets
 from cdc.kafka.topics import topic_ids
 from cdc.lake import epochs, job_state
-from cdc.lake.layout import epochs_path
+from cdc.lake.layout import epochs_path, log_path
+from cdc.lake.progress import LandedPosition
 from cdc.source import connector, slot
 from cdc.source.bootstrap import establish
 from cdc.source.continuity import unfinished, until
@@ -103,6 +106,68 @@ def test_a_dropped_slot(chain: Endpoints, source: Connection, make_config: Maker
     assert ids(topic.until(lambda found: len(found) >= 4)) == [1, 2, 4, 5]
     assert mode(config, chain) == STREAM_ONLY
     assert epochs.last(epochs_path(config)) == epoch
+
+
+def test_a_dropped_slot_where_tables_are_to_be_read_again(
+    chain: Endpoints, source: Connection, make_config: Maker
+) -> None:
+    """By ``source.on_lost_changes``: a plain start begins the epoch, and the next goes on in it."""
+    config = make_config(chain, on_lost_changes="read_again")
+    topic = begun(config, chain, source)
+    drop_slot(config, chain, source)
+
+    establish(config, chain)
+
+    epoch = epochs.last(epochs_path(config))
+    assert epoch is not None
+    assert "is gone" in epoch.reason
+    source.execute("INSERT INTO t VALUES (4, 'after')")
+    assert ids(topic.until(lambda found: len(found) >= 3)) == [1, 2, 4]
+    establish(config, chain)
+    assert epochs.last(epochs_path(config)) == epoch
+
+
+def test_a_lake_of_another_pipeline(
+    chain: Endpoints, source: Connection, make_config: Maker
+) -> None:
+    """Offsets of its tables are of other topics; a new epoch under the new name goes on."""
+    config = make_config(chain, on_lost_changes="read_again")
+    begun(config, chain, source)
+    landed(config)
+    other = config.model_copy(update={"name": "another"})
+
+    error = refusal(other, chain)
+
+    assert error.kind is ErrorKind.CHAIN_BROKEN
+    assert f"is of pipeline {config.name}, and this one is another" in error.message
+    assert f"drop slot {config.name}" in error.remedy
+    assert connector.offsets(chain.connect, "another") is None
+    drop_slot(config, chain, source)
+    try:
+        establish(other, chain, new_epoch=True)
+        epoch = epochs.last(epochs_path(config))
+        assert epoch is not None
+        assert (epoch.name, epoch.left_of(f"{config.name}.t")) == ("another", -1)
+        assert epoch.left_behind[f"another.{config.name}.t"] == -1
+        source.execute("INSERT INTO t VALUES (5, 'of the other')")
+        topic = Topic(chain, f"another.{config.name}.t")
+        assert ids(topic.until(lambda found: len(found) >= 1)) == [5]
+        assert refusal(config, chain).kind is ErrorKind.CHAIN_BROKEN
+    finally:
+        connector.delete(chain.connect, "another")
+
+
+def landed(config: Config) -> None:
+    """A log whose newest commit says that something of this pipeline has landed."""
+    topic = f"{config.name}.{config.name}.t"
+    position = LandedPosition(
+        epoch=1, landing=1, offsets={topic: 1}, topic_ids={topic: "of the first"}
+    )
+    write_deltalake(
+        log_path(config),
+        pa.table({"landing": [1]}),
+        commit_properties=CommitProperties(custom_metadata={"userMetadata": position.metadata()}),
+    )
 
 
 def test_the_structures_are_noted_again(

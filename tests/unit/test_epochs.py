@@ -92,6 +92,16 @@ def test_the_base_of_an_epoch_is_after_what_is_left_behind(tmp_path: Path) -> No
     ]
 
 
+def test_offsets_in_topics_of_another_name_say_nothing(tmp_path: Path) -> None:
+    """The pipeline goes on under another name: its topics were empty when the epoch began."""
+    left = {"w.s.t": -1, "w.transaction": -1, "w.wal2lake.structure": -1, "old.s.t": 12}
+
+    base = base_of(row(entry("s.t", 12)), begun(tmp_path, left))
+
+    assert (base.marker_offset, base.notes_offset) == (-1, -1)
+    assert [e.offset for e in base.tables] == [-1]
+
+
 def test_an_epoch_of_a_lake_without_a_cut(tmp_path: Path) -> None:
     assert base_of(None, None).epoch == 1
     base = base_of(None, begun(tmp_path, LEFT))

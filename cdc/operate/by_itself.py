@@ -1,0 +1,35 @@
+"""What the job asks itself for: where ``source.on_lost_changes`` says so, lost tables are read."""
+
+from collections.abc import Iterable
+from typing import Final
+
+import structlog
+
+from cdc.apply.table import AppliedTable
+from cdc.config import READ_AGAIN, Config
+from cdc.errors import CdcError, ErrorKind
+from cdc.operate import operation_files as files
+from cdc.operate.asked_now import asked_now
+
+LINE: Final = f"source.on_lost_changes: {READ_AGAIN}"
+_OPTIONS: Final = {"mode": "in-place"}
+logger = structlog.get_logger(__name__)
+
+
+def read_lost(config: Config, tables: Iterable[AppliedTable], *, epoch: int) -> None:
+    """Ask for a resnapshot of each table that stopped because an epoch began.
+
+    Of each by itself, so that one which cannot be read keeps no other from it; not where an
+    unfinished operation has the table.
+    """
+    if config.source.on_lost_changes != READ_AGAIN:
+        return
+    lost = (t for t in tables if t.stopped and t.position.epoch < epoch)
+    for name in sorted(str(table.schema.table) for table in lost):
+        operation = asked_now("resnapshot", [name], _OPTIONS, line=LINE)
+        try:
+            files.ask(config.state_dir, operation)
+        except CdcError as error:
+            if error.kind is not ErrorKind.CONFLICT:
+                raise
+            logger.info("not asked for", table=name, reason=error.message)

@@ -1,0 +1,60 @@
+"""Tables that lost changes are read again without being asked for, where the policy says so."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from cdc.apply.table import AppliedTable
+from cdc.config import Config, Lake, LostPolicy, Source
+from cdc.operate import operation_files as files
+from cdc.operate.asked_now import asked_now
+from cdc.operate.by_itself import LINE, read_lost
+from cdc.tables import TableId
+
+
+def config(root: Path, policy: LostPolicy) -> Config:
+    source = Source(tables=["a.*"], on_lost_changes=policy)
+    return Config(source=source, lake=Lake(path=str(root / "lake")), state_dir=root)
+
+
+def table(name: str, *, stopped: bool = True, epoch: int = 1) -> AppliedTable:
+    """What is asked of a table here; the real one needs Spark."""
+    found: Any = SimpleNamespace(
+        stopped=stopped,
+        position=SimpleNamespace(epoch=epoch),
+        schema=SimpleNamespace(table=TableId("a", name)),
+    )
+    return cast("AppliedTable", found)
+
+
+def test_each_table_of_an_earlier_epoch_is_asked_for_by_itself(tmp_path: Path) -> None:
+    tables = [table("two"), table("one"), table("read", epoch=2), table("goes_on", stopped=False)]
+    wanted = config(tmp_path, "read_again")
+
+    read_lost(wanted, tables, epoch=2)
+
+    found = files.asked(tmp_path)
+    assert [(each.command, each.tables, each.line) for each in found] == [
+        ("resnapshot", ("a.one",), LINE),
+        ("resnapshot", ("a.two",), LINE),
+    ]
+    read_lost(wanted, tables, epoch=2)  # as after a restart in the middle of it
+    assert files.asked(tmp_path) == found
+
+
+def test_what_somebody_asked_for_is_left_to_that(tmp_path: Path) -> None:
+    mine = asked_now("resnapshot", ["a.one"], {"mode": "shadow"}, line="wal2lake resnapshot")
+    files.ask(tmp_path, mine)
+
+    read_lost(config(tmp_path, "read_again"), [table("one")], epoch=2)
+
+    assert files.asked(tmp_path) == [mine]
+
+
+@pytest.mark.parametrize("epoch", [1, 2])
+def test_nothing_is_asked_for_by_default(tmp_path: Path, epoch: int) -> None:
+    read_lost(config(tmp_path, "stop"), [table("one")], epoch=epoch)
+
+    assert files.asked(tmp_path) == []
