@@ -13,7 +13,7 @@ from deltalake import DeltaTable, QueryBuilder
 from cdc.operate import operation_files as files
 from tests.e2e.installation import Installation
 from tests.meanwhile import meanwhile
-from tests.operations.asked import last_line, result
+from tests.operations.asked import last_line, last_object, result
 from tests.operations.blind import unseen
 from tests.operations.conftest import snapshotted
 from tests.waiting import until
@@ -61,6 +61,29 @@ def test_a_million_rows_in_place_while_job_and_worker_are_killed(big: Installati
     rows = result(ended, "big.rows")
     assert (rows["swept"], rows["changed"]) == (1000, 1000)
     print("in place:", rows)  # noqa: T201 - figures for who runs it
+    big.run("sync", "--timeout", "900")
+    assert big.facts("verify")["equal"]
+
+
+@pytest.mark.parametrize("server", ["kafka", "registry", "postgres"])
+def test_any_server_is_killed_while_the_rows_are_read(big: Installation, server: str) -> None:
+    """The operation goes on, or ends with a reason and can be asked for again."""
+    big.execute("UPDATE big.rows SET note = 'before the crash' WHERE id % 1000 = 2")
+    big.run("resnapshot", "big.rows", "--detach")
+    await_phase(big, "reading", starts=1)
+
+    big.crash(server)
+    (operation,) = files.asked(big.state_dir)
+    done = big.done("operations", operation.id, "--follow", "--json")
+    ended = last_object(done.stdout)
+    print(server, "killed:", ended["state"], ended["reason"])  # noqa: T201 - figures for who runs it
+
+    if ended["state"] == "failed":
+        assert done.returncode != 0
+        assert ended["reason"]
+        assert ended["remedy"]
+        big.run("sync", "--timeout", "900")
+        last_line(big, "resnapshot", "big.rows")
     big.run("sync", "--timeout", "900")
     assert big.facts("verify")["equal"]
 

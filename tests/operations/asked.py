@@ -8,8 +8,13 @@ from tests.e2e.installation import Installation
 
 def last_line(installation: Installation, *arguments: str) -> dict[str, Any]:
     """What a command with --json says when the operation has ended."""
-    printed = installation.run(*arguments, "--json").strip().splitlines()
-    found: dict[str, Any] = json.loads(next(line for line in reversed(printed) if line[:1] == "{"))
+    return last_object(installation.run(*arguments, "--json"))
+
+
+def last_object(printed: str) -> dict[str, Any]:
+    """Of JSON lines, with others between them."""
+    lines = reversed(printed.splitlines())
+    found: dict[str, Any] = json.loads(next(line for line in lines if line[:1] == "{"))
     return found
 
 
