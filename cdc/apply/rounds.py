@@ -75,6 +75,7 @@ class Applier:
         self.freezer = Freezer(tables)
         self.inbox = Inbox()
         self.base = base_of(ledger.last(), epoch)
+        self.first.applied = self.base.lsn is not None
         self.offsets = self._base_offsets()
 
     def take_noted(self) -> list[str]:
@@ -87,21 +88,24 @@ class Applier:
         self._pool.shutdown(cancel_futures=True)
 
     def round(self) -> bool:
-        """Move to the next cut; False when there is nothing to do now."""
-        waiting = landed_values.beyond(self.inbox.waiting(), self.offsets)
+        """Move to the next cut, or learn what it waits for; False when there is nothing to do."""
+        landed = self._landed()
         # Asked for after the landings were listed: a commit that landed before a request was
         # written lies before the snapshot the request is about (cdc/operate/moment.py).
         asked = self._asked()
-        if not waiting or any(request.bound is None for request in asked):
+        if any(request.bound is None for request in asked):
             return False
         budget = self.budget
-        while True:
-            taken = landed_values.take(waiting, budget)
-            if self._advance(taken, asked):
+        left = landed_values.beyond(landed, self.first.open(self.offsets))
+        held = len(self.first.held)
+        while left:
+            taken = landed_values.take(left, budget)
+            if self._advance(taken, asked) or len(self.first.held) != held:
                 return True
-            if len(taken) == len(waiting):
-                return False
+            if len(taken) == len(left):
+                break
             budget *= 2  # a transaction may be larger than the budget
+        return False
 
     def _base_offsets(self) -> dict[str, int]:
         """Where the last cut ends, by topic."""
@@ -130,11 +134,10 @@ class Applier:
                 marker_topic=self._marker_topic,
                 prefix=self._prefix,
             )
-            if held := part.ends and self.base.lsn is None and not self._has_first(taken):
-                part = replace(part, ends=[])  # a cut at one of them might lack rows
+            part = self.first.held_back(part, self._has)
             cut, bound = self._cut(part, asked)
-            if held and self._is_passed(cut):
-                return False
+            if not self.first.applied and self._is_passed(cut):
+                return False  # a crash kept a cut of more rows from being published
             served = _served(asked, part, cut, bound, base=self.base.lsn or 0)
             if not served and not self._moves(cut):
                 return False
@@ -144,13 +147,16 @@ class Applier:
             rows.unpersist()
         return True
 
-    def _has_first(self, taken: Sequence[Landing]) -> bool:
-        """Whether the first snapshot is wholly in these landings and what is applied."""
+    def _landed(self) -> list[Landing]:
+        """What has landed and is not wholly in a cut."""
         by = self.first.landed_by(lambda: self.inbox.waiting()[-1].number)
-        if by is None:
-            return False
-        left = landed_values.beyond(self.inbox.waiting(), self.offsets)
-        return not any(taken[-1].number < landing.number <= by for landing in left)
+        landed = self.inbox.waiting()  # after it: with all up to there
+        self.first.look(by, landed_values.beyond(landed, self.first.open(self.offsets)))
+        return landed
+
+    def _has(self, topic: str, offset: int) -> bool:
+        table = self.tables.get(topic)
+        return table is not None and table.following and table.position.offset >= offset
 
     def _cut(self, part: Slice, asked: Sequence[Request]) -> tuple[Cut, int | None]:
         """The cut, and the bound it was stopped at.

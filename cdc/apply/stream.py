@@ -153,7 +153,8 @@ def _run(config: Config, job: _Job, done: Callable[[], None]) -> None:
     ]
     landed = recovery.open_log(job.spark, config, job.endpoints, topics)
     epoch = epochs.last(epochs_path(config))
-    first = FirstSnapshot(partial(end_offsets, job.endpoints.kafka, topics, committed=False))
+    ends = partial(end_offsets, job.endpoints.kafka, topics, committed=False)
+    first = FirstSnapshot(ends, marker_topic=bootstrap.markers(config))
     shop = _workshop(config, job, sources, epoch, first)
     applier = shop.applier
     lander = Lander(job.spark, log_path(config), landed, applier.inbox.add, config.job)

@@ -43,9 +43,9 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="no cut beyond rows of the first snapshot",
-        file="cdc/apply/rounds.py",
-        old="self.base.lsn is None and not self._has_first(taken)",
-        new="False",
+        file="cdc/apply/first_snapshot.py",
+        old="        if self.applied:\n",
+        new="        if True:\n",
         tests=SPARK,
     ),
     Mutant(

@@ -49,7 +49,7 @@ class Begun(Pipeline):
             requests_dir=self.root / "requests",
             threads=2,
             epoch=self.epoch,
-            first=FirstSnapshot(dict),
+            first=FirstSnapshot(dict, marker_topic=MARKERS),
             budget=self.budget,
         )
         self.lander = Lander(self.spark, self.log, landed, self.applier.inbox.add, Job())

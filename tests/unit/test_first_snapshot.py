@@ -1,47 +1,135 @@
-"""When all of the first snapshot is known to have landed."""
+"""When all of the first snapshot is known to be applied, and what waits until then."""
+
+from datetime import UTC, datetime
+from typing import Any, cast
 
 import pytest
 
-from cdc.apply.first_snapshot import FirstSnapshot
+from cdc.apply.cut import Span
+from cdc.apply.first_snapshot import FirstSnapshot, Offsets
+from cdc.apply.landings import Landing, TopicSpan
+from cdc.apply.slices import Slice
 from cdc.errors import CdcError, ErrorKind
+from cdc.events.transactions import END, Marker
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+END_MARKER = Marker(status=END, txid=7, lsn=100, committed_at=NOW, counts={"t": 1})
+
+
+def part(*ends: Marker, **first: int) -> Slice:
+    """A slice with such END markers, and in some topics a transaction from an offset on."""
+    return Slice(
+        rows=cast("Any", None),
+        ends=ends,
+        end_offsets={},
+        spans={topic: {7: Span(count=1, first=at, last=at)} for topic, at in first.items()},
+        last={},
+        undecodable=frozenset(),
+        snapshots={},
+    )
+
+
+def snapshot(ends: Offsets, read: Offsets) -> FirstSnapshot:
+    """One whose END has been seen."""
+    made = FirstSnapshot(lambda: ends, marker_topic="markers")
+    made.read = lambda: read
+    assert made.held_back(part(END_MARKER), never).ends == []
+    return made
+
+
+def never(_topic: str, _offset: int) -> bool:
+    return False
+
+
+def landing(number: int) -> Landing:
+    return Landing(number=number, topics={"t": TopicSpan(last=1, count=1)})
 
 
 def test_all_that_was_there_at_the_first_question_is_waited_for() -> None:
     ends, read, newest = {"t": 10, "empty": 0}, {"t": 9}, [4]
-    first = FirstSnapshot(lambda: dict(ends))
-    first.read = lambda: read
+    first = snapshot(ends, read)
 
     assert first.landed_by(lambda: newest[-1]) is None
-    ends["t"] = 1000  # written later: not of the snapshot
+    ends["t"] = 10
     read["t"] = 10
     assert first.landed_by(lambda: newest[-1]) == 4
     newest.append(7)
     assert first.landed_by(lambda: newest[-1]) == 4
 
 
+def test_what_is_written_later_is_not_of_it() -> None:
+    answers: list[Offsets] = [{"t": 10}, {"t": 1000}]
+    first = FirstSnapshot(lambda: answers.pop(0), marker_topic="markers")
+    read = {"t": 9}
+    first.read = lambda: read
+    first.held_back(part(END_MARKER), never)
+    assert first.landed_by(lambda: 1) is None
+    read["t"] = 10
+
+    assert first.landed_by(lambda: 2) == 2
+
+
+def test_kafka_is_not_asked_before_an_end_has_landed() -> None:
+    first = FirstSnapshot(lambda: pytest.fail("asked"), marker_topic="markers")
+
+    assert first.landed_by(lambda: 1) is None
+    first.held_back(part(t=3), never)
+    assert first.landed_by(lambda: 1) is None
+
+
 def test_nothing_is_known_before_the_landing_query_has_read() -> None:
-    assert FirstSnapshot(lambda: {"t": 1}).landed_by(lambda: 1) is None
+    assert snapshot({"t": 1}, {}).landed_by(lambda: 1) is None
 
 
 def test_a_broker_that_is_away_is_asked_again() -> None:
-    answers: list[dict[str, int] | ErrorKind] = [ErrorKind.UNREACHABLE, {"t": 1}]
+    answers: list[Offsets | ErrorKind] = [ErrorKind.UNREACHABLE, {"t": 1}]
 
-    def ends() -> dict[str, int]:
+    def ends() -> Offsets:
         answer = answers.pop(0)
         if isinstance(answer, ErrorKind):
             raise CdcError(answer, "no Kafka broker answers")
         return answer
 
-    first = FirstSnapshot(ends)
+    first = FirstSnapshot(ends, marker_topic="markers")
     first.read = lambda: {"t": 1}
+    first.held_back(part(END_MARKER), never)
 
     assert first.landed_by(lambda: 3) is None
     assert first.landed_by(lambda: 3) == 3
 
 
 def test_any_other_error_is_raised() -> None:
-    def ends() -> dict[str, int]:
+    def ends() -> Offsets:
         raise CdcError(ErrorKind.CHAIN_BROKEN, "another topic")
 
+    first = FirstSnapshot(ends, marker_topic="markers")
+    first.held_back(part(END_MARKER), never)
     with pytest.raises(CdcError, match="another topic"):
-        FirstSnapshot(ends).landed_by(lambda: 1)
+        first.landed_by(lambda: 1)
+
+
+def test_topics_that_the_stream_has_reached_wait_until_it_is_applied() -> None:
+    first = snapshot({}, {})
+    first.held_back(part(END_MARKER, small=5), never)
+    assert first.open({"small": 4, "large": 9, "markers": -1}) == {"large": 9}
+
+    first.look(3, [landing(2), landing(4)])
+    assert not first.applied
+    first.look(None, [])
+    assert not first.applied
+    first.look(3, [landing(4)])
+
+    assert first.applied
+    assert first.open({"small": 4, "markers": -1}) == {"small": 4, "markers": -1}
+    assert first.held_back(part(END_MARKER), never).ends == (END_MARKER,)
+
+
+def test_a_table_that_has_events_of_the_stream_tells_that_it_was_applied() -> None:
+    first = snapshot({}, {})
+
+    found = first.held_back(
+        part(END_MARKER, small=5), lambda topic, at: (topic, at) == ("small", 5)
+    )
+
+    assert first.applied
+    assert found.ends == (END_MARKER,)
