@@ -191,7 +191,7 @@ def beginnings(
     noted: Mapping[int, tuple[int, str]],
 ) -> dict[int, Beginning]:
     """What each table begins with, by OID: as the log has it, else as the source ``noted`` it."""
-    log = spark.read.format("delta").load(log_path(config))
+    log = store.read_pinned(spark, log_path(config))
     rows = log.where(F.col("topic") == notes_topic)
     ids = [row[0] for row in rows.select("value_schema_id").distinct().collect()]
     landed = placed_notes(rows, schemas(number for number in ids if number is not None))

@@ -19,7 +19,7 @@ from cdc.apply.rounds import Applier
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.topics import topic_ids
-from cdc.lake import epochs, progress
+from cdc.lake import epochs, progress, store
 from cdc.lake.epochs import Epoch
 from cdc.lake.layout import epochs_path, log_path
 from cdc.lake.progress import LandedPosition
@@ -61,7 +61,7 @@ def catch_up(
     ``epoch`` is the lake's newest: landings that it left behind whole are passed over. ``step`` is
     called after each batch of a replay.
     """
-    log = spark.read.format("delta").load(path)
+    log = store.read_pinned(spark, path)
     base = applier.base
     for topic, table in applier.tables.items():
         if base.entry(str(table.schema.table)) is None:
@@ -86,7 +86,7 @@ def resume(spark: SparkSession, path: str, applier: Applier, epoch: Epoch | None
     for topic in noted:
         applier.tables[topic].again()
     if topics := [*noted, *applier.freezer.between_rounds()]:
-        _go_on(spark.read.format("delta").load(path), applier, topics, epoch, nothing)
+        _go_on(store.read_pinned(spark, path), applier, topics, epoch, nothing)
 
 
 def _is_read(applier: Applier, topic: str) -> bool:

@@ -13,6 +13,7 @@ from cdc.apply.cut import Span
 from cdc.apply.decode import decode_envelope, decode_markers
 from cdc.apply.landings import Landing, last_offsets
 from cdc.events.transactions import END, Marker, marker
+from cdc.lake.store import read_pinned
 
 NO_LSN: Final = 0
 """Of the reads of an incremental snapshot: the connector gives them none."""
@@ -40,7 +41,7 @@ def read(
         (F.col("topic") == topic) & (F.col("offset") > after.get(topic, -1))
         for topic in last_offsets(landings)
     ]
-    rows = spark.read.format("delta").load(path)
+    rows = read_pinned(spark, path)
     return rows.where(F.col("landing").between(numbers[0], numbers[-1]) & _any(wanted))
 
 

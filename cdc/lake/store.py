@@ -160,6 +160,15 @@ def read(spark: SparkSession, path: str, version: int | None = None) -> DataFram
     return (reader if version is None else reader.option("versionAsOf", version)).load(path)
 
 
+def read_pinned(spark: SparkSession, path: str) -> DataFrame:
+    """The rows of the version that is the newest one now, whatever is appended later.
+
+    Spark reads again what it keeps (``persist``) of a table's newest version as soon as the table
+    is appended to, once more with every append; of a version it does not.
+    """
+    return read(spark, path, DeltaLog(path).version())
+
+
 def _opened(path: str, version: int | None) -> DeltaLog | None:
     return open_table(path) if version is None else DeltaLog(path, version=version)
 

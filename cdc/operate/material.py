@@ -18,6 +18,7 @@ from cdc.events.schema import TableSchema
 from cdc.kafka import history
 from cdc.kafka.history import FROM_LOG, History
 from cdc.kafka.offsets import end_offsets
+from cdc.lake import store
 from cdc.lake.layout import log_path
 from cdc.lake.ledger import LedgerRow
 from cdc.lake.progress import LOST, UNREAD
@@ -87,7 +88,7 @@ def from_log(
     known: TableSchema | None,
 ) -> Material:
     """``known`` are columns and key of the lake's table, where it has one."""
-    log = kept.session.read.format("delta").load(log_path(kept.config))
+    log = store.read_pinned(kept.session, log_path(kept.config))
     notes_topic = STRUCTURE.topic(kept.config.name)
     notes = log.where((F.col("topic") == notes_topic) & (F.col("offset") <= place.notes))
     topic = table.topic(kept.config.name)

@@ -13,6 +13,7 @@ from cdc.apply.rounds import Applier
 from cdc.apply.table import AppliedTable
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
+from cdc.lake import store
 from cdc.lake.epochs import Epoch
 from cdc.lake.layout import ledger_path, log_path
 from cdc.lake.ledger import Ledger
@@ -58,7 +59,7 @@ class Workshop:
         return found
 
     def log(self) -> DataFrame:
-        return self.spark.read.format("delta").load(log_path(self.config))
+        return store.read_pinned(self.spark, log_path(self.config))
 
     def notes(self, upto: int) -> list[PlacedNote]:
         """Changes of structures in this epoch, up to an offset of their topic."""
