@@ -71,9 +71,9 @@ def test_any_server_is_killed_while_the_rows_are_read(big: Installation, server:
     big.execute("UPDATE big.rows SET note = 'before the crash' WHERE id % 1000 = 2")
     big.run("resnapshot", "big.rows", "--detach")
     await_phase(big, "reading", starts=1)
+    (operation,) = files.asked(big.state_dir)
 
     big.crash(server)
-    (operation,) = files.asked(big.state_dir)
     done = big.done("operations", operation.id, "--follow", "--json")
     ended = last_object(done.stdout)
     print(server, "killed:", ended["state"], ended["reason"])  # noqa: T201 - figures for who runs it
