@@ -95,11 +95,17 @@ def translated(doing: str) -> Iterator[None]:
         ) from None
     except (psycopg.OperationalError, psycopg.InterfaceError) as error:
         raise CdcError(
-            ErrorKind.UNREACHABLE, f"{doing}: the source is gone", detail=_primary(error)
+            ErrorKind.UNREACHABLE,
+            f"{doing}: the source is gone",
+            detail=_primary(error),
+            remedy="see that Postgres runs and stays up, and ask for it again",
         ) from None
     except psycopg.Error as error:
         raise CdcError(
-            ErrorKind.SOURCE_NOT_READY, f"{doing}: refused by Postgres", detail=_primary(error)
+            ErrorKind.SOURCE_NOT_READY,
+            f"{doing}: refused by Postgres",
+            detail=_primary(error),
+            remedy="see Postgres's log for what it refused, put it right, and ask for it again",
         ) from None
 
 

@@ -64,6 +64,19 @@ def test_source_goes_away(source_url: str) -> None:
         with pytest.raises(CdcError) as caught, translated("reading"):
             connection.execute("SELECT 1")
     assert caught.value.kind is ErrorKind.UNREACHABLE
+    assert "Postgres runs" in caught.value.remedy
+
+
+def test_source_refuses(source_url: str) -> None:
+    with (
+        connect(source_url) as connection,
+        pytest.raises(CdcError) as caught,
+        translated("reading"),
+    ):
+        connection.execute("SELECT 1 / 0")
+    assert caught.value.kind is ErrorKind.SOURCE_NOT_READY
+    assert caught.value.detail == "division by zero"
+    assert "log" in caught.value.remedy
 
 
 def test_prepare_twice(source_url: str, sql: Sql, make_config: Maker) -> None:
