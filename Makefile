@@ -67,7 +67,7 @@ test: lint types jars  ## Everything but soak: real servers, real Spark
 	$(BIN)/pytest $(WORKERS) -m "not soak"
 
 .PHONY: test-deep
-test-deep: lint types jars  ## The same with many more examples, rows and random tables: an hour
+test-deep: lint types jars  ## The same with many more examples, rows and random tables: hours
 	$(BIN)/pytest $(WORKERS) --deep -m "not soak"
 
 .PHONY: soak

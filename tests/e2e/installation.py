@@ -97,21 +97,22 @@ class Installation:
     def done(self, *arguments: str, seconds: float = SECONDS) -> subprocess.CompletedProcess[str]:
         """A command of wal2lake, whatever its exit code."""
         return subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "cdc",
-                *arguments,
-                "--config",
-                "wal2lake.yaml",
-            ],
+            self.command(*arguments),
             cwd=self.folder,
-            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+            env=self.environment,
             capture_output=True,
             text=True,
             timeout=seconds,
             check=False,
         )
+
+    def command(self, *arguments: str) -> list[str]:
+        """The command line, to be run in ``folder``."""
+        return [sys.executable, "-m", "cdc", *arguments, "--config", "wal2lake.yaml"]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
 
     def facts(self, *arguments: str) -> dict[str, Any]:
         """The JSON that a command prints."""

@@ -1,5 +1,6 @@
 """A large table is read again under load, while processes are killed: minutes, with --deep."""
 
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from deltalake import DeltaTable, QueryBuilder
 
 from cdc.operate import operation_files as files
 from tests.e2e.installation import Installation
+from tests.large.terminal import on_terminal
 from tests.meanwhile import meanwhile
 from tests.operations.asked import last_line, last_object, result
 from tests.operations.blind import unseen
@@ -86,6 +88,24 @@ def test_any_server_is_killed_while_the_rows_are_read(big: Installation, server:
         last_line(big, "resnapshot", "big.rows")
     big.run("sync", "--timeout", "900")
     assert big.facts("verify")["equal"]
+
+
+def test_a_terminal_shows_how_far_a_reading_is(big: Installation) -> None:
+    big.execute("ANALYZE big.rows")  # what the share is reckoned from
+
+    code, drawn = on_terminal(big, "resnapshot", "big.rows")
+
+    frames = re.findall(
+        r"(\d+)% +\d+ chunks? +[\d,]+ of [\d,]+ rows +[\d,]+ rows/s +.* left", drawn
+    )
+    bars = [line for line in drawn.splitlines() if "rows/s" in line]
+    print("resnapshot big.rows", *bars[:: max(1, len(bars) // 4)], sep="\n")  # noqa: T201 - to be seen
+    assert code == 0, drawn
+    assert "resnapshot big.rows: reading" in drawn
+    shares = [int(share) for share in frames]
+    assert len(set(shares)) > 1
+    assert shares == sorted(shares)
+    assert "resnapshot is done" in drawn
 
 
 def test_a_tenth_of_a_million_by_a_predicate(big: Installation) -> None:
