@@ -31,7 +31,7 @@ ENV_PREFIX = "WAL2LAKE_"
 DEFAULT_FILE = "wal2lake.yaml"
 
 
-READ_AGAIN: Final = "read_again"
+READ_LOST: Final = "read_again"
 LostPolicy = Literal["stop", "read_again"]
 _Patterns = TypeVar("_Patterns", list[str], dict[str, SchemaPolicy])
 

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from cdc.lake import epochs
 from cdc.lake.epochs import Epoch
 from cdc.lake.ledger import LedgerRow, TableEntry
-from cdc.tables import TableId
 
 
 def base_of(last: LedgerRow | None, epoch: Epoch | None) -> LedgerRow:
@@ -50,5 +49,4 @@ def nothing_applied(epoch: int) -> LedgerRow:
 
 def _beyond(entry: TableEntry, epoch: Epoch) -> TableEntry:
     """A topic that is not known of has what the last cut says; offsets of others say nothing."""
-    topic = TableId.parse(entry.table).topic(epoch.name)
-    return replace(entry, offset=epoch.left_behind.get(topic, entry.offset))
+    return replace(entry, offset=epoch.left_of(entry.table, entry.offset))

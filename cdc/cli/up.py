@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
-from cdc.config import READ_AGAIN, Config, load
+from cdc.config import READ_LOST, Config, load
 from cdc.lake.layout import epochs_path
 from cdc.stack import detached
 from cdc.stack.endpoints import Endpoints, resolve
@@ -92,7 +92,7 @@ def _establish(config: Config, endpoints: Endpoints, say: Say, *, new_epoch: boo
     before = epochs.last(path)
     import_module("cdc.source.bootstrap").establish(config, endpoints, new_epoch=new_epoch)
     if new_epoch or epochs.last(path) != before:
-        alone = config.source.on_lost_changes == READ_AGAIN
+        alone = config.source.on_lost_changes == READ_LOST
         then = "the job reads every table again"
         waits = "every table waits for wal2lake resnapshot --all"
         say(f"a new epoch has begun; {then if alone else waits}")

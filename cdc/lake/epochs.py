@@ -45,9 +45,9 @@ class Epoch:
         """The last offset of the topic that is left behind; -1 where nothing is."""
         return self.left_behind.get(topic, -1)
 
-    def left_of(self, table: str) -> int:
+    def left_of(self, table: str, unknown: int = -1) -> int:
         """The same of the topic of a table, by its name with the schema."""
-        return self.left(TableId.parse(table).topic(self.name))
+        return self.left_behind.get(TableId.parse(table).topic(self.name), unknown)
 
     @property
     def left_of_markers(self) -> int:

@@ -6,12 +6,12 @@ from typing import Final
 import structlog
 
 from cdc.apply.table import AppliedTable
-from cdc.config import READ_AGAIN, Config
+from cdc.config import READ_LOST, Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.operate import operation_files as files
 from cdc.operate.asked_now import asked_now
 
-LINE: Final = f"source.on_lost_changes: {READ_AGAIN}"
+LINE: Final = f"source.on_lost_changes: {READ_LOST}"
 _OPTIONS: Final = {"mode": "in-place"}
 logger = structlog.get_logger(__name__)
 
@@ -22,7 +22,7 @@ def read_lost(config: Config, tables: Iterable[AppliedTable], *, epoch: int) -> 
     Of each by itself, so that one which cannot be read keeps no other from it; not where an
     unfinished operation has the table.
     """
-    if config.source.on_lost_changes != READ_AGAIN:
+    if config.source.on_lost_changes != READ_LOST:
         return
     lost = (t for t in tables if t.stopped and t.position.epoch < epoch)
     for name in sorted(str(table.schema.table) for table in lost):

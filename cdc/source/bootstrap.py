@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import Final
 
-from cdc.config import READ_AGAIN, Config
+from cdc.config import READ_LOST, Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.topics import TopicSpec, ensure_topics
 from cdc.lake.epochs import last
@@ -45,7 +45,7 @@ def establish(
     try:
         return _established(config, endpoints, new_epoch=new_epoch)
     except LostChangesError:
-        if new_epoch or config.source.on_lost_changes != READ_AGAIN:
+        if new_epoch or config.source.on_lost_changes != READ_LOST:
             raise
     return _established(config, endpoints, new_epoch=True)
 

@@ -10,7 +10,7 @@ from cdc.stack.prerequisites import check_disk
 from cdc.stack.state import write_private
 
 _PIECE_BYTES = 64 * 1024  # more than any report; the next one gets another piece
-_PIECES = 16
+_WHOLE_BYTES = 16 * _PIECE_BYTES
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
@@ -30,17 +30,20 @@ def write_with_reserve(path: Path, text: str, reserve: Path) -> None:
 
 
 def _give_up_a_piece(reserve: Path) -> bool:
-    held = reserve.stat().st_size if reserve.exists() else 0
-    if held:
+    if held := _held(reserve):
         os.truncate(reserve, max(0, held - _PIECE_BYTES))
     return held > 0
 
 
 def _fill(reserve: Path) -> None:
     """Only while there is plenty: of what is left of a full disk nothing is taken."""
-    if reserve.exists() and reserve.stat().st_size == _PIECE_BYTES * _PIECES:
+    if _held(reserve) == _WHOLE_BYTES:
         return
     with suppress(OSError, CdcError):
         check_disk(reserve.parent)
         with reserve.open("ab") as file:
-            os.posix_fallocate(file.fileno(), 0, _PIECE_BYTES * _PIECES)
+            os.posix_fallocate(file.fileno(), 0, _WHOLE_BYTES)
+
+
+def _held(reserve: Path) -> int:
+    return reserve.stat().st_size if reserve.exists() else 0

@@ -7,18 +7,14 @@ import pytest
 
 from tests.e2e.installation import Installation
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.deep]
 
 ROWS = 1_000_000
 SECONDS = "3000"
 
 
 @pytest.mark.timeout(3600)
-def test_a_transaction_of_a_million_rows(
-    request: pytest.FixtureRequest, installation: Installation
-) -> None:
-    if not request.config.getoption("--deep"):
-        pytest.skip("takes minutes: --deep")
+def test_a_transaction_of_a_million_rows(installation: Installation) -> None:
     # 8: of the tables that other tests stopped
     assert installation.done("sync", "--timeout", "900").returncode in {0, 8}
     processes = {name: installation.pid(name) for name in ("job", "connect", "kafka")}

@@ -4,6 +4,7 @@ import os
 import pty
 import re
 import subprocess
+from contextlib import suppress
 
 from tests.e2e.installation import Installation
 
@@ -31,10 +32,7 @@ def on_terminal(installation: Installation, *arguments: str) -> tuple[int, str]:
 def _all_of(terminal: int) -> bytes:
     """Until the other side is closed, which Linux tells by an error."""
     found = bytearray()
-    while True:
-        try:
-            found += (some := os.read(terminal, 65536))
-        except OSError:
-            return bytes(found)
-        if not some:
-            return bytes(found)
+    with suppress(OSError):
+        while some := os.read(terminal, 65536):
+            found += some
+    return bytes(found)

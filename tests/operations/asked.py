@@ -3,6 +3,9 @@
 import json
 from typing import Any
 
+import pyarrow as pa
+from deltalake import DeltaTable, QueryBuilder
+
 from tests.e2e.installation import Installation
 
 
@@ -21,3 +24,12 @@ def last_object(printed: str) -> dict[str, Any]:
 def result(facts: dict[str, Any], table: str) -> dict[str, Any]:
     found: dict[str, Any] = next(r for r in facts["results"] if r["table"] == table)
     return found
+
+
+def swept(installation: Installation, which: str) -> dict[str, int]:
+    """By table, where there were some, in the operations ``which`` selects; read by delta-rs."""
+    table = DeltaTable(str(installation.folder / "lake" / "_wal2lake" / "operations"))
+    query = f"SELECT results FROM t {which}"
+    found = pa.table(QueryBuilder().register("t", table).execute(query).read_all())
+    results = [row for operation in found.to_pylist() for row in operation["results"]]
+    return {row["table"]: row["swept"] for row in results if row["swept"]}

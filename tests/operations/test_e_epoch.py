@@ -5,12 +5,11 @@ The commands are those of docs/operations.md, with the output that it shows.
 
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, QueryBuilder
 
 from tests.e2e.installation import Installation
 from tests.operations import walk
+from tests.operations.asked import swept
 
 pytestmark = [pytest.mark.e2e, pytest.mark.deep]
 DOCUMENT = Path(__file__).parents[2] / "docs" / "operations.md"
@@ -26,18 +25,9 @@ def test_the_walk_through_a_lost_slot(shop: Installation) -> None:
     print("".join(transcript))  # noqa: T201 - what the document shows
 
     assert len(transcript) > 10
-    assert swept(shop) == {"shop.orders": 11, "shop.prices": 20}
+    assert swept(shop, "ORDER BY id DESC LIMIT 1") == {"shop.orders": 11, "shop.prices": 20}
     shop.run("down")
     shop.run("up", "--detach")
     shop.execute("DELETE FROM shop.orders WHERE id = 200")
     shop.run("sync")
     assert shop.facts("verify")["equal"]
-
-
-def swept(installation: Installation) -> dict[str, int]:
-    """By table, where there were some, in the last operation; read by delta-rs."""
-    table = DeltaTable(str(installation.folder / "lake" / "_wal2lake" / "operations"))
-    query = "SELECT results FROM t ORDER BY id DESC LIMIT 1"
-    found = pa.table(QueryBuilder().register("t", table).execute(query).read_all())
-    rows = found.to_pylist()[0]["results"]
-    return {row["table"]: row["swept"] for row in rows if row["swept"]}

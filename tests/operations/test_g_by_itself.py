@@ -1,13 +1,12 @@
 """The slot is lost, and nobody is asked: ``source.on_lost_changes`` says ``read_again``."""
 
-import pyarrow as pa
 import pytest
 import yaml
-from deltalake import DeltaTable, QueryBuilder
 
 from cdc.operate import operation_files as files
 from cdc.operate.by_itself import LINE
 from tests.e2e.installation import Installation
+from tests.operations.asked import swept
 
 pytestmark = [pytest.mark.e2e, pytest.mark.deep]
 
@@ -29,13 +28,5 @@ def test_tables_that_lost_changes_are_read_again_by_themselves(shop: Installatio
 
     shop.run("sync")
     assert shop.facts("verify")["equal"]
-    assert swept(shop) == {"shop.orders": 5}
+    assert swept(shop, f"WHERE line = '{LINE}'") == {"shop.orders": 5}
     path.write_text(yaml.safe_dump(written))
-
-
-def swept(installation: Installation) -> dict[str, int]:
-    """By table, where there were some, in what the job did by itself; read by delta-rs."""
-    table = DeltaTable(str(installation.folder / "lake" / "_wal2lake" / "operations"))
-    found = QueryBuilder().register("t", table).execute("SELECT line, results FROM t").read_all()
-    rows = [row for row in pa.table(found).to_pylist() if row["line"] == LINE]
-    return {r["table"]: r["swept"] for row in rows for r in row["results"] if r["swept"]}

@@ -46,11 +46,10 @@ def landing(number: int) -> Landing:
 
 
 def test_all_that_was_there_at_the_first_question_is_waited_for() -> None:
-    ends, read, newest = {"t": 10, "empty": 0}, {"t": 9}, [4]
-    first = snapshot(ends, read)
+    read, newest = {"t": 9}, [4]
+    first = snapshot({"t": 10, "empty": 0}, read)
 
     assert first.landed_by(lambda: newest[-1]) is None
-    ends["t"] = 10
     read["t"] = 10
     assert first.landed_by(lambda: newest[-1]) == 4
     newest.append(7)
