@@ -79,6 +79,7 @@ class Batch:
                 self.position,
                 offset=upto,
                 rows_applied=self.position.rows_applied + facts["events"] - facts["refused"],
+                **{name: getattr(self.position, name) + facts[name] for name in order.BY_OPERATION},
             )
             return self._write(mine, changes, facts, refused, after)
         finally:

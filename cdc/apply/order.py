@@ -16,6 +16,13 @@ from cdc.events.schema import TableSchema
 AFTER_REFUSED: Final = "an unchanged value follows an event that was refused"
 TOO_FEW_COPIES: Final = "more copies of a row were deleted than there are"
 
+BY_OPERATION: Final = {
+    "inserts": "c",
+    "updates": "u",
+    "deletes": "d",
+    "reads": "r",
+    "truncates": "t",
+}
 NET: Final = "_cdc_net"
 HELD: Final = "_cdc_held"
 _GOOD: Final = f"{REASON} IS NULL"
@@ -27,7 +34,7 @@ _FULL: Final = f"{OP} IN ('c', 'r', 'd')"  # nothing of an older event matters t
 
 
 def overview(changes: DataFrame) -> DataFrame:
-    """One row: events, refused, keeps, moves, last_truncate (offset).
+    """One row: events, refused, keeps, moves, last_truncate (offset), and BY_OPERATION.
 
     ``keeps`` counts events with an unchanged value, ``moves`` the creates among them.
     """
@@ -37,6 +44,7 @@ def overview(changes: DataFrame) -> DataFrame:
         f"count_if({_GOOD} AND {KEEP} IS NOT NULL) AS keeps",
         f"count_if({_GOOD} AND {KEEP} IS NOT NULL AND {OP} = 'c') AS moves",
         f"max(IF({_GOOD} AND {OP} = 't', {OFFSET}, NULL)) AS last_truncate",
+        *(f"count_if({_GOOD} AND {OP} = '{op}') AS {name}" for name, op in BY_OPERATION.items()),
     )
 
 

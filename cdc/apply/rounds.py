@@ -57,6 +57,7 @@ class Applier:
         epoch: Epoch | None,
         first: FirstSnapshot,
         budget: int,
+        topic_ids: Mapping[str, str],
     ) -> None:
         self._spark = spark.newSession()  # set for each round: `effort`
         self.tables = tables
@@ -70,6 +71,7 @@ class Applier:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="apply")
         self.first = first
         self.budget = budget
+        self._topic_ids = topic_ids
         self._served: set[str] = set()
         self._noted: set[str] = set()
         self.freezer = Freezer(tables)
@@ -257,6 +259,7 @@ class Applier:
                 table.entry(offsets[topic], streaming=streaming)
                 for topic, table in sorted(self.tables.items())
             ),
+            topic_ids={topic: self._topic_ids.get(topic, "") for topic in offsets},
         )
         self._ledger.append(row)
         self.base, self.offsets = row, offsets

@@ -155,7 +155,7 @@ def _run(config: Config, job: _Job, done: Callable[[], None]) -> None:
     epoch = epochs.last(epochs_path(config))
     ends = partial(end_offsets, job.endpoints.kafka, topics, committed=False)
     first = FirstSnapshot(ends, marker_topic=bootstrap.markers(config))
-    shop = _workshop(config, job, sources, epoch, first)
+    shop = _workshop(config, job, sources, epoch, first, landed.topic_ids)
     applier = shop.applier
     lander = Lander(job.spark, log_path(config), landed, applier.inbox.add, config.job)
     applier.first.read = lander.read
@@ -195,8 +195,13 @@ def _sources(config: Config, job: _Job) -> _Sources:
         return _Sources(tables, baselines(connection), is_installed(connection))
 
 
-def _workshop(
-    config: Config, job: _Job, sources: _Sources, epoch: Epoch | None, first: FirstSnapshot
+def _workshop(  # noqa: PLR0917 - what a run has learnt at its start
+    config: Config,
+    job: _Job,
+    sources: _Sources,
+    epoch: Epoch | None,
+    first: FirstSnapshot,
+    topic_ids: Mapping[str, str],
 ) -> Workshop:
     """The tables opened, the rounds over them, and what operations work with."""
     registry, ledger = RegistryClient(job.endpoints.registry), Ledger(ledger_path(config))
@@ -224,6 +229,7 @@ def _workshop(
         epoch=epoch,
         first=first,
         budget=config.job.max_events_per_batch,
+        topic_ids=topic_ids,
     )
     return Workshop(
         config=config,

@@ -13,6 +13,7 @@ from cdc.apply.batch import Batch
 from cdc.apply.effort import WHOLE_FILES, suit
 from cdc.apply.following import Shape, course_of, followed
 from cdc.apply.notes import BoundNote, PlacedNote, bound
+from cdc.apply.order import BY_OPERATION
 from cdc.apply.slices import NO_LSN
 from cdc.config import Job
 from cdc.errors import CdcError, ErrorKind
@@ -134,6 +135,7 @@ class AppliedTable:
             rows_applied=self.position.rows_applied,
             refused=self.position.refused,
             reading=self.position.reading,
+            **{name: getattr(self.position, name) for name in BY_OPERATION},
         )
 
     def _version(self) -> int:

@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "resume": "Let a paused operation go on.",
     "cancel": "End an operation at its next safe point.",
     "quarantine": "List what was refused, show it, retry it, or give it up.",
+    "cuts": "List the published cuts, each one moment of the source in all tables.",
     "sql": "Query the lake tables, now or as they were at a cut.",
 }
 

@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 import math
+import sys
 from decimal import Decimal
 from typing import Annotated, Any, Final
 
@@ -14,6 +15,7 @@ from rich.text import Text
 
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from cdc.config import load
+from cdc.operate.published import warning
 from cdc.operate.sql import query
 
 SHOWN: Final = 1000
@@ -24,7 +26,11 @@ QueryArgument = Annotated[
 ]
 AtOption = Annotated[
     str | None,
-    typer.Option("--at", metavar="CUT|LSN", help="Read the tables as they were at this cut."),
+    typer.Option(
+        "--at",
+        metavar="CUT|LSN|TIME|latest",
+        help="Read the tables as they were at this cut, LSN or time (with its zone).",
+    ),
 ]
 
 
@@ -35,6 +41,8 @@ def sql(
     as_json: JsonOption = False,
 ) -> None:
     answer = query(load(config), query_text, at=at)
+    for entry in answer.flagged:
+        print(f"warning: {warning(entry, answer.cut or 0)}", file=sys.stderr)
     if as_json:
         _print_lines(answer.rows)
     else:

@@ -11,10 +11,10 @@ from rich.text import Text
 from cdc.cli.bar import duration
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from cdc.config import load
+from cdc.events.lsn import format_lsn
 from cdc.operate.status import OperationStatus, Status, TableStatus
 from cdc.operate.status import status as ask
 from cdc.source.slot import NEW_EPOCH
-from cdc.source.snapshot import format_lsn
 
 WELL = frozenset({"streaming", "snapshotting"})
 KIB = 1024.0

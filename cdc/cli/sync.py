@@ -8,8 +8,8 @@ import typer
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from cdc.cli.progress import waiting
 from cdc.config import load
+from cdc.events.lsn import format_lsn
 from cdc.operate.sync import sync as wait_until_synced
-from cdc.source.snapshot import format_lsn
 from cdc.stack.endpoints import resolve
 
 TimeoutOption = Annotated[

@@ -13,10 +13,10 @@ from rich.text import Text
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from cdc.cli.progress import waiting
 from cdc.config import load
+from cdc.events.lsn import format_lsn
 from cdc.operate.table_verdict import TableVerdict
 from cdc.operate.verify import Report
 from cdc.operate.verify import verify as compare_all
-from cdc.source.snapshot import format_lsn
 from cdc.stack.endpoints import resolve
 
 TimeoutOption = Annotated[

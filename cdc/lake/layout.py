@@ -21,7 +21,11 @@ def table_path(config: Config, table: TableId) -> str:
                 f"table {table} cannot be kept: its name is not usable as a directory",
                 remedy="rename it in the source, or leave it out of source.tables",
             )
-    return f"{config.lake.path}/{table.schema}/{table.name}"
+    return table_under(config.lake.path, table)
+
+
+def table_under(lake: str, table: TableId) -> str:
+    return f"{lake}/{table.schema}/{table.name}"
 
 
 def refuse_unwritable(config: Config) -> None:
@@ -48,7 +52,11 @@ def log_path(config: Config) -> str:
 
 
 def ledger_path(config: Config) -> str:
-    return f"{config.lake.path}/{CONTROL_DIRECTORY}/ledger"
+    return ledger_under(config.lake.path)
+
+
+def ledger_under(lake: str) -> str:
+    return f"{lake}/{CONTROL_DIRECTORY}/ledger"
 
 
 def quarantine_path(config: Config) -> str:

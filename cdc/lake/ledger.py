@@ -1,9 +1,9 @@
 """The ledger: one row per cut, written after the last table of the cut is at its position."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import pyarrow as pa
@@ -23,8 +23,14 @@ TABLE_ENTRY: Final = pa.struct(
         ("rows_applied", pa.int64()),
         ("refused", pa.int64()),
         ("reading", pa.int64()),
+        ("inserts", pa.int64()),
+        ("updates", pa.int64()),
+        ("deletes", pa.int64()),
+        ("reads", pa.int64()),
+        ("truncates", pa.int64()),
     ]
 )
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 SCHEMA: Final = pa.schema(
     [
         ("cut", pa.int64()),
@@ -39,6 +45,7 @@ SCHEMA: Final = pa.schema(
         ("landing_floor", pa.int64()),
         ("notes_offset", pa.int64()),
         ("tables", pa.list_(TABLE_ENTRY)),
+        ("topic_ids", pa.map_(pa.string(), pa.string())),
     ]
 )
 
@@ -56,6 +63,12 @@ class TableEntry:
     rows_applied: int = 0
     refused: int = 0
     reading: int = 0  # number of the last reading of the source in it; -1 where one is awaited
+    # Events applied since the table was made; a changed key is a delete and an insert.
+    inserts: int = 0
+    updates: int = 0
+    deletes: int = 0
+    reads: int = 0  # of the first snapshot
+    truncates: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +87,8 @@ class LedgerRow:
     landing_floor: int = 0  # every landing up to here is wholly inside
     notes_offset: int = -1  # last offset of the topic of changed structures inside
     tables: tuple[TableEntry, ...] = field(default=())
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+    """Kafka's own id of every topic that the offsets are of."""
 
     def entry(self, table: str) -> TableEntry | None:
         return next((entry for entry in self.tables if entry.table == table), None)
@@ -111,10 +126,40 @@ class Ledger:
 
     def rows(self, *, after: int = 0) -> Iterator[LedgerRow]:
         """Every cut with a number above ``after``, in order."""
+        yield from self._where(f"cut > {after:d}")
+
+    def newest(self, count: int) -> list[LedgerRow]:
+        """The newest cuts, at most so many, in order."""
+        last = self.last()
+        return [] if last is None else list(self.rows(after=last.cut - count))
+
+    def cut(self, number: int) -> LedgerRow | None:
+        """The cut of that number."""
+        return next(self._where(f"cut = {number:d}"), None)
+
+    def up_to_lsn(self, lsn: int) -> LedgerRow | None:
+        """The newest cut that holds no commit beyond the LSN.
+
+        LSNs of two epochs are not comparable: of the newest epoch that has such a cut.
+        """
+        return next(self._where(f"lsn <= {lsn:d}", "DESC LIMIT 1"), None)
+
+    def up_to_time(self, time: datetime) -> LedgerRow | None:
+        """The newest cut before the first that holds a commit after the time.
+
+        The source's clock may have been set back, so commit times need not grow with the cuts.
+        """
+        micros = (time - EPOCH) // timedelta(microseconds=1)
+        later = self._where(f"committed_at > to_timestamp_micros({micros:d})", "LIMIT 1")
+        first = next(later, None)
+        before = "" if first is None else f" AND cut < {first.cut:d}"
+        return next(self._where(f"lsn IS NOT NULL{before}", "DESC LIMIT 1"), None)
+
+    def _where(self, condition: str, order: str = "") -> Iterator[LedgerRow]:
         table = self._opened()
         if table is None:
             return
-        query = f"SELECT * FROM ledger WHERE cut > {after:d} ORDER BY cut"  # noqa: S608 - an int
+        query = f"SELECT * FROM ledger WHERE {condition} ORDER BY cut {order}"  # noqa: S608 - ours
         found = QueryBuilder().register("ledger", table).execute(query).read_all()
         for row in pa.table(found).to_pylist():
             yield _from_dict(row)
@@ -140,7 +185,12 @@ def _from_json(text: str) -> LedgerRow:
 
 def _from_dict(raw: dict[str, Any]) -> LedgerRow:
     # Rows of earlier versions lack what came later.
-    entries = tuple(TableEntry(**{**e, "reading": e.get("reading") or 0}) for e in raw["tables"])
+    entries = tuple(TableEntry(**_present(entry)) for entry in raw["tables"])
+    topics = dict(raw.get("topic_ids") or {})
     if raw.get("notes_offset") is None:
         raw = {**raw, "notes_offset": -1}
-    return LedgerRow(**{**raw, "tables": entries})
+    return LedgerRow(**{**raw, "tables": entries, "topic_ids": topics})
+
+
+def _present(raw: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in raw.items() if value is not None}

@@ -34,6 +34,12 @@ class Position:
     note: int = 0  # id of the last note of a changed structure that is followed
     steps: int = 0  # of the next note, done already
     reading: int = 0  # number of the last reading of the source that is in the table
+    # Events applied since the table was created, by operation.
+    inserts: int = 0
+    updates: int = 0
+    deletes: int = 0
+    reads: int = 0
+    truncates: int = 0
 
     def metadata(self) -> str:
         return json.dumps({MARK: 1, **asdict(self)})

@@ -38,7 +38,7 @@ from cdc.operate.material import (
     readings_at,
     rebuilt_from_kafka,
 )
-from cdc.operate.sql import cut_at
+from cdc.operate.published import cut_at
 from cdc.source import connector
 from cdc.stack.state import StateDir, read_json
 from cdc.tables import TableId
@@ -70,7 +70,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """``at`` names a cut or an LSN; None: the newest cut."""
+    """``at`` names a cut (cdc/operate/at.py); None: the newest one."""
 
     table: TableId
     path: str

@@ -10,6 +10,7 @@ import psycopg
 from psycopg import sql
 
 from cdc.errors import CdcError, ErrorKind
+from cdc.events.lsn import parse_lsn
 from cdc.source.postgres import connect, translated
 from cdc.source.slot import PLUGIN
 
@@ -46,16 +47,6 @@ def exported_snapshot(url: str, seconds: float) -> Iterator[ExportedSnapshot]:
         finally:
             with suppress(psycopg.Error):  # it would go with the connection, only a moment later
                 connection.execute(sql.SQL("DROP_REPLICATION_SLOT {}").format(sql.Identifier(slot)))
-
-
-def parse_lsn(text: str) -> int:
-    """``16/B374D848`` as a number."""
-    high, _, low = text.partition("/")
-    return int(high, 16) << 32 | int(low, 16)
-
-
-def format_lsn(lsn: int) -> str:
-    return f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}"
 
 
 def _command(slot: str, version: int) -> sql.Composed:

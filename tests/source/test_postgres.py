@@ -9,12 +9,13 @@ import psycopg
 import pytest
 
 from cdc.errors import CdcError, ErrorKind
+from cdc.events.lsn import format_lsn, parse_lsn
 from cdc.source import barrier, slot
 from cdc.source.finding import Level
 from cdc.source.postgres import connect, translated
 from cdc.source.preflight import role_findings, server_findings
 from cdc.source.prepare import prepare, published
-from cdc.source.snapshot import exported_snapshot, format_lsn, parse_lsn
+from cdc.source.snapshot import exported_snapshot
 from cdc.tables import HEARTBEAT, SIGNAL, STRUCTURE, TableId
 from tests.source.conftest import Maker
 

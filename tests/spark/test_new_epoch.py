@@ -17,8 +17,20 @@ from cdc.config import Job
 from cdc.events.schema import TableSchema
 from cdc.lake.epochs import Epoch
 from cdc.lake.progress import LandedPosition, landed_position
-from tests.spark import test_rounds as recorded
-from tests.spark.test_rounds import MARKERS, NOTES, PREFIX, SCHEMAS, TABLES, TOASTY, Pipeline, _ends
+from tests.spark.recorded_pipeline import (
+    MARKERS,
+    NOTES,
+    PREFIX,
+    RECORDED,
+    SCHEMAS,
+    TABLES,
+    TOASTY,
+    Pipeline,
+    compared,
+    ends_of,
+    landed_topics,
+    sorted_rows,
+)
 
 pytestmark = pytest.mark.spark
 Record = dict[str, Any]
@@ -51,6 +63,7 @@ class Begun(Pipeline):
             epoch=self.epoch,
             first=FirstSnapshot(dict, marker_topic=MARKERS),
             budget=self.budget,
+            topic_ids={},
         )
         self.lander = Lander(self.spark, self.log, landed, self.applier.inbox.add, Job())
         recovery.catch_up(self.spark, self.log, self.applier, self.epoch)
@@ -67,7 +80,7 @@ class Begun(Pipeline):
         return table
 
     def begin(self, landed: list[Record]) -> None:
-        left = {topic: end - 1 for topic, end in _ends(landed).items()}
+        left = {topic: end - 1 for topic, end in ends_of(landed).items()}
         self.epoch = Epoch(
             number=2,
             name=PREFIX,
@@ -81,7 +94,7 @@ class Begun(Pipeline):
 
 def parts(torn: str) -> tuple[list[Record], list[Record]]:
     """What came before the new epoch, with a torn transaction, and what came in it."""
-    records = list(enumerate(recorded._landed_topics()))
+    records = list(enumerate(landed_topics()))
     before = [r for i, r in records if i < _BEGUN and (torn == "end" or i not in _FIRST)]
     if torn == "events":
         before.append(records[_END][1])
@@ -121,10 +134,10 @@ def test_a_torn_transaction_of_before_holds_nothing(
 
 
 def assert_equal_to_source(pipeline: Pipeline, schema: TableSchema) -> None:
-    names = [column.name for column in recorded._compared(schema)]
-    expected = recorded.RECORDED["expected"][schema.table.name]
-    found = recorded._sorted(pipeline.rows(schema))
-    assert found == recorded._sorted([{name: row[name] for name in names} for row in expected])
+    names = [column.name for column in compared(schema)]
+    expected = RECORDED["expected"][schema.table.name]
+    found = sorted_rows(pipeline.rows(schema))
+    assert found == sorted_rows([{name: row[name] for name in names} for row in expected])
 
 
 def test_what_lands_late_of_before_is_applied_to_nothing(

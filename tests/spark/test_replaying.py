@@ -19,7 +19,7 @@ from cdc.operate.replaying import handler
 from cdc.operate.reporter import Reporter
 from cdc.operate.workshop import Workshop
 from cdc.stack.endpoints import Endpoints
-from tests.spark.test_rounds import (
+from tests.spark.recorded_pipeline import (
     COMPOSITE,
     NO_KEY,
     PREFIX,
@@ -27,8 +27,8 @@ from tests.spark.test_rounds import (
     TABLES,
     TOASTY,
     Pipeline,
-    _assert_equal_to_source,
-    _landed_topics,
+    assert_equal_to_source,
+    landed_topics,
 )
 from tests.waiting import until
 
@@ -41,7 +41,7 @@ NOWHERE = Endpoints(source_url="", kafka="", connect="", registry="")
 def pipeline(spark: SparkSession, tmp_path: Path) -> Pipeline:
     """Everything that was recorded is in its tables."""
     made = Pipeline(spark.newSession(), tmp_path, budget=5)
-    records = _landed_topics()
+    records = landed_topics()
     for begin in range(0, len(records), 60):
         made.land(records[begin : begin + 60])
     made.settle()
@@ -145,7 +145,7 @@ def test_a_table_is_put_in_its_place(
 
     assert said in result.note
     assert position(path) == before
-    _assert_equal_to_source(pipeline)
+    assert_equal_to_source(pipeline)
 
 
 def test_every_table_one_after_the_other_and_the_job_goes_on(pipeline: Pipeline) -> None:
@@ -155,8 +155,8 @@ def test_every_table_one_after_the_other_and_the_job_goes_on(pipeline: Pipeline)
     results = replay(pipeline, *(str(schema.table) for schema in TABLES))
 
     assert [result.table for result in results] == [str(schema.table) for schema in TABLES]
-    _assert_equal_to_source(pipeline)
+    assert_equal_to_source(pipeline)
     assert all(table.following for table in pipeline.applier.tables.values())
     pipeline.start()
     pipeline.settle()
-    _assert_equal_to_source(pipeline)
+    assert_equal_to_source(pipeline)

@@ -9,7 +9,7 @@ from cdc.apply import slices
 from cdc.apply.land import Lander, create_log
 from cdc.config import Job
 from cdc.lake.progress import LandedPosition
-from tests.spark.test_rounds import _landed_topics, events
+from tests.spark.recorded_pipeline import events, landed_topics
 
 
 def test_what_lands_meanwhile_does_not_make_a_round_read_its_slice_again(
@@ -17,7 +17,7 @@ def test_what_lands_meanwhile_does_not_make_a_round_read_its_slice_again(
 ) -> None:
     log, begin = str(tmp_path / "log"), LandedPosition(epoch=1, landing=0, offsets={}, topic_ids={})
     landed: list[Any] = []
-    records = _landed_topics()
+    records = landed_topics()
     create_log(spark, log, begin)
     lander = Lander(spark, log, begin, landed.append, Job())
     lander.land(events(spark, records[:20]), 0)

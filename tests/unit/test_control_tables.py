@@ -1,12 +1,14 @@
 """Ledger and quarantine over many commits: few files, every row, the newest one first at hand."""
 
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from deltalake import DeltaTable
+import pyarrow as pa
+from deltalake import DeltaTable, write_deltalake
 
 from cdc.lake.control_tables import FILES
-from cdc.lake.ledger import Ledger, LedgerRow
+from cdc.lake.ledger import SCHEMA, TABLE_ENTRY, Ledger, LedgerRow, TableEntry
 from cdc.lake.quarantine import Quarantine, RefusedEvent
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, UTC)
@@ -47,6 +49,31 @@ def test_the_ledger_stays_a_few_files_and_loses_no_cut(tmp_path: Path) -> None:
     assert most <= FILES
     assert list(ledger.rows()) == written
     assert Ledger(str(tmp_path / "ledger")).last() == written[-1]
+
+
+def test_a_cut_is_read_back_as_it_was_published_also_behind_rows_of_an_earlier_version(
+    tmp_path: Path,
+) -> None:
+    """The earlier version did not count by operation and did not know ids of topics."""
+    entry = TableEntry(table="a.b", path="/a/b", version=4, offset=7, state="streaming")
+    counts = {"inserts": 1, "updates": 2, "deletes": 3, "reads": 4, "truncates": 5}
+    counted = TableEntry(**{**asdict(entry), **counts})
+    new = replace(row(2), tables=(counted,), topic_ids={"w.a.b": "id", "w.transaction": "x"})
+    old = asdict(replace(row(1), tables=(entry,)))
+    old.pop("topic_ids")
+    for name in counts:
+        old["tables"][0].pop(name)
+    ledger = Ledger(str(tmp_path / "ledger"))
+    kept = [field for field in TABLE_ENTRY if field.name not in counts]
+    fields = [field for field in SCHEMA if field.name != "topic_ids"]
+    at = [field.name for field in fields].index("tables")
+    fields[at] = pa.field("tables", pa.list_(pa.struct(kept)))
+    write_deltalake(ledger.path, pa.Table.from_pylist([old], schema=pa.schema(fields)))
+
+    ledger.append(new)
+
+    assert list(ledger.rows()) == [replace(row(1), tables=(entry,)), new]
+    assert ledger.last() == new
 
 
 def test_the_quarantine_stays_a_few_files_and_loses_no_event(tmp_path: Path) -> None:

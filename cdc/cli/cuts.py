@@ -1,0 +1,137 @@
+"""``wal2lake cuts``: the published cuts, and what one of them holds."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated, Any, Final
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
+from cdc.config import load
+from cdc.events.lsn import format_lsn
+from cdc.lake.layout import ledger_path
+from cdc.lake.ledger import Ledger, LedgerRow, TableEntry
+from cdc.operate.published import cut_at, flagged, warning
+
+OPERATIONS: Final = ("inserts", "updates", "deletes", "reads", "truncates")
+
+AtArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[CUT|LSN|TIME|latest]", help="Show every table at this cut, instead of the list."
+    ),
+]
+LastOption = Annotated[
+    int, typer.Option("--last", "-n", metavar="N", min=1, help="How many to list, the newest ones.")
+]
+
+
+def cuts(
+    at: AtArgument = None,
+    last: LastOption = 20,
+    config: ConfigOption = DEFAULT_CONFIG,
+    as_json: JsonOption = False,
+) -> None:
+    """The newest last. A table that is not the source's at a cut is named beside it."""
+    ledger, console = Ledger(ledger_path(load(config))), Console(highlight=False)
+    if at is not None:
+        _show_one(cut_at(ledger, at), console, as_json=as_json)
+        return
+    rows = ledger.newest(last + 1)  # one more: its counts are where those of the first begin
+    if as_json:
+        print(json.dumps([facts(row) for row in rows[-last:]], indent=2))
+    elif rows:
+        console.print(listing(rows, last))
+    else:
+        console.print("nothing is published yet")
+
+
+def _show_one(row: LedgerRow | None, console: Console, *, as_json: bool) -> None:
+    if row is None:
+        console.print("{}" if as_json else "nothing is published yet")
+    elif as_json:
+        print(json.dumps(facts(row), indent=2))
+    else:
+        console.print(_heading(row))
+        console.print(_tables(row))
+        for entry in flagged(row.tables):
+            console.print(Text(warning(entry, row.cut), "yellow"), soft_wrap=True)
+
+
+def facts(row: LedgerRow) -> dict[str, Any]:
+    """The row in terms of JSON."""
+    found = asdict(row)
+    found["lsn"] = _lsn(row) or None
+    for name in ("committed_at", "published_at"):
+        found[name] = found[name] and found[name].isoformat()
+    return found
+
+
+def listing(rows: Sequence[LedgerRow], last: int) -> Table:
+    """The newest ``last`` of the rows, each with what came since the one before."""
+    table = Table(show_edge=False)
+    for name in ("cut", "epoch", "lsn"):
+        table.add_column(name, justify="right")
+    table.add_column("committed")
+    for name in ("transactions", *OPERATIONS):
+        table.add_column(name, justify="right")
+    table.add_column("not equal")
+    before: Sequence[LedgerRow | None] = [None, *rows]
+    pairs = list(zip(before, rows, strict=False))
+    for previous, row in pairs[-last:]:
+        table.add_row(*_line(previous, row))
+    return table
+
+
+def _line(previous: LedgerRow | None, row: LedgerRow) -> list[str | Text]:
+    counts = [str(_since(previous, row, name)) for name in OPERATIONS]
+    unwell = ", ".join(f"{entry.table} {entry.state}" for entry in flagged(row.tables))
+    first = [str(row.cut), str(row.epoch), _lsn(row)]
+    return [*first, _committed(row), str(row.transactions), *counts, Text(unwell, "red")]
+
+
+def _since(previous: LedgerRow | None, row: LedgerRow, name: str) -> int:
+    """Events of an operation between two cuts; a table made anew begins at 0 again."""
+    total = 0
+    for entry in row.tables:
+        old = previous.entry(entry.table) if previous else None
+        now, then = getattr(entry, name), getattr(old, name) if old else 0
+        total += now - then if now >= then else now
+    return total
+
+
+def _heading(row: LedgerRow) -> str:
+    lsn = _lsn(row) or "the first snapshot"
+    at = f", committed {_committed(row)}" if row.committed_at else ""
+    return f"cut {row.cut} at {lsn}{at}, epoch {row.epoch}, {row.transactions} transactions"
+
+
+def _tables(row: LedgerRow) -> Table:
+    table = Table(show_edge=False)
+    table.add_column("table")
+    table.add_column("state")
+    for name in ("version", "offset", *OPERATIONS, "refused"):
+        table.add_column(name, justify="right")
+    for entry in row.tables:
+        table.add_row(*_of_table(entry))
+    return table
+
+
+def _of_table(entry: TableEntry) -> list[str | Text]:
+    counts = [f"{getattr(entry, name):,}" for name in OPERATIONS]
+    state = Text(entry.state, "red" if flagged([entry]) else "")
+    place = [str(entry.version), str(entry.offset)]
+    return [Text(entry.table), state, *place, *counts, f"{entry.refused:,}"]
+
+
+def _lsn(row: LedgerRow) -> str:
+    return "" if row.lsn is None else format_lsn(row.lsn)
+
+
+def _committed(row: LedgerRow) -> str:
+    at = row.committed_at
+    return "" if at is None else at.isoformat(sep=" ", timespec="milliseconds")

@@ -1,0 +1,122 @@
+"""``cdc.read``: one table at one published cut, for programs; without Spark."""
+
+import shutil
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+import cdc
+from cdc.errors import CdcError, ErrorKind
+from cdc.lake.layout import ledger_under, table_under
+from cdc.lake.ledger import Ledger, LedgerRow, TableEntry
+from cdc.tables import TableId
+
+ORDERS = TableId("shop", "orders")
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+def publish(lake: Path, cut: int, state: str = "streaming") -> LedgerRow:
+    path = table_under(str(lake), ORDERS)
+    entry = TableEntry(
+        table=str(ORDERS),
+        path="/where/the/job/has/it",
+        version=DeltaTable(path).version(),
+        offset=cut,
+        state=state,
+    )
+    row = LedgerRow(
+        cut=cut,
+        epoch=1,
+        lsn=cut * 16,
+        committed_at=NOON + timedelta(minutes=cut),
+        published_at=NOON,
+        transactions=1,
+        tables=(entry,),
+    )
+    Ledger(ledger_under(str(lake))).append(row)
+    return row
+
+
+def put(lake: Path, *ids: int) -> None:
+    write_deltalake(table_under(str(lake), ORDERS), pa.table({"id": list(ids)}), mode="append")
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    """Two cuts, and rows of a third that is not published."""
+    for cut in (1, 2):
+        put(tmp_path / "lake", cut)
+        publish(tmp_path / "lake", cut)
+    put(tmp_path / "lake", 3)
+    return tmp_path / "lake"
+
+
+def ids(lake: Path, at: str | int | datetime | LedgerRow | None = None) -> list[int]:
+    reader = cdc.read("shop.orders", at=at, lake=lake)
+    assert isinstance(reader, pa.RecordBatchReader)
+    return sorted(reader.read_all().column("id").to_pylist())
+
+
+def test_the_newest_cut_and_not_what_is_being_written(lake: Path) -> None:
+    assert ids(lake) == ids(lake, "latest") == [1, 2]
+
+
+def test_every_way_to_name_a_cut(lake: Path) -> None:
+    first = (1, "1", "0/1F", NOON + timedelta(minutes=1), "2026-01-31T12:01:59Z")
+
+    assert [ids(lake, at) for at in first] == [[1]] * len(first)
+
+
+def test_a_cut_is_one_moment_for_many_reads(lake: Path) -> None:
+    cut = cdc.cut(lake=lake)
+    publish(lake, 3)
+
+    assert cut.cut == 2
+    assert ids(lake, cut) == [1, 2]
+    assert ids(lake) == [1, 2, 3]
+
+
+def test_a_lake_that_was_moved_is_read_where_it_is(lake: Path) -> None:
+    shutil.move(lake, lake.parent / "elsewhere")
+
+    assert ids(lake.parent / "elsewhere") == [1, 2]
+
+
+def test_the_configuration_file_names_the_lake(lake: Path) -> None:
+    file = lake.parent / "wal2lake.yaml"
+    file.write_text("source: {tables: [shop.*]}\nlake: {path: lake}\n")
+
+    assert cdc.read("shop.orders", config=file).read_all().num_rows == 2
+
+
+@pytest.mark.parametrize("state", ["stopped", "degraded", "resnapshotting", "snapshotting"])
+def test_a_flagged_table_is_read_only_by_who_asks_for_it(lake: Path, state: str) -> None:
+    publish(lake, 3, state)
+
+    with pytest.raises(CdcError, match=r"shop.orders is not the source's table at cut 3") as caught:
+        cdc.read("shop.orders", lake=lake)
+    assert caught.value.kind is ErrorKind.TABLE_STOPPED
+    assert cdc.read("shop.orders", lake=lake, flagged=True).read_all().num_rows == 3
+    assert ids(lake, 2) == [1, 2]
+
+
+def test_what_is_not_there_is_named(lake: Path, tmp_path: Path) -> None:
+    with pytest.raises(CdcError, match=r"cut 2 has no table shop.none") as caught:
+        cdc.read("shop.none", lake=lake)
+    assert "it has shop.orders" in caught.value.remedy
+    with pytest.raises(CdcError, match="nothing is published yet in the lake"):
+        cdc.read("shop.orders", lake=tmp_path / "none")
+    with pytest.raises(CdcError, match="no cut at 9"):
+        cdc.read("shop.orders", at=9, lake=lake)
+    gone = replace(cdc.cut(lake=lake).tables[0], version=99)
+    with pytest.raises(CdcError, match=r"version 99 of .* is not there any more"):
+        cdc.read("shop.orders", at=replace(cdc.cut(lake=lake), tables=(gone,)), lake=lake)
+
+
+def test_the_package_names_the_reader_and_nothing_else() -> None:
+    with pytest.raises(AttributeError, match="rede"):
+        _ = cdc.rede
