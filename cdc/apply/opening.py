@@ -133,6 +133,8 @@ class Opener:
         reading = self._lacking(name)
         position = Position(epoch=epochs.number(self.epoch), offset=-1, reading=reading)
         table = self._table(session, path, wanted, position, None)
+        if (known := self._known(name)) is not None and known.version >= 0:
+            table.left_at(known.version)
         again = f"wal2lake resnapshot {name}"
         replayed = f"wal2lake replay {name}, or {again}"
         table.stop(reason, remedy=replayed if reading == LOST else again)

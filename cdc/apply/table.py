@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import structlog
-from deltalake.exceptions import DeltaError
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
@@ -29,9 +28,10 @@ from cdc.events.schema import (
 from cdc.events.steps import READ_AGAIN, Course
 from cdc.events.structure import Structure
 from cdc.lake import store
+from cdc.lake.commits import Commits
 from cdc.lake.ledger import TableEntry
 from cdc.lake.maintenance import Maintainer
-from cdc.lake.progress import Position, open_table
+from cdc.lake.progress import Position
 from cdc.lake.quarantine import Quarantine
 from cdc.tables import SchemaPolicy, TableState
 
@@ -71,6 +71,7 @@ class AppliedTable:
         """Whether it is being read again, frozen already or not."""
         self._policy = policy
         self._maintainer = Maintainer(path, policy)
+        self._commits = Commits(path)
         self.structure = structure  # of the source; None where the table is older than notes
         self._changes: SchemaPolicy = changes
         self._catalogue = catalogue  # asked where the source notes nothing
@@ -121,14 +122,23 @@ class AppliedTable:
     def become(self, shape: Shape) -> None:
         """What a reading has made of the frozen table; it is stopped no more."""
         self.schema, self.structure, self.position = shape.schema, shape.structure, shape.position
+        self._commits.forget()
         self.again()
 
+    def left_at(self, version: int) -> None:
+        """The version that the last cut has of it; what came after is not of this job."""
+        self._commits.seen = version
+
     def entry(self, offset: int, *, streaming: bool) -> TableEntry:
-        """The table's part of the ledger's row for a cut that ends at ``offset``."""
+        """The table's part of the ledger's row for a cut that ends at ``offset``.
+
+        What somebody else has done to the table stops it here: no cut holds it unflagged.
+        """
+        version = self._look()
         return TableEntry(
             table=str(self.schema.table),
             path=self.path,
-            version=self._version(),
+            version=version,
             offset=offset,
             state=self._state(streaming=streaming).value,
             reason=self._reason,
@@ -138,12 +148,16 @@ class AppliedTable:
             **{name: getattr(self.position, name) for name in BY_OPERATION},
         )
 
-    def _version(self) -> int:
+    def _look(self) -> int:
+        """The newest version of ours; -1 where none is known of."""
         try:
-            opened = open_table(self.path)
-        except DeltaError:
-            return -1  # what was done to it from outside has stopped it
-        return opened.version() if opened else -1
+            return self._commits.version()
+        except CdcError as error:
+            if not self._stopped:
+                name = self.schema.table
+                remedy = f"wal2lake replay {name}, or wal2lake resnapshot {name}"
+                self.stop(error.message, remedy=remedy)
+            return -1 if self._commits.seen is None else self._commits.seen
 
     def _state(self, *, streaming: bool) -> TableState:
         if self.read_again:
@@ -168,6 +182,9 @@ class AppliedTable:
         ``notes`` are the changes of its structure before ``upto`` (``bound``). An error that is
         not the table's own (the disk, the session) is raised.
         """
+        self._look()
+        if self._stopped:
+            return
         mine = rows.where(F.col("topic") == topic)
         try:
             waiting = list(notes)

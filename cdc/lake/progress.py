@@ -6,6 +6,7 @@ commit always has one; a newest commit without it was made by somebody else.
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -85,16 +86,20 @@ def _newest_metadata(path: str) -> dict[str, Any] | None:
     table = open_table(path)
     if table is None:
         return None
-    commit = table.history(1)[0]
+    return refuse_foreign(path, table.history(1)[0])
+
+
+def refuse_foreign(path: str, commit: Mapping[str, Any]) -> dict[str, Any]:
+    """What a commit of ours says; raises CHAIN_BROKEN for one of somebody else."""
     try:
         metadata = json.loads(commit.get("userMetadata") or "{}")
     except ValueError:
         metadata = {}
-    if metadata.pop(MARK, None) != 1:
+    if not isinstance(metadata, dict) or metadata.pop(MARK, None) != 1:
         raise CdcError(
             ErrorKind.CHAIN_BROKEN,
-            f"version {table.version()} of {path} was not written by wal2lake",
-            detail=f"its newest commit is {commit.get('operation', 'unknown')}",
+            f"version {commit['version']} of {path} was not written by wal2lake",
+            detail=f"its operation is {commit.get('operation', 'unknown')}",
             remedy="replay the table, or read it again: wal2lake replay, wal2lake resnapshot",
         )
-    return dict(metadata)
+    return metadata
