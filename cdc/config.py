@@ -173,6 +173,9 @@ class Job(Section):
     """How long time travel and slow readers find the files of an old version."""
     vacuum_every_hours: float = Field(12, gt=0)
     """Time between two looks for files that no kept version needs, while the job runs."""
+    transaction_alarm_seconds: float = Field(60, gt=0)
+    """An alarm is raised when a transaction has ended, some of its events have not landed, and
+    none has for that long: no cut can pass it."""
     quarantine_limit_share: float = Field(0.1, ge=0, le=1)
     """Largest share of a batch's events of one table that may be refused, where more than
     ``job.quarantine_limit_run`` are. A batch is what one commit of the table applies; one with a

@@ -4,7 +4,7 @@ In every topic events stand in commit order, so what lies behind a cut is a suff
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from cdc.events.transactions import Marker
@@ -24,7 +24,8 @@ class Cut:
     """``offsets`` is inclusive; a topic of which nothing may be applied stands at first - 1.
 
     ``lsn`` and ``committed_at`` are of the last transaction, None when there is none (while the
-    initial snapshot runs). ``incomplete`` is the transaction that ended but has not wholly landed.
+    initial snapshot runs). ``incomplete`` is the transaction that ended but has not wholly landed,
+    ``missing`` what has landed of it and what it has, by topic, where that is less.
     """
 
     lsn: int | None
@@ -32,6 +33,7 @@ class Cut:
     transactions: int
     offsets: dict[str, int]
     incomplete: int | None = None
+    missing: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 Landed = Mapping[str, Mapping[int, Span]]
@@ -57,10 +59,11 @@ def find_cut(
     closed: set[int] = set()
     reached: Marker | None = None
     incomplete: int | None = None
+    missing: dict[str, tuple[int, int]] = {}
     for end in ends:
         if bound is not None and end.lsn > bound:
             break
-        if not _complete(end, landed, awaited):
+        if missing := _missing(end, landed, awaited):
             incomplete = end.txid
             break
         closed.add(end.txid)
@@ -71,14 +74,18 @@ def find_cut(
         transactions=len(closed),
         offsets={topic: _cap(landed.get(topic, {}), last[topic], closed) for topic in last},
         incomplete=incomplete,
+        missing=missing,
     )
 
 
-def _complete(end: Marker, landed: Landed, awaited: Collection[str]) -> bool:
-    return all(
-        topic not in awaited or _count(landed, topic, end.txid) >= expected
-        for topic, expected in end.counts.items()
-    )
+def _missing(end: Marker, landed: Landed, awaited: Collection[str]) -> dict[str, tuple[int, int]]:
+    """What has landed and what is expected, by topic, where more is expected."""
+    found = {}
+    for topic, expected in end.counts.items():
+        have = _count(landed, topic, end.txid)
+        if topic in awaited and have < expected:
+            found[topic] = (have, expected)
+    return found
 
 
 def _count(landed: Landed, topic: str, txid: int) -> int:

@@ -30,6 +30,7 @@ from cdc.apply.notes import PlacedNote, placed_notes
 from cdc.apply.replaying import Schemas
 from cdc.apply.slices import Slice
 from cdc.apply.table import AppliedTable
+from cdc.apply.unfilled import Unfilled
 from cdc.lake.epochs import Epoch
 from cdc.lake.ledger import Ledger
 from cdc.operate import requests
@@ -58,6 +59,7 @@ class Applier:
         first: FirstSnapshot,
         budget: int,
         topic_ids: Mapping[str, str],
+        patience_seconds: float,
     ) -> None:
         self._spark = spark.newSession()  # set for each round: `effort`
         self.tables = tables
@@ -72,6 +74,10 @@ class Applier:
         self.first = first
         self.budget = budget
         self._topic_ids = topic_ids
+        self._unfilled = Unfilled(patience_seconds, time.monotonic)
+        self._without: Cut | None = None
+        self.alarm = ""
+        """What keeps cuts from being published and does not go away by itself."""
         self._served: set[str] = set()
         self._noted: set[str] = set()
         self.freezer = Freezer(tables)
@@ -99,7 +105,7 @@ class Applier:
             return False
         budget = self.budget
         left = landed_values.beyond(landed, self.first.open(self.offsets))
-        held = len(self.first.held)
+        held, self._without = len(self.first.held), None
         while left:
             taken = landed_values.take(left, budget)
             if self._advance(taken, asked) or len(self.first.held) != held:
@@ -107,7 +113,18 @@ class Applier:
             if len(taken) == len(left):
                 break
             budget *= 2  # a transaction may be larger than the budget
+        self._watch(self._without)
         return False
+
+    def _watch(self, cut: Cut | None) -> None:
+        """Say once that a transaction is not filled, and once that it is."""
+        alarm = self._unfilled.look(cut)
+        if alarm != self.alarm:
+            self.alarm = alarm
+            if alarm:
+                logger.error("alarm", reason=alarm)
+            else:
+                logger.info("alarm ended")
 
     def _base_offsets(self) -> dict[str, int]:
         """Where the last cut ends, by topic."""
@@ -142,7 +159,9 @@ class Applier:
                 return False  # a crash kept a cut of more rows from being published
             served = _served(asked, part, cut, bound, base=self.base.lsn or 0)
             if not served and not self._moves(cut):
+                self._without = cut
                 return False
+            self._watch(None)
             self._apply(part, cut, schemas, landed_values.schema_ids(taken))
             self._publish(cut, part, served)
         finally:

@@ -86,6 +86,7 @@ class _Told:
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     state: str = ""
     steps: int = 0
+    alarm: str = ""
 
     def enter(self, state: str) -> None:
         self.state = state
@@ -96,8 +97,14 @@ class _Told:
         self.steps += 1
         self._write()
 
+    def hear(self, alarm: str) -> None:
+        """What keeps cuts from being published; nothing, where nothing does."""
+        if alarm != self.alarm:
+            self.alarm = alarm
+            self._write()
+
     def _write(self) -> None:
-        said = JobState.of_this_process(self.state, self.started_at, self.steps)
+        said = JobState.of_this_process(self.state, self.started_at, self.steps, self.alarm)
         job_state.write(self.state_dir, said)
 
 
@@ -173,7 +180,7 @@ def _run(config: Config, job: _Job, done: Callable[[], None]) -> None:
                 job.told.enter("applying")
                 done()
                 resume = partial(recovery.resume, job.spark, log_path(config), applier, epoch)
-                _loop(applier, query, _Until(job.stop, config.state_dir), resume)
+                _loop(applier, query, _Until(job.stop, config.state_dir), resume, job.told.hear)
         finally:
             query.stop()
     finally:
@@ -230,6 +237,7 @@ def _workshop(  # noqa: PLR0917 - what a run has learnt at its start
         first=first,
         budget=config.job.max_events_per_batch,
         topic_ids=topic_ids,
+        patience_seconds=config.job.transaction_alarm_seconds,
     )
     return Workshop(
         config=config,
@@ -261,7 +269,11 @@ def _catalogue(source_url: str, oid: int) -> Structure | None:
 
 
 def _loop(
-    applier: Applier, query: StreamingQuery, until: _Until, resume: Callable[[], None]
+    applier: Applier,
+    query: StreamingQuery,
+    until: _Until,
+    resume: Callable[[], None],
+    hear: Callable[[str], None],
 ) -> None:
     """Rounds until then; what ended the landing query ends the job."""
     seen = 0
@@ -272,6 +284,7 @@ def _loop(
         if not applier.round():
             seen = waiting[-1].number if waiting else seen
             applier.inbox.wait(seen, IDLE_SECONDS)
+        hear(applier.alarm)
         resume()
 
 

@@ -87,6 +87,8 @@ def _parts(now: Status) -> list[str]:
         lines.append(f"remedy, where the connector stays so: {NEW_EPOCH}")
     job = now.job
     lines.append(f"job: {f'{job.state}, pid {job.pid}' if job.alive else 'not running'}")
+    if job.alarm:
+        lines.append(f"alarm: {job.alarm}")
     lines += [
         f"{server.name}: {_with(server.state, server.reason)}"
         + (f", pid {server.pid}" if server.pid else "")

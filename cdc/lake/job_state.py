@@ -20,10 +20,14 @@ class JobState:
     state: str  # starting, applying, stopped
     started_at: str  # ISO 8601, UTC
     steps: int = 0  # of the start that are done: tables opened, batches replayed
+    alarm: str = ""  # what keeps cuts from being published and does not go away by itself
 
     @classmethod
-    def of_this_process(cls, state: str, started_at: datetime, steps: int = 0) -> "JobState":
-        return cls(pid=os.getpid(), state=state, started_at=started_at.isoformat(), steps=steps)
+    def of_this_process(
+        cls, state: str, started_at: datetime, steps: int = 0, alarm: str = ""
+    ) -> "JobState":
+        at = started_at.isoformat()
+        return cls(pid=os.getpid(), state=state, started_at=at, steps=steps, alarm=alarm)
 
 
 def path(state_dir: Path) -> Path:

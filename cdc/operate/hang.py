@@ -21,6 +21,8 @@ def _reasons(now: Status) -> list[str]:
         reasons.append("the job is not running")
     elif now.job.state != "applying":
         reasons.append(f"the job is {now.job.state}")
+    if now.job.alarm:
+        reasons.append(now.job.alarm)
     reasons += [
         f"table {table.table} is {table.lag_offsets} offsets behind"
         for table in now.tables

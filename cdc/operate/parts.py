@@ -46,6 +46,7 @@ class JobPart:
     state: str  # starting, applying, stopped; unknown when it never ran here
     pid: int | None
     alive: bool
+    alarm: str = ""  # what keeps it from publishing cuts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +120,8 @@ def job(state_dir: Path) -> JobPart:
         said = JobState(**json.loads(job_state.path(state_dir).read_text()))
     except (OSError, ValueError, TypeError):
         return JobPart(state="unknown", pid=None, alive=False)
-    return JobPart(state=said.state, pid=said.pid, alive=_is_alive(said))
+    alive = _is_alive(said)
+    return JobPart(state=said.state, pid=said.pid, alive=alive, alarm=said.alarm if alive else "")
 
 
 def _is_alive(said: JobState) -> bool:

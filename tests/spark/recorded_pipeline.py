@@ -58,13 +58,16 @@ EVENT_COLUMNS = (
 class Pipeline:
     """The job without its servers: events are handed to the landing function directly."""
 
-    def __init__(self, spark: SparkSession, root: Path, *, budget: int = 1000) -> None:
+    def __init__(
+        self, spark: SparkSession, root: Path, *, budget: int = 1000, patience: float = 60
+    ) -> None:
         self.spark = spark
         self.root = root
         self.log = str(root / "log")
         self.ledger = Ledger(str(root / "ledger"))
         self.quarantine = Quarantine(str(root / "quarantine"))
         self.budget = budget
+        self.patience = patience
         self.ends: dict[str, int] = {}
         """What Kafka would say of the topics."""
         self.start()
@@ -90,6 +93,7 @@ class Pipeline:
             first=FirstSnapshot(lambda: self.ends, marker_topic=MARKERS),
             budget=self.budget,
             topic_ids={},
+            patience_seconds=self.patience,
         )
         self.lander = Lander(self.spark, self.log, landed, self.applier.inbox.add, Job())
         self.applier.first.read = self._read

@@ -64,6 +64,7 @@ class Begun(Pipeline):
             first=FirstSnapshot(dict, marker_topic=MARKERS),
             budget=self.budget,
             topic_ids={},
+            patience_seconds=60,
         )
         self.lander = Lander(self.spark, self.log, landed, self.applier.inbox.add, Job())
         recovery.catch_up(self.spark, self.log, self.applier, self.epoch)

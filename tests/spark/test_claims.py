@@ -1,0 +1,75 @@
+"""No cut claims what it does not hold: edited tables, transactions that lack events."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from cdc.lake.ledger import LedgerRow, TableEntry
+from tests.spark.recorded_pipeline import (
+    ORDERS,
+    PREFIX,
+    TABLES,
+    Pipeline,
+    assert_equal_to_source,
+    landed_topics,
+)
+
+pytestmark = pytest.mark.spark
+
+TOPIC = ORDERS.table.topic(PREFIX)
+
+
+def entry(row: LedgerRow | None) -> TableEntry:
+    found = row.entry(str(ORDERS.table)) if row else None
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("more", [True, False], ids=["with changes of it", "with none"])
+def test_a_table_that_somebody_else_wrote_to_is_in_no_cut_as_if_it_were_the_source_s(
+    spark: SparkSession, tmp_path: Path, more: bool
+) -> None:
+    records = landed_topics()
+    mine = [i for i, r in enumerate(records) if r["topic"] == TOPIC]
+    place = mine[len(mine) // 2] if more else mine[-1] + 1
+    pipeline = Pipeline(spark, tmp_path)
+    pipeline.land(records[:place])
+    pipeline.settle()
+    good = entry(pipeline.ledger.last())
+    before = pipeline.rows(ORDERS)
+
+    spark.sql(f"UPDATE delta.`{tmp_path}/{ORDERS.table.name}` SET id = id + 1000")
+    pipeline.land(records[place:])
+    pipeline.settle()
+
+    found = entry(pipeline.ledger.last())
+    assert (found.state, found.version) == ("stopped", good.version)
+    assert f"version {good.version + 1} of" in found.reason
+    assert "was not written by wal2lake" in found.reason
+    states = {table.schema.table: table.stopped for table in pipeline.applier.tables.values()}
+    assert states == {schema.table: schema is ORDERS for schema in TABLES}
+    kept = spark.read.format("delta").option("versionAsOf", good.version)
+    assert kept.load(f"{tmp_path}/{ORDERS.table.name}").count() == len(before)
+
+
+def test_a_transaction_that_never_fills_is_in_no_cut_and_raises_an_alarm(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    records = landed_topics()
+    last = [i for i, r in enumerate(records) if r["topic"] == TOPIC][-1]
+    pipeline = Pipeline(spark, tmp_path, patience=0)
+    pipeline.land(records[:last] + records[last + 1 :])
+    pipeline.settle()
+
+    held = entry(pipeline.ledger.last())
+    assert held.offset < records[last]["offset"]
+    assert f"events in {TOPIC}" in pipeline.applier.alarm
+    assert not pipeline.applier.round()
+
+    pipeline.land([records[last]])
+    pipeline.settle()
+
+    assert pipeline.applier.alarm == ""
+    assert entry(pipeline.ledger.last()).offset == records[last]["offset"]
+    assert_equal_to_source(pipeline)
