@@ -21,6 +21,7 @@ from cdc.events.steps import (
     follow,
 )
 from cdc.events.structure import Structure
+from cdc.failpoints import Failpoint, reach
 from cdc.lake import evolve, store
 from cdc.lake.progress import METADATA_CONF, Position
 from cdc.tables import SchemaPolicy, TableMode
@@ -119,5 +120,7 @@ def _kept(
     if course.structure is None:  # a table that is gone stops above
         raise CdcError(ErrorKind.INTERNAL, "a course without a structure", remedy="report this")
     spark.conf.set(METADATA_CONF, position.metadata())
+    reach(Failpoint.BEFORE_STRUCTURE_NOTE)
     store.set_properties(spark, path, {store.STRUCTURE_PROPERTY: course.structure.to_text()})
+    reach(Failpoint.AFTER_STRUCTURE_NOTE)
     return Shape(schema=schema, structure=course.structure, position=position)

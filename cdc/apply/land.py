@@ -16,6 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from cdc.apply.landings import Landing, TopicSpan
 from cdc.config import Job
+from cdc.failpoints import Failpoint, reach
 from cdc.lake.maintenance import Maintainer
 from cdc.lake.progress import LandedPosition
 
@@ -165,7 +166,9 @@ class Lander:
         files = 1 if landing.count <= ONE_FILE_EVENTS else 2
         ordered = rows.coalesce(files).sortWithinPartitions("topic", "offset")
         writer = ordered.write.format("delta").option("userMetadata", position.metadata())
+        reach(Failpoint.BEFORE_LOG_APPEND)
         writer.mode("append").save(self._path)
+        reach(Failpoint.AFTER_LOG_APPEND)
         self.position = position
         logger.info("landed", landing=landing.number, events=landing.count)
         self._landed(landing)

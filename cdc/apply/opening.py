@@ -17,6 +17,7 @@ from cdc.errors import CdcError
 from cdc.events.schema import Column, TableSchema
 from cdc.events.steps import READ_AGAIN
 from cdc.events.structure import Structure, kept_as_text, parse
+from cdc.failpoints import Failpoint, reach
 from cdc.lake import epochs, progress, store
 from cdc.lake.epochs import Epoch
 from cdc.lake.layout import log_path, table_path
@@ -94,7 +95,9 @@ class Opener:
             # It was taken out of the configuration, and nobody followed it since.
             position = replace(position, reading=UNREAD)
             session.conf.set(METADATA_CONF, position.metadata())
+            reach(Failpoint.BEFORE_TABLE_RETURN)
             store.set_properties(session, path, {store.MODE_PROPERTY: wanted.mode.value})
+            reach(Failpoint.AFTER_TABLE_RETURN)
         return position
 
     def _create(
@@ -108,7 +111,9 @@ class Opener:
             reading=0 if self._is_in_log(source.table) else self._lacking(source.table),
         )
         first = kept_as_text(begins.structure, self.config.source.as_text) if begins else None
+        reach(Failpoint.BEFORE_TABLE_CREATE)
         store.create(session, path, _begun(wanted, first), position, first)
+        reach(Failpoint.AFTER_TABLE_CREATE)
         return position
 
     def _is_in_log(self, table: TableId) -> bool:

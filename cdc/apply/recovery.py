@@ -18,6 +18,7 @@ from cdc.apply.replaying import nothing, replay
 from cdc.apply.rounds import Applier
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
+from cdc.failpoints import Failpoint, reach
 from cdc.kafka.topics import topic_ids
 from cdc.lake import epochs, progress, store
 from cdc.lake.epochs import Epoch
@@ -36,7 +37,9 @@ def open_log(
     landed = progress.landed_position(path)
     if landed is None:
         landed = LandedPosition(epoch=epoch, landing=0, offsets={}, topic_ids=ids)
+        reach(Failpoint.BEFORE_LOG_CREATE)
         create_log(spark, path, landed)
+        reach(Failpoint.AFTER_LOG_CREATE)
         return landed
     for topic, known in landed.topic_ids.items():
         if ids.get(topic, known) != known:

@@ -31,6 +31,7 @@ from cdc.apply.replaying import Schemas
 from cdc.apply.slices import Slice
 from cdc.apply.table import AppliedTable
 from cdc.apply.unfilled import Unfilled
+from cdc.failpoints import Failpoint, reach
 from cdc.lake.epochs import Epoch
 from cdc.lake.ledger import Ledger
 from cdc.operate import requests
@@ -280,7 +281,9 @@ class Applier:
             ),
             topic_ids={topic: self._topic_ids.get(topic, "") for topic in offsets},
         )
+        reach(Failpoint.BEFORE_LEDGER_APPEND)
         self._ledger.append(row)
+        reach(Failpoint.AFTER_LEDGER_APPEND)
         self.base, self.offsets = row, offsets
         self.inbox.drop(floor)
         if served:

@@ -27,6 +27,7 @@ from cdc.events.schema import (
 )
 from cdc.events.steps import READ_AGAIN, Course
 from cdc.events.structure import Structure
+from cdc.failpoints import Failpoint, reach
 from cdc.lake import store
 from cdc.lake.commits import Commits
 from cdc.lake.ledger import TableEntry
@@ -321,4 +322,6 @@ class AppliedTable:
             quarantine=self._quarantine,
             policy=self._policy,
         )
+        reach(Failpoint.BEFORE_TABLE_COMMIT)
         self.position = batch.commit(mine, upto, schemas)
+        reach(Failpoint.AFTER_TABLE_COMMIT)

@@ -4,6 +4,8 @@ from typing import Final
 
 from deltalake import CommitProperties, DeltaTable
 
+from cdc.failpoints import Failpoint, reach
+
 FILES: Final = 32
 """The most data files such a table has: one is added with every commit."""
 
@@ -19,5 +21,9 @@ def optimize(table: DeltaTable, properties: CommitProperties | None = None) -> N
     """
     if len(table.file_uris()) < FILES:
         return
+    reach(Failpoint.BEFORE_CONTROL_OPTIMIZE)
     table.optimize.compact(commit_properties=properties)
+    reach(Failpoint.AFTER_CONTROL_OPTIMIZE)
+    reach(Failpoint.BEFORE_CONTROL_VACUUM)
     table.vacuum(RETENTION_HOURS, dry_run=False, commit_properties=properties)
+    reach(Failpoint.AFTER_CONTROL_VACUUM)

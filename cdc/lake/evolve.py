@@ -24,6 +24,7 @@ from cdc.events.steps import (
     Step,
     WidenColumn,
 )
+from cdc.failpoints import Failpoint, reach
 from cdc.lake import store
 from cdc.lake.progress import METADATA_CONF, position
 from cdc.tables import TableMode
@@ -74,7 +75,9 @@ def _commit(spark: SparkSession, path: str, commits: Sequence[Commit], metadata:
     for number, commit in enumerate(commits, start=1):
         said = metadata if number == len(commits) else before
         spark.conf.set(METADATA_CONF, said)
+        reach(Failpoint.BEFORE_STRUCTURE_STEP)
         commit(said)
+        reach(Failpoint.AFTER_STRUCTURE_STEP)
 
 
 def rehashed(spark: SparkSession, path: str, schema: TableSchema, metadata: str) -> None:
@@ -86,7 +89,9 @@ def rehashed(spark: SparkSession, path: str, schema: TableSchema, metadata: str)
     rows = spark.read.format("delta").load(path)
     hashed = rows.selectExpr(*names, OFFSET, f"{row_hash(schema)} AS {ROW_HASH}")
     copies = hashed.selectExpr("*", f"CAST({numbered} AS bigint) AS {COPY}")
+    reach(Failpoint.BEFORE_REHASH)
     store.rewrite(copies, path, metadata)
+    reach(Failpoint.AFTER_REHASH)
 
 
 def _renamed(

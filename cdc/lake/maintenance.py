@@ -16,6 +16,7 @@ import structlog
 from pyspark.sql import SparkSession
 
 from cdc.config import Job
+from cdc.failpoints import Failpoint, reach
 from cdc.lake.progress import METADATA_CONF, open_table
 from cdc.lake.store import at
 
@@ -82,7 +83,9 @@ def optimize(spark: SparkSession, path: str, metadata: str) -> None:
     """Rewrite the small files of a table into large ones, without the rows marked deleted."""
     for name, value in {**OPTIMIZE_SETTINGS, METADATA_CONF: metadata}.items():
         spark.conf.set(name, value)
+    reach(Failpoint.BEFORE_OPTIMIZE)
     spark.sql(f"OPTIMIZE {at(path)}").collect()
+    reach(Failpoint.AFTER_OPTIMIZE)
 
 
 def vacuum(spark: SparkSession, path: str, retention_hours: float) -> None:
@@ -92,4 +95,6 @@ def vacuum(spark: SparkSession, path: str, retention_hours: float) -> None:
     configuration is the operator's word, so the check is off.
     """
     spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+    reach(Failpoint.BEFORE_VACUUM)
     spark.sql(f"VACUUM {at(path)} RETAIN {retention_hours} HOURS").collect()
+    reach(Failpoint.AFTER_VACUUM)

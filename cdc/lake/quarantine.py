@@ -14,6 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder, Schema, write_deltalake
 
+from cdc.failpoints import Failpoint, reach
 from cdc.lake.control_tables import optimize
 from cdc.lake.progress import open_table
 
@@ -93,13 +94,18 @@ class Quarantine:
             return
         source = pa.Table.from_pylist([_row(event) for event in events], schema=SCHEMA)
         with self._lock:
-            table = self._writable()
-            if table is None:
-                write_deltalake(self.path, source)
-                return
-            merger = table.merge(source, predicate=_SAME, source_alias="s", target_alias="t")
-            merger.when_not_matched_insert_all().execute()
-            optimize(table)
+            reach(Failpoint.BEFORE_QUARANTINE_ADD)
+            self._insert(source)
+            reach(Failpoint.AFTER_QUARANTINE_ADD)
+
+    def _insert(self, source: pa.Table) -> None:
+        table = self._writable()
+        if table is None:
+            write_deltalake(self.path, source)
+            return
+        merger = table.merge(source, predicate=_SAME, source_alias="s", target_alias="t")
+        merger.when_not_matched_insert_all().execute()
+        optimize(table)
 
     def settle(
         self, events: Sequence[RefusedEvent], *, state: EventState, by: str, note: str, at: datetime
@@ -119,7 +125,9 @@ class Quarantine:
                 return 0
             merger = table.merge(source, predicate=_SAME, source_alias="s", target_alias="t")
             still_open = _OPEN.format(column="t.state")
+            reach(Failpoint.BEFORE_QUARANTINE_SETTLE)
             facts = merger.when_matched_update(updates, predicate=still_open).execute()
+            reach(Failpoint.AFTER_QUARANTINE_SETTLE)
             optimize(table)
         return int(facts["num_target_rows_updated"])
 

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema
 from cdc.events.structure import Structure
+from cdc.failpoints import Failpoint, reach
 from cdc.lake import store
 from cdc.lake.progress import Position, open_table
 
@@ -61,12 +62,14 @@ def _move(spark: SparkSession, path: str, to: str) -> None:
     target, _ = _place(spark, to)
     logger.warning("table moved aside", path=path, to=to)
     files.mkdirs(target.getParent())
+    reach(Failpoint.BEFORE_BROKEN_MOVE)
     if not files.rename(source, target):
         raise CdcError(
             ErrorKind.CHAIN_BROKEN,
             f"the table at {path} cannot be read, and its directory cannot be moved away",
             remedy="move it away by hand, and ask again",
         )
+    reach(Failpoint.AFTER_BROKEN_MOVE)
 
 
 def _place(spark: SparkSession, path: str) -> tuple[Any, Any]:

@@ -13,6 +13,7 @@ from typing import Any, Final
 import structlog
 
 from cdc.errors import CdcError, ErrorKind
+from cdc.failpoints import Failpoint, reach
 from cdc.lake.operations import Operations
 from cdc.operate import operation_files as files
 from cdc.operate.keeper import Keeper
@@ -101,7 +102,9 @@ class Desk:
                 commit=before.commit,
                 starts=before.starts + 1,
             )
+            reach(Failpoint.BEFORE_OPERATION_CLAIM)
             files.write_progress(self._state_dir, begun)
+            reach(Failpoint.AFTER_OPERATION_CLAIM)
         return begun
 
     def _ended(self, operation: Operation, begun: Progress) -> Progress | None:

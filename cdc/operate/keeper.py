@@ -9,6 +9,7 @@ from typing import Final
 import structlog
 
 from cdc.errors import ErrorKind
+from cdc.failpoints import Failpoint, reach
 from cdc.lake.operations import Operations, Row
 from cdc.operate import operation_files as files
 from cdc.operate.operation import Operation, OperationState, Progress
@@ -44,14 +45,18 @@ class Keeper:
     def begun(self, operation: Operation, progress: Progress) -> None:
         """Record that it runs."""
         try:
+            reach(Failpoint.BEFORE_OPERATION_BEGIN)
             self._record.begin(operation, progress)
+            reach(Failpoint.AFTER_OPERATION_BEGIN)
         except Exception:  # the work itself does not need the row
             logger.exception("the operation is not recorded", id=operation.id)
 
     def ended(self, operation: Operation, progress: Progress) -> None:
         """Record what came of it; where that fails it is tried again later."""
         try:
+            reach(Failpoint.BEFORE_OPERATION_END)
             self._record.end(operation, progress)
+            reach(Failpoint.AFTER_OPERATION_END)
         except Exception:
             logger.exception("the end of the operation is not recorded", id=operation.id)
             self._not_before = time.monotonic() + RETRY_SECONDS
@@ -63,9 +68,13 @@ class Keeper:
 
         A crash in between is made good by the next start, without another run.
         """
+        reach(Failpoint.BEFORE_OPERATION_ENDING)
         files.write_ending(self._state_dir, ended)
+        reach(Failpoint.AFTER_OPERATION_ENDING)
         self.ended(operation, ended)
+        reach(Failpoint.BEFORE_OPERATION_TELL)
         files.tell_ending(self._state_dir, operation.id)
+        reach(Failpoint.AFTER_OPERATION_TELL)
 
     def _tell_endings(self) -> None:
         for operation in files.everything(self._state_dir):

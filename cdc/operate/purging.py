@@ -11,6 +11,7 @@ from deltalake import DeltaTable
 
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
+from cdc.failpoints import Failpoint, reach
 from cdc.kafka.emptying import empty_topic
 from cdc.lake.layout import log_path, reading_path, readings_path, table_path
 from cdc.lake.progress import MARK, landed_position, open_table
@@ -97,15 +98,23 @@ def _purge(
     """The Delta table last: as long as it is there, what was interrupted can be asked for again."""
     reporter.tell(table=str(table), phase="emptying the topic")
     topic = table.topic(config.name)
+    reach(Failpoint.BEFORE_PURGE_TOPIC)
     emptied = empty_topic(endpoints.kafka, topic, before=_landed(config, topic))
+    reach(Failpoint.AFTER_PURGE_TOPIC)
     reporter.tell(phase="deleting the readings")
+    reach(Failpoint.BEFORE_PURGE_INDEX)
     Readings(readings_path(config)).forget(str(table))
+    reach(Failpoint.AFTER_PURGE_INDEX)
+    reach(Failpoint.BEFORE_PURGE_READINGS)
     remove(reading_path(config, table, 0).rpartition("/")[0])
+    reach(Failpoint.AFTER_PURGE_READINGS)
     reporter.tell(phase="deleting the table")
     path = table_path(config, table)
     found = open_table(path)
     gone = 0 if found is None else size(found)
+    reach(Failpoint.BEFORE_PURGE_TABLE)
     remove(path)
+    reach(Failpoint.AFTER_PURGE_TABLE)
     told = f"{gone:,} bytes deleted; " + ("its topic is empty" if emptied else "it had no topic")
     return TableResult(table=str(table), note=told)
 

@@ -16,6 +16,7 @@ from cdc.apply.likeness import Likeness, likeness
 from cdc.apply.rebuild import bring, rebuilt
 from cdc.apply.table import AppliedTable
 from cdc.errors import CdcError, ErrorKind
+from cdc.failpoints import Failpoint, reach
 from cdc.lake import store
 from cdc.lake.layout import CONTROL_DIRECTORY, aside_path, ledger_path
 from cdc.lake.ledger import Ledger, LedgerRow
@@ -181,6 +182,7 @@ class Task:
             offset=made.position.offset if live.stopped else live.position.offset,
             refused=self.shop.quarantine.open_count(str(self.table)),
         )
+        reach(Failpoint.BEFORE_REPLAY_SWAP)
         note = swap(
             kept.session,
             made.path,
@@ -190,6 +192,7 @@ class Task:
             structure=made.structure,
             broken=self._broken,
         )
+        reach(Failpoint.AFTER_REPLAY_SWAP)
         live.schema, live.structure, live.position = made.schema, made.structure, position
         live.again()
         return [note] if note else []

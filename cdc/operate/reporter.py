@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from cdc.failpoints import Failpoint, reach
 from cdc.operate import operation_files as files
 from cdc.operate.operation import OperationState, Progress, TableResult
 
@@ -73,7 +74,9 @@ class Reporter:
             others = (each for each in self.progress.results if each.table != result.table)
             results = (*others, result)
             self._change(results=results, tables_done=len(results))
+            reach(Failpoint.BEFORE_OPERATION_RESULT)
             self._write()
+            reach(Failpoint.AFTER_OPERATION_RESULT)
 
     def put(self, **change: Any) -> None:  # noqa: ANN401 - any field of Progress
         """Replace fields of the progress, written at once."""

@@ -21,6 +21,7 @@ from cdc.apply.following import Shape
 from cdc.apply.replaying import replay
 from cdc.apply.table import AppliedTable
 from cdc.errors import CdcError, ErrorKind
+from cdc.failpoints import Failpoint, reach
 from cdc.lake import epochs, store
 from cdc.lake.layout import reading_path
 from cdc.lake.progress import Position, open_table
@@ -102,7 +103,9 @@ class Taking:
             **found,
         )
         settles = tuple(event.offset for event in settled)
+        reach(Failpoint.BEFORE_COMMIT_NOTE)
         self.reporter.put(commit=Commit(reading=self.number, result=result, settles=settles))
+        reach(Failpoint.AFTER_COMMIT_NOTE)
         yield result
         settle(self.shop, self.operation, settled)
 
@@ -111,7 +114,9 @@ class Taking:
     ) -> TableResult:
         schema, path = self.to_be.schema, self._path("difference" if whole else "")
         held = self._held() if staged.part is None else staged.part
+        reach(Failpoint.BEFORE_DIFFERENCE_WRITE)
         _write(unlike.unlike(staged.rows, held, schema, position.offset), path)
+        reach(Failpoint.AFTER_DIFFERENCE_WRITE)
         counts = counted(self.session, path)
         more = staged.rows_read if whole else sum(counts.values())
         position = replace(position, rows_applied=position.rows_applied + more)
@@ -121,7 +126,9 @@ class Taking:
             self._keep(position, path, whole=False)
         rows = self.session.read.format("delta").load(path).drop(unlike.KIND)
         with self._committing(staged, position, settled, counts) as result:
+            reach(Failpoint.BEFORE_DIFFERENCE_MERGE)
             merge_difference(self.session, self.live.path, schema, rows, position)
+            reach(Failpoint.AFTER_DIFFERENCE_MERGE)
             self.live.become(self._shape(position))
         if whole:
             remove(self.session, path)
@@ -140,9 +147,11 @@ class Taking:
 
     def _swap(self, shape: Shape) -> None:
         rows = self.session.read.format("delta").load(self._place())
+        reach(Failpoint.BEFORE_READING_SWAP)
         store.replace(
             self.session, self.live.path, rows, shape.schema, shape.position, shape.structure
         )
+        reach(Failpoint.AFTER_READING_SWAP)
         self.live.become(shape)
 
     def _held(self) -> DataFrame:
@@ -154,13 +163,16 @@ class Taking:
     def _write_whole(self, staged: Staged, position: Position) -> str:
         """The reading as a table of its own, kept for a rebuild from the log."""
         schema, path = self.to_be.schema, self._path()
+        reach(Failpoint.BEFORE_READING_WRITE)
         store.create(self.session, path, schema, position, self.to_be.structure)
         store.append(path, unlike.whole_rows(staged.rows, schema, position.offset), position)
+        reach(Failpoint.AFTER_READING_WRITE)
         self._keep(position, path, whole=True)
         return path
 
     def _keep(self, position: Position, path: str, *, whole: bool) -> None:
         opened = open_table(path)
+        reach(Failpoint.BEFORE_READING_RECORD)
         self.shop.readings.add(
             Reading(
                 number=self.number,
@@ -176,6 +188,7 @@ class Taking:
                 made_at=datetime.now(UTC),
             )
         )
+        reach(Failpoint.AFTER_READING_RECORD)
 
     def _place(self, suffix: str = "") -> str:
         path = reading_path(self.shop.config, self.live.schema.table, self.number)
