@@ -74,7 +74,7 @@ class Maintainer:
             optimize(session, self._path, metadata)
             logger.info("optimized", path=self._path, small_files=found.small)
         if self._clock() - self._vacuumed_at >= self._policy.vacuum_every_hours * 3600:
-            vacuum(session, self._path, self._policy.vacuum_retention_hours)
+            vacuum(session, self._path, metadata, self._policy.vacuum_retention_hours)
             self._vacuumed_at = self._clock()
             logger.info("vacuumed", path=self._path)
 
@@ -88,12 +88,14 @@ def optimize(spark: SparkSession, path: str, metadata: str) -> None:
     reach(Failpoint.AFTER_OPTIMIZE)
 
 
-def vacuum(spark: SparkSession, path: str, retention_hours: float) -> None:
-    """Delete files that no version within the retention needs.
+def vacuum(spark: SparkSession, path: str, metadata: str, retention_hours: float) -> None:
+    """Delete files that no version within the retention needs; two commits without rows tell of it.
 
     Delta itself refuses less than a week unless told otherwise; the retention of the
     configuration is the operator's word, so the check is off.
     """
+    # Nothing else may have set it in this session, or something that lies back.
+    spark.conf.set(METADATA_CONF, metadata)
     spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
     reach(Failpoint.BEFORE_VACUUM)
     spark.sql(f"VACUUM {at(path)} RETAIN {retention_hours} HOURS").collect()
