@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from cdc.failpoints import VARIABLE, Failpoint
+from tests.faults.steps import AT_THE_FIRST_START, CASES, points_of
 
 ROOT = Path(__file__).resolve().parents[2]
 LISTED = Counter(point.name for point in Failpoint)
@@ -78,6 +79,13 @@ def test_each_step_has_a_failpoint_before_and_one_after() -> None:
 
     assert set(steps) == {(side, name) for side in ("before", "after") for name in names}
     assert [point for point in Failpoint if point.name != point.upper().replace("-", "_")] == []
+
+
+def test_the_job_is_killed_at_each_of_them() -> None:
+    """By name, so that a new one is not forgotten in tests/faults."""
+    listed = [step for _, steps in CASES.values() for step in steps]
+
+    assert Counter(points_of(*listed, *AT_THE_FIRST_START)) == Counter(Failpoint)
 
 
 def test_the_module_needs_nothing_but_the_standard_library() -> None:

@@ -1,0 +1,68 @@
+"""An installation whose job can be killed at a failpoint, and whose configuration is rewritten."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from cdc.failpoints import VARIABLE, Failpoint
+from tests.e2e.installation import Installation
+from tests.servers.server import Server
+from tests.waiting import until
+
+KILL_SECONDS: Final = 600
+SYNC_SECONDS: Final = "900"
+JOB: Final = {"trigger_seconds": 0.2, "maintain_every_commits": 8, "optimize_small_files": 4}
+
+
+class Armed(Installation):
+    """All servers but the source are embedded; the variable reaches the job through ``up``."""
+
+    @classmethod
+    def of(cls, folder: Path, postgres: Server, tables: list[str]) -> "Armed":
+        found = cls(folder=folder, servers={"postgres": postgres})
+        found.points.mkdir(parents=True)
+        written = {
+            "source": {
+                "url": postgres.address,
+                "tables": tables,
+                "append_only": ["bank.audit"],
+            },
+            "lake": {"path": "lake"},
+            "spark": {"master": "local[2]", "driver_memory": "1500m"},
+            "job": JOB,
+        }
+        found.config_file.write_text(yaml.safe_dump(written))
+        return found
+
+    @property
+    def points(self) -> Path:
+        return self.folder / "failpoints"
+
+    @property
+    def config_file(self) -> Path:
+        return self.folder / "wal2lake.yaml"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return super().environment | {VARIABLE: str(self.points)}
+
+    def arm(self, point: Failpoint, *, passes: int = 1) -> None:
+        """The job dies when it gets there for the time of this number."""
+        (self.points / point).write_text(str(passes))
+
+    def is_armed(self, point: Failpoint) -> bool:
+        return (self.points / point).exists()
+
+    def await_kill(self, point: Failpoint) -> None:
+        until(lambda: not self.is_armed(point), KILL_SECONDS)
+
+    def configure(self, change: Callable[[dict[str, Any]], None]) -> None:
+        """Rewrite the file; the job reads it at its next start, or when it is told to."""
+        written = yaml.safe_load(self.config_file.read_text())
+        change(written)
+        self.config_file.write_text(yaml.safe_dump(written))
+
+    def sync(self) -> None:
+        self.run("sync", "--timeout", SYNC_SECONDS)

@@ -1,0 +1,79 @@
+"""The job is killed before and after each durable step; nothing is lost, doubled or half there."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from cdc.failpoints import Failpoint
+from tests.faults.armed import Armed
+from tests.faults.bank import TABLES, at_work
+from tests.faults.steps import AT_THE_FIRST_START, CASES, Trigger, nothing, points_of
+from tests.faults.walk import Walk, query
+
+pytestmark = pytest.mark.e2e
+
+SAMPLE = (
+    Failpoint.AFTER_TABLE_COMMIT,
+    Failpoint.BEFORE_LEDGER_APPEND,
+    Failpoint.AFTER_LOG_APPEND,
+)
+
+
+def assert_nothing_is_lost(bank: Armed) -> None:
+    """By the independent reader, and by what the product says of itself."""
+    bank.sync()
+    bank.assert_equal(*TABLES)
+    assert bank.facts("verify")["equal"]
+
+
+def killed(bank: Armed, walk: Walk, points: Sequence[Failpoint], *, by: Trigger, name: str) -> None:
+    """At each of the points, while transactions go on and something is asked of the job."""
+
+    def await_kills() -> None:
+        for point in points:
+            bank.await_kill(point)
+            walk.kills += 1
+            walk.note()
+
+    walk.note()
+    with at_work(bank, walk.commits, seed=list(Failpoint).index(points[0])):
+        for point in points:
+            bank.arm(point)
+        by(bank, name, await_kills)
+
+
+@pytest.mark.parametrize("point", SAMPLE)
+def test_nothing_is_lost_or_doubled_by_a_kill(bank: Armed, walk: Walk, point: Failpoint) -> None:
+    killed(bank, walk, [point], by=nothing, name="sample")
+
+    assert_nothing_is_lost(bank)
+    walk.go_on()
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("case", CASES)
+def test_nothing_is_lost_or_doubled_by_kills_at_all_steps_of(
+    bank: Armed, walk: Walk, case: str
+) -> None:
+    trigger, steps = CASES[case]
+    killed(bank, walk, points_of(*steps), by=trigger, name=case.replace(" ", "_"))
+
+    assert_nothing_is_lost(bank)
+    walk.go_on()
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("point", points_of(*AT_THE_FIRST_START))
+def test_a_first_start_that_was_killed_is_done_again(new: Armed, point: Failpoint) -> None:
+    new.arm(point)
+    new.done("up", "--detach")
+    assert not new.is_armed(point)
+
+    new.run("up", "--detach")
+
+    assert_nothing_is_lost(new)
+    landed = query(
+        new, "_wal2lake/log", "SELECT topic, count(*) AS n FROM t GROUP BY topic, offset"
+    )
+    assert {row["n"] for row in landed} == {1}
+    Walk(new).go_on()
