@@ -5,6 +5,7 @@ Delta has no row-level concurrency, so a second writer would abort merges. Every
 here carries the table's position on (cdc.lake.progress).
 """
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,10 +19,15 @@ from pyspark.sql import SparkSession
 from cdc.config import Job
 from cdc.failpoints import Failpoint, reach
 from cdc.lake.progress import METADATA_CONF, open_table
-from cdc.lake.store import at
+from cdc.lake.store import at, set_properties
 
 SMALL_BYTES: Final = 32 * 1024 * 1024
 TARGET_BYTES: Final = 128 * 1024 * 1024
+KEEPS: Final = {
+    "delta.logRetentionDuration": 30 * 24,
+    "delta.deletedFileRetentionDuration": 7 * 24,
+}
+"""What Delta keeps by itself, in hours: commits to open versions by, marks of removed files."""
 logger = structlog.get_logger(__name__)
 OPTIMIZE_SETTINGS: Final[dict[str, str]] = {
     # Only small files are rewritten: the default of 1 GB rewrites the whole table every time.
@@ -74,6 +80,7 @@ class Maintainer:
             optimize(session, self._path, metadata)
             logger.info("optimized", path=self._path, small_files=found.small)
         if self._clock() - self._vacuumed_at >= self._policy.vacuum_every_hours * 3600:
+            keep(session, self._path, metadata, self._policy.vacuum_retention_hours)
             vacuum(session, self._path, metadata, self._policy.vacuum_retention_hours)
             self._vacuumed_at = self._clock()
             logger.info("vacuumed", path=self._path)
@@ -86,6 +93,22 @@ def optimize(spark: SparkSession, path: str, metadata: str) -> None:
     reach(Failpoint.BEFORE_OPTIMIZE)
     spark.sql(f"OPTIMIZE {at(path)}").collect()
     reach(Failpoint.AFTER_OPTIMIZE)
+
+
+def keep(spark: SparkSession, path: str, metadata: str, retention_hours: float) -> None:
+    """Have Delta keep as long what a version needs besides its files; a commit where that changes.
+
+    Without the commits no old version can be opened. Without the marks vacuum takes a file for
+    one that was never part of the table, and goes by the time when it was written.
+    """
+    table = open_table(path)
+    have = table.metadata().configuration if table else {}
+    hours = {name: max(least, math.ceil(retention_hours)) for name, least in KEEPS.items()}
+    wanted = {name: f"interval {count} hours" for name, count in hours.items()}
+    usual = {name: f"interval {count} hours" for name, count in KEEPS.items()}
+    if any(have.get(name, usual[name]) != value for name, value in wanted.items()):
+        spark.conf.set(METADATA_CONF, metadata)
+        set_properties(spark, path, wanted)
 
 
 def vacuum(spark: SparkSession, path: str, metadata: str, retention_hours: float) -> None:

@@ -1,5 +1,6 @@
 """Upkeep leaves the position of a table as it was, whatever the session did before."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cdc.config import Job
 from cdc.lake import store
-from cdc.lake.maintenance import Maintainer, optimize
+from cdc.lake.maintenance import KEEPS, Maintainer, optimize
 from cdc.lake.progress import Position, position
 
 pytestmark = pytest.mark.spark
@@ -36,3 +37,25 @@ def test_a_vacuum_leaves_the_position_as_it_is(spark: SparkSession, tmp_path: Pa
 
     assert operations(path)[:3] == ["VACUUM END", "VACUUM START", "WRITE"]
     assert position(path) == now
+
+
+def test_delta_keeps_commits_and_marks_as_long_as_files_are_kept(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    session, path = spark.newSession(), str(tmp_path / "table")
+    at, kept, versions = Position(epoch=1, offset=0), [], []
+    for hours in (168, 1000.5, 1000.5, 24):
+        store.append(path, rows(session, 0), at)
+        policy = EAGER.model_copy(update={"vacuum_retention_hours": hours})
+        Maintainer(path, policy.model_copy(update={"optimize_small_files": 99})).committed(
+            session, at.metadata()
+        )
+        table = DeltaTable(path)
+        kept.append([table.metadata().configuration.get(name) for name in KEEPS])
+        versions.append(table.version())
+        assert position(path) == at
+
+    longer, usual = ["interval 1001 hours"] * 2, ["interval 720 hours", "interval 168 hours"]
+    assert kept == [[None, None], longer, longer, usual]
+    commits = [after - before for before, after in pairwise(versions)]
+    assert commits[0] == commits[2] == commits[1] + 1, "only a change of it is a commit"

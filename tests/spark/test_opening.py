@@ -1,0 +1,62 @@
+"""Tables at the start of the job: what somebody else did to one meanwhile is not published."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from cdc.apply.opening import Opener, schema_of
+from cdc.config import load
+from cdc.lake import store
+from cdc.lake.layout import table_path
+from cdc.lake.ledger import LedgerRow, TableEntry
+from cdc.lake.progress import Position
+from cdc.lake.quarantine import Quarantine
+from cdc.source.catalog import SourceTable
+from cdc.tables import TableId, TableMode
+
+pytestmark = pytest.mark.spark
+
+ORDERS = TableId("shop", "orders")
+NOW = datetime(2026, 1, 31, tzinfo=UTC)
+
+
+def test_a_table_that_somebody_else_wrote_to_stands_at_the_version_of_the_last_cut(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "wal2lake.yaml").write_text("source: {tables: [shop.*]}\nlake: {path: lake}\n")
+    config = load(tmp_path / "wal2lake.yaml", {})
+    source = SourceTable(
+        table=ORDERS, oid=7, columns=(), key=(), mode=TableMode.APPEND, replica_identity="d"
+    )
+    path, position = table_path(config, ORDERS), Position(epoch=1, offset=5)
+    store.create(spark.newSession(), path, schema_of(source), position)
+    store.append(path, spark.sql("SELECT 5L AS _cdc_offset"), position)
+    entry = TableEntry(table=str(ORDERS), path=path, version=1, offset=5, state="streaming")
+    last = LedgerRow(
+        cut=3,
+        epoch=1,
+        lsn=9,
+        committed_at=None,
+        published_at=NOW,
+        transactions=1,
+        tables=(entry,),
+    )
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE _cdc_offset = 5")
+
+    opener = Opener(
+        config=config,
+        epoch=None,
+        last=last,
+        quarantine=Quarantine(str(tmp_path / "quarantine")),
+        placeholder="token",
+        begins={},
+        catalogue=None,
+    )
+    [table] = opener.opened(spark, [source], lambda: None).values()
+
+    found = table.entry(5, streaming=True)
+    assert (found.state, found.version) == ("stopped", 1)
+    assert "version 2 of" in found.reason
+    assert "wal2lake replay shop.orders, or wal2lake resnapshot shop.orders" in found.reason
