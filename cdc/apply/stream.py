@@ -65,7 +65,7 @@ def run(read: Callable[[], Config], endpoints: Endpoints, stop: threading.Event)
     """
     config = read()
     refuse_unwritable(config)
-    with job_state.alone(config.state_dir):
+    with job_state.alone(config):
         told = _Told(config.state_dir)
         told.enter("starting")
         try:

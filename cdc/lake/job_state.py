@@ -1,15 +1,17 @@
-"""What the job says of itself in the state directory, and the lock that keeps it alone."""
+"""What the job says of itself in the state directory, and the locks that keep it alone."""
 
 import fcntl
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
+from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
+from cdc.lake.layout import control_path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,19 +44,32 @@ def write(state_dir: Path, state: JobState) -> None:
 
 
 @contextmanager
-def alone(state_dir: Path) -> Iterator[None]:
-    """Hold the lock of the state directory; raises CONFLICT while another job holds it.
+def alone(config: Config) -> Iterator[None]:
+    """Hold the locks of the state directory and of the lake; raises CONFLICT while another does.
 
-    The lock goes with the process, however it ends.
+    Two jobs would land every event twice, each by its own state. The locks go with the process,
+    however it ends. A lake on an object store has none: there one state directory, and with it
+    one job, is the operator's word.
     """
-    state_dir.mkdir(parents=True, exist_ok=True)
-    with (state_dir / "job.lock").open("w") as lock:
+    with ExitStack() as locks:
+        what = f"running with the state directory {config.state_dir}"
+        locks.enter_context(_locked(config.state_dir / "job.lock", what))
+        if "://" not in config.lake.path:
+            lock = Path(control_path(config)) / "job.lock"
+            locks.enter_context(_locked(lock, f"writing to the lake {config.lake.path}"))
+        yield
+
+
+@contextmanager
+def _locked(path: Path, what: str) -> Iterator[None]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise CdcError(
                 ErrorKind.CONFLICT,
-                f"another job is running with the state directory {state_dir}",
+                f"another job is {what}",
                 remedy="stop it with wal2lake down, or give this one its own state_dir and lake",
             ) from None
         yield

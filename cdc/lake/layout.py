@@ -47,6 +47,11 @@ def refuse_unwritable(config: Config) -> None:
         ) from None
 
 
+def control_path(config: Config) -> str:
+    """The directory of what is ours alone."""
+    return f"{config.lake.path}/{CONTROL_DIRECTORY}"
+
+
 def log_path(config: Config) -> str:
     return f"{config.lake.path}/{CONTROL_DIRECTORY}/log"
 

@@ -39,7 +39,7 @@ def begin(
     job runs, for a slot that is somebody else's, and where nothing is broken; then nothing is
     changed.
     """
-    with alone(config.state_dir):
+    with alone(config):
         reason = _broken(connection, config, endpoints, tables, start)
         clear(connection, config, endpoints)
         landed = landed_position(log_path(config))

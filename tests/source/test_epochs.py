@@ -280,7 +280,7 @@ def test_a_whole_chain_is_kept(chain: Endpoints, source: Connection, make_config
     error = refusal(config, chain, new_epoch=True)
     assert error.kind is ErrorKind.CONFLICT
     assert "nothing is broken" in error.message
-    with job_state.alone(config.state_dir):
+    with job_state.alone(config):
         assert refusal(config, chain, new_epoch=True).kind is ErrorKind.CONFLICT
     source.execute("INSERT INTO t VALUES (3, 'goes on')")
     assert ids(topic.until(lambda found: len(found) >= 3)) == [1, 2, 3]

@@ -1,0 +1,75 @@
+"""One job for one state directory and one lake."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cdc.config import Config, load
+from cdc.errors import CdcError, ErrorKind
+from cdc.lake import job_state
+
+HOLD = """
+import signal, sys
+from pathlib import Path
+from cdc.config import load
+from cdc.lake import job_state
+with job_state.alone(load(Path(sys.argv[1]), {})):
+    print("held", flush=True)
+    signal.pause()
+"""
+
+
+def config(folder: Path, lake: str) -> Config:
+    folder.mkdir()
+    (folder / "wal2lake.yaml").write_text(
+        f"source: {{tables: [shop.*]}}\nlake: {{path: '{lake}'}}\n"
+    )
+    return load(folder / "wal2lake.yaml", {})
+
+
+def test_a_second_job_on_one_lake_is_refused_until_the_first_is_gone_however_it_ends(
+    tmp_path: Path,
+) -> None:
+    lake = str(tmp_path / "lake")
+    config(tmp_path / "one", lake)
+    second = config(tmp_path / "two", lake)  # with a state directory of its own
+    command = [sys.executable, "-c", HOLD, str(tmp_path / "one" / "wal2lake.yaml")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        with (
+            pytest.raises(CdcError, match=f"another job is writing to the lake {lake}") as told,
+            job_state.alone(second),
+        ):
+            pass
+        os.kill(holder.pid, signal.SIGKILL)
+
+    assert told.value.kind is ErrorKind.CONFLICT
+    with job_state.alone(second):
+        pass
+
+
+def test_a_second_job_with_one_state_directory_is_refused(tmp_path: Path) -> None:
+    first = config(tmp_path / "one", str(tmp_path / "lake"))
+    other = first.model_copy(
+        update={"lake": first.lake.model_copy(update={"path": str(tmp_path / "other")})}
+    )
+
+    with (
+        job_state.alone(first),
+        pytest.raises(CdcError, match="running with the state directory"),
+        job_state.alone(other),
+    ):
+        pass
+
+
+def test_a_lake_on_an_object_store_has_no_lock(tmp_path: Path) -> None:
+    first = config(tmp_path / "one", "s3://bucket/lake")
+    second = config(tmp_path / "two", "s3://bucket/lake")
+
+    with job_state.alone(first), job_state.alone(second):
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "two"]
