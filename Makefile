@@ -70,6 +70,10 @@ test: lint types jars  ## Everything but soak: real servers, real Spark
 test-deep: lint types jars  ## The same with many more examples, rows and random tables: hours
 	$(BIN)/pytest $(WORKERS) --deep -m "not soak"
 
+.PHONY: test-faults
+test-faults: jars  ## Kill the job at every durable step, and all at random: KILLS=200 SEED=7
+	$(BIN)/pytest tests/faults --deep -s $(addprefix --kills ,$(KILLS)) $(addprefix --seed ,$(SEED))
+
 .PHONY: soak
 soak: jars  ## Any database changed at random, and compared: make soak SQL="schema.sql data.sql"
 	$(BIN)/pytest tests/soak -m soak -s $(addprefix --sql ,$(SQL)) --minutes $(or $(MINUTES),5) $(addprefix --seed ,$(SEED))

@@ -21,6 +21,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="all that takes long too: many more examples, and the tests marked deep",
     )
+    group.addoption("--seed", type=int, default=None, help="of random changes and kills")
+    group.addoption("--kills", type=int, default=10, help="random ones of the servers and the job")
 
 
 @pytest.hookimpl(optionalhook=True)

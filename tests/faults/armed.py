@@ -37,6 +37,10 @@ class Armed(Installation):
         return found
 
     @property
+    def lake(self) -> str:
+        return str(self.folder / "lake")
+
+    @property
     def points(self) -> Path:
         return self.folder / "failpoints"
 

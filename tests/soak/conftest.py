@@ -9,7 +9,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("wal2lake soak")
     group.addoption("--sql", action="append", default=[], help="a database, as pg_dump writes it")
     group.addoption("--minutes", type=float, default=5.0, help="how long it is changed")
-    group.addoption("--seed", type=int, default=None, help="of the random changes")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -1,0 +1,85 @@
+"""Servers and job are killed at random; a reader of the newest cut sees whole transactions only."""
+
+import os
+import random
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+import pytest
+
+import cdc
+from tests.faults.armed import Armed
+from tests.faults.bank import TABLES, at_work
+from tests.faults.readers import Reader
+from tests.faults.walk import Walk
+from tests.meanwhile import meanwhile
+from tests.waiting import until
+
+pytestmark = [pytest.mark.e2e, pytest.mark.deep, pytest.mark.timeout(0)]
+
+PROCESSES: Final = ("job", "connect", "kafka", "registry")
+RECOVERY_SECONDS: Final = 600
+QUIET_SECONDS: Final = 6.0  # at most, between a recovery and the next kill
+LOOK_SECONDS: Final = 0.2
+
+
+def walsender_ends(bank: Armed) -> None:
+    bank.execute(
+        "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots "
+        "WHERE slot_name = 'wal2lake' AND active_pid IS NOT NULL"
+    )
+
+
+def kills_of(bank: Armed) -> dict[str, Callable[[], None]]:
+    by_name = {name: partial(bank.crash, name) for name in PROCESSES}
+    return {**by_name, "walsender": partial(walsender_ends, bank)}
+
+
+def recovered(bank: Armed) -> float:
+    """Seconds until a cut holds what is committed now."""
+    began = time.monotonic()
+    with bank.connect() as connection:
+        row = connection.execute("SELECT pg_current_wal_insert_lsn() - '0/0'").fetchone()
+    assert row is not None
+    until(lambda: (cdc.cut(lake=bank.lake).lsn or 0) >= row[0], RECOVERY_SECONDS)
+    return time.monotonic() - began
+
+
+def told(seconds: dict[str, list[float]]) -> str:
+    lines = [
+        f"  {name}: {len(found)} kills, median {statistics.median(found):.1f} s, "
+        f"maximum {max(found):.1f} s"
+        for name, found in sorted(seconds.items())
+    ]
+    return "\n".join(["from a kill to a cut with what was committed at it:", *lines])
+
+
+def test_a_reader_sees_whole_transactions_through_random_kills(
+    bank: Armed, walk: Walk, pytestconfig: pytest.Config
+) -> None:
+    asked = pytestconfig.getoption("--seed")
+    seed = int.from_bytes(os.urandom(4)) if asked is None else asked
+    sys.stdout.write(f"\nseed {seed}: --seed {seed} does the same again\n")
+    chance, pause, reader = random.Random(seed), threading.Event(), Reader(bank)
+    kills, seconds = kills_of(bank), dict[str, list[float]]()
+    walk.note()
+
+    with at_work(bank, walk.commits, seed=seed), meanwhile(reader.look, every=LOOK_SECONDS):
+        for _ in range(pytestconfig.getoption("--kills")):
+            name = chance.choice(sorted(kills))
+            pause.wait(chance.uniform(0, QUIET_SECONDS))
+            kills[name]()
+            walk.kills += 1
+            seconds.setdefault(name, []).append(recovered(bank))
+
+    bank.sync()
+    bank.assert_equal(*TABLES)
+    assert bank.facts("verify")["equal"]
+    walk.go_on()
+    assert reader.reads > 0
+    sys.stdout.write(f"{told(seconds)}\n{reader.reads} reads of the newest cut, {walk.told}\n")
