@@ -1,5 +1,6 @@
 """An installation whose job can be killed at a failpoint, and whose configuration is rewritten."""
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +12,7 @@ from tests.e2e.installation import Installation
 from tests.servers.server import Server
 from tests.waiting import until
 
-KILL_SECONDS: Final = 600
+KILL_SECONDS: Final = 1800
 SYNC_SECONDS: Final = "900"
 JOB: Final = {"trigger_seconds": 0.2, "maintain_every_commits": 8, "optimize_small_files": 4}
 
@@ -67,6 +68,16 @@ class Armed(Installation):
         written = yaml.safe_load(self.config_file.read_text())
         change(written)
         self.config_file.write_text(yaml.safe_dump(written))
+
+    def assert_equal(self, *tables: str) -> None:
+        """Those of the bank, and whatever was made in the schema ``gone``."""
+        super().assert_equal(*tables)
+        with self.connect() as connection:
+            names = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'gone'")
+            for (name,) in names.fetchall():
+                found = connection.execute(f"SELECT * FROM gone.{name}".encode())
+                held = self.lake_query("gone", name, "SELECT * FROM t")
+                assert Counter(found.fetchall()) == held, name
 
     def sync(self) -> None:
         self.run("sync", "--timeout", SYNC_SECONDS)

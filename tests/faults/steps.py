@@ -9,7 +9,8 @@ from cdc.failpoints import Failpoint
 from tests.faults.armed import SYNC_SECONDS, Armed
 from tests.waiting import until
 
-COMMAND_SECONDS: Final = 900
+COMMAND_SECONDS: Final = 1800
+_APPLY: Final = ("apply-config", "--timeout", str(COMMAND_SECONDS))
 Await = Callable[[], None]
 Trigger = Callable[[Armed, str, Await], None]
 
@@ -98,7 +99,7 @@ def replay(bank: Armed, _name: str, await_kills: Await) -> None:
 def taken_in(bank: Armed, name: str, await_kills: Await) -> None:
     """A table that is new among those that a pattern names."""
     _create(bank, name)
-    with _running(bank, "apply-config"):
+    with _running(bank, *_APPLY):
         await_kills()
 
 
@@ -122,31 +123,31 @@ def _without(bank: Armed) -> Iterator[None]:
 def returned(bank: Armed, name: str, await_kills: Await) -> None:
     """A table is taken out, changed, and taken in again."""
     table = _create(bank, name)
-    bank.run("apply-config")
+    bank.run(*_APPLY)
     with _without(bank):
-        bank.run("apply-config")
+        bank.run(*_APPLY)
         bank.execute(f"DELETE FROM {table} WHERE id < 3")
-    with _running(bank, "apply-config"):
+    with _running(bank, *_APPLY):
         await_kills()
 
 
 def purge(bank: Armed, name: str, await_kills: Await) -> None:
     """A table is taken out and purged; it goes from the source too."""
     table = _create(bank, name)
-    bank.run("apply-config")
+    bank.run(*_APPLY)
     with _without(bank):
-        bank.run("apply-config")
-        with _running(bank, "apply-config", "--purge", table, "--confirm", table):
+        bank.run(*_APPLY)
+        with _running(bank, *_APPLY, "--purge", table, "--confirm", table):
             await_kills()
         assert not (bank.folder / "lake" / table.replace(".", "/")).exists()
         bank.execute(f"DROP TABLE {table}")
-    bank.run("apply-config")
+    bank.run(*_APPLY)
 
 
 def broken(bank: Armed, name: str, await_kills: Await) -> None:
     """Nobody can read the directory of a table; it is made again from the log."""
     table = _create(bank, name)
-    bank.run("apply-config")
+    bank.run(*_APPLY)
     bank.sync()
     place = bank.folder / "lake" / table.replace(".", "/")
     for commit in (place / "_delta_log").glob("*.json"):

@@ -51,6 +51,7 @@ def test_nothing_is_lost_or_doubled_by_a_kill(bank: Armed, walk: Walk, point: Fa
 
 
 @pytest.mark.deep
+@pytest.mark.timeout(7200)  # the ledger is compacted after 32 rounds, and each kill is a start
 @pytest.mark.parametrize("case", CASES)
 def test_nothing_is_lost_or_doubled_by_kills_at_all_steps_of(
     bank: Armed, walk: Walk, case: str
