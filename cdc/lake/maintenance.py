@@ -23,16 +23,21 @@ from cdc.lake.store import at, set_properties
 
 SMALL_BYTES: Final = 32 * 1024 * 1024
 TARGET_BYTES: Final = 128 * 1024 * 1024
-KEEPS: Final = {
-    "delta.logRetentionDuration": 30 * 24,
-    "delta.deletedFileRetentionDuration": 7 * 24,
-}
-"""What Delta keeps by itself, in hours: commits to open versions by, marks of removed files."""
+HOUR: Final = 3600
+LOG_KEPT: Final = "delta.logRetentionDuration"
+FILES_KEPT: Final = "delta.deletedFileRetentionDuration"
+USUAL_SECONDS: Final = {LOG_KEPT: 30 * 24 * HOUR, FILES_KEPT: 7 * 24 * HOUR}
+"""What Delta takes where a table says nothing."""
 logger = structlog.get_logger(__name__)
 OPTIMIZE_SETTINGS: Final[dict[str, str]] = {
     # Only small files are rewritten: the default of 1 GB rewrites the whole table every time.
     "spark.databricks.delta.optimize.minFileSize": str(SMALL_BYTES),
     "spark.databricks.delta.optimize.maxFileSize": str(TARGET_BYTES),
+}
+VACUUM_SETTINGS: Final[dict[str, str]] = {
+    "spark.databricks.delta.retentionDurationCheck.enabled": "false",
+    # So many tasks list the files; the default of 10,000 takes longer than the listing.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
 }
 
 
@@ -96,30 +101,34 @@ def optimize(spark: SparkSession, path: str, metadata: str) -> None:
 
 
 def keep(spark: SparkSession, path: str, metadata: str, retention_hours: float) -> None:
-    """Have Delta keep as long what a version needs besides its files; a commit where that changes.
+    """Tell Delta how long it is to keep removed files, and commits to open their versions by.
 
-    Without the commits no old version can be opened. Without the marks vacuum takes a file for
-    one that was never part of the table, and goes by the time when it was written.
+    A commit where that changes. Vacuum goes by this property of the table, whatever it is told.
     """
     table = open_table(path)
     have = table.metadata().configuration if table else {}
-    hours = {name: max(least, math.ceil(retention_hours)) for name, least in KEEPS.items()}
-    wanted = {name: f"interval {count} hours" for name, count in hours.items()}
-    usual = {name: f"interval {count} hours" for name, count in KEEPS.items()}
-    if any(have.get(name, usual[name]) != value for name, value in wanted.items()):
+    files_seconds = math.ceil(retention_hours * HOUR)
+    wanted = {FILES_KEPT: files_seconds, LOG_KEPT: max(USUAL_SECONDS[LOG_KEPT], files_seconds)}
+    said = {name: _interval(seconds) for name, seconds in wanted.items()}
+    if any(have.get(name, _interval(USUAL_SECONDS[name])) != text for name, text in said.items()):
         spark.conf.set(METADATA_CONF, metadata)
-        set_properties(spark, path, wanted)
+        set_properties(spark, path, said)
+
+
+def _interval(seconds: int) -> str:
+    return f"interval {seconds} seconds"
 
 
 def vacuum(spark: SparkSession, path: str, metadata: str, retention_hours: float) -> None:
     """Delete files that no version within the retention needs; two commits without rows tell of it.
 
-    Delta itself refuses less than a week unless told otherwise; the retention of the
-    configuration is the operator's word, so the check is off.
+    How long that is the table says (``keep``). Delta itself refuses less than a week unless told
+    otherwise; the retention of the configuration is the operator's word, so the check is off.
     """
     # Nothing else may have set it in this session, or something that lies back.
     spark.conf.set(METADATA_CONF, metadata)
-    spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+    for name, value in VACUUM_SETTINGS.items():
+        spark.conf.set(name, value)
     reach(Failpoint.BEFORE_VACUUM)
     spark.sql(f"VACUUM {at(path)} RETAIN {retention_hours} HOURS").collect()
     reach(Failpoint.AFTER_VACUUM)

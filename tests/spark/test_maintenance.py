@@ -9,8 +9,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cdc.config import Job
 from cdc.lake import store
-from cdc.lake.maintenance import KEEPS, Maintainer, optimize
+from cdc.lake.maintenance import USUAL_SECONDS, Maintainer, optimize
 from cdc.lake.progress import Position, position
+from tests.waiting import until
 
 pytestmark = pytest.mark.spark
 
@@ -51,11 +52,30 @@ def test_delta_keeps_commits_and_marks_as_long_as_files_are_kept(
             session, at.metadata()
         )
         table = DeltaTable(path)
-        kept.append([table.metadata().configuration.get(name) for name in KEEPS])
+        kept.append([table.metadata().configuration.get(name) for name in USUAL_SECONDS])
         versions.append(table.version())
         assert position(path) == at
 
-    longer, usual = ["interval 1001 hours"] * 2, ["interval 720 hours", "interval 168 hours"]
-    assert kept == [[None, None], longer, longer, usual]
+    month, longer, day = (f"interval {n} seconds" for n in (2_592_000, 3_601_800, 86_400))
+    assert kept == [[None, None], [longer] * 2, [longer] * 2, [month, day]]
     commits = [after - before for before, after in pairwise(versions)]
     assert commits[0] == commits[2] == commits[1] + 1, "only a change of it is a commit"
+
+
+def test_files_are_removed_when_the_configuration_says_so(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    session, path = spark.newSession(), str(tmp_path / "table")
+    at = Position(epoch=1, offset=0)
+    store.append(path, rows(session, 0), at)
+    [first] = tmp_path.glob("table/*.parquet")
+    store.overwrite(path, rows(session, 1), at)
+    policy = EAGER.model_copy(update={"vacuum_retention_hours": 1 / 3600})
+    maintainer = Maintainer(path, policy)
+
+    def removed() -> bool:
+        maintainer.committed(session, at.metadata())
+        return not first.exists()
+
+    until(removed)
+    assert [row.id for row in store.read(session, path).collect()] == [1]
