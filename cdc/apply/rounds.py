@@ -237,6 +237,7 @@ class Applier:
                 upto=cut.offsets[topic],
                 schemas={i: schemas[i] for i in ids.get(topic, ()) if i in schemas},
                 notes=notes,
+                beyond=part.last[topic] > cut.offsets[topic],
             )
             for topic, table in self.tables.items()
             if table.following
@@ -300,9 +301,10 @@ def _apply(
     upto: int,
     schemas: Mapping[int, str],
     notes: Sequence[PlacedNote],
+    beyond: bool,
 ) -> None:
     mine = table.bound(notes, rows.where(F.col("topic") == topic), schemas)
-    table.apply(rows, topic=topic, upto=upto, schemas=schemas, notes=mine)
+    table.apply(rows, topic=topic, upto=upto, schemas=schemas, notes=mine, beyond=beyond)
 
 
 def _find(part: Slice, bound: int | None) -> Cut:

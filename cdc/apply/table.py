@@ -177,10 +177,12 @@ class AppliedTable:
         upto: int,
         schemas: Mapping[int, str],
         notes: Sequence[BoundNote] = (),
+        beyond: bool = False,
     ) -> None:
         """Bring the table to offset ``upto`` from rows of the log; stop it where that fails.
 
-        ``notes`` are the changes of its structure before ``upto`` (``bound``). An error that is
+        ``notes`` are the changes of its structure before ``upto`` (``bound``); ``beyond``: events
+        behind ``upto`` may have been written by some of the schemas. An error that is
         not the table's own (the disk, the session) is raised.
         """
         self._look()
@@ -192,7 +194,9 @@ class AppliedTable:
             while waiting:
                 self._events(mine, topic, waiting[0].after, schemas, some=True)
                 waiting = waiting[self._change(waiting) :]
-            self._events(mine, topic, upto, schemas, some=bool(notes))
+            # Of several schemas some may be of events that it has, or that are behind ``upto``.
+            some = beyond or bool(notes) or len(schemas) > 1
+            self._events(mine, topic, upto, schemas, some=some)
             suit(self._session, WHOLE_FILES)
             self._maintainer.committed(self._session, self.position.metadata())
         except CdcError as error:

@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cdc.apply import effort
+from cdc.lake import store
 from cdc.lake.ledger import Ledger, LedgerRow
 from tests.spark.recorded_pipeline import (
     COMPOSITE,
@@ -172,6 +173,35 @@ def test_what_a_crash_kept_from_the_ledger_is_not_applied_again_with_what_came_a
     assert found == [("1", "a"), ("2", "b"), ("3", "not emptied"), ("9", "z")]
 
 
+def test_a_column_of_events_beyond_the_cut_is_not_there_yet(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They have landed with those before the cut; what the source did in between is not known."""
+    topic = NO_KEY.table.topic(PREFIX)
+    records = [dict(record) for record in landed_topics()]
+    last = [i for i, r in enumerate(records) if r["topic"] == topic][-1]
+    framed = base64.b64decode(records[last]["value"])
+    wider = json.loads(SCHEMAS[int.from_bytes(framed[1:5])])
+    before = next(field["type"] for field in wider["fields"] if field["name"] == "before")
+    row = next(part for part in before if isinstance(part, dict))
+    row["fields"].append({"name": "later", "type": ["null", "string"], "default": None})
+    monkeypatch.setitem(SCHEMAS, 9999, json.dumps(wider))
+    records[last]["value"] = _written(9999, _event(records[last]["value"]))
+    pipeline = Pipeline(spark, tmp_path)
+
+    def columns() -> list[str]:
+        return store.read(spark, str(tmp_path / NO_KEY.table.name)).columns
+
+    pipeline.land(records[: last + 1])  # without the end of the transaction
+    pipeline.settle()
+    assert pipeline.applier.tables[topic].position.offset > 0
+    assert "later" not in columns()
+
+    pipeline.land(records[last + 1 :])
+    pipeline.settle()
+    assert "later" in columns()
+
+
 def _killed(_: Ledger, __: LedgerRow) -> None:
     raise KeyboardInterrupt
 
@@ -264,8 +294,13 @@ def _with_lsn(value: str, lsn: int | None) -> str:
 
 def _with(value: str, **parts: Any) -> str:  # noqa: ANN401 - parts of an event of any table
     """The event with other parts, written by the same schema."""
-    framed = base64.b64decode(value)
-    schema = fastavro.parse_schema(json.loads(SCHEMAS[int.from_bytes(framed[1:5])]))
+    number = int.from_bytes(base64.b64decode(value)[1:5])
+    return _written(number, {**_event(value), **parts})
+
+
+def _written(number: int, event: dict[str, Any]) -> str:
+    """In the frame of the registry, by the schema of that number."""
     written = io.BytesIO()
-    fastavro.schemaless_writer(written, schema, {**_event(value), **parts})
-    return base64.b64encode(framed[:5] + written.getvalue()).decode()
+    schema = fastavro.parse_schema(json.loads(SCHEMAS[number]))
+    fastavro.schemaless_writer(written, schema, event)
+    return base64.b64encode(bytes([0]) + number.to_bytes(4) + written.getvalue()).decode()
