@@ -301,7 +301,7 @@ def test_status_shows_what_it_can_and_names_what_it_cannot_reach(
     assert table["lag_seconds"] > 0  # Kafka is silent, so nobody knows that nothing waits
     assert facts["source"]["retained_bytes"] > 0
     assert facts["source"]["wal_status"] == "reserved"
-    assert facts["job"] == {"state": "unknown", "pid": None, "alive": False}
+    assert facts["job"] == {"state": "unknown", "pid": None, "alive": False, "alarm": ""}
     assert any("Kafka" in text for text in facts["unreachable"])
     assert any("Connect" in text for text in facts["unreachable"])
     assert "its key changed" in shown
