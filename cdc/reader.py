@@ -27,12 +27,12 @@ from typing import TYPE_CHECKING, overload
 import pyarrow as pa
 from deltalake import QueryBuilder
 
+from cdc.apply.merge_plan import quoted
 from cdc.config import DEFAULT_FILE, load
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import ledger_under, table_under
-from cdc.lake.ledger import Ledger, LedgerRow, TableEntry
-from cdc.operate.published import cut_at, open_version, warning
-from cdc.operate.published import flagged as not_equal
+from cdc.lake.ledger import Ledger, LedgerRow
+from cdc.operate.published import cut_at, is_flagged, open_version, warning
 from cdc.tables import TableId
 
 if TYPE_CHECKING:
@@ -99,7 +99,8 @@ def read(
     Raises CONFIG for a table that the cut does not have and for a version that vacuum has taken,
     TABLE_STOPPED for one that is flagged there.
     """
-    root, row = _root(lake, config), cut(at, lake=lake, config=config)
+    root = _root(lake, config)
+    row = cut(at, lake=root)
     entry = row.entry(table)
     if entry is None or entry.version < 0:
         raise CdcError(
@@ -107,7 +108,12 @@ def read(
             f"cut {row.cut} has no table {table}",
             remedy=f"it has {', '.join(e.table for e in row.tables if e.version >= 0) or 'none'}",
         )
-    _refuse_flagged([entry], row, allowed=flagged)
+    if is_flagged(entry) and not flagged:
+        raise CdcError(
+            ErrorKind.TABLE_STOPPED,
+            warning(entry, row.cut),
+            remedy="read it as it is with flagged=True; or choose a cut at which it is streaming",
+        )
     path = table_under(root, TableId.parse(table))
     opened = open_version(path, entry.version)  # its clear error, for Spark too
     if spark is not None:
@@ -133,18 +139,19 @@ def views(
     takes the table's own name for no valid one. Raises CONFIG, before any view is made, where it
     does not.
     """
-    root, row = _root(lake, config), cut(at, lake=lake, config=config)
+    root = _root(lake, config)
+    row = cut(at, lake=root)
     named = [(entry, _view(entry.table, names or {})) for entry in row.tables]
     for entry, view in named:
         if view is None:
             continue
         spark.sql(f"CREATE DATABASE IF NOT EXISTS {view.schema}")
-        if entry.version < 0 or (not flagged and not_equal([entry])):
+        if entry.version < 0 or (is_flagged(entry) and not flagged):
             spark.sql(f"DROP VIEW IF EXISTS {view}")
             continue
         path = table_under(root, TableId.parse(entry.table))
         open_version(path, entry.version)
-        rows = f"SELECT * FROM delta.{_quoted(path)} VERSION AS OF {entry.version}"  # noqa: S608
+        rows = f"SELECT * FROM delta.{quoted(path)} VERSION AS OF {entry.version}"  # noqa: S608
         spark.sql(f"CREATE OR REPLACE VIEW {view} AS {rows}")
     return row
 
@@ -165,16 +172,3 @@ def _view(table: str, names: Mapping[str, str]) -> TableId | None:
 
 def _root(lake: str | Path | None, config: str | Path) -> str:
     return load(Path(config)).lake.path if lake is None else str(lake).rstrip("/")
-
-
-def _refuse_flagged(entries: list[TableEntry], row: LedgerRow, *, allowed: bool) -> None:
-    for entry in [] if allowed else not_equal(entries):
-        raise CdcError(
-            ErrorKind.TABLE_STOPPED,
-            warning(entry, row.cut),
-            remedy="read it as it is with flagged=True; or choose a cut at which it is streaming",
-        )
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

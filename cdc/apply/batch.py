@@ -19,6 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows i
 from cdc.apply import flood, moves, order
 from cdc.apply.decode import decode_table
 from cdc.apply.merge_plan import (
+    BY_OPERATION,
     DELETED,
     KEEP,
     OFFSET,
@@ -79,7 +80,7 @@ class Batch:
                 self.position,
                 offset=upto,
                 rows_applied=self.position.rows_applied + facts["events"] - facts["refused"],
-                **{name: getattr(self.position, name) + facts[name] for name in order.BY_OPERATION},
+                **{name: getattr(self.position, name) + facts[name] for name in BY_OPERATION},
             )
             return self._write(mine, changes, facts, refused, after)
         finally:

@@ -18,6 +18,14 @@ KEEP: Final = "_cdc_keep"  # array of column numbers whose value the event did n
 REASON: Final = "_cdc_reason"
 ROW_HASH: Final = "_cdc_row_hash"
 COPY: Final = "_cdc_copy"
+BY_OPERATION: Final = {
+    "inserts": "c",
+    "updates": "u",
+    "deletes": "d",
+    "reads": "r",
+    "truncates": "t",
+}
+"""The ``op`` of an event, by the name under which position and ledger count it."""
 
 UNRESOLVED: Final = "wal2lake: an unchanged value has no row to be taken from"
 """Text of the error that fails a MERGE rather than write a placeholder."""
@@ -36,7 +44,7 @@ class MergePlan:
 
 
 def quoted(name: str) -> str:
-    """A column's name as Spark SQL reads it, whatever is in it."""
+    """A name as Spark SQL reads it, whatever is in it."""
     escaped = name.replace("`", "``")
     return f"`{escaped}`"
 

@@ -9,20 +9,23 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
-from cdc.apply.merge_plan import COPY, DELETED, KEEP, OFFSET, OP, REASON, ROW_HASH, quoted
+from cdc.apply.merge_plan import (
+    BY_OPERATION,
+    COPY,
+    DELETED,
+    KEEP,
+    OFFSET,
+    OP,
+    REASON,
+    ROW_HASH,
+    quoted,
+)
 from cdc.apply.values import literal
 from cdc.events.schema import TableSchema
 
 AFTER_REFUSED: Final = "an unchanged value follows an event that was refused"
 TOO_FEW_COPIES: Final = "more copies of a row were deleted than there are"
 
-BY_OPERATION: Final = {
-    "inserts": "c",
-    "updates": "u",
-    "deletes": "d",
-    "reads": "r",
-    "truncates": "t",
-}
 NET: Final = "_cdc_net"
 HELD: Final = "_cdc_held"
 _GOOD: Final = f"{REASON} IS NULL"

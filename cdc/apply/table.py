@@ -11,8 +11,8 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows i
 from cdc.apply.batch import Batch
 from cdc.apply.effort import WHOLE_FILES, suit
 from cdc.apply.following import Shape, course_of, followed
+from cdc.apply.merge_plan import BY_OPERATION
 from cdc.apply.notes import BoundNote, PlacedNote, bound
-from cdc.apply.order import BY_OPERATION
 from cdc.apply.slices import NO_LSN
 from cdc.config import Job
 from cdc.errors import CdcError, ErrorKind

@@ -3,21 +3,20 @@
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from cdc.apply.merge_plan import BY_OPERATION
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from cdc.config import load
 from cdc.events.lsn import format_lsn
 from cdc.lake.layout import ledger_path
 from cdc.lake.ledger import Ledger, LedgerRow, TableEntry
-from cdc.operate.published import cut_at, flagged, warning
-
-OPERATIONS: Final = ("inserts", "updates", "deletes", "reads", "truncates")
+from cdc.operate.published import cut_at, flagged, is_flagged, warning
 
 AtArgument = Annotated[
     str | None,
@@ -77,7 +76,7 @@ def listing(rows: Sequence[LedgerRow], last: int) -> Table:
     for name in ("cut", "epoch", "lsn"):
         table.add_column(name, justify="right")
     table.add_column("committed")
-    for name in ("transactions", *OPERATIONS):
+    for name in ("transactions", *BY_OPERATION):
         table.add_column(name, justify="right")
     table.add_column("not equal")
     before: Sequence[LedgerRow | None] = [None, *rows]
@@ -88,7 +87,7 @@ def listing(rows: Sequence[LedgerRow], last: int) -> Table:
 
 
 def _line(previous: LedgerRow | None, row: LedgerRow) -> list[str | Text]:
-    counts = [str(_since(previous, row, name)) for name in OPERATIONS]
+    counts = [str(_since(previous, row, name)) for name in BY_OPERATION]
     unwell = ", ".join(f"{entry.table} {entry.state}" for entry in flagged(row.tables))
     first = [str(row.cut), str(row.epoch), _lsn(row)]
     return [*first, _committed(row), str(row.transactions), *counts, Text(unwell, "red")]
@@ -114,7 +113,7 @@ def _tables(row: LedgerRow) -> Table:
     table = Table(show_edge=False)
     table.add_column("table")
     table.add_column("state")
-    for name in ("version", "offset", *OPERATIONS, "refused"):
+    for name in ("version", "offset", *BY_OPERATION, "refused"):
         table.add_column(name, justify="right")
     for entry in row.tables:
         table.add_row(*_of_table(entry))
@@ -122,8 +121,8 @@ def _tables(row: LedgerRow) -> Table:
 
 
 def _of_table(entry: TableEntry) -> list[str | Text]:
-    counts = [f"{getattr(entry, name):,}" for name in OPERATIONS]
-    state = Text(entry.state, "red" if flagged([entry]) else "")
+    counts = [f"{getattr(entry, name):,}" for name in BY_OPERATION]
+    state = Text(entry.state, "red" if is_flagged(entry) else "")
     place = [str(entry.version), str(entry.offset)]
     return [Text(entry.table), state, *place, *counts, f"{entry.refused:,}"]
 

@@ -57,9 +57,13 @@ def _found(ledger: Ledger, wanted: At) -> LedgerRow | None:
     return ledger.up_to_time(wanted.time)
 
 
+def is_flagged(entry: TableEntry) -> bool:
+    """Whether the table does not show the source at the cut."""
+    return entry.state != EQUAL
+
+
 def flagged(entries: Iterable[TableEntry]) -> list[TableEntry]:
-    """Those that do not show the source at the cut."""
-    return [entry for entry in entries if entry.state != EQUAL]
+    return [entry for entry in entries if is_flagged(entry)]
 
 
 def warning(entry: TableEntry, cut: int) -> str:

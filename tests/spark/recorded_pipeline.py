@@ -20,6 +20,7 @@ from cdc.apply.table import AppliedTable
 from cdc.config import Job
 from cdc.events.schema import Column, TableSchema, table_schema_from_avro
 from cdc.lake import store
+from cdc.lake.epochs import Epoch
 from cdc.lake.ledger import Ledger
 from cdc.lake.progress import LandedPosition, Position, landed_position, position
 from cdc.lake.quarantine import Quarantine
@@ -58,6 +59,8 @@ EVENT_COLUMNS = (
 class Pipeline:
     """The job without its servers: events are handed to the landing function directly."""
 
+    epoch: Epoch | None = None
+
     def __init__(
         self, spark: SparkSession, root: Path, *, budget: int = 1000, patience: float = 60
     ) -> None:
@@ -80,7 +83,7 @@ class Pipeline:
             create_log(self.spark, self.log, landed)
         self.applier = Applier(
             self.spark,
-            {schema.table.topic(PREFIX): self._open(schema) for schema in TABLES},
+            {schema.table.topic(PREFIX): self.opened(schema) for schema in TABLES},
             prefix=PREFIX,
             marker_topic=MARKERS,
             notes_topic=NOTES,
@@ -89,7 +92,7 @@ class Pipeline:
             schemas=lambda ids: {i: SCHEMAS[i] for i in ids if i in SCHEMAS},
             requests_dir=self.root / "requests",
             threads=2,
-            epoch=None,
+            epoch=self.epoch,
             first=FirstSnapshot(lambda: self.ends, marker_topic=MARKERS),
             budget=self.budget,
             topic_ids={},
@@ -97,9 +100,9 @@ class Pipeline:
         )
         self.lander = Lander(self.spark, self.log, landed, self.applier.inbox.add, Job())
         self.applier.first.read = self._read
-        recovery.catch_up(self.spark, self.log, self.applier)
+        recovery.catch_up(self.spark, self.log, self.applier, self.epoch)
 
-    def _open(self, schema: TableSchema) -> AppliedTable:
+    def opened(self, schema: TableSchema) -> AppliedTable:
         path, session = str(self.root / schema.table.name), self.spark.newSession()
         if position(path) is None:
             store.create(session, path, schema, Position(epoch=1, offset=-1))

@@ -9,20 +9,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cdc.apply import recovery
-from cdc.apply.first_snapshot import FirstSnapshot
-from cdc.apply.land import Lander, create_log
-from cdc.apply.rounds import Applier
 from cdc.apply.table import AppliedTable
-from cdc.config import Job
 from cdc.events.schema import TableSchema
 from cdc.lake.epochs import Epoch
-from cdc.lake.progress import LandedPosition, landed_position
 from tests.spark.recorded_pipeline import (
-    MARKERS,
-    NOTES,
     PREFIX,
     RECORDED,
-    SCHEMAS,
     TABLES,
     TOASTY,
     Pipeline,
@@ -42,35 +34,8 @@ _FIRST, _REST, _END, _BEGUN = {15, 17}, {26, 27, 28, 29}, 30, 24
 class Begun(Pipeline):
     """The job with an epoch: tables but TOASTY were read again where the old epoch ended."""
 
-    epoch: Epoch | None = None
-
-    def start(self) -> None:
-        landed = landed_position(self.log)
-        if landed is None:
-            landed = LandedPosition(epoch=1, landing=0, offsets={}, topic_ids={})
-            create_log(self.spark, self.log, landed)
-        self.applier = Applier(
-            self.spark,
-            {schema.table.topic(PREFIX): self._opened(schema) for schema in TABLES},
-            prefix=PREFIX,
-            marker_topic=MARKERS,
-            notes_topic=NOTES,
-            log_path=self.log,
-            ledger=self.ledger,
-            schemas=lambda ids: {i: SCHEMAS[i] for i in ids if i in SCHEMAS},
-            requests_dir=self.root / "requests",
-            threads=2,
-            epoch=self.epoch,
-            first=FirstSnapshot(dict, marker_topic=MARKERS),
-            budget=self.budget,
-            topic_ids={},
-            patience_seconds=60,
-        )
-        self.lander = Lander(self.spark, self.log, landed, self.applier.inbox.add, Job())
-        recovery.catch_up(self.spark, self.log, self.applier, self.epoch)
-
-    def _opened(self, schema: TableSchema) -> AppliedTable:
-        table = self._open(schema)
+    def opened(self, schema: TableSchema) -> AppliedTable:
+        table = super().opened(schema)
         if self.epoch is None or table.position.epoch == self.epoch.number:
             return table
         if schema is TOASTY:
