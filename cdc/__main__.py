@@ -37,7 +37,7 @@ def _disk_full(error: OSError) -> CdcError:
 def report(error: CdcError) -> int:
     """Print the error to stderr; return the exit code of its kind."""
     detail = f"; {error.detail}" if error.detail else ""
-    print(f"error: {error.message}{detail}", file=sys.stderr)  # noqa: T201 - the command line
+    print(f"error: {error.coded}{detail}", file=sys.stderr)  # noqa: T201 - the command line
     if error.remedy:
         print(f"remedy: {error.remedy}", file=sys.stderr)  # noqa: T201
     return error.policy.exit_code

@@ -30,6 +30,8 @@ PURE = (
     "cdc.apply.texts",
     "cdc.apply.unfilled",
     "cdc.apply.values",
+    "cdc.kafka",
+    "cdc.kafka.continuing",
     "cdc.operate",
     "cdc.operate.at",
     "cdc.operate.operation",

@@ -16,6 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from cdc.apply.landings import Landing, TopicSpan
 from cdc.config import Job
+from cdc.errors import CdcError
 from cdc.failpoints import Failpoint, reach
 from cdc.lake.maintenance import Maintainer
 from cdc.lake.progress import LandedPosition
@@ -103,11 +104,17 @@ class Lander:
         position: LandedPosition,
         landed: Callable[[Landing], None],
         policy: Job,
+        *,
+        look: Callable[[], None],
     ) -> None:
+        """``look`` raises what is wrong with the topics; it is called behind each reading."""
         self._spark = spark
         self._path = path
         self.position = position
         self._landed = landed
+        self._look = look
+        self.refused: CdcError | None = None
+        """What ended the query, where it is known better than Spark tells."""
         self._policy = policy
         self._maintainer = Maintainer(path, policy)
         self._query: StreamingQuery | None = None
@@ -151,10 +158,18 @@ class Lander:
         rows = log_rows(events, self.position.landing + 1).persist()
         try:
             found = landings(summary(rows))
+            self._refuse_other_topics()
             for landing in found:  # one, or none for an empty micro-batch
                 self._append(rows, landing)
         finally:
             rows.unpersist()
+
+    def _refuse_other_topics(self) -> None:
+        try:
+            self._look()
+        except CdcError as error:
+            self.refused = error
+            raise
 
     def _append(self, rows: DataFrame, landing: Landing) -> None:
         last = {topic: span.last for topic, span in landing.topics.items()}

@@ -13,7 +13,7 @@ from cdc.apply.notes import first_notes, placed_notes
 from cdc.apply.replaying import Schemas
 from cdc.apply.table import AppliedTable, Catalogue
 from cdc.config import Config
-from cdc.errors import CdcError
+from cdc.errors import CdcError, ErrorKind, Reason
 from cdc.events.schema import Column, TableSchema
 from cdc.events.steps import READ_AGAIN
 from cdc.events.structure import Structure, kept_as_text, parse
@@ -76,9 +76,9 @@ class Opener:
             schema = store.read_schema(session, path, source.table) or wanted
             structure = store.read_structure(path)
         except CdcError as error:
-            return self._broken(session, path, wanted, error.message)
+            return self._broken(session, path, wanted, error)
         except DeltaError as error:
-            return self._broken(session, path, wanted, str(error).partition("\n")[0])
+            return self._broken(session, path, wanted, _unreadable(error))
         table = self._table(session, path, schema, position, structure)
         if position.refused:  # some may have been settled since its last commit
             table.recount(self.quarantine.open_count(str(source.table)))
@@ -131,7 +131,7 @@ class Opener:
         return self.last.entry(str(table)) if self.last else None
 
     def _broken(
-        self, session: SparkSession, path: str, wanted: TableSchema, reason: str
+        self, session: SparkSession, path: str, wanted: TableSchema, error: CdcError
     ) -> AppliedTable:
         """One whose Delta table is not what this job left there; it is left as it is."""
         name = wanted.table
@@ -142,7 +142,8 @@ class Opener:
             table.left_at(known.version)
         again = f"wal2lake resnapshot {name}"
         replayed = f"wal2lake replay {name}, or {again}"
-        table.stop(reason, remedy=replayed if reading == LOST else again)
+        remedy = replayed if reading == LOST else again
+        table.stop(error.message, remedy=remedy, code=error.reason)
         return table
 
     def _table(
@@ -174,13 +175,15 @@ class Opener:
         elif position.reading == UNREAD:
             table.stop(NOT_READ, remedy=again)
         elif position.reading == LOST:
-            table.stop(GONE, remedy=f"wal2lake replay {source.table}, or {again}")
+            remedy = f"wal2lake replay {source.table}, or {again}"
+            table.stop(GONE, remedy=remedy, code=Reason.TABLE_GONE)
         elif table.structure is not None and table.structure.oid != source.oid:
             table.stop("it was dropped and created again in the source", remedy=READ_AGAIN)
         elif position.epoch < epochs.number(self.epoch):
             table.stop(
                 f"changes of it were lost when epoch {epochs.number(self.epoch)} began",
                 remedy="wal2lake resnapshot --all",
+                code=Reason.EPOCH_BEGAN,
             )
         # Where changes are noted, the notes say when the key became another.
         elif table.structure is None and (schema.key, schema.mode) != (wanted.key, wanted.mode):
@@ -209,6 +212,14 @@ def beginnings(
         if first.note is not None and first.note.structure is not None:
             found[oid] = Beginning(note=first.id, structure=first.note.structure)
     return found
+
+
+def _unreadable(error: DeltaError) -> CdcError:
+    return CdcError(
+        ErrorKind.CHAIN_BROKEN,
+        str(error).partition("\n")[0],
+        reason=Reason.TABLE_UNREADABLE,
+    )
 
 
 def schema_of(source: SourceTable) -> TableSchema:

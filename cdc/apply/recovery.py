@@ -17,39 +17,46 @@ from cdc.apply.notes import PlacedNote, placed_notes
 from cdc.apply.replaying import nothing, replay
 from cdc.apply.rounds import Applier
 from cdc.config import Config
-from cdc.errors import CdcError, ErrorKind
 from cdc.failpoints import Failpoint, reach
-from cdc.kafka.topics import topic_ids
+from cdc.kafka.continuing import refuse_broken
+from cdc.kafka.topics_found import found
 from cdc.lake import epochs, progress, store
 from cdc.lake.epochs import Epoch
 from cdc.lake.layout import epochs_path, log_path
 from cdc.lake.progress import LandedPosition
-from cdc.stack.endpoints import Endpoints
+from cdc.source.known import known_origin, known_topics
+from cdc.source.origin import Origin, refuse_other
 
 
 def open_log(
-    spark: SparkSession, config: Config, endpoints: Endpoints, topics: list[str]
+    spark: SparkSession, config: Config, kafka: str, topics: list[str], source: Origin
 ) -> LandedPosition:
-    """The log's position; creates the log. Raises CHAIN_BROKEN for a topic that is another."""
-    path = log_path(config)
-    ids = topic_ids(endpoints.kafka, topics)
-    epoch = epochs.number(epochs.last(epochs_path(config)))
+    """The log's position; creates the log.
+
+    Raises CHAIN_BROKEN for a topic or a source that is not the one whose events have landed.
+    """
+    path, epoch = log_path(config), epochs.last(epochs_path(config))
     landed = progress.landed_position(path)
+    now = found(kafka, topics)
+    expected = known_topics(landed, epoch, topics)
+    refuse_broken(expected, now)
+    refuse_other(known_origin(landed, epoch), source, reached=0)
+    begun = landed or LandedPosition(epoch=1, landing=0, offsets={}, topic_ids={})
+    position = replace(
+        begun,
+        epoch=epochs.number(epoch),
+        topic_ids={**begun.topic_ids, **{topic: facts.id for topic, facts in now.items()}},
+        # What an epoch has left behind may be gone from its topic.
+        offsets=begun.offsets
+        | {t: max(last, now[t].first - 1) for t, last in begun.offsets.items() if t in expected},
+        system=source.system,
+        timeline=source.timeline,
+    )
     if landed is None:
-        landed = LandedPosition(epoch=epoch, landing=0, offsets={}, topic_ids=ids)
         reach(Failpoint.BEFORE_LOG_CREATE)
-        create_log(spark, path, landed)
+        create_log(spark, path, position)
         reach(Failpoint.AFTER_LOG_CREATE)
-        return landed
-    for topic, known in landed.topic_ids.items():
-        if ids.get(topic, known) != known:
-            raise CdcError(
-                ErrorKind.CHAIN_BROKEN,
-                f"topic {topic} is not the one whose events have landed: it was recreated",
-                detail="a new epoch goes on in the topics that there are, and not in others",
-                remedy="restore the topic, or give the pipeline a new name and an empty lake",
-            )
-    return replace(landed, epoch=epoch, topic_ids={**landed.topic_ids, **ids})
+    return position
 
 
 def catch_up(

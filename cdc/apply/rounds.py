@@ -7,7 +7,7 @@ its position in its own commit and is left alone.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -77,6 +77,8 @@ class Applier:
         self._topic_ids = topic_ids
         self._unfilled = Unfilled(patience_seconds, time.monotonic)
         self._without: Cut | None = None
+        self.before_cut: Callable[[int], None] = _unchecked
+        """Called with an LSN that a cut is to reach, before any table is brought there."""
         self.alarm = ""
         """What keeps cuts from being published and does not go away by itself."""
         self._served: set[str] = set()
@@ -163,6 +165,7 @@ class Applier:
                 self._without = cut
                 return False
             self._watch(None)
+            self.before_cut(cut.lsn or self.base.lsn or 0)
             self._apply(part, cut, schemas, landed_values.schema_ids(taken))
             self._publish(cut, part, served)
         finally:
@@ -305,6 +308,10 @@ def _apply(
 ) -> None:
     mine = table.bound(notes, rows.where(F.col("topic") == topic), schemas)
     table.apply(rows, topic=topic, upto=upto, schemas=schemas, notes=mine, beyond=beyond)
+
+
+def _unchecked(_lsn: int) -> None:
+    """Where nobody looks at the source."""
 
 
 def _find(part: Slice, bound: int | None) -> Cut:

@@ -25,6 +25,7 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.events.structure import Structure, parse
 from cdc.kafka.offsets import end_offsets
 from cdc.kafka.registry import RegistryClient
+from cdc.kafka.topics_found import TopicWatch
 from cdc.lake import epochs, job_state
 from cdc.lake.epochs import Epoch
 from cdc.lake.job_state import JobState
@@ -49,8 +50,11 @@ from cdc.source import bootstrap
 from cdc.source.baseline import baselines
 from cdc.source.captured import captured_tables
 from cdc.source.catalog import SourceTable
+from cdc.source.continuity import markers
+from cdc.source.origin import Origin, origin
 from cdc.source.postgres import connect
 from cdc.source.structure_notes import is_installed, structure_of
+from cdc.source.watch import SourceWatch
 from cdc.stack.endpoints import Endpoints
 from cdc.tables import STRUCTURE
 
@@ -156,21 +160,28 @@ def _run(config: Config, job: _Job, done: Callable[[], None]) -> None:
     topics = [
         *(source.table.topic(config.name) for source in sources.tables),
         STRUCTURE.topic(config.name),
-        bootstrap.markers(config),
+        markers(config),
     ]
-    landed = recovery.open_log(job.spark, config, job.endpoints, topics)
+    kafka = job.endpoints.kafka
+    landed = recovery.open_log(job.spark, config, kafka, topics, sources.origin)
+    watch = SourceWatch(job.endpoints.source_url, config.name, sources.origin)
     epoch = epochs.last(epochs_path(config))
-    ends = partial(end_offsets, job.endpoints.kafka, topics, committed=False)
-    first = FirstSnapshot(ends, marker_topic=bootstrap.markers(config))
+    ends = partial(end_offsets, kafka, topics, committed=False)
+    first = FirstSnapshot(ends, marker_topic=markers(config))
     shop = _workshop(config, job, sources, epoch, first, landed.topic_ids)
     applier = shop.applier
-    lander = Lander(job.spark, log_path(config), landed, applier.inbox.add, config.job)
+    topic_watch = TopicWatch(kafka, {topic: landed.topic_ids[topic] for topic in topics})
+    lander = Lander(
+        job.spark, log_path(config), landed, applier.inbox.add, config.job, look=topic_watch.look
+    )
     applier.first.read = lander.read
+    applier.before_cut = watch.look
     try:
+        watch.look(applier.base.lsn or 0)
         recovery.catch_up(job.spark, log_path(config), applier, epoch, job.told.step)
         query = lander.start(
             topics,
-            bootstrap_servers=job.endpoints.kafka,
+            bootstrap_servers=kafka,
             checkpoint=str(_fresh_checkpoint(config.state_dir)),
         )
         try:
@@ -180,11 +191,13 @@ def _run(config: Config, job: _Job, done: Callable[[], None]) -> None:
                 job.told.enter("applying")
                 done()
                 resume = partial(recovery.resume, job.spark, log_path(config), applier, epoch)
-                _loop(applier, query, _Until(job.stop, config.state_dir), resume, job.told.hear)
+                until = _Until(job.stop, config.state_dir)
+                _loop(applier, _Landing(lander, query), until, resume, job.told.hear)
         finally:
             query.stop()
     finally:
         applier.close()
+        watch.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,12 +207,14 @@ class _Sources:
     tables: list[SourceTable]
     begins: Mapping[int, tuple[int, str]]
     noted: bool
+    origin: Origin
 
 
 def _sources(config: Config, job: _Job) -> _Sources:
     with connect(job.endpoints.source_url) as connection:
         tables = captured_tables(connection, config, bootstrap.begun(config, job.endpoints))
-        return _Sources(tables, baselines(connection), is_installed(connection))
+        noted = is_installed(connection)
+        return _Sources(tables, baselines(connection), noted, origin(connection))
 
 
 def _workshop(  # noqa: PLR0917 - what a run has learnt at its start
@@ -226,7 +241,7 @@ def _workshop(  # noqa: PLR0917 - what a run has learnt at its start
         job.spark,
         opener.opened(job.spark, sources.tables, job.told.step),
         prefix=config.name,
-        marker_topic=bootstrap.markers(config),
+        marker_topic=markers(config),
         notes_topic=notes,
         log_path=log_path(config),
         ledger=ledger,
@@ -268,9 +283,21 @@ def _catalogue(source_url: str, oid: int) -> Structure | None:
     return None if text is None else parse(text)
 
 
+@dataclass(frozen=True, slots=True)
+class _Landing:
+    """The landing query, and what it says of its end."""
+
+    lander: Lander
+    query: StreamingQuery
+
+    def refuse_ended(self) -> None:
+        if not self.query.isActive:
+            raise self.lander.refused or _ended(self.query)
+
+
 def _loop(
     applier: Applier,
-    query: StreamingQuery,
+    landing: _Landing,
     until: _Until,
     resume: Callable[[], None],
     hear: Callable[[str], None],
@@ -278,11 +305,11 @@ def _loop(
     """Rounds until then; what ended the landing query ends the job."""
     seen = 0
     while not until.is_set():
-        if not query.isActive:
-            raise _ended(query)
+        landing.refuse_ended()
         waiting = applier.inbox.waiting()
         if not applier.round():
             seen = waiting[-1].number if waiting else seen
+            applier.before_cut(applier.base.lsn or 0)
             applier.inbox.wait(seen, IDLE_SECONDS)
         hear(applier.alarm)
         resume()

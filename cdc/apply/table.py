@@ -15,7 +15,7 @@ from cdc.apply.merge_plan import BY_OPERATION
 from cdc.apply.notes import BoundNote, PlacedNote, bound
 from cdc.apply.slices import NO_LSN
 from cdc.config import Job
-from cdc.errors import CdcError, ErrorKind
+from cdc.errors import CdcError, ErrorKind, Reason, coded
 from cdc.events.guess import supposed
 from cdc.events.schema import (
     Incompatible,
@@ -106,10 +106,10 @@ class AppliedTable:
             catalogue=self._catalogue,
         )
 
-    def stop(self, reason: str, *, remedy: str) -> None:
+    def stop(self, reason: str, *, remedy: str, code: Reason | None = None) -> None:
         """Follow no more; the other tables go on, and the reason stands in the ledger."""
         self._stopped = True
-        self._reason = f"{reason}; remedy: {remedy}"
+        self._reason = f"{coded(code, reason)}; remedy: {remedy}"
         logger.error("table stopped", table=str(self.schema.table), reason=self._reason)
 
     def again(self) -> None:
@@ -157,7 +157,7 @@ class AppliedTable:
             if not self._stopped:
                 name = self.schema.table
                 remedy = f"wal2lake replay {name}, or wal2lake resnapshot {name}"
-                self.stop(error.message, remedy=remedy)
+                self.stop(error.message, remedy=remedy, code=error.reason)
             return -1 if self._commits.seen is None else self._commits.seen
 
     def _state(self, *, streaming: bool) -> TableState:
@@ -200,7 +200,7 @@ class AppliedTable:
             suit(self._session, WHOLE_FILES)
             self._maintainer.committed(self._session, self.position.metadata())
         except CdcError as error:
-            self.stop(error.message, remedy=error.remedy)
+            self.stop(error.message, remedy=error.remedy, code=error.reason)
         except AnalysisException as error:
             self.stop(
                 f"the lake's table does not take the change: {error.getCondition()}",
@@ -278,6 +278,7 @@ class AppliedTable:
                 "the connector read it in another snapshot: rows that were deleted may stay in "
                 "the lake, and newer ones may be replaced by older",
                 remedy=READ_AGAIN,
+                code=Reason.SNAPSHOT_REPEATED,
             )
         else:
             self.position = replace(self.position, snapshot_lsn=min(lsns))

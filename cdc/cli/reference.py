@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 
 from cdc.cli import types_page
 from cdc.config import ENV_PREFIX, Config, Section
-from cdc.errors import POLICY
+from cdc.errors import MEANING, POLICY
 
 INTRODUCTION = f"""\
 # Configuration
@@ -33,6 +33,17 @@ it printed.
 
 | code | kind | trying again can help |
 |---|---|---|
+"""
+
+REASONS: Final = """\
+
+## Reason codes
+
+What was found broken between source, Kafka and lake has a code, in brackets before the message: in
+errors, in `status` and in the ledger beside a stopped table. What to do stands after `remedy:`.
+
+| code | what was found |
+|---|---|
 """
 
 TYPE_NAMES: Final = {
@@ -73,10 +84,12 @@ def configuration() -> str:
 
 def exit_codes() -> str:
     rows = sorted((policy.exit_code, kind.value, policy.retry) for kind, policy in POLICY.items())
-    return EXIT_CODES + "".join(
+    codes = "".join(
         f"| {code} | {kind.replace('_', ' ')} | {'yes' if retry else 'no'} |\n"
         for code, kind, retry in rows
     )
+    reasons = "".join(f"| `{code.value}` | {meaning} |\n" for code, meaning in MEANING.items())
+    return EXIT_CODES + codes + REASONS + reasons
 
 
 def _section(field: FieldInfo) -> type[Section] | None:

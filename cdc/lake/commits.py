@@ -6,7 +6,7 @@ every version since the last look has to be one of ours.
 
 from deltalake.exceptions import DeltaError
 
-from cdc.errors import CdcError, ErrorKind
+from cdc.errors import CdcError, ErrorKind, Reason
 from cdc.lake.progress import open_table, refuse_foreign
 
 
@@ -30,13 +30,15 @@ class Commits:
                 return self._missing()
             newest = table.version()
             if self.seen is not None and newest < self.seen:
-                raise _broken(self._path, f"is at version {newest} and was at {self.seen}")
+                older = f"is at version {newest} and was at {self.seen}"
+                raise _broken(self._path, older, Reason.TABLE_OLDER)
             new = 1 if self.seen is None else newest - self.seen
             for commit in table.history(new) if new else ():
                 refuse_foreign(self._path, commit)
         except DeltaError as error:
             reason = str(error).partition("\n")[0]
-            raise _broken(self._path, f"cannot be read: {reason}") from None
+            unread = f"cannot be read: {reason}"
+            raise _broken(self._path, unread, Reason.TABLE_UNREADABLE) from None
         self.seen = newest
         return newest
 
@@ -46,9 +48,9 @@ class Commits:
 
     def _missing(self) -> int:
         if self.seen is not None:
-            raise _broken(self._path, "is gone")
+            raise _broken(self._path, "is gone", Reason.TABLE_GONE)
         return -1
 
 
-def _broken(path: str, what: str) -> CdcError:
-    return CdcError(ErrorKind.CHAIN_BROKEN, f"the Delta table {path} {what}")
+def _broken(path: str, what: str, reason: Reason) -> CdcError:
+    return CdcError(ErrorKind.CHAIN_BROKEN, f"the Delta table {path} {what}", reason=reason)

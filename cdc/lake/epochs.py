@@ -5,9 +5,9 @@ began is left behind: a transaction there may have lost its end, and no cut wait
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 from deltalake import QueryBuilder, write_deltalake
@@ -26,6 +26,9 @@ SCHEMA: Final = pa.schema(
         ("reason", pa.string()),
         ("lsn", pa.int64()),
         ("left_behind", pa.map_(pa.string(), pa.int64())),
+        ("topic_ids", pa.map_(pa.string(), pa.string())),
+        ("system", pa.string()),
+        ("timeline", pa.int64()),
     ]
 )
 
@@ -40,6 +43,9 @@ class Epoch:
     reason: str  # what was broken
     lsn: int  # of the source when it began; says nothing of earlier epochs
     left_behind: Mapping[str, int]  # topic -> last offset of before; -1 for an empty topic
+    topic_ids: Mapping[str, str] = field(default_factory=dict)  # Kafka's own, of its topics
+    system: str = ""  # identifier of the source's cluster
+    timeline: int = 0  # of its WAL
 
     def left(self, topic: str) -> int:
         """The last offset of the topic that is left behind; -1 where nothing is."""
@@ -58,15 +64,23 @@ class Epoch:
         return self.left(STRUCTURE.topic(self.name))
 
 
-def begin(path: str, *, name: str, reason: str, lsn: int, left_behind: Mapping[str, int]) -> Epoch:
+def begin(
+    path: str,
+    *,
+    name: str,
+    reason: str,
+    lsn: int,
+    left_behind: Mapping[str, int],
+    topic_ids: Mapping[str, str],
+    system: str,
+    timeline: int,
+) -> Epoch:
     """Record the next epoch.
 
-    One that began with the same offsets is returned as it is: nothing has come in it, so the
-    attempt before this one was interrupted.
+    One that began with the same offsets and source is returned as it is: nothing has come in it,
+    so the attempt before this one was interrupted.
     """
     before = last(path)
-    if before is not None and before.left_behind == dict(left_behind):
-        return before
     epoch = Epoch(
         number=FIRST + 1 if before is None else before.number + 1,
         name=name,
@@ -74,8 +88,15 @@ def begin(path: str, *, name: str, reason: str, lsn: int, left_behind: Mapping[s
         reason=reason,
         lsn=lsn,
         left_behind=dict(left_behind),
+        topic_ids=dict(topic_ids),
+        system=system,
+        timeline=timeline,
     )
-    write_deltalake(path, pa.Table.from_pylist([asdict(epoch)], schema=SCHEMA), mode="append")
+    if before is not None and _begins_as(before, epoch):
+        return before
+    rows = pa.Table.from_pylist([asdict(epoch)], schema=SCHEMA)
+    # A table of an earlier version has fewer columns.
+    write_deltalake(path, rows, mode="append", schema_mode="merge")
     return epoch
 
 
@@ -87,7 +108,19 @@ def last(path: str) -> Epoch | None:
     query = "SELECT * FROM epochs ORDER BY number DESC LIMIT 1"
     found = pa.table(QueryBuilder().register("epochs", table).execute(query).read_all())
     rows = found.to_pylist()
-    return Epoch(**{**rows[0], "left_behind": dict(rows[0]["left_behind"])}) if rows else None
+    return _epoch(rows[0]) if rows else None
+
+
+def _begins_as(before: Epoch, epoch: Epoch) -> bool:
+    kept = ("left_behind", "topic_ids", "system", "timeline")
+    return all(getattr(before, name) == getattr(epoch, name) for name in kept)
+
+
+def _epoch(row: Mapping[str, Any]) -> Epoch:
+    """Rows of earlier versions lack what came later."""
+    known = {name: value for name, value in row.items() if value is not None}
+    maps = {name: dict(known.get(name, {})) for name in ("left_behind", "topic_ids")}
+    return Epoch(**{**known, **maps})
 
 
 def number(epoch: Epoch | None) -> int:

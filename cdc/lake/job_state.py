@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from cdc.config import Config
-from cdc.errors import CdcError, ErrorKind
+from cdc.errors import CdcError, ErrorKind, Reason
 from cdc.lake.layout import control_path
 
 
@@ -70,6 +70,7 @@ def _locked(path: Path, what: str) -> Iterator[None]:
             raise CdcError(
                 ErrorKind.CONFLICT,
                 f"another job is {what}",
+                reason=Reason.SECOND_JOB,
                 remedy="stop it with wal2lake down, or give this one its own state_dir and lake",
             ) from None
         yield

@@ -13,7 +13,7 @@ from typing import Any
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
-from cdc.errors import CdcError, ErrorKind
+from cdc.errors import CdcError, ErrorKind, Reason
 
 METADATA_CONF = "spark.databricks.delta.commitInfo.userMetadata"
 MARK = "wal2lake"
@@ -54,6 +54,8 @@ class LandedPosition:
     landing: int  # number of the landing, 1 for the first
     offsets: dict[str, int]  # topic -> offset of the last event landed
     topic_ids: dict[str, str]  # topic -> Kafka's id of it, as far as known
+    system: str = ""  # identifier of the source's cluster; empty where it was not known
+    timeline: int = 0  # of its WAL
 
     def metadata(self) -> str:
         return json.dumps({MARK: 1, **asdict(self)})
@@ -96,10 +98,12 @@ def refuse_foreign(path: str, commit: Mapping[str, Any]) -> dict[str, Any]:
     except ValueError:
         metadata = {}
     if not isinstance(metadata, dict) or metadata.pop(MARK, None) != 1:
+        operation = commit.get("operation", "unknown")
         raise CdcError(
             ErrorKind.CHAIN_BROKEN,
             f"version {commit['version']} of {path} was not written by wal2lake",
-            detail=f"its operation is {commit.get('operation', 'unknown')}",
+            reason=Reason.TABLE_RESTORED if operation == "RESTORE" else Reason.TABLE_EDITED,
+            detail=f"its operation is {operation}",
             remedy="replay the table, or read it again: wal2lake replay, wal2lake resnapshot",
         )
     return metadata

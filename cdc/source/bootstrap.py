@@ -14,7 +14,7 @@ from cdc.source.baseline import note_baseline
 from cdc.source.captured import captured_tables
 from cdc.source.catalog import SourceTable
 from cdc.source.connector_start import START_SECONDS, await_running
-from cdc.source.continuity import continues, until
+from cdc.source.continuity import continues, markers, until
 from cdc.source.finding import Level
 from cdc.source.new_epoch import begin
 from cdc.source.postgres import Connection, connect
@@ -106,11 +106,6 @@ def topic_specs(config: Config, tables: list[SourceTable]) -> list[TopicSpec]:
     ]
 
 
-def markers(config: Config) -> str:
-    """The topic of BEGIN and END of transactions."""
-    return f"{config.name}.transaction"
-
-
 def heartbeats(config: Config) -> str:
     """The connector's own heartbeats, beside those that go through the table."""
     return f"__debezium-heartbeat.{config.name}"
@@ -172,7 +167,7 @@ def _start_anew(
         config,
         endpoints,
         tables,
-        topics=[spec.name for spec in topic_specs(config, tables)],
+        specs=topic_specs(config, tables),
         start=lambda: _let_run(config, endpoints, tables, as_it_was),
     )
     slot.probe(endpoints.source_url, config.name, SLOT_SECONDS)

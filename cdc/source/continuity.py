@@ -13,18 +13,22 @@ from typing import Any, Final
 from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from cdc.config import Config
-from cdc.errors import CdcError, ErrorKind
+from cdc.errors import CdcError, ErrorKind, Reason
+from cdc.kafka.continuing import refuse_broken
 from cdc.kafka.offsets import end_offsets
 from cdc.kafka.topics import delete_topics
+from cdc.kafka.topics_found import found
 from cdc.lake.epochs import last
 from cdc.lake.layout import epochs_path, log_path
 from cdc.lake.progress import landed_position
-from cdc.source import connector, slot
+from cdc.source import connector, origin, slot
 from cdc.source.catalog import SourceTable
+from cdc.source.known import known_origin, known_topics
 from cdc.source.postgres import Connection
 from cdc.source.settings import SNAPSHOT_MODE, STREAM_ONLY
 from cdc.source.slot import LostChangesError
 from cdc.stack.endpoints import Endpoints
+from cdc.tables import STRUCTURE
 
 _FREE_SECONDS: Final = 60.0
 _POSITIONS: Final = ("lsn", "lsn_proc", "lsn_commit")
@@ -45,12 +49,12 @@ def continues(
 
     Raises CONFLICT when the slot is somebody else's, CHAIN_BROKEN when going on loses changes.
     """
-    found = standing(connection, config, endpoints, tables)
-    if found is Standing.WHOLE:
+    now = standing(connection, config, endpoints, tables)
+    if now is Standing.WHOLE:
         return True
     clear(connection, config, endpoints)
-    if found is Standing.UNFINISHED:
-        delete_topics(endpoints.kafka, [*_topics(config, tables), f"{config.name}.transaction"])
+    if now is Standing.UNFINISHED:
+        delete_topics(endpoints.kafka, [*_topics(config, tables), markers(config)])
     return False
 
 
@@ -59,19 +63,20 @@ def standing(
 ) -> Standing:
     """Look at the chain and change nothing; raises as ``continues`` does."""
     _refuse_other_pipeline(config)
-    status = connector.status(endpoints.connect, config.name)
-    found = slot.slot_state(connection, config.name)
-    slot.refuse_foreign(config.name, found, read_by_us=bool(status and status.tasks))
+    topics = _topics(config, tables)
     position = connector.offsets(endpoints.connect, config.name)
+    _refuse_other_origin(connection, config, reached=sent(position or {}))
+    _refuse_broken_topics(config, endpoints, [*topics, *control_topics(config)])
+    status = connector.status(endpoints.connect, config.name)
+    state = slot.slot_state(connection, config.name)
+    slot.refuse_foreign(config.name, state, read_by_us=bool(status and status.tasks))
     if position is None:
-        _refuse_lost_position(config, endpoints, _topics(config, tables))
+        _refuse_lost_position(config, endpoints, topics)
         return Standing.NOTHING_SENT
     if unfinished(position) and config.connect.url is None:
         _refuse_landed(config)
         return Standing.UNFINISHED
-    if found is None:
-        raise LostChangesError(f"slot {config.name} is gone: changes since it was dropped are lost")
-    _refuse_slot_ahead(config, found, position)
+    _refuse_slot_ahead(config, slot.readable(config.name, state), position)
     _refuse_other_lake(config, endpoints)
     return Standing.WHOLE
 
@@ -123,17 +128,40 @@ def _topics(config: Config, tables: list[SourceTable]) -> list[str]:
     return [table.table.topic(config.name) for table in tables]
 
 
+def control_topics(config: Config) -> list[str]:
+    """Those whose events land beside the tables'."""
+    return [STRUCTURE.topic(config.name), markers(config)]
+
+
+def markers(config: Config) -> str:
+    """The topic of BEGIN and END of transactions."""
+    return f"{config.name}.transaction"
+
+
+def _refuse_other_origin(connection: Connection, config: Config, *, reached: int) -> None:
+    landed, epoch = landed_position(log_path(config)), last(epochs_path(config))
+    origin.refuse_other(known_origin(landed, epoch), origin.origin(connection), reached)
+
+
+def _refuse_broken_topics(config: Config, endpoints: Endpoints, topics: list[str]) -> None:
+    landed, epoch = landed_position(log_path(config)), last(epochs_path(config))
+    expected = known_topics(landed, epoch, topics)
+    refuse_broken(expected, found(endpoints.kafka, expected))
+
+
 def _refuse_lost_position(config: Config, endpoints: Endpoints, topics: list[str]) -> None:
     """Also where an epoch was recorded and its connector has sent nothing yet."""
     filled = [name for name, end in end_offsets(endpoints.kafka, topics).items() if end > 0]
     if filled:
         raise LostChangesError(
             f"topic {filled[0]} holds events, but the connector's position is lost",
+            reason=Reason.POSITION_LOST,
             detail="what was changed or deleted since its last event cannot be known",
         )
     if (epoch := last(epochs_path(config))) is not None:
         raise LostChangesError(
-            f"epoch {epoch.number} was begun, but connector {config.name} has no position in it"
+            f"epoch {epoch.number} was begun, but connector {config.name} has no position in it",
+            reason=Reason.POSITION_LOST,
         )
 
 
@@ -147,6 +175,7 @@ def _refuse_other_pipeline(config: Config) -> None:
         raise CdcError(
             ErrorKind.CHAIN_BROKEN,
             f"the lake {config.lake.path} is of pipeline {before}, and this one is {config.name}",
+            reason=Reason.OTHER_PIPELINE,
             remedy=f"correct name or lake.path; or drop slot {before}, which keeps WAL, and "
             f"{slot.NEW_EPOCH}",
         )
@@ -154,22 +183,24 @@ def _refuse_other_pipeline(config: Config) -> None:
 
 def _refuse_other_lake(config: Config, endpoints: Endpoints) -> None:
     """What the topics hold has gaps, and only the lake of that time knows where they are."""
-    found = connector.configuration(endpoints.connect, config.name) or {}
-    if found.get(SNAPSHOT_MODE) == STREAM_ONLY and last(epochs_path(config)) is None:
+    settings = connector.configuration(endpoints.connect, config.name) or {}
+    if settings.get(SNAPSHOT_MODE) == STREAM_ONLY and last(epochs_path(config)) is None:
         raise CdcError(
             ErrorKind.CHAIN_BROKEN,
             f"connector {config.name} began in an epoch that the lake {config.lake.path} does not "
             "know",
+            reason=Reason.OTHER_LAKE,
             detail="changes from before it are missing in the topics",
             remedy=f"correct lake.path, or {slot.NEW_EPOCH}",
         )
 
 
-def _refuse_slot_ahead(config: Config, found: slot.SlotState, position: dict[str, Any]) -> None:
+def _refuse_slot_ahead(config: Config, state: slot.SlotState, position: dict[str, Any]) -> None:
     """A slot follows the connector, so one that is ahead of it was made anew in between."""
-    if (found.confirmed_lsn or 0) > sent(position) > 0:
+    if (state.confirmed_lsn or 0) > sent(position) > 0:
         raise LostChangesError(
             f"slot {config.name} begins after the connector's last event: it was made anew",
+            reason=Reason.SLOT_RECREATED,
             detail="changes between the two are lost",
         )
 
@@ -178,6 +209,7 @@ def _refuse_landed(config: Config) -> None:
     if landed_position(log_path(config)) is not None:
         raise LostChangesError(
             "the first snapshot was interrupted, and a part of it is in the lake",
+            reason=Reason.SNAPSHOT_INTERRUPTED,
             remedy=f"remove {config.lake.path} and start again: nothing else is in it yet; or "
             f"{slot.NEW_EPOCH}",
         )

@@ -9,7 +9,9 @@ from typing import Final
 
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
+from cdc.kafka.going_on import go_on
 from cdc.kafka.offsets import end_offsets
+from cdc.kafka.topics import TopicSpec, topic_ids
 from cdc.lake import epochs
 from cdc.lake.epochs import Epoch
 from cdc.lake.job_state import alone
@@ -18,7 +20,9 @@ from cdc.lake.progress import landed_position
 from cdc.source import connector
 from cdc.source.catalog import SourceTable
 from cdc.source.continuity import Standing, clear, sent, standing, unfinished, until
-from cdc.source.postgres import Connection, translated
+from cdc.source.known import known_topics
+from cdc.source.origin import origin
+from cdc.source.postgres import Connection
 from cdc.stack.endpoints import Endpoints
 
 _TRIAL_SECONDS: Final = 120.0
@@ -30,7 +34,7 @@ def begin(
     endpoints: Endpoints,
     tables: list[SourceTable],
     *,
-    topics: Collection[str],
+    specs: Collection[TopicSpec],
     start: Callable[[], None],
 ) -> Epoch:
     """Stop the connector, forget its position, drop the slot, record the epoch.
@@ -42,16 +46,32 @@ def begin(
     with alone(config):
         reason = _broken(connection, config, endpoints, tables, start)
         clear(connection, config, endpoints)
-        landed = landed_position(log_path(config))
-        known = {*topics, *(landed.offsets if landed else ())}
-        ends = end_offsets(endpoints.kafka, sorted(known))
-        return epochs.begin(
-            epochs_path(config),
-            name=config.name,
-            reason=reason,
-            lsn=_current_lsn(connection),
-            left_behind=dict.fromkeys(topics, -1) | {topic: end - 1 for topic, end in ends.items()},
-        )
+        _let_offsets_go_on(config, endpoints, specs)
+        return _recorded(connection, config, endpoints, [spec.name for spec in specs], reason)
+
+
+def _let_offsets_go_on(config: Config, endpoints: Endpoints, specs: Collection[TopicSpec]) -> None:
+    landed, epoch = landed_position(log_path(config)), epochs.last(epochs_path(config))
+    expected = known_topics(landed, epoch, [spec.name for spec in specs])
+    go_on(endpoints.kafka, expected, specs, replication=config.kafka.replication_factor)
+
+
+def _recorded(
+    connection: Connection, config: Config, endpoints: Endpoints, topics: list[str], reason: str
+) -> Epoch:
+    landed, now = landed_position(log_path(config)), origin(connection)
+    known = {*topics, *(landed.offsets if landed else ())}
+    ends = end_offsets(endpoints.kafka, sorted(known))
+    return epochs.begin(
+        epochs_path(config),
+        name=config.name,
+        reason=reason,
+        lsn=now.lsn,
+        left_behind=dict.fromkeys(topics, -1) | {topic: end - 1 for topic, end in ends.items()},
+        topic_ids=topic_ids(endpoints.kafka, topics),
+        system=now.system,
+        timeline=now.timeline,
+    )
 
 
 def _broken(
@@ -66,7 +86,7 @@ def _broken(
         found = standing(connection, config, endpoints, tables)
     except CdcError as error:
         if error.kind is ErrorKind.CHAIN_BROKEN:
-            return error.message
+            return error.coded
         raise
     if found is Standing.WHOLE:
         if unfinished(connector.offsets(endpoints.connect, config.name) or {}):
@@ -88,7 +108,7 @@ def _fails(
     Raises TIMEOUT when it does neither.
     """
     start()
-    passed = _current_lsn(connection)
+    passed = origin(connection).lsn
     failed = False
 
     def settled() -> bool:
@@ -99,11 +119,3 @@ def _fails(
 
     until(settled, _TRIAL_SECONDS, f"connector {config.name} neither failed nor caught up")
     return failed
-
-
-def _current_lsn(connection: Connection) -> int:
-    with translated("asking where the source is"):
-        row = connection.execute("SELECT (pg_current_wal_lsn() - '0/0')::bigint").fetchone()
-    if row is None:
-        raise CdcError(ErrorKind.INTERNAL, "Postgres does not say where its WAL ends")
-    return int(row[0])

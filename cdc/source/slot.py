@@ -11,7 +11,7 @@ from typing import Final
 
 from psycopg import errors
 
-from cdc.errors import CdcError, ErrorKind
+from cdc.errors import CdcError, ErrorKind, Reason
 from cdc.source.postgres import Connection, connect, translated
 
 PLUGIN: Final = "pgoutput"
@@ -23,8 +23,12 @@ _LOOK_SECONDS: Final = 0.2
 class LostChangesError(CdcError):
     """CHAIN_BROKEN where changes are in no log any more, and a new epoch is the way on."""
 
-    def __init__(self, message: str, *, detail: str = "", remedy: str = NEW_EPOCH) -> None:
-        super().__init__(ErrorKind.CHAIN_BROKEN, message, detail=detail, remedy=remedy)
+    def __init__(
+        self, message: str, *, reason: Reason, detail: str = "", remedy: str = NEW_EPOCH
+    ) -> None:
+        super().__init__(
+            ErrorKind.CHAIN_BROKEN, message, detail=detail, remedy=remedy, reason=reason
+        )
 
 
 _STATE: Final = """
@@ -91,8 +95,20 @@ def refuse_foreign(name: str, state: SlotState | None, *, read_by_us: bool) -> N
             f"slot {name} is in use by pid {state.active_pid} ({state.application or 'unnamed'})",
             remedy="stop that client (another wal2lake?), or set another name in wal2lake.yaml",
         )
+    readable(name, state)
+
+
+def readable(name: str, state: SlotState | None) -> SlotState:
+    """The slot; raises CHAIN_BROKEN for one that the connector can read on from no more."""
+    if state is None:
+        raise LostChangesError(
+            f"slot {name} is gone: changes since it was dropped are lost", reason=Reason.SLOT_GONE
+        )
     if state.wal_status == "lost":
-        raise LostChangesError(f"slot {name} is lost: Postgres removed WAL that it needed")
+        raise LostChangesError(
+            f"slot {name} is lost: Postgres removed WAL that it needed", reason=Reason.SLOT_LOST
+        )
+    return state
 
 
 def probe(url: str, name: str, seconds: float) -> None:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from cdc.errors import CdcError, ErrorKind
+from cdc.errors import CdcError, ErrorKind, Reason
 from cdc.stack.process import Identity
 from cdc.stack.reserve import write_with_reserve
 from cdc.stack.state import StateDir, read_json
@@ -55,6 +55,7 @@ class Report:
             "message": error.message,
             "detail": error.detail,
             "remedy": error.remedy,
+            "reason": error.reason.value if error.reason else "",
         }
         self.enter(FAILED)
 
@@ -88,5 +89,10 @@ def reported_error(state: StateDir) -> CdcError | None:
     said = read(state).get("error")
     if not said:
         return None
-    kind = ErrorKind(said["kind"])
-    return CdcError(kind, said["message"], detail=said["detail"], remedy=said["remedy"])
+    return CdcError(
+        ErrorKind(said["kind"]),
+        said["message"],
+        detail=said["detail"],
+        remedy=said["remedy"],
+        reason=Reason(said["reason"]) if said.get("reason") else None,
+    )

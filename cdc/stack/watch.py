@@ -83,7 +83,7 @@ class Watch:
         self._stack.processes[name].sweep()
         if name == "job" and code in FINAL_EXIT_CODES:
             life.over = True
-            self._say(name, "failed", f"{what}: {self._last_line(name)}")
+            self._say(name, "failed", f"{what}: {self._words(name)}")
             return
         pause = life.backoff.after_death(self._clock() - life.started_at)
         life.restart_at = self._clock() + pause
@@ -109,8 +109,11 @@ class Watch:
             member.pid = None
         self._stack.say(f"{name} {what}")
 
-    def _last_line(self, name: str) -> str:
-        return self._stack.processes[name].failure("").detail.rpartition("\n")[2]
+    def _words(self, name: str) -> str:
+        """The error and the remedy that it ended with, else its last line."""
+        lines = self._stack.processes[name].failure("").detail.splitlines()
+        told = [line for line in lines if line.startswith(("error: ", "remedy: "))]
+        return "; ".join(told[-2:] or lines[-1:])
 
     def _disk(self) -> str:
         try:

@@ -11,8 +11,8 @@ import httpx
 from cdc.config import Config, Connect, Kafka, Lake, Registry, Source
 from cdc.kafka.offsets import end_offsets
 from cdc.source import connector, slot
-from cdc.source.bootstrap import establish, markers, placeholder
-from cdc.source.continuity import until
+from cdc.source.bootstrap import establish, placeholder
+from cdc.source.continuity import markers, until
 from cdc.source.postgres import Connection, connect
 from cdc.stack.endpoints import Endpoints
 from tests.experiments.labels import Label, Reader

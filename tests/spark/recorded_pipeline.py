@@ -15,6 +15,7 @@ from cdc.apply import recovery
 from cdc.apply.first_snapshot import FirstSnapshot
 from cdc.apply.land import Lander, create_log
 from cdc.apply.merge_plan import quoted
+from cdc.apply.replaying import nothing
 from cdc.apply.rounds import Applier
 from cdc.apply.table import AppliedTable
 from cdc.config import Job
@@ -98,7 +99,9 @@ class Pipeline:
             topic_ids={},
             patience_seconds=self.patience,
         )
-        self.lander = Lander(self.spark, self.log, landed, self.applier.inbox.add, Job())
+        self.lander = Lander(
+            self.spark, self.log, landed, self.applier.inbox.add, Job(), look=nothing
+        )
         self.applier.first.read = self._read
         recovery.catch_up(self.spark, self.log, self.applier, self.epoch)
 

@@ -7,6 +7,7 @@ from pyspark.sql import SparkSession
 
 from cdc.apply import slices
 from cdc.apply.land import Lander, create_log
+from cdc.apply.replaying import nothing
 from cdc.config import Job
 from cdc.lake.progress import LandedPosition
 from tests.spark.recorded_pipeline import events, landed_topics
@@ -19,7 +20,7 @@ def test_what_lands_meanwhile_does_not_make_a_round_read_its_slice_again(
     landed: list[Any] = []
     records = landed_topics()
     create_log(spark, log, begin)
-    lander = Lander(spark, log, begin, landed.append, Job())
+    lander = Lander(spark, log, begin, landed.append, Job(), look=nothing)
     lander.land(events(spark, records[:20]), 0)
     rows = slices.read(spark.newSession(), log, landed, {})
     rows.count()  # Delta keeps what it knows of the log

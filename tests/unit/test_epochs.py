@@ -16,7 +16,14 @@ LEFT = {"w.s.t": 41, "w.s.empty": -1, "w.transaction": 99, "w.wal2lake.structure
 
 def begun(path: Path, left_behind: dict[str, int]) -> Epoch:
     return epochs.begin(
-        str(path), name="w", reason="slot w is gone", lsn=1 << 40, left_behind=left_behind
+        str(path),
+        name="w",
+        reason="slot w is gone",
+        lsn=1 << 40,
+        left_behind=left_behind,
+        topic_ids=dict.fromkeys(left_behind, "an id"),
+        system="7711081015669059609",
+        timeline=3,
     )
 
 

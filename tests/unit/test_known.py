@@ -1,0 +1,88 @@
+"""What the lake knows of topics and source: of the log, and of an epoch that is newer."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from cdc.errors import CdcError, ErrorKind, Reason
+from cdc.kafka.continuing import Expected
+from cdc.lake.epochs import Epoch
+from cdc.lake.progress import LandedPosition
+from cdc.source.known import known_origin, known_topics
+from cdc.source.origin import Origin, refuse_other
+from cdc.source.slot import LostChangesError
+
+LANDED = LandedPosition(
+    epoch=1,
+    landing=7,
+    offsets={"w.s.t": 41, "w.s.u": 5},
+    topic_ids={"w.s.t": "a", "w.s.u": "b", "w.s.new": "c"},
+    system="77",
+    timeline=1,
+)
+EPOCH = Epoch(
+    number=2,
+    name="w",
+    began_at=datetime(2026, 1, 2, tzinfo=UTC),
+    reason="[topic-gone] topic w.s.t is gone",
+    lsn=9,
+    left_behind={"w.s.t": 60, "w.s.u": 4},
+    topic_ids={"w.s.t": "z", "w.s.u": "b"},
+    system="88",
+    timeline=3,
+)
+TOPICS = ("w.s.t", "w.s.u", "w.s.new", "w.s.unknown")
+
+
+def test_of_a_lake_without_a_log_nothing_is_known() -> None:
+    assert known_topics(None, None, TOPICS) == {}
+    assert known_origin(None, None) == Origin(system="", timeline=0)
+
+
+def test_of_the_log() -> None:
+    assert known_topics(LANDED, None, TOPICS) == {
+        "w.s.t": Expected(id="a", last=41),
+        "w.s.u": Expected(id="b", last=5),
+        "w.s.new": Expected(id="c", last=-1),
+    }
+    assert known_topics(LANDED, None, ["w.s.u"]).keys() == {"w.s.u"}
+    assert known_origin(LANDED, None) == Origin(system="77", timeline=1)
+
+
+def test_of_an_epoch_in_which_nothing_has_landed() -> None:
+    assert known_topics(LANDED, EPOCH, TOPICS)["w.s.t"] == Expected(id="z", last=60)
+    assert known_topics(LANDED, EPOCH, TOPICS)["w.s.u"] == Expected(id="b", last=5)
+    assert known_origin(LANDED, EPOCH) == Origin(system="88", timeline=3)
+
+
+def test_of_a_log_that_is_in_the_epoch() -> None:
+    within = LandedPosition(
+        epoch=2, landing=8, offsets={}, topic_ids={"w.s.t": "z"}, system="88", timeline=4
+    )
+    assert known_topics(within, EPOCH, TOPICS) == {"w.s.t": Expected(id="z", last=60)}
+    assert known_origin(within, EPOCH) == Origin(system="88", timeline=4)
+
+
+@pytest.mark.parametrize(
+    ("now", "reached", "reason"),
+    [
+        (Origin(system="99", timeline=1, lsn=500), 400, Reason.SOURCE_REPLACED),
+        (Origin(system="77", timeline=1, lsn=399), 400, Reason.SOURCE_RESTORED),
+        (Origin(system="77", timeline=2, lsn=399), 400, Reason.SOURCE_RESTORED),
+        (Origin(system="77", timeline=2, lsn=500), 400, Reason.SOURCE_PROMOTED),
+    ],
+)
+def test_a_source_that_is_not_the_one_of_before(now: Origin, reached: int, reason: Reason) -> None:
+    with pytest.raises(CdcError) as caught:
+        refuse_other(known_origin(LANDED, None), now, reached)
+    error = caught.value
+    assert (error.kind, error.reason) == (ErrorKind.CHAIN_BROKEN, reason)
+    assert "--new-epoch" in error.remedy
+    # A replaced source may be a wrong address: no epoch begins by itself then.
+    assert isinstance(error, LostChangesError) is (reason is not Reason.SOURCE_REPLACED)
+
+
+def test_the_source_of_before() -> None:
+    now = Origin(system="77", timeline=1, lsn=400)
+    refuse_other(known_origin(LANDED, None), now, 400)
+    refuse_other(known_origin(None, None), now, 400)
