@@ -78,8 +78,8 @@ test-faults: jars  ## Kill the job at every durable step, and all at random: KIL
 soak: jars  ## Any database changed at random, and compared: make soak SQL="schema.sql data.sql"
 	$(BIN)/pytest tests/soak -m soak -s $(addprefix --sql ,$(SQL)) --minutes $(or $(MINUTES),5) $(addprefix --seed ,$(SEED))
 
-.PHONY: mutants
-mutants: jars  ## Take rules out of the code, one at a time, and list the tests that notice
+.PHONY: test-mutants
+test-mutants: jars  ## Take rules out and plant bugs, one at a time, and list the tests that notice
 	$(BIN)/python -m tests.mutants
 
 .PHONY: demo

@@ -24,6 +24,10 @@ def assert_nothing_is_lost(bank: Armed) -> None:
     bank.sync()
     bank.assert_equal(*TABLES)
     assert bank.facts("verify")["equal"]
+    landed = query(
+        bank, "_wal2lake/log", "SELECT topic, count(*) AS n FROM t GROUP BY topic, offset"
+    )
+    assert {row["n"] for row in landed} == {1}, "events have landed twice"
 
 
 def killed(bank: Armed, walk: Walk, points: Sequence[Failpoint], *, by: Trigger, name: str) -> None:
@@ -73,8 +77,4 @@ def test_a_first_start_that_was_killed_is_done_again(new: Armed, point: Failpoin
     new.run("up", "--detach")
 
     assert_nothing_is_lost(new)
-    landed = query(
-        new, "_wal2lake/log", "SELECT topic, count(*) AS n FROM t GROUP BY topic, offset"
-    )
-    assert {row["n"] for row in landed} == {1}
     Walk(new).go_on()

@@ -1,8 +1,8 @@
-"""Take out each rule in a copy of the tree and run the tests that should notice.
+"""Take out each rule, or plant a bug, in a copy of the tree and run the tests that should notice.
 
     python -m tests.mutants [WORD]     those whose name holds the word; all without one
 
-Prints the test that went red first; ends with 1 if for some rule none did.
+Prints the test that went red first; ends with 1 if for some none did.
 """
 
 import re
@@ -12,7 +12,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.mutants.mutants import MUTANTS, Mutant
+from tests.mutants.mutant import Mutant
+from tests.mutants.mutants import MUTANTS
+from tests.mutants.planted import PLANTED
 
 ROOT = Path(__file__).resolve().parents[2]
 ASIDE = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info")
@@ -53,7 +55,7 @@ def main(word: str) -> int:
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "tree"
         shutil.copytree(ROOT, copy, ignore=ASIDE)
-        for mutant in (mutant for mutant in MUTANTS if word in mutant.name):
+        for mutant in (each for each in (*MUTANTS, *PLANTED) if word in each.name):
             found = red(mutant, copy)
             survivors += not found
             lines = [f"{mutant.name}: {'red' if found else 'SURVIVED'}", *found]

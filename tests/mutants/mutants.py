@@ -1,23 +1,12 @@
 """Rules that are taken out one at a time, each as the text of the code that says it."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from tests.mutants.mutant import Mutant
 
 SPARK: Final = ("tests/spark/test_apply_is_fold.py", "tests/spark/test_rounds.py")
 RECORDED: Final = ("tests/spark/test_recorded_events.py",)
 PURE: Final = ("tests/unit", "tests/property")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mutant:
-    """``old`` stands once in ``file`` and becomes ``new``; one of ``tests`` has to fail."""
-
-    name: str
-    file: str
-    old: str
-    new: str
-    tests: tuple[str, ...]
-
 
 MUTANTS: Final = (
     Mutant(

@@ -1,0 +1,103 @@
+"""Bugs that pipelines of this kind have had, planted one at a time; the suite has to see each."""
+
+from typing import Final
+
+from tests.mutants.mutant import Mutant
+
+INTERRUPTED: Final = ("tests/spark/test_interrupted.py",)
+EVERY_STEP: Final = "tests/faults/test_every_failpoint.py"
+CORRUPTION: Final = "tests/faults/test_corruption.py"
+SLOT: Final = "tests/source/test_chain.py::test_slot_recreated"
+RESTART: Final = "tests/experiments/test_stream.py::test_restart_inside_a_transaction"
+OLD_CONNECTOR: Final = (
+    "3.6.1.Final:plugin@tar.gz "
+    "408b00c073b27ddaa7af34684f60fcf5bbf6605de68a8662ec9462f2a88880d2 25247217"
+)
+
+PLANTED: Final = (
+    Mutant(
+        name="planted: position committed before the data",
+        file="cdc/apply/table.py",
+        old="        reach(Failpoint.BEFORE_TABLE_COMMIT)\n",
+        new="        after = replace(self.position, offset=upto)\n"
+        "        self._session.conf.set(store.METADATA_CONF, after.metadata())\n"
+        "        mode = {store.MODE_PROPERTY: self.schema.mode.value}\n"
+        "        store.set_properties(self._session, self.path, mode)\n"
+        "        reach(Failpoint.BEFORE_TABLE_COMMIT)\n",
+        tests=INTERRUPTED,
+    ),
+    Mutant(
+        name="planted: ledger before the last table",
+        file="cdc/apply/rounds.py",
+        old="            self._apply(part, cut, schemas, landed_values.schema_ids(taken))\n"
+        "            self._publish(cut, part, served)\n",
+        new="            self._publish(cut, part, served)\n"
+        "            self._apply(part, cut, schemas, landed_values.schema_ids(taken))\n",
+        tests=INTERRUPTED,
+    ),
+    Mutant(
+        name="planted: no transaction alignment",
+        file="cdc/apply/cut.py",
+        old="offsets={topic: _cap(landed.get(topic, {}), last[topic], closed) for topic in last},",
+        new="offsets=dict(last),",
+        tests=("tests/unit", "tests/property"),
+    ),
+    Mutant(
+        name="planted: checkpoint trusted alone",
+        file="cdc/apply/stream.py",
+        old="    shutil.rmtree(root, ignore_errors=True)\n    folder = root / uuid.uuid4().hex\n",
+        new="    folder = root / uuid.uuid5(uuid.NAMESPACE_OID, 'kept').hex\n",
+        tests=(f"{EVERY_STEP}::test_nothing_is_lost_or_doubled_by_a_kill",),
+    ),
+    Mutant(
+        name="planted: topic name compared instead of id",
+        file="cdc/kafka/continuing.py",
+        old="    if found.id != known:\n",
+        new="    if False:\n",
+        tests=("tests/unit",),
+    ),
+    Mutant(
+        name="planted: failOnDataLoss=false",
+        file="cdc/apply/land.py",
+        old='.option("failOnDataLoss", "true")',
+        new='.option("failOnDataLoss", "false")',
+        tests=("--deep", f"{CORRUPTION}::test_found_out_by_the_running_job[topic shortened]"),
+    ),
+    Mutant(
+        name="planted: deletes lost on compaction",
+        file="cdc/kafka/history.py",
+        old="    if len(forms) > 1:\n",
+        new="    if False:\n",
+        tests=("tests/spark/test_kafka_history.py",),
+    ),
+    Mutant(
+        name="planted: strict guard on lsn",
+        file="cdc/apply/decode.py",
+        old='        f"offset AS {OFFSET}",\n',
+        new="        any_of([f'{w.record}.source.lsn' for w in events], 'bigint')"
+        " + f' AS {OFFSET}',\n",
+        tests=("tests/spark/test_apply_is_fold.py", "tests/spark/test_rounds.py"),
+    ),
+    Mutant(
+        name="planted: early slot flush",
+        file="cdc/source/continuity.py",
+        old="    if (state.confirmed_lsn or 0) > sent(position) > 0:\n",
+        new="    if False:\n",
+        tests=(SLOT,),
+    ),
+    Mutant(
+        name="planted: number of a landing used again",
+        file="cdc/apply/land.py",
+        old="rows = log_rows(events, self.position.landing + 1).persist()",
+        new="rows = log_rows(events, max(1, self.position.landing)).persist()",
+        tests=("tests/spark/test_rounds.py",),
+    ),
+    Mutant(
+        name="planted: Debezium 3.6.1 in place of 3.7.0",
+        file="cdc/stack/artifacts.lock",
+        old="3.7.0.Final:plugin@tar.gz "
+        "660673cbabd2f269da21409208ebd0f0d9977bd92e824fc9daa272f240e88e51 5250873",
+        new=OLD_CONNECTOR,
+        tests=(RESTART,),
+    ),
+)
