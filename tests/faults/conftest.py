@@ -16,10 +16,12 @@ PATTERNS = ["bank.*", "gone.*"]
 
 
 @contextmanager
-def written(request: pytest.FixtureRequest, root: Path) -> Iterator[Armed]:
+def written(
+    request: pytest.FixtureRequest, root: Path, patterns: list[str] = PATTERNS
+) -> Iterator[Armed]:
     """The source is there, and nothing is up; nothing is left running afterwards."""
     with started(request, root / "servers", ("postgres",)) as servers:
-        found = Armed.of(root / "lakehouse", servers["postgres"], PATTERNS)
+        found = Armed.of(root / "lakehouse", servers["postgres"], patterns)
         found.execute(SQL)
         try:
             yield found

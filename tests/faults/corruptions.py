@@ -27,6 +27,7 @@ from tests.servers.process import ProcessServer
 from tests.waiting import until
 
 NAME: Final = "wal2lake"  # of the pipeline, its slot and its connector
+TABLES: Final = ("accounts", "counters", "flicker", "visits")
 TOPIC: Final = f"{NAME}.bank.flicker"
 NO_ARCHIVE: Final = "restore_command = '/bin/false'\n"
 KEPT: Final = {"cleanup.policy": "compact", "min.compaction.lag.ms": "604800000"}
@@ -121,7 +122,7 @@ def slot_is_made_anew(vault: Vault) -> None:
 
 def unseen(vault: Vault) -> None:
     """Changes that no slot keeps."""
-    vault.bank.execute("DELETE FROM bank.odd WHERE id = (SELECT min(id) FROM bank.odd)")
+    vault.bank.execute("DELETE FROM bank.visits")
 
 
 def position_is_deleted(vault: Vault) -> None:
@@ -204,7 +205,7 @@ def table_is_deleted(vault: Vault) -> None:
 
 def table_is_an_older_copy(vault: Vault) -> None:
     """Without its newest commits, as a backup of its files is."""
-    log = vault.table("odd") / "_delta_log"
+    log = vault.table("flicker") / "_delta_log"
     for file in sorted(log.glob("*.json"))[1:]:
         file.unlink()
     for file in log.glob("*checkpoint*"):
@@ -212,7 +213,7 @@ def table_is_an_older_copy(vault: Vault) -> None:
 
 
 def table_is_unreadable(vault: Vault) -> None:
-    for file in (vault.table("debits") / "_delta_log").glob("*.json"):
+    for file in (vault.table("accounts") / "_delta_log").glob("*.json"):
         file.write_text("{garbage")
 
 
@@ -241,9 +242,11 @@ OF_TABLES: Final = {
     "edited": Corruption(Reason.TABLE_EDITED, table_is_edited, ("replay bank.accounts",)),
     "restored": Corruption(Reason.TABLE_RESTORED, table_is_restored, ("replay bank.counters",)),
     "deleted": Corruption(Reason.TABLE_GONE, table_is_deleted, ("resnapshot bank.visits",)),
-    "older copy": Corruption(Reason.TABLE_OLDER, table_is_an_older_copy, ("resnapshot bank.odd",)),
+    "older copy": Corruption(
+        Reason.TABLE_OLDER, table_is_an_older_copy, ("resnapshot bank.flicker",)
+    ),
     "unreadable": Corruption(
-        Reason.TABLE_UNREADABLE, table_is_unreadable, ("resnapshot bank.debits",)
+        Reason.TABLE_UNREADABLE, table_is_unreadable, ("resnapshot bank.accounts",)
     ),
     "snapshot taken again": Corruption(
         Reason.SNAPSHOT_REPEATED, snapshot_is_taken_again, ("resnapshot --stopped",)
