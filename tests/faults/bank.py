@@ -5,7 +5,7 @@ that takes inserts only. No counter ever decreases. Rows are deleted and inserte
 """
 
 import random
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from itertools import count
 from typing import Any, Final
@@ -14,11 +14,13 @@ import psycopg
 
 from tests.faults.armed import Armed
 from tests.meanwhile import meanwhile
+from tests.waiting import until
 
 ACCOUNTS: Final = 20
 COUNTERS: Final = 5
 SELDOM: Final = 10
 """A transaction in so many writes to the table without a key."""
+Connect = Callable[[], psycopg.Connection[Any]]
 Commits = MutableMapping[int, tuple[int, int]]
 """By mark, a place in the WAL before the commit, and one that is not before its end."""
 TOTAL: Final = ACCOUNTS * 100
@@ -48,15 +50,35 @@ INSERT INTO bank.odd SELECT i, date '2024-01-01' + i FROM generate_series(1, 10)
 class Bank:
     """Makes transactions, each with a mark of its own."""
 
-    def __init__(self, connection: psycopg.Connection[Any], commits: Commits, *, seed: int) -> None:
-        self._connection = connection
+    def __init__(self, connect: Connect, commits: Commits, *, seed: int) -> None:
+        self._connect = connect
+        self._connection = connect()
         self._commits = commits
         self._random = random.Random(seed)
-        newest = connection.execute("SELECT coalesce(max(mark), 0) FROM bank.debits").fetchone()
+        query = "SELECT coalesce(max(mark), 0) FROM bank.debits"
+        newest = self._connection.execute(query).fetchone()
         assert newest is not None
         self._marks = count(newest[0] + 1)
 
+    def close(self) -> None:
+        self._connection.close()
+
     def transact(self) -> None:
+        """Also where the source dies meanwhile: nobody knows then whether it was committed."""
+        try:
+            self._transact()
+        except psycopg.OperationalError:
+            self._connection.close()
+            until(self._again)
+
+    def _again(self) -> bool:
+        try:
+            self._connection = self._connect()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def _transact(self) -> None:
         mark = next(self._marks)
         amount = self._random.randint(1, 9)
         first, second = self._random.sample(range(1, ACCOUNTS + 1), 2)
@@ -113,8 +135,10 @@ class Bank:
 @contextmanager
 def at_work(installation: Armed, commits: Commits, *, seed: int) -> Iterator[None]:
     """Transactions go on until the end of the block."""
-    with installation.connect() as connection:
-        bank = Bank(connection, commits, seed=seed)
+    bank = Bank(installation.connect, commits, seed=seed)
+    try:
         bank.transact()
         with meanwhile(bank.transact, every=PAUSE_SECONDS):
             yield
+    finally:
+        bank.close()

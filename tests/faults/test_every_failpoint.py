@@ -9,6 +9,7 @@ from tests.faults.armed import Armed
 from tests.faults.bank import TABLES, at_work
 from tests.faults.steps import AT_THE_FIRST_START, CASES, Trigger, nothing, points_of
 from tests.faults.walk import Walk, query
+from tests.faults.witness import witnessed
 
 pytestmark = pytest.mark.e2e
 
@@ -48,9 +49,11 @@ def killed(bank: Armed, walk: Walk, points: Sequence[Failpoint], *, by: Trigger,
 
 @pytest.mark.parametrize("point", SAMPLE)
 def test_nothing_is_lost_or_doubled_by_a_kill(bank: Armed, walk: Walk, point: Failpoint) -> None:
-    killed(bank, walk, [point], by=nothing, name="sample")
+    with witnessed(bank) as witness:
+        killed(bank, walk, [point], by=nothing, name="sample")
 
-    assert_nothing_is_lost(bank)
+        assert_nothing_is_lost(bank)
+        assert witness.compare() > 0
     walk.go_on()
 
 
