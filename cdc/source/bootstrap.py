@@ -14,7 +14,7 @@ from cdc.source.baseline import note_baseline
 from cdc.source.captured import captured_tables
 from cdc.source.catalog import SourceTable
 from cdc.source.connector_start import START_SECONDS, await_running
-from cdc.source.continuity import continues, markers, until
+from cdc.source.continuity import continues, markers, refuse_other_source, until
 from cdc.source.finding import Level
 from cdc.source.new_epoch import begin
 from cdc.source.postgres import Connection, connect
@@ -55,6 +55,8 @@ def _established(config: Config, endpoints: Endpoints, *, new_epoch: bool) -> li
         refuse_unfit(connection, config)
         known = (_captured if new_epoch else begun)(config, endpoints)
         tables = captured_tables(connection, config, known)
+        if not new_epoch:  # before anything is made in the wrong one
+            refuse_other_source(connection, config, endpoints)
         prepare(connection, config, [table for table in tables if table.unfit is None])
         start = _start_anew if new_epoch else _start
         return start(connection, config, endpoints, tables)

@@ -64,12 +64,12 @@ def standing(
     """Look at the chain and change nothing; raises as ``continues`` does."""
     _refuse_other_pipeline(config)
     topics = _topics(config, tables)
-    position = connector.offsets(endpoints.connect, config.name)
-    _refuse_other_origin(connection, config, reached=sent(position or {}))
+    refuse_other_source(connection, config, endpoints)
     _refuse_broken_topics(config, endpoints, [*topics, *control_topics(config)])
     status = connector.status(endpoints.connect, config.name)
     state = slot.slot_state(connection, config.name)
     slot.refuse_foreign(config.name, state, read_by_us=bool(status and status.tasks))
+    position = connector.offsets(endpoints.connect, config.name)
     if position is None:
         _refuse_lost_position(config, endpoints, topics)
         return Standing.NOTHING_SENT
@@ -138,8 +138,10 @@ def markers(config: Config) -> str:
     return f"{config.name}.transaction"
 
 
-def _refuse_other_origin(connection: Connection, config: Config, *, reached: int) -> None:
+def refuse_other_source(connection: Connection, config: Config, endpoints: Endpoints) -> None:
+    """Raises CHAIN_BROKEN where the source is not the one that the lake and the connector know."""
     landed, epoch = landed_position(log_path(config)), last(epochs_path(config))
+    reached = sent(connector.offsets(endpoints.connect, config.name) or {})
     origin.refuse_other(known_origin(landed, epoch), origin.origin(connection), reached)
 
 

@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +21,8 @@ from cdc.errors import Reason
 from cdc.kafka.emptying import empty_topic
 from cdc.kafka.topics import TopicSpec, delete_topics, ensure_topics
 from cdc.kafka.topics_found import found
+from cdc.stack.embedded import await_ready
+from cdc.stack.process import Process
 from tests.faults.armed import Armed
 from tests.faults.bank import SQL
 from tests.servers.process import ProcessServer
@@ -118,6 +120,25 @@ def slot_is_made_anew(vault: Vault) -> None:
     slot_is_dropped(vault)
     vault.bank.execute(f"SELECT pg_create_logical_replication_slot('{NAME}', 'pgoutput')")
     unseen(vault)
+
+
+def slot_is_lost(vault: Vault) -> None:
+    """Postgres removes what it needs: more WAL than it may keep."""
+    command = vault.source.embedded.command()
+    tight = replace(command, arguments=(*command.arguments, "-cmax_slot_wal_keep_size=1MB"))
+    vault.source.stop()
+    vault.source.process = Process("postgres", tight, vault.source.state)
+    await_ready(vault.source.embedded, vault.source.process)
+    with vault.bank.connect() as connection:
+        connection.execute("DELETE FROM bank.visits")
+        for _ in range(4):
+            connection.execute("SELECT pg_switch_wal()")
+            connection.execute("INSERT INTO bank.visits VALUES ('lost', 1)")
+        connection.execute("CHECKPOINT")
+        query = "SELECT wal_status FROM pg_replication_slots WHERE slot_name = %s"
+        assert connection.execute(query, (NAME,)).fetchone() == ("lost",)
+    vault.source.stop()
+    vault.source.start()
 
 
 def unseen(vault: Vault) -> None:
@@ -220,6 +241,7 @@ def table_is_unreadable(vault: Vault) -> None:
 NEW_EPOCH: Final = ("down", "up --detach --new-epoch", "resnapshot --all")
 AT_THE_START: Final = {
     "slot dropped": Corruption(Reason.SLOT_GONE, slot_is_dropped),
+    "slot invalidated": Corruption(Reason.SLOT_LOST, slot_is_lost),
     "slot made anew": Corruption(Reason.SLOT_RECREATED, slot_is_made_anew),
     "source recovered": Corruption(Reason.SOURCE_PROMOTED, source_is_recovered),
     "source restored": Corruption(Reason.SOURCE_RESTORED, source_is_restored),
