@@ -53,10 +53,10 @@ def establish(
 def _established(config: Config, endpoints: Endpoints, *, new_epoch: bool) -> list[SourceTable]:
     with connect(endpoints.source_url) as connection:
         refuse_unfit(connection, config)
+        if not new_epoch:  # before anything is looked for, or made, in the wrong one
+            refuse_other_source(connection, config, endpoints)
         known = (_captured if new_epoch else begun)(config, endpoints)
         tables = captured_tables(connection, config, known)
-        if not new_epoch:  # before anything is made in the wrong one
-            refuse_other_source(connection, config, endpoints)
         prepare(connection, config, [table for table in tables if table.unfit is None])
         start = _start_anew if new_epoch else _start
         return start(connection, config, endpoints, tables)
