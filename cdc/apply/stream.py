@@ -4,8 +4,7 @@ import shutil
 import threading
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -28,7 +27,7 @@ from cdc.kafka.registry import RegistryClient
 from cdc.kafka.topics_found import TopicWatch
 from cdc.lake import epochs, job_state
 from cdc.lake.epochs import Epoch
-from cdc.lake.job_state import JobState
+from cdc.lake.job_state import Told
 from cdc.lake.layout import (
     epochs_path,
     ledger_path,
@@ -70,7 +69,7 @@ def run(read: Callable[[], Config], endpoints: Endpoints, stop: threading.Event)
     config = read()
     refuse_unwritable(config)
     with job_state.alone(config):
-        told = _Told(config.state_dir)
+        told = Told(config.state_dir)
         told.enter("starting")
         try:
             spark = build(config)
@@ -82,36 +81,6 @@ def run(read: Callable[[], Config], endpoints: Endpoints, stop: threading.Event)
             told.enter("stopped")
 
 
-@dataclass(slots=True)
-class _Told:
-    """What the job says of itself in its state file."""
-
-    state_dir: Path
-    started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
-    state: str = ""
-    steps: int = 0
-    alarm: str = ""
-
-    def enter(self, state: str) -> None:
-        self.state = state
-        self._write()
-
-    def step(self) -> None:
-        """The start came further."""
-        self.steps += 1
-        self._write()
-
-    def hear(self, alarm: str) -> None:
-        """What keeps cuts from being published; nothing, where nothing does."""
-        if alarm != self.alarm:
-            self.alarm = alarm
-            self._write()
-
-    def _write(self) -> None:
-        said = JobState.of_this_process(self.state, self.started_at, self.steps, self.alarm)
-        job_state.write(self.state_dir, said)
-
-
 @dataclass(frozen=True, slots=True)
 class _Job:
     """What stays when the configuration changes."""
@@ -119,7 +88,7 @@ class _Job:
     endpoints: Endpoints
     spark: SparkSession
     stop: threading.Event
-    told: _Told
+    told: Told
 
 
 def _keep_running(read: Callable[[], Config], config: Config, job: _Job) -> None:

@@ -5,8 +5,8 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
-from datetime import datetime
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 from cdc.config import Config
@@ -41,6 +41,36 @@ def write(state_dir: Path, state: JobState) -> None:
     partial = state_dir / f".job.{os.getpid()}.partial"
     partial.write_text(json.dumps(asdict(state)))
     partial.replace(path(state_dir))
+
+
+@dataclass(slots=True)
+class Told:
+    """What the job says of itself in its state file."""
+
+    state_dir: Path
+    started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    state: str = ""
+    steps: int = 0
+    alarm: str = ""
+
+    def enter(self, state: str) -> None:
+        self.state = state
+        self._write()
+
+    def step(self) -> None:
+        """The start came further."""
+        self.steps += 1
+        self._write()
+
+    def hear(self, alarm: str) -> None:
+        """What keeps cuts from being published; nothing, where nothing does."""
+        if alarm != self.alarm:
+            self.alarm = alarm
+            self._write()
+
+    def _write(self) -> None:
+        said = JobState.of_this_process(self.state, self.started_at, self.steps, self.alarm)
+        write(self.state_dir, said)
 
 
 @contextmanager
