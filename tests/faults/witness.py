@@ -60,7 +60,7 @@ class Witness:
 
     def _found(self) -> dict[str, list[Event]]:
         events: dict[str, list[Event]] = {table: [] for table in TABLES}
-        for row in _log(self.bank, "topic, offset, value"):
+        for row in _log(self.bank, 'topic, "offset", value'):
             table = row["topic"].rpartition(".")[2]
             if table in events and row["offset"] > self.begin.get(row["topic"], -1):
                 event = None if row["value"] is None else self._decoded(row["value"])
@@ -84,13 +84,13 @@ def witnessed(bank: Armed) -> Iterator[Witness]:
     bank.sync()
     bank.execute(f"SELECT pg_create_logical_replication_slot('{SLOT}', 'test_decoding')")
     try:
-        ends = _log(bank, "topic, max(offset) AS last", "GROUP BY topic")
+        ends = _log(bank, 'topic, max("offset") AS last', "GROUP BY topic")
         yield Witness(bank=bank, begin={row["topic"]: row["last"] for row in ends})
     finally:
         bank.execute(f"SELECT pg_drop_replication_slot('{SLOT}')")
 
 
-def _log(bank: Armed, columns: str, rest: str = "ORDER BY offset") -> list[dict[str, Any]]:
+def _log(bank: Armed, columns: str, rest: str = 'ORDER BY "offset"') -> list[dict[str, Any]]:
     log = DeltaTable(str(bank.folder / "lake" / "_wal2lake" / "log"))
     query = f"SELECT {columns} FROM log {rest}"
     found: list[dict[str, Any]] = pa.table(
