@@ -3,7 +3,7 @@
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -32,11 +32,11 @@ class Laboratory:
         No step begins before the connector has read the one before it.
         """
         for step in range(steps):
-            self._execute(scripts(step, STEP_BY_STEP))
+            self.execute(scripts(step, STEP_BY_STEP))
             self.sync()
         with self._held():
             for step in range(steps):
-                self._execute(scripts(step, AT_ONCE))
+                self.execute(scripts(step, AT_ONCE))
                 self._await_connector()
         self.sync()
 
@@ -45,7 +45,7 @@ class Laboratory:
         done = self.installation.done("sync", "--timeout", "900")
         assert done.returncode in {0, 8}, done.stderr
 
-    def _execute(self, scripts: Sequence[str]) -> None:
+    def execute(self, scripts: Iterable[str]) -> None:
         with self.installation.connect() as connection:
             # One by one: statements sent together would be one transaction.
             for statement in ";".join(scripts).split(";"):
