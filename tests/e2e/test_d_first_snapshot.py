@@ -109,4 +109,4 @@ def test_nothing_is_lost_of_a_table_that_changed_under_the_first_snapshot(
         assert done.returncode == 0, done.stderr
     verified = early.facts("verify")
     assert verified["equal"]
-    assert max(table["source_rows"] for table in verified["tables"]) == ROWS
+    assert max(t["comparison"]["source_rows"] for t in verified["tables"]) == ROWS
