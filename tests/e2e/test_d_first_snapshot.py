@@ -101,9 +101,10 @@ def test_nothing_is_lost_of_a_table_that_changed_under_the_first_snapshot(
 
     done = early.done("sync", "--timeout", "900")
 
-    tables = {table["table"]: table for table in early.facts("status")["tables"]}
-    if done.returncode == 8:
-        assert "remedy: " in tables["early.moving"]["reason"]
+    if done.returncode == 8:  # the connector began its snapshot anew by itself
+        reasons = [table["reason"] for table in early.facts("status")["tables"] if table["reason"]]
+        assert reasons
+        assert all("remedy: " in reason for reason in reasons)
         early.run("resnapshot", "--stopped")
     else:
         assert done.returncode == 0, done.stderr
