@@ -33,7 +33,7 @@ PLANTED: Final = (
         "            self._publish(cut, part, served)\n",
         new="            self._publish(cut, part, served)\n"
         "            self._apply(part, cut, schemas, landed_values.schema_ids(taken))\n",
-        tests=INTERRUPTED,
+        tests=(f"{EVERY_STEP}::test_nothing_is_lost_or_doubled_by_a_kill",),
     ),
     Mutant(
         name="planted: no transaction alignment",
