@@ -65,7 +65,7 @@ class Reader:
         ]
 
     def decoded(self, topic: str) -> list[dict[str, Any]]:
-        return [self._decode(m.value()) for m in self._messages(topic, 0, committed=True)]
+        return [self.decode(m.value()) for m in self._messages(topic, 0, committed=True)]
 
     def _messages(self, topic: str, start: int, *, committed: bool) -> Iterator[Message]:
         settings = {
@@ -85,7 +85,7 @@ class Reader:
             consumer.close()
 
     def _label(self, message: Message) -> Label:
-        value = self._decode(message.value())
+        value = self.decode(message.value())
         source, transaction = value["source"], value["transaction"] or {}
         commit, lsn = json.loads(source["sequence"])
         topic, offset = message.topic(), message.offset()
@@ -104,11 +104,12 @@ class Reader:
             order=transaction.get("total_order"),
             ts_ms=source["ts_ms"],
             event=change_event(
-                topic, offset, value, self._decode(message.key()), dict(message.headers() or [])
+                topic, offset, value, self.decode(message.key()), dict(message.headers() or [])
             ),
         )
 
-    def _decode(self, raw: Any) -> Any:  # noqa: ANN401 - Avro is JSON
+    def decode(self, raw: Any) -> Any:  # noqa: ANN401 - Avro is JSON
+        """A message, by the schema that the registry has of it."""
         (number,) = struct.unpack(">xi", raw[:5])
         if number not in self.schemas:
             url = f"{self.endpoints.registry}/apis/ccompat/v7/schemas/ids/{number}"

@@ -238,7 +238,7 @@ def table_is_unreadable(vault: Vault) -> None:
         file.write_text("{garbage")
 
 
-NEW_EPOCH: Final = ("down", "up --detach --new-epoch", "resnapshot --all")
+NEW_EPOCH: Final = ("up --detach --new-epoch", "resnapshot --all")
 AT_THE_START: Final = {
     "slot dropped": Corruption(Reason.SLOT_GONE, slot_is_dropped),
     "slot invalidated": Corruption(Reason.SLOT_LOST, slot_is_lost),

@@ -3,23 +3,20 @@
 Neither the connector nor anything of wal2lake takes part in it. The log is decoded by fastavro.
 """
 
-import io
 import json
 import re
-import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
-import fastavro
-import httpx
-import pyarrow as pa
-from deltalake import DeltaTable, QueryBuilder
-
+from cdc.stack.endpoints import Endpoints
+from tests.experiments.labels import Reader
 from tests.faults.armed import Armed
+from tests.faults.walk import query
 
 SLOT: Final = "witness"
+LOG: Final = "_wal2lake/log"
 TABLES: Final = ("accounts", "debits", "credits", "audit", "counters", "flicker", "visits")
 OPERATIONS: Final = {"INSERT": "c", "UPDATE": "u", "DELETE": "d"}
 _CHANGE: Final = re.compile(r"^table bank\.(\w+): (INSERT|UPDATE|DELETE): (.*)$", re.DOTALL)
@@ -35,7 +32,7 @@ class Witness:
 
     bank: Armed
     begin: dict[str, int]  # topic -> last offset of before
-    schemas: dict[int, Any] = field(default_factory=dict)
+    reader: Reader
 
     def compare(self) -> int:
         """The number of events; fails where the log has others, or in another order."""
@@ -60,22 +57,13 @@ class Witness:
 
     def _found(self) -> dict[str, list[Event]]:
         events: dict[str, list[Event]] = {table: [] for table in TABLES}
-        for row in _log(self.bank, 'topic, "offset", value'):
+        for row in query(self.bank, LOG, 'SELECT topic, "offset", value FROM t ORDER BY "offset"'):
             table = row["topic"].rpartition(".")[2]
             if table in events and row["offset"] > self.begin.get(row["topic"], -1):
-                event = None if row["value"] is None else self._decoded(row["value"])
+                event = None if row["value"] is None else self.reader.decode(row["value"])
                 if event is not None:  # a tombstone is none
                     events[table].append(_event(event))
         return events
-
-    def _decoded(self, raw: bytes) -> Any:  # noqa: ANN401 - Avro is JSON
-        (number,) = struct.unpack(">xi", raw[:5])
-        if number not in self.schemas:
-            endpoints = json.loads((self.bank.state_dir / "endpoints.json").read_text())
-            url = f"{endpoints['registry']}/apis/ccompat/v7/schemas/ids/{number}"
-            text = httpx.get(url).raise_for_status().json()["schema"]
-            self.schemas[number] = fastavro.parse_schema(json.loads(text))
-        return fastavro.schemaless_reader(io.BytesIO(raw[5:]), self.schemas[number], None)
 
 
 @contextmanager
@@ -84,19 +72,15 @@ def witnessed(bank: Armed) -> Iterator[Witness]:
     bank.sync()
     bank.execute(f"SELECT pg_create_logical_replication_slot('{SLOT}', 'test_decoding')")
     try:
-        ends = _log(bank, 'topic, max("offset") AS last', "GROUP BY topic")
-        yield Witness(bank=bank, begin={row["topic"]: row["last"] for row in ends})
+        ends = query(bank, LOG, 'SELECT topic, max("offset") AS last FROM t GROUP BY topic')
+        endpoints = json.loads((bank.state_dir / "endpoints.json").read_text())
+        yield Witness(
+            bank=bank,
+            begin={row["topic"]: row["last"] for row in ends},
+            reader=Reader(endpoints=Endpoints(**endpoints)),
+        )
     finally:
         bank.execute(f"SELECT pg_drop_replication_slot('{SLOT}')")
-
-
-def _log(bank: Armed, columns: str, rest: str = 'ORDER BY "offset"') -> list[dict[str, Any]]:
-    log = DeltaTable(str(bank.folder / "lake" / "_wal2lake" / "log"))
-    query = f"SELECT {columns} FROM log {rest}"
-    found: list[dict[str, Any]] = pa.table(
-        QueryBuilder().register("log", log).execute(query).read_all()
-    ).to_pylist()
-    return found
 
 
 def _values(text: str) -> dict[str, str | None]:
