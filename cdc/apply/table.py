@@ -120,9 +120,12 @@ class AppliedTable:
         """Some of its events are in quarantine no more."""
         self.position = replace(self.position, refused=refused)
 
-    def become(self, shape: Shape) -> None:
-        """What a reading has made of the frozen table; it is stopped no more."""
-        self.schema, self.structure, self.position = shape.schema, shape.structure, shape.position
+    def become(self, schema: TableSchema, structure: Structure | None, position: Position) -> None:
+        """What a reading or a replay has made of the frozen table; it is stopped no more.
+
+        What somebody else had committed before is beneath that, and counts no more.
+        """
+        self.schema, self.structure, self.position = schema, structure, position
         self._commits.forget()
         self.again()
 

@@ -193,6 +193,5 @@ class Task:
             broken=self._broken,
         )
         reach(Failpoint.AFTER_REPLAY_SWAP)
-        live.schema, live.structure, live.position = made.schema, made.structure, position
-        live.again()
+        live.become(made.schema, made.structure, position)
         return [note] if note else []

@@ -129,7 +129,7 @@ class Taking:
             reach(Failpoint.BEFORE_DIFFERENCE_MERGE)
             merge_difference(self.session, self.live.path, schema, rows, position)
             reach(Failpoint.AFTER_DIFFERENCE_MERGE)
-            self.live.become(self._shape(position))
+            self.live.become(schema, self.to_be.structure, position)
         if whole:
             remove(self.session, path)
         return result
@@ -152,7 +152,7 @@ class Taking:
             self.session, self.live.path, rows, shape.schema, shape.position, shape.structure
         )
         reach(Failpoint.AFTER_READING_SWAP)
-        self.live.become(shape)
+        self.live.become(shape.schema, shape.structure, shape.position)
 
     def _held(self) -> DataFrame:
         return self.session.read.format("delta").load(self.live.path)

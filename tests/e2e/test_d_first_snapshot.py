@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import psycopg
 import pytest
-import yaml
 
 from tests.e2e.installation import Installation
 from tests.meanwhile import meanwhile
+from tests.operations.conftest import installed
 from tests.servers.fixtures import started
 
 pytestmark = pytest.mark.e2e
@@ -71,14 +71,7 @@ def early(
     """Nothing of wal2lake is there yet."""
     root = tmp_path_factory.mktemp("early")
     with started(request, root / "servers", ("postgres",)) as servers:
-        found = Installation(folder=root / "lakehouse", servers=servers)
-        found.folder.mkdir()
-        written = {
-            "source": {"url": servers["postgres"].address, "tables": ["early.*"]},
-            "lake": {"path": "lake"},
-            "spark": {"master": "local[2]", "driver_memory": "1500m"},
-        }
-        (found.folder / "wal2lake.yaml").write_text(yaml.safe_dump(written))
+        found = installed(root / "lakehouse", dict(servers), ["early.*"])
         found.execute(SQL)
         try:
             yield found
