@@ -10,6 +10,9 @@ from pyspark.sql import SparkSession
 from cdc.config import Config
 from cdc.stack.artifacts import spark_jars
 
+_AVRO: Final = "-Dorg.apache.avro.fastread=false"
+"""Avro's fast reader keeps every schema that a task has parsed as long as the JVM lives: tables
+times rounds of them fill the heap of the job within hours."""
 SETTINGS: Final[dict[str, str]] = {
     # Delta: its SQL commands and its catalogue.
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -41,8 +44,10 @@ SETTINGS: Final[dict[str, str]] = {
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    # Small heaps: one collector thread pool less on two cores.
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Dderby.system.home=/dev/null",
+    # Small heaps: one collector thread pool less on two cores. Defaults, so that extraJavaOptions
+    # of the configuration come on top of them.
+    "spark.driver.defaultJavaOptions": f"-XX:+UseSerialGC {_AVRO} -Dderby.system.home=/dev/null",
+    "spark.executor.defaultJavaOptions": _AVRO,
     "spark.log.level": "WARN",
     # Progress bars of Spark would be written over ours.
     "spark.ui.showConsoleProgress": "false",

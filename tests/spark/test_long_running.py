@@ -1,0 +1,63 @@
+"""What a batch leaves in the heap of a job that runs for months: nothing."""
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from cdc.apply.decode import decode_table
+from cdc.events.schema import table_schema_from_avro
+from cdc.tables import TableId, TableMode
+from tests.events.recorded import LOG_COLUMNS, recording, table_topic
+
+pytestmark = pytest.mark.spark
+
+PARSED = "org.apache.avro.Schema$RecordSchema"
+TASKS = 20
+"""Each of them parses the schemas anew, as the tasks of every batch do."""
+
+
+def held(spark: SparkSession, name: str) -> int:
+    """How many objects of a class are still held by something; skips without a JDK's tools."""
+    jvm: Any = spark._jvm
+    tool = Path(jvm.java.lang.System.getProperty("java.home")) / "bin" / "jcmd"
+    if not tool.exists():
+        pytest.skip(f"{tool} is not there: this Java has no tools")
+    pid = jvm.java.lang.ProcessHandle.current().pid()
+    command = [str(tool), str(pid), "GC.class_histogram"]  # it collects before it counts
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    lines = [line.split() for line in printed.splitlines()]
+    return sum(int(line[1]) for line in lines if line[3:4] == [name])
+
+
+def test_no_batch_leaves_its_schemas_behind(spark: SparkSession) -> None:
+    """Avro's fast reader keeps every schema that was ever parsed, as long as the JVM lives."""
+    found, topic = recording("tables"), table_topic("customers")
+    written = found.written(topic)
+    schema = table_schema_from_avro(
+        written[max(written)],
+        table=TableId("public", "customers"),
+        key=("id",),
+        mode=TableMode.KEYED,
+    )
+    rows = [message.row() for message in found.of(topic)]
+
+    def batches(number: int) -> None:
+        for _ in range(number):
+            frame = spark.createDataFrame(rows, LOG_COLUMNS).repartition(TASKS)
+            decoded = decode_table(frame, written, schema, token=found.token)
+            decoded.write.format("noop").mode("overwrite").save()
+
+    batches(1)
+    before = held(spark, PARSED)
+    assert before > 0
+    batches(8)
+    assert held(spark, PARSED) < before + 2 * TASKS
+
+
+def test_the_reader_that_keeps_them_is_off(spark: SparkSession) -> None:
+    """Wherever the test above cannot count."""
+    jvm: Any = spark._jvm
+    assert jvm.org.apache.avro.generic.GenericData.get().isFastReaderEnabled() is False
