@@ -64,6 +64,11 @@ def ledger_under(lake: str) -> str:
     return f"{lake}/{CONTROL_DIRECTORY}/ledger"
 
 
+def broken_path(config: Config, operation: str, table: TableId) -> str:
+    """Where a directory goes that nobody can read, when the operation puts a table in its place."""
+    return f"{config.lake.path}/{CONTROL_DIRECTORY}/broken/{operation}/{table.schema}/{table.name}"
+
+
 def quarantine_path(config: Config) -> str:
     return f"{config.lake.path}/{CONTROL_DIRECTORY}/quarantine"
 

@@ -37,17 +37,17 @@ def swap(
     try:
         store.replace(spark, path, rows, schema, position, structure)
     except (PySparkException, Py4JJavaError):
-        if _is_readable(spark, path):
+        if is_readable(spark, path):
             raise
     # Delta may have gone on from what it remembers of a log that nobody else can read.
-    if _is_readable(spark, path):
+    if is_readable(spark, path):
         return ""
     _move(spark, path, broken)
     store.replace(spark, path, rows, schema, position, structure)
     return f"what was there could not be read and is now at {broken}"
 
 
-def _is_readable(spark: SparkSession, path: str) -> bool:
+def is_readable(spark: SparkSession, path: str) -> bool:
     """By Spark and by delta-rs, which remembers nothing; no data is read."""
     try:
         found = open_table(path)

@@ -18,7 +18,7 @@ from cdc.apply.table import AppliedTable
 from cdc.errors import CdcError, ErrorKind
 from cdc.failpoints import Failpoint, reach
 from cdc.lake import store
-from cdc.lake.layout import CONTROL_DIRECTORY, aside_path, ledger_path
+from cdc.lake.layout import aside_path, broken_path, ledger_path
 from cdc.lake.ledger import Ledger, LedgerRow
 from cdc.lake.quarantine import Quarantine
 from cdc.lake.removal import remove
@@ -170,12 +170,6 @@ class Task:
             return None, ["the live table could not be read"]
         return found, ["it was equal" if found.equal else f"it was not equal: {found.words}"]
 
-    @property
-    def _broken(self) -> str:
-        """Where a directory goes that nobody can read."""
-        lake, table = self.shop.config.lake.path, self.table
-        return f"{lake}/{CONTROL_DIRECTORY}/broken/{self.operation.id}/{table.schema}/{table.name}"
-
     def _swapped(self, kept: Kept, made: AppliedTable, live: AppliedTable) -> list[str]:
         position = replace(
             made.position,
@@ -190,7 +184,7 @@ class Task:
             schema=made.schema,
             position=position,
             structure=made.structure,
-            broken=self._broken,
+            broken=broken_path(self.shop.config, self.operation.id, self.table),
         )
         reach(Failpoint.AFTER_REPLAY_SWAP)
         live.become(made.schema, made.structure, position)

@@ -23,11 +23,12 @@ from cdc.apply.table import AppliedTable
 from cdc.errors import CdcError, ErrorKind
 from cdc.failpoints import Failpoint, reach
 from cdc.lake import epochs, store
-from cdc.lake.layout import reading_path
+from cdc.lake.layout import broken_path, reading_path
 from cdc.lake.progress import Position, open_table
 from cdc.lake.quarantine import EventState, RefusedEvent
 from cdc.lake.readings import Reading
 from cdc.lake.removal import remove
+from cdc.lake.swap import is_readable, swap
 from cdc.operate.described import Described, newest_note
 from cdc.operate.moment import Moment
 from cdc.operate.operation import Commit, Operation, TableResult
@@ -59,12 +60,14 @@ class Taking:
         """Into the frozen table; what came of it.
 
         A table that was stopped, or has other columns, is not what its log makes of it: the whole
-        reading is kept for it, of any other the difference.
+        reading is kept for it, of any other the difference. One that is gone or cannot be read
+        is replaced.
         """
         settled, refused = self._refusals(staged)
         position = self._position(refused)
         self.reporter.tell(phase="comparing")
-        if self.to_be.same and self.to_be.schema.mode is not TableMode.APPEND:
+        merges = self.to_be.same and self.to_be.schema.mode is not TableMode.APPEND
+        if merges and is_readable(self.session, self.live.path):
             return self._merged(staged, position, settled, whole=self.live.stopped)
         return self._replaced(staged, position, settled)
 
@@ -137,19 +140,25 @@ class Taking:
     def _replaced(
         self, staged: Staged, position: Position, settled: list[RefusedEvent]
     ) -> TableResult:
-        before = self._held().count() if open_table(self.live.path) else 0
+        readable = is_readable(self.session, self.live.path)
+        before = f"with {self._held().count():,} rows" if readable else "gone or not readable"
         position = replace(position, rows_applied=position.rows_applied + staged.rows_read)
         self._write_whole(staged, position)
-        note = {"note": f"replaced whole, with {before:,} rows before"}
+        note = {"note": f"replaced whole, {before} before"}
         with self._committing(staged, position, settled, note) as result:
             self._swap(self._shape(position))
         return result
 
     def _swap(self, shape: Shape) -> None:
-        rows = self.session.read.format("delta").load(self._place())
         reach(Failpoint.BEFORE_READING_SWAP)
-        store.replace(
-            self.session, self.live.path, rows, shape.schema, shape.position, shape.structure
+        swap(
+            self.session,
+            self._place(),
+            self.live.path,
+            schema=shape.schema,
+            position=shape.position,
+            structure=shape.structure,
+            broken=broken_path(self.shop.config, self.operation.id, self.live.schema.table),
         )
         reach(Failpoint.AFTER_READING_SWAP)
         self.live.become(shape.schema, shape.structure, shape.position)

@@ -1,5 +1,7 @@
 """A table that differs from its source is read again; nothing else rests meanwhile."""
 
+import shutil
+
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, QueryBuilder
@@ -90,6 +92,7 @@ def test_a_reader_of_a_shadow_sees_the_old_table_or_the_new_one(shop: Installati
 
 def test_tables_that_had_stopped_are_read_and_go_on(shop: Installation) -> None:
     shop.execute(STOPPING)
+    shutil.rmtree(shop.folder / "lake" / "shop" / "lines")
     shop.execute("INSERT INTO shop.orders VALUES (9001, 'goes on', 1, NULL, '', '{}')")
     shop.run("sync", expect=8)
     states = {t["table"]: t["state"] for t in shop.facts("status")["tables"]}
@@ -97,9 +100,12 @@ def test_tables_that_had_stopped_are_read_and_go_on(shop: Installation) -> None:
         "shop.stock",
         "shop.prices",
         "shop.places",
+        "shop.lines",
     }
 
     shop.run("resnapshot", "--stopped")
+
+    shop.execute("UPDATE shop.lines SET weight = weight + 1 WHERE place = 2")
 
     shop.execute("UPDATE shop.stock SET amount = amount + 1")
     shop.execute("UPDATE shop.prices SET price = 'exactly ' || id")
