@@ -21,12 +21,15 @@ class Armed(Installation):
     """All servers but the source are embedded; the variable reaches the job through ``up``."""
 
     @classmethod
-    def of(cls, folder: Path, postgres: Server, tables: list[str]) -> "Armed":
+    def of(
+        cls, folder: Path, postgres: Server, tables: list[str], *, through: str | None = None
+    ) -> "Armed":
+        """``through`` is an address by which the source is reached, where it is not its own."""
         found = cls(folder=folder, servers={"postgres": postgres})
         found.points.mkdir(parents=True)
         written = {
             "source": {
-                "url": postgres.address,
+                "url": through or postgres.address,
                 "tables": tables,
                 "append_only": ["bank.audit"],
             },

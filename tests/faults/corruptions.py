@@ -1,9 +1,7 @@
 """What can happen to the parts that a pipeline remembers itself by, each done for real."""
 
 import json
-import os
 import shutil
-import signal
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -25,6 +23,7 @@ from cdc.stack.embedded import await_ready
 from cdc.stack.process import Process
 from tests.faults.armed import Armed
 from tests.faults.bank import SQL
+from tests.faults.disturbances import frozen
 from tests.servers.process import ProcessServer
 from tests.waiting import until
 
@@ -176,14 +175,11 @@ def topic_has_more_partitions(vault: Vault) -> None:
 
 def topic_is_shortened(vault: Vault) -> None:
     """While the job cannot read on, so that some of it has not landed."""
-    job, before = vault.bank.pid("job"), found(vault.kafka, [TOPIC])[TOPIC].end
-    os.kill(job, signal.SIGSTOP)
-    try:
+    before = found(vault.kafka, [TOPIC])[TOPIC].end
+    with frozen(vault.bank, "job"):
         vault.bank.execute("UPDATE bank.flicker SET n = n + 1")
         until(lambda: found(vault.kafka, [TOPIC])[TOPIC].end > before)
         empty_topic(vault.kafka, TOPIC)
-    finally:
-        os.kill(job, signal.SIGCONT)
 
 
 def source_is_restored(vault: Vault) -> None:

@@ -3,7 +3,8 @@
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Final
 
@@ -14,31 +15,42 @@ from tests.faults.armed import Armed
 PROCESSES: Final = ("job", "connect", "kafka", "registry")
 STOPPED_SECONDS: Final = 15.0
 """Longer than the session of a consumer or a worker: others think that it is gone."""
-Disturb = Callable[[], None]
+Disturb = Callable[[Armed], None]
+"""Returns when it is done, and not when all is well again."""
 
 
-def disturbances(bank: Armed) -> dict[str, Disturb]:
-    """By name; each returns when it is done, and not when all is well again."""
-    killed = {f"kill {name}": partial(bank.crash, name) for name in (*PROCESSES, "postgres")}
-    stopped = {f"stop {name}": partial(stopped_for_a_while, bank, name) for name in PROCESSES}
-    return {**killed, **stopped, "end the walsender": partial(walsender_ends, bank)}
-
-
-def stopped_for_a_while(bank: Armed, name: str) -> None:
-    """SIGSTOP and SIGCONT to the process and all that it started."""
+@contextmanager
+def frozen(bank: Armed, name: str) -> Iterator[None]:
+    """SIGSTOP to the process and all that it started, and SIGCONT at the end."""
     root = psutil.Process(bank.pid(name))
     tree = [root.pid, *(child.pid for child in root.children(recursive=True))]
     for pid in tree:
         os.kill(pid, signal.SIGSTOP)
     try:
-        threading.Event().wait(STOPPED_SECONDS)
+        yield
     finally:
         for pid in tree:
             os.kill(pid, signal.SIGCONT)
 
 
-def walsender_ends(bank: Armed) -> None:
+def _killed(name: str, bank: Armed) -> None:
+    bank.crash(name)
+
+
+def _stopped_for_a_while(name: str, bank: Armed) -> None:
+    with frozen(bank, name):
+        threading.Event().wait(STOPPED_SECONDS)
+
+
+def _walsender_ends(bank: Armed) -> None:
     bank.execute(
         "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots "
         "WHERE slot_name = 'wal2lake' AND active_pid IS NOT NULL"
     )
+
+
+DISTURBANCES: Final[dict[str, Disturb]] = {
+    **{f"kill {name}": partial(_killed, name) for name in (*PROCESSES, "postgres")},
+    **{f"stop {name}": partial(_stopped_for_a_while, name) for name in PROCESSES},
+    "end the walsender": _walsender_ends,
+}

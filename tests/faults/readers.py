@@ -1,13 +1,27 @@
 """A reader of the newest cut, as a downstream program is one: by ``cdc.read``, all the time."""
 
+import time
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import cdc
 from cdc.lake.ledger import LedgerRow
 from tests.faults.armed import Armed
 from tests.faults.bank import TOTAL
 from tests.faults.walk import MARKED
+from tests.waiting import until
+
+RECOVERY_SECONDS: Final = 600
+
+
+def recovered(bank: Armed) -> float:
+    """Seconds until a cut holds what is committed now."""
+    began = time.monotonic()
+    with bank.connect() as connection:
+        row = connection.execute("SELECT pg_current_wal_insert_lsn() - '0/0'").fetchone()
+    assert row is not None
+    until(lambda: (cdc.cut(lake=bank.lake).lsn or 0) >= row[0], RECOVERY_SECONDS)
+    return time.monotonic() - began
 
 
 @dataclass

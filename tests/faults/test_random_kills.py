@@ -10,31 +10,18 @@ from typing import Final
 
 import pytest
 
-import cdc
 from tests.faults.armed import Armed
 from tests.faults.bank import TABLES, at_work
-from tests.faults.disturbances import disturbances
-from tests.faults.readers import Reader
+from tests.faults.disturbances import DISTURBANCES
+from tests.faults.readers import Reader, recovered
 from tests.faults.walk import Walk
 from tests.faults.witness import witnessed
 from tests.meanwhile import meanwhile
-from tests.waiting import until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.deep, pytest.mark.timeout(0)]
 
-RECOVERY_SECONDS: Final = 600
 QUIET_SECONDS: Final = 6.0  # at most, between a recovery and the next disturbance
 LOOK_SECONDS: Final = 0.2
-
-
-def recovered(bank: Armed) -> float:
-    """Seconds until a cut holds what is committed now."""
-    began = time.monotonic()
-    with bank.connect() as connection:
-        row = connection.execute("SELECT pg_current_wal_insert_lsn() - '0/0'").fetchone()
-    assert row is not None
-    until(lambda: (cdc.cut(lake=bank.lake).lsn or 0) >= row[0], RECOVERY_SECONDS)
-    return time.monotonic() - began
 
 
 def told(seconds: dict[str, list[float]]) -> str:
@@ -53,16 +40,15 @@ def test_a_reader_sees_whole_transactions_through_random_kills(
     seed = int.from_bytes(os.urandom(4)) if asked is None else asked
     sys.stdout.write(f"\nseed {seed}: --seed {seed} does the same again\n")
     chance, pause, reader = random.Random(seed), threading.Event(), Reader(bank)
-    known, seconds = disturbances(bank), dict[str, list[float]]()
-    began = time.monotonic()
+    seconds, began = dict[str, list[float]](), time.monotonic()
     walk.note()
 
     with witnessed(bank) as witness:
         with at_work(bank, walk.commits, seed=seed), meanwhile(reader.look, every=LOOK_SECONDS):
             for _ in range(pytestconfig.getoption("--kills")):
-                name = chance.choice(sorted(known))
+                name = chance.choice(sorted(DISTURBANCES))
                 pause.wait(chance.uniform(0, QUIET_SECONDS))
-                known[name]()
+                DISTURBANCES[name](bank)
                 walk.kills += 1
                 seconds.setdefault(name, []).append(recovered(bank))
         bank.sync()

@@ -3,9 +3,7 @@
 import errno
 import os
 import shutil
-import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,6 +21,7 @@ from cdc.stack.process import Identity
 from cdc.stack.report import Report, read
 from cdc.stack.servers import kafka
 from cdc.stack.state import StateDir
+from tests.small_disk import fill, small_disk
 from tests.stack.conftest import ours, supervised
 from tests.waiting import until
 
@@ -49,20 +48,6 @@ def test_the_system_s_own_error_gets_a_name(tmp_path: Path) -> None:
     assert caught.value.kind is ErrorKind.DISK_FULL
     with pytest.raises(PermissionError):
         fail(errno.EACCES)
-
-
-@contextmanager
-def small_disk(place: Path, size: str) -> Iterator[None]:
-    """A file system of its own; only root may mount one."""
-    place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        pytest.skip(f"cannot mount a small file system: {done.stderr.strip()}")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "-l", str(place)], check=True)
 
 
 @pytest.fixture
@@ -112,15 +97,6 @@ def test_a_disk_that_fills_is_reported_and_all_come_back_when_there_is_space(
 
 def events(state: StateDir) -> list[str]:
     return [event["what"] for event in read(state)["events"]]
-
-
-def fill(ballast: Path) -> None:
-    descriptor = os.open(ballast, os.O_WRONLY | os.O_CREAT)
-    try:
-        while os.statvfs(ballast.parent).f_bavail:
-            os.write(descriptor, bytes(2**16))
-    finally:
-        os.close(descriptor)
 
 
 def write_until_refused(bootstrap: str) -> None:
