@@ -1,15 +1,32 @@
 """Waiting for what comes by itself."""
 
+import time
 from collections.abc import Callable
 
-from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
+from tenacity import RetryCallState, Retrying, retry_if_result, stop_after_delay
+
+_LEAST_SECONDS = 0.1
 
 
 def until(condition: Callable[[], object], seconds: float = 90) -> None:
-    """Wait for a condition; tenacity's RetryError when it never holds."""
+    """Wait for a condition; tenacity's RetryError when it never holds.
+
+    A look that takes long, as a command does, is followed by as long a pause: what is waited for
+    needs the processor too.
+    """
+    took = 0.0
+
+    def look() -> bool:
+        nonlocal took
+        began = time.monotonic()
+        held = bool(condition())
+        took = time.monotonic() - began
+        return held
+
+    def pause(_state: RetryCallState) -> float:
+        return max(_LEAST_SECONDS, took)
+
     waiting = Retrying(
-        retry=retry_if_result(lambda held: not held),
-        wait=wait_fixed(0.1),
-        stop=stop_after_delay(seconds),
+        retry=retry_if_result(lambda held: not held), wait=pause, stop=stop_after_delay(seconds)
     )
-    waiting(condition)
+    waiting(look)

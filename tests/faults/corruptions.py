@@ -223,9 +223,10 @@ def table_is_deleted(vault: Vault) -> None:
 def table_is_an_older_copy(vault: Vault) -> None:
     """Without its newest commits, as a backup of its files is."""
     log = vault.table("flicker") / "_delta_log"
-    for file in sorted(log.glob("*.json"))[1:]:
-        file.unlink()
-    for file in log.glob("*checkpoint*"):
+    (first, *newer) = sorted(log.glob("*.json"))
+    checkpoints = log.glob("*checkpoint*")
+    sums = (file for file in log.glob("*.crc") if file.stem != first.stem)
+    for file in (*newer, *checkpoints, *sums):
         file.unlink()
 
 
