@@ -1,7 +1,8 @@
 """A small bank, in which every transaction keeps promises that each version of the lake must keep.
 
 The sum of all balances is constant. A mark is written to two tables in one transaction, and to one
-that takes inserts only. No counter ever decreases. Rows are deleted and inserted again.
+that takes inserts only. No counter ever decreases. Rows are deleted and inserted again. The keys of
+a ring change places. A table is emptied and filled again. All rows of another change together.
 """
 
 import random
@@ -19,13 +20,20 @@ from tests.waiting import until
 ACCOUNTS: Final = 20
 COUNTERS: Final = 5
 SELDOM: Final = 10
-"""A transaction in so many writes to the table without a key."""
+"""A transaction in so many writes to the table without a key, one to the ring, and so on."""
+RING: Final = 8
+PARTS: Final = 6  # rows of each filling of the table that is emptied
+BULK: Final = 300  # rows that change together
 Connect = Callable[[], psycopg.Connection[Any]]
 Commits = MutableMapping[int, tuple[int, int]]
 """By mark, a place in the WAL before the commit, and one that is not before its end."""
 TOTAL: Final = ACCOUNTS * 100
 PAUSE_SECONDS: Final = 0.05
-TABLES: Final = ("accounts", "debits", "credits", "audit", "counters", "flicker", "visits", "odd")
+TOGETHER: Final = ("ring", "emptied", "bulk")
+TABLES: Final = (
+    *("accounts", "debits", "credits", "audit", "counters", "flicker", "visits", "odd"),
+    *TOGETHER,
+)
 SQL: Final = f"""
 CREATE SCHEMA bank;
 CREATE SCHEMA gone;
@@ -39,11 +47,17 @@ CREATE TABLE bank.visits (who text, page int);
 ALTER TABLE bank.visits REPLICA IDENTITY FULL;
 CREATE TABLE bank.odd (id int PRIMARY KEY, day date);
 CREATE TABLE gone.stays (id int PRIMARY KEY);
+CREATE TABLE bank.ring (id int PRIMARY KEY, name int NOT NULL);
+CREATE TABLE bank.emptied (part int PRIMARY KEY, filling bigint NOT NULL);
+CREATE TABLE bank.bulk (id int PRIMARY KEY, change bigint NOT NULL, body text);
 INSERT INTO bank.accounts SELECT i, 100 FROM generate_series(1, {ACCOUNTS}) i;
 INSERT INTO bank.counters SELECT i, 0 FROM generate_series(1, {COUNTERS}) i;
 INSERT INTO bank.flicker SELECT i, 0, repeat(md5(i::text), 200) FROM generate_series(1, 10) i;
 INSERT INTO bank.visits SELECT 'v' || i % 5, i % 3 FROM generate_series(1, 30) i;
 INSERT INTO bank.odd SELECT i, date '2024-01-01' + i FROM generate_series(1, 10) i;
+INSERT INTO bank.ring SELECT i, i FROM generate_series(1, {RING}) i;
+INSERT INTO bank.emptied SELECT i, 0 FROM generate_series(1, {PARTS}) i;
+INSERT INTO bank.bulk SELECT i, 0, 'body ' || i FROM generate_series(1, {BULK}) i;
 """
 
 
@@ -85,8 +99,7 @@ class Bank:
         with self._connection.transaction():
             self._move(mark, amount, first, second)
             self._flicker(mark)
-            if not mark % SELDOM:
-                self._visit(mark)
+            self._seldom(mark)
             before = self._wal()
         self._commits[mark] = (before, self._wal())
 
@@ -118,6 +131,29 @@ class Bank:
             )
         else:
             self._connection.execute("UPDATE bank.flicker SET n = %s WHERE id = %s", (mark, number))
+
+    def _seldom(self, mark: int) -> None:
+        turn, of = divmod(mark, SELDOM)
+        if of == 0:
+            self._visit(mark)
+        elif of == 2:
+            self._swap(turn)
+        elif of == 4 and not turn % 2:
+            self._empty(mark)
+        elif of == 6 and not turn % 4:
+            self._connection.execute("UPDATE bank.bulk SET change = %s", (mark,))
+
+    def _swap(self, turn: int) -> None:
+        """Two neighbours of the ring change their keys, by way of one that nobody has."""
+        first, second = turn % RING + 1, (turn + 1) % RING + 1
+        for old, new in ((first, -1), (second, first), (-1, second)):
+            self._connection.execute("UPDATE bank.ring SET id = %s WHERE id = %s", (new, old))
+
+    def _empty(self, mark: int) -> None:
+        self._connection.execute("TRUNCATE bank.emptied")
+        self._connection.execute(
+            "INSERT INTO bank.emptied SELECT i, %s FROM generate_series(1, %s) i", (mark, PARTS)
+        )
 
     def _visit(self, mark: int) -> None:
         who = f"v{self._random.randint(1, 5)}"

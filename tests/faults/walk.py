@@ -8,7 +8,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
 from tests.faults.armed import Armed
-from tests.faults.bank import TOTAL
+from tests.faults.bank import BULK, PARTS, RING, TOTAL
 
 Row = dict[str, Any]
 MARKED: Final = ("bank.debits", "bank.credits", "bank.audit")
@@ -66,6 +66,21 @@ class Walk:
         fell = [n for n, before in self._counters.items() if counters.get(n, -1) < before]
         assert fell == [], f"{where}: counters are lower than at the cut before: {fell}"
         self._counters = counters
+        self._judge_together(entries, where)
+
+    def _judge_together(self, entries: Mapping[str, Row], where: str) -> None:
+        """What changes in one transaction only, by statements over several rows."""
+        ring = self._rows(entries["bank.ring"], "SELECT id, name FROM t")
+        for found in ([key for key, _ in ring], [name for _, name in ring]):
+            assert sorted(found) == list(range(1, RING + 1)), f"{where}: the ring is {ring}"
+        filled = self._rows(entries["bank.emptied"], "SELECT part, filling FROM t")
+        parts = sorted(part for part, _ in filled)
+        assert parts == list(range(1, PARTS + 1)), f"{where}: parts of a filling: {parts}"
+        bulk = self._rows(entries["bank.bulk"], "SELECT id, change FROM t")
+        assert len(bulk) == BULK, f"{where}: {len(bulk)} rows of the bulk"
+        for name, rows in (("filling", filled), ("bulk", bulk)):
+            changes = {change for _, change in rows}
+            assert len(changes) == 1, f"{where}: a {name} is there in part: {changes}"
 
     def _judge_marks(self, entries: Mapping[str, Row], lsn: int, where: str) -> None:
         mine = [entries[name] for name in MARKED]

@@ -9,14 +9,16 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from tests.faults.armed import Armed
-from tests.faults.bank import TOTAL
+from tests.faults.bank import BULK, PARTS, RING, TOTAL
 from tests.faults.walk import Walk
 
-NAMES: Final = ("accounts", "debits", "credits", "audit", "counters")
 ROWS: Final[dict[str, pa.Table]] = {
     "accounts": pa.table({"id": [1, 2], "balance": [TOTAL - 7, 7]}),
     **{name: pa.table({"mark": [1, 2]}) for name in ("debits", "credits", "audit")},
     "counters": pa.table({"name": [1, 2], "n": [5, 6]}),
+    "ring": pa.table({"id": range(1, RING + 1), "name": range(RING, 0, -1)}),
+    "emptied": pa.table({"part": range(1, PARTS + 1), "filling": [3] * PARTS}),
+    "bulk": pa.table({"id": range(1, BULK + 1), "change": [4] * BULK}),
 }
 Wrong = Callable[["Lake"], object]
 
@@ -40,7 +42,7 @@ class Lake:
         write_deltalake(str(self.folder / "_wal2lake" / "ledger"), table, mode="append")
 
     def _entries(self) -> list[dict[str, object]]:
-        return [self._entry(str(self.folder / "bank" / name), f"bank.{name}") for name in NAMES]
+        return [self._entry(str(self.folder / "bank" / name), f"bank.{name}") for name in ROWS]
 
     def _entry(self, path: str, table: str) -> dict[str, object]:
         version = DeltaTable(path).version()
@@ -60,6 +62,17 @@ def marks(lake: Lake, found: list[int]) -> None:
         lake.put(name, pa.table({"mark": found}))
 
 
+def changed(rows: pa.Table, name: str) -> pa.Table:
+    """The last row as of a later transaction."""
+    values = rows.column(name).to_pylist()
+    return rows.set_column(1, name, pa.array([*values[:-1], 99]))
+
+
+def with_key(rows: pa.Table, key: int) -> pa.Table:
+    """The last row under a key that only a part of its transaction has."""
+    return rows.set_column(0, "id", pa.array([*rows.column("id").to_pylist()[:-1], key]))
+
+
 def rewritten(lake: Lake) -> None:
     DeltaTable(str(lake.folder / "_wal2lake" / "ledger")).update(updates={"lsn": "lsn + 1"})
 
@@ -70,7 +83,7 @@ def test_a_lake_that_is_right_is_walked_to_its_end(lake: Lake) -> None:
 
     lake.walk.go_on()
 
-    assert (lake.walk.walked, lake.walk.versions) == (2, 10)
+    assert (lake.walk.walked, lake.walk.versions) == (2, 2 * len(ROWS))
 
 
 @pytest.mark.parametrize(
@@ -85,6 +98,14 @@ def test_a_lake_that_is_right_is_walked_to_its_end(lake: Lake) -> None:
         (lambda lake: lake.put("counters", pa.table({"name": [1, 2], "n": [5, 4]})), "lower"),
         (lambda lake: lake.put("counters", pa.table({"name": [1], "n": [9]})), "lower"),
         (lambda lake: lake.put("counters", pa.table({"name": [1, 2, 2], "n": [5, 6, 6]})), "twice"),
+        (lambda lake: lake.put("ring", ROWS["ring"].slice(1)), "ring"),
+        (lambda lake: lake.put("ring", ROWS["ring"].slice(0, 0)), "ring"),
+        (lambda lake: lake.put("ring", with_key(ROWS["ring"], -1)), "ring"),
+        (lambda lake: lake.put("emptied", ROWS["emptied"].slice(1)), "parts of a filling"),
+        (lambda lake: lake.put("emptied", ROWS["emptied"].slice(0, 0)), "parts of a filling"),
+        (lambda lake: lake.put("emptied", changed(ROWS["emptied"], "filling")), "in part"),
+        (lambda lake: lake.put("bulk", ROWS["bulk"].slice(1)), "rows of the bulk"),
+        (lambda lake: lake.put("bulk", changed(ROWS["bulk"], "change")), "in part"),
     ],
 )
 def test_a_version_that_breaks_a_promise_is_seen(lake: Lake, wrong: Wrong, said: str) -> None:
