@@ -10,7 +10,6 @@ from pyspark.sql import SparkSession
 
 from cdc.lake.session import SETTINGS
 from cdc.stack.artifacts import spark_jars
-from tests.short_lived import JAVA_OPTIONS
 
 
 @contextmanager
@@ -24,7 +23,7 @@ def local_spark(scratch: Path) -> Iterator[SparkSession]:
         .config("spark.local.dir", str(scratch))
         .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
     )
-    for name, value in {**SETTINGS, **JAVA_OPTIONS}.items():
+    for name, value in SETTINGS.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     yield session

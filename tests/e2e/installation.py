@@ -19,7 +19,6 @@ import yaml
 from deltalake import DeltaTable, QueryBuilder
 from psycopg import sql
 
-from tests import short_lived
 from tests.servers.server import Server
 
 SECONDS: Final = 1500  # a command that takes longer hangs
@@ -73,7 +72,7 @@ class Installation:
                 "append_only": ["bank.audit"],
             },
             "lake": {"path": "lake"},
-            "spark": short_lived.spark("2g"),
+            "spark": {"master": "local[2]", "driver_memory": "2g"},
             "job": {"maintain_every_commits": 4, "optimize_small_files": 4},
         }
         (folder / "wal2lake.yaml").write_text(yaml.safe_dump(written))

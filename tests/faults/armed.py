@@ -8,7 +8,6 @@ from typing import Any, Final
 import yaml
 
 from cdc.failpoints import VARIABLE, Failpoint
-from tests import short_lived
 from tests.e2e.installation import Installation
 from tests.servers.server import Server
 from tests.waiting import until
@@ -35,7 +34,7 @@ class Armed(Installation):
                 "append_only": ["bank.audit"],
             },
             "lake": {"path": "lake"},
-            "spark": short_lived.spark("1500m"),
+            "spark": {"master": "local[2]", "driver_memory": "1500m"},
             "job": JOB,
         }
         found.config_file.write_text(yaml.safe_dump(written))

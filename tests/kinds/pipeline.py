@@ -25,7 +25,6 @@ from cdc.operate.sync import sync
 from cdc.source.bootstrap import establish
 from cdc.stack.endpoints import Endpoints
 from cdc.tables import TableId
-from tests import short_lived
 from tests.kinds.columns import AS_TEXT, SCHEMA, TABLES, Kind
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -204,7 +203,7 @@ def configured(folder: Path, endpoints: Endpoints, worker: Mapping[str, str]) ->
         "connect": {"url": endpoints.connect, **worker},
         "registry": {"url": endpoints.registry},
         "lake": {"path": "lake"},
-        "spark": short_lived.spark("2g"),
+        "spark": {"master": "local[2]", "driver_memory": "2g"},
     }
     path = folder / "wal2lake.yaml"
     path.write_text(yaml.safe_dump(written))

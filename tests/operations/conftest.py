@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests import short_lived
 from tests.e2e.installation import Installation
 from tests.servers.fixtures import started
 
@@ -42,7 +41,7 @@ def installed(folder: Path, servers: dict[str, object], tables: list[str]) -> In
     written = {
         "source": {"url": found.source_url, "tables": tables},
         "lake": {"path": "lake"},
-        "spark": short_lived.spark("1500m"),
+        "spark": {"master": "local[2]", "driver_memory": "1500m"},
     }
     (folder / "wal2lake.yaml").write_text(yaml.safe_dump(written))
     return found
