@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in its __all__
     AdminClient,
     ConfigResource,
@@ -12,6 +12,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in i
 )
 
 from cdc.errors import CdcError, ErrorKind
+from cdc.kafka.offsets import offsets_at
 from cdc.kafka.topics import SECONDS, admin, unreachable
 
 
@@ -55,11 +56,7 @@ def topic_facts(bootstrap: str, topic: str) -> TopicFacts:
 
 
 def _offset(client: AdminClient, topic: str, at: OffsetSpec) -> int:
-    where = TopicPartition(topic, 0)
-    answers = client.list_offsets(
-        {where: at}, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=SECONDS
-    )
-    return int(answers[where].result().offset)
+    return offsets_at(client, [topic], at)[topic]
 
 
 def _settings(client: AdminClient, topic: str) -> dict[str, str]:

@@ -1,10 +1,9 @@
 """The topics as the broker has them now, in a few requests for all of them."""
 
 from collections.abc import Collection, Mapping
-from typing import Any, Final
+from typing import Final
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in its __all__
     AdminClient,
     OffsetSpec,
@@ -13,6 +12,7 @@ from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.continuing import Found, refuse_other
+from cdc.kafka.offsets import offsets_at
 from cdc.kafka.topics import SECONDS, admin, unreachable
 
 _PATIENCE_SECONDS: Final = 120
@@ -80,20 +80,9 @@ def _described(client: AdminClient, topics: Collection[str]) -> dict[str, Found]
 
 def _with_offsets(client: AdminClient, topics: Collection[str]) -> dict[str, Found]:
     here = _described(client, topics)
-    first = _offsets(client, here, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
-    end = _offsets(client, here, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+    first = offsets_at(client, here, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+    end = offsets_at(client, here, OffsetSpec.latest())  # type: ignore[no-untyped-call]
     return {
         name: Found(id=known.id, partitions=known.partitions, first=first[name], end=end[name])
         for name, known in here.items()
     }
-
-
-def _offsets(client: AdminClient, topics: Collection[str], spec: Any) -> dict[str, int]:  # noqa: ANN401
-    if not topics:
-        return {}
-    answers = client.list_offsets(
-        {Place(name, 0): spec for name in topics},
-        isolation_level=IsolationLevel.READ_COMMITTED,
-        request_timeout=SECONDS,
-    )
-    return {where.topic: int(future.result().offset) for where, future in answers.items()}

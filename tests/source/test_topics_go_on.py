@@ -14,6 +14,7 @@ from cdc.errors import CdcError, Reason
 from cdc.kafka.continuing import Expected, refuse_broken
 from cdc.kafka.emptying import empty_topic
 from cdc.kafka.going_on import go_on
+from cdc.kafka.offsets import end_offsets
 from cdc.kafka.topics import TopicSpec, delete_topics, ensure_topics
 from cdc.kafka.topics_found import TopicWatch, found
 from tests.servers.fixtures import started
@@ -155,3 +156,10 @@ def test_one_that_was_shortened(broker: str, spec: TopicSpec) -> None:
     assert go_on(broker, known, [spec], replication=1) == []
     left = {spec.name: Expected(id=known[spec.name].id, last=49)}
     refuse_broken(left, found(broker, left))  # of an epoch that has left it behind
+
+
+def test_the_ends_of_topics_that_were_made_a_moment_ago(broker: str) -> None:
+    """Their leaders may not have taken them over yet."""
+    names = [f"made-{number}" for number in range(40)]
+    ensure_topics(broker, [TopicSpec(name) for name in names])
+    assert end_offsets(broker, names) == dict.fromkeys(names, 0)
