@@ -43,20 +43,18 @@ def topic_facts(bootstrap: str, topic: str) -> TopicFacts:
                 remedy="correct kafka.bootstrap_servers or name, or restore the topic",
             )
         settings = _settings(client, topic)
+        earliest = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
         return TopicFacts(
             topic=topic,
-            first=_offset(client, topic, OffsetSpec.earliest()),  # type: ignore[no-untyped-call]
-            end=_offset(client, topic, OffsetSpec.latest()),  # type: ignore[no-untyped-call]
+            first=offsets_at(client, [topic], earliest)[topic],
+            end=offsets_at(client, [topic], latest)[topic],
             policy=settings["cleanup.policy"],
             min_compaction_lag_ms=int(settings["min.compaction.lag.ms"]),
             delete_retention_ms=int(settings["delete.retention.ms"]),
         )
     except KafkaException as error:
         raise unreachable(bootstrap, str(error.args[0].str())) from None
-
-
-def _offset(client: AdminClient, topic: str, at: OffsetSpec) -> int:
-    return offsets_at(client, [topic], at)[topic]
 
 
 def _settings(client: AdminClient, topic: str) -> dict[str, str]:

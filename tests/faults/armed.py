@@ -12,6 +12,7 @@ from tests.e2e.installation import Installation
 from tests.servers.server import Server
 from tests.waiting import until
 
+NAME: Final = "wal2lake"  # of the pipeline, its slot, its group of workers and its connector
 KILL_SECONDS: Final = 1800
 SYNC_SECONDS: Final = "900"
 JOB: Final = {"trigger_seconds": 0.2, "maintain_every_commits": 8, "optimize_small_files": 4}

@@ -29,10 +29,9 @@ Commits = MutableMapping[int, tuple[int, int]]
 """By mark, a place in the WAL before the commit, and one that is not before its end."""
 TOTAL: Final = ACCOUNTS * 100
 PAUSE_SECONDS: Final = 0.05
-TOGETHER: Final = ("ring", "emptied", "bulk")
 TABLES: Final = (
     *("accounts", "debits", "credits", "audit", "counters", "flicker", "visits", "odd"),
-    *TOGETHER,
+    *("ring", "emptied", "bulk"),
 )
 SQL: Final = f"""
 CREATE SCHEMA bank;

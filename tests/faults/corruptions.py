@@ -21,13 +21,12 @@ from cdc.kafka.topics import TopicSpec, delete_topics, ensure_topics
 from cdc.kafka.topics_found import found
 from cdc.stack.embedded import await_ready
 from cdc.stack.process import Process
-from tests.faults.armed import Armed
+from tests.faults.armed import NAME, Armed
 from tests.faults.bank import SQL
 from tests.faults.disturbances import frozen
 from tests.servers.process import ProcessServer
 from tests.waiting import until
 
-NAME: Final = "wal2lake"  # of the pipeline, its slot and its connector
 TABLES: Final = ("accounts", "counters", "flicker", "visits")
 TOPIC: Final = f"{NAME}.bank.flicker"
 NO_ARCHIVE: Final = "restore_command = '/bin/false'\n"

@@ -1,6 +1,5 @@
 """What happens around a running pipeline; each returns when it is over, not when all is well."""
 
-import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -14,14 +13,13 @@ from cdc.stack.endpoints import Endpoints
 from cdc.stack.process import Process
 from cdc.stack.servers.connect import Connect
 from cdc.stack.state import StateDir, read_json
-from tests.faults.armed import Armed
+from tests.faults.armed import NAME, Armed
 from tests.faults.disturbances import DISTURBANCES, Disturb, frozen
 from tests.faults.scene import Scene
-from tests.servers.proxy import LOOPBACK
+from tests.servers.container import free_port
 from tests.small_disk import fill
 from tests.waiting import until
 
-NAME: Final = "wal2lake"  # of the pipeline, its group of workers and its connector
 SHORT_SECONDS: Final = 20.0
 LONG_SECONDS: Final = 75.0
 """Longer than ``wal_sender_timeout``: Postgres gives a silent reader up."""
@@ -75,7 +73,7 @@ def second_worker(bank: Armed) -> Iterator[str]:
     """Of the same group, with the settings and secrets of the first; its address."""
     state = StateDir(bank.state_dir)
     kafka = Endpoints(**(read_json(state.endpoints_file) or {})).kafka
-    worker = Connect(state, _free_port(), kafka, NAME, name="connect-2")
+    worker = Connect(state, free_port(), kafka, NAME, name="connect-2")
     worker.prepare()
     process = Process(worker.name, worker.command(), state)
     try:
@@ -83,12 +81,6 @@ def second_worker(bank: Armed) -> Iterator[str]:
         yield worker.url
     finally:
         process.stop()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((LOOPBACK, 0))
-        return int(probe.getsockname()[1])
 
 
 def _runs_the_task(url: str) -> bool:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-LOOPBACK: Final = "127.0.0.1"
+from cdc.stack.servers.server import LOOPBACK
+
 _PIECE: Final = 16 * 1024
 _SECONDS: Final = 30
 

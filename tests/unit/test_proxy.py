@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.servers.proxy import LOOPBACK, Proxy, proxied
+from cdc.stack.servers.server import LOOPBACK
+from tests.servers.proxy import Proxy, proxied
 from tests.waiting import until
 
 PATIENCE = 0.3  # seconds in which an answer would have come
