@@ -36,6 +36,7 @@ class Reason(Enum):
     POSITION_LOST = "position-lost"
     SNAPSHOT_INTERRUPTED = "snapshot-interrupted"
     SNAPSHOT_REPEATED = "snapshot-repeated"
+    SNAPSHOT_BLIND = "snapshot-blind"
     SOURCE_RESTORED = "source-restored"
     SOURCE_PROMOTED = "source-promoted"
     SOURCE_REPLACED = "source-replaced"
@@ -62,6 +63,7 @@ MEANING: Final[dict[Reason, str]] = {
     Reason.POSITION_LOST: "the connector's position was deleted, and events of it are there",
     Reason.SNAPSHOT_INTERRUPTED: "the first snapshot broke off, and a part of it is in the lake",
     Reason.SNAPSHOT_REPEATED: "the connector took another snapshot behind its stream",
+    Reason.SNAPSHOT_BLIND: "a table was rewritten under the first snapshot, which saw no row",
     Reason.SOURCE_RESTORED: "the source's WAL ends before what came from it: an older backup",
     Reason.SOURCE_PROMOTED: "the source is on another timeline: a standby, or a recovery",
     Reason.SOURCE_REPLACED: "the source is another cluster (system identifier)",

@@ -44,6 +44,12 @@ class BoundNote:
     id: int
     after: int
     note: Note | None
+    lsn: int | None = None
+
+    def rewrites_before(self, end: int | None) -> bool:
+        """Whether the rows got another file before the place in the WAL; None is behind all."""
+        inside = self.lsn is not None and (end is None or self.lsn <= end)
+        return inside and self.note is not None and self.note.rewrite != 0
 
 
 def placed_notes(rows: DataFrame, schemas: Mapping[int, str]) -> list[PlacedNote]:
@@ -116,5 +122,5 @@ def bound(
         # Never before an earlier note: of two in one transaction the lsns are in order too.
         end = last.get(f"after_{note.id}")
         before = max(before, -1 if end is None else end)
-        found.append(BoundNote(id=note.id, after=before, note=note.note))
+        found.append(BoundNote(id=note.id, after=before, note=note.note, lsn=note.lsn))
     return found

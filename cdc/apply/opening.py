@@ -50,6 +50,7 @@ class Opener:
     placeholder: str
     begins: Mapping[int, Beginning]
     catalogue: Catalogue | None
+    slot_lsn: int | None = None  # of the first snapshot's (cdc/source/first_slot.py)
 
     def opened(
         self, spark: SparkSession, sources: list[SourceTable], step: Callable[[], None]
@@ -165,6 +166,8 @@ class Opener:
             structure=structure,
             changes=self.config.source.schema_policy(schema.table),
             catalogue=self.catalogue,
+            slot_lsn=self.slot_lsn,
+            snapshot_end=self.last.snapshot_end if self.last else None,
         )
 
     def _judge(self, table: AppliedTable, source: SourceTable, wanted: TableSchema) -> None:

@@ -53,6 +53,7 @@ class Material:
     as_text: Sequence[str] = ()
     append: bool = False  # without a key, its rows are inserts only
     catalogue: Catalogue | None = None
+    snapshot_end: int | None = 0  # of the first snapshot, as the ledger has it
 
 
 def rebuilt(
@@ -246,6 +247,7 @@ def _table(
         structure=structure,
         changes=material.changes,
         catalogue=material.catalogue,
+        snapshot_end=material.snapshot_end,
     )
 
 

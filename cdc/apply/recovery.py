@@ -76,7 +76,8 @@ def catch_up(
     for topic, table in applier.tables.items():
         if base.entry(str(table.schema.table)) is None:
             landed = (F.col("topic") == topic) & (F.col("landing") <= base.landing_floor)
-            applier.offsets[topic] = max(_last(log.where(landed)), _left(epoch, topic))
+            known = _last(log.where(landed)), _left(epoch, topic), _expired(path, topic)
+            applier.offsets[topic] = max(known)
     waiting = landings(summary(log.where(F.col("landing") > base.landing_floor)))
     passed = landed_values.floor(waiting, applier.offsets, base.landing_floor)
     for landing in waiting:
@@ -103,6 +104,12 @@ def _is_read(applier: Applier, topic: str) -> bool:
     """Whether the table was whole at some moment of the present epoch."""
     position = applier.tables[topic].position
     return position.epoch >= applier.base.epoch and position.reading >= 0
+
+
+def _expired(path: str, topic: str) -> int:
+    """The last offset of the topic that the log may have had and has given up; -1 for none."""
+    landed = progress.landed_position(path)
+    return landed.expired.get(topic, progress.NOTHING)[1] if landed else -1
 
 
 def _left(epoch: Epoch | None, topic: str) -> int:

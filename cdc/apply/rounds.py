@@ -79,6 +79,8 @@ class Applier:
         self._without: Cut | None = None
         self.before_cut: Callable[[int], None] = _unchecked
         """Called with an LSN that a cut is to reach, before any table is brought there."""
+        self.position: Callable[[], int | None] = _nowhere
+        """Where the source's WAL ends, or None where it cannot be asked now."""
         self.alarm = ""
         """What keeps cuts from being published and does not go away by itself."""
         self._served: set[str] = set()
@@ -166,6 +168,7 @@ class Applier:
                 return False
             self._watch(None)
             self.before_cut(cut.lsn or self.base.lsn or 0)
+            self._end_of_snapshot(cut)
             self._apply(part, cut, schemas, landed_values.schema_ids(taken))
             self._publish(cut, part, served)
         finally:
@@ -226,6 +229,8 @@ class Applier:
             if table is not None and table.following and table.position.offset < cut.offsets[topic]:
                 table.read_at(lsns)
         notes = self._notes(part, cut, schemas)
+        for table in self.tables.values():
+            table.snapshot_end = self.base.snapshot_end
         self._noted |= {
             topic
             for topic, table in self.tables.items()
@@ -260,17 +265,30 @@ class Applier:
         )
         return placed_notes(mine, schemas)
 
+    def _end_of_snapshot(self, cut: Cut) -> None:
+        """Remember, once, a place behind all that the first snapshot has read.
+
+        It is over when something of the stream is in a cut.
+        """
+        if self.base.snapshot_end is None and (cut.lsn is not None or self.base.lsn is not None):
+            self.base = replace(self.base, snapshot_end=self.position())
+
     def _publish(self, cut: Cut, part: Slice, served: Request | None) -> None:
         offsets = {topic: self._end(topic, cut) for topic in self.offsets}
         if cut.lsn is not None:
             offsets[self._marker_topic] = part.end_offsets[cut.lsn]
-        streaming = cut.lsn is not None or self.base.lsn is not None
+        lsn = self.base.lsn if cut.lsn is None else cut.lsn
+        streaming = lsn is not None
+        end = self.base.snapshot_end
+        # What it found nothing of may have been emptied or rewritten while it read: that shows to
+        # no older snapshot, and the stream makes it good.
+        whole = lsn is not None and end is not None and lsn >= end
         landed = self.inbox.waiting()
         floor = landed_values.floor(landed, offsets, self.base.landing_floor)
         row = replace(
             self.base,
             cut=self.base.cut + 1,
-            lsn=self.base.lsn if cut.lsn is None else cut.lsn,
+            lsn=lsn,
             committed_at=cut.committed_at or self.base.committed_at,
             published_at=datetime.now(UTC),
             transactions=cut.transactions,
@@ -280,7 +298,7 @@ class Applier:
             notes_offset=offsets[self.notes_topic],
             landing_floor=floor,
             tables=tuple(
-                table.entry(offsets[topic], streaming=streaming)
+                table.entry(offsets[topic], streaming=streaming and (whole or table.was_read))
                 for topic, table in sorted(self.tables.items())
             ),
             topic_ids={topic: self._topic_ids.get(topic, "") for topic in offsets},
@@ -312,6 +330,11 @@ def _apply(
 
 def _unchecked(_lsn: int) -> None:
     """Where nobody looks at the source."""
+
+
+def _nowhere() -> int:
+    """Where there is no source: what was read is all that there was."""
+    return 0
 
 
 def _find(part: Slice, bound: int | None) -> Cut:

@@ -3,7 +3,7 @@
 import shutil
 import threading
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,45 +14,29 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from cdc.apply import recovery
+from cdc.apply.assembly import sources, workshop
 from cdc.apply.first_snapshot import FirstSnapshot
 from cdc.apply.land import Lander
-from cdc.apply.opening import Opener, beginnings
 from cdc.apply.replaying import nothing
 from cdc.apply.rounds import Applier
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
-from cdc.events.structure import Structure, parse
 from cdc.kafka.offsets import end_offsets
-from cdc.kafka.registry import RegistryClient
 from cdc.kafka.topics_found import TopicWatch
 from cdc.lake import epochs, job_state
-from cdc.lake.epochs import Epoch
 from cdc.lake.job_state import Told
 from cdc.lake.layout import (
     epochs_path,
-    ledger_path,
     log_path,
-    quarantine_path,
-    readings_path,
     refuse_unwritable,
 )
-from cdc.lake.ledger import Ledger
-from cdc.lake.quarantine import Quarantine
-from cdc.lake.readings import Readings
 from cdc.lake.session import build
-from cdc.operate import reload, requests, running_settings
+from cdc.operate import reload, running_settings
 from cdc.operate.at_work import at_work
 from cdc.operate.by_itself import read_lost
 from cdc.operate.plan import RELOADED
-from cdc.operate.workshop import Workshop
-from cdc.source import bootstrap
-from cdc.source.baseline import baselines
-from cdc.source.captured import captured_tables
-from cdc.source.catalog import SourceTable
+from cdc.operate.retention import Retention
 from cdc.source.continuity import markers
-from cdc.source.origin import Origin, origin
-from cdc.source.postgres import connect
-from cdc.source.structure_notes import is_installed, structure_of
 from cdc.source.watch import SourceWatch
 from cdc.stack.endpoints import Endpoints
 from cdc.tables import STRUCTURE
@@ -125,26 +109,36 @@ def _read_again(read: Callable[[], Config], before: Config) -> tuple[Config, Cdc
 
 def _run(config: Config, job: _Job, done: Callable[[], None]) -> None:
     """Until the job is to stop or the configuration changed; ``done`` once it applies."""
-    sources = _sources(config, job)
+    found = sources(config, job.endpoints)
     topics = [
-        *(source.table.topic(config.name) for source in sources.tables),
+        *(source.table.topic(config.name) for source in found.tables),
         STRUCTURE.topic(config.name),
         markers(config),
     ]
     kafka = job.endpoints.kafka
-    landed = recovery.open_log(job.spark, config, kafka, topics, sources.origin)
-    watch = SourceWatch(job.endpoints.source_url, config.name, sources.origin)
+    landed = recovery.open_log(job.spark, config, kafka, topics, found.origin)
+    watch = SourceWatch(job.endpoints.source_url, config.name, found.origin)
     epoch = epochs.last(epochs_path(config))
     ends = partial(end_offsets, kafka, topics, committed=False)
     first = FirstSnapshot(ends, marker_topic=markers(config))
-    shop = _workshop(config, job, sources, epoch, first, landed.topic_ids)
+    shop = workshop(
+        config, job.spark, job.endpoints, job.told, found, epoch, first, landed.topic_ids
+    )
     applier = shop.applier
     topic_watch = TopicWatch(kafka, {topic: landed.topic_ids[topic] for topic in topics})
+    retention = Retention(config)
     lander = Lander(
-        job.spark, log_path(config), landed, applier.inbox.add, config.job, look=topic_watch.look
+        job.spark,
+        log_path(config),
+        landed,
+        applier.inbox.add,
+        config.job,
+        look=topic_watch.look,
+        expired=retention.expired,
     )
     applier.first.read = lander.read
     applier.before_cut = watch.look
+    applier.position = watch.position
     try:
         watch.look(applier.base.lsn or 0)
         recovery.catch_up(job.spark, log_path(config), applier, epoch, job.told.step)
@@ -159,80 +153,18 @@ def _run(config: Config, job: _Job, done: Callable[[], None]) -> None:
                 running_settings.remember(config)
                 job.told.enter("applying")
                 done()
-                resume = partial(recovery.resume, job.spark, log_path(config), applier, epoch)
+
+                def between() -> None:
+                    recovery.resume(job.spark, log_path(config), applier, epoch)
+                    retention.look()
+
                 until = _Until(job.stop, config.state_dir)
-                _loop(applier, _Landing(lander, query), until, resume, job.told.hear)
+                _loop(applier, _Landing(lander, query), until, between, job.told.hear)
         finally:
-            query.stop()
+            lander.stop()
     finally:
         applier.close()
         watch.close()
-
-
-@dataclass(frozen=True, slots=True)
-class _Sources:
-    """The source at the start; ``noted``: whether it notes changes of structures."""
-
-    tables: list[SourceTable]
-    begins: Mapping[int, tuple[int, str]]
-    noted: bool
-    origin: Origin
-
-
-def _sources(config: Config, job: _Job) -> _Sources:
-    with connect(job.endpoints.source_url) as connection:
-        tables = captured_tables(connection, config, bootstrap.begun(config, job.endpoints))
-        noted = is_installed(connection)
-        return _Sources(tables, baselines(connection), noted, origin(connection))
-
-
-def _workshop(  # noqa: PLR0917 - what a run has learnt at its start
-    config: Config,
-    job: _Job,
-    sources: _Sources,
-    epoch: Epoch | None,
-    first: FirstSnapshot,
-    topic_ids: Mapping[str, str],
-) -> Workshop:
-    """The tables opened, the rounds over them, and what operations work with."""
-    registry, ledger = RegistryClient(job.endpoints.registry), Ledger(ledger_path(config))
-    quarantine, notes = Quarantine(quarantine_path(config)), STRUCTURE.topic(config.name)
-    opener = Opener(
-        config=config,
-        epoch=epoch,
-        last=ledger.last(),
-        quarantine=quarantine,
-        placeholder=bootstrap.placeholder(config, job.endpoints),
-        begins=beginnings(job.spark, config, notes, registry.schemas, sources.begins),
-        catalogue=None if sources.noted else partial(_catalogue, job.endpoints.source_url),
-    )
-    applier = Applier(
-        job.spark,
-        opener.opened(job.spark, sources.tables, job.told.step),
-        prefix=config.name,
-        marker_topic=markers(config),
-        notes_topic=notes,
-        log_path=log_path(config),
-        ledger=ledger,
-        schemas=registry.schemas,
-        requests_dir=requests.directory(config.state_dir),
-        threads=config.job.merge_threads,
-        epoch=epoch,
-        first=first,
-        budget=config.job.max_events_per_batch,
-        topic_ids=topic_ids,
-        patience_seconds=config.job.transaction_alarm_seconds,
-    )
-    return Workshop(
-        config=config,
-        endpoints=job.endpoints,
-        spark=job.spark,
-        applier=applier,
-        quarantine=quarantine,
-        readings=Readings(readings_path(config)),
-        epoch=epoch,
-        token=opener.placeholder,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,12 +176,6 @@ class _Until:
 
     def is_set(self) -> bool:
         return self.stop.is_set() or reload.pending(self.state_dir) is not None
-
-
-def _catalogue(source_url: str, oid: int) -> Structure | None:
-    with connect(source_url) as connection:
-        text = structure_of(connection, oid)
-    return None if text is None else parse(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +194,7 @@ def _loop(
     applier: Applier,
     landing: _Landing,
     until: _Until,
-    resume: Callable[[], None],
+    between: Callable[[], None],
     hear: Callable[[str], None],
 ) -> None:
     """Rounds until then; what ended the landing query ends the job."""
@@ -281,7 +207,7 @@ def _loop(
             applier.before_cut(applier.base.lsn or 0)
             applier.inbox.wait(seen, IDLE_SECONDS)
         hear(applier.alarm)
-        resume()
+        between()
 
 
 def _ended(query: StreamingQuery) -> CdcError:

@@ -57,6 +57,8 @@ class AppliedTable:
         structure: Structure | None = None,
         changes: SchemaPolicy = "evolve",
         catalogue: Catalogue | None = None,
+        slot_lsn: int | None = None,
+        snapshot_end: int | None = 0,
     ) -> None:
         self._session = session
         self.path = path
@@ -76,6 +78,9 @@ class AppliedTable:
         self.structure = structure  # of the source; None where the table is older than notes
         self._changes: SchemaPolicy = changes
         self._catalogue = catalogue  # asked where the source notes nothing
+        self.snapshot_end = snapshot_end
+        """A place in the WAL not before the end of the first snapshot; None: it is not known."""
+        self._slot_lsn = slot_lsn  # no row of the first snapshot is of a later one, where known
 
     @property
     def following(self) -> bool:
@@ -104,6 +109,8 @@ class AppliedTable:
             structure=shape.structure,
             changes=self._changes,
             catalogue=self._catalogue,
+            slot_lsn=self._slot_lsn,
+            snapshot_end=self.snapshot_end,
         )
 
     def stop(self, reason: str, *, remedy: str, code: Reason | None = None) -> None:
@@ -194,6 +201,7 @@ class AppliedTable:
         mine = rows.where(F.col("topic") == topic)
         try:
             waiting = list(notes)
+            self._refuse_unseen(waiting)
             while waiting:
                 self._events(mine, topic, waiting[0].after, schemas, some=True)
                 waiting = waiting[self._change(waiting) :]
@@ -269,14 +277,15 @@ class AppliedTable:
         """Take note of the snapshot whose reads are to be applied; stop for every other.
 
         All reads of one snapshot name one lsn (``NO_LSN`` for an incremental one), and those of the
-        slot's own come before all else. Where rows of another stand in the topic says nothing of
-        when they were true: decision 0009.
+        slot's own come before all else, with an lsn that is not beyond its beginning. Where rows of
+        another stand in the topic says nothing of when they were true: decision 0009.
         """
         if not lsns:
             return
         known = {self.position.snapshot_lsn} - {None}
         late = not known and self.position.rows_applied > 0
-        if late or NO_LSN in lsns or len(lsns | known) > 1:
+        other = self._slot_lsn is not None and max(lsns) > self._slot_lsn
+        if late or other or NO_LSN in lsns or len(lsns | known) > 1:
             self.stop(
                 "the connector read it in another snapshot: rows that were deleted may stay in "
                 "the lake, and newer ones may be replaced by older",
@@ -285,6 +294,26 @@ class AppliedTable:
             )
         else:
             self.position = replace(self.position, snapshot_lsn=min(lsns))
+
+    @property
+    def was_read(self) -> bool:
+        """Whether the first snapshot brought a row of it, or it was read since."""
+        return self.position.reads > 0 or self.position.reading != 0
+
+    def _refuse_unseen(self, notes: Iterable[BoundNote]) -> None:
+        """Raises TABLE_STOPPED where it was rewritten under the first snapshot, which saw no row.
+
+        That it had none to be seen cannot be told from it.
+        """
+        if self.was_read or not any(bound.rewrites_before(self.snapshot_end) for bound in notes):
+            return
+        raise CdcError(
+            ErrorKind.TABLE_STOPPED,
+            "it was rewritten while the first snapshot was read: rows of before, if there were "
+            "any, are not in it",
+            remedy=READ_AGAIN,
+            reason=Reason.SNAPSHOT_BLIND,
+        )
 
     def _follow(self, written_by: Iterable[str]) -> None:
         """Follow a writer schema that differs; the notes, where there are any, came before it."""

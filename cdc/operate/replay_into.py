@@ -27,7 +27,7 @@ from cdc.lake.layout import ledger_path, readings_path, table_path
 from cdc.lake.ledger import Ledger, LedgerRow
 from cdc.lake.progress import open_table
 from cdc.lake.quarantine import Quarantine
-from cdc.lake.readings import Reading, Readings
+from cdc.lake.readings import Reading, Readings, readings_at
 from cdc.lake.session import build
 from cdc.operate.material import (
     Kept,
@@ -35,7 +35,6 @@ from cdc.operate.material import (
     from_kafka,
     from_log,
     place_of,
-    readings_at,
     rebuilt_from_kafka,
 )
 from cdc.operate.published import cut_at
@@ -225,7 +224,7 @@ def _go_on() -> None:
 def _readings(config: Config, row: LedgerRow | None, table: TableId) -> list[Reading]:
     if row is None:
         return []
-    return readings_at(Readings(readings_path(config)).of(str(table)), row, table)
+    return readings_at(Readings(readings_path(config)).of(str(table)), row, str(table))
 
 
 def _known(kept: Kept, table: TableId) -> TableSchema | None:

@@ -104,7 +104,7 @@ class Task:
 
     def _made(self, row: LedgerRow) -> tuple[AppliedTable, Kept]:
         """The table beside the live one, as of a cut."""
-        kept, place = self._kept(), place_of(row, self.table)
+        kept, place = self.shop.kept(), place_of(row, self.table)
         self.reporter.tell(phase=f"applying the {self._marker}")
         known = self.shop.live(self.table).schema
         # All of them: what was read is true at its place, also where the job died before the merge.
@@ -132,15 +132,6 @@ class Task:
     @property
     def _marker(self) -> str:
         return self.operation.options.get("from", "log")
-
-    def _kept(self) -> Kept:
-        return Kept(
-            session=self.shop.spark.newSession(),
-            config=self.shop.config,
-            schemas_of=self.shop.applier.schemas,
-            token=self.shop.token,
-            quarantine=self.shop.quarantine,
-        )
 
     def _catch_up(self, kept: Kept, made: AppliedTable, live: AppliedTable) -> None:
         """To where the live table rests; where that one is stopped, to the newest cut."""

@@ -21,6 +21,7 @@ from cdc.lake.quarantine import Quarantine
 from cdc.lake.readings import Readings
 from cdc.operate.cuts import wait_for_cut
 from cdc.operate.hang import where_it_hangs
+from cdc.operate.material import Kept
 from cdc.operate.reporter import Reporter
 from cdc.source import barrier
 from cdc.source.postgres import connect
@@ -43,6 +44,16 @@ class Workshop:
     readings: Readings
     epoch: Epoch | None  # None: the first
     token: str
+
+    def kept(self) -> Kept:
+        """What a table is rebuilt with, in a session of its own."""
+        return Kept(
+            session=self.spark.newSession(),
+            config=self.config,
+            schemas_of=self.applier.schemas,
+            token=self.token,
+            quarantine=self.quarantine,
+        )
 
     def topic(self, table: TableId) -> str:
         return table.topic(self.config.name)

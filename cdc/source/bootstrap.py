@@ -9,7 +9,7 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.topics import TopicSpec, ensure_topics
 from cdc.lake.epochs import last
 from cdc.lake.layout import epochs_path
-from cdc.source import connector, slot
+from cdc.source import connector, first_slot, slot
 from cdc.source.baseline import note_baseline
 from cdc.source.captured import captured_tables
 from cdc.source.catalog import SourceTable
@@ -150,9 +150,12 @@ def _start(
         wanted = connector_settings(config, endpoints, tables)
     note_baseline(connection, [t for t in tables if t.unfit is None], again=not goes_on)
     if not goes_on:
+        first_slot.forget(config)
         slot.probe(endpoints.source_url, config.name, SLOT_SECONDS)
     _let_run(config, endpoints, tables, wanted)
     await_running(connection, config, endpoints, streams=False)
+    if not goes_on:
+        first_slot.remember(connection, config)
     return tables
 
 

@@ -7,6 +7,7 @@ import structlog
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.source import slot
+from cdc.source.barrier import current_lsn
 from cdc.source.origin import Origin, origin, refuse_other
 from cdc.source.postgres import Connection, connect
 
@@ -46,6 +47,14 @@ class SourceWatch:
             logger.warning("the source was not asked", error=error.message)
             self.close()
             self._next = time.monotonic() + _AGAIN_SECONDS
+
+    def position(self) -> int | None:
+        """Where the source's WAL ends now; None where it does not answer."""
+        try:
+            return None if self._connection is None else current_lsn(self._connection)
+        except CdcError:
+            self.close()
+            return None
 
     def close(self) -> None:
         if self._connection is not None:

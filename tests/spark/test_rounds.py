@@ -112,6 +112,47 @@ def test_no_cut_is_beyond_rows_of_the_first_snapshot(
     assert_equal_to_source(pipeline)
 
 
+def test_a_table_of_which_the_snapshot_saw_nothing_is_not_called_right_before_its_end(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """It may have been emptied under it; the place is taken once, and stands in the ledger."""
+    topic = ORDERS.table.topic(PREFIX)
+    records = [r for r in landed_topics() if r["topic"] != topic or not _is_read(r)]
+    lsns = [row.lsn for row in _cuts(spark, tmp_path / "before", records)]
+    end = sorted(lsn for lsn in lsns if lsn is not None)[2]
+
+    cuts = _cuts(spark, tmp_path / "now", records, end)
+
+    states = {
+        (row.lsn is not None and row.lsn >= end, entry.table == str(ORDERS.table), entry.state)
+        for row in cuts
+        for entry in row.tables
+        if row.lsn is not None
+    }
+    assert states == {
+        (False, True, "snapshotting"),
+        (False, False, "streaming"),
+        (True, True, "streaming"),
+        (True, False, "streaming"),
+    }
+    assert {row.snapshot_end for row in cuts if row.lsn is not None} == {end}
+
+
+def _cuts(
+    spark: SparkSession, root: Path, records: list[dict[str, Any]], *ends: int
+) -> list[LedgerRow]:
+    """Of a job whose source says one of the places after the other."""
+    root.mkdir()
+    pipeline = Pipeline(spark, root, budget=1)
+    pipeline.ends, places = ends_of(records), iter(ends)
+    if ends:
+        pipeline.applier.position = lambda: next(places)
+    for begin in range(0, len(records), 12):
+        pipeline.land(records[begin : begin + 12])
+        pipeline.settle()
+    return list(pipeline.ledger.rows())
+
+
 def test_a_first_cut_of_the_stream_that_a_crash_interrupted_is_made_again(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

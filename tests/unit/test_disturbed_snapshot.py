@@ -1,0 +1,89 @@
+"""A first snapshot that was taken twice, or that a table was rewritten under, is found out."""
+
+from pathlib import Path
+from typing import Any, Final, cast
+
+import pytest
+
+from cdc.apply.notes import BoundNote
+from cdc.apply.table import AppliedTable
+from cdc.config import Config, Job, Lake, Source
+from cdc.errors import Reason
+from cdc.events.schema import TableSchema
+from cdc.events.steps import Note
+from cdc.lake.progress import Position
+from cdc.lake.quarantine import Quarantine
+from cdc.source import first_slot
+from cdc.tables import TableMode
+from tests.events.structures import column, structure
+
+BEFORE: Final = structure(column(1, "id", "int4", not_null=True), column(2, "n", "int4"))
+AFTER: Final = structure(column(1, "id", "int4", not_null=True), column(2, "n", "int8"))
+SLOT: Final = 100
+END: Final = 200
+CONVERTED: Final = 4
+
+
+def table(tmp_path: Path, *, slot_lsn: int | None = SLOT, **position: Any) -> AppliedTable:  # noqa: ANN401
+    columns = tuple(each.column for each in BEFORE.followed)
+    schema = TableSchema(table=BEFORE.table, columns=columns, key=("id",), mode=TableMode.KEYED)
+    return AppliedTable(
+        session=cast("Any", None),  # nothing is read or written here
+        path=str(tmp_path / "t"),
+        schema=schema,
+        position=Position(**{"epoch": 1, "offset": -1, **position}),
+        quarantine=Quarantine(str(tmp_path / "quarantine")),
+        placeholder="-",
+        policy=Job(),
+        structure=BEFORE,
+        slot_lsn=slot_lsn,
+    )
+
+
+@pytest.mark.parametrize(
+    ("lsn", "slot_lsn", "stops"),
+    [(SLOT, SLOT, False), (SLOT - 1, SLOT, False), (SLOT + 1, SLOT, True), (SLOT + 1, None, False)],
+)
+def test_rows_of_a_later_lsn_than_the_slot_are_of_another_snapshot(
+    tmp_path: Path, lsn: int, slot_lsn: int | None, *, stops: bool
+) -> None:
+    """Also where nothing of the first attempt ever came of this table."""
+    found = table(tmp_path, slot_lsn=slot_lsn)
+
+    found.read_at(frozenset({lsn}))
+
+    assert found.stopped is stops
+    assert (f"[{Reason.SNAPSHOT_REPEATED.value}] " in found.reason) is stops
+
+
+def note(lsn: int | None, rewrite: int = CONVERTED) -> BoundNote:
+    return BoundNote(id=7, after=-1, note=Note(structure=AFTER, rewrite=rewrite), lsn=lsn)
+
+
+@pytest.mark.parametrize(
+    ("change", "end", "inside"),
+    [
+        (note(END), END, True),
+        (note(END), None, True),  # nobody knows yet when it was over
+        (note(END + 1), END, False),
+        (note(END, rewrite=0), END, False),
+        (note(None), END, False),  # older than the snapshot
+        (BoundNote(id=7, after=-1, note=None, lsn=END), END, False),
+    ],
+)
+def test_which_rewrites_may_have_been_under_the_first_snapshot(
+    change: BoundNote, end: int | None, *, inside: bool
+) -> None:
+    assert change.rewrites_before(end) is inside
+
+
+def test_where_the_slot_begins_is_of_one_connector(tmp_path: Path) -> None:
+    source, lake = Source(tables=["a.*"]), Lake(path=str(tmp_path / "lake"))
+    config = Config(source=source, lake=lake, state_dir=tmp_path)
+    assert first_slot.known(config) is None
+
+    (tmp_path / "first_slot.json").write_text('{"lsn": 17}')
+    assert first_slot.known(config) == 17
+
+    first_slot.forget(config)
+    assert first_slot.known(config) is None
