@@ -4,7 +4,7 @@ What the lake holds is ordered by offsets, over all epochs. A topic that was mad
 from zero, so it is filled up to the last offset that has landed, and emptied again.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from confluent_kafka import KafkaException, Producer
@@ -39,7 +39,7 @@ def go_on(
     wrong = [topic for topic in broken(expected, have) if topic in ours]
     _delete(bootstrap, [t for t in wrong if t in have and have[t].partitions != 1])
     ensure_topics(bootstrap, specs, replication=replication)
-    for topic, now in sorted(found(bootstrap, wrong).items()):
+    for topic, now in sorted(_made(bootstrap, wrong).items()):
         _fill(bootstrap, topic, now, expected[topic].last)
     return wrong
 
@@ -56,6 +56,27 @@ def _delete(bootstrap: str, topics: list[str]) -> None:
         raise CdcError(
             ErrorKind.TIMEOUT, f"topic {topics[0]} was deleted and is still there"
         ) from None
+
+
+def _made(bootstrap: str, topics: Sequence[str]) -> dict[str, Found]:
+    """As they are now that they were made: a broker may hear of a topic after it was told so.
+
+    One that was passed over would begin at offset 0 again.
+    """
+    attempts = Retrying(
+        stop=stop_after_delay(_FLUSH_SECONDS),
+        wait=wait_fixed(0.2),
+        retry=retry_if_result(lambda here: len(here) < len(topics)),
+    )
+    try:
+        here: dict[str, Found] = attempts(found, bootstrap, topics)
+    except RetryError:
+        raise CdcError(
+            ErrorKind.TIMEOUT,
+            f"of topics {', '.join(topics)} some were made and are not there",
+            remedy="run wal2lake up --new-epoch again",
+        ) from None
+    return here
 
 
 def _fill(bootstrap: str, topic: str, now: Found, last: int) -> None:
