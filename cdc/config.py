@@ -173,6 +173,9 @@ class Job(Section):
     """How long time travel and slow readers find the files of an old version."""
     vacuum_every_hours: float = Field(12, gt=0)
     """Time between two looks for files that no kept version needs, while the job runs."""
+    log_retention_hours: float | None = Field(None, gt=0)
+    """How long every cut can be replayed. Older events of the log and older cuts are given up, and
+    a table of which none is newer is replayed to an image before that. Without it all are kept."""
     transaction_alarm_seconds: float = Field(60, gt=0)
     """An alarm is raised when a transaction has ended, some of its events have not landed, and
     none has for that long: no cut can pass it."""

@@ -5,6 +5,8 @@ checkpoint that was lost, restored or shared cannot make it skip or repeat an ev
 """
 
 import json
+import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
@@ -17,11 +19,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 from cdc.apply.landings import Landing, TopicSpan
 from cdc.config import Job
 from cdc.errors import CdcError
+from cdc.every import Every
 from cdc.failpoints import Failpoint, reach
-from cdc.lake.maintenance import Maintainer
-from cdc.lake.progress import LandedPosition
+from cdc.lake.expiry import Expired
+from cdc.lake.maintenance import HOUR, Maintainer, expire
+from cdc.lake.progress import NOTHING, LandedPosition
 
 FRAME_BYTES: Final = 5  # Confluent frame: a zero byte and the schema's id in four
+POLLING_DELAY: Final = "spark.sql.streaming.pollingDelay"  # between two looks that find nothing
 ONE_FILE_EVENTS: Final = 50_000  # beyond that a landing is written by all cores
 LOG_COLUMNS: Final = (
     "landing BIGINT, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, "
@@ -106,8 +111,13 @@ class Lander:
         policy: Job,
         *,
         look: Callable[[], None],
+        expired: Callable[[], Expired] = dict,
     ) -> None:
-        """``look`` raises what is wrong with the topics; it is called behind each reading."""
+        """``look`` raises what is wrong with the topics; it is called behind each reading.
+
+        ``expired`` says what of the log is not needed any more; it is asked as often as files are
+        looked for that are not.
+        """
         self._spark = spark
         self._path = path
         self.position = position
@@ -116,8 +126,11 @@ class Lander:
         self.refused: CdcError | None = None
         """What ended the query, where it is known better than Spark tells."""
         self._policy = policy
+        self._expired = expired
+        self._expiry = Every(policy.vacuum_every_hours * HOUR)
         self._maintainer = Maintainer(path, policy)
         self._query: StreamingQuery | None = None
+        self._stopping = threading.Event()
 
     def start(
         self,
@@ -126,7 +139,13 @@ class Lander:
         bootstrap_servers: str,
         checkpoint: str,
     ) -> StreamingQuery:
-        """One query for all topics; it ends only by ``stop`` or by an error."""
+        """One query for all topics; it ends only by ``stop`` or by an error.
+
+        Spark's trigger waits for a time of the clock on the wall: set back by an hour, it would
+        land nothing for an hour. So the query runs on, and pauses by one that does not go back.
+        """
+        pause = max(1, int(self._policy.trigger_seconds * 1000))
+        self._spark.conf.set(POLLING_DELAY, str(pause))
         reader = (
             self._spark.readStream.format("kafka")
             .option("kafka.bootstrap.servers", bootstrap_servers)
@@ -137,13 +156,19 @@ class Lander:
             .option("includeHeaders", "true")
             .option("maxOffsetsPerTrigger", self._policy.max_events_per_batch)
         )
-        writer = reader.load().writeStream.foreachBatch(self.land).queryName("land")
+        writer = reader.load().writeStream.foreachBatch(self._paced).queryName("land")
         self._query = (
             writer.option("checkpointLocation", checkpoint)
-            .trigger(processingTime=f"{int(self._policy.trigger_seconds * 1000)} milliseconds")
+            .trigger(processingTime="0 seconds")
             .start()
         )
         return self._query
+
+    def stop(self) -> None:
+        """End the query, also in a pause."""
+        self._stopping.set()
+        if self._query is not None:
+            self._query.stop()
 
     def read(self) -> dict[str, int]:
         """Up to where the running query has landed each topic, exclusive, with what is no event."""
@@ -152,6 +177,11 @@ class Lander:
             return {}
         [source] = json.loads(progress.json)["sources"]
         return {topic: partitions["0"] for topic, partitions in source["endOffset"].items()}
+
+    def _paced(self, events: DataFrame, batch_id: int) -> None:
+        began = time.monotonic()
+        self.land(events, batch_id)
+        self._stopping.wait(began + self._policy.trigger_seconds - time.monotonic())
 
     def land(self, events: DataFrame, _batch_id: int) -> None:
         """Append one micro-batch and its end position in one commit."""
@@ -188,4 +218,18 @@ class Lander:
         logger.info("landed", landing=landing.number, events=landing.count)
         self._landed(landing)
         # Here, where the log is written: no other commit of it can come between.
+        if self._expiry.is_due():
+            self._expire()
         self._maintainer.committed(self._spark, self.position.metadata())
+
+    def _expire(self) -> None:
+        """Give up what is not needed any more, in a commit that says so."""
+        before = self.position.expired
+        wanted = {**before, **self._expired()}
+        more = {t: place for t, place in wanted.items() if place[0] > before.get(t, NOTHING)[0]}
+        if not more:
+            return
+        position = replace(self.position, expired={**before, **more})
+        expire(self._spark, self._path, position.metadata(), more)
+        self.position = position
+        logger.info("expired", topics=len(more))

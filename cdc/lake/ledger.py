@@ -9,6 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, QueryBuilder, write_deltalake
 
+from cdc.failpoints import Failpoint, reach
 from cdc.lake.control_tables import optimize
 from cdc.lake.progress import MARK, open_table
 
@@ -46,6 +47,7 @@ SCHEMA: Final = pa.schema(
         ("notes_offset", pa.int64()),
         ("tables", pa.list_(TABLE_ENTRY)),
         ("topic_ids", pa.map_(pa.string(), pa.string())),
+        ("snapshot_end", pa.int64()),
     ]
 )
 
@@ -89,6 +91,8 @@ class LedgerRow:
     tables: tuple[TableEntry, ...] = field(default=())
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     """Kafka's own id of every topic that the offsets are of."""
+    snapshot_end: int | None = None
+    """A place in the WAL that is not before the end of the first snapshot's reading."""
 
     def entry(self, table: str) -> TableEntry | None:
         return next((entry for entry in self.tables if entry.table == table), None)
@@ -97,8 +101,10 @@ class LedgerRow:
 class Ledger:
     """The Delta table of cuts; written by the job alone, read by anyone."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, kept: timedelta | None = None) -> None:
+        """``kept`` is for the job: how long a cut stays; without it, for ever."""
         self.path = path
+        self._kept = kept
         self._table: DeltaTable | None = None
 
     def append(self, row: LedgerRow) -> None:
@@ -113,8 +119,27 @@ class Ledger:
             configuration={"delta.checkpointInterval": "50"},
             commit_properties=mark,
         )
-        if (table := self._opened()) is not None:
-            optimize(table, mark)
+        table = self._opened()
+        if table is not None and optimize(table, mark) and self._kept is not None:
+            self._expire(row.published_at - self._kept, mark)
+
+    def _expire(self, time: datetime, mark: CommitProperties) -> None:
+        """Drop the cuts of before the one that was the newest at the time.
+
+        Where the rows lie in one file, so that no more than that is rewritten.
+        """
+        micros = (time - EPOCH) // timedelta(microseconds=1)
+        published = self._where(f"published_at > to_timestamp_micros({micros:d})", "LIMIT 1")
+        oldest, later, table = self.first(), next(published, None), self._opened()
+        if table is None or oldest is None or later is None or oldest.cut >= later.cut - 1:
+            return
+        reach(Failpoint.BEFORE_LEDGER_EXPIRY)
+        table.delete(f"cut < {later.cut - 1:d}", commit_properties=mark)
+        reach(Failpoint.AFTER_LEDGER_EXPIRY)
+
+    def first(self) -> LedgerRow | None:
+        """The oldest cut that is kept; None before the first."""
+        return next(self._where("true", "LIMIT 1"), None)
 
     def last(self) -> LedgerRow | None:
         """The newest cut, from the newest commit's metadata; None before the first."""

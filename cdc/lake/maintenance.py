@@ -7,7 +7,7 @@ here carries the table's position on (cdc.lake.progress).
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -73,18 +73,22 @@ class Maintainer:
         self._policy = policy
         self._clock = clock
         self._commits = 0
-        self._vacuumed_at = clock()
+        every = policy.vacuum_every_hours * HOUR
+        # A job that never lives that long looks too, but not at each of its starts.
+        self._vacuumed_at = clock() - every + min(every, HOUR)
 
     def committed(self, session: SparkSession, metadata: str) -> None:
         """Compact the table when it pays; ``metadata`` is its position, carried on."""
+        # Also after the first one: a job may never live for as many commits as that.
+        looks = self._commits % self._policy.maintain_every_commits == 0
         self._commits += 1
-        if self._commits % self._policy.maintain_every_commits:
+        if not looks:
             return
         found = files(self._path)
         if worth_optimizing(found, self._policy.optimize_small_files):
             optimize(session, self._path, metadata)
             logger.info("optimized", path=self._path, small_files=found.small)
-        if self._clock() - self._vacuumed_at >= self._policy.vacuum_every_hours * 3600:
+        if self._clock() - self._vacuumed_at >= self._policy.vacuum_every_hours * HOUR:
             keep(session, self._path, metadata, self._policy.vacuum_retention_hours)
             vacuum(session, self._path, metadata, self._policy.vacuum_retention_hours)
             self._vacuumed_at = self._clock()
@@ -113,6 +117,19 @@ def keep(spark: SparkSession, path: str, metadata: str, retention_hours: float) 
     if any(have.get(name, _interval(USUAL_SECONDS[name])) != text for name, text in said.items()):
         spark.conf.set(METADATA_CONF, metadata)
         set_properties(spark, path, said)
+
+
+def expire(
+    spark: SparkSession, path: str, metadata: str, places: Mapping[str, tuple[int, int]]
+) -> None:
+    """Delete what landed of each topic up to a landing (cdc/lake/expiry.py), in one commit."""
+    spark.conf.set(METADATA_CONF, metadata)
+    given_up = [
+        f"(topic = '{topic}' AND landing <= {landing:d})" for topic, (landing, _) in places.items()
+    ]
+    reach(Failpoint.BEFORE_LOG_EXPIRY)
+    spark.sql(f"DELETE FROM {at(path)} WHERE {' OR '.join(given_up)}").collect()  # noqa: S608
+    reach(Failpoint.AFTER_LOG_EXPIRY)
 
 
 def _interval(seconds: int) -> str:

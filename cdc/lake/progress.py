@@ -7,7 +7,7 @@ commit always has one; a newest commit without it was made by somebody else.
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from deltalake import DeltaTable
@@ -17,6 +17,8 @@ from cdc.errors import CdcError, ErrorKind, Reason
 
 METADATA_CONF = "spark.databricks.delta.commitInfo.userMetadata"
 MARK = "wal2lake"
+NOTHING = (0, -1)
+"""Landing and offset where nothing is expired."""
 UNREAD = -1
 """Number of the reading of a table that has to be read from the source before it can follow."""
 LOST = -2
@@ -56,6 +58,9 @@ class LandedPosition:
     topic_ids: dict[str, str]  # topic -> Kafka's id of it, as far as known
     system: str = ""  # identifier of the source's cluster; empty where it was not known
     timeline: int = 0  # of its WAL
+    expired: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """By topic, the landing up to which its events are given up, and an offset that is not before
+    the last of them (cdc/lake/expiry.py)."""
 
     def metadata(self) -> str:
         return json.dumps({MARK: 1, **asdict(self)})
@@ -81,7 +86,10 @@ def position(path: str) -> Position | None:
 def landed_position(path: str) -> LandedPosition | None:
     """Position of the log at the path; None where there is no log yet."""
     found = _newest_metadata(path)
-    return None if found is None else LandedPosition(**found)
+    if found is None:
+        return None
+    expired = {topic: (place[0], place[1]) for topic, place in found.get("expired", {}).items()}
+    return LandedPosition(**{**found, "expired": expired})
 
 
 def _newest_metadata(path: str) -> dict[str, Any] | None:

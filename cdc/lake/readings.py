@@ -3,10 +3,13 @@
 A whole reading is the table as it was at one cut: a rebuild from the log begins with the newest.
 A difference is what a reading changed in a table that stood at the same cut: a rebuild merges it
 when it is at that offset. Without them the log could not give the table again.
+
+An image is no reading of the source: it is a rebuild, kept whole, so that the log before it can be
+given up (cdc/lake/expiry.py).
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Final
@@ -15,7 +18,8 @@ import pyarrow as pa
 from deltalake import QueryBuilder, write_deltalake
 
 from cdc.lake.control_tables import optimize
-from cdc.lake.progress import Position, open_table
+from cdc.lake.ledger import LedgerRow
+from cdc.lake.progress import LOST, Position, open_table
 
 SCHEMA: Final = pa.schema(
     [
@@ -30,6 +34,7 @@ SCHEMA: Final = pa.schema(
         ("landing", pa.int64()),
         ("operation", pa.string()),
         ("made_at", pa.timestamp("us", "UTC")),
+        ("image", pa.bool_()),
     ]
 )
 
@@ -49,6 +54,7 @@ class Reading:
     landing: int  # every landing up to here lies before the reading
     operation: str
     made_at: datetime
+    image: bool = False  # made of the log, by a rebuild
 
 
 class Readings:
@@ -64,7 +70,8 @@ class Readings:
         """Before the commit that brings the reading into its table: it is harmless without it."""
         row = {**asdict(reading), "position": json.dumps(asdict(reading.position))}
         source = pa.Table.from_pylist([row], schema=SCHEMA)
-        write_deltalake(self.path, source, mode="append")
+        # An index of an earlier version has fewer columns.
+        write_deltalake(self.path, source, mode="append", schema_mode="merge")
         if (table := open_table(self.path)) is not None:
             optimize(table)
 
@@ -81,11 +88,15 @@ class Readings:
         found = pa.table(QueryBuilder().register("r", table).execute(query).read_all())
         return [_reading(row) for row in found.to_pylist()]
 
-    def forget(self, table: str) -> None:
-        """Take those of a table out of the index; their files are the caller's matter."""
+    def forget(self, table: str, *, before: int | None = None) -> None:
+        """Take those of a table out of the index, or the ones with a lower number only.
+
+        Their files are the caller's matter.
+        """
         if (opened := open_table(self.path)) is not None:
             name = table.replace("'", "''")
-            opened.delete(f"\"table\" = '{name}'")
+            older = "" if before is None else f" AND number < {before:d}"
+            opened.delete(f"\"table\" = '{name}'{older}")
 
 
 def base_of(readings: Sequence[Reading], upto: int, epoch: int) -> list[Reading]:
@@ -99,6 +110,20 @@ def base_of(readings: Sequence[Reading], upto: int, epoch: int) -> list[Reading]
     return within[begin:]
 
 
+def readings_at(readings: Iterable[Reading], row: LedgerRow, table: str) -> list[Reading]:
+    """Those that were in the table when the cut was published; all where its files were lost then.
+
+    One that did not come into the table does no harm: it says what was true at its place. An image
+    is what the table was.
+    """
+    entry = row.entry(table)
+    if entry is not None and entry.reading == LOST:
+        return list(readings)
+    newest = entry.reading if entry else 0
+    return [r for r in readings if (r.cut <= row.cut if r.image else r.number <= newest)]
+
+
 def _reading(row: dict[str, object]) -> Reading:
     position = Position(**json.loads(str(row["position"])))
-    return Reading(**{**row, "position": position})  # type: ignore[arg-type]
+    image = bool(row.get("image"))
+    return Reading(**{**row, "position": position, "image": image})  # type: ignore[arg-type]

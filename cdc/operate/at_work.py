@@ -8,7 +8,7 @@ from typing import Final
 from cdc.lake.layout import operations_path
 from cdc.lake.operations import Operations
 from cdc.lake.removal import remove
-from cdc.operate import purging, replaying
+from cdc.operate import imaging, purging, replaying
 from cdc.operate.desk import Desk, Handler
 from cdc.operate.operation import Operation
 from cdc.operate.quarantine_handlers import discard
@@ -37,6 +37,7 @@ def handlers(shop: Workshop) -> Mapping[str, Handler]:
         "resnapshot": _shared(shop, Resnapshot(shop)),
         "replay": _shared(shop, replaying.handler(shop)),
         "rebuild": _shared(shop, replaying.handler(shop)),
+        "image": _shared(shop, imaging.handler(shop)),
         "discard": discard(shop.quarantine, shop.recount),
         "purge": purging.handler(lambda: shop.config, shop.endpoints, partial(remove, shop.spark)),
     }

@@ -1,4 +1,4 @@
-"""What the job asks itself for: where ``source.on_lost_changes`` says so, lost tables are read."""
+"""What the job asks itself for: lost tables are read, and images made, where that is configured."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -10,8 +10,10 @@ from cdc.config import READ_LOST, Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.operate import operation_files as files
 from cdc.operate.asked_now import asked_now
+from cdc.operate.operation import Operation
 
 LINE: Final = f"source.on_lost_changes: {READ_LOST}"
+IMAGE_LINE: Final = "job.log_retention_hours"
 _OPTIONS: Final = {"mode": "in-place"}
 logger = structlog.get_logger(__name__)
 
@@ -26,10 +28,19 @@ def read_lost(config: Config, tables: Iterable[AppliedTable], *, epoch: int) -> 
         return
     lost = (t for t in tables if t.stopped and t.position.epoch < epoch)
     for name in sorted(str(table.schema.table) for table in lost):
-        operation = asked_now("resnapshot", [name], _OPTIONS, line=LINE)
-        try:
-            files.ask(config.state_dir, operation)
-        except CdcError as error:
-            if error.kind is not ErrorKind.CONFLICT:
-                raise
-            logger.info("not asked for", table=name, reason=error.message)
+        _ask(config, asked_now("resnapshot", [name], _OPTIONS, line=LINE))
+
+
+def make_images(config: Config, tables: Iterable[str]) -> None:
+    """Ask for an image of each table, by itself as above."""
+    for name in tables:
+        _ask(config, asked_now("image", [name], {}, line=IMAGE_LINE))
+
+
+def _ask(config: Config, operation: Operation) -> None:
+    try:
+        files.ask(config.state_dir, operation)
+    except CdcError as error:
+        if error.kind is not ErrorKind.CONFLICT:
+            raise
+        logger.info("not asked for", tables=operation.tables, reason=error.message)

@@ -1,6 +1,6 @@
 """What a table is rebuilt from: put together from the lake's log, or from Kafka's topics alone."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -21,7 +21,7 @@ from cdc.kafka.offsets import end_offsets
 from cdc.lake import store
 from cdc.lake.layout import log_path
 from cdc.lake.ledger import LedgerRow
-from cdc.lake.progress import LOST, UNREAD
+from cdc.lake.progress import NOTHING, UNREAD, landed_position
 from cdc.lake.quarantine import Quarantine
 from cdc.lake.readings import Reading
 from cdc.tables import STRUCTURE, TableId, matches
@@ -40,6 +40,7 @@ class Place:
     upto: int  # offset of the table's topic
     notes: int  # offset of the topic of changed structures
     cut: int | None = None
+    snapshot_end: int | None = 0  # as the cut says
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,19 +65,14 @@ def place_of(row: LedgerRow, table: TableId) -> Place:
         )
     if entry.reading == UNREAD:
         raise CdcError(ErrorKind.TABLE_STOPPED, f"{table} has not been read yet", remedy=READ_ANEW)
-    return Place(epoch=row.epoch, upto=entry.offset, notes=row.notes_offset, cut=row.cut)
-
-
-def readings_at(readings: Iterable[Reading], row: LedgerRow, table: TableId) -> list[Reading]:
-    """Those that were in the table when the cut was published; all where its files were lost then.
-
-    One that did not come into the table does no harm: it says what was true at its place.
-    """
-    entry = row.entry(str(table))
-    if entry is not None and entry.reading == LOST:
-        return list(readings)
-    newest = entry.reading if entry else 0
-    return [reading for reading in readings if reading.number <= newest]
+    return Place(
+        epoch=row.epoch,
+        upto=entry.offset,
+        notes=row.notes_offset,
+        cut=row.cut,
+        # A ledger of an earlier version does not say.
+        snapshot_end=0 if row.snapshot_end is None else row.snapshot_end,
+    )
 
 
 def from_log(
@@ -88,18 +84,20 @@ def from_log(
     known: TableSchema | None,
 ) -> Material:
     """``known`` are columns and key of the lake's table, where it has one."""
-    log = store.read_pinned(kept.session, log_path(kept.config))
+    path, topic = log_path(kept.config), table.topic(kept.config.name)
+    log, landed = store.read_pinned(kept.session, path), landed_position(path)
     notes_topic = STRUCTURE.topic(kept.config.name)
     notes = log.where((F.col("topic") == notes_topic) & (F.col("offset") <= place.notes))
-    topic = table.topic(kept.config.name)
-    first = log.agg(F.min("landing")).collect()[0][0]
+    first = log.agg(F.min("landing")).collect()[0][0] or 1
+    expired, _ = landed.expired.get(topic, NOTHING) if landed else NOTHING
     return _material(
         kept,
         table,
         log.where(F.col("topic") == topic),
         _notes(notes, kept.schemas_of),
         marker="log",
-        first_landing=1 if first is None else first,
+        first_landing=max(first, expired + 1),
+        snapshot_end=place.snapshot_end,
         readings=readings,
         known=known,
     )
@@ -126,8 +124,10 @@ def from_kafka(
 ) -> FromKafka:
     """From the topics alone, taken aside into ``folder``; without a place, up to their end.
 
-    Raises CHAIN_BROKEN where retention or compaction has removed what is needed.
+    Raises CHAIN_BROKEN where retention or compaction has removed what is needed. Images are passed
+    over: they are of the log.
     """
+    readings = [reading for reading in readings if not reading.image]
     topic, notes_topic = table.topic(kept.config.name), STRUCTURE.topic(kept.config.name)
     place = place or newest_place(bootstrap, topic, notes_topic)
     found = _taken(kept, bootstrap, topic, f"{folder}/events", place.upto)

@@ -34,6 +34,7 @@ def cut_at(ledger: Ledger, at: str | int | datetime | None) -> LedgerRow | None:
         raise CdcError(
             ErrorKind.CONFIG,
             f"the ledger has no cut at {at}",
+            detail=f"the oldest that is kept is {first.cut}" if (first := ledger.first()) else "",
             remedy="see the cuts there are: wal2lake cuts",
         )
     return row

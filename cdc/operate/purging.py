@@ -1,7 +1,7 @@
 """Deleting what the lake and Kafka have of a table that is not captured any more.
 
 The topic itself stays, without its records: made anew, its offsets would begin again, and the log
-and the order of a table are by offset. Its events stay in the log, which nothing is taken out of.
+and the order of a table are by offset. Its events stay in the log.
 """
 
 from collections.abc import Callable, Collection

@@ -164,6 +164,8 @@ def _state(bank: Armed, table: str) -> str:
 
 
 AT_THE_FIRST_START: Final = ("log-create",)
+EXPIRY: Final = ("image-record", "reading-expiry", "log-expiry", "ledger-expiry")
+"""Where ``job.log_retention_hours`` is set: tests/faults/test_retention.py."""
 CASES: Final[dict[str, tuple[Trigger, tuple[str, ...]]]] = {
     "rounds": (nothing, ("log-append", "table-commit", "ledger-append")),
     "structure": (structure, ("structure-step", "rehash", "structure-note")),

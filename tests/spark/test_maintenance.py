@@ -79,3 +79,16 @@ def test_files_are_removed_when_the_configuration_says_so(
 
     until(removed)
     assert [row.id for row in store.read(session, path).collect()] == [1]
+
+
+def test_a_table_is_compacted_also_by_jobs_that_never_live_long(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    session, path, at = spark.newSession(), str(tmp_path / "table"), Position(epoch=1, offset=0)
+    policy = Job(maintain_every_commits=100, optimize_small_files=3)
+    for number in range(4):
+        store.append(path, rows(session, number), at)
+        Maintainer(path, policy).committed(session, at.metadata())
+
+    assert operations(path).count("OPTIMIZE") == 1
+    assert len(DeltaTable(path).file_uris()) == 2

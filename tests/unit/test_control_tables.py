@@ -1,7 +1,7 @@
 """Ledger and quarantine over many commits: few files, every row, the newest one first at hand."""
 
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -84,3 +84,25 @@ def test_the_quarantine_stays_a_few_files_and_loses_no_event(tmp_path: Path) -> 
     quarantine.add(written[:5])
     assert quarantine.rows() == written
     assert files(tmp_path / "quarantine") <= FILES
+
+
+def test_cuts_that_are_older_than_the_retention_go_but_for_one(tmp_path: Path) -> None:
+    """That one was the newest at that time: it is what a reader of then would have found."""
+    ledger = Ledger(str(tmp_path / "ledger"), kept=timedelta(hours=FILES / 2))
+    for cut in range(1, FILES + 3):
+        ledger.append(replace(row(cut), published_at=NOW + timedelta(hours=cut)))
+
+    kept = [each.cut for each in ledger.rows()]
+    first = ledger.first()
+    assert kept == list(range(FILES // 2, FILES + 3))
+    assert first is not None
+    assert first.cut == kept[0]
+    assert ledger.last() == replace(row(FILES + 2), published_at=NOW + timedelta(hours=FILES + 2))
+
+
+def test_without_a_retention_every_cut_stays(tmp_path: Path) -> None:
+    ledger = Ledger(str(tmp_path / "ledger"))
+    for cut in range(1, FILES + 3):
+        ledger.append(replace(row(cut), published_at=NOW + timedelta(days=cut)))
+
+    assert len(list(ledger.rows())) == FILES + 2

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cdc.failpoints import VARIABLE, Failpoint
-from tests.faults.steps import AT_THE_FIRST_START, CASES, points_of
+from tests.faults.steps import AT_THE_FIRST_START, CASES, EXPIRY, points_of
 
 ROOT = Path(__file__).resolve().parents[2]
 LISTED = Counter(point.name for point in Failpoint)
@@ -85,7 +85,7 @@ def test_the_job_is_killed_at_each_of_them() -> None:
     """By name, so that a new one is not forgotten in tests/faults."""
     listed = [step for _, steps in CASES.values() for step in steps]
 
-    assert Counter(points_of(*listed, *AT_THE_FIRST_START)) == Counter(Failpoint)
+    assert Counter(points_of(*listed, *AT_THE_FIRST_START, *EXPIRY)) == Counter(Failpoint)
 
 
 def test_the_module_needs_nothing_but_the_standard_library() -> None:
