@@ -5,9 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+import psutil
 import yaml
 
 from cdc.failpoints import VARIABLE, Failpoint
+from cdc.stack.process import Identity
+from cdc.stack.state import StateDir
 from tests.e2e.installation import Installation
 from tests.servers.server import Server
 from tests.waiting import until
@@ -82,6 +85,16 @@ class Armed(Installation):
                 found = connection.execute(f"SELECT * FROM gone.{name}".encode())
                 held = self.lake_query("gone", name, "SELECT * FROM t")
                 assert Counter(found.fetchall()) == held, name
+
+    def process(self, server: str) -> psutil.Process | None:
+        """By the record of its start, there before ``status`` knows; None while it is down."""
+        identity = Identity.read(StateDir(self.state_dir).run / f"{server}.json")
+        return None if identity is None else identity.process()
+
+    def pid(self, server: str) -> int:
+        found = self.process(server)
+        assert found is not None, f"{server} is down"
+        return found.pid
 
     def sync(self) -> None:
         self.run("sync", "--timeout", SYNC_SECONDS)

@@ -28,7 +28,7 @@ Connect = Callable[[], psycopg.Connection[Any]]
 Commits = MutableMapping[int, tuple[int, int]]
 """By mark, a place in the WAL before the commit, and one that is not before its end."""
 TOTAL: Final = ACCOUNTS * 100
-PAUSE_SECONDS: Final = 0.05
+PAUSE_SECONDS: Final = 0.15
 TABLES: Final = (
     *("accounts", "debits", "credits", "audit", "counters", "flicker", "visits", "odd"),
     *("ring", "emptied", "bulk"),
@@ -168,9 +168,11 @@ class Bank:
 
 
 @contextmanager
-def at_work(installation: Armed, commits: Commits, *, seed: int) -> Iterator[None]:
+def at_work(
+    installation: Armed, commits: Commits, *, seed: int, kind: type[Bank] = Bank
+) -> Iterator[None]:
     """Transactions go on until the end of the block."""
-    bank = Bank(installation.connect, commits, seed=seed)
+    bank = kind(installation.connect, commits, seed=seed)
     try:
         bank.transact()
         with meanwhile(bank.transact, every=PAUSE_SECONDS):

@@ -15,6 +15,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in i
 )
 from deltalake import DeltaTable
 
+from cdc.config import Kafka
 from cdc.errors import Reason
 from cdc.kafka.emptying import empty_topic
 from cdc.kafka.topics import TopicSpec, delete_topics, ensure_topics
@@ -30,7 +31,12 @@ from tests.waiting import until
 TABLES: Final = ("accounts", "counters", "flicker", "visits")
 TOPIC: Final = f"{NAME}.bank.flicker"
 NO_ARCHIVE: Final = "restore_command = '/bin/false'\n"
-KEPT: Final = {"cleanup.policy": "compact", "min.compaction.lag.ms": "604800000"}
+KEPT: Final = {
+    "cleanup.policy": "compact",
+    "min.compaction.lag.ms": str(Kafka().min_compaction_lag_ms),
+    "delete.retention.ms": str(Kafka().delete_retention_ms),
+}
+"""As the product makes its topics: one that somebody makes otherwise is refused by its setting."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,7 @@
 """What happens around a running pipeline; each returns when it is over, not when all is well."""
 
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Final
 
@@ -14,47 +13,44 @@ from cdc.stack.process import Process
 from cdc.stack.servers.connect import Connect
 from cdc.stack.state import StateDir, read_json
 from tests.faults.armed import NAME, Armed
+from tests.faults.checks import Scenario
 from tests.faults.disturbances import DISTURBANCES, Disturb, frozen
+from tests.faults.maintenance import maintained
 from tests.faults.scene import Scene
+from tests.faults.trouble import LONG_SECONDS, SHORT_SECONDS, TROUBLES, elapse, troubled
 from tests.servers.container import free_port
 from tests.small_disk import fill
 from tests.waiting import until
 
-SHORT_SECONDS: Final = 20.0
-LONG_SECONDS: Final = 75.0
-"""Longer than ``wal_sender_timeout``: Postgres gives a silent reader up."""
-SLOW: Final = 20_000  # bytes per second
 TAKEOVER_SECONDS: Final = 300
-Scenario = Callable[[Scene], None]
 
 
 def undisturbed(_scene: Scene) -> None:
-    _pass(SHORT_SECONDS)
+    elapse(SHORT_SECONDS)
 
 
-def source_is_dropped(scene: Scene) -> None:
-    _during(scene.proxy.dropped(), SHORT_SECONDS)
-
-
-def source_is_stalled(scene: Scene) -> None:
-    _during(scene.proxy.stalled(), LONG_SECONDS)
-
-
-def source_is_slow(scene: Scene) -> None:
-    _during(scene.proxy.slowed(SLOW), SHORT_SECONDS)
+def source_is(what: str, scene: Scene) -> None:
+    with troubled(scene, TROUBLES[what], "source"):
+        elapse(TROUBLES[what].seconds)
 
 
 def kafka_is_away(scene: Scene) -> None:
     """For many batches: it stands still for longer than a session, and does not close anything."""
     with frozen(scene.bank, "kafka"):
-        _pass(LONG_SECONDS)
+        elapse(LONG_SECONDS)
+
+
+def optimized_and_vacuumed(scene: Scene) -> None:
+    """Under the readers and beside the stream, each table of the bank that grows."""
+    with maintained(scene.bank):
+        elapse(SHORT_SECONDS)
 
 
 def disk_is_full(name: str, scene: Scene) -> None:
     ballast = scene.disk(name) / "ballast"
     fill(ballast)
     try:
-        _pass(SHORT_SECONDS)
+        elapse(SHORT_SECONDS)
     finally:
         ballast.unlink()
 
@@ -65,7 +61,7 @@ def second_worker_takes_over(scene: Scene) -> None:
         with frozen(scene.bank, "connect"):
             until(lambda: _runs_the_task(url), TAKEOVER_SECONDS)
         # The zombie has woken: both are of one group now, and one of them goes.
-        _pass(SHORT_SECONDS)
+        elapse(SHORT_SECONDS)
 
 
 @contextmanager
@@ -95,16 +91,6 @@ def _runs_the_task(url: str) -> bool:
     )
 
 
-def _during(trouble: AbstractContextManager[None], seconds: float) -> None:
-    with trouble:
-        _pass(seconds)
-
-
-def _pass(seconds: float) -> None:
-    """Time in which it lasts."""
-    threading.Event().wait(seconds)
-
-
 def _disturbed(disturb: Disturb, scene: Scene) -> None:
     disturb(scene.bank)
 
@@ -112,10 +98,9 @@ def _disturbed(disturb: Disturb, scene: Scene) -> None:
 SCENARIOS: Final[dict[str, Scenario]] = {
     "undisturbed": undisturbed,  # the control
     **{name: partial(_disturbed, disturb) for name, disturb in DISTURBANCES.items()},
-    "source dropped": source_is_dropped,
-    "source stalled": source_is_stalled,
-    "source slow": source_is_slow,
+    **{f"source {what}": partial(source_is, what) for what in TROUBLES},
     "kafka away": kafka_is_away,
+    "optimize and vacuum": optimized_and_vacuumed,
     "disk of the lake full": partial(disk_is_full, "lake"),
     "disk of kafka full": partial(disk_is_full, "kafka"),
     "second worker": second_worker_takes_over,

@@ -1,6 +1,6 @@
 """An installation whose source is behind a proxy, and whose disks are small enough to be filled."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,16 +19,26 @@ from tests.small_disk import small_disk
 
 DISKS: Final = {"lake": "1g", "kafka": "1g"}
 """What has a disk of its own; the source's and the job's are tried in tests/stack."""
+ALL: Final = "all"
+Pair = tuple[str, str]
+"""A client, or all of them, and a server."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
     bank: Armed
-    proxy: Proxy  # between the source and all that is not the test itself
     walk: Walk
+    proxies: Mapping[Pair, Proxy]
+    """What lies between the two of a pair; the test itself goes past them."""
 
     def disk(self, name: str) -> Path:
         return _disks(self.bank.folder)[name]
+
+    def before(self, server: str, client: str = ALL) -> list[Proxy]:
+        """Those in front of a server, for one of its clients or for all."""
+        pairs = [pair for pair in self.proxies if pair[1] == server and client in {ALL, pair[0]}]
+        assert pairs, f"nothing lies between {client} and {server}"
+        return [self.proxies[pair] for pair in pairs]
 
 
 def _disks(folder: Path) -> dict[str, Path]:
@@ -41,23 +51,43 @@ def staged(request: pytest.FixtureRequest, root: Path) -> Iterator[Scene]:
     with ExitStack() as stack:
         servers = stack.enter_context(started(request, root / "servers", ("postgres",)))
         postgres = servers["postgres"]
-        url = urlsplit(postgres.address)
-        assert url.hostname is not None
-        assert url.port is not None
-        proxy = stack.enter_context(proxied(url.hostname, url.port))
-        host, port = proxy.address
-        place = f"{url.netloc.rpartition('@')[0]}@{host}:{port}"
-        through = urlunsplit(url._replace(netloc=place))
-        bank = Armed.of(root / "lakehouse", postgres, PATTERNS, through=through)
+        proxy = stack.enter_context(in_front_of(postgres.address))
+        url = by_way_of(proxy, postgres.address)
+        bank = Armed.of(root / "lakehouse", postgres, PATTERNS, through=url)
         for name, disk in _disks(bank.folder).items():
             stack.enter_context(small_disk(disk, DISKS[name]))
-        bank.execute(SQL)
-        stack.callback(lambda: _ended(bank))
+        stack.enter_context(brought_up(bank))
+        yield Scene(bank=bank, walk=Walk(bank), proxies={(ALL, "source"): proxy})
+
+
+@contextmanager
+def brought_up(bank: Armed) -> Iterator[None]:
+    """From its configuration and a source without tables; down at the end of the block."""
+    bank.execute(SQL)
+    try:
         bank.run("up", "--detach")
         bank.sync()
-        yield Scene(bank=bank, proxy=proxy, walk=Walk(bank))
+        yield
+    finally:
+        bank.run("down")
+        assert bank.processes() == []
 
 
-def _ended(bank: Armed) -> None:
-    bank.run("down")
-    assert bank.processes() == []
+@contextmanager
+def in_front_of(address: str) -> Iterator[Proxy]:
+    """A proxy to the server of a URL, or of ``host:port``."""
+    url = urlsplit(address if "://" in address else f"//{address}")
+    assert url.hostname is not None
+    assert url.port is not None
+    with proxied(url.hostname, url.port) as proxy:
+        yield proxy
+
+
+def by_way_of(proxy: Proxy, address: str) -> str:
+    """The address with the proxy's place in it."""
+    host, port = proxy.address
+    if "://" not in address:
+        return f"{host}:{port}"
+    url = urlsplit(address)
+    user, at, _ = url.netloc.rpartition("@")
+    return urlunsplit(url._replace(netloc=f"{user}{at}{host}:{port}"))

@@ -90,7 +90,7 @@ def test_a_second_one_is_refused_and_a_signal_stops_everything(
         assert state.stack_file.read_text() == before
         assert len(ours(state)) >= 4
         first.send_signal(signal.SIGINT)
-        assert first.wait(60) == 0
+        assert first.wait(180) == 0
     assert ours(state) == []
 
 

@@ -1,0 +1,33 @@
+"""Each check while the clock of one process is set back by hours, and put right again."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.faults.checks import every_check
+from tests.faults.clock_jumps import JUMPS, clocked
+from tests.faults.clocks import library
+from tests.faults.scene import Scene
+from tests.servers.fixtures import on_containers
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.deep,
+    pytest.mark.timeout(3600),
+    pytest.mark.skipif(library() is None, reason="libfaketime is not installed, or not for here"),
+]
+
+
+@pytest.fixture(scope="module")
+def scene(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Scene]:
+    if on_containers(request):
+        pytest.skip("the clocks are those of processes on this machine")
+    with clocked(request, tmp_path_factory.mktemp("clocks")) as found:
+        yield found
+
+
+@pytest.mark.parametrize("name", JUMPS)
+def test_every_check_holds(scene: Scene, name: str) -> None:
+    every_check(scene, name, JUMPS[name], seed=list(JUMPS).index(name))

@@ -1,0 +1,31 @@
+"""Each check while any two parts lose each other: no server is embedded, all are behind proxies."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.faults.checks import every_check
+from tests.faults.network import NETWORK
+from tests.faults.outside import Outside, outside
+from tests.faults.scene import Scene
+from tests.servers.fixtures import on_containers
+
+pytestmark = [pytest.mark.e2e, pytest.mark.deep, pytest.mark.timeout(3600)]
+Made = tuple[Scene, Outside]
+
+
+@pytest.fixture(scope="module")
+def made(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Made]:
+    if on_containers(request):
+        pytest.skip("the broker tells its clients of proxies on this machine")
+    with outside(request, tmp_path_factory.mktemp("network")) as found:
+        yield found
+
+
+@pytest.mark.parametrize("name", NETWORK)
+def test_every_check_holds(made: Made, name: str) -> None:
+    scene, servers = made
+    assert servers.around() == []
+    every_check(scene, name, NETWORK[name], seed=list(NETWORK).index(name))

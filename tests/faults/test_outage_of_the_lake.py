@@ -1,0 +1,197 @@
+"""The lake is away for ten minutes under load, and the source keeps no more WAL for it.
+
+What the slot waits for is Kafka, not the lake: the connector goes on, the slot with it. The lake is
+away because the whole job stands still, or because its disk is full. Beside what the slot keeps
+stands the directory of the WAL; of that, most is what Postgres keeps between two checkpoints.
+"""
+
+import statistics
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from errno import ENOSPC
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import psycopg
+import pytest
+
+import cdc
+from tests.faults.armed import Armed
+from tests.faults.bank import TABLES, at_work
+from tests.faults.conftest import written
+from tests.faults.disturbances import frozen
+from tests.faults.readers import recovered
+from tests.faults.walk import Walk
+from tests.meanwhile import meanwhile
+from tests.servers.fixtures import on_containers
+from tests.small_disk import fill, small_disk
+
+pytestmark = [pytest.mark.e2e, pytest.mark.deep, pytest.mark.timeout(5400)]
+
+MINUTES: Final = 10
+SAMPLE_SECONDS: Final = 5.0
+DISK: Final = "1g"
+WIDE: Final = 10
+WIDE_SECONDS: Final = 0.25
+SQL: Final = f"""
+CREATE TABLE bank.wide (id int PRIMARY KEY, body text);
+INSERT INTO bank.wide SELECT i, '' FROM generate_series(1, {WIDE}) i;
+"""
+_WIDEN: Final = """
+UPDATE bank.wide w SET body = (
+    SELECT string_agg(md5(random()::text || i || w.id), '') FROM generate_series(1, 256) i)
+"""
+"""Eight kilobytes a row that nobody can compress much: 320 KB/s of WAL with the bank's own."""
+_SAMPLE: Final = """
+SELECT (pg_current_wal_lsn() - '0/0')::bigint, (pg_current_wal_lsn() - restart_lsn)::bigint,
+       (pg_current_wal_lsn() - confirmed_flush_lsn)::bigint,
+       (SELECT sum(size) FROM pg_ls_waldir())::bigint
+  FROM pg_replication_slots WHERE slot_name = 'wal2lake'
+"""
+KEPT_SECONDS: Final = 15 + 15 + 5 + 5
+"""Of WAL that a slot whose reader follows may keep. Its restart moves only to a place that Postgres
+noted (every 15 s) and only when the next one is confirmed; the worker commits its position every
+5 s, and a heartbeat comes every 5 s."""
+SLACK: Final = 3
+"""A machine of two cores is late with all of these, and writes faster at times."""
+Outage = Callable[[Armed], AbstractContextManager[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Bytes; ``written`` is the place in the WAL."""
+
+    written: int
+    retained: int
+    unconfirmed: int
+    directory: int
+
+
+@dataclass(slots=True)
+class Samples:
+    connection: psycopg.Connection[Any]
+    found: list[Sample] = field(default_factory=list)
+
+    def take(self) -> None:
+        row = self.connection.execute(_SAMPLE).fetchone()
+        assert row is not None, "the slot is gone"
+        self.found.append(Sample(*map(int, row)))
+
+    @property
+    def written(self) -> int:
+        return self.found[-1].written - self.found[0].written
+
+    @property
+    def bound(self) -> int:
+        """What may be retained at most."""
+        return int(self.written / (MINUTES * 60) * KEPT_SECONDS * SLACK)
+
+    @property
+    def settled(self) -> list[int]:
+        """Retained in the second half."""
+        return [sample.retained for sample in self.found[len(self.found) // 2 :]]
+
+
+@contextmanager
+def standing_still(bank: Armed) -> Iterator[None]:
+    with frozen(bank, "job"):
+        yield
+
+
+@contextmanager
+def disk_full(bank: Armed) -> Iterator[None]:
+    """The job ends and is started again, in vain; what it gives up for a moment is filled too."""
+    disk = bank.folder / "lake"
+    ballast = [disk / "ballast"]
+
+    def fill_up() -> None:
+        ballast.append(disk / f"ballast-{len(ballast)}")
+        filled(ballast[-1])
+
+    filled(ballast[0])
+    try:
+        with meanwhile(fill_up, every=SAMPLE_SECONDS):
+            yield
+    finally:
+        for file in ballast:
+            file.unlink(missing_ok=True)
+
+
+def filled(ballast: Path) -> None:
+    """The job may take the last block before us."""
+    try:
+        fill(ballast)
+    except OSError as error:
+        if error.errno != ENOSPC:
+            raise
+
+
+OUTAGES: Final[dict[str, Outage]] = {"job stands still": standing_still, "disk full": disk_full}
+
+
+@pytest.fixture
+def wide(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Armed]:
+    if on_containers(request):
+        pytest.skip("the job's disk is one of this machine")
+    with written(request, tmp_path) as found, small_disk(found.folder / "lake", DISK):
+        found.execute(SQL)
+        try:
+            found.run("up", "--detach")
+            found.sync()
+            yield found
+        finally:
+            found.run("down")
+
+
+def widened(connection: psycopg.Connection[Any]) -> Callable[[], object]:
+    return lambda: connection.execute(_WIDEN)
+
+
+def sampled(bank: Armed, outage: Outage) -> Samples:
+    """While the lake is away: it has no newer cut, or hardly one, at the end."""
+    with bank.connect() as connection, outage(bank):
+        samples = Samples(connection)
+        samples.take()
+        with meanwhile(samples.take, every=SAMPLE_SECONDS):
+            threading.Event().wait(MINUTES * 60)
+        samples.take()
+        behind = samples.found[-1].written - (cdc.cut(lake=bank.lake).lsn or 0)
+    assert behind > samples.written * 0.8, "the lake was not away"
+    return samples
+
+
+def told(name: str, samples: Samples, seconds: float) -> str:
+    retained = [sample.retained for sample in samples.found]
+    return (
+        f"| {name} | {samples.written >> 10} KB of WAL | retained: maximum {max(retained) >> 10}, "
+        f"median {int(statistics.median(retained)) >> 10}, second half {max(samples.settled) >> 10}"
+        f", bound {samples.bound >> 10} KB | not confirmed: at most "
+        f"{max(sample.unconfirmed for sample in samples.found) >> 10} KB | directory: at most "
+        f"{max(sample.directory for sample in samples.found) >> 20} MB | caught up in "
+        f"{seconds:.0f} s |"
+    )
+
+
+@pytest.mark.parametrize("name", OUTAGES)
+def test_the_source_keeps_little_wal_while_the_lake_is_away(wide: Armed, name: str) -> None:
+    walk = Walk(wide)
+    walk.note()
+    with (
+        wide.connect() as connection,
+        at_work(wide, walk.commits, seed=list(OUTAGES).index(name)),
+        meanwhile(widened(connection), every=WIDE_SECONDS),
+    ):
+        samples = sampled(wide, OUTAGES[name])
+        seconds = recovered(wide)
+    wide.sync()
+    wide.assert_equal(*TABLES, "wide")
+    assert wide.facts("verify")["equal"]
+    walk.go_on()
+
+    sys.stdout.write(f"\n{told(name, samples, seconds)}\n")
+    assert all(before.written < after.written for before, after in pairwise(samples.found))
+    assert max(samples.settled) <= samples.bound < samples.written / 4
