@@ -75,8 +75,8 @@ test-faults: jars  ## Kill the job at every durable step, and all at random: KIL
 	$(BIN)/pytest tests/faults --deep -s $(addprefix --kills ,$(KILLS)) $(addprefix --seed ,$(SEED))
 
 .PHONY: soak
-soak: jars  ## Any database changed at random, and compared: make soak SQL="schema.sql data.sql"
-	$(BIN)/pytest tests/soak -m soak -s $(addprefix --sql ,$(SQL)) --minutes $(or $(MINUTES),5) $(addprefix --seed ,$(SEED))
+soak: jars  ## Faults and operations at random: MINUTES=30 SEED=7; with SQL="schema.sql data.sql" any database changed
+	$(BIN)/pytest tests/soak/$(if $(SQL),test_unfamiliar_schema.py,test_faults_walk.py) -m soak -s $(addprefix --sql ,$(SQL)) --minutes $(or $(MINUTES),5) $(addprefix --seed ,$(SEED))
 
 .PHONY: test-mutants
 test-mutants: jars  ## Take rules out and plant bugs, one at a time, and list the tests that notice

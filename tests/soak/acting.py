@@ -1,0 +1,141 @@
+"""How each kind of step is done to a scene; it returns when it is done, not when all is well."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from itertools import count
+from typing import Final, Self
+
+from deltalake import DeltaTable
+
+from tests.faults import steps as cases
+from tests.faults.armed import SYNC_SECONDS, Armed
+from tests.faults.bank import TABLES, at_work
+from tests.faults.readers import RECOVERY_SECONDS
+from tests.faults.scenarios import SCENARIOS
+from tests.faults.scene import Scene
+from tests.soak import own_tables
+from tests.soak.asking import await_processes, operate
+from tests.soak.steps import Step
+from tests.waiting import until
+
+COMPARED: Final = (*TABLES, *own_tables.TABLES)
+OTHER_COMMITS: Final = frozenset({"operation", "structure", "case", "upkeep"})
+"""Kinds of steps in which tables are committed to by others than a round, or the job is told."""
+
+
+class Work:
+    """The bank's transactions: they go on until they are told to rest, and after it."""
+
+    def __init__(self, scene: Scene, *, seed: int) -> None:
+        self._scene = scene
+        self._seeds = count(seed)
+        self._open = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._begin()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._open.close()
+
+    @contextmanager
+    def resting(self) -> Iterator[None]:
+        self._open.close()
+        yield
+        self._begin()
+
+    def _begin(self) -> None:
+        bank, commits = self._scene.bank, self._scene.walk.commits
+        self._open.enter_context(at_work(bank, commits, seed=next(self._seeds)))
+
+
+def act(step: Step, scene: Scene, work: Work) -> None:
+    await_processes(scene.bank)
+    _ACTS[step.kind](step, scene, work)
+
+
+def compare(bank: Armed) -> None:
+    """While the source rests: each table as a second reader has it."""
+    bank.sync()
+    bank.assert_equal(*COMPARED)
+
+
+def _fault(step: Step, scene: Scene, _work: Work) -> None:
+    SCENARIOS[step.name](scene)
+
+
+def _sql(step: Step, scene: Scene, _work: Work) -> None:
+    scene.bank.execute(step.sql)
+
+
+def _operation(step: Step, scene: Scene, _work: Work) -> None:
+    operate(scene.bank, step.arguments, step.during)
+
+
+def _rest(_step: Step, scene: Scene, work: Work) -> None:
+    with work.resting():
+        compare(scene.bank)
+
+
+def _command(step: Step, scene: Scene, _work: Work) -> None:
+    """Its exit code says whether all is equal, and whether it got there."""
+    limit = ("--timeout", SYNC_SECONDS) if step.name == "sync" else ()
+    scene.bank.run(*step.arguments, *limit)
+
+
+def _restart(_step: Step, scene: Scene, _work: Work) -> None:
+    scene.bank.down()
+    scene.bank.up()
+
+
+def _upkeep(step: Step, scene: Scene, _work: Work) -> None:
+    before = _vacuums(scene.bank)
+    cases.upkeep(
+        scene.bank,
+        f"step_{step.number}",
+        lambda: until(lambda: _vacuums(scene.bank) > before, RECOVERY_SECONDS),
+    )
+
+
+def _vacuums(bank: Armed) -> int:
+    commits = DeltaTable(f"{bank.lake}/bank/accounts").history()
+    return sum(commit["operation"] == "VACUUM END" for commit in commits)
+
+
+def _case(step: Step, scene: Scene, _work: Work) -> None:
+    _CASES[step.name](scene.bank, f"step_{step.number}", _nothing_is_awaited)
+
+
+def _nothing_is_awaited() -> None:
+    pass
+
+
+def _unseen_rows(bank: Armed, name: str, _await: cases.Await) -> None:
+    """Of a table that the second slot is not asked about: no log tells of them."""
+    bank.execute(
+        "BEGIN; ALTER PUBLICATION wal2lake DROP TABLE bank.odd;"
+        "INSERT INTO bank.odd SELECT max(id) + 1, date '2024-02-29' FROM bank.odd;"
+        "ALTER PUBLICATION wal2lake ADD TABLE bank.odd; COMMIT"
+    )
+    mode = ("--shadow",) if int(name.rpartition("_")[2]) % 2 else ()
+    operate(bank, ("resnapshot", "bank.odd", *mode), "")
+
+
+_CASES: Final[dict[str, cases.Trigger]] = {
+    "unseen rows": _unseen_rows,
+    "refusal": cases.refusal,
+    "taken in": cases.taken_in,
+    "returned": cases.returned,
+    "purged": cases.purge,
+}
+_ACTS: Final[dict[str, Callable[[Step, Scene, Work], None]]] = {
+    "fault": _fault,
+    "rows": _sql,
+    "structure": _sql,
+    "operation": _operation,
+    "rest": _rest,
+    "command": _command,
+    "restart": _restart,
+    "upkeep": _upkeep,
+    "case": _case,
+}

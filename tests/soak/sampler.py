@@ -1,0 +1,123 @@
+"""Looks at the tables of a lake, and at the job's memory, now and then while a walk goes on."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import psutil
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable, QueryBuilder
+
+import cdc
+from cdc.lake.maintenance import SMALL_BYTES
+from cdc.operate import parts
+from tests.faults.armed import Armed
+from tests.soak.flatness import Sample, TableSample, opened
+
+EVERY_SECONDS: Final = 30.0
+_COUNTED: Final = frozenset({"MERGE", "WRITE"})
+"""Commits of rows, as Delta calls them; what a table is kept small by has other names."""
+_HISTORY: Final = 60  # commits: more than lie between two counts of files
+
+
+@dataclass
+class Sampler:
+    """``look`` is called every second: a job that died in between was not overlooked."""
+
+    bank: Armed
+    samples: list[Sample] = field(default_factory=list)
+    lives: int = 0
+    _began: float = field(default_factory=time.time)
+    _pid: int | None = None
+    _alive_since: float = 0.0
+    _calm_since: float = 0.0
+    _disturbed: bool = False
+
+    @contextmanager
+    def other_commits(self) -> Iterator[None]:
+        """Operations make commits too, and a configuration that is taken over counts anew."""
+        self._disturbed = True
+        yield
+        self._calm_since = time.time()
+        self._disturbed = False
+
+    def look(self) -> None:
+        self._notice_the_job()
+        last = self.samples[-1].at if self.samples else -EVERY_SECONDS
+        if time.time() - self._began - last >= EVERY_SECONDS:
+            self.take()
+
+    def take(self) -> None:
+        calm = None if self._disturbed else max(self._calm_since, self._alive_since)
+        began = time.time() - self._began
+        tables = (sampled(*each, calm_since=calm) for each in self._places())
+        found = Sample(at=began, lives=self.lives, rss=self._resident(), tables=tuple(tables))
+        self.samples.append(found)
+
+    def _notice_the_job(self) -> None:
+        servers = parts.servers(self.bank.state_dir)
+        pid = next((server.pid for server in servers if server.name == "job"), None)
+        if pid not in {None, self._pid}:
+            self._pid, self.lives, self._alive_since = pid, self.lives + 1, time.time()
+
+    def _places(self) -> Iterator[tuple[str, Path, int | None]]:
+        """The bank's tables at the newest cut, and ours as they are."""
+        lake = self.bank.folder / "lake"
+        for entry in cdc.cut(lake=lake).tables:
+            if entry.table.startswith("bank.") and entry.version >= 0:
+                yield entry.table, Path(entry.path), entry.version
+        for log in sorted((lake / "_wal2lake").glob("*/_delta_log")):
+            yield log.parent.name, log.parent, None
+
+    def _resident(self) -> int | None:
+        """Of the Java process beneath the job's."""
+        with suppress(psutil.Error):
+            children = psutil.Process(self._pid).children(recursive=True) if self._pid else []
+            found = [c.memory_info().rss for c in children if "java" in c.name()]
+            return max(found, default=None)
+        return None
+
+
+def sampled(
+    table: str, path: Path, version: int | None, *, calm_since: float | None
+) -> TableSample:
+    """One table; ``version`` is None for one of ours, which is in no cut."""
+    began = time.monotonic()
+    found = DeltaTable(str(path), version=version)
+    rows = QueryBuilder().register("t", found).execute("SELECT * FROM t").read_all()
+    assert pa.table(rows).num_columns > 0
+    seconds = time.monotonic() - began
+    sizes = pa.table(found.get_add_actions(flatten=True)).column("size_bytes")
+    large = pc.sum(pc.greater_equal(sizes, SMALL_BYTES)).as_py()
+    log = _sizes(path / "_delta_log")
+    return TableSample(
+        table=table,
+        control=version is None,
+        files=len(sizes),
+        large=large or 0,
+        rounds=0 if calm_since is None else _rounds(found, calm_since),
+        log_bytes=sum(log.values()),
+        opened_bytes=opened(log),
+        seconds=seconds,
+    )
+
+
+def _rounds(found: DeltaTable, calm_since: float) -> int:
+    commits = found.history(_HISTORY)
+    return sum(
+        commit["operation"] in _COUNTED and commit["timestamp"] / 1000 >= calm_since
+        for commit in commits
+    )
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    """By name; a file may go while they are listed."""
+    found = {}
+    for path in folder.iterdir():
+        with suppress(FileNotFoundError):
+            found[path.name] = path.stat().st_size
+    return found

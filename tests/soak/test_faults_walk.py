@@ -1,0 +1,149 @@
+"""Faults, operations and changes at random on one installation, whose bank keeps its promises.
+
+.venv/bin/pytest tests/soak/test_faults_walk.py -m soak -s --minutes 30 --seed 1
+
+After each step a cut holds what was committed then; every few steps, and at the end, every version
+of every cut is judged. At the end source and lake are equal, the log is what a second slot saw, and
+the tables have no more files than the configuration allows. What was measured is printed by
+quarter of the run.
+"""
+
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Final
+
+import pytest
+
+from cdc.config import Job
+from cdc.errors import CdcError, ErrorKind
+from tests.faults.armed import JOB, SYNC_SECONDS
+from tests.faults.readers import Reader, recovered
+from tests.faults.scene import Scene, staged
+from tests.faults.witness import witnessed
+from tests.meanwhile import meanwhile
+from tests.servers.fixtures import on_containers
+from tests.soak import own_tables
+from tests.soak.acting import OTHER_COMMITS, Work, act, compare
+from tests.soak.flatness import judged, report, too_many
+from tests.soak.sampler import Sampler
+from tests.soak.steps import Step, steps
+
+pytestmark = pytest.mark.soak
+
+LOOK_SECONDS: Final = 2.0
+SAMPLER_SECONDS: Final = 1.0
+WALK_EVERY: Final = 5  # steps
+POLICY: Final = Job.model_validate(JOB)
+
+
+@pytest.fixture
+def scene(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Scene]:
+    if on_containers(request):
+        pytest.skip("processes are stopped, and disks filled, on this machine")
+    with staged(request, tmp_path_factory.mktemp("soak")) as found:
+        found.bank.execute(own_tables.SQL)
+        found.bank.run("apply-config", "--timeout", SYNC_SECONDS)
+        yield found
+
+
+@dataclass
+class Beside:
+    """What is done all the time beside the steps; its first failure ends the walk."""
+
+    act: Callable[[], None]
+    failed: bool = False
+
+    def __call__(self) -> None:
+        try:
+            self.act()
+        except BaseException:
+            self.failed = True
+            raise
+
+
+def test_the_bank_keeps_its_promises_through_a_walk_of_faults(
+    scene: Scene, pytestconfig: pytest.Config
+) -> None:
+    seed, minutes = _asked(pytestconfig)
+    _say(f"\nseed {seed}, {minutes:g} minutes: --seed {seed} takes the same steps again\n")
+    reader, sampler = Reader(scene.bank), Sampler(scene.bank)
+    scene.walk.note()
+    with witnessed(scene.bank) as witness:
+        done = _walk(scene, seed, minutes, [lambda: _look(reader), sampler.look], sampler)
+        compare(scene.bank)
+        sampler.take()
+        assert scene.bank.facts("verify")["equal"]
+        events = witness.compare()
+    scene.walk.go_on()
+    _say(f"{report(sampler.samples)}\n")
+    counted = judged(sampler.samples, POLICY)
+    _say(
+        f"{done} steps, {reader.told}, {scene.walk.told}, {events} events as a second slot has "
+        f"them, {sampler.lives} lives of the job, {counted} counts of files that have a bound\n"
+    )
+    assert list(too_many(sampler.samples, POLICY)) == []
+    assert reader.cuts > 1
+    assert events > 0
+
+
+def _asked(config: pytest.Config) -> tuple[int, float]:
+    seed = config.getoption("--seed")
+    seed = random.SystemRandom().randrange(10**6) if seed is None else seed
+    return seed, config.getoption("--minutes")
+
+
+def _walk(
+    scene: Scene,
+    seed: int,
+    minutes: float,
+    looks: list[Callable[[], None]],
+    sampler: Sampler,
+) -> int:
+    """The number of steps that were done until the time was over."""
+    end, done = time.monotonic() + minutes * 60, 0
+    beside = [Beside(look) for look in looks]
+    with Work(scene, seed=seed) as work, ExitStack() as stack:
+        for each, every in zip(beside, (LOOK_SECONDS, SAMPLER_SECONDS), strict=True):
+            stack.enter_context(meanwhile(each, every=every))
+        for step in takewhile(lambda _: time.monotonic() < end, steps(seed)):
+            _take(step, scene, work, sampler)
+            done = step.number
+            if any(each.failed for each in beside):
+                break
+    return done
+
+
+def _take(step: Step, scene: Scene, work: Work, sampler: Sampler) -> None:
+    began = time.monotonic()
+    _say(step.told)
+    with sampler.other_commits() if step.kind in OTHER_COMMITS else nullcontext():
+        act(step, scene, work)
+        seconds = time.monotonic() - began
+        _say(f" {seconds:.1f} s")
+        _say(f", caught up in {recovered(scene.bank):.1f} s\n")
+    scene.walk.kills += step.name.startswith("kill")
+    if step.number % WALK_EVERY == 0:
+        with work.resting():
+            scene.walk.go_on()
+            _say(f"{scene.walk.told}\n")
+
+
+def _look(reader: Reader) -> None:
+    """A table that an operation is at is refused, and looked at later."""
+    try:
+        reader.look()
+    except CdcError as error:
+        if error.kind is not ErrorKind.TABLE_STOPPED:
+            raise
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
