@@ -8,7 +8,7 @@ import httpx
 from cdc.stack.artifacts import CONVERTER, DEBEZIUM, KAFKA, jars, set_dir
 from cdc.stack.process import Command
 from cdc.stack.servers.jvm import java_command, write_log4j
-from cdc.stack.servers.kafka import LARGEST_MESSAGE
+from cdc.stack.servers.kafka import LARGEST_MESSAGE, end_transaction
 from cdc.stack.servers.server import LOOPBACK, write_properties
 from cdc.stack.state import StateDir
 
@@ -38,8 +38,22 @@ class Connect:
         return self._home / "worker.properties"
 
     def prepare(self) -> None:
+        if self._home.exists():
+            self._end_transactions()
         self._home.mkdir(exist_ok=True)
         write_properties(self._properties, self._settings())
+
+    def _end_transactions(self) -> None:
+        """Those that a killed worker left open: the next reads its offsets no further than to them.
+
+        The broker would end them too, but only after a minute.
+        """
+        for owner in (f"connect-cluster-{self._group}", f"{self._group}-{self.installation}-0"):
+            end_transaction(self.kafka, owner)
+
+    @property
+    def _group(self) -> str:
+        return f"{self.installation}-connect"
 
     def _settings(self) -> dict[str, str | int]:
         plugins = ",".join(str(set_dir(name)) for name in (DEBEZIUM, CONVERTER))
@@ -55,12 +69,11 @@ class Connect:
 
     def _storage(self) -> dict[str, str | int]:
         """Its own topics, which it creates itself with the policies it needs."""
-        group = f"{self.installation}-connect"
         kinds = {"config": "configs", "offset": "offsets", "status": "status"}
-        topics = {f"{kind}.storage.topic": f"{group}-{name}" for kind, name in kinds.items()}
+        topics = {f"{kind}.storage.topic": f"{self._group}-{name}" for kind, name in kinds.items()}
         copies = {f"{kind}.storage.replication.factor": self.replication for kind in kinds}
         partitions = {f"{kind}.storage.partitions": 1 for kind in ("offset", "status")}
-        return {"group.id": group, **topics, **copies, **partitions}
+        return {"group.id": self._group, **topics, **copies, **partitions}
 
     def command(self) -> Command:
         log4j = write_log4j(self._home / "log4j2.properties", _LOG_LEVELS)
@@ -102,5 +115,8 @@ _WORKER: dict[str, str | int] = {
     "producer.buffer.memory": 2 * LARGEST_MESSAGE,
     "consumer.max.partition.fetch.bytes": LARGEST_MESSAGE,
     "offset.flush.interval.ms": 5000,
+    # A connector with a full queue takes four seconds to end; one that is given up reads on beside
+    # the next, and holds the slot.
+    "task.shutdown.graceful.timeout.ms": 30_000,
     "scheduled.rebalance.max.delay.ms": 0,  # one worker: nobody else to wait for after its death
 }

@@ -1,13 +1,14 @@
 """The embedded Kafka: one node that is broker and controller."""
 
 import base64
+import contextlib
 import logging
 import subprocess
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from cdc.errors import CdcError, ErrorKind
@@ -21,6 +22,7 @@ LARGEST_MESSAGE = 64 * 1024 * 1024
 """A change event of a row with large values is one message; the default is 1 MiB."""
 
 _HEAP = "384m"
+_TRANSACTION_SECONDS = 5
 _LOG_LEVELS = {"kafka.server.KafkaRaftServer": "info"}
 
 
@@ -102,6 +104,16 @@ def answers(bootstrap: str) -> bool:
         return bool(client.list_topics(timeout=3).brokers)
     except KafkaException:
         return False
+
+
+def end_transaction(bootstrap: str, owner: str) -> None:
+    """Abort what the producer of this ``transactional.id`` left open, and fence it off.
+
+    A broker that does not answer has nothing to be ended now.
+    """
+    settings = {"bootstrap.servers": bootstrap, "transactional.id": owner}
+    with contextlib.suppress(KafkaException):
+        Producer(settings, logger=silent()).init_transactions(_TRANSACTION_SECONDS)
 
 
 def silent() -> logging.Logger:
