@@ -1,11 +1,15 @@
 """One real chain for all experiments: Postgres, Kafka, registry, Connect."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 
+from cdc.stack.process import last_lines
 from tests.experiments.pipeline import Pipeline, Stack
 from tests.servers.fixtures import started, worker_settings
+from tests.servers.process import ProcessServer
+
+LINES = 25
 
 
 @pytest.fixture(scope="package")
@@ -26,3 +30,17 @@ def pipeline(
     made = Pipeline(stack=stack, name=name, folder=tmp_path_factory.mktemp(name))
     yield made
     made.close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """What the servers said last stands beside a failure: on another machine nobody can look."""
+    report = yield
+    used = getattr(item, "funcargs", {}).get("pipeline")
+    if report.failed and used is not None:
+        for name, server in used.stack.servers.items():
+            if isinstance(server, ProcessServer) and server.process is not None:
+                report.sections.append((name, last_lines(server.process.log, LINES)))
+    return report
