@@ -68,7 +68,7 @@ PLANTED: Final = (
         file="cdc/kafka/history.py",
         old="    if len(forms) > 1:\n",
         new="    if False:\n",
-        tests=("tests/spark/test_kafka_history.py",),
+        tests=("--deep", "tests/spark/test_kafka_history.py"),
     ),
     Mutant(
         name="planted: strict guard on lsn",
