@@ -2,9 +2,11 @@
 
     python -m tests.mutants [WORD]     those whose name holds the word; all without one
 
-Prints the test that went red first; ends with 1 if for some none did.
+Prints the test that went red first and why it did: a test may be red for a reason of its own,
+and only a reader can tell. Ends with 1 if for some mutant none was.
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -20,7 +22,8 @@ ROOT = Path(__file__).resolve().parents[2]
 ASIDE = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info")
 OF_THE_TEXT = "tests/unit/test_mutants.py"  # red for every mutant, whatever it does
 SECONDS = 2400
-_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", re.MULTILINE)
+WIDE = os.environ | {"COLUMNS": "400"}  # pytest cuts an error short where the terminal ends
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S.*)$", re.MULTILINE)
 
 
 def mutated(mutant: Mutant, text: str) -> str:
@@ -31,7 +34,10 @@ def mutated(mutant: Mutant, text: str) -> str:
 
 
 def red(mutant: Mutant, copy: Path) -> list[str]:
-    """The first test that fails without the rule, if one does; raises where pytest crashes."""
+    """The first test that fails without the rule and its error, if one does.
+
+    Raises RuntimeError where pytest crashes.
+    """
     file = copy / mutant.file
     before = file.read_text()
     file.write_text(mutated(mutant, before))
@@ -40,7 +46,13 @@ def red(mutant: Mutant, copy: Path) -> list[str]:
         command = [sys.executable, "-m", "pytest", "-q", "--tb=no", "-p", "no:cacheprovider"]
         command += ["-x", f"--ignore={OF_THE_TEXT}", *mutant.tests]
         done = subprocess.run(
-            command, cwd=copy, capture_output=True, text=True, timeout=SECONDS, check=False
+            command,
+            cwd=copy,
+            env=WIDE,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
         )
     finally:
         file.write_text(before)
