@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Container
 from pathlib import Path
 
 from tests.mutants.mutant import Mutant
@@ -36,30 +37,40 @@ def mutated(mutant: Mutant, text: str) -> str:
 def red(mutant: Mutant, copy: Path) -> list[str]:
     """The first test that fails without the rule and its error, if one does.
 
-    Raises RuntimeError where pytest crashes.
+    Raises RuntimeError where the installation fails, or pytest crashes.
     """
     file = copy / mutant.file
     before = file.read_text()
     file.write_text(mutated(mutant, before))
     try:
-        # As a module, so that the copy's packages are found before the installed ones.
-        command = [sys.executable, "-m", "pytest", "-q", "--tb=no", "-p", "no:cacheprovider"]
-        command += ["-x", f"--ignore={OF_THE_TEXT}", *mutant.tests]
-        done = subprocess.run(
-            command,
-            cwd=copy,
-            env=WIDE,
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-        )
+        _run(copy, "cdc.stack.artifacts")  # as make does before tests: the lock may be what changed
+        options = ["-q", "--tb=no", "-p", "no:cacheprovider", "-x", f"--ignore={OF_THE_TEXT}"]
+        done = _run(copy, "pytest", *options, *mutant.tests, codes={0, 1})
     finally:
         file.write_text(before)
     found = _FAILED.findall(done.stdout)
-    if done.returncode not in {0, 1} or bool(found) != bool(done.returncode):
+    if bool(found) != bool(done.returncode):
         raise RuntimeError(f"pytest ended with {done.returncode}: {done.stdout}{done.stderr}")
     return found
+
+
+def _run(
+    copy: Path, module: str, *arguments: str, codes: Container[int] = (0,)
+) -> subprocess.CompletedProcess[str]:
+    """As a module, so that the copy's packages are found before the installed ones."""
+    command = [sys.executable, "-m", module, *arguments]
+    done = subprocess.run(
+        command,
+        cwd=copy,
+        env=WIDE,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    if done.returncode not in codes:
+        raise RuntimeError(f"{module} ended with {done.returncode}: {done.stdout}{done.stderr}")
+    return done
 
 
 def main(word: str) -> int:
