@@ -23,6 +23,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--seed", type=int, default=None, help="of random changes and kills")
     group.addoption("--kills", type=int, default=10, help="random ones of the servers and the job")
+    group.addoption("--budget", type=float, default=None, help="minutes for those of tests/faults")
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -1,6 +1,8 @@
-"""One installation with a bank, whose job is killed again and again."""
+"""One installation with a bank, whose job is killed again and again; and a budget of minutes."""
 
+import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,10 +11,38 @@ import pytest
 
 from tests.faults.armed import Armed
 from tests.faults.bank import SQL
+from tests.faults.budget import Budget, Case, shuffled
 from tests.faults.walk import Walk
 from tests.servers.fixtures import started
 
 PATTERNS = ["bank.*", "gone.*"]
+BUDGET = pytest.StashKey[Budget]()
+
+
+def _case(item: pytest.Item) -> Case:
+    file, _, test = item.nodeid.partition("::")
+    return file, test.partition("[")[0]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    minutes = config.getoption("--budget")
+    if minutes is None:
+        return
+    asked = config.getoption("--seed")
+    seed = int.from_bytes(os.urandom(4)) if asked is None else asked
+    sys.stdout.write(
+        f"\n{minutes:g} minutes, seed {seed}: --seed {seed} takes them in this order\n"
+    )
+    items[:] = shuffled(items, _case, seed)
+    files = list(dict.fromkeys(_case(item)[0] for item in items))
+    config.stash[BUDGET] = Budget(minutes * 60, files, time.monotonic)
+
+
+@pytest.hookimpl(tryfirst=True)  # before its servers are started
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    budget = item.config.stash.get(BUDGET, None)
+    if budget is not None and not budget.has_room(_case(item)[0]):
+        pytest.skip("beyond the budget: another seed takes others")
 
 
 @contextmanager
