@@ -55,6 +55,13 @@ SETTINGS: Final[dict[str, str]] = {
     "spark.sql.streaming.minBatchesToRetain": "2",
 }
 
+LOCAL: Final[dict[str, str]] = {
+    # Driver and executor are one process: a job that stood still for two minutes (a machine that
+    # sleeps, SIGSTOP) must not think that it has lost itself, and end.
+    "spark.storage.blockManagerHeartbeatTimeoutMs": str(365 * 24 * 3600 * 1000),
+}
+"""Beside the others where the master is local."""
+
 
 def build(config: Config) -> SparkSession:
     """The session of the job; ``spark.conf`` of the configuration wins over ours."""
@@ -69,7 +76,8 @@ def build(config: Config) -> SparkSession:
         .config("spark.local.dir", str(_scratch(config)))
         .config("spark.sql.warehouse.dir", str(_scratch(config) / "warehouse"))
     )
-    for name, value in {**SETTINGS, **config.spark.conf}.items():
+    local = LOCAL if config.spark.master.startswith("local") else {}
+    for name, value in {**SETTINGS, **local, **config.spark.conf}.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
 

@@ -1,0 +1,90 @@
+"""A job that stands still for longer than Spark waits for an executor goes on where it was.
+
+A laptop sleeps, a machine is moved, somebody sends SIGSTOP. With a local master executor and driver
+are one process, so neither can have lost the other.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Final
+
+import psutil
+import pytest
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+
+WAITS: Final = {
+    "spark.network.timeout": "3s",
+    "spark.network.timeoutInterval": "500ms",
+    "spark.executor.heartbeatInterval": "200ms",
+    "spark.executor.heartbeat.maxFailures": "30",
+}
+"""As 120 s, 60 s, 10 s and 60, if nobody says otherwise."""
+FROZEN_SECONDS: Final = 9.0  # more than each of them, and than both of heartbeat
+TIMES: Final = 3
+CHILD: Final = """
+import json, sys
+from pathlib import Path
+from cdc.config import Config
+from cdc.lake.session import build
+
+folder, conf = Path(sys.argv[1]), json.loads(sys.argv[2])
+config = Config.model_validate({
+    "name": "frozen",
+    "state_dir": folder,
+    "source": {"url": "postgresql://nobody@127.0.0.1/none", "tables": ["none.*"]},
+    "lake": {"path": str(folder / "lake")},
+    "spark": {"master": "local[2]", "driver_memory": "512m", "conf": conf},
+})
+spark = build(config)
+for line in sys.stdin:
+    print("rows", spark.range(1000).repartition(2).count(), flush=True)
+spark.stop()
+"""
+
+
+def frozen(pid: int) -> None:
+    """The process and all that it started, for a while."""
+    root = psutil.Process(pid)
+    tree = [root.pid, *(child.pid for child in root.children(recursive=True))]
+    for each in tree:
+        os.kill(each, signal.SIGSTOP)
+    try:
+        threading.Event().wait(FROZEN_SECONDS)
+    finally:
+        for each in tree:
+            os.kill(each, signal.SIGCONT)
+
+
+def rows(child: subprocess.Popen[str]) -> str:
+    """What the next work of the child gives; nothing if it has ended."""
+    assert child.stdin is not None
+    assert child.stdout is not None
+    child.stdin.write("\n")
+    child.stdin.flush()
+    return child.stdout.readline()
+
+
+def test_spark_works_on_after_it_stood_still(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", CHILD, str(tmp_path), json.dumps(WAITS)]
+    log = tmp_path / "log"
+    with (
+        log.open("w") as errors,
+        subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
+        ) as child,
+    ):
+        try:
+            assert rows(child) == "rows 1000\n", log.read_text()
+            for _ in range(TIMES):
+                frozen(child.pid)
+                assert rows(child) == "rows 1000\n", log.read_text()
+            child.communicate(timeout=60)
+        finally:
+            child.kill()
+    assert child.returncode == 0, log.read_text()
