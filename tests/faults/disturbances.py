@@ -11,6 +11,7 @@ from typing import Final
 import psutil
 
 from tests.faults.armed import Armed
+from tests.servers.process import ProcessServer
 
 PROCESSES: Final = ("job", "connect", "kafka", "registry")
 STOPPED_SECONDS: Final = 15.0
@@ -42,6 +43,13 @@ def _stopped_for_a_while(name: str, bank: Armed) -> None:
         threading.Event().wait(STOPPED_SECONDS)
 
 
+def _postgres_stops_at_once(bank: Armed) -> None:
+    server = bank.servers["postgres"]
+    assert isinstance(server, ProcessServer), "it is this machine's"
+    server.abort()
+    server.start()
+
+
 def _walsender_ends(bank: Armed) -> None:
     bank.execute(
         "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots "
@@ -52,5 +60,6 @@ def _walsender_ends(bank: Armed) -> None:
 DISTURBANCES: Final[dict[str, Disturb]] = {
     **{f"kill {name}": partial(_killed, name) for name in (*PROCESSES, "postgres")},
     **{f"stop {name}": partial(_stopped_for_a_while, name) for name in PROCESSES},
+    "abort postgres": _postgres_stops_at_once,
     "end the walsender": _walsender_ends,
 }

@@ -13,6 +13,7 @@ from cdc.stack.process import Process, descendants, kill
 from cdc.stack.servers.server import Server as Embedded
 from cdc.stack.state import StateDir
 from tests.servers.server import Server
+from tests.waiting import until
 
 
 @dataclass(kw_only=True)
@@ -44,6 +45,17 @@ class ProcessServer:
             os.kill(self.process.pid, signal.SIGKILL)
             kill(tree)
             self.process.stop()
+
+    def abort(self) -> None:
+        """As ``pg_ctl stop -m immediate``, of Postgres alone; the next start recovers it."""
+        assert self.name == "postgres", f"{self.name} has no such end"
+        if self.process is not None:
+            os.kill(self.process.pid, signal.SIGQUIT)
+            until(self._has_ended)
+            self.process.stop()
+
+    def _has_ended(self) -> bool:
+        return self.process is None or self.process.exit_code() is not None
 
 
 def servers(root: Path) -> dict[str, Callable[[], Server]]:

@@ -7,6 +7,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from tests.servers.fixtures import Makers
+from tests.servers.process import ProcessServer
 
 pytestmark = pytest.mark.integration
 
@@ -26,6 +27,23 @@ def test_a_row_survives_the_crash_of_postgres(servers: Makers) -> None:
         psycopg.connect(postgres.address, connect_timeout=2)
     with psycopg.connect(postgres.start()) as after:
         assert after.execute("select id from kept").fetchall() == [(7,)]
+
+
+def test_a_row_survives_an_end_of_postgres_without_a_checkpoint(servers: Makers) -> None:
+    postgres = servers["postgres"]()
+    if not isinstance(postgres, ProcessServer):
+        pytest.skip("a container's is ended by its engine")
+    with psycopg.connect(postgres.start(), autocommit=True) as before:
+        before.execute("create table kept (id int)")
+        before.execute("insert into kept values (7)")
+
+    postgres.abort()
+
+    with psycopg.connect(postgres.start()) as after:
+        assert after.execute("select id from kept").fetchall() == [(7,)]
+    said = postgres.state.log("postgres").read_text()
+    assert "received immediate shutdown request" in said
+    assert "database system was not properly shut down; automatic recovery in progress" in said
 
 
 def test_topic_schema_and_plugins_survive_the_crash_of_their_servers(servers: Makers) -> None:
