@@ -25,6 +25,7 @@ from tests.faults.armed import Armed
 from tests.faults.checks import Scenario
 from tests.faults.clocks import Clocked, WithClock, environment, library, nothing_left, set_back
 from tests.faults.conftest import PATTERNS
+from tests.faults.readers import recovered
 from tests.faults.scene import Scene, brought_up
 from tests.faults.trouble import SHORT_SECONDS, elapse
 from tests.faults.walk import Row, Walk, query
@@ -36,6 +37,7 @@ BACK: Final = timedelta(hours=2)
 MOMENTS: Final = 40  # by which the ledger is asked
 TOPIC: Final = "clock"
 FLUSH_SECONDS: Final = 30
+SEEN_SECONDS: Final = 600  # the job's is seen by the next cut, and the machine may be slow
 LEDGER: Final = "_wal2lake/ledger"
 
 
@@ -59,9 +61,10 @@ def clock_is_set_back(clock: "Clock", scene: Scene) -> None:
     """It is looked at from outside, so that nobody takes for set back what is not."""
     bank = scene.bank
     with set_back(clock.directory(bank), int(BACK.total_seconds())):
-        until(lambda: _is_back(clock, bank))
+        until(lambda: _is_back(clock, bank), SEEN_SECONDS)
         elapse(SHORT_SECONDS)
-    until(lambda: not _is_back(clock, bank))
+        recovered(bank)  # a cut is of this time
+    until(lambda: not _is_back(clock, bank), SEEN_SECONDS)
 
 
 def source_is_set_back(clock: "Clock", scene: Scene) -> None:
