@@ -1,17 +1,14 @@
 """What is done to the running parts: killed, or stopped for a while as by a debugger or a hang."""
 
-import os
-import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Final
 
-import psutil
-
 from tests.faults.armed import Armed
 from tests.servers.process import ProcessServer
+from tests.stopped import stopped
 
 PROCESSES: Final = ("job", "connect", "kafka", "registry")
 STOPPED_SECONDS: Final = 15.0
@@ -22,16 +19,12 @@ Disturb = Callable[[Armed], None]
 
 @contextmanager
 def frozen(bank: Armed, name: str) -> Iterator[None]:
-    """SIGSTOP to the process and all that it started, and SIGCONT at the end."""
-    root = psutil.Process(bank.pid(name))
-    tree = [root.pid, *(child.pid for child in root.children(recursive=True))]
-    for pid in tree:
-        os.kill(pid, signal.SIGSTOP)
-    try:
+    with stopped(bank.pid(name)):
         yield
-    finally:
-        for pid in tree:
-            os.kill(pid, signal.SIGCONT)
+
+
+def nothing(_bank: Armed) -> None:
+    """The control."""
 
 
 def _killed(name: str, bank: Armed) -> None:

@@ -49,13 +49,11 @@ class ProcessServer:
     def abort(self) -> None:
         """As ``pg_ctl stop -m immediate``, of Postgres alone; the next start recovers it."""
         assert self.name == "postgres", f"{self.name} has no such end"
-        if self.process is not None:
-            os.kill(self.process.pid, signal.SIGQUIT)
-            until(self._has_ended)
-            self.process.stop()
-
-    def _has_ended(self) -> bool:
-        return self.process is None or self.process.exit_code() is not None
+        process = self.process
+        if process is not None and process.exit_code() is None:
+            os.kill(process.pid, signal.SIGQUIT)
+            until(lambda: process.exit_code() is not None)
+            process.stop()
 
 
 def servers(root: Path) -> dict[str, Callable[[], Server]]:

@@ -5,16 +5,15 @@ are one process, so neither can have lost the other.
 """
 
 import json
-import os
-import signal
 import subprocess
 import sys
 import threading
 from pathlib import Path
 from typing import Final
 
-import psutil
 import pytest
+
+from tests.stopped import stopped
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
@@ -48,19 +47,6 @@ spark.stop()
 """
 
 
-def frozen(pid: int) -> None:
-    """The process and all that it started, for a while."""
-    root = psutil.Process(pid)
-    tree = [root.pid, *(child.pid for child in root.children(recursive=True))]
-    for each in tree:
-        os.kill(each, signal.SIGSTOP)
-    try:
-        threading.Event().wait(FROZEN_SECONDS)
-    finally:
-        for each in tree:
-            os.kill(each, signal.SIGCONT)
-
-
 def rows(child: subprocess.Popen[str]) -> str:
     """What the next work of the child gives; nothing if it has ended."""
     assert child.stdin is not None
@@ -82,7 +68,8 @@ def test_spark_works_on_after_it_stood_still(tmp_path: Path) -> None:
         try:
             assert rows(child) == "rows 1000\n", log.read_text()
             for _ in range(TIMES):
-                frozen(child.pid)
+                with stopped(child.pid):
+                    threading.Event().wait(FROZEN_SECONDS)
                 assert rows(child) == "rows 1000\n", log.read_text()
             child.communicate(timeout=60)
         finally:
