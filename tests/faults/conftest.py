@@ -1,6 +1,5 @@
 """One installation with a bank, whose job is killed again and again; and a budget of minutes."""
 
-import os
 import sys
 import time
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from tests.faults.armed import Armed
 from tests.faults.bank import SQL
 from tests.faults.budget import Budget, Case, shuffled
 from tests.faults.walk import Walk
+from tests.seeds import seed_of
 from tests.servers.fixtures import started
 
 PATTERNS = ["bank.*", "gone.*"]
@@ -28,8 +28,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     minutes = config.getoption("--budget")
     if minutes is None:
         return
-    asked = config.getoption("--seed")
-    seed = int.from_bytes(os.urandom(4)) if asked is None else asked
+    seed = seed_of(config)
     sys.stdout.write(
         f"\n{minutes:g} minutes, seed {seed}: --seed {seed} takes them in this order\n"
     )

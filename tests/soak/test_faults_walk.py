@@ -8,7 +8,6 @@ the tables have no more files than the configuration allows. What was measured i
 quarter of the run.
 """
 
-import random
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -26,6 +25,7 @@ from tests.faults.readers import Reader, recovered
 from tests.faults.scene import Scene, staged
 from tests.faults.witness import witnessed
 from tests.meanwhile import meanwhile
+from tests.seeds import seed_of
 from tests.servers.fixtures import on_containers
 from tests.soak import own_tables
 from tests.soak.acting import OTHER_COMMITS, Work, act, compare
@@ -71,7 +71,7 @@ class Beside:
 def test_the_bank_keeps_its_promises_through_a_walk_of_faults(
     scene: Scene, pytestconfig: pytest.Config
 ) -> None:
-    seed, minutes = _asked(pytestconfig)
+    seed, minutes = seed_of(pytestconfig), pytestconfig.getoption("--minutes")
     _say(f"\nseed {seed}, {minutes:g} minutes: --seed {seed} takes the same steps again\n")
     reader, sampler = Reader(scene.bank), Sampler(scene.bank)
     scene.walk.note()
@@ -91,12 +91,6 @@ def test_the_bank_keeps_its_promises_through_a_walk_of_faults(
     assert list(too_many(sampler.samples, POLICY)) == []
     assert reader.cuts > 1
     assert events > 0
-
-
-def _asked(config: pytest.Config) -> tuple[int, float]:
-    seed = config.getoption("--seed")
-    seed = random.SystemRandom().randrange(10**6) if seed is None else seed
-    return seed, config.getoption("--minutes")
 
 
 def _walk(

@@ -3,7 +3,6 @@
 .venv/bin/pytest tests/soak -m soak -s --sql schema.sql --sql data.sql --minutes 5 --seed 1
 """
 
-import random
 import sys
 import time
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ import psycopg
 import pytest
 
 from tests.e2e.installation import Installation
+from tests.seeds import seed_of
 from tests.servers.fixtures import on_containers, started, worker_settings
 from tests.soak import catalogue, scripts
 from tests.soak.comparison import uncounted
@@ -52,8 +52,7 @@ def test_source_and_lake_are_equal_after_random_changes(
     request: pytest.FixtureRequest, installation: Installation
 ) -> None:
     minutes = request.config.getoption("--minutes")
-    seed = request.config.getoption("--seed")
-    seed = random.SystemRandom().randrange(10**6) if seed is None else seed
+    seed = seed_of(request.config)
     with psycopg.connect(installation.source_url) as connection:
         database = catalogue.read(connection)
     judged = judge(installation, database)
