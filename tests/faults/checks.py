@@ -8,12 +8,16 @@ as Postgres and a second reader have it, and ``verify``.
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Final
 
+from tests.faults.armed import Armed
 from tests.faults.bank import TABLES, at_work
 from tests.faults.readers import Reader, recovered
 from tests.faults.scene import Scene
+from tests.faults.walk import Walk
 from tests.faults.witness import witnessed
 from tests.meanwhile import meanwhile
 
@@ -21,24 +25,45 @@ LOOK_SECONDS: Final = 2.0
 Scenario = Callable[[Scene], None]
 
 
-def every_check(scene: Scene, name: str, scenario: Scenario, *, seed: int) -> None:
-    """What the bank promises holds before, during and after the scenario; prints what it took."""
-    bank, walk, reader, began = scene.bank, scene.walk, Reader(scene.bank), time.monotonic()
-    before = walk.versions
+@dataclass
+class Checked:
+    """What was looked at."""
+
+    reader: Reader
+    events: int = 0
+    """In the log, as a second slot has them; known at the end of the block."""
+    _began: float = field(default_factory=time.monotonic)
+
+    @property
+    def minutes(self) -> float:
+        return (time.monotonic() - self._began) / 60
+
+
+@contextmanager
+def checked(bank: Armed, walk: Walk, *, seed: int) -> Iterator[Checked]:
+    """The bank is at work and read in the block; after it all is judged that was published."""
+    found = Checked(Reader(bank))
+    look = found.reader.look
     with witnessed(bank) as witness:
-        with at_work(bank, walk.commits, seed=seed), meanwhile(reader.look, every=LOOK_SECONDS):
-            recovered(bank)
-            scenario(scene)
-            seconds = recovered(bank)
+        with at_work(bank, walk.commits, seed=seed), meanwhile(look, every=LOOK_SECONDS):
+            yield found
         bank.sync()
         bank.assert_equal(*TABLES)
         assert bank.facts("verify")["equal"]
-        events = witness.compare()
+        found.events = witness.compare()
     walk.go_on()
+    assert found.events > 0
+    assert found.reader.cuts > 1
 
-    assert events > 0
-    assert reader.cuts > 1
+
+def every_check(scene: Scene, name: str, scenario: Scenario, *, seed: int) -> None:
+    """What the bank promises holds before, during and after the scenario; prints what it took."""
+    bank, walk, before = scene.bank, scene.walk, scene.walk.versions
+    with checked(bank, walk, seed=seed) as found:
+        recovered(bank)
+        scenario(scene)
+        seconds = recovered(bank)
     sys.stdout.write(
-        f"\n| {name} | {(time.monotonic() - began) / 60:.1f} min | caught up in {seconds:.1f} s "
-        f"| {events} events | {walk.versions - before} versions | {reader.told} |\n"
+        f"\n| {name} | {found.minutes:.1f} min | caught up in {seconds:.1f} s "
+        f"| {found.events} events | {walk.versions - before} versions | {found.reader.told} |\n"
     )

@@ -26,7 +26,7 @@ from cdc.operate import requests
 from cdc.operate.requests import Request
 from tests.faults.armed import Armed
 from tests.faults.bank import TABLES, at_work
-from tests.faults.disturbances import DISTURBANCES
+from tests.faults.disturbances import DISTURBANCES, nothing
 from tests.faults.walk import Row, Walk, query
 from tests.waiting import until
 
@@ -42,10 +42,6 @@ SELECT relfilenode <> pg_relation_filenode(oid) FROM pg_class
 """The catalogue's row is of the snapshot, what the function says is of now."""
 Rows = dict[str, Counter[str]]
 Disturb = Callable[[Armed], object]
-
-
-def nothing(_bank: Armed) -> None:
-    """The control."""
 
 
 def armed(point: Failpoint, bank: Armed) -> None:
