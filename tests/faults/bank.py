@@ -2,7 +2,8 @@
 
 The sum of all balances is constant. A mark is written to two tables in one transaction, and to one
 that takes inserts only. No counter ever decreases. Rows are deleted and inserted again. The keys of
-a ring change places. A table is emptied and filled again. All rows of another change together.
+a ring change places. A table is emptied and filled again. All rows of another change together. At
+some times (``Restructured``) so do thousands of rows, all columns of a wide table, and a structure.
 """
 
 import random
@@ -24,6 +25,8 @@ SELDOM: Final = 10
 RING: Final = 8
 PARTS: Final = 6  # rows of each filling of the table that is emptied
 BULK: Final = 300  # rows that change together
+THOUSANDS: Final = 5000  # rows of the largest transaction
+COLUMNS: Final = tuple(f"c{i}" for i in range(1, 201))  # of the wide table, all of one value
 Connect = Callable[[], psycopg.Connection[Any]]
 Commits = MutableMapping[int, tuple[int, int]]
 """By mark, a place in the WAL before the commit, and one that is not before its end."""
@@ -31,7 +34,7 @@ TOTAL: Final = ACCOUNTS * 100
 PAUSE_SECONDS: Final = 0.15
 TABLES: Final = (
     *("accounts", "debits", "credits", "audit", "counters", "flicker", "visits", "odd"),
-    *("ring", "emptied", "bulk"),
+    *("ring", "emptied", "bulk", "thousands", "broad", "reshaped"),
 )
 SQL: Final = f"""
 CREATE SCHEMA bank;
@@ -49,6 +52,9 @@ CREATE TABLE gone.stays (id int PRIMARY KEY);
 CREATE TABLE bank.ring (id int PRIMARY KEY, name int NOT NULL);
 CREATE TABLE bank.emptied (part int PRIMARY KEY, filling bigint NOT NULL);
 CREATE TABLE bank.bulk (id int PRIMARY KEY, change bigint NOT NULL, body text);
+CREATE TABLE bank.thousands (id int PRIMARY KEY, change bigint NOT NULL);
+CREATE TABLE bank.broad (id int PRIMARY KEY, {" bigint, ".join(COLUMNS)} bigint);
+CREATE TABLE bank.reshaped (id int PRIMARY KEY, n bigint NOT NULL, shape bigint);
 INSERT INTO bank.accounts SELECT i, 100 FROM generate_series(1, {ACCOUNTS}) i;
 INSERT INTO bank.counters SELECT i, 0 FROM generate_series(1, {COUNTERS}) i;
 INSERT INTO bank.flicker SELECT i, 0, repeat(md5(i::text), 200) FROM generate_series(1, 10) i;
@@ -57,6 +63,9 @@ INSERT INTO bank.odd SELECT i, date '2024-01-01' + i FROM generate_series(1, 10)
 INSERT INTO bank.ring SELECT i, i FROM generate_series(1, {RING}) i;
 INSERT INTO bank.emptied SELECT i, 0 FROM generate_series(1, {PARTS}) i;
 INSERT INTO bank.bulk SELECT i, 0, 'body ' || i FROM generate_series(1, {BULK}) i;
+INSERT INTO bank.thousands SELECT i, 0 FROM generate_series(1, {THOUSANDS}) i;
+INSERT INTO bank.broad SELECT i{", 0" * len(COLUMNS)} FROM generate_series(1, 20) i;
+INSERT INTO bank.reshaped SELECT i, 0, 0 FROM generate_series(1, 5) i;
 """
 
 

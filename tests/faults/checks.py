@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tests.faults.armed import Armed
-from tests.faults.bank import TABLES, at_work
+from tests.faults.bank import TABLES
 from tests.faults.readers import Reader, recovered
+from tests.faults.restructured import restructured_at_work
 from tests.faults.scene import Scene
 from tests.faults.walk import Walk
 from tests.faults.witness import witnessed
@@ -45,7 +46,8 @@ def checked(bank: Armed, walk: Walk, *, seed: int) -> Iterator[Checked]:
     found = Checked(Reader(bank))
     look = found.reader.look
     with witnessed(bank) as witness:
-        with at_work(bank, walk.commits, seed=seed), meanwhile(look, every=LOOK_SECONDS):
+        working = restructured_at_work(bank, walk.commits, seed=seed)
+        with working, meanwhile(look, every=LOOK_SECONDS):
             yield found
         bank.sync()
         bank.assert_equal(*TABLES)

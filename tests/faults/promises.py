@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tests.faults.bank import BULK, PARTS, RING, TOTAL
+from tests.faults.bank import BULK, COLUMNS, PARTS, RING, THOUSANDS, TOTAL
 
 MARKED: Final = ("bank.debits", "bank.credits", "bank.audit")
 Rows = Callable[..., list[tuple[Any, ...]]]
@@ -57,8 +57,13 @@ def _judge_together(rows: Rows, where: str) -> None:
     filled = rows("bank.emptied", "part", "filling")
     parts = sorted(part for part, _ in filled)
     assert parts == list(range(1, PARTS + 1)), f"{where}: parts of a filling: {parts}"
-    bulk = rows("bank.bulk", "id", "change")
-    assert len(bulk) == BULK, f"{where}: {len(bulk)} rows of the bulk"
-    for name, pairs in (("filling", filled), ("bulk", bulk)):
-        changes = {change for _, change in pairs}
+    together = {"filling": filled}
+    for name, number in (("bulk", BULK), ("thousands", THOUSANDS)):
+        together[name] = rows(f"bank.{name}", "id", "change")
+        assert len(together[name]) == number, f"{where}: {len(together[name])} rows of the {name}"
+    together["broad"] = rows("bank.broad", "id", *COLUMNS)
+    # A row has its ``n`` by an event, and its ``shape`` by the change of structure alone.
+    together["reshaped"] = rows("bank.reshaped", "id", "n", "shape")
+    for name, listed in together.items():
+        changes = {change for _, *values in listed for change in values}
         assert len(changes) == 1, f"{where}: a {name} is there in part: {changes}"

@@ -17,7 +17,10 @@ from tests.faults.walk import query
 
 SLOT: Final = "witness"
 LOG: Final = "_wal2lake/log"
-TABLES: Final = ("accounts", "debits", "credits", "audit", "counters", "flicker", "visits")
+TABLES: Final = (
+    *("accounts", "debits", "credits", "audit", "counters", "flicker", "visits"),
+    *("thousands", "broad", "reshaped"),
+)
 OPERATIONS: Final = {"INSERT": "c", "UPDATE": "u", "DELETE": "d"}
 _CHANGE: Final = re.compile(r"^table bank\.(\w+): (INSERT|UPDATE|DELETE): (.*)$", re.DOTALL)
 _VALUE: Final = re.compile(r"(\w+)\[[^\]]+\]:('(?:[^']|'')*'|\S+)")

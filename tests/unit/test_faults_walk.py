@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from tests.faults.armed import Armed
-from tests.faults.bank import BULK, PARTS, RING, TOTAL
+from tests.faults.bank import BULK, COLUMNS, PARTS, RING, THOUSANDS, TOTAL
 from tests.faults.walk import Walk
 
 ROWS: Final[dict[str, pa.Table]] = {
@@ -19,6 +19,9 @@ ROWS: Final[dict[str, pa.Table]] = {
     "ring": pa.table({"id": range(1, RING + 1), "name": range(RING, 0, -1)}),
     "emptied": pa.table({"part": range(1, PARTS + 1), "filling": [3] * PARTS}),
     "bulk": pa.table({"id": range(1, BULK + 1), "change": [4] * BULK}),
+    "thousands": pa.table({"id": range(1, THOUSANDS + 1), "change": [5] * THOUSANDS}),
+    "broad": pa.table({"id": [1, 2], **{name: [6, 6] for name in COLUMNS}}),
+    "reshaped": pa.table({"id": [1, 2], "n": [7, 7], "shape": [7, 7]}),
 }
 Wrong = Callable[["Lake"], object]
 
@@ -106,6 +109,10 @@ def test_a_lake_that_is_right_is_walked_to_its_end(lake: Lake) -> None:
         (lambda lake: lake.put("emptied", changed(ROWS["emptied"], "filling")), "in part"),
         (lambda lake: lake.put("bulk", ROWS["bulk"].slice(1)), "rows of the bulk"),
         (lambda lake: lake.put("bulk", changed(ROWS["bulk"], "change")), "in part"),
+        (lambda lake: lake.put("thousands", ROWS["thousands"].slice(1)), "rows of the thousands"),
+        (lambda lake: lake.put("thousands", changed(ROWS["thousands"], "change")), "in part"),
+        (lambda lake: lake.put("broad", changed(ROWS["broad"], COLUMNS[0])), "in part"),
+        (lambda lake: lake.put("reshaped", changed(ROWS["reshaped"], "n")), "in part"),
     ],
 )
 def test_a_version_that_breaks_a_promise_is_seen(lake: Lake, wrong: Wrong, said: str) -> None:
