@@ -20,14 +20,14 @@ ALTER TABLE bank.reshaped RENAME COLUMN fresh TO shape;
 
 
 class Restructured(Bank):
-    """One transaction in eighty changes a structure, another is wide; one in 160 is large."""
+    """One transaction in eighty is wide, one in 160 large; one in 320 changes a structure."""
 
     def _seldom(self, mark: int) -> None:
         super()._seldom(mark)
         turn, of = divmod(mark, SELDOM)
         if of != 8:
             return
-        if turn % 8 == 0:
+        if turn % 32 == 0:
             self._connection.execute(_RESHAPE.format(mark=mark).encode())
         elif turn % 8 == 2:
             self._connection.execute(f"UPDATE bank.broad SET {_ALL}".encode(), {"mark": mark})
