@@ -1,5 +1,6 @@
 """What is done to the running parts: killed, or stopped for a while as by a debugger or a hang."""
 
+import random
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -56,3 +57,15 @@ DISTURBANCES: Final[dict[str, Disturb]] = {
     "abort postgres": _postgres_stops_at_once,
     "end the walsender": _walsender_ends,
 }
+KILLS: Final = (*(f"kill {name}" for name in (*PROCESSES, "postgres")), "abort postgres")
+"""Those that end a process as it runs."""
+_MOSTLY: Final = (*sorted(DISTURBANCES), *KILLS, *KILLS)
+
+
+def drawn(seed: int, kills: int, quiet_seconds: float) -> Iterator[tuple[float, str]]:
+    """What is done, and the seconds before it, until so many of it were kills: most are."""
+    chance, left = random.Random(seed), kills
+    while left:
+        pause, name = chance.uniform(0, quiet_seconds), chance.choice(_MOSTLY)
+        left -= name in KILLS
+        yield pause, name

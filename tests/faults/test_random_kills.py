@@ -1,9 +1,8 @@
-"""All parts are killed or stopped at random, also while they start again from the last time.
+"""All parts are killed at random, also while they start again from the last time; some only stop.
 
 A reader sees whole transactions only, and afterwards nothing is lost or doubled.
 """
 
-import random
 import statistics
 import sys
 import threading
@@ -14,7 +13,7 @@ import pytest
 
 from tests.faults.armed import Armed
 from tests.faults.checks import checked
-from tests.faults.disturbances import DISTURBANCES, PROCESSES
+from tests.faults.disturbances import DISTURBANCES, KILLS, PROCESSES, drawn
 from tests.faults.readers import recovered
 from tests.faults.walk import Walk
 from tests.seeds import seed_of
@@ -38,22 +37,24 @@ def test_a_reader_sees_whole_transactions_through_random_kills(
 ) -> None:
     seed, kills = seed_of(pytestconfig), pytestconfig.getoption("--kills")
     sys.stdout.write(f"\nseed {seed}: --seed {seed} does the same again\n")
-    chance, pause, seconds = random.Random(seed), threading.Event(), list[float]()
+    pause, seconds, others = threading.Event(), list[float](), 0
     walk.note()
     with checked(bank, walk, seed=seed) as found:
-        for number in range(1, kills + 1):
-            pause.wait(chance.uniform(0, QUIET_SECONDS))
-            name = chance.choice(sorted(DISTURBANCES))
+        for number, (quiet, name) in enumerate(drawn(seed, kills, QUIET_SECONDS), start=1):
+            pause.wait(quiet)
             until(partial(is_possible, bank, name))
             DISTURBANCES[name](bank)
-            walk.kills += 1
-            if number % EVERY == 0 or number == kills:
+            walk.kills += name in KILLS
+            others += name not in KILLS
+            if number % EVERY == 0:
                 seconds.append(recovered(bank))
                 sys.stdout.write(f"after {number}: all is well in {seconds[-1]:.1f} s\n")
                 sys.stdout.flush()
+        seconds.append(recovered(bank))
     sys.stdout.write(
         f"all was well again: median {statistics.median(seconds):.1f} s, "
         f"maximum {max(seconds):.1f} s\n"
         f"{found.minutes:.0f} minutes, {found.reader.told}, {walk.told}\n"
+        f"{others} other disturbances\n"
         f"{found.events} events in the log as a second slot has them\n"
     )
