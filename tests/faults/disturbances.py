@@ -62,6 +62,12 @@ KILLS: Final = (*(f"kill {name}" for name in (*PROCESSES, "postgres")), "abort p
 _MOSTLY: Final = (*sorted(DISTURBANCES), *KILLS, *KILLS)
 
 
+def is_possible(bank: Armed, name: str) -> bool:
+    """A process that is down can be neither killed nor stopped."""
+    part = name.rpartition(" ")[2]
+    return part not in PROCESSES or bank.process(part) is not None
+
+
 def drawn(seed: int, kills: int, quiet_seconds: float) -> Iterator[tuple[float, str]]:
     """What is done, and the seconds before it, until so many of it were kills: most are."""
     chance, left = random.Random(seed), kills

@@ -13,7 +13,7 @@ import pytest
 
 from tests.faults.armed import Armed
 from tests.faults.checks import checked
-from tests.faults.disturbances import DISTURBANCES, KILLS, PROCESSES, drawn
+from tests.faults.disturbances import DISTURBANCES, KILLS, drawn, is_possible
 from tests.faults.readers import recovered
 from tests.faults.walk import Walk
 from tests.seeds import seed_of
@@ -24,12 +24,6 @@ pytestmark = [pytest.mark.e2e, pytest.mark.deep, pytest.mark.timeout(0)]
 QUIET_SECONDS: Final = 6.0  # at most, between two disturbances
 EVERY: Final = 10
 """After so many it is waited for that all is well: the others come while it is not."""
-
-
-def is_possible(bank: Armed, name: str) -> bool:
-    """A process that is down can be neither killed nor stopped."""
-    part = name.rpartition(" ")[2]
-    return part not in PROCESSES or bank.process(part) is not None
 
 
 def test_a_reader_sees_whole_transactions_through_random_kills(

@@ -5,15 +5,17 @@ Each is killed when all is well; the control says how far the lake is behind whe
 
 import statistics
 import sys
+from functools import partial
 from typing import Final
 
 import pytest
 
 from tests.faults.armed import Armed
 from tests.faults.checks import checked
-from tests.faults.disturbances import DISTURBANCES, Disturb, nothing
+from tests.faults.disturbances import DISTURBANCES, Disturb, is_possible, nothing
 from tests.faults.readers import recovered
 from tests.faults.walk import Walk
+from tests.waiting import until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.deep, pytest.mark.timeout(7200)]
 
@@ -38,6 +40,7 @@ def test_the_lake_follows_again_after_each_kill(bank: Armed, walk: Walk) -> None
         for name, kill in KILLS.items():
             seconds = []
             for _ in range(TIMES):
+                until(partial(is_possible, bank, name))
                 kill(bank)
                 walk.kills += kill is not nothing
                 seconds.append(recovered(bank))
