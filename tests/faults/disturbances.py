@@ -57,7 +57,7 @@ DISTURBANCES: Final[dict[str, Disturb]] = {
     "abort postgres": _postgres_stops_at_once,
     "end the walsender": _walsender_ends,
 }
-KILLS: Final = (*(f"kill {name}" for name in (*PROCESSES, "postgres")), "abort postgres")
+KILLS: Final = tuple(name for name in DISTURBANCES if name.startswith(("kill ", "abort ")))
 """Those that end a process as it runs."""
 _MOSTLY: Final = (*sorted(DISTURBANCES), *KILLS, *KILLS)
 
