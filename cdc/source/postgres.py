@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import psycopg
 from psycopg import conninfo, errors
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 
 from cdc.errors import CdcError, ErrorKind
 
@@ -57,7 +58,8 @@ def password(url: str) -> str:
 def connect(url: str, **parameters: Any) -> Connection:  # noqa: ANN401 - libpq's parameters
     """An autocommit connection.
 
-    Raises UNREACHABLE when no server answers, SOURCE_NOT_READY when one answers and refuses.
+    Raises UNREACHABLE when no server answers, SOURCE_NOT_READY when one answers and refuses. Where
+    the time is over, it is tried once more before it is said that none does.
     """
     where = address(url)
     settings: dict[str, Any] = {
@@ -68,8 +70,14 @@ def connect(url: str, **parameters: Any) -> Connection:  # noqa: ANN401 - libpq'
         "dbname": where.database,
         **parameters,
     }
+    # A process that stood still meanwhile finds its time over, and the server may have answered.
+    once_more = Retrying(
+        stop=stop_after_attempt(2),
+        retry=retry_if_exception_type(errors.ConnectionTimeout),
+        reraise=True,
+    )
     try:
-        return psycopg.connect(url, autocommit=True, **settings)
+        return once_more(psycopg.connect, url, autocommit=True, **settings)
     except psycopg.OperationalError as error:
         raise _refusal(where, str(error)) from None
 

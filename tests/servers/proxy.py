@@ -26,6 +26,8 @@ class Proxy:
         self.address = ("", 0)
         self.passed = 0
         """Bytes that went through, both ways."""
+        self.accepted = 0
+        """Connections that came, whatever became of them."""
 
     def start(self) -> None:
         self._thread.start()
@@ -83,6 +85,7 @@ class Proxy:
         await asyncio.gather(*others, return_exceptions=True)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.accepted += 1
         if self._dropping:
             writer.transport.abort()
             return

@@ -2,11 +2,13 @@
 
 import socket
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.lsn import format_lsn, parse_lsn
@@ -17,7 +19,9 @@ from cdc.source.preflight import role_findings, server_findings
 from cdc.source.prepare import prepare, published
 from cdc.source.snapshot import exported_snapshot
 from cdc.tables import HEARTBEAT, SIGNAL, STRUCTURE, TableId
+from tests.servers.proxy import proxied
 from tests.source.conftest import Maker
+from tests.waiting import until
 
 pytestmark = pytest.mark.integration
 
@@ -52,6 +56,34 @@ def test_wrong_password_user_database(source_url: str) -> None:
     error = refusal(source_url.replace("/app", "/no-such"))
     assert error.kind is ErrorKind.SOURCE_NOT_READY
     assert 'database "no-such" does not exist' in error.detail
+
+
+def test_the_time_ran_out_and_the_server_is_there(source_url: str) -> None:
+    """As where this process stood still while it connected: that is no word about the server."""
+    where = urlsplit(source_url)
+    with proxied(str(where.hostname), int(where.port or 0)) as proxy, ThreadPoolExecutor(1) as pool:
+        url = make_conninfo(source_url, host=proxy.address[0], port=proxy.address[1])
+        with proxy.stalled():
+            connecting = pool.submit(connect, url, connect_timeout=2)
+            until(lambda: proxy.accepted > 1 or connecting.done())
+        with connecting.result() as connection:
+            assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_a_server_that_says_nothing_is_asked_twice() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        with pytest.raises(CdcError) as caught:
+            connect(f"postgresql://u@127.0.0.1:{port}/d", connect_timeout=2)
+        silent.settimeout(0)
+        came = [silent.accept()[0] for _ in range(2)]
+        with pytest.raises(BlockingIOError):
+            silent.accept()
+    for each in came:
+        each.close()
+    assert caught.value.kind is ErrorKind.UNREACHABLE
+    assert caught.value.message == f"no Postgres answers at 127.0.0.1:{port}"
+    assert "timeout" in caught.value.detail
 
 
 def test_not_an_url() -> None:
