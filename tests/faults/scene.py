@@ -46,8 +46,13 @@ def _disks(folder: Path) -> dict[str, Path]:
 
 
 @contextmanager
-def staged(request: pytest.FixtureRequest, root: Path) -> Iterator[Scene]:
-    """Up, with the first snapshot in the lake; nothing is left running afterwards."""
+def staged(
+    request: pytest.FixtureRequest, root: Path, disks: Mapping[str, str] = DISKS
+) -> Iterator[Scene]:
+    """Up, with the first snapshot in the lake; nothing is left running afterwards.
+
+    ``disks`` has the sizes of those in ``DISKS``, as mount(8) takes them.
+    """
     with ExitStack() as stack:
         servers = stack.enter_context(started(request, root / "servers", ("postgres",)))
         postgres = servers["postgres"]
@@ -55,7 +60,7 @@ def staged(request: pytest.FixtureRequest, root: Path) -> Iterator[Scene]:
         url = by_way_of(proxy, postgres.address)
         bank = Armed.of(root / "lakehouse", postgres, PATTERNS, through=url)
         for name, disk in _disks(bank.folder).items():
-            stack.enter_context(small_disk(disk, DISKS[name]))
+            stack.enter_context(small_disk(disk, disks[name]))
         stack.enter_context(brought_up(bank))
         yield Scene(bank=bank, walk=Walk(bank), proxies={(ALL, "source"): proxy})
 

@@ -15,7 +15,7 @@ SLACK: Final = 3
 QUARTERS: Final = 4
 TITLES: Final = (
     *("tables", "quarter", "samples", "files, most", "files, mean"),
-    *("log KB", "of it opened KB", "read s", "job MB"),
+    *("log KB", "of it opened KB", "read s", "job MB", "disk MB"),
 )
 _COMMIT: Final = ".json"
 _CHECKPOINT: Final = ".checkpoint"
@@ -40,6 +40,7 @@ class Sample:
     at: float  # seconds since the walk began
     lives: int  # jobs that there were until now
     rss: int | None  # of the job's JVM; None where none runs
+    disk: int  # bytes of the lake's disk that are taken
     tables: tuple[TableSample, ...]
 
 
@@ -127,6 +128,7 @@ def _medians(part: Sequence[Sample], *, control: bool) -> list[str]:
         _median((sum(t.opened_bytes for t in tables) / 1024 for tables in chosen), "{:.0f}"),
         _median((sum(t.seconds for t in tables) for tables in chosen), "{:.2f}"),
         _median(resident, "{:.0f}"),
+        _median((sample.disk / 2**20 for sample in part), "{:.0f}"),
     ]
 
 

@@ -55,7 +55,13 @@ class Sampler:
         calm = None if self._disturbed else max(self._calm_since, self._alive_since)
         began = time.time() - self._began
         tables = (sampled(*each, calm_since=calm) for each in self._places())
-        found = Sample(at=began, lives=self.lives, rss=self._resident(), tables=tuple(tables))
+        found = Sample(
+            at=began,
+            lives=self.lives,
+            rss=self._resident(),
+            disk=psutil.disk_usage(self.bank.lake).used,
+            tables=tuple(tables),
+        )
         self.samples.append(found)
 
     def _notice_the_job(self) -> None:

@@ -11,7 +11,7 @@ quarter of the run.
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final
@@ -22,7 +22,7 @@ from cdc.config import Job
 from cdc.errors import CdcError, ErrorKind
 from tests.faults.armed import JOB, SYNC_SECONDS
 from tests.faults.readers import Reader, recovered
-from tests.faults.scene import Scene, staged
+from tests.faults.scene import DISKS, Scene, staged
 from tests.faults.witness import witnessed
 from tests.meanwhile import meanwhile
 from tests.seeds import seed_of
@@ -39,15 +39,22 @@ LOOK_SECONDS: Final = 2.0
 SAMPLER_SECONDS: Final = 1.0
 WALK_EVERY: Final = 5  # steps
 POLICY: Final = Job.model_validate(JOB)
+LAKE_MEGABYTES: Final = (1024, 64)
+"""The lake's disk, and more of it for every minute: no version that a cut names is removed."""
 
 
 @pytest.fixture
 def scene(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    pytestconfig: pytest.Config,
 ) -> Iterator[Scene]:
     if on_containers(request):
         pytest.skip("processes are stopped, and disks filled, on this machine")
-    with staged(request, tmp_path_factory.mktemp("soak")) as found:
+    first, each_minute = LAKE_MEGABYTES
+    size = first + each_minute * int(pytestconfig.getoption("--minutes"))
+    disks = {**DISKS, "lake": f"{size}m"}
+    with staged(request, tmp_path_factory.mktemp("soak"), disks) as found:
         found.bank.execute(own_tables.SQL)
         found.bank.run("apply-config", "--timeout", SYNC_SECONDS)
         yield found
@@ -75,14 +82,13 @@ def test_the_bank_keeps_its_promises_through_a_walk_of_faults(
     _say(f"\nseed {seed}, {minutes:g} minutes: --seed {seed} takes the same steps again\n")
     reader, sampler = Reader(scene.bank), Sampler(scene.bank)
     scene.walk.note()
-    with witnessed(scene.bank) as witness:
+    with witnessed(scene.bank) as witness, _reported(sampler):
         done = _walk(scene, seed, minutes, [lambda: _look(reader), sampler.look], sampler)
         compare(scene.bank)
         sampler.take()
         assert scene.bank.facts("verify")["equal"]
         events = witness.compare()
     scene.walk.go_on()
-    _say(f"{report(sampler.samples)}\n")
     counted = judged(sampler.samples, POLICY)
     _say(
         f"{done} steps, {reader.told}, {scene.walk.told}, {events} events as a second slot has "
@@ -91,6 +97,15 @@ def test_the_bank_keeps_its_promises_through_a_walk_of_faults(
     assert list(too_many(sampler.samples, POLICY)) == []
     assert reader.cuts > 1
     assert events > 0
+
+
+@contextmanager
+def _reported(sampler: Sampler) -> Iterator[None]:
+    """Also where the walk failed: half an hour of samples says something all the same."""
+    try:
+        yield
+    finally:
+        _say(f"\n{report(sampler.samples)}\n")
 
 
 def _walk(

@@ -39,7 +39,7 @@ MOST = 3 + FILES_PER_ROUND * (8 + SLACK)
 
 
 def sample(at: float, *tables: TableSample, lives: int = 1) -> Sample:
-    return Sample(at=at, lives=lives, rss=2**30, tables=tables or (TABLE, LEDGER))
+    return Sample(at=at, lives=lives, rss=2**30, disk=2**29, tables=tables or (TABLE, LEDGER))
 
 
 def test_a_table_is_bounded_once_the_job_has_counted_its_files() -> None:
@@ -95,15 +95,15 @@ def test_the_report_has_the_median_of_each_quarter() -> None:
     lines = report([*samples, sample(400)]).splitlines()
 
     assert len(lines) == 2 + 2 * 4
-    assert lines[2] == "| bank | 1 | 2 | 3 | 2.5 | 8 | 2 | 1.00 | 1024 |"
-    assert lines[4] == "| bank | 3 | 2 | 9 | 6.0 | 8 | 2 | 1.00 | 1024 |"
-    assert lines[9] == f"| _wal2lake | 4 | 3 | {FILES} | {FILES}.0 | 4 | 1 | 1.50 | 1024 |"
+    assert lines[2] == "| bank | 1 | 2 | 3 | 2.5 | 8 | 2 | 1.00 | 1024 | 512 |"
+    assert lines[4] == "| bank | 3 | 2 | 9 | 6.0 | 8 | 2 | 1.00 | 1024 | 512 |"
+    assert lines[9] == f"| _wal2lake | 4 | 3 | {FILES} | {FILES}.0 | 4 | 1 | 1.50 | 1024 | 512 |"
 
 
 def test_a_quarter_without_samples_has_no_figures() -> None:
     lines = report([sample(0), sample(400)]).splitlines()
 
-    assert lines[3] == "| bank | 2 | 0 | - | - | - | - | - | - |"
+    assert lines[3] == "| bank | 2 | 0 | - | - | - | - | - | - | - |"
     assert len(report([]).splitlines()) == 2 + 2 * 4
 
 
