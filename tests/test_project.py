@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from cdc.cli import COMMANDS
-from cdc.stack.artifacts import KAFKA, REGISTRY, postgres_set, read_lock
+from cdc.stack.artifacts import CONNECT, KAFKA, REGISTRY, postgres_set, read_lock
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 FOLDERS: Final = ("cdc", "connectors", "jobs", "tests", "docs", "bench", ".ci")
@@ -63,14 +63,17 @@ def test_the_images_have_the_versions_of_the_embedded_servers() -> None:
     assert image("postgres") == f"postgres:{major.partition('.')[0]}"
 
 
-def test_broker_and_worker_are_of_one_version() -> None:
-    assert version_of("connect-runtime", KAFKA) == version_of("kafka_2.13", KAFKA)
+@pytest.mark.parametrize("group", [KAFKA, CONNECT])
+def test_the_parts_of_broker_and_of_worker_are_of_one_version_each(group: str) -> None:
+    parts = [found.version for found in read_lock()[group] if found.group == "org.apache.kafka"]
+    assert len(parts) > 2
+    assert len(set(parts)) == 1
 
 
 def test_the_connect_image_takes_the_jars_of_the_embedded_worker_from_their_lock() -> None:
     dockerfile = (ROOT / "connectors" / "Dockerfile").read_text()
 
-    assert "sets = [KAFKA, DEBEZIUM, CONVERTER]; install(sets)" in dockerfile
+    assert "sets = [CONNECT, DEBEZIUM, CONVERTER]; install(sets)" in dockerfile
     assert "FROM eclipse-temurin:17-" in dockerfile
 
 

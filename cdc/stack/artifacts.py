@@ -18,7 +18,8 @@ from cdc.stack import converter
 CACHE_VARIABLE = "WAL2LAKE_CACHE"
 
 SPARK = "spark"
-KAFKA = "kafka"  # broker and Connect worker share one class path
+KAFKA = "kafka"
+CONNECT = "connect"
 CONVERTER = "converter"
 DEBEZIUM = "debezium"
 REGISTRY = "registry"
@@ -97,7 +98,7 @@ def postgres_set() -> str:
 
 def every_set() -> tuple[str, ...]:
     """All that this machine needs when nothing is replaced by configuration."""
-    return (SPARK, KAFKA, CONVERTER, DEBEZIUM, REGISTRY, postgres_set())
+    return (SPARK, KAFKA, CONNECT, CONVERTER, DEBEZIUM, REGISTRY, postgres_set())
 
 
 def cache_dir() -> Path:

@@ -18,8 +18,8 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeE
 from cdc.errors import CdcError, ErrorKind
 from cdc.stack import converter, ivy
 from cdc.stack.artifacts import (
+    CONNECT,
     CONVERTER,
-    KAFKA,
     Artifact,
     cache_dir,
     every_set,
@@ -36,7 +36,7 @@ _UNPACKED_FACTOR = 5  # a Postgres archive grows to four times its size
 def install(names: Sequence[str]) -> None:
     """Make the sets present; a no-op when they are. Progress goes to stderr."""
     if CONVERTER in names:  # a part of it is compiled against the worker
-        names = [KAFKA, *(name for name in names if name != KAFKA)]
+        names = [CONNECT, *(name for name in names if name != CONNECT)]
     if all(is_installed(name) for name in names):
         return
     cache_dir().mkdir(parents=True, exist_ok=True)
@@ -103,7 +103,7 @@ def _place(files: Path, name: str) -> None:
     if name.startswith("postgres-"):
         _unpack_postgres(files, partial)
     elif name == CONVERTER:
-        converter.arrange(files, partial, worker=jars(KAFKA), java=find_java().path)
+        converter.arrange(files, partial, worker=jars(CONNECT), java=find_java().path)
     else:
         _copy_or_unpack(files, partial)
     partial.rename(set_dir(name))

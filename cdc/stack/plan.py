@@ -4,7 +4,15 @@ from dataclasses import dataclass
 
 from cdc.config import Config
 from cdc.stack import ports
-from cdc.stack.artifacts import CONVERTER, DEBEZIUM, KAFKA, REGISTRY, SPARK, postgres_set
+from cdc.stack.artifacts import (
+    CONNECT,
+    CONVERTER,
+    DEBEZIUM,
+    KAFKA,
+    REGISTRY,
+    SPARK,
+    postgres_set,
+)
 from cdc.stack.endpoints import Endpoints, combine
 from cdc.stack.servers.connect import Connect
 from cdc.stack.servers.kafka import Kafka
@@ -73,10 +81,10 @@ def needed_sets(config: Config) -> tuple[str, ...]:
     needed = [SPARK]
     if "postgres" not in replaced:
         needed.append(postgres_set())
-    if not {"kafka", "connect"} <= replaced:
+    if "kafka" not in replaced:
         needed.append(KAFKA)
     if "connect" not in replaced:
-        needed += [CONVERTER, DEBEZIUM]
+        needed += [CONNECT, CONVERTER, DEBEZIUM]
     if "registry" not in replaced:
         needed.append(REGISTRY)
     return tuple(needed)

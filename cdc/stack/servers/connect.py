@@ -5,7 +5,7 @@ from pathlib import Path
 
 import httpx
 
-from cdc.stack.artifacts import CONVERTER, DEBEZIUM, KAFKA, jars, set_dir
+from cdc.stack.artifacts import CONNECT, CONVERTER, DEBEZIUM, jars, set_dir
 from cdc.stack.process import Command
 from cdc.stack.servers.jvm import java_command, write_log4j
 from cdc.stack.servers.kafka import LARGEST_MESSAGE, end_transaction
@@ -79,7 +79,7 @@ class Connect:
         log4j = write_log4j(self._home / "log4j2.properties", _LOG_LEVELS)
         arguments = java_command(
             _HEAP,
-            class_path=jars(KAFKA),
+            class_path=jars(CONNECT),
             main="org.apache.kafka.connect.cli.ConnectDistributed",
             arguments=(str(self._properties),),
             # The stream has times inside ranges in the zone of the worker.

@@ -1,0 +1,67 @@
+"""What a producer was told is committed, is read: also after a broker killed a moment later.
+
+The answer comes when the commit stands in the transaction log; the markers in the partitions are
+written after it. A broker that is killed between the two writes them at its next start.
+"""
+
+import contextlib
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from cdc.stack.servers.kafka import silent
+from tests.servers.fixtures import Makers
+from tests.waiting import until
+
+pytestmark = pytest.mark.integration
+
+PARTITIONS = 300
+"""So many that their markers take longer than the signal that kills the broker."""
+TIMES = 3
+READ_SECONDS = 30
+
+
+def test_a_commit_that_was_answered_reaches_every_partition(servers: Makers) -> None:
+    kafka = servers["kafka"]()
+    address = kafka.start()
+    _create(address)
+
+    for number in range(TIMES):
+        _commit(address, number)
+        kafka.kill()
+        kafka.start()
+        _await_all(address, number)
+
+
+def _create(address: str) -> None:
+    admin = AdminClient({"bootstrap.servers": address})
+    admin.create_topics([NewTopic("many", PARTITIONS, 1)])["many"].result(30)
+
+
+def _commit(address: str, number: int) -> None:
+    settings = {"bootstrap.servers": address, "transactional.id": "writer"}
+    producer = Producer(settings, logger=silent())
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    for partition in range(PARTITIONS):
+        producer.produce("many", str(number), partition=partition)
+    producer.commit_transaction(30)
+
+
+def _await_all(address: str, number: int) -> None:
+    """One message more can be read in each partition, and no marker is missing below it."""
+    settings = {"bootstrap.servers": address, "group.id": "reader"}
+    consumer = Consumer({**settings, "isolation.level": "read_committed"}, logger=silent())
+    with contextlib.closing(consumer):
+        missing = {(partition, number) for partition in range(PARTITIONS)}
+        consumer.assign([TopicPartition("many", partition, 0) for partition in range(PARTITIONS)])
+
+        def all_are_read() -> bool:
+            for message in consumer.consume(PARTITIONS, timeout=1):
+                if not message.error():
+                    missing.discard((message.partition(), int(message.value() or b"")))
+            return not missing
+
+        until(all_are_read, READ_SECONDS)
