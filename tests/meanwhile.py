@@ -6,8 +6,11 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def meanwhile(act: Callable[[], object], *, every: float = 0.05) -> Iterator[None]:
-    """Do it again and again, with so many seconds between; an error of it fails the block."""
+def meanwhile(act: Callable[[], object], *, every: float = 0.05) -> Iterator[Callable[[], None]]:
+    """Do it again and again, with so many seconds between; an error of it fails the block.
+
+    At its end, or where the block asks whether all went well by the function that it is given.
+    """
     end, errors = threading.Event(), list[BaseException]()
 
     def run() -> None:
@@ -17,12 +20,15 @@ def meanwhile(act: Callable[[], object], *, every: float = 0.05) -> Iterator[Non
         except BaseException as error:  # noqa: BLE001 - raised again below
             errors.append(error)
 
+    def went_well() -> None:
+        for error in errors:
+            raise error
+
     thread = threading.Thread(target=run, name="meanwhile")
     thread.start()
     try:
-        yield
+        yield went_well
     finally:
         end.set()
         thread.join()
-    for error in errors:
-        raise error
+    went_well()

@@ -25,7 +25,7 @@ class RegistryClient:
     def schema(self, schema_id: int) -> str | None:
         """The schema's JSON; None when the registry has no such id, which may change.
 
-        Raises UNREACHABLE when it gives no answer.
+        Raises UNREACHABLE when it gives no answer, or is still reading its schemas back.
         """
         with self._lock:
             if schema_id not in self._known and (found := self._read(schema_id)) is not None:
@@ -46,23 +46,43 @@ class RegistryClient:
         )
         try:
             return attempts(_get, self._url, schema_id)
-        except (httpx.HTTPError, ValueError, KeyError) as error:
+        except (httpx.HTTPError, _LoadingError, ValueError, KeyError) as error:
             raise CdcError(
                 ErrorKind.UNREACHABLE,
                 f"the schema registry at {self._url} gives no schema {schema_id}",
-                detail=type(error).__name__,
+                detail=str(error) if isinstance(error, _LoadingError) else type(error).__name__,
                 remedy="start it, or correct registry.url",
             ) from None
 
 
+class _LoadingError(Exception):
+    """The registry has started, and does not know all that it keeps yet."""
+
+
 def _get(registry: str, schema_id: int) -> str | None:
-    response = httpx.get(f"{registry}/apis/ccompat/v7/schemas/ids/{schema_id}", timeout=_SECONDS)
+    """Asked again before it is unknown: what it is may have been loaded in between."""
+    response = _asked(registry, schema_id)
     if response.status_code == httpx.codes.NOT_FOUND:
+        _refuse_loading(registry)
+        response = _asked(registry, schema_id)
+    if response.status_code == httpx.codes.NOT_FOUND:
+        _refuse_loading(registry)
         return None
     if response.status_code == httpx.codes.BAD_REQUEST:
         return _content(registry, schema_id)
     response.raise_for_status()
     return str(response.json()["schema"])
+
+
+def _asked(registry: str, schema_id: int) -> httpx.Response:
+    return httpx.get(f"{registry}/apis/ccompat/v7/schemas/ids/{schema_id}", timeout=_SECONDS)
+
+
+def _refuse_loading(registry: str) -> None:
+    """Apicurio answers while it reads its topic: every schema is unknown to it then."""
+    ready = httpx.get(f"{registry}/health/ready", timeout=_SECONDS)
+    if ready.status_code >= httpx.codes.INTERNAL_SERVER_ERROR:
+        raise _LoadingError("it is not ready")
 
 
 def _content(registry: str, schema_id: int) -> str:
@@ -89,4 +109,4 @@ def _without_defaults(schema: object) -> object:
 def _is_transient(error: BaseException) -> bool:
     if isinstance(error, httpx.HTTPStatusError):
         return error.response.status_code >= httpx.codes.INTERNAL_SERVER_ERROR
-    return isinstance(error, httpx.TransportError)
+    return isinstance(error, httpx.TransportError | _LoadingError)

@@ -33,6 +33,8 @@ class Checked:
     reader: Reader
     events: int = 0
     """In the log, as a second slot has them; known at the end of the block."""
+    went_well: Callable[[], None] = lambda: None
+    """Raises what the reader has found wrong, for a block that is long."""
     _began: float = field(default_factory=time.monotonic)
 
     @property
@@ -47,7 +49,7 @@ def checked(bank: Armed, walk: Walk, *, seed: int) -> Iterator[Checked]:
     look = found.reader.look
     with witnessed(bank) as witness:
         working = restructured_at_work(bank, walk.commits, seed=seed)
-        with working, meanwhile(look, every=LOOK_SECONDS):
+        with working, meanwhile(look, every=LOOK_SECONDS) as found.went_well:
             yield found
         bank.sync()
         bank.assert_equal(*TABLES)

@@ -44,6 +44,7 @@ def test_a_reader_sees_whole_transactions_through_random_kills(
                 seconds.append(recovered(bank))
                 sys.stdout.write(f"after {number}: all is well in {seconds[-1]:.1f} s\n")
                 sys.stdout.flush()
+                found.went_well()
         seconds.append(recovered(bank))
     sys.stdout.write(
         f"all was well again: median {statistics.median(seconds):.1f} s, "

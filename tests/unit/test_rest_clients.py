@@ -80,11 +80,43 @@ def test_a_schema_that_the_registry_cannot_read_is_taken_as_it_was_written() -> 
 
 
 def test_an_unknown_schema_is_asked_for_again() -> None:
-    answers = iter([(404, {}), (200, {"schema": "late"})])
-    with serving(lambda *_: next(answers)) as (url, _):
+    answers = iter([(404, {}), (404, {}), (200, {"schema": "late"})])
+
+    def answer(_: str, path: str) -> Answer:
+        return (200, {}) if path == "/health/ready" else next(answers)
+
+    with serving(answer) as (url, _):
         client = RegistryClient(url)
         assert client.schemas([7]) == {}
         assert client.schemas([7]) == {7: "late"}
+
+
+def test_a_registry_without_a_page_of_its_health_is_believed() -> None:
+    with serving(lambda *_: (404, {})) as (url, _):
+        assert RegistryClient(url).schema(7) is None
+
+
+@pytest.mark.parametrize("asked_before", [0, 1])
+def test_a_schema_may_be_loaded_between_two_questions(asked_before: int) -> None:
+    """Ready only after the first answer, or after the first time that it was not."""
+    unknown: Answer = (404, {})
+    health: Iterator[Answer] = iter([*[(503, {})] * asked_before, (200, {})])
+    schemas = iter([*[unknown] * (asked_before + 1), (200, {"schema": "s"})])
+
+    def answer(_: str, path: str) -> Answer:
+        return next(health) if path == "/health/ready" else next(schemas)
+
+    with serving(answer) as (url, _):
+        assert RegistryClient(url).schema(7) == "s"
+
+
+def test_a_registry_that_goes_on_loading_has_no_answer() -> None:
+    def answer(_: str, path: str) -> Answer:
+        return (503, {}) if path == "/health/ready" else (404, {})
+
+    with serving(answer) as (url, _), pytest.raises(CdcError, match="it is not ready") as caught:
+        RegistryClient(url).schema(7)
+    assert caught.value.kind is ErrorKind.UNREACHABLE
 
 
 def test_a_registry_that_stumbles() -> None:

@@ -1,0 +1,54 @@
+"""A registry that was killed reads its schemas back from its topic, and answers while it does."""
+
+import httpx
+import pytest
+
+from cdc.errors import CdcError, ErrorKind
+from cdc.kafka.registry import RegistryClient
+from cdc.stack.process import Process
+from tests.servers.fixtures import Makers
+from tests.servers.process import ProcessServer
+from tests.stopped import stopped
+from tests.waiting import until
+
+pytestmark = pytest.mark.integration
+
+SCHEMA = '{"type":"record","name":"kept","fields":[]}'
+
+
+def test_a_schema_that_a_registry_has_not_read_back_yet_is_not_unknown(servers: Makers) -> None:
+    kafka, registry = servers["kafka"](), servers["registry"]()
+    if not (isinstance(kafka, ProcessServer) and isinstance(registry, ProcessServer)):
+        pytest.skip("the broker stands still while the registry starts")
+    kafka.start()
+    url = registry.start()
+    schema_id = _register(url)
+
+    registry.kill()
+    assert kafka.process is not None
+    with stopped(kafka.process.pid):
+        registry.process = Process("registry", registry.embedded.command(), registry.state)
+        until(lambda: _says(url, schema_id) == httpx.codes.NOT_FOUND)
+        with pytest.raises(CdcError) as caught:
+            RegistryClient(url).schema(schema_id)
+
+    assert caught.value.kind is ErrorKind.UNREACHABLE
+    # It had no broker to announce itself to, and is never ready: the supervisor starts it again.
+    registry.kill()
+    registry.start()
+    assert RegistryClient(url).schema(schema_id) == SCHEMA
+    assert RegistryClient(url).schema(schema_id + 1) is None
+
+
+def _register(url: str) -> int:
+    path = f"{url}/apis/ccompat/v7/subjects/kept/versions"
+    response = httpx.post(path, json={"schema": SCHEMA}).raise_for_status()
+    return int(response.json()["id"])
+
+
+def _says(url: str, schema_id: int) -> int | None:
+    """What the registry itself answers of a schema that it has been given."""
+    try:
+        return httpx.get(f"{url}/apis/ccompat/v7/schemas/ids/{schema_id}").status_code
+    except httpx.TransportError:
+        return None
