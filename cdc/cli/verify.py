@@ -101,6 +101,10 @@ def _explain(verdict: TableVerdict, console: Console) -> None:
     lines = [f"column {name} is not in the lake" for name in verdict.lacking]
     if verdict.reason:
         lines.append(f"{verdict.state}: {verdict.reason}")
+    if verdict.again_at is not None:
+        lines.append(
+            f"truncated or altered meanwhile, and compared again at cut {verdict.again_at}"
+        )
     for difference in verdict.comparison.keys:
         key = _key(verdict.key, difference.key)
         unlike = f": {', '.join(difference.columns)}" if difference.columns else ""

@@ -23,6 +23,7 @@ from cdc.operate.hang import where_it_hangs
 from cdc.operate.render import SETTINGS
 from cdc.operate.requests import Request
 from cdc.source import barrier
+from cdc.source.catalog import SourceTable
 from cdc.source.postgres import Connection, connect, translated
 from cdc.source.prepare import identifier
 from cdc.source.snapshot import exported_snapshot
@@ -86,6 +87,31 @@ def moment(
 
 
 @contextmanager
+def as_it_was(connection: Connection, now: Connection, table: SourceTable) -> Iterator[bool]:
+    """Whether the moment's ``connection`` can read the table as it was; locked in the block.
+
+    A snapshot does not hide that a table was truncated, rewritten, altered or dropped since: that
+    is found out by ``now``, a connection without one. A table that was gone at the moment has no
+    rows. The lock (ACCESS SHARE) is given back at the end of the block.
+    """
+    with connection.transaction(force_rollback=True):
+        yield not table.oid or _is_unaltered(connection, now, table)
+
+
+def _is_unaltered(connection: Connection, now: Connection, table: SourceTable) -> bool:
+    before = structure_of(connection, table.oid)
+    if structure_of(now, table.oid) != before:
+        return False  # it may be gone: there may be nothing to lock
+    _lock(connection, table.table)
+    return structure_of(now, table.oid) == before
+
+
+def _lock(connection: Connection, table: TableId) -> None:
+    with translated(f"locking {table}"):
+        connection.execute(sql.SQL("LOCK TABLE {} IN ACCESS SHARE MODE").format(identifier(table)))
+
+
+@contextmanager
 def _hold(config: Config) -> Iterator[str]:
     """Keep the job from publishing a cut beyond a snapshot that is not taken yet."""
     folder = requests.directory(config.state_dir)
@@ -120,10 +146,7 @@ def _locked(
     """
     found: dict[int, str] = {}
     for oid, table in tables.items():
-        with translated(f"locking {table}"):
-            connection.execute(
-                sql.SQL("LOCK TABLE {} IN ACCESS SHARE MODE").format(identifier(table))
-            )
+        _lock(connection, table)
         found[oid] = structure_of(connection, oid) or ""
     with connect(endpoints.source_url) as fresh:
         changed = [t for oid, t in tables.items() if structure_of(fresh, oid) != found[oid]]

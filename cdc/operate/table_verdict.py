@@ -34,6 +34,8 @@ class TableVerdict:
     lacking: tuple[str, ...] = ()  # columns that should be in the lake and are not
     left_out: tuple[str, ...] = ()  # columns that do not arrive, by declaration: not compared
     notes: tuple[Note, ...] = ()
+    again_at: int | None = None
+    """The cut of the verdict, where it is a later one than the report's."""
 
     @property
     def equal(self) -> bool:

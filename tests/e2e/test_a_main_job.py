@@ -6,10 +6,21 @@ The tests share one installation; each makes its own changes and leaves a lake t
 import pytest
 from deltalake import DeltaTable
 
+from cdc.config import load
+from cdc.operate.verify import verify
+from cdc.stack.endpoints import resolve
 from tests.e2e.installation import Installation
 from tests.e2e.workload import Workload
 
 pytestmark = pytest.mark.e2e
+
+EMPTIED_AND_FILLED = """
+BEGIN;
+CREATE TEMP TABLE kept ON COMMIT DROP AS SELECT * FROM bank.victim;
+TRUNCATE bank.victim;
+INSERT INTO bank.victim SELECT * FROM kept;
+COMMIT;
+"""
 
 
 def test_snapshot_arrives_whole(installation: Installation) -> None:
@@ -36,6 +47,28 @@ def test_verify_holds_one_cut_while_the_source_goes_on(installation: Installatio
         before = workload.committed
         installation.run("verify")
         assert workload.committed > before
+
+
+def test_verify_is_not_misled_by_a_table_that_is_emptied_meanwhile(
+    installation: Installation,
+) -> None:
+    """Postgres shows no row of it to a snapshot of before, also where it is filled again."""
+    config = load(installation.folder / "wal2lake.yaml")
+    emptied = list[str]()
+
+    def act(doing: str) -> None:
+        if doing.startswith("waiting for the cut") and not emptied:
+            emptied.append(doing)
+            installation.execute(EMPTIED_AND_FILLED)
+
+    report = verify(config, resolve(config), timeout=300, tell=act)
+
+    [victim] = [table for table in report.tables if table.table == "bank.victim"]
+    assert emptied
+    assert report.equal, victim
+    assert victim.comparison.source_rows == victim.comparison.lake_rows > 0
+    assert victim.again_at is not None
+    assert victim.again_at > report.cut
 
 
 def test_verify_names_the_key_of_a_planted_difference(installation: Installation) -> None:
