@@ -19,6 +19,7 @@ import yaml
 from deltalake import DeltaTable, QueryBuilder
 from psycopg import sql
 
+from tests.local_spark import QUICK
 from tests.servers.server import Server
 
 SECONDS: Final = 1500  # a command that takes longer hangs
@@ -72,7 +73,7 @@ class Installation:
                 "append_only": ["bank.audit"],
             },
             "lake": {"path": "lake"},
-            "spark": {"master": "local[2]", "driver_memory": "2g"},
+            "spark": {"master": "local[2]", "driver_memory": "2g", "conf": QUICK},
             "job": {"maintain_every_commits": 4, "optimize_small_files": 4},
         }
         (folder / "wal2lake.yaml").write_text(yaml.safe_dump(written))

@@ -26,6 +26,7 @@ from cdc.source.bootstrap import establish
 from cdc.stack.endpoints import Endpoints
 from cdc.tables import TableId
 from tests.kinds.columns import AS_TEXT, SCHEMA, TABLES, Kind
+from tests.local_spark import QUICK
 
 ROOT = Path(__file__).resolve().parents[2]
 SYNC_SECONDS = 900
@@ -203,7 +204,7 @@ def configured(folder: Path, endpoints: Endpoints, worker: Mapping[str, str]) ->
         "connect": {"url": endpoints.connect, **worker},
         "registry": {"url": endpoints.registry},
         "lake": {"path": "lake"},
-        "spark": {"master": "local[2]", "driver_memory": "2g"},
+        "spark": {"master": "local[2]", "driver_memory": "2g", "conf": QUICK},
     }
     path = folder / "wal2lake.yaml"
     path.write_text(yaml.safe_dump(written))

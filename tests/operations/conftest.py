@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from tests.e2e.installation import Installation
+from tests.local_spark import QUICK
 from tests.servers.fixtures import started
 
 SHOP_SQL = """
@@ -41,7 +42,7 @@ def installed(folder: Path, servers: dict[str, object], tables: list[str]) -> In
     written = {
         "source": {"url": found.source_url, "tables": tables},
         "lake": {"path": "lake"},
-        "spark": {"master": "local[2]", "driver_memory": "1500m"},
+        "spark": {"master": "local[2]", "driver_memory": "1500m", "conf": QUICK},
     }
     (folder / "wal2lake.yaml").write_text(yaml.safe_dump(written))
     return found
