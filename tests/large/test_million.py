@@ -36,7 +36,7 @@ def big(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Installation]:
     root = tmp_path_factory.mktemp("million")
-    with snapshotted(request, root, sql=SQL, tables="big.*", seconds=900) as found:
+    with snapshotted(request, root, sql=SQL, tables="big.*", seconds=900, conf={}) as found:
         yield found
 
 

@@ -1,6 +1,6 @@
 """A shop whose lake is put right by an operator, by the command line and on real servers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -35,14 +35,16 @@ INSERT INTO shop.visits SELECT 'v' || i % 10, i % 3 FROM generate_series(1, 200)
 """
 
 
-def installed(folder: Path, servers: dict[str, object], tables: list[str]) -> Installation:
+def installed(
+    folder: Path, servers: dict[str, object], tables: list[str], conf: Mapping[str, str] = QUICK
+) -> Installation:
     """A configuration for these servers and tables; all other servers are embedded."""
     folder.mkdir(parents=True)
     found = Installation(folder=folder, servers=servers)  # type: ignore[arg-type]
     written = {
         "source": {"url": found.source_url, "tables": tables},
         "lake": {"path": "lake"},
-        "spark": {"master": "local[2]", "driver_memory": "1500m", "conf": QUICK},
+        "spark": {"master": "local[2]", "driver_memory": "1500m", "conf": dict(conf)},
     }
     (folder / "wal2lake.yaml").write_text(yaml.safe_dump(written))
     return found
@@ -50,11 +52,17 @@ def installed(folder: Path, servers: dict[str, object], tables: list[str]) -> In
 
 @contextmanager
 def snapshotted(
-    request: pytest.FixtureRequest, root: Path, *, sql: str, tables: str, seconds: int
+    request: pytest.FixtureRequest,
+    root: Path,
+    *,
+    sql: str,
+    tables: str,
+    seconds: int,
+    conf: Mapping[str, str] = QUICK,
 ) -> Iterator[Installation]:
     """Up, with the first snapshot in the lake; nothing is left running afterwards."""
     with started(request, root / "servers", ("postgres",)) as servers:
-        found = installed(root / "lakehouse", dict(servers), [tables])
+        found = installed(root / "lakehouse", dict(servers), [tables], conf)
         found.execute(sql)
         found.run("up", "--detach")
         try:
