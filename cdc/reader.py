@@ -16,6 +16,10 @@
 (cdc/operate/at.py). ``lake`` is the path of the lake; without it that of the configuration file
 is read. A table that is not the source's at the cut (stopped, degraded, being read) is refused,
 unless ``flagged`` says that it is wanted as it is.
+
+In a Spark session that is given, Delta's limit to the age of versions is turned off: it refuses a
+table that rested for a week at a cut of a minute ago (cdc/lake/transaction_log.py). A session that
+uses a view that another one made has to set it too.
 """
 
 import re
@@ -32,6 +36,7 @@ from cdc.config import DEFAULT_FILE, load
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import ledger_under, table_under
 from cdc.lake.ledger import Ledger, LedgerRow
+from cdc.lake.transaction_log import AGE_LIMIT
 from cdc.operate.published import cut_at, is_flagged, open_version, warning
 from cdc.tables import TableId
 
@@ -117,6 +122,7 @@ def read(
     path = table_under(root, TableId.parse(table))
     opened = open_version(path, entry.version)  # its clear error, for Spark too
     if spark is not None:
+        spark.conf.set(AGE_LIMIT, "false")
         return spark.read.format("delta").option("versionAsOf", entry.version).load(path)
     found = QueryBuilder().register("t", opened).execute("SELECT * FROM t")
     return pa.RecordBatchReader.from_stream(found)
@@ -142,6 +148,7 @@ def views(
     root = _root(lake, config)
     row = cut(at, lake=root)
     named = [(entry, _view(entry.table, names or {})) for entry in row.tables]
+    spark.conf.set(AGE_LIMIT, "false")
     for entry, view in named:
         if view is None:
             continue

@@ -10,7 +10,7 @@ import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, QueryBuilder, write_deltalake
 
 from cdc.failpoints import Failpoint, reach
-from cdc.lake.control_tables import optimize
+from cdc.lake.control_tables import RETENTION_HOURS, optimize
 from cdc.lake.progress import MARK, open_table
 
 TABLE_ENTRY: Final = pa.struct(
@@ -98,6 +98,13 @@ class LedgerRow:
         return next((entry for entry in self.tables if entry.table == table), None)
 
 
+_PROPERTIES: Final = {
+    "delta.checkpointInterval": "50",
+    # A commit for each cut: delta-rs removes older ones by itself.
+    "delta.logRetentionDuration": f"interval {RETENTION_HOURS} hours",
+}
+
+
 class Ledger:
     """The Delta table of cuts; written by the job alone, read by anyone."""
 
@@ -116,7 +123,7 @@ class Ledger:
             pa.table(columns, schema=SCHEMA),
             mode="append",
             schema_mode="merge",  # a ledger of an earlier version has fewer columns
-            configuration={"delta.checkpointInterval": "50"},
+            configuration=_PROPERTIES,
             commit_properties=mark,
         )
         table = self._opened()

@@ -20,13 +20,19 @@ from cdc.config import Job
 from cdc.failpoints import Failpoint, reach
 from cdc.lake.progress import METADATA_CONF, open_table
 from cdc.lake.store import at, set_properties
+from cdc.lake.transaction_log import clean, is_local
 
 SMALL_BYTES: Final = 32 * 1024 * 1024
 TARGET_BYTES: Final = 128 * 1024 * 1024
 HOUR: Final = 3600
 LOG_KEPT: Final = "delta.logRetentionDuration"
 FILES_KEPT: Final = "delta.deletedFileRetentionDuration"
-USUAL_SECONDS: Final = {LOG_KEPT: 30 * 24 * HOUR, FILES_KEPT: 7 * 24 * HOUR}
+CLEANED_BY_DELTA: Final = "delta.enableExpiredLogCleanup"
+USUAL: Final = {
+    LOG_KEPT: "interval 2592000 seconds",
+    FILES_KEPT: "interval 604800 seconds",
+    CLEANED_BY_DELTA: "true",
+}
 """What Delta takes where a table says nothing."""
 logger = structlog.get_logger(__name__)
 OPTIMIZE_SETTINGS: Final[dict[str, str]] = {
@@ -91,6 +97,8 @@ class Maintainer:
         if self._clock() - self._vacuumed_at >= self._policy.vacuum_every_hours * HOUR:
             keep(session, self._path, metadata, self._policy.vacuum_retention_hours)
             vacuum(session, self._path, metadata, self._policy.vacuum_retention_hours)
+            if is_local(self._path):
+                clean(self._path, self._policy.vacuum_retention_hours * HOUR)
             self._vacuumed_at = self._clock()
             logger.info("vacuumed", path=self._path)
 
@@ -105,16 +113,16 @@ def optimize(spark: SparkSession, path: str, metadata: str) -> None:
 
 
 def keep(spark: SparkSession, path: str, metadata: str, retention_hours: float) -> None:
-    """Tell Delta how long it is to keep removed files, and commits to open their versions by.
+    """Tell Delta how long it is to keep removed files, and the commits to open their versions by.
 
     A commit where that changes. Vacuum goes by this property of the table, whatever it is told.
     """
     table = open_table(path)
     have = table.metadata().configuration if table else {}
-    files_seconds = math.ceil(retention_hours * HOUR)
-    wanted = {FILES_KEPT: files_seconds, LOG_KEPT: max(USUAL_SECONDS[LOG_KEPT], files_seconds)}
-    said = {name: _interval(seconds) for name, seconds in wanted.items()}
-    if any(have.get(name, _interval(USUAL_SECONDS[name])) != text for name, text in said.items()):
+    interval = f"interval {math.ceil(retention_hours * HOUR)} seconds"
+    by_delta = str(not is_local(path)).lower()
+    said = {LOG_KEPT: interval, FILES_KEPT: interval, CLEANED_BY_DELTA: by_delta}
+    if any(have.get(name, USUAL[name]) != text for name, text in said.items()):
         spark.conf.set(METADATA_CONF, metadata)
         set_properties(spark, path, said)
 
@@ -130,10 +138,6 @@ def expire(
     reach(Failpoint.BEFORE_LOG_EXPIRY)
     spark.sql(f"DELETE FROM {at(path)} WHERE {' OR '.join(given_up)}").collect()  # noqa: S608
     reach(Failpoint.AFTER_LOG_EXPIRY)
-
-
-def _interval(seconds: int) -> str:
-    return f"interval {seconds} seconds"
 
 
 def vacuum(spark: SparkSession, path: str, metadata: str, retention_hours: float) -> None:

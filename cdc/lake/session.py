@@ -8,6 +8,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from cdc.config import Config
+from cdc.lake.transaction_log import AGE_LIMIT
 from cdc.stack.artifacts import spark_jars
 
 _AVRO: Final = "-Dorg.apache.avro.fastread=false"
@@ -23,6 +24,8 @@ SETTINGS: Final[dict[str, str]] = {
     "spark.databricks.delta.snapshotPartitions": "2",
     # A merge that changes nothing must still move the position in the table's newest commit.
     "spark.databricks.delta.skipRecordingEmptyCommits": "false",
+    # A version that is old is read all the same, as long as its files are kept.
+    AGE_LIMIT: "false",
     # Deletion vectors: a merge rewrites the changed rows and not the files they lie in.
     "spark.databricks.delta.merge.deletionVectors.persistent": "true",
     # Every table has its own plans: with the default of 100 classes each merge compiles anew.

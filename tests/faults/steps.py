@@ -183,7 +183,7 @@ CASES: Final[dict[str, tuple[Trigger, tuple[str, ...]]]] = {
     "replayed": (replay, ("replay-swap",)),
     "broken": (broken, ("broken-move",)),
     "optimized": (nothing, ("optimize",)),
-    "vacuumed": (upkeep, ("vacuum",)),
+    "vacuumed": (upkeep, ("vacuum", "commit-expiry")),
     "control": (nothing, ("control-optimize", "control-vacuum")),
 }
 """What brings the job to which steps; an operation during which it dies five times is given up."""

@@ -3,14 +3,17 @@
 from itertools import pairwise
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import DataFrame, SparkSession
 
 from cdc.config import Job
 from cdc.lake import store
-from cdc.lake.maintenance import USUAL_SECONDS, Maintainer, optimize
+from cdc.lake.maintenance import USUAL, Maintainer, optimize
 from cdc.lake.progress import Position, position
+from cdc.lake.transaction_log import clean
+from tests.aged import age
 from tests.waiting import until
 
 pytestmark = pytest.mark.spark
@@ -26,6 +29,23 @@ def rows(spark: SparkSession, offset: int) -> DataFrame:
     return spark.sql(f"SELECT {offset} AS id").coalesce(1)
 
 
+def log(path: str) -> Path:
+    return Path(path) / "_delta_log"
+
+
+def first_left(path: str) -> int:
+    """The first version of which the log has a file; also a checksum is one."""
+    names = [file.name.removeprefix(".")[:20] for file in log(path).iterdir()]
+    return min(int(name) for name in names if name.isdecimal())
+
+
+def read_at(path: str, version: int) -> list[int]:
+    """By delta-rs."""
+    opened = DeltaTable(path, version=version)
+    found = pa.table(QueryBuilder().register("t", opened).execute("SELECT id FROM t").read_all())
+    return [row["id"] for row in found.to_pylist()]
+
+
 def test_a_vacuum_leaves_the_position_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
     """Also where the last that the session knows of lies back: that of a rewrite before."""
     session, path = spark.newSession(), str(tmp_path / "table")
@@ -36,13 +56,11 @@ def test_a_vacuum_leaves_the_position_as_it_is(spark: SparkSession, tmp_path: Pa
 
     Maintainer(path, EAGER).committed(session, now.metadata())
 
-    assert operations(path)[:3] == ["VACUUM END", "VACUUM START", "WRITE"]
+    assert operations(path)[:3] == ["VACUUM END", "VACUUM START", "SET TBLPROPERTIES"]
     assert position(path) == now
 
 
-def test_delta_keeps_commits_and_marks_as_long_as_files_are_kept(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_commits_and_marks_are_kept_as_long_as_files(spark: SparkSession, tmp_path: Path) -> None:
     session, path = spark.newSession(), str(tmp_path / "table")
     at, kept, versions = Position(epoch=1, offset=0), [], []
     for hours in (168, 1000.5, 1000.5, 24):
@@ -52,14 +70,61 @@ def test_delta_keeps_commits_and_marks_as_long_as_files_are_kept(
             session, at.metadata()
         )
         table = DeltaTable(path)
-        kept.append([table.metadata().configuration.get(name) for name in USUAL_SECONDS])
+        kept.append([table.metadata().configuration.get(name) for name in USUAL])
         versions.append(table.version())
         assert position(path) == at
 
-    month, longer, day = (f"interval {n} seconds" for n in (2_592_000, 3_601_800, 86_400))
-    assert kept == [[None, None], [longer] * 2, [longer] * 2, [month, day]]
+    week, longer, day = (f"interval {n} seconds" for n in (604_800, 3_601_800, 86_400))
+    assert kept == [[each, each, "false"] for each in (week, longer, longer, day)]
     commits = [after - before for before, after in pairwise(versions)]
     assert commits[0] == commits[2] == commits[1] + 1, "only a change of it is a commit"
+
+
+def test_commits_go_when_no_version_that_is_kept_needs_them(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """A table rests for longer than old versions are kept: it can be opened as it was then."""
+    session, path, at = spark.newSession(), str(tmp_path / "table"), Position(epoch=1, offset=0)
+    for number in range(3):
+        store.append(path, rows(session, number), at)
+    Maintainer(path, EAGER).committed(session, at.metadata())
+    store.set_properties(session, path, {"delta.checkpointInterval": "4"})
+    for number in range(3, 7):
+        store.append(path, rows(session, number), at)
+    newest_then = DeltaTable(path).version()
+    age(path, days=40)
+
+    for number in range(7, 15):
+        store.append(path, rows(session, number), at)
+    assert sorted(read_at(path, newest_then)) == list(range(7))
+    Maintainer(path, EAGER).committed(session, at.metadata())
+
+    assert newest_then - 4 < first_left(path) <= newest_then
+    assert sorted(read_at(path, newest_then)) == list(range(7))
+    assert sorted(row.id for row in store.read(session, path, newest_then).collect()) == [*range(7)]
+    assert position(path) == at
+
+
+def test_the_session_that_writes_goes_on_over_a_log_that_was_cut_off(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """It does not need what it has seen: behind each commit all is removed that can be."""
+    session, path, at = spark.newSession(), str(tmp_path / "table"), Position(epoch=1, offset=0)
+    store.append(path, rows(session, 0), at)
+    marks = {"delta.checkpointInterval": "3", "delta.enableDeletionVectors": "true"}
+    store.set_properties(session, path, marks)
+    firsts = []
+    for number in range(1, 10):
+        store.append(path, rows(session, number), at)
+        clean(path, 0)
+        session.sql(f"DELETE FROM {store.at(path)} WHERE id = {number - 1}")
+        clean(path, 0)
+        firsts.append(first_left(path))
+
+    assert len(set(firsts)) > 3
+    assert firsts[-1] >= DeltaTable(path).version() - 3
+    assert [row.id for row in store.read(session, path).collect()] == [9]
+    assert read_at(path, DeltaTable(path).version()) == [9]
 
 
 def test_files_are_removed_when_the_configuration_says_so(

@@ -11,7 +11,9 @@ from cdc.errors import CdcError
 from cdc.lake.layout import ledger_under, table_under
 from cdc.lake.ledger import Ledger, LedgerRow, TableEntry
 from cdc.lake.progress import open_table
+from cdc.lake.transaction_log import AGE_LIMIT
 from cdc.tables import TableId
+from tests.aged import age
 
 pytestmark = pytest.mark.spark
 
@@ -44,6 +46,13 @@ def publish(lake: str, cut: int, states: dict[TableId, str]) -> None:
 def put(spark: SparkSession, lake: str, table: TableId, *ids: int) -> None:
     rows = spark.createDataFrame([(i,) for i in ids], "id int")
     rows.write.format("delta").mode("append").save(table_under(lake, table))
+
+
+def a_users_session(spark: SparkSession) -> SparkSession:
+    """As Delta has it by itself; the session of these tests has the job's settings."""
+    session = spark.newSession()
+    session.conf.set(AGE_LIMIT, "true")
+    return session
 
 
 @pytest.fixture
@@ -80,6 +89,20 @@ def test_a_view_stays_at_its_cut_until_it_is_made_anew(spark: SparkSession, lake
     publish(lake, 3, {ORDERS: "streaming", ODD: "streaming"})
 
     assert spark.table("shop.orders").count() == 2
+
+
+def test_a_table_that_rested_longer_than_files_are_kept_is_read_at_the_cut_before_it_changed(
+    spark: SparkSession, lake: str
+) -> None:
+    """Delta's own limit goes by when a version was made, not by when it was the newest last."""
+    reading, viewing = (a_users_session(spark) for _ in range(2))
+    age(table_under(lake, ORDERS), days=8)
+    put(spark, lake, ORDERS, 4)
+
+    found = cdc.read("shop.orders", lake=lake, spark=reading).collect()
+    assert sorted(row.id for row in found) == [1, 2]
+    cdc.views(viewing, lake=lake, names=NAMES)
+    assert viewing.table("shop.orders").count() == 2
 
 
 def test_a_flagged_table_has_no_view(spark: SparkSession, lake: str) -> None:

@@ -10,6 +10,7 @@ from deltalake import DeltaTable, write_deltalake
 from cdc.lake.control_tables import FILES
 from cdc.lake.ledger import SCHEMA, TABLE_ENTRY, Ledger, LedgerRow, TableEntry
 from cdc.lake.quarantine import Quarantine, RefusedEvent
+from tests.aged import age
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, UTC)
 
@@ -49,6 +50,21 @@ def test_the_ledger_stays_a_few_files_and_loses_no_cut(tmp_path: Path) -> None:
     assert most <= FILES
     assert list(ledger.rows()) == written
     assert Ledger(str(tmp_path / "ledger")).last() == written[-1]
+
+
+def test_the_ledgers_transaction_log_is_cut_off_behind_a_week(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    ledger, written = Ledger(str(path)), [row(cut) for cut in range(1, 121)]
+    for one in written[:60]:
+        ledger.append(one)
+    age(str(path), days=8)
+    for one in written[60:]:
+        ledger.append(one)
+
+    commits = [int(file.stem) for file in (path / "_delta_log").glob("*.json")]
+    assert 0 < min(commits) < 60
+    assert list(Ledger(str(path)).rows()) == written
+    assert Ledger(str(path)).last() == written[-1]
 
 
 def test_a_cut_is_read_back_as_it_was_published_also_behind_rows_of_an_earlier_version(
