@@ -1,7 +1,7 @@
 """An installation whose job can be killed at a failpoint, and whose configuration is rewritten."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,7 +26,13 @@ class Armed(Installation):
 
     @classmethod
     def of(
-        cls, folder: Path, postgres: Server, tables: list[str], *, through: str | None = None
+        cls,
+        folder: Path,
+        postgres: Server,
+        tables: list[str],
+        *,
+        through: str | None = None,
+        job: Mapping[str, float] = JOB,
     ) -> "Armed":
         """``through`` is an address by which the source is reached, where it is not its own."""
         found = cls(folder=folder, servers={"postgres": postgres})
@@ -39,7 +45,7 @@ class Armed(Installation):
             },
             "lake": {"path": "lake"},
             "spark": {"master": "local[2]", "driver_memory": "1500m"},
-            "job": JOB,
+            "job": dict(job),
         }
         found.config_file.write_text(yaml.safe_dump(written))
         return found

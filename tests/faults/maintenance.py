@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 from deltalake import DeltaTable
 
-from tests.faults.armed import JOB, Armed
+from tests.faults.armed import Armed
 from tests.waiting import until
 
 GROWING: Final = ("accounts", "debits", "credits", "audit", "counters", "flicker", "visits")
@@ -33,12 +33,18 @@ def maintained(bank: Armed) -> Iterator[None]:
 @contextmanager
 def _often(bank: Armed) -> Iterator[None]:
     """A job that begins now goes by it, and one that begins after the block does not."""
-    bank.configure(lambda written: written["job"].update(OFTEN))
+    before: dict[str, Any] = {}
+
+    def often(written: dict[str, Any]) -> None:
+        before.update(written["job"])
+        written["job"].update(OFTEN)
+
+    bank.configure(often)
     try:
         bank.crash("job")
         yield
     finally:
-        bank.configure(lambda written: written.update(job=dict(JOB)))
+        bank.configure(lambda written: written.update(job=before))
 
 
 def _unmaintained(bank: Armed, began: dict[str, int]) -> list[str]:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
-from tests.faults.armed import Armed
+from tests.faults.armed import JOB, Armed
 from tests.faults.bank import SQL
 from tests.faults.conftest import PATTERNS
 from tests.faults.walk import Walk
@@ -47,18 +47,22 @@ def _disks(folder: Path) -> dict[str, Path]:
 
 @contextmanager
 def staged(
-    request: pytest.FixtureRequest, root: Path, disks: Mapping[str, str] = DISKS
+    request: pytest.FixtureRequest,
+    root: Path,
+    disks: Mapping[str, str] = DISKS,
+    job: Mapping[str, float] = JOB,
 ) -> Iterator[Scene]:
     """Up, with the first snapshot in the lake; nothing is left running afterwards.
 
-    ``disks`` has the sizes of those in ``DISKS``, as mount(8) takes them.
+    ``disks`` has the sizes of those in ``DISKS``, as mount(8) takes them; ``job`` is that section
+    of the configuration.
     """
     with ExitStack() as stack:
         servers = stack.enter_context(started(request, root / "servers", ("postgres",)))
         postgres = servers["postgres"]
         proxy = stack.enter_context(in_front_of(postgres.address))
         url = by_way_of(proxy, postgres.address)
-        bank = Armed.of(root / "lakehouse", postgres, PATTERNS, through=url)
+        bank = Armed.of(root / "lakehouse", postgres, PATTERNS, through=url, job=job)
         for name, disk in _disks(bank.folder).items():
             stack.enter_context(small_disk(disk, disks[name]))
         stack.enter_context(brought_up(bank))

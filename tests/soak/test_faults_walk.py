@@ -3,9 +3,9 @@
 .venv/bin/pytest tests/soak/test_faults_walk.py -m soak -s --minutes 30 --seed 1
 
 After each step a cut holds what was committed then; every few steps, and at the end, every version
-of every cut is judged. At the end source and lake are equal, the log is what a second slot saw, and
-the tables have no more files than the configuration allows. What was measured is printed by
-quarter of the run.
+of every cut is judged, before it is old enough to be removed. At the end source and lake are equal,
+the log is what a second slot saw, and the tables have no more files than the configuration allows.
+What was measured is printed by quarter of the run.
 """
 
 import sys
@@ -37,24 +37,28 @@ pytestmark = pytest.mark.soak
 
 LOOK_SECONDS: Final = 2.0
 SAMPLER_SECONDS: Final = 1.0
-WALK_EVERY: Final = 5  # steps
-POLICY: Final = Job.model_validate(JOB)
-LAKE_MEGABYTES: Final = (1024, 64)
-"""The lake's disk, and more of it for every minute: no version that a cut names is removed."""
+WALK_EVERY: Final = 2  # steps
+KEPT_SECONDS: Final = 720.0
+"""Much less than the walk lasts, so that what is kept stays as much; and longer than two steps."""
+JOB_OF_THE_WALK: Final = {
+    **JOB,
+    "maintain_every_commits": 4,
+    "vacuum_every_hours": 1 / 15,
+    "vacuum_retention_hours": KEPT_SECONDS / 3600,
+}
+POLICY: Final = Job.model_validate(JOB_OF_THE_WALK)
+LAKE: Final = "3g"
+"""The lake's disk: what comes in twelve minutes, and is there until the next vacuum."""
 
 
 @pytest.fixture
 def scene(
-    request: pytest.FixtureRequest,
-    tmp_path_factory: pytest.TempPathFactory,
-    pytestconfig: pytest.Config,
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Scene]:
     if on_containers(request):
         pytest.skip("processes are stopped, and disks filled, on this machine")
-    first, each_minute = LAKE_MEGABYTES
-    size = first + each_minute * int(pytestconfig.getoption("--minutes"))
-    disks = {**DISKS, "lake": f"{size}m"}
-    with staged(request, tmp_path_factory.mktemp("soak"), disks) as found:
+    folder = tmp_path_factory.mktemp("soak")
+    with staged(request, folder, {**DISKS, "lake": LAKE}, JOB_OF_THE_WALK) as found:
         found.bank.execute(own_tables.SQL)
         found.bank.run("apply-config", "--timeout", SYNC_SECONDS)
         yield found
