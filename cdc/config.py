@@ -170,7 +170,7 @@ class Job(Section):
     maintain_every_commits: int = Field(16, ge=1)
     """Commits of a table between two counts of its small files."""
     vacuum_retention_hours: float = Field(168, ge=0)
-    """How long time travel and slow readers find the files of an old version."""
+    """How long time travel and slow readers find an old version: its files, and its commits."""
     vacuum_every_hours: float = Field(12, gt=0)
     """Time between two looks for files that no kept version needs, while the job runs."""
     log_retention_hours: float | None = Field(None, gt=0)
