@@ -41,7 +41,6 @@ OPTIMIZE_SETTINGS: Final[dict[str, str]] = {
     "spark.databricks.delta.optimize.maxFileSize": str(TARGET_BYTES),
 }
 VACUUM_SETTINGS: Final[dict[str, str]] = {
-    "spark.databricks.delta.retentionDurationCheck.enabled": "false",
     # So many tasks list the files; the default of 10,000 takes longer than the listing.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
 }
@@ -96,7 +95,7 @@ class Maintainer:
             logger.info("optimized", path=self._path, small_files=found.small)
         if self._clock() - self._vacuumed_at >= self._policy.vacuum_every_hours * HOUR:
             keep(session, self._path, metadata, self._policy.vacuum_retention_hours)
-            vacuum(session, self._path, metadata, self._policy.vacuum_retention_hours)
+            vacuum(session, self._path, metadata)
             if is_local(self._path):
                 clean(self._path, self._policy.vacuum_retention_hours * HOUR)
             self._vacuumed_at = self._clock()
@@ -115,7 +114,7 @@ def optimize(spark: SparkSession, path: str, metadata: str) -> None:
 def keep(spark: SparkSession, path: str, metadata: str, retention_hours: float) -> None:
     """Tell Delta how long it is to keep removed files, and the commits to open their versions by.
 
-    A commit where that changes. Vacuum goes by this property of the table, whatever it is told.
+    A commit where that changes. Vacuum goes by this property of the table.
     """
     table = open_table(path)
     have = table.metadata().configuration if table else {}
@@ -140,16 +139,16 @@ def expire(
     reach(Failpoint.AFTER_LOG_EXPIRY)
 
 
-def vacuum(spark: SparkSession, path: str, metadata: str, retention_hours: float) -> None:
+def vacuum(spark: SparkSession, path: str, metadata: str) -> None:
     """Delete files that no version within the retention needs; two commits without rows tell of it.
 
-    How long that is the table says (``keep``). Delta itself refuses less than a week unless told
-    otherwise; the retention of the configuration is the operator's word, so the check is off.
+    How long that is the table says (``keep``). RETAIN would be rounded to hours, and where that
+    gives none, all would go.
     """
     # Nothing else may have set it in this session, or something that lies back.
     spark.conf.set(METADATA_CONF, metadata)
     for name, value in VACUUM_SETTINGS.items():
         spark.conf.set(name, value)
     reach(Failpoint.BEFORE_VACUUM)
-    spark.sql(f"VACUUM {at(path)} RETAIN {retention_hours} HOURS").collect()
+    spark.sql(f"VACUUM {at(path)}").collect()
     reach(Failpoint.AFTER_VACUUM)

@@ -1,5 +1,7 @@
 """Upkeep leaves the position of a table as it was, whatever the session did before."""
 
+import os
+import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -144,6 +146,25 @@ def test_files_are_removed_when_the_configuration_says_so(
 
     until(removed)
     assert [row.id for row in store.read(session, path).collect()] == [1]
+
+
+@pytest.mark.parametrize("hours", [0.2, 3])
+def test_a_file_is_kept_for_as_long_since_its_removal(
+    spark: SparkSession, tmp_path: Path, hours: float
+) -> None:
+    """However long it was there before: the version that it is of was the newest until now."""
+    session, path, at = spark.newSession(), str(tmp_path / "table"), Position(epoch=1, offset=0)
+    store.append(path, rows(session, 0), at)
+    [first] = tmp_path.glob("table/*.parquet")
+    age(path, days=1)
+    os.utime(first, (time.time() - 24 * 3600,) * 2)
+    store.overwrite(path, rows(session, 1), at)
+
+    policy = EAGER.model_copy(update={"vacuum_retention_hours": hours})
+    Maintainer(path, policy).committed(session, at.metadata())
+
+    assert operations(path)[0] == "VACUUM END"
+    assert read_at(path, 0) == [0]
 
 
 def test_a_table_is_compacted_also_by_jobs_that_never_live_long(
