@@ -100,4 +100,18 @@ MUTANTS: Final = (
         new='inside = "true"',
         tests=("tests/spark/test_refused_events.py", *RECORDED),
     ),
+    Mutant(
+        name="old versions: the one that was the newest then",
+        file="cdc/lake/transaction_log.py",
+        old="if version <= newest_then)",
+        new="if version <= newest_then + 1)",
+        tests=("tests/unit/test_transaction_log.py",),
+    ),
+    Mutant(
+        name="old versions: Delta's own cleaning is off",
+        file="cdc/lake/maintenance.py",
+        old="by_delta = str(not is_local(path)).lower()",
+        new='by_delta = "true"',
+        tests=("tests/spark/test_maintenance.py",),
+    ),
 )
