@@ -9,6 +9,7 @@ and with it every cut that names it. So a log on a local disk is cleaned here, a
 import os
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -34,11 +35,19 @@ def clean(path: str, retention_seconds: float) -> None:
     The oldest go first: what a process that dies leaves is a log that begins later.
     """
     folder = Path(path) / "_delta_log"
-    ages = {entry.name: entry.stat().st_mtime for entry in os.scandir(folder)}
+    gone = obsolete(_times(folder), time.time() - retention_seconds)
     reach(Failpoint.BEFORE_COMMIT_EXPIRY)
-    for name in obsolete(ages, time.time() - retention_seconds):
+    for name in gone:
         (folder / name).unlink(missing_ok=True)
     reach(Failpoint.AFTER_COMMIT_EXPIRY)
+
+
+def _times(folder: Path) -> dict[str, float]:
+    found = {}
+    for entry in os.scandir(folder):
+        with suppress(FileNotFoundError):  # a temporary one
+            found[entry.name] = entry.stat().st_mtime
+    return found
 
 
 def obsolete(files: Mapping[str, float], since: float) -> list[str]:
