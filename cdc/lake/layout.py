@@ -28,9 +28,14 @@ def table_under(lake: str, table: TableId) -> str:
     return f"{lake}/{table.schema}/{table.name}"
 
 
+def is_local(path: str) -> bool:
+    """Whether it is on a disk, and not on an object store."""
+    return "://" not in path
+
+
 def refuse_unwritable(config: Config) -> None:
     """Raises CONFIG for a lake on a local disk that this process cannot write to."""
-    if "://" in config.lake.path:
+    if not is_local(config.lake.path):
         return  # an object store says so itself, by its own name for the reason
     try:
         folder = Path(config.lake.path) / CONTROL_DIRECTORY

@@ -18,9 +18,10 @@ from pyspark.sql import SparkSession
 
 from cdc.config import Job
 from cdc.failpoints import Failpoint, reach
+from cdc.lake.layout import is_local
 from cdc.lake.progress import METADATA_CONF, open_table
 from cdc.lake.store import at, set_properties
-from cdc.lake.transaction_log import clean, is_local
+from cdc.lake.transaction_log import clean
 
 SMALL_BYTES: Final = 32 * 1024 * 1024
 TARGET_BYTES: Final = 128 * 1024 * 1024

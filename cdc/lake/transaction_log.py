@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
@@ -23,10 +24,6 @@ retention: also one that was the newest a moment ago, and of which every file is
 _DIGITS: Final = 20
 _COMMIT: Final = ".json"
 _CHECKPOINT: Final = ".checkpoint.parquet"
-
-
-def is_local(path: str) -> bool:
-    return "://" not in path
 
 
 def clean(path: str, retention_seconds: float) -> None:
@@ -57,9 +54,9 @@ def obsolete(files: Mapping[str, float], since: float) -> list[str]:
     lies before the last checkpoint that the oldest of these can be made from.
     """
     numbered = sorted(_numbered(files))
-    commits = [version for version, name in numbered if name.endswith(_COMMIT)]
-    younger = (v for v, name in numbered if name.endswith(_COMMIT) and files[name] > since)
-    newest_then = next(younger, max(commits, default=-1) + 1) - 1
+    commits = [(version, files[name]) for version, name in numbered if name.endswith(_COMMIT)]
+    old = takewhile(lambda commit: commit[1] <= since, commits)
+    newest_then = max((version for version, _ in old), default=-1)
     checkpoints = (v for v, name in numbered if name == f"{v:0{_DIGITS}d}{_CHECKPOINT}")
     begins = max((version for version in checkpoints if version <= newest_then), default=0)
     return [name for version, name in numbered if version < begins]
