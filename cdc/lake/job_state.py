@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind, Reason
-from cdc.lake.layout import control_path
+from cdc.lake.layout import control_path, is_local
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ def alone(config: Config) -> Iterator[None]:
     with ExitStack() as locks:
         what = f"running with the state directory {config.state_dir}"
         locks.enter_context(_locked(config.state_dir / "job.lock", what))
-        if "://" not in config.lake.path:
+        if is_local(config.lake.path):
             lock = Path(control_path(config)) / "job.lock"
             locks.enter_context(_locked(lock, f"writing to the lake {config.lake.path}"))
         yield

@@ -13,6 +13,7 @@ import httpx
 from cdc.config import Config
 from cdc.errors import CdcError
 from cdc.kafka.topics import topic_ids
+from cdc.lake.layout import is_local
 from cdc.source import slot, structure_notes
 from cdc.source.bootstrap import begun
 from cdc.source.captured import NEW, TAKE_IN, new_tables
@@ -131,7 +132,7 @@ def _connect(config: Config, url: str) -> Iterator[Finding]:
 
 def _disk(config: Config) -> Iterator[Finding]:
     places = {"state_dir": config.state_dir}
-    if "://" not in config.lake.path:
+    if is_local(config.lake.path):
         places["lake.path"] = Path(config.lake.path)
     for subject, path in places.items():
         existing = next(p for p in (path.absolute(), *path.absolute().parents) if p.exists())

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
+from cdc.lake.layout import is_local
 from cdc.operate.check import LITTLE_BYTES
 from cdc.operate.operation import OperationState
 from cdc.source.postgres import Connection, translated
@@ -183,7 +184,7 @@ def _slot(connection: Connection, name: str) -> SlotRoom | None:
 def _disks(config: Config, size: int | None) -> Iterator[DiskRoom]:
     """The lake gets the rows; what is in the way there stays small in the state directory."""
     needed = None if size is None else ROOM * size
-    if "://" not in config.lake.path:
+    if is_local(config.lake.path):
         yield _disk("lake.path", Path(config.lake.path), needed)
     yield _disk("state_dir", config.state_dir, 0)
 

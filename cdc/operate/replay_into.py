@@ -23,7 +23,7 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema
 from cdc.kafka.registry import RegistryClient
 from cdc.lake import store
-from cdc.lake.layout import ledger_path, readings_path, table_path
+from cdc.lake.layout import is_local, ledger_path, readings_path, table_path
 from cdc.lake.ledger import Ledger, LedgerRow
 from cdc.lake.progress import open_table
 from cdc.lake.quarantine import Quarantine
@@ -100,7 +100,7 @@ def replay_into(config: Config, asked: Asked, *, say: Say) -> Outcome:
 
 def refuse_taken(path: str) -> None:
     """Raises CONFIG for a local path at which something is."""
-    if "://" not in path and Path(path).exists():
+    if is_local(path) and Path(path).exists():
         raise CdcError(
             ErrorKind.CONFIG,
             f"--into {path}: something is there already",
