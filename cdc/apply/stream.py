@@ -1,48 +1,29 @@
 """The long-running job: one landing query, and rounds of apply beside it, until it is stopped."""
 
-import shutil
 import threading
-import uuid
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-import structlog
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 
-from cdc.apply import recovery
-from cdc.apply.assembly import sources, workshop
-from cdc.apply.first_snapshot import FirstSnapshot
-from cdc.apply.land import Lander
 from cdc.apply.replaying import nothing
-from cdc.apply.rounds import Applier
+from cdc.apply.running import LandingQuery, Running, assembled
 from cdc.config import Config
-from cdc.errors import CdcError, ErrorKind
-from cdc.kafka.offsets import end_offsets
-from cdc.kafka.topics_found import TopicWatch
-from cdc.lake import epochs, job_state
+from cdc.errors import CdcError
+from cdc.lake import job_state
 from cdc.lake.job_state import Told
-from cdc.lake.layout import (
-    epochs_path,
-    log_path,
-    refuse_unwritable,
-)
+from cdc.lake.layout import refuse_unwritable
 from cdc.lake.session import build
 from cdc.operate import reload, running_settings
 from cdc.operate.at_work import at_work
-from cdc.operate.by_itself import read_lost
 from cdc.operate.plan import RELOADED
-from cdc.operate.retention import Retention
-from cdc.source.continuity import markers
-from cdc.source.watch import SourceWatch
 from cdc.stack.endpoints import Endpoints
-from cdc.tables import STRUCTURE
 
 IDLE_SECONDS: Final = 0.5  # how long a request for a cut may wait in an idle job
-logger = structlog.get_logger(__name__)
 
 
 def run(read: Callable[[], Config], endpoints: Endpoints, stop: threading.Event) -> None:
@@ -109,62 +90,15 @@ def _read_again(read: Callable[[], Config], before: Config) -> tuple[Config, Cdc
 
 def _run(config: Config, job: _Job, done: Callable[[], None]) -> None:
     """Until the job is to stop or the configuration changed; ``done`` once it applies."""
-    found = sources(config, job.endpoints)
-    topics = [
-        *(source.table.topic(config.name) for source in found.tables),
-        STRUCTURE.topic(config.name),
-        markers(config),
-    ]
-    kafka = job.endpoints.kafka
-    landed = recovery.open_log(job.spark, config, kafka, topics, found.origin)
-    watch = SourceWatch(job.endpoints.source_url, config.name, found.origin)
-    epoch = epochs.last(epochs_path(config))
-    ends = partial(end_offsets, kafka, topics, committed=False)
-    first = FirstSnapshot(ends, marker_topic=markers(config))
-    shop = workshop(
-        config, job.spark, job.endpoints, job.told, found, epoch, first, landed.topic_ids
-    )
-    applier = shop.applier
-    topic_watch = TopicWatch(kafka, {topic: landed.topic_ids[topic] for topic in topics})
-    retention = Retention(config)
-    lander = Lander(
-        job.spark,
-        log_path(config),
-        landed,
-        applier.inbox.add,
-        config.job,
-        look=topic_watch.look,
-        expired=retention.expired,
-    )
-    applier.first.read = lander.read
-    applier.before_cut = watch.look
-    applier.position = watch.position
-    try:
-        watch.look(applier.base.lsn or 0)
-        recovery.catch_up(job.spark, log_path(config), applier, epoch, job.told.step)
-        query = lander.start(
-            topics,
-            bootstrap_servers=kafka,
-            checkpoint=str(_fresh_checkpoint(config.state_dir)),
-        )
-        try:
-            read_lost(config, applier.tables.values(), epoch=epochs.number(epoch))
-            with at_work(shop):
+    with closing(assembled(config, job.spark, job.endpoints, job.told)) as running:
+        running.catch_up(job.told.step)
+        with running.landing() as landing:
+            running.read_lost()
+            with at_work(running.shop):
                 running_settings.remember(config)
                 job.told.enter("applying")
                 done()
-
-                def between() -> None:
-                    recovery.resume(job.spark, log_path(config), applier, epoch)
-                    retention.look()
-
-                until = _Until(job.stop, config.state_dir)
-                _loop(applier, _Landing(lander, query), until, between, job.told.hear)
-        finally:
-            lander.stop()
-    finally:
-        applier.close()
-        watch.close()
+                _loop(running, landing, _Until(job.stop, config.state_dir), job.told.hear)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,27 +112,11 @@ class _Until:
         return self.stop.is_set() or reload.pending(self.state_dir) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class _Landing:
-    """The landing query, and what it says of its end."""
-
-    lander: Lander
-    query: StreamingQuery
-
-    def refuse_ended(self) -> None:
-        if not self.query.isActive:
-            raise self.lander.refused or _ended(self.query)
-
-
 def _loop(
-    applier: Applier,
-    landing: _Landing,
-    until: _Until,
-    between: Callable[[], None],
-    hear: Callable[[str], None],
+    running: Running, landing: LandingQuery, until: _Until, hear: Callable[[str], None]
 ) -> None:
     """Rounds until then; what ended the landing query ends the job."""
-    seen = 0
+    seen, applier = 0, running.applier
     while not until.is_set():
         landing.refuse_ended()
         waiting = applier.inbox.waiting()
@@ -207,23 +125,4 @@ def _loop(
             applier.before_cut(applier.base.lsn or 0)
             applier.inbox.wait(seen, IDLE_SECONDS)
         hear(applier.alarm)
-        between()
-
-
-def _ended(query: StreamingQuery) -> CdcError:
-    error = query.exception()
-    return CdcError(
-        ErrorKind.INTERNAL,
-        "the landing query ended",
-        detail=str(error).partition("\n")[0] if error else "",
-        remedy="see the job's log; it goes on from the log's position when it is started again",
-    )
-
-
-def _fresh_checkpoint(state_dir: Path) -> Path:
-    """A directory of this run alone; those of earlier runs are removed."""
-    root = state_dir / "checkpoints"
-    shutil.rmtree(root, ignore_errors=True)
-    folder = root / uuid.uuid4().hex
-    folder.mkdir(parents=True)
-    return folder
+        running.between()
