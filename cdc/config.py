@@ -166,7 +166,8 @@ class Job(Section):
     merge_threads: int = Field(2, ge=1)
     """Tables merged at the same time."""
     optimize_small_files: int = Field(24, ge=2)
-    """A table is optimized when it has at least this many small files."""
+    """A table is optimized when at least this many small files of it go together, of which none is
+    larger than the others are in all."""
     maintain_every_commits: int = Field(16, ge=1)
     """Commits of a table between two counts of its small files."""
     vacuum_retention_hours: float = Field(168, ge=0)

@@ -2,29 +2,40 @@
 
 from typing import Final
 
+import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable
 
 from cdc.failpoints import Failpoint, reach
+from cdc.lake.small_files import of_any_size
 
 FILES: Final = 32
-"""The most data files such a table has: one is added with every commit."""
+"""So many data files are put together; one is added with every commit."""
 
 RETENTION_HOURS: Final = 168
 """How long files of older versions are kept, for readers that opened one of them."""
 
 
 def optimize(table: DeltaTable, properties: CommitProperties | None = None) -> bool:
-    """Rewrite the files into one once there are as many as ``FILES``; whether that was done.
+    """Rewrite files into one once there are as many as ``FILES``; whether that was done.
+
+    Not those that are larger than all others (cdc/lake/small_files.py).
 
     ``properties`` goes into each commit made here, so that the newest one still says what the
     last append said.
     """
-    if len(table.file_uris()) < FILES:
+    gone = of_any_size(_sizes(table), FILES) if len(table.file_uris()) >= FILES else []
+    if not gone:
         return False
     reach(Failpoint.BEFORE_CONTROL_OPTIMIZE)
-    table.optimize.compact(commit_properties=properties)
+    # What is below the target is rewritten: no other is, since it is larger than all these.
+    table.optimize.compact(target_size=sum(gone) + 1, commit_properties=properties)
     reach(Failpoint.AFTER_CONTROL_OPTIMIZE)
     reach(Failpoint.BEFORE_CONTROL_VACUUM)
     table.vacuum(RETENTION_HOURS, dry_run=False, commit_properties=properties)
     reach(Failpoint.AFTER_CONTROL_VACUUM)
     return True
+
+
+def _sizes(table: DeltaTable) -> list[int]:
+    sizes: list[int] = pa.table(table.get_add_actions()).column("size_bytes").to_pylist()
+    return sizes

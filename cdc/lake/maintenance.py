@@ -1,4 +1,4 @@
-"""Compaction: when rewriting small files pays, and the commands that do it.
+"""Maintenance of a table of Spark's: what of its files is measured, and the commands that follow.
 
 Each table is maintained by the thread that writes it, between two of its commits: open-source
 Delta has no row-level concurrency, so a second writer would abort merges. Every commit made
@@ -14,17 +14,17 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 import structlog
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from cdc.config import Job
 from cdc.failpoints import Failpoint, reach
 from cdc.lake.layout import is_local
 from cdc.lake.progress import METADATA_CONF, open_table
+from cdc.lake.small_files import DELETED_SHARE, SMALL_BYTES, TARGET_BYTES, rewritten
 from cdc.lake.store import at, set_properties
 from cdc.lake.transaction_log import clean
 
-SMALL_BYTES: Final = 32 * 1024 * 1024
-TARGET_BYTES: Final = 128 * 1024 * 1024
 HOUR: Final = 3600
 LOG_KEPT: Final = "delta.logRetentionDuration"
 FILES_KEPT: Final = "delta.deletedFileRetentionDuration"
@@ -37,10 +37,11 @@ USUAL: Final = {
 """What Delta takes where a table says nothing."""
 logger = structlog.get_logger(__name__)
 OPTIMIZE_SETTINGS: Final[dict[str, str]] = {
-    # Only small files are rewritten: the default of 1 GB rewrites the whole table every time.
-    "spark.databricks.delta.optimize.minFileSize": str(SMALL_BYTES),
     "spark.databricks.delta.optimize.maxFileSize": str(TARGET_BYTES),
+    "spark.databricks.delta.optimize.maxDeletedRowsRatio": str(DELETED_SHARE),
 }
+REWRITTEN_BELOW: Final = "spark.databricks.delta.optimize.minFileSize"
+"""Files that are smaller are rewritten; the default of 1 GB rewrites the whole table every time."""
 VACUUM_SETTINGS: Final[dict[str, str]] = {
     # So many tasks list the files; the default of 10,000 takes longer than the listing.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
@@ -51,24 +52,27 @@ VACUUM_SETTINGS: Final[dict[str, str]] = {
 class Files:
     """The data files of one version of a table."""
 
-    count: int
-    small: int
-    bytes: int
+    sizes: tuple[int, ...]  # bytes
+    deleted: float
+    """The share of rows that are marked deleted, in files with marks; 0.0 where none is large."""
 
 
 def files(path: str) -> Files:
-    """Data files of the newest version; no data is read."""
+    """Data files of the newest version; no data is read, and marks only where a file is large.
+
+    Small ones are written again soon enough, and without what is deleted.
+    """
     table = open_table(path)
     if table is None:
-        return Files(count=0, small=0, bytes=0)
-    sizes = pa.table(table.get_add_actions(flatten=True)).column("size_bytes")
-    small = pc.sum(pc.less(sizes, SMALL_BYTES)).as_py() or 0
-    return Files(count=len(sizes), small=small, bytes=pc.sum(sizes).as_py() or 0)
+        return Files(sizes=(), deleted=0.0)
+    sizes = pa.table(table.get_add_actions()).column("size_bytes").to_pylist()
+    large = any(size >= SMALL_BYTES for size in sizes)
+    return Files(sizes=tuple(sizes), deleted=_deleted(table) if large else 0.0)
 
 
-def worth_optimizing(found: Files, small_files: int) -> bool:
-    """Whether so many small files lie there that one rewrite saves more opens than it costs."""
-    return found.small >= small_files
+def _deleted(table: DeltaTable) -> float:
+    kept = pc.list_flatten(pa.table(table.deletion_vectors()).column("selection_vector"))
+    return 1 - (pc.sum(kept).as_py() or 0) / len(kept) if len(kept) else 0.0
 
 
 class Maintainer:
@@ -84,16 +88,19 @@ class Maintainer:
         self._vacuumed_at = clock() - every + min(every, HOUR)
 
     def committed(self, session: SparkSession, metadata: str) -> None:
-        """Compact the table when it pays; ``metadata`` is its position, carried on."""
+        """Rewrite and clean what is worth it; ``metadata`` is the position, carried on."""
         # Also after the first one: a job may never live for as many commits as that.
         looks = self._commits % self._policy.maintain_every_commits == 0
         self._commits += 1
         if not looks:
             return
         found = files(self._path)
-        if worth_optimizing(found, self._policy.optimize_small_files):
-            optimize(session, self._path, metadata)
-            logger.info("optimized", path=self._path, small_files=found.small)
+        if gone := rewritten(found.sizes, self._policy.optimize_small_files):
+            optimize(session, self._path, metadata, below=gone[-1] + 1)
+            logger.info("optimized", path=self._path, small_files=len(gone))
+        if found.deleted > DELETED_SHARE:
+            purge(session, self._path, metadata)
+            logger.info("purged", path=self._path, deleted=round(found.deleted, 2))
         if self._clock() - self._vacuumed_at >= self._policy.vacuum_every_hours * HOUR:
             keep(session, self._path, metadata, self._policy.vacuum_retention_hours)
             vacuum(session, self._path, metadata)
@@ -103,12 +110,25 @@ class Maintainer:
             logger.info("vacuumed", path=self._path)
 
 
-def optimize(spark: SparkSession, path: str, metadata: str) -> None:
-    """Rewrite the small files of a table into large ones, without the rows marked deleted."""
+def optimize(spark: SparkSession, path: str, metadata: str, *, below: int = SMALL_BYTES) -> None:
+    """Rewrite files of less than ``below`` bytes into larger ones, without rows marked deleted.
+
+    And those of which more than ``DELETED_SHARE`` is marked, where two are small enough for one.
+    """
+    spark.conf.set(REWRITTEN_BELOW, str(below))
+    _rewrite(spark, f"OPTIMIZE {at(path)}", metadata)
+
+
+def purge(spark: SparkSession, path: str, metadata: str) -> None:
+    """Rewrite each file that has rows marked deleted without them, also a large one by itself."""
+    _rewrite(spark, f"REORG TABLE {at(path)} APPLY (PURGE)", metadata)
+
+
+def _rewrite(spark: SparkSession, command: str, metadata: str) -> None:
     for name, value in {**OPTIMIZE_SETTINGS, METADATA_CONF: metadata}.items():
         spark.conf.set(name, value)
     reach(Failpoint.BEFORE_OPTIMIZE)
-    spark.sql(f"OPTIMIZE {at(path)}").collect()
+    spark.sql(command).collect()
     reach(Failpoint.AFTER_OPTIMIZE)
 
 

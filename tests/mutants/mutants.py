@@ -108,6 +108,13 @@ MUTANTS: Final = (
         tests=("tests/unit/test_transaction_log.py",),
     ),
     Mutant(
+        name="small files: what is larger than all others is left alone",
+        file="cdc/lake/small_files.py",
+        old=" and 2 * size <= total",
+        new="",
+        tests=("tests/unit/test_small_files.py",),
+    ),
+    Mutant(
         name="old versions: Delta's own cleaning is off",
         file="cdc/lake/maintenance.py",
         old="by_delta = str(not is_local(path)).lower()",

@@ -7,6 +7,7 @@ from typing import Final
 
 from cdc.config import Job
 from cdc.lake.control_tables import FILES
+from cdc.lake.small_files import TIERS
 
 FILES_PER_ROUND: Final = 4
 """At most of a commit: one of each of a shuffle's two tasks, and room for those of a scan."""
@@ -63,15 +64,16 @@ def most_files(found: TableSample, job: Job, lives: int) -> int | None:
 
     A control table is counted with every commit; one more is there where the job died in between.
     Of the others small files are counted by every ``maintain_every_commits``-th commit of a job
-    that lives so long. Fewer than ``optimize_small_files`` are left then, and a commit after it
-    brings only so many. A job that dies sooner has counted nothing: there is no bound then.
+    that lives so long. Fewer than ``optimize_small_files`` are left then, beside a few of which
+    each is larger than all below it, and a commit after it brings only so many. A job that dies
+    sooner has counted nothing: there is no bound then.
     """
     every = job.maintain_every_commits
     if found.control and found.table != "log":
-        return FILES + lives
+        return FILES + TIERS + lives
     if found.rounds < every + SLACK:
         return None
-    left = job.optimize_small_files - 1
+    left = job.optimize_small_files - 1 + TIERS
     return found.large + left + FILES_PER_ROUND * (every + SLACK)
 
 

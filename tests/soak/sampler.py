@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable, QueryBuilder
 
 import cdc
-from cdc.lake.maintenance import SMALL_BYTES
+from cdc.lake.small_files import SMALL_BYTES
 from cdc.operate import parts
 from tests.faults.armed import Armed
 from tests.soak.flatness import Sample, TableSample, opened

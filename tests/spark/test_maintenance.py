@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.config import Job
 from cdc.lake import store
@@ -178,3 +179,45 @@ def test_a_table_is_compacted_also_by_jobs_that_never_live_long(
 
     assert operations(path).count("OPTIMIZE") == 1
     assert len(DeltaTable(path).file_uris()) == 2
+
+
+def test_a_file_that_is_large_beside_what_came_since_is_not_written_again(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Else each few commits cost as much as the table, and old versions of it pile up."""
+    session, path, at = spark.newSession(), str(tmp_path / "table"), Position(epoch=1, offset=0)
+    policy = Job(maintain_every_commits=1, optimize_small_files=3)
+    maintainer = Maintainer(path, policy)
+    store.append(path, session.range(200_000).select(F.rand(1).alias("id")).coalesce(1), at)
+    [large] = DeltaTable(path).file_uris()
+
+    for number in range(7):
+        few = session.range(1).select(F.lit(float(number)).alias("id"))
+        store.append(path, few.coalesce(1), at)
+        maintainer.committed(session, at.metadata())
+
+    assert operations(path).count("OPTIMIZE") > 1
+    assert large in DeltaTable(path).file_uris()
+    assert len(DeltaTable(path).file_uris()) <= 3
+
+
+def test_a_large_file_is_written_again_without_the_rows_that_were_deleted(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Also where nothing is ever added: by the share of its rows that are marked."""
+    session, path, at = spark.newSession(), str(tmp_path / "table"), Position(epoch=1, offset=0)
+    whole = session.range(5_000_000).select("id", F.rand(1).alias("value")).coalesce(1)
+    store.append(path, whole, at)
+    store.set_properties(session, path, {"delta.enableDeletionVectors": "true"})
+    maintainer = Maintainer(path, Job(maintain_every_commits=1))
+
+    session.sql(f"DELETE FROM {store.at(path)} WHERE id % 10 = 0").collect()
+    maintainer.committed(session, at.metadata())
+    assert operations(path)[0] == "DELETE", "a tenth is not worth it"
+    session.sql(f"DELETE FROM {store.at(path)} WHERE id % 5 < 2").collect()
+    maintainer.committed(session, at.metadata())
+
+    assert operations(path)[0] == "REORG"
+    assert pa.table(DeltaTable(path).deletion_vectors()).num_rows == 0
+    assert store.read(session, path).count() == 3_000_000
+    assert position(path) == at

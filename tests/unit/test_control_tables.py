@@ -1,5 +1,6 @@
 """Ledger and quarantine over many commits: few files, every row, the newest one first at hand."""
 
+import os
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
-from cdc.lake.control_tables import FILES
+from cdc.lake.control_tables import FILES, optimize
 from cdc.lake.ledger import SCHEMA, TABLE_ENTRY, Ledger, LedgerRow, TableEntry
 from cdc.lake.quarantine import Quarantine, RefusedEvent
 from tests.aged import age
@@ -50,6 +51,20 @@ def test_the_ledger_stays_a_few_files_and_loses_no_cut(tmp_path: Path) -> None:
     assert most <= FILES
     assert list(ledger.rows()) == written
     assert Ledger(str(tmp_path / "ledger")).last() == written[-1]
+
+
+def test_a_file_that_is_large_beside_what_came_since_is_not_written_again(tmp_path: Path) -> None:
+    path = str(tmp_path / "table")
+    write_deltalake(path, pa.table({"word": [os.urandom(100_000)]}))
+    [large] = DeltaTable(path).file_uris()
+    rewritten = 0
+    for number in range(2 * FILES + 3):
+        write_deltalake(path, pa.table({"word": [b"%d" % number]}), mode="append")
+        rewritten += optimize(DeltaTable(path))
+
+    assert rewritten == 2
+    assert large in DeltaTable(path).file_uris()
+    assert len(DeltaTable(path).file_uris()) < FILES
 
 
 def test_the_ledgers_transaction_log_is_cut_off_behind_a_week(tmp_path: Path) -> None:

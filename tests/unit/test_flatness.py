@@ -10,6 +10,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from cdc.config import Job
 from cdc.lake.control_tables import FILES
+from cdc.lake.small_files import TIERS
 from tests.soak.flatness import (
     FILES_PER_ROUND,
     SLACK,
@@ -35,7 +36,7 @@ TABLE = TableSample(
     seconds=0.5,
 )
 LEDGER = replace(TABLE, table="ledger", control=True, files=FILES, rounds=0, seconds=1.5)
-MOST = 3 + FILES_PER_ROUND * (8 + SLACK)
+MOST = 3 + TIERS + FILES_PER_ROUND * (8 + SLACK)
 
 
 def sample(at: float, *tables: TableSample, lives: int = 1) -> Sample:
@@ -50,7 +51,7 @@ def test_a_table_is_bounded_once_the_job_has_counted_its_files() -> None:
 
 def test_the_log_is_counted_as_a_table_and_other_control_tables_at_each_commit() -> None:
     assert most_files(replace(LEDGER, table="log", rounds=20), POLICY, 5) == MOST
-    assert most_files(LEDGER, POLICY, 5) == FILES + 5
+    assert most_files(LEDGER, POLICY, 5) == FILES + TIERS + 5
 
 
 @pytest.mark.parametrize(
@@ -60,7 +61,7 @@ def test_the_log_is_counted_as_a_table_and_other_control_tables_at_each_commit()
         (replace(TABLE, files=MOST), []),
         (replace(TABLE, files=MOST + 1), ["bank.ring"]),
         (replace(TABLE, files=MOST + 1, rounds=1), []),
-        (replace(LEDGER, files=FILES + 2), ["ledger"]),
+        (replace(LEDGER, files=FILES + TIERS + 2), ["ledger"]),
     ],
 )
 def test_more_files_than_there_may_be_are_seen(found: TableSample, names: list[str]) -> None:

@@ -1,0 +1,41 @@
+"""Small files: which of a table's are worth rewriting into one. Pure.
+
+What is written has to follow what has changed, however large the table is and however long it
+grows: the files of old versions stay for as long as these can be opened.
+"""
+
+from collections.abc import Iterable
+from itertools import accumulate
+from math import inf
+from typing import Final
+
+SMALL_BYTES: Final = 32 * 1024 * 1024
+TARGET_BYTES: Final = 128 * 1024 * 1024
+DELETED_SHARE: Final = 0.2
+"""Where more rows than that are marked deleted, files are worth rewriting, however large they are:
+it costs at most five times what was deleted."""
+TIERS: Final = 16
+"""How often a size doubles from the smallest file to ``SMALL_BYTES``: so many files may be left of
+those that ``rewritten`` is asked about, beside fewer than go together."""
+
+
+def rewritten(sizes: Iterable[int], together: int, limit: float = SMALL_BYTES) -> list[int]:
+    """The sizes in bytes of the files to be rewritten into one, ascending; none if it does not pay.
+
+    They are the smallest ones below ``limit``, at least ``together``, and the largest of them is
+    not larger than all others of them. So a rewriting costs at most twice what has gathered beside
+    the largest, and a file that is larger than all which came since is left alone.
+    """
+    small = sorted(size for size in sizes if size < limit)
+    sums = accumulate(small)
+    fit = [
+        count
+        for count, (size, total) in enumerate(zip(small, sums, strict=True), 1)
+        if count >= together and 2 * size <= total
+    ]
+    return small[: max(fit, default=0)]
+
+
+def of_any_size(sizes: Iterable[int], together: int) -> list[int]:
+    """The same of a table whose files may grow on."""
+    return rewritten(sizes, together, inf)

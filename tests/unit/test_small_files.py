@@ -1,0 +1,67 @@
+"""What is rewritten follows what was added, and few files are left."""
+
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdc.lake.small_files import SMALL_BYTES, TIERS, of_any_size, rewritten
+
+KB = 1024
+
+
+@pytest.mark.parametrize(
+    ("sizes", "together", "expected"),
+    [
+        ([], 2, []),
+        ([5], 2, []),
+        ([5, 5], 3, []),
+        ([5, 5], 2, [5, 5]),
+        ([5, 5, 11], 3, []),  # the large one is more than all beside it
+        ([5, 5, 10], 3, [5, 5, 10]),
+        ([10, 5, 5, 21], 3, [5, 5, 10]),
+        ([1, 3, 4, 4], 3, [1, 3, 4, 4]),  # also where a smaller one was more than those below it
+        ([SMALL_BYTES] * 9, 2, []),
+        ([*[5] * 4, *[SMALL_BYTES] * 4], 4, [5] * 4),
+    ],
+)
+def test_the_smallest_go_together(sizes: list[int], together: int, expected: list[int]) -> None:
+    assert rewritten(sizes, together) == expected
+
+
+@pytest.mark.parametrize("together", [2, 4, 24, 32])
+@pytest.mark.parametrize("most", [2, 40, 4000])
+def test_each_byte_is_rewritten_as_often_as_sizes_double(together: int, most: int) -> None:
+    """A thousand times what one rewriting takes: all of it at each would be hundreds of times."""
+    draw, files, added, written = random.Random(most), list[int](), 0, 0
+    for _ in range(20_000):
+        files.append(draw.randint(1, most) * KB)
+        added += files[-1]
+        if gone := of_any_size(files, together):
+            for size in gone:
+                files.remove(size)
+            files.append(sum(gone))
+            written += sum(gone)
+        assert len(files) < together + math.log2(added / KB) + 1
+
+    assert written <= added * math.log2(added / KB)
+
+
+@given(st.lists(st.integers(512, 2 * SMALL_BYTES), max_size=200), st.integers(2, 40))
+def test_few_small_files_are_left(sizes: list[int], together: int) -> None:
+    left = sorted(sizes)
+    while gone := rewritten(left, together):
+        left = sorted([*left[len(gone) :], sum(gone)])
+
+    assert sum(size < SMALL_BYTES for size in left) < together + TIERS
+
+
+@given(st.lists(st.integers(1, 2 * SMALL_BYTES), max_size=100), st.integers(2, 40))
+def test_a_size_tells_those_that_go_from_those_that_stay(sizes: list[int], together: int) -> None:
+    """The commands are told a size: no file that stays is of one that goes."""
+    gone = of_any_size(sizes, together)
+    stay = sorted(sizes)[len(gone) :]
+
+    assert all(size > sum(gone) for size in stay) or not gone
