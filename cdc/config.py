@@ -167,7 +167,7 @@ class Job(Section):
     """Tables merged at the same time."""
     optimize_small_files: int = Field(24, ge=2)
     """A table is optimized when at least this many small files of it go together, of which none is
-    larger than the others are in all."""
+    larger than twice all others."""
     maintain_every_commits: int = Field(16, ge=1)
     """Commits of a table between two counts of its small files."""
     vacuum_retention_hours: float = Field(168, ge=0)

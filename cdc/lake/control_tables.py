@@ -18,7 +18,7 @@ RETENTION_HOURS: Final = 168
 def optimize(table: DeltaTable, properties: CommitProperties | None = None) -> bool:
     """Rewrite files into one once there are as many as ``FILES``; whether that was done.
 
-    Not those that are larger than all others (cdc/lake/small_files.py).
+    Not those that are larger than twice all others (cdc/lake/small_files.py).
 
     ``properties`` goes into each commit made here, so that the newest one still says what the
     last append said.

@@ -14,8 +14,8 @@ TARGET_BYTES: Final = 128 * 1024 * 1024
 DELETED_SHARE: Final = 0.2
 """Where more rows than that are marked deleted, files are worth rewriting, however large they are:
 it costs at most five times what was deleted."""
-TIERS: Final = 16
-"""How often a size doubles from the smallest file to ``SMALL_BYTES``: so many files may be left of
+TIERS: Final = 11
+"""How often a size triples from the smallest file to ``SMALL_BYTES``: so many files may be left of
 those that ``rewritten`` is asked about, beside fewer than go together."""
 
 
@@ -23,15 +23,16 @@ def rewritten(sizes: Iterable[int], together: int, limit: float = SMALL_BYTES) -
     """The sizes in bytes of the files to be rewritten into one, ascending; none if it does not pay.
 
     They are the smallest ones below ``limit``, at least ``together``, and the largest of them is
-    not larger than all others of them. So a rewriting costs at most twice what has gathered beside
-    the largest, and a file that is larger than all which came since is left alone.
+    at most twice all others of them: two that are nearly alike go together. So a rewriting costs at
+    most three times what has gathered beside the largest, and a file that is larger than twice all
+    which came since is left alone.
     """
     small = sorted(size for size in sizes if size < limit)
     sums = accumulate(small)
     fit = [
         count
         for count, (size, total) in enumerate(zip(small, sums, strict=True), 1)
-        if count >= together and 2 * size <= total
+        if count >= together and size <= 2 * (total - size)
     ]
     return small[: max(fit, default=0)]
 

@@ -110,7 +110,7 @@ MUTANTS: Final = (
     Mutant(
         name="small files: what is larger than all others is left alone",
         file="cdc/lake/small_files.py",
-        old=" and 2 * size <= total",
+        old=" and size <= 2 * (total - size)",
         new="",
         tests=("tests/unit/test_small_files.py",),
     ),
