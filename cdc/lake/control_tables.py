@@ -1,12 +1,13 @@
 """What keeps the tables small that the job writes without Spark: ledger and quarantine."""
 
+from math import inf
 from typing import Final
 
-import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable
 
 from cdc.failpoints import Failpoint, reach
-from cdc.lake.small_files import of_any_size
+from cdc.lake.progress import file_sizes
+from cdc.lake.small_files import rewritten
 
 FILES: Final = 32
 """So many data files are put together; one is added with every commit."""
@@ -23,7 +24,7 @@ def optimize(table: DeltaTable, properties: CommitProperties | None = None) -> b
     ``properties`` goes into each commit made here, so that the newest one still says what the
     last append said.
     """
-    gone = of_any_size(_sizes(table), FILES) if len(table.file_uris()) >= FILES else []
+    gone = rewritten(file_sizes(table), FILES, inf)
     if not gone:
         return False
     reach(Failpoint.BEFORE_CONTROL_OPTIMIZE)
@@ -34,8 +35,3 @@ def optimize(table: DeltaTable, properties: CommitProperties | None = None) -> b
     table.vacuum(RETENTION_HOURS, dry_run=False, commit_properties=properties)
     reach(Failpoint.AFTER_CONTROL_VACUUM)
     return True
-
-
-def _sizes(table: DeltaTable) -> list[int]:
-    sizes: list[int] = pa.table(table.get_add_actions()).column("size_bytes").to_pylist()
-    return sizes

@@ -20,11 +20,15 @@ from pyspark.sql import SparkSession
 from cdc.config import Job
 from cdc.failpoints import Failpoint, reach
 from cdc.lake.layout import is_local
-from cdc.lake.progress import METADATA_CONF, open_table
-from cdc.lake.small_files import DELETED_SHARE, SMALL_BYTES, TARGET_BYTES, rewritten
+from cdc.lake.progress import METADATA_CONF, file_sizes, open_table
+from cdc.lake.small_files import SMALL_BYTES, rewritten
 from cdc.lake.store import at, set_properties
 from cdc.lake.transaction_log import clean
 
+TARGET_BYTES: Final = 128 * 1024 * 1024
+DELETED_SHARE: Final = 0.2
+"""Where more rows than that are marked deleted, files are worth rewriting, however large they are:
+it costs at most five times what was deleted."""
 HOUR: Final = 3600
 LOG_KEPT: Final = "delta.logRetentionDuration"
 FILES_KEPT: Final = "delta.deletedFileRetentionDuration"
@@ -65,7 +69,7 @@ def files(path: str) -> Files:
     table = open_table(path)
     if table is None:
         return Files(sizes=(), deleted=0.0)
-    sizes = pa.table(table.get_add_actions()).column("size_bytes").to_pylist()
+    sizes = file_sizes(table)
     large = any(size >= SMALL_BYTES for size in sizes)
     return Files(sizes=tuple(sizes), deleted=_deleted(table) if large else 0.0)
 

@@ -74,6 +74,12 @@ def open_table(path: str) -> DeltaTable | None:
         return None
 
 
+def file_sizes(table: DeltaTable) -> list[int]:
+    """Bytes of each data file of the version that is open; no data is read."""
+    sizes: list[int] = table.get_add_actions()["size_bytes"].to_pylist()
+    return sizes
+
+
 def position(path: str) -> Position | None:
     """Position of the table at the path; None where there is no table.
 

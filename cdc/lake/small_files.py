@@ -6,14 +6,9 @@ grows: the files of old versions stay for as long as these can be opened.
 
 from collections.abc import Iterable
 from itertools import accumulate
-from math import inf
 from typing import Final
 
 SMALL_BYTES: Final = 32 * 1024 * 1024
-TARGET_BYTES: Final = 128 * 1024 * 1024
-DELETED_SHARE: Final = 0.2
-"""Where more rows than that are marked deleted, files are worth rewriting, however large they are:
-it costs at most five times what was deleted."""
 TIERS: Final = 11
 """How often a size triples from the smallest file to ``SMALL_BYTES``: so many files may be left of
 those that ``rewritten`` is asked about, beside fewer than go together."""
@@ -21,6 +16,8 @@ those that ``rewritten`` is asked about, beside fewer than go together."""
 
 def rewritten(sizes: Iterable[int], together: int, limit: float = SMALL_BYTES) -> list[int]:
     """The sizes in bytes of the files to be rewritten into one, ascending; none if it does not pay.
+
+    ``limit`` is infinite for a table whose files may grow on.
 
     They are the smallest ones below ``limit``, at least ``together``, and the largest of them is
     at most twice all others of them: two that are nearly alike go together. So a rewriting costs at
@@ -35,8 +32,3 @@ def rewritten(sizes: Iterable[int], together: int, limit: float = SMALL_BYTES) -
         if count >= together and size <= 2 * (total - size)
     ]
     return small[: max(fit, default=0)]
-
-
-def of_any_size(sizes: Iterable[int], together: int) -> list[int]:
-    """The same of a table whose files may grow on."""
-    return rewritten(sizes, together, inf)

@@ -11,7 +11,7 @@ from cdc.errors import CdcError
 from cdc.kafka.topics import topic_ids
 from cdc.lake.layout import ledger_path, table_path
 from cdc.lake.ledger import Ledger
-from cdc.lake.progress import UNREAD, open_table
+from cdc.lake.progress import UNREAD, file_sizes, open_table
 from cdc.operate import running_settings
 from cdc.operate.plan import (
     LeftOut,
@@ -87,7 +87,7 @@ def sizes(config: Config, tables: Iterable[TableId]) -> dict[str, int]:
 
 def size(table: DeltaTable) -> int:
     """Bytes of the data files of its newest version."""
-    return sum(table.get_add_actions(flatten=True)["size_bytes"].to_pylist())
+    return sum(file_sizes(table))
 
 
 def read_tables(config: Config) -> dict[str, bool] | None:

@@ -108,7 +108,7 @@ MUTANTS: Final = (
         tests=("tests/unit/test_transaction_log.py",),
     ),
     Mutant(
-        name="small files: what is larger than all others is left alone",
+        name="small files: what is larger than twice all others is left alone",
         file="cdc/lake/small_files.py",
         old=" and size <= 2 * (total - size)",
         new="",

@@ -65,8 +65,8 @@ def most_files(found: TableSample, job: Job, lives: int) -> int | None:
     A control table is counted with every commit; one more is there where the job died in between.
     Of the others small files are counted by every ``maintain_every_commits``-th commit of a job
     that lives so long. Fewer than ``optimize_small_files`` are left then, beside a few of which
-    each is larger than all below it, and a commit after it brings only so many. A job that dies
-    sooner has counted nothing: there is no bound then.
+    each is larger than twice all below it, and a commit after it brings only so many. A job that
+    dies sooner has counted nothing: there is no bound then.
     """
     every = job.maintain_every_commits
     if found.control and found.table != "log":

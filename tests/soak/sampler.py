@@ -9,10 +9,10 @@ from typing import Final
 
 import psutil
 import pyarrow as pa
-import pyarrow.compute as pc
 from deltalake import DeltaTable, QueryBuilder
 
 import cdc
+from cdc.lake.progress import file_sizes
 from cdc.lake.small_files import SMALL_BYTES
 from cdc.operate import parts
 from tests.faults.armed import Armed
@@ -97,14 +97,13 @@ def sampled(
     rows = QueryBuilder().register("t", found).execute("SELECT * FROM t").read_all()
     assert pa.table(rows).num_columns > 0
     seconds = time.monotonic() - began
-    sizes = pa.table(found.get_add_actions(flatten=True)).column("size_bytes")
-    large = pc.sum(pc.greater_equal(sizes, SMALL_BYTES)).as_py()
+    sizes = file_sizes(found)
     log = _sizes(path / "_delta_log")
     return TableSample(
         table=table,
         control=version is None,
         files=len(sizes),
-        large=large or 0,
+        large=sum(size >= SMALL_BYTES for size in sizes),
         rounds=0 if calm_since is None else _rounds(found, calm_since),
         log_bytes=sum(log.values()),
         opened_bytes=opened(log),

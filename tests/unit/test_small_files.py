@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdc.lake.small_files import SMALL_BYTES, TIERS, of_any_size, rewritten
+from cdc.lake.small_files import SMALL_BYTES, TIERS, rewritten
 
 KB = 1024
 
@@ -35,12 +35,12 @@ def test_the_smallest_go_together(sizes: list[int], together: int, expected: lis
 @pytest.mark.parametrize("together", [2, 4, 24, 32])
 @pytest.mark.parametrize("most", [2, 40, 4000])
 def test_each_byte_is_rewritten_as_often_as_sizes_grow_by_half(together: int, most: int) -> None:
-    """A thousand times what one rewriting takes: all of it at each would be hundreds of times."""
+    """However much is there already: if all were rewritten each time, it would be thousands."""
     draw, files, added, written = random.Random(most), list[int](), 0, 0
     for _ in range(20_000):
         files.append(draw.randint(1, most) * KB)
         added += files[-1]
-        if gone := of_any_size(files, together):
+        if gone := rewritten(files, together, math.inf):
             for size in gone:
                 files.remove(size)
             files.append(sum(gone))
@@ -62,7 +62,7 @@ def test_few_small_files_are_left(sizes: list[int], together: int) -> None:
 @given(st.lists(st.integers(1, 2 * SMALL_BYTES), max_size=100), st.integers(2, 40))
 def test_a_size_tells_those_that_go_from_those_that_stay(sizes: list[int], together: int) -> None:
     """The commands are told a size: no file that stays is of one that goes."""
-    gone = of_any_size(sizes, together)
+    gone = rewritten(sizes, together, math.inf)
     stay = sorted(sizes)[len(gone) :]
 
     assert all(size > sum(gone) for size in stay) or not gone
