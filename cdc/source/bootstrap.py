@@ -90,9 +90,12 @@ def topic_specs(config: Config, tables: list[SourceTable]) -> list[TopicSpec]:
     """Keyed topics are compacted. Events without a key of their own share one: they are kept.
 
     A topic keeps the policy of the key that its table had at first; the lake says when it changed.
+    Events have the broker's time: it refuses a producer's that is an hour ahead of its clock, and
+    a worker would stand still while their clocks differ.
     """
-    kept = {"cleanup.policy": "delete", "retention.ms": "-1"}
-    compacted = {
+    timed = {"message.timestamp.type": "LogAppendTime"}
+    kept = timed | {"cleanup.policy": "delete", "retention.ms": "-1"}
+    compacted = timed | {
         "cleanup.policy": "compact",
         "min.compaction.lag.ms": str(config.kafka.min_compaction_lag_ms),
         "delete.retention.ms": str(config.kafka.delete_retention_ms),

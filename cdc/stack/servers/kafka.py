@@ -145,6 +145,8 @@ _BROKER: dict[str, str | int] = {
     "broker.heartbeat.interval.ms": 1000,
     "message.max.bytes": LARGEST_MESSAGE,
     "log.retention.ms": -1,  # nothing is dropped by age unless its topic says so
+    # The time of a producer is refused where its clock is an hour ahead of the broker's.
+    "log.message.timestamp.type": "LogAppendTime",
     "log.cleaner.dedupe.buffer.size": 16 * 1024 * 1024,  # the default is a third of the heap
     "log.cleaner.threads": 1,
     "num.network.threads": 2,

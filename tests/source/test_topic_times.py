@@ -1,0 +1,101 @@
+"""What is appended has the broker's time, whatever the clock of its producer says."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import pytest
+from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Message, Producer
+from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in its __all__
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
+
+from cdc.kafka.topics import TopicSpec, ensure_topics
+from cdc.source.bootstrap import topic_specs
+from cdc.source.catalog import SourceTable
+from cdc.tables import TableId, TableMode
+from tests.servers.fixtures import started
+from tests.source.conftest import Maker
+
+pytestmark = pytest.mark.integration
+
+HOURS: Final = (-30 * 24, 2, 30 * 24)  # a broker refuses what is an hour ahead, unless told
+STAMPED: Final = "log.message.timestamp.type"
+TABLES: Final = [
+    SourceTable(
+        table=TableId("public", mode.value),
+        oid=1,
+        columns=(),
+        key=("id",),
+        mode=mode,
+        replica_identity="d",
+    )
+    for mode in TableMode
+]
+
+
+@pytest.fixture(scope="module")
+def broker(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    with started(request, tmp_path_factory.mktemp("broker"), ("kafka",)) as servers:
+        yield servers["kafka"].address
+
+
+@pytest.mark.parametrize("hours", HOURS)
+def test_of_the_worker_and_the_registry(broker: str, hours: int) -> None:
+    """Their topics are made by themselves, with the broker's defaults."""
+    ensure_topics(broker, [TopicSpec("default")])
+    assert kept_time(broker, "default", hours)
+
+
+@pytest.mark.parametrize("hours", HOURS)
+def test_of_tables_where_the_broker_leaves_it_to_producers(
+    broker: str, make_config: Maker, hours: int
+) -> None:
+    specs = topic_specs(make_config(), TABLES)
+    with by_producers(broker):
+        ensure_topics(broker, specs)
+        assert all(kept_time(broker, spec.name, hours) for spec in specs)
+
+
+def kept_time(broker: str, topic: str, hours: int) -> bool:
+    """Whether a record of a clock that is off by so much is taken, and has another's time."""
+    found: list[tuple[int, int]] = []
+
+    def told(error: object, message: Message) -> None:
+        assert error is None, error
+        found.append(message.timestamp())
+
+    now = datetime.now(UTC)
+    off = int((now + timedelta(hours=hours)).timestamp() * 1000)
+    producer = Producer({"bootstrap.servers": broker})
+    producer.produce(topic, key=b"k", value=b"v", timestamp=off, on_delivery=told)
+    assert producer.flush(30) == 0
+    ((kind, stamp),) = found
+    stamped = datetime.fromtimestamp(stamp / 1000, UTC)
+    return kind == TIMESTAMP_LOG_APPEND_TIME and abs(stamped - now) < timedelta(minutes=30)
+
+
+@contextmanager
+def by_producers(broker: str) -> Iterator[None]:
+    """Kafka's own default, which brokers elsewhere have."""
+    entry = ConfigEntry(STAMPED, "CreateTime", incremental_operation=AlterConfigOpType.SET)
+    _alter(broker, entry)
+    try:
+        yield
+    finally:
+        gone = ConfigEntry(STAMPED, None, incremental_operation=AlterConfigOpType.DELETE)
+        _alter(broker, gone)
+
+
+def _alter(broker: str, entry: ConfigEntry) -> None:
+    resource = ConfigResource(ResourceType.BROKER, "1", incremental_configs=[entry])
+    client = AdminClient({"bootstrap.servers": broker})
+    answers: dict[Any, Any] = client.incremental_alter_configs([resource])
+    answers[resource].result()
