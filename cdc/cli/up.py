@@ -73,6 +73,7 @@ def _stay(
         config,
         Steps(
             establish=establish,
+            is_at_source=_is_at_source,
             job_config=path,
             on_progress=lambda what: console.print(what, markup=False, soft_wrap=True),
             on_ready=ready,
@@ -96,6 +97,13 @@ def _establish(config: Config, endpoints: Endpoints, say: Say, *, new_epoch: boo
         then = "the job reads every table again"
         waits = "every table waits for wal2lake resnapshot --all"
         say(f"a new epoch has begun; {then if alone else waits}")
+
+
+def _is_at_source(config: Config, endpoints: Endpoints) -> bool | None:
+    found: bool | None = import_module("cdc.source.sessions").is_at_source(
+        endpoints.source_url, config.name
+    )
+    return found
 
 
 def _print_ready(config: Config, endpoints: Endpoints, *, as_json: bool) -> None:

@@ -1,19 +1,52 @@
-"""Restarting a connector or task that Connect reports as failed: it never does so itself."""
+"""Restarting a connector or task that has ended: Connect never does so itself."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import httpx
 
 _EVERY_SECONDS = 5.0
 _LONGEST_PAUSE_SECONDS = 60.0
+_ASK_SOURCE_EVERY_SECONDS = 30.0
+_ABSENT_SECONDS = 120.0
+"""Longer than the connector waits between two attempts to reach its source."""
+
+
+@dataclass(slots=True)
+class Absence:
+    """How long there has been nobody of the connector's at the source."""
+
+    is_at_source: Callable[[], bool | None]  # None where the source does not answer
+    next_at: float = 0.0
+    since: float | None = None
+
+    def is_too_long(self, now: float) -> bool:
+        """Asked every half a minute; once True, all begins anew."""
+        if now < self.next_at:
+            return False
+        self.next_at = now + _ASK_SOURCE_EVERY_SECONDS
+        if self.is_at_source() is not False:
+            self.since = None
+        elif self.since is None:
+            self.since = now
+        elif now - self.since >= _ABSENT_SECONDS:
+            self.since = None
+            return True
+        return False
 
 
 @dataclass(slots=True)
 class ConnectorWatch:
-    """Asks every few seconds; restarts with growing pauses while it keeps failing."""
+    """Asks every few seconds; restarts with growing pauses while it keeps failing.
+
+    A worker that could not write down that a task failed says for good that it runs. What it takes
+    for running, and has had no session at the source for two minutes, is restarted as well.
+    """
 
     connect_url: str
     name: str
+    absence: Absence
     next_at: float = 0.0
     failures: int = 0
 
@@ -22,31 +55,50 @@ class ConnectorWatch:
         if now < self.next_at:
             return None
         self.next_at = now + _EVERY_SECONDS
-        reason = self._failure()
-        if reason is None:
-            self.failures = 0
-            return None
+        parts = self._parts()
+        if (reason := _failure(parts)) is not None:
+            return self._after_failure(reason, now)
+        self.failures = 0
+        if self._has_vanished(parts, now):
+            self._restart(only_failed=False)
+            return (
+                f"connector {self.name} is restarted: it is said to run, and had no session at "
+                f"the source for {_ABSENT_SECONDS:.0f} s"
+            )
+        return None
+
+    def _after_failure(self, reason: str, now: float) -> str:
         self.failures += 1
         self.next_at = now + min(_EVERY_SECONDS * 2**self.failures, _LONGEST_PAUSE_SECONDS)
-        self._restart()
+        self._restart(only_failed=True)
         return f"connector {self.name} failed and is restarted: {reason}"
 
-    def _failure(self) -> str | None:
-        """The first line of the first failed part; None while all run or nobody answers."""
+    def _has_vanished(self, parts: list[dict[str, Any]], now: float) -> bool:
+        if parts and all(part["state"] == "RUNNING" for part in parts):
+            return self.absence.is_too_long(now)
+        self.absence.since = None
+        return False
+
+    def _parts(self) -> list[dict[str, Any]]:
+        """The connector and its tasks; empty where nobody answers for it."""
         try:
             response = httpx.get(f"{self.connect_url}/connectors/{self.name}/status", timeout=3)
             said = response.json() if response.status_code == httpx.codes.OK else {}
         except (httpx.HTTPError, ValueError):
-            return None
-        parts = [said["connector"], *said["tasks"]] if "connector" in said else []
-        failed = [part for part in parts if part["state"] == "FAILED"]
-        trace = str(failed[0].get("trace", "")) if failed else ""
-        return (trace.partition("\n")[0][:300] or "no trace") if failed else None
+            return []
+        return [said["connector"], *said["tasks"]] if "connector" in said else []
 
-    def _restart(self) -> None:
-        parameters = {"includeTasks": "true", "onlyFailed": "true"}
+    def _restart(self, *, only_failed: bool) -> None:
+        parameters = {"includeTasks": "true", "onlyFailed": str(only_failed).lower()}
         url = f"{self.connect_url}/connectors/{self.name}/restart"
         try:
             httpx.post(url, params=parameters, timeout=10)
         except httpx.HTTPError:
             return  # asked again at the next look
+
+
+def _failure(parts: list[dict[str, Any]]) -> str | None:
+    """The first line of the first failed part; None while none has failed."""
+    failed = [part for part in parts if part["state"] == "FAILED"]
+    trace = str(failed[0].get("trace", "")) if failed else ""
+    return (trace.partition("\n")[0][:300] or "no trace") if failed else None

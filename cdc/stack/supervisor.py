@@ -6,13 +6,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
 from cdc.config import Config
 from cdc.errors import CdcError
-from cdc.stack.connector_watch import ConnectorWatch
+from cdc.stack.connector_watch import Absence, ConnectorWatch
 from cdc.stack.embedded import Stack
 from cdc.stack.endpoints import Endpoints
 from cdc.stack.job import Job
@@ -30,9 +31,13 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steps:
-    """What is done around the servers: ``establish`` before the job, the rest to tell a person."""
+    """What is done around the servers: ``establish`` before the job, the rest to tell a person.
+
+    ``is_at_source`` is whether the connector is there; None where nobody can say.
+    """
 
     establish: Establish
+    is_at_source: Callable[[Config, Endpoints], bool | None]
     job_config: Path | None  # None leaves the job out
     on_progress: Say
     on_ready: Callable[[Endpoints], None]
@@ -74,7 +79,9 @@ def _bring_up_and_keep(stack: Stack, report: Report, steps: Steps) -> NoReturn:
     report.members = {name: member_of(stack, name) for name in stack.processes}
     report.enter(READY)
     steps.on_ready(endpoints)
-    _keep_up(Watch(stack, report, ConnectorWatch(endpoints.connect, stack.config.name)))
+    absence = Absence(partial(steps.is_at_source, stack.config, endpoints))
+    connector = ConnectorWatch(endpoints.connect, stack.config.name, absence)
+    _keep_up(Watch(stack, report, connector))
 
 
 def _start_job(stack: Stack, config_path: Path) -> None:

@@ -121,4 +121,18 @@ MUTANTS: Final = (
         new='by_delta = "true"',
         tests=("tests/spark/test_maintenance.py",),
     ),
+    Mutant(
+        name="a connector that is said to run, and is nowhere, is restarted",
+        file="cdc/stack/connector_watch.py",
+        old="return self.absence.is_too_long(now)",
+        new="return False",
+        tests=("tests/stack/test_watch.py",),
+    ),
+    Mutant(
+        name="what is appended has the broker's time",
+        file="cdc/source/bootstrap.py",
+        old='{"message.timestamp.type": "LogAppendTime"}',
+        new="{}",
+        tests=("tests/source/test_topic_times.py",),
+    ),
 )

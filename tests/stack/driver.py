@@ -11,6 +11,7 @@ if __name__ == "__main__":
         load(Path(sys.argv[1])),
         Steps(
             establish=lambda _config, _endpoints, _say: None,
+            is_at_source=lambda _config, _endpoints: None,
             job_config=None,
             on_progress=print,
             on_ready=lambda _endpoints: None,

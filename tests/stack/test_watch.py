@@ -15,7 +15,7 @@ from cdc.config import Config
 from cdc.errors import POLICY, CdcError, ErrorKind
 from cdc.lake import job_state
 from cdc.lake.job_state import JobState
-from cdc.stack.connector_watch import ConnectorWatch
+from cdc.stack.connector_watch import Absence, ConnectorWatch
 from cdc.stack.embedded import Stack
 from cdc.stack.job import Job
 from cdc.stack.patience import START_SECONDS, Patience
@@ -50,6 +50,7 @@ class Scripted:
 class SilentConnector(ConnectorWatch):
     connect_url: str = ""
     name: str = ""
+    absence: Absence = field(default_factory=lambda: Absence(lambda: None))
 
     def look(self, now: float) -> str | None:
         del now
@@ -214,7 +215,7 @@ def connect_says(monkeypatch: pytest.MonkeyPatch, *states: str) -> list[tuple[st
 
 def test_a_failed_task_is_restarted_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
     restarts = connect_says(monkeypatch, "RUNNING", "FAILED", "FAILED", "RUNNING")
-    watch = ConnectorWatch("http://c", "wal2lake")
+    watch = ConnectorWatch("http://c", "wal2lake", Absence(lambda: True))
     assert watch.look(0) is None
     assert watch.look(1) is None  # not asked again so soon
     assert "Exception: gone" in str(watch.look(5))
@@ -224,6 +225,33 @@ def test_a_failed_task_is_restarted_and_named(monkeypatch: pytest.MonkeyPatch) -
     assert watch.look(15) is not None
     assert watch.look(100) is None
     assert len(restarts) == 2
+
+
+@pytest.mark.parametrize(
+    ("said", "there", "restarts"),
+    [
+        ("RUNNING", False, 1),
+        ("RUNNING", True, 0),
+        ("RUNNING", None, 0),  # the source does not answer
+        ("PAUSED", False, 0),
+    ],
+)
+def test_what_is_said_to_run_and_is_nowhere_is_restarted_whole(
+    monkeypatch: pytest.MonkeyPatch, said: str, there: bool | None, restarts: int
+) -> None:
+    done = connect_says(monkeypatch, *[said] * 40)
+    watch = ConnectorWatch("http://c", "wal2lake", Absence(lambda: there))
+    told = [watch.look(5.0 * second) for second in range(40)]  # for 200 s
+    assert len([text for text in told if text is not None]) == len(done) == restarts
+    assert all(parameters["onlyFailed"] == "false" for _, parameters in done)
+
+
+def test_who_comes_back_in_time_is_not_restarted(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = connect_says(monkeypatch, *["RUNNING"] * 80)
+    there = itertools.cycle([False, False, False, True])
+    watch = ConnectorWatch("http://c", "wal2lake", Absence(lambda: next(there)))
+    assert [watch.look(5.0 * second) for second in range(80)] == [None] * 80
+    assert done == []
 
 
 def test_a_start_is_waited_for_as_long_as_it_goes_on(tmp_path: Path) -> None:

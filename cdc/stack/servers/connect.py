@@ -109,7 +109,7 @@ _WORKER: dict[str, str | int] = {
     "plugin.discovery": "service_load",  # scanning costs ten seconds of every start
     "config.providers": "file",
     "config.providers.file.class": ("org.apache.kafka.common.config.provider.FileConfigProvider"),
-    # The connector sets the transaction timeout and sizes of its own producer.
+    # The connector sets the sizes of its own producer.
     "connector.client.config.override.policy": "All",
     "producer.max.request.size": LARGEST_MESSAGE,
     "producer.buffer.memory": 2 * LARGEST_MESSAGE,
