@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
-from cdc.lake.layout import ledger_path, operations_path
+from cdc.lake.epochs import last as last_epoch
+from cdc.lake.layout import epochs_path, ledger_path, operations_path
 from cdc.lake.ledger import Ledger
 from cdc.lake.operations import Operations
 from cdc.operate import parts
@@ -19,7 +20,7 @@ from cdc.source.predicate_check import checked, predicate
 from cdc.source.prepare import published
 from cdc.source.relations import tables_of
 from cdc.stack.endpoints import Endpoints
-from cdc.tables import TableId
+from cdc.tables import TableId, TableState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +45,7 @@ def wanted(
     with connect(endpoints.source_url) as connection:
         sources = captured_tables(connection, config, [TableId.parse(name) for name in states])
         there = Tables(
-            states=states,
+            states=states or _states_before_a_cut(config, sources),
             captured={source.table for source in sources},
             source=tables_of(connection),
         )
@@ -62,6 +63,13 @@ def wanted(
             config, connection, "resnapshot", selection.tables, past=past, predicate=part
         )
     return Wanted(selection=selection, where=part.text if part else "", forecast=ahead)
+
+
+def _states_before_a_cut(config: Config, sources: Sequence[SourceTable]) -> dict[str, str]:
+    """None while the first snapshot goes on; where an epoch began instead, all wait to be read."""
+    if last_epoch(epochs_path(config)) is None:
+        return {}
+    return {str(source.table): TableState.STOPPED.value for source in sources}
 
 
 def refuse_now(config: Config, endpoints: Endpoints, ahead: Forecast) -> None:

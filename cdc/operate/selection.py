@@ -28,7 +28,7 @@ class Asked:
 class Tables:
     """What there is. ``captured`` is None for an operation that does not need the source."""
 
-    states: Mapping[str, str]  # by schema.table, in the ledger's newest row
+    states: Mapping[str, str]  # by schema.table, in the ledger's newest row, or before any
     captured: Collection[TableId] | None = None
     source: Collection[TableId] = ()  # every table of the source, captured or not
 

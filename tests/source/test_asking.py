@@ -1,0 +1,46 @@
+"""Which tables can be asked for before a cut names any."""
+
+from collections.abc import Callable
+from typing import Final
+
+import pytest
+
+from cdc.errors import CdcError, ErrorKind
+from cdc.lake import epochs
+from cdc.lake.layout import epochs_path
+from cdc.operate.asking import wanted
+from cdc.operate.selection import Asked
+from cdc.stack.endpoints import Endpoints
+from cdc.tables import TableId
+from tests.source.conftest import Maker
+
+pytestmark = pytest.mark.integration
+
+ALL: Final = Asked(every=True)
+
+
+def test_every_table_once_an_epoch_began_before_the_first_cut(
+    source_url: str, sql: Callable[[str], object], make_config: Maker, schema: str
+) -> None:
+    """A first snapshot that was broken off has ended in it: nothing else puts them right."""
+    sql("CREATE TABLE one (id int PRIMARY KEY); CREATE TABLE two (id int PRIMARY KEY)")
+    config = make_config()
+    sql(f"CREATE PUBLICATION {config.name} FOR TABLE one, two")
+    endpoints = Endpoints(source_url=source_url, kafka="", connect="", registry="")
+    with pytest.raises(CdcError) as caught:  # the first snapshot goes on
+        wanted(config, endpoints, ALL, where=None, shadow=False)
+    assert caught.value.kind is ErrorKind.CONFIG
+    epochs.begin(
+        epochs_path(config),
+        name=config.name,
+        reason="broken off",
+        lsn=1,
+        left_behind={},
+        topic_ids={},
+        system="",
+        timeline=1,
+    )
+
+    found = wanted(config, endpoints, ALL, where=None, shadow=False)
+
+    assert found.selection.tables == (TableId(schema, "one"), TableId(schema, "two"))
