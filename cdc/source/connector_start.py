@@ -44,9 +44,6 @@ def await_free(connection: Connection, name: str) -> None:
 
     Raises TIMEOUT.
     """
-    until(lambda: not _is_read(connection, name), _FREE_SECONDS, f"slot {name} was not given up")
-
-
-def _is_read(connection: Connection, name: str) -> bool:
-    state = slot.slot_state(connection, name)
-    return state is not None and state.active_pid is not None
+    until(
+        lambda: not slot.is_read(connection, name), _FREE_SECONDS, f"slot {name} was not given up"
+    )

@@ -116,7 +116,7 @@ def clear(connection: Connection, config: Config, endpoints: Endpoints) -> None:
     """
     connector.stop(endpoints.connect, config.name)
     until(
-        lambda: not _in_use(connection, config.name),
+        lambda: not slot.is_read(connection, config.name),
         _FREE_SECONDS,
         f"slot {config.name} was not given up",
     )
@@ -215,8 +215,3 @@ def _refuse_landed(config: Config) -> None:
             remedy=f"remove {config.lake.path} and start again: nothing else is in it yet; or "
             f"{slot.NEW_EPOCH}",
         )
-
-
-def _in_use(connection: Connection, name: str) -> bool:
-    state = slot.slot_state(connection, name)
-    return state is not None and state.active_pid is not None

@@ -79,6 +79,12 @@ def slot_state(connection: Connection, name: str) -> SlotState | None:
     )
 
 
+def is_read(connection: Connection, name: str) -> bool:
+    """Whether a process reads it now; not where there is none."""
+    state = slot_state(connection, name)
+    return state is not None and state.active_pid is not None
+
+
 def refuse_foreign(name: str, state: SlotState | None, *, read_by_us: bool) -> None:
     """Raises CONFLICT when the slot belongs to somebody else, CHAIN_BROKEN when it is lost."""
     if state is None:

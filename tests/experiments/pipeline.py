@@ -100,14 +100,12 @@ class Pipeline:
 
     def close(self) -> None:
         connector.delete(self.endpoints.connect, self.name)
-        until(lambda: not self._slot_in_use(), _SECONDS, "the slot is still in use")
+        until(
+            lambda: not slot.is_read(self.source, self.name), _SECONDS, "the slot is still in use"
+        )
         slot.drop(self.source, self.name)
         self.run(f"DROP PUBLICATION IF EXISTS {self.name}", f"DROP SCHEMA {self.name} CASCADE")
         self.source.close()
-
-    def _slot_in_use(self) -> bool:
-        state = slot.slot_state(self.source, self.name)
-        return state is not None and state.active_pid is not None
 
     # What is in Kafka.
 

@@ -25,6 +25,15 @@ def source_url(
 
 
 @pytest.fixture(scope="module")
+def broker(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """The address of a Kafka alone."""
+    with started(request, tmp_path_factory.mktemp("broker"), ("kafka",)) as servers:
+        yield servers["kafka"].address
+
+
+@pytest.fixture(scope="module")
 def chain_state(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The state directory of the servers of ``chain``."""
     return tmp_path_factory.mktemp("chain")

@@ -209,7 +209,7 @@ def test_chain_broken(chain: Endpoints, source: Connection, make_config: Maker) 
         assert [str(table.table) for table in establish(wanted, chain)] == [f"{name}.t"]
 
     connector.stop(chain.connect, name)
-    until(lambda: not _in_use(source, name), 30, "still in use")
+    until(lambda: not slot.is_read(source, name), 30, "still in use")
     slot.drop(source, name)
     error = refusal(config, chain)
     assert error.kind is ErrorKind.CHAIN_BROKEN
@@ -266,7 +266,7 @@ def test_slot_recreated(chain: Endpoints, source: Connection, make_config: Maker
     topic = Topic(chain, f"{name}.{name}.t")
     topic.until(lambda found: ops(found) == ["c"])
     connector.stop(chain.connect, name)
-    until(lambda: not _in_use(source, name), 30, "still in use")
+    until(lambda: not slot.is_read(source, name), 30, "still in use")
     slot.drop(source, name)
     source.execute("INSERT INTO t VALUES (2)")
     source.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", (name,))
@@ -305,11 +305,6 @@ def test_snapshot_interrupted(
     events = topic.until(lambda found: len(found) >= 1)
     assert [value["after"]["id"] for _, value in events] == [1]
     assert topic_ids(chain.kafka, [topic.name]) != before
-
-
-def _in_use(connection: Connection, name: str) -> bool:
-    state = slot.slot_state(connection, name)
-    return state is not None and state.active_pid is not None
 
 
 def _tasks(chain: Endpoints, name: str) -> tuple[str, ...]:

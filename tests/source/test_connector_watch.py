@@ -1,18 +1,14 @@
 """A task that ended while its worker could not write that down, on real servers."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in its __all__
     AdminClient,
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
     ResourceType,
 )
 
@@ -21,11 +17,12 @@ from cdc.source.bootstrap import establish
 from cdc.source.continuity import until
 from cdc.source.postgres import Connection
 from cdc.source.sessions import is_at_source
-from cdc.source.slot import slot_state
+from cdc.source.slot import is_read
 from cdc.stack.connector_watch import Absence, ConnectorWatch
 from cdc.stack.endpoints import Endpoints
 from cdc.stack.state import StateDir
 from tests.servers.fixtures import on_containers
+from tests.source.altered import altered
 from tests.source.conftest import Maker, open_schema
 from tests.source.topic import Topic, ops
 
@@ -61,7 +58,8 @@ def test_is_started_again(
     seconds = count(0.0, 10.0)
     assert [watch.look(next(seconds)) for _ in range(60)] == [None] * 60
 
-    with refusing(chain, topic.name, status_topic(chain)):
+    refusing = (topic.name, status_topic(chain))
+    with altered(chain.kafka, ResourceType.TOPIC, refusing, "max.message.bytes", NOTHING_FITS):
         source.execute("INSERT INTO t VALUES (1, repeat('x', 1000))")
         log = StateDir(chain_state).log("connect")
         until(lambda: UNWRITTEN in log.read_text(), ENDED_SECONDS, "the task did not end")
@@ -75,41 +73,7 @@ def test_is_started_again(
     topic.until(lambda events: ops(events) == ["c"])
 
 
-def is_read(source: Connection, name: str) -> bool:
-    state = slot_state(source, name)
-    return state is not None and state.active_pid is not None
-
-
 def status_topic(chain: Endpoints) -> str:
     topics = AdminClient({"bootstrap.servers": chain.kafka}).list_topics(timeout=10).topics
     (found,) = (name for name in topics if name.endswith("connect-status"))
     return str(found)
-
-
-@contextmanager
-def refusing(chain: Endpoints, *topics: str) -> Iterator[None]:
-    """No batch fits into them."""
-    _alter(chain, topics, {"max.message.bytes": NOTHING_FITS})
-    try:
-        yield
-    finally:
-        _alter(chain, topics, {"max.message.bytes": None})
-
-
-def _alter(chain: Endpoints, topics: tuple[str, ...], settings: Mapping[str, str | None]) -> None:
-    client = AdminClient({"bootstrap.servers": chain.kafka})
-    resources = [
-        ConfigResource(ResourceType.TOPIC, topic, incremental_configs=_entries(settings))
-        for topic in topics
-    ]
-    answers: dict[Any, Any] = client.incremental_alter_configs(resources)
-    for answer in answers.values():
-        answer.result()
-
-
-def _entries(settings: Mapping[str, str | None]) -> list[ConfigEntry]:
-    kinds = AlterConfigOpType.SET, AlterConfigOpType.DELETE
-    return [
-        ConfigEntry(name, value, incremental_operation=kinds[value is None])
-        for name, value in settings.items()
-    ]

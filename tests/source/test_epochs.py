@@ -56,13 +56,8 @@ def begun(config: Config, chain: Endpoints, source: Connection) -> Topic:
 
 def drop_slot(config: Config, chain: Endpoints, source: Connection) -> None:
     connector.stop(chain.connect, config.name)
-    until(lambda: not in_use(source, config.name), 30, "still in use")
+    until(lambda: not slot.is_read(source, config.name), 30, "still in use")
     slot.drop(source, config.name)
-
-
-def in_use(connection: Connection, name: str) -> bool:
-    state = slot.slot_state(connection, name)
-    return state is not None and state.active_pid is not None
 
 
 def mode(config: Config, chain: Endpoints) -> str:

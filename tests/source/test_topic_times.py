@@ -1,25 +1,17 @@
 """What is appended has the broker's time, whatever the clock of its producer says."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 import pytest
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Message, Producer
-from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in its __all__
-    AdminClient,
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
-    ResourceType,
-)
+from confluent_kafka.admin import ResourceType  # type: ignore[attr-defined] # not in its __all__
 
 from cdc.kafka.topics import TopicSpec, ensure_topics
 from cdc.source.bootstrap import topic_specs
 from cdc.source.catalog import SourceTable
 from cdc.tables import TableId, TableMode
-from tests.servers.fixtures import started
+from tests.source.altered import altered
 from tests.source.conftest import Maker
 
 pytestmark = pytest.mark.integration
@@ -39,14 +31,6 @@ TABLES: Final = [
 ]
 
 
-@pytest.fixture(scope="module")
-def broker(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[str]:
-    with started(request, tmp_path_factory.mktemp("broker"), ("kafka",)) as servers:
-        yield servers["kafka"].address
-
-
 @pytest.mark.parametrize("hours", HOURS)
 def test_of_the_worker_and_the_registry(broker: str, hours: int) -> None:
     """Their topics are made by themselves, with the broker's defaults."""
@@ -59,7 +43,7 @@ def test_of_tables_where_the_broker_leaves_it_to_producers(
     broker: str, make_config: Maker, hours: int
 ) -> None:
     specs = topic_specs(make_config(), TABLES)
-    with by_producers(broker):
+    with altered(broker, ResourceType.BROKER, ("1",), STAMPED, "CreateTime"):  # Kafka's default
         ensure_topics(broker, specs)
         assert all(kept_time(broker, spec.name, hours) for spec in specs)
 
@@ -80,22 +64,3 @@ def kept_time(broker: str, topic: str, hours: int) -> bool:
     ((kind, stamp),) = found
     stamped = datetime.fromtimestamp(stamp / 1000, UTC)
     return kind == TIMESTAMP_LOG_APPEND_TIME and abs(stamped - now) < timedelta(minutes=30)
-
-
-@contextmanager
-def by_producers(broker: str) -> Iterator[None]:
-    """Kafka's own default, which brokers elsewhere have."""
-    entry = ConfigEntry(STAMPED, "CreateTime", incremental_operation=AlterConfigOpType.SET)
-    _alter(broker, entry)
-    try:
-        yield
-    finally:
-        gone = ConfigEntry(STAMPED, None, incremental_operation=AlterConfigOpType.DELETE)
-        _alter(broker, gone)
-
-
-def _alter(broker: str, entry: ConfigEntry) -> None:
-    resource = ConfigResource(ResourceType.BROKER, "1", incremental_configs=[entry])
-    client = AdminClient({"bootstrap.servers": broker})
-    answers: dict[Any, Any] = client.incremental_alter_configs([resource])
-    answers[resource].result()

@@ -1,6 +1,5 @@
 """Topics that are not what they were, on a real broker: found out, and made to go on."""
 
-from collections.abc import Iterator
 from typing import Final
 
 import pytest
@@ -17,20 +16,11 @@ from cdc.kafka.going_on import go_on
 from cdc.kafka.offsets import end_offsets
 from cdc.kafka.topics import TopicSpec, delete_topics, ensure_topics
 from cdc.kafka.topics_found import TopicWatch, found
-from tests.servers.fixtures import started
 from tests.waiting import until
 
 pytestmark = pytest.mark.integration
 
 LANDED: Final = 41  # events, of 50
-
-
-@pytest.fixture(scope="module")
-def broker(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[str]:
-    with started(request, tmp_path_factory.mktemp("broker"), ("kafka",)) as servers:
-        yield servers["kafka"].address
 
 
 @pytest.fixture(params=["delete", "compact"])

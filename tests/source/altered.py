@@ -1,0 +1,35 @@
+"""Settings of a broker or of a topic that are others for a while."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in its __all__
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
+
+_SET, _UNSET = AlterConfigOpType.SET, AlterConfigOpType.DELETE
+
+
+@contextmanager
+def altered(
+    bootstrap: str, kind: ResourceType, names: tuple[str, ...], setting: str, value: str
+) -> Iterator[None]:
+    """The setting of each of them has the value inside the block, and its default after it."""
+    _alter(bootstrap, kind, names, ConfigEntry(setting, value, incremental_operation=_SET))
+    try:
+        yield
+    finally:
+        _alter(bootstrap, kind, names, ConfigEntry(setting, None, incremental_operation=_UNSET))
+
+
+def _alter(bootstrap: str, kind: ResourceType, names: tuple[str, ...], entry: ConfigEntry) -> None:
+    resources = [ConfigResource(kind, name, incremental_configs=[entry]) for name in names]
+    client = AdminClient({"bootstrap.servers": bootstrap})
+    answers: dict[Any, Any] = client.incremental_alter_configs(resources)
+    for answer in answers.values():
+        answer.result()
