@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from tests.faults.armed import Armed
 from tests.faults.bank import SQL
 from tests.faults.budget import Budget, Case, shuffled
 from tests.faults.walk import Walk
+from tests.local_spark import QUICK
 from tests.seeds import seed_of
 from tests.servers.fixtures import started
 
@@ -46,11 +47,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @contextmanager
 def written(
-    request: pytest.FixtureRequest, root: Path, patterns: list[str] = PATTERNS
+    request: pytest.FixtureRequest,
+    root: Path,
+    patterns: list[str] = PATTERNS,
+    conf: Mapping[str, str] = QUICK,
 ) -> Iterator[Armed]:
     """The source is there, and nothing is up; nothing is left running afterwards."""
     with started(request, root / "servers", ("postgres",)) as servers:
         found = Armed.of(root / "lakehouse", servers["postgres"], patterns)
+        found.configure(lambda written: written["spark"].update(conf=dict(conf)))
         found.execute(SQL)
         try:
             yield found

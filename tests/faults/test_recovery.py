@@ -5,13 +5,14 @@ Each is killed when all is well; the control says how far the lake is behind whe
 
 import statistics
 import sys
+from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
 import pytest
 
-from tests.faults.armed import Armed
 from tests.faults.checks import checked
+from tests.faults.conftest import written
 from tests.faults.disturbances import DISTURBANCES, Disturb, is_possible, nothing
 from tests.faults.readers import recovered
 from tests.faults.walk import Walk
@@ -26,6 +27,19 @@ KILLS: Final[dict[str, Disturb]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def measured(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Walk]:
+    """No setting of Spark is the test's own. Goes on over all of them, and says how far it came."""
+    with written(request, tmp_path_factory.mktemp("measured"), conf={}) as bank:
+        bank.run("up", "--detach")
+        bank.sync()
+        walk = Walk(bank)
+        yield walk
+        sys.stdout.write(f"\n{walk.told}\n")
+
+
 def told(name: str, seconds: list[float]) -> str:
     return (
         f"| {name} | {len(seconds)} times | median {statistics.median(seconds):.1f} s "
@@ -34,16 +48,16 @@ def told(name: str, seconds: list[float]) -> str:
 
 
 @pytest.mark.parametrize("name", KILLS)
-def test_the_lake_follows_again_after_each_kill(bank: Armed, walk: Walk, name: str) -> None:
-    kill = KILLS[name]
+def test_the_lake_follows_again_after_each_kill(measured: Walk, name: str) -> None:
+    kill, bank = KILLS[name], measured.installation
     seconds: list[float] = []
-    walk.note()
-    with checked(bank, walk, seed=list(KILLS).index(name)) as found:
+    measured.note()
+    with checked(bank, measured, seed=list(KILLS).index(name)) as found:
         recovered(bank)
         for _ in range(TIMES):
             until(partial(is_possible, bank, name))
             kill(bank)
-            walk.kills += kill is not nothing
+            measured.kills += kill is not nothing
             seconds.append(recovered(bank))
     sys.stdout.write(
         f"\n{told(name, seconds)} {found.minutes:.0f} minutes, {found.reader.told} |\n"
