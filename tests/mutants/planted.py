@@ -33,7 +33,7 @@ PLANTED: Final = (
         "            self._publish(cut, part, served)\n",
         new="            self._publish(cut, part, served)\n"
         "            self._apply(part, cut, schemas, landed_values.schema_ids(taken))\n",
-        tests=(f"{EVERY_STEP}::test_nothing_is_lost_or_doubled_by_a_kill",),
+        tests=(f"{EVERY_STEP}::test_nothing_is_lost_or_doubled_by_kills_in_a_round",),
     ),
     Mutant(
         name="planted: no transaction alignment",
@@ -47,7 +47,7 @@ PLANTED: Final = (
         file="cdc/apply/running.py",
         old="    shutil.rmtree(root, ignore_errors=True)\n    folder = root / uuid.uuid4().hex\n",
         new="    folder = root / uuid.uuid5(uuid.NAMESPACE_OID, 'kept').hex\n",
-        tests=(f"{EVERY_STEP}::test_nothing_is_lost_or_doubled_by_a_kill",),
+        tests=(f"{EVERY_STEP}::test_nothing_is_lost_or_doubled_by_kills_in_a_round",),
     ),
     Mutant(
         name="planted: topic name compared instead of id",
