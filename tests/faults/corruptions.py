@@ -231,8 +231,8 @@ def table_is_an_older_copy(vault: Vault) -> None:
     (first, *newer) = sorted(log.glob("*.json"))
     checkpoints = log.glob("*checkpoint*")
     sums = (file for file in log.glob("*.crc") if file.stem != first.stem)
-    for file in (*newer, *checkpoints, *sums):
-        file.unlink(missing_ok=True)  # the job, which runs, replaces checkpoints meanwhile
+    for file in dict.fromkeys((*newer, *checkpoints, *sums)):  # some are sums of checkpoints
+        file.unlink()
 
 
 def table_is_unreadable(vault: Vault) -> None:
