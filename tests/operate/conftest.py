@@ -1,4 +1,4 @@
-"""A real Postgres and lake tables written beside the pipeline, by delta-rs."""
+"""Lake tables written beside the pipeline, by delta-rs, and the schema they are compared with."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,16 +14,6 @@ from cdc.operate.moment import enter
 from cdc.operate.table_verdict import TableVerdict, compare_table
 from cdc.source.captured import captured_tables
 from cdc.source.postgres import Connection, connect
-from tests.servers.fixtures import started
-
-
-@pytest.fixture(scope="module")
-def source_url(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[str]:
-    """One Postgres per module: tests use a schema of their own."""
-    with started(request, tmp_path_factory.mktemp("source"), ("postgres",)) as servers:
-        yield servers["postgres"].address
 
 
 @dataclass(kw_only=True)

@@ -19,6 +19,29 @@ def servers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Makers]:
         yield made
 
 
+@pytest.fixture(scope="module")
+def source_url(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """Of one Postgres per module: each test uses a schema and a pipeline name of its own."""
+    yield from _address(request, tmp_path_factory, "postgres")
+
+
+@pytest.fixture(scope="module")
+def broker(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """The address of a Kafka alone, one per module."""
+    yield from _address(request, tmp_path_factory, "kafka")
+
+
+def _address(
+    request: pytest.FixtureRequest, folders: pytest.TempPathFactory, name: str
+) -> Iterator[str]:
+    with started(request, folders.mktemp(name), (name,)) as servers:
+        yield servers[name].address
+
+
 def on_containers(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--servers") == "container")
 

@@ -1,4 +1,4 @@
-"""Real servers of the source's side: Postgres alone, or the chain up to Kafka Connect."""
+"""The chain of real servers from Postgres up to Kafka Connect, and a schema of a test's own."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,24 +13,6 @@ from tests.servers.fixtures import started, worker_settings
 from tests.source.noting import Source as Noting
 
 Maker = Callable[..., Config]
-
-
-@pytest.fixture(scope="module")
-def source_url(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[str]:
-    """One Postgres per module: each test uses a schema and a pipeline name of its own."""
-    with started(request, tmp_path_factory.mktemp("source"), ("postgres",)) as servers:
-        yield servers["postgres"].address
-
-
-@pytest.fixture(scope="module")
-def broker(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[str]:
-    """The address of a Kafka alone."""
-    with started(request, tmp_path_factory.mktemp("broker"), ("kafka",)) as servers:
-        yield servers["kafka"].address
 
 
 @pytest.fixture(scope="module")

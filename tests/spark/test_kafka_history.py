@@ -1,7 +1,6 @@
 """A table made anew of a real topic, compacted or not: the right one, or a refusal by name."""
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,6 @@ from cdc.lake.quarantine import Quarantine
 from cdc.operate.material import FromKafka, Kept, Place, rebuilt_from_kafka
 from cdc.source.continuity import until
 from tests.events.source import LARGE, SCHEMA_ID, TABLE, TOPIC, Source
-from tests.servers.fixtures import started
 from tests.spark.rebuilding import SCHEMAS, TOASTY, TOKEN, by_id, changes, expected
 
 pytestmark = [pytest.mark.spark, pytest.mark.integration, pytest.mark.deep]
@@ -51,14 +49,6 @@ COMPACTED = {
 CLEANED_SECONDS = 90
 EVERY: dict[str, int | None] = dict.fromkeys(LARGE, 3)
 """All large values are new."""
-
-
-@pytest.fixture(scope="module")
-def kafka(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[str]:
-    with started(request, tmp_path_factory.mktemp("kafka"), ("kafka",)) as servers:
-        yield servers["kafka"].address
 
 
 @dataclass(kw_only=True)
@@ -175,11 +165,11 @@ FILLER = 999
 
 
 @pytest.fixture
-def make(kafka: str, spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> Any:  # noqa: ANN401
+def make(broker: str, spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> Any:  # noqa: ANN401
     def topic(settings: dict[str, str]) -> Topic:
         name = request.node.name.partition("[")[0][:80]
         return Topic(
-            kafka=kafka, session=spark.newSession(), root=tmp_path, name=name, settings=settings
+            kafka=broker, session=spark.newSession(), root=tmp_path, name=name, settings=settings
         )
 
     return topic
