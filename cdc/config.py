@@ -6,10 +6,11 @@ repeats a value that may be a secret.
 """
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self, TypeVar, cast, get_origin
+from typing import Any, Final, Literal, Self, TypeVar, cast, get_origin
 from urllib.parse import urlsplit
 
 import yaml
@@ -31,6 +32,7 @@ ENV_PREFIX = "WAL2LAKE_"
 DEFAULT_FILE = "wal2lake.yaml"
 
 
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
 READ_LOST: Final = "read_again"
 LostPolicy = Literal["stop", "read_again"]
 _Patterns = TypeVar("_Patterns", list[str], dict[str, SchemaPolicy])
@@ -198,8 +200,9 @@ class Stack(Section):
 class Config(Section):
     """The whole file."""
 
-    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")] = "wal2lake"
-    """Names the slot, the publication, the connector and the prefix of the topics."""
+    name: str = "wal2lake"
+    """Names the slot, the publication, the connector and the prefix of the topics: a lower-case
+    letter, then up to 39 lower-case letters, digits or ``_``."""
     source: Source
     lake: Lake
     kafka: Kafka = Kafka()
@@ -210,6 +213,17 @@ class Config(Section):
     stack: Stack = Stack()
     state_dir: Path = Path(".wal2lake")
     """Everything the embedded servers and the job keep, but for the lake."""
+
+    @field_validator("name")
+    @classmethod
+    def _name_of_a_slot(cls, value: str) -> str:
+        if not _NAME.fullmatch(value):
+            message = (
+                "must begin with a lower-case letter and go on with lower-case letters, digits "
+                "or _, 40 characters at most: Postgres takes no other name for a slot"
+            )
+            raise ValueError(message)
+        return value
 
 
 def load(path: Path, environ: Mapping[str, str] | None = None) -> Config:

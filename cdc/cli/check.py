@@ -1,7 +1,8 @@
-"""``wal2lake check``: the preflight, as a table or as JSON."""
+"""``wal2lake check``: the preflight, in a few lines, as a table or as JSON."""
 
 import json
-from typing import Final
+from collections.abc import Iterable
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console
@@ -16,18 +17,57 @@ from cdc.source.finding import Finding, Level
 from cdc.stack.endpoints import Endpoints, configured_source_url, resolve
 
 _COLOURS: Final = {Level.OK: "green", Level.WARNING: "yellow", Level.ERROR: "red"}
+_NAMED: Final = 3
+"""So many subjects of one and the same warning are named; the others are counted."""
+
+VerboseOption = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Print every finding, the good ones too.")
+]
 
 
-def check(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False) -> None:
+def check(
+    config: ConfigOption = DEFAULT_CONFIG,
+    as_json: JsonOption = False,
+    verbose: VerboseOption = False,
+) -> None:
     """Look at source and servers, change nothing; exit 5 when something is wrong."""
     loaded = load(config)
     findings = preflight.check(loaded, _known_endpoints(loaded))
     if as_json:
         print(json.dumps([_plain(finding) for finding in findings], indent=2))
     else:
-        _print(findings)
+        _print(findings if verbose else folded(findings), summary(findings, verbose=verbose))
     if any(finding.level is Level.ERROR for finding in findings):
         raise typer.Exit(POLICY[ErrorKind.SOURCE_NOT_READY].exit_code)
+
+
+def folded(findings: Iterable[Finding]) -> list[Finding]:
+    """Errors, then warnings; warnings that say the same of several subjects are one line."""
+    found = list(findings)
+    alike: dict[tuple[str, str], list[str]] = {}
+    for finding in found:
+        if finding.level is Level.WARNING:
+            alike.setdefault((finding.message, finding.remedy), []).append(finding.subject)
+    errors = [finding for finding in found if finding.level is Level.ERROR]
+    warnings = [
+        Finding.warning(_subjects(subjects), message, remedy=remedy)
+        for (message, remedy), subjects in alike.items()
+    ]
+    return errors + warnings
+
+
+def summary(findings: Iterable[Finding], *, verbose: bool) -> str:
+    """How many findings there are of each level, and where the good ones can be read."""
+    levels = [finding.level for finding in findings]
+    count = {level: levels.count(level) for level in Level}
+    text = f"{count[Level.ERROR]} errors, {count[Level.WARNING]} warnings, {count[Level.OK]} ok"
+    return text if verbose else f"{text}; --verbose prints all"
+
+
+def _subjects(subjects: list[str]) -> str:
+    more = len(subjects) - _NAMED
+    named = ", ".join(subjects[:_NAMED])
+    return f"{named} and {more} more" if more > 0 else named
 
 
 def _known_endpoints(config: Config) -> Endpoints:
@@ -58,14 +98,18 @@ def _plain(finding: Finding) -> dict[str, str]:
     }
 
 
-def _print(findings: list[Finding]) -> None:
+def _print(findings: list[Finding], last: str) -> None:
+    console = Console()
+    if findings:
+        console.print(_table(findings))
+    console.print(last, style="dim")
+
+
+def _table(findings: list[Finding]) -> Table:
     table = Table(show_edge=False)
     for name in ("", "what", "found", "remedy"):
         table.add_column(name, overflow="fold")
     for finding in findings:
         mark = Text(finding.level.value, style=_COLOURS[finding.level])
         table.add_row(mark, *map(Text, (finding.subject, finding.message, finding.remedy)))
-    console = Console()
-    console.print(table)
-    count = {level: sum(f.level is level for f in findings) for level in Level}
-    console.print(f"{count[Level.ERROR]} errors, {count[Level.WARNING]} warnings", style="dim")
+    return table

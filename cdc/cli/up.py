@@ -41,6 +41,8 @@ def up(
     """In the foreground until Ctrl-C unless --detach is given."""
     path, loaded = config.resolve(), load(config)
     console = Console(stderr=True, highlight=False)
+    if not supervisor:  # which was started by one that has looked
+        import_module("cdc.source.first_look").look(loaded)
     if detach:
         with console.status("starting") as status:
             detached.up(

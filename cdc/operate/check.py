@@ -3,6 +3,7 @@
 It looks and changes nothing. Servers that are embedded and not up yet are no finding.
 """
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ from cdc.kafka.topics import topic_ids
 from cdc.lake.layout import is_local
 from cdc.source import slot, structure_notes
 from cdc.source.bootstrap import begun
-from cdc.source.captured import NEW, TAKE_IN, new_tables
+from cdc.source.captured import NEW, TAKE_IN, errors_of, new_tables
 from cdc.source.catalog import Catalog, SourceTable, inspect
 from cdc.source.connector import status
 from cdc.source.finding import Finding, Level
@@ -69,7 +70,9 @@ def _source(config: Config, endpoints: Endpoints) -> Iterator[Finding]:
         yield from structure_notes.findings(connection)
         yield from _slot(config, endpoints, connection)
         yield from _new(config, endpoints, catalog)
-        yield from (_table(table) for table in catalog.tables)
+        yield from (
+            _table(table) for table in catalog.tables if not errors_of(table.table, catalog)
+        )
         yield from catalog.findings
 
 
@@ -136,11 +139,37 @@ def _disk(config: Config) -> Iterator[Finding]:
         places["lake.path"] = Path(config.lake.path)
     for subject, path in places.items():
         existing = next(p for p in (path.absolute(), *path.absolute().parents) if p.exists())
-        free = shutil.disk_usage(existing).free
-        text = f"{free / 1024**3:,.1f} GiB free at {path}"
-        level = Level.ERROR if free < LITTLE_BYTES else Level.WARNING
-        yield (
-            Finding.ok(subject, text)
-            if free >= ENOUGH_BYTES
-            else Finding(level, subject, text, "free some space, or choose another place")
+        yield _unusable(subject, path, existing) or _room(subject, path, existing)
+
+
+def _unusable(subject: str, path: Path, existing: Path) -> Finding | None:
+    """What keeps anything from being written there; None when nothing does.
+
+    ``existing`` is the path, or the nearest directory above it that is there.
+    """
+    if not existing.is_dir():
+        return Finding.error(
+            subject, f"{existing} is no directory", remedy=f"correct {subject}, or move it away"
         )
+    if not os.access(existing, os.W_OK | os.X_OK):
+        return Finding.error(
+            subject,
+            f"{path} cannot be written: this user may not write to {existing}",
+            remedy=f"correct {subject}, or give this user the right to write there",
+        )
+    if shutil.disk_usage(existing).total == 0:
+        return Finding.error(
+            subject,
+            f"{path} cannot be written: {existing} is on a file system that keeps no files",
+            remedy=f"correct {subject}",
+        )
+    return None
+
+
+def _room(subject: str, path: Path, existing: Path) -> Finding:
+    free = shutil.disk_usage(existing).free
+    text = f"{free / 1024**3:,.1f} GiB free at {path}"
+    if free >= ENOUGH_BYTES:
+        return Finding.ok(subject, text)
+    level = Level.ERROR if free < LITTLE_BYTES else Level.WARNING
+    return Finding(level, subject, text, "free some space, or choose another place")

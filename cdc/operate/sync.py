@@ -72,8 +72,16 @@ def _refuse_stopped(row: LedgerRow) -> None:
             ErrorKind.TABLE_STOPPED,
             f"the lake is at the source's position without {found[0].table}: {found[0].state}",
             detail="; ".join(f"{entry.table}: {_why(entry)}" for entry in found),
-            remedy="see wal2lake quarantine list and docs/operations.md",
+            remedy=_remedy(found[0]),
         )
+
+
+def _remedy(entry: TableEntry) -> str:
+    """That of the table's own reason where it has one; a degraded table's is in quarantine."""
+    if entry.state == TableState.DEGRADED.value:
+        return f"wal2lake quarantine list {entry.table}"
+    remedy = entry.reason.partition("; remedy: ")[2]
+    return remedy or f"wal2lake status says more of {entry.table}"
 
 
 def _why(entry: TableEntry) -> str:

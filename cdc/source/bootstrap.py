@@ -130,6 +130,11 @@ def placeholder(config: Config, endpoints: Endpoints) -> str:
     return token
 
 
+def has_begun_here(config: Config) -> bool:
+    """Return whether a connector may have been made from this state directory."""
+    return (StateDir(config.state_dir).secrets / _SECRET).exists()
+
+
 def connector_settings(
     config: Config, endpoints: Endpoints, tables: list[SourceTable]
 ) -> dict[str, str]:

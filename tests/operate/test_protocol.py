@@ -256,10 +256,23 @@ def test_sync_does_not_take_an_old_cut_for_a_new_one(config: Config, source: Con
 
 
 @pytest.mark.parametrize(
-    ("entry", "told"),
+    ("entry", "detail_and_remedy"),
     [
-        ({"state": "stopped", "reason": "column v is gone"}, "shop.t: column v is gone"),
-        ({"state": "degraded", "refused": 2}, "shop.t: refused events in quarantine: 2"),
+        (
+            {"state": "stopped", "reason": "column v is gone; remedy: wal2lake replay shop.t"},
+            (
+                "shop.t: column v is gone; remedy: wal2lake replay shop.t",
+                "wal2lake replay shop.t",
+            ),
+        ),
+        (
+            {"state": "stopped", "reason": "column v is gone"},
+            ("shop.t: column v is gone", "wal2lake status says more of shop.t"),
+        ),
+        (
+            {"state": "degraded", "refused": 2},
+            ("shop.t: refused events in quarantine: 2", "wal2lake quarantine list shop.t"),
+        ),
     ],
 )
 def test_sync_names_the_table_that_does_not_follow(
@@ -267,7 +280,7 @@ def test_sync_names_the_table_that_does_not_follow(
     source: Connection,
     path: Path,
     entry: dict[str, Any],
-    told: str,
+    detail_and_remedy: tuple[str, str],
 ) -> None:
     write(config, 1)
 
@@ -279,7 +292,7 @@ def test_sync_names_the_table_that_does_not_follow(
 
     assert caught.value.policy.exit_code == 8
     assert f"without shop.t: {entry['state']}" in caught.value.message
-    assert caught.value.detail == told
+    assert (caught.value.detail, caught.value.remedy) == detail_and_remedy
     assert CliRunner().invoke(app, ["status", "-c", str(path)]).exit_code == 0
 
 

@@ -10,9 +10,12 @@ import typer
 from typer.testing import CliRunner
 
 from cdc.cli.check import check
+from cdc.cli.up import up
 from cdc.errors import CdcError, ErrorKind
 from cdc.source.bootstrap import refuse_unfit
 from cdc.source.postgres import connect, password
+from cdc.stack import detached
+from cdc.stack.embedded import Stack
 from cdc.stack.servers import postgres
 from tests.servers.process import servers as processes
 from tests.source.conftest import Maker
@@ -47,6 +50,57 @@ def test_all_well(source_url: str, sql: Sql, tmp_path: Path) -> None:
     code, output = run(tmp_path, source_url, "all_well.*")
     assert code == 0
     assert "0 errors" in output
+
+
+def test_refused_and_not_called_fit(source_url: str, sql: Sql, tmp_path: Path) -> None:
+    sql("CREATE TABLE good (id int PRIMARY KEY); CREATE TABLE bad (id int)")
+
+    code, output = run(tmp_path, source_url, "refused_and_not_called_fit.*", "--json")
+
+    prefix = "refused_and_not_called_fit."
+    levels = {(f["subject"], f["level"]) for f in json.loads(output)}
+    assert code == 5
+    assert {level for subject, level in levels if subject == f"{prefix}bad"} == {"error"}
+    assert {level for subject, level in levels if subject == f"{prefix}good"} == {"ok"}
+
+
+def test_few_lines_unless_asked(source_url: str, sql: Sql, tmp_path: Path) -> None:
+    for number in range(20):
+        sql(f"CREATE TABLE t{number} (id int PRIMARY KEY, g int GENERATED ALWAYS AS (id) STORED)")
+    pattern = "few_lines_unless_asked.*"
+
+    _, short = run(tmp_path, source_url, pattern)
+    _, whole = run(tmp_path, source_url, pattern, "--verbose")
+
+    assert "t19" not in short.replace("\n", "")
+    assert "and 17 more" in " ".join(short.split())
+    assert whole.count("key id;") == 20
+
+
+@pytest.mark.parametrize("arguments", [(), ("--detach",)])
+def test_up_starts_no_server_for_what_the_source_refuses(
+    source_url: str,
+    sql: Sql,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+) -> None:
+    sql("CREATE TABLE t (id int PRIMARY KEY)")
+
+    def started(*_: object, **__: object) -> None:
+        pytest.fail("a server was started")
+
+    monkeypatch.setattr(Stack, "start", started)
+    monkeypatch.setattr(detached, "up", started)
+    file = tmp_path / "wal2lake.yaml"
+    file.write_text(f"source:\n  url: {source_url}\n  tables: [no.such]\nlake:\n  path: lake\n")
+    app = typer.Typer()
+    app.command()(up)
+    result = CliRunner().invoke(app, ["--config", str(file), *arguments])
+
+    assert isinstance(result.exception, CdcError)
+    assert result.exception.kind is ErrorKind.SOURCE_NOT_READY
+    assert result.exception.message.startswith("no.such: this pattern of source.tables names no")
 
 
 def test_changes_nothing(source_url: str, sql: Sql, tmp_path: Path) -> None:

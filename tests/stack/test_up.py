@@ -68,14 +68,15 @@ def test_up_returns_when_the_job_applies_and_down_leaves_nothing(
 def test_a_job_that_dies_at_its_start_is_reported_with_its_log(
     config_file: Path, state: StateDir
 ) -> None:
-    (config_file.parent / "lake").write_text("a file where the lake should be")
+    with config_file.open("a") as file:
+        file.write("spark: {master: nowhere}\n")
     helper = threading.Thread(target=create_table_when_asked, args=[state])
     helper.start()
     up = wal2lake("up", "--detach", "--config", str(config_file))
     helper.join()
     assert up.returncode == 11, up.stderr
     assert "job died at its start" in up.stderr
-    assert "lake" in up.stderr
+    assert "nowhere" in up.stderr
     assert str(state.log("job")) in up.stderr
     assert ours(state) == []
 

@@ -142,7 +142,7 @@ def test_the_environment_wins_and_brings_every_type(tmp_path: Path) -> None:
             "w.yaml:2: source.url: must start with postgresql://",
             "correct the value",
         ),
-        (GOOD + "name: Shop!\n", "w.yaml:7: name: string should match pattern", "correct"),
+        (GOOD + "name: Shop!\n", "w.yaml:7: name: must begin with a lower-case letter", "correct"),
         (GOOD + "lake:\n  path: y\n", "w.yaml:7: lake is given twice", "keep one"),
         (GOOD + "kafka: broker\n", "w.yaml:7: kafka: input should be a valid dictionary", ""),
         (
