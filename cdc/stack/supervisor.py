@@ -4,7 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -46,16 +46,20 @@ class Steps:
 def supervise(config: Config, steps: Steps) -> None:
     """Bring all up, keep it up until a signal, stop all.
 
-    Raises the error of a start that failed, after everything is stopped.
+    Raises the error of a start that failed, and KeyboardInterrupt for one that a signal broke off,
+    after everything is stopped.
     """
-    with suppress(KeyboardInterrupt), ends_on_signal(), Stack(config, steps.on_progress) as stack:
+    with ends_on_signal(), Stack(config, steps.on_progress) as stack:
         report = Report(state=stack.state, supervisor=Identity.of(os.getpid()))
         stack.say = _told_twice(report, steps)
         try:
             with disk_full_named(stack.state.root):
                 _bring_up_and_keep(stack, report, steps)
         except KeyboardInterrupt:
+            was_up = report.phase == READY
             report.enter(STOPPING)
+            if not was_up:
+                raise
         except CdcError as error:
             report.fail(error)
             raise

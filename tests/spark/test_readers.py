@@ -1,0 +1,92 @@
+"""Read a table of the lake by a reader that the project does not use: DuckDB, by Delta's kernel.
+
+The table has all that a reader may not know: deletion vectors, column mapping after a rename and a
+drop, columns of later, a type that became wider, and a checkpoint.
+"""
+
+from importlib.metadata import files
+from pathlib import Path
+
+import duckdb
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from cdc.events.schema import Column, TableSchema
+from cdc.events.steps import AddColumn, DropColumn, RenameColumn, WidenColumn
+from cdc.lake import evolve, store
+from cdc.lake.progress import Position
+from cdc.tables import TableId, TableMode
+
+pytestmark = pytest.mark.spark
+
+TABLE = TableId("public", "t")
+SCHEMA = TableSchema(
+    table=TABLE,
+    columns=(
+        Column("id", "int"),
+        Column("name", "string"),
+        Column("day", "date"),
+        Column("amount", "decimal(38,10)"),
+        Column("at", "timestamp"),
+        Column("local", "timestamp_ntz"),
+        Column("bytes", "binary"),
+        Column("tags", "array<string>"),
+        Column("gone", "int"),
+    ),
+    key=("id",),
+    mode=TableMode.KEYED,
+)
+STEPS = (
+    RenameColumn("name", "title"),
+    DropColumn("gone"),
+    AddColumn(Column("later", "string"), "added"),
+    WidenColumn("day", "timestamp_ntz"),
+)
+ROWS = """
+SELECT cast(id AS int) AS id, concat('n', id) AS name, DATE'1582-10-04' AS day,
+       cast('12345678901234567890123456.0123456789' AS decimal(38,10)) AS amount,
+       TIMESTAMP'2020-01-01 00:00:00.000001Z' AS at, TIMESTAMP_NTZ'0001-01-01 00:00:00' AS local,
+       X'00ff' AS bytes, array('a', NULL) AS tags, 7 AS gone, id AS _cdc_offset FROM range(300)
+"""
+
+
+@pytest.fixture
+def path(spark: SparkSession, tmp_path: Path) -> str:
+    made = str(tmp_path / "t")
+    store.create(spark, made, SCHEMA, Position(epoch=1, offset=0))
+    store.append(made, spark.sql(ROWS), Position(epoch=1, offset=1))
+    spark.sql(f"DELETE FROM delta.`{made}` WHERE id % 3 = 0")
+    spark.sql(f"UPDATE delta.`{made}` SET name = 'changed' WHERE id = 1")
+    schema = SCHEMA
+    for step in STEPS:
+        schema = evolve.done(spark, made, schema, step, Position(epoch=1, offset=2).metadata())
+    DeltaTable(made).create_checkpoint()
+    return made
+
+
+def duckdb_with_delta() -> duckdb.DuckDBPyConnection:
+    """A connection with the extension of the package; nothing is fetched."""
+    found = [
+        file for file in files("duckdb-extension-delta") or () if file.suffix.startswith(".duck")
+    ]
+    connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
+    connection.execute(f"LOAD '{found[0].locate()}'")
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection
+
+
+def test_duckdb_reads_what_spark_reads(spark: SparkSession, path: str) -> None:
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    frame = spark.read.format("delta").load(path).orderBy("id")
+    expected = frame.toArrow().to_pylist()
+
+    with duckdb_with_delta() as connection:
+        names = ", ".join(f'"{name}"' for name in frame.columns)
+        query = f"SELECT {names} FROM delta_scan('{path}') ORDER BY id"
+        found = connection.execute(query).arrow().read_all().to_pylist()
+
+    assert len(expected) == 200
+    assert expected[0]["title"] == "changed"
+    assert {row["later"] for row in expected} == {"added"}
+    assert found == expected

@@ -1,0 +1,112 @@
+"""Ctrl-C at every stage of ``up``: it ends soon, leaves nothing, and the next ``up`` works.
+
+A terminal sends the signal to everything in the foreground, so it is sent to a process group.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from cdc.stack.state import StateDir
+from tests.stack.conftest import ours
+from tests.stack.test_up import create_table_when_asked
+from tests.waiting import until
+
+pytestmark = pytest.mark.e2e
+INTERRUPTED = 130
+FIRST = "starting postgres"
+LATER = (
+    "kafka is ready",
+    "starting registry",
+    "starting connect",
+    "connecting the source",
+    "waiting for a table",
+    "starting job",
+)
+
+
+@pytest.fixture(autouse=True)
+def _heard() -> Iterator[None]:
+    """A shell lets what it runs in the background ignore the signal, and children inherit that."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def foreground(*arguments: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A command as a shell runs it in a terminal: in a process group of its own."""
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "cdc", *arguments],
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def interrupt(process: subprocess.Popen[bytes], times: int) -> int:
+    for _ in range(times):
+        os.killpg(process.pid, signal.SIGINT)
+    return process.wait(200)
+
+
+@pytest.mark.parametrize("detach", [False, True], ids=["foreground", "detach"])
+def test_ctrl_c_at_the_first_stage_leaves_nothing(
+    config_file: Path, state: StateDir, *, detach: bool
+) -> None:
+    interrupted_at(FIRST, config_file, state, detach=detach, times=1)
+
+
+@pytest.mark.deep  # each stage brings the stack up to there
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("detach", [False, True], ids=["foreground", "detach"])
+@pytest.mark.parametrize("stage", [FIRST, *LATER])
+def test_ctrl_c_at_every_stage_leaves_nothing(
+    config_file: Path, state: StateDir, stage: str, *, detach: bool, times: int
+) -> None:
+    interrupted_at(stage, config_file, state, detach=detach, times=times)
+
+
+def interrupted_at(
+    stage: str, config_file: Path, state: StateDir, *, detach: bool, times: int
+) -> None:
+    log = config_file.parent / "up.log"
+    helper = threading.Thread(target=create_table_when_asked, args=[state], daemon=True)
+    if stage == "starting job":
+        helper.start()
+    arguments = ["up", "--config", str(config_file), *["--detach"] * detach]
+    with foreground(*arguments, log=log) as up:
+        until(lambda: stage in log.read_text() or up.poll() is not None, 300)
+        assert up.poll() is None, log.read_text()
+        code = interrupt(up, times)
+
+    assert "Traceback" not in log.read_text()
+    assert code == INTERRUPTED, log.read_text()
+    assert ours(state) == []
+    assert not state.endpoints_file.exists()
+
+
+@pytest.mark.deep
+def test_ctrl_c_when_all_is_up_is_its_ordinary_end(config_file: Path, state: StateDir) -> None:
+    log = config_file.parent / "up.log"
+    helper = threading.Thread(target=create_table_when_asked, args=[state], daemon=True)
+    helper.start()
+    with foreground("up", "--config", str(config_file), log=log) as up:
+        until(lambda: "Ctrl-C stops everything" in log.read_text() or up.poll() is not None, 300)
+        code = interrupt(up, 1)
+
+    assert code == 0, log.read_text()
+    assert ours(state) == []
