@@ -58,9 +58,11 @@ def foreground(*arguments: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def interrupt(process: subprocess.Popen[bytes], times: int) -> int:
+    """The exit code that a shell sees, which is the same for a process that the signal ended."""
     for _ in range(times):
         os.killpg(process.pid, signal.SIGINT)
-    return process.wait(200)
+    code = process.wait(200)
+    return code if code >= 0 else 128 - code
 
 
 @pytest.mark.parametrize("detach", [False, True], ids=["foreground", "detach"])
