@@ -19,6 +19,8 @@ CREATE TABLE IF NOT EXISTS wal2lake.structure (
     structure text               -- JSON; null when the table is gone
 );
 
+DROP FUNCTION IF EXISTS wal2lake.note(oid, text, int, boolean);
+
 CREATE OR REPLACE FUNCTION wal2lake.describe(relation oid) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path = pg_catalog, pg_temp
@@ -99,7 +101,7 @@ END
 $body$;
 
 CREATE OR REPLACE FUNCTION wal2lake.note(
-    relation oid, command text, reason int, expressed boolean) RETURNS void
+    relation oid, command text, reason int, expressed boolean, publication text) RETURNS void
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
     SET standard_conforming_strings = on
@@ -119,6 +121,10 @@ BEGIN
     END IF;
     BEGIN
         described := wal2lake.describe(relation);
+        IF publication IS NOT NULL THEN
+            described := (described::jsonb
+                          || jsonb_build_object('unpublished_from', publication))::text;
+        END IF;
     EXCEPTION WHEN OTHERS THEN
         described := json_build_object('oid', relation::bigint, 'failed', SQLSTATE);
         RAISE WARNING 'wal2lake: the structure of % is not known: %', relation::regclass, SQLERRM;
@@ -162,6 +168,7 @@ DECLARE
     relations oid[];
     relation oid;
     reason int;
+    publication text;
 BEGIN
     PERFORM set_config('wal2lake.rewritten', '', true);
     -- A statement of the client stands in the query's text, one of a function does not.
@@ -202,8 +209,18 @@ BEGIN
                                  WHERE r ~ ('^' || t.oid || ':[0-9]{1,3}$')), 0)
           FROM tables t ORDER BY t.oid
     LOOP
-        PERFORM wal2lake.note(relation, TG_TAG, reason, expressed);
+        PERFORM wal2lake.note(relation, TG_TAG, reason, expressed, NULL);
     END LOOP;
+    IF TG_TAG = 'ALTER PUBLICATION' THEN  -- of which some changes are left out from now on
+        FOR relation, publication IN
+            SELECT r.prrelid, p.pubname FROM pg_event_trigger_ddl_commands() d
+              JOIN pg_publication p ON p.oid = d.objid AND d.classid = 'pg_publication'::regclass
+              JOIN pg_publication_rel r ON r.prpubid = p.oid
+             WHERE NOT (p.pubinsert AND p.pubupdate AND p.pubdelete AND p.pubtruncate)
+        LOOP
+            PERFORM wal2lake.note(relation, TG_TAG, 0, false, publication);
+        END LOOP;
+    END IF;
 EXCEPTION WHEN OTHERS THEN
     PERFORM wal2lake.note_failure(TG_TAG, SQLSTATE, SQLERRM);
 END
@@ -230,6 +247,7 @@ CREATE OR REPLACE FUNCTION wal2lake.note_gone() RETURNS event_trigger
 AS $body$
 DECLARE
     relation oid;
+    publication text;
 BEGIN
     INSERT INTO wal2lake.structure (noted_at, command, rewrite, converted, table_oid,
                              table_schema, table_name)
@@ -237,6 +255,14 @@ BEGIN
       FROM pg_event_trigger_dropped_objects() d
      WHERE d.object_type = 'table' AND NOT d.is_temporary AND d.schema_name !~ '^pg_'
        AND d.schema_name NOT IN ('information_schema', 'wal2lake');
+    FOR relation, publication IN  -- that left a publication, whole or with a part of its rows
+        SELECT c.oid, d.address_args[1] FROM pg_event_trigger_dropped_objects() d
+          JOIN pg_namespace n ON n.nspname = d.address_names[1]
+          JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = d.address_names[2]
+         WHERE d.object_type = 'publication relation'
+    LOOP
+        PERFORM wal2lake.note(relation, TG_TAG, 0, false, publication);
+    END LOOP;
     IF TG_TAG ~ '^ALTER' THEN
         RETURN;  -- noted at the end of the command
     END IF;
@@ -255,7 +281,7 @@ BEGIN
                SELECT FROM pg_event_trigger_dropped_objects() d WHERE d.object_type = 'index')
            AND NOT EXISTS (SELECT FROM pg_index x WHERE x.indrelid = c.oid AND x.indisreplident)
     LOOP
-        PERFORM wal2lake.note(relation, TG_TAG, 0, false);
+        PERFORM wal2lake.note(relation, TG_TAG, 0, false, NULL);
     END LOOP;
 EXCEPTION WHEN OTHERS THEN
     PERFORM wal2lake.note_failure(TG_TAG, SQLSTATE, SQLERRM);
@@ -267,12 +293,12 @@ REVOKE ALL ON ALL FUNCTIONS IN SCHEMA wal2lake FROM PUBLIC;
 DROP EVENT TRIGGER IF EXISTS wal2lake_changed;
 
 CREATE EVENT TRIGGER wal2lake_changed ON ddl_command_end
-    WHEN TAG IN ('ALTER TABLE', 'ALTER INDEX', 'CREATE TABLE', 'CREATE TABLE AS', 'SELECT INTO', 'CREATE SCHEMA', 'ALTER SCHEMA', 'ALTER TYPE', 'ALTER DOMAIN')
+    WHEN TAG IN ('ALTER TABLE', 'ALTER INDEX', 'CREATE TABLE', 'CREATE TABLE AS', 'SELECT INTO', 'CREATE SCHEMA', 'ALTER SCHEMA', 'ALTER TYPE', 'ALTER DOMAIN', 'ALTER PUBLICATION')
     EXECUTE FUNCTION wal2lake.note_changed();
 
 ALTER EVENT TRIGGER wal2lake_changed ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_changed IS 'wal2lake ed33e9d7ed2321e9';
+COMMENT ON EVENT TRIGGER wal2lake_changed IS 'wal2lake b95838c354facfe8';
 
 DROP EVENT TRIGGER IF EXISTS wal2lake_rewritten;
 
@@ -281,7 +307,7 @@ CREATE EVENT TRIGGER wal2lake_rewritten ON table_rewrite
 
 ALTER EVENT TRIGGER wal2lake_rewritten ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_rewritten IS 'wal2lake ed33e9d7ed2321e9';
+COMMENT ON EVENT TRIGGER wal2lake_rewritten IS 'wal2lake b95838c354facfe8';
 
 DROP EVENT TRIGGER IF EXISTS wal2lake_gone;
 
@@ -290,6 +316,6 @@ CREATE EVENT TRIGGER wal2lake_gone ON sql_drop
 
 ALTER EVENT TRIGGER wal2lake_gone ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_gone IS 'wal2lake ed33e9d7ed2321e9';
+COMMENT ON EVENT TRIGGER wal2lake_gone IS 'wal2lake b95838c354facfe8';
 
 COMMIT;

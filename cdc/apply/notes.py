@@ -16,7 +16,7 @@ from cdc.apply.decode import decode_envelope
 from cdc.errors import CdcError
 from cdc.events import avro
 from cdc.events.steps import Note
-from cdc.events.structure import parse
+from cdc.events.structure import parse, unpublished_from
 from cdc.source.structure_sql import BASELINE
 from cdc.tables import TableId
 
@@ -70,23 +70,32 @@ def placed_notes(rows: DataFrame, schemas: Mapping[int, str]) -> list[PlacedNote
 
 def _placed(event: Mapping[str, Any]) -> PlacedNote:
     row = event["after"]
-    text = row["structure"]
     return PlacedNote(
         id=row["id"],
         oid=row["table_oid"],
         table=TableId(row["table_schema"] or "", row["table_name"] or ""),
         lsn=event["source"]["lsn"] if event["op"] == "c" else None,
-        note=_note(text, row["rewrite"], converted=row["converted"]),
+        note=_note(row, pipeline=event["source"]["name"]),
         baseline=row["command"] == BASELINE,
     )
 
 
-def _note(text: str | None, rewrite: int, *, converted: bool) -> Note | None:
+def _note(row: Mapping[str, Any], *, pipeline: str) -> Note | None:
+    """None where the source could not describe the table.
+
+    ``pipeline`` names the publication that counts: a source may have others.
+    """
+    text = row["structure"]
     try:
         structure = None if text is None else parse(text)
     except CdcError:
         return None
-    return Note(structure=structure, rewrite=rewrite, converted=converted)
+    return Note(
+        structure=structure,
+        rewrite=row["rewrite"],
+        converted=row["converted"],
+        unpublished=text is not None and unpublished_from(text) == pipeline,
+    )
 
 
 def first_notes(notes: Sequence[PlacedNote]) -> dict[int, PlacedNote]:

@@ -106,6 +106,8 @@ class Note:
     rewrite: int = 0  # pg_event_trigger_table_rewrite_reason(); 0: none
     converted: bool = False
     """Whether an expression, and not a plain cast, may have made the values of a rewrite."""
+    unpublished: bool = False
+    """Whether changes of the table, or some of them, stopped being published at this note."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,10 +143,11 @@ def follow(
     policy: SchemaPolicy = "evolve",
     append: bool = False,
 ) -> Course:
-    """Over changes with no event of the table between them.
+    """Follow changes that have no event of the table between them.
 
     Columns go from note to note. Only the last key counts: one that was dropped and added again
-    was missed by no event.
+    was missed by no event. But every note counts that says where events went: what is written to
+    a table under another name, or while it is not published, is in no log.
     """
     found: list[Step] = []
     before = old
@@ -155,7 +158,7 @@ def follow(
         taken = policed(tuple(_of_columns(before, new, note)), policy)
         found += taken
         before = _followed(before, new, taken)
-    found += policed(tuple(_of_table(old, before, append=append)), policy)
+    found += policed((*_missed(old, notes), *_of_table(old, before, append=append)), policy)
     stops = tuple(dict.fromkeys(step for step in found if isinstance(step, Stop)))
     return Course(steps=stops or tuple(found), structure=before)
 
@@ -312,6 +315,25 @@ def _bad_names(new: Structure) -> Iterator[Stop]:
         if name.lower().startswith(_OURS):
             reason = f"column {name} of {new.table}: names that begin with {_OURS} are ours"
             yield Stop(reason, remedy)
+
+
+def _missed(old: Structure, notes: Sequence[Note]) -> Iterator[Stop]:
+    """Yield why events between the notes may have gone elsewhere, or nowhere.
+
+    A table that has another name at the last note is renamed, and no more than that.
+    """
+    names = [note.structure.table for note in notes if note.structure is not None]
+    if names[-1:] == [old.table]:
+        for name in dict.fromkeys(name for name in names if name != old.table):
+            yield Stop(
+                f"{old.table} was called {name} for a while: changes of it under that name did not"
+                " arrive"
+            )
+    if any(note.unpublished for note in notes):
+        yield Stop(
+            f"{old.table} was not published, or not wholly, for a while: changes that were made"
+            " then did not arrive"
+        )
 
 
 def _of_table(old: Structure, new: Structure, *, append: bool) -> Iterator[Step]:

@@ -111,6 +111,14 @@ def kept_as_text(structure: Structure, patterns: list[str]) -> Structure:
     return replace(structure, columns=tuple(chosen))
 
 
+def unpublished_from(text: str) -> str:
+    """Return the publication that a note says its table has left; empty where it says none."""
+    try:
+        return str(json.loads(text).get("unpublished_from") or "")
+    except (AttributeError, ValueError):
+        return ""  # it is no note, and is refused as such by ``parse``
+
+
 def parse(text: str) -> Structure:
     """From the source's note, the catalogue, or what ``to_text`` made of either.
 

@@ -12,7 +12,14 @@ from typing import Final
 
 from cdc.source.finding import Finding
 from cdc.source.postgres import Connection, translated
-from cdc.source.structure_sql import COLUMNS, DESCRIPTION, FUNCTIONS, SPELLING, TRIGGERS
+from cdc.source.structure_sql import (
+    COLUMNS,
+    DESCRIPTION,
+    FUNCTIONS,
+    SPELLING,
+    SUPERSEDED,
+    TRIGGERS,
+)
 from cdc.tables import CONTROL_SCHEMA, STRUCTURE
 
 _INSTALLED: Final = """
@@ -47,6 +54,7 @@ def install(connection: Connection) -> bool:
 
 def statements() -> Iterator[str]:
     """Everything that ``install`` runs, in order, each may be run again."""
+    yield from SUPERSEDED
     yield from FUNCTIONS
     yield f"REVOKE ALL ON ALL FUNCTIONS IN SCHEMA {CONTROL_SCHEMA} FROM PUBLIC"
     for name, (event, function, tags) in TRIGGERS.items():
@@ -84,7 +92,8 @@ def findings(connection: Connection) -> list[Finding]:
             _SUBJECT,
             "are not noted, or by event triggers of another version: a table whose columns change "
             "stops where its catalogue leaves a doubt; ALTER TYPE ... USING of equal types, two "
-            "columns that swap their names and renamed enum values are not noticed at all",
+            "columns that swap their names, renamed enum values, and a table that is renamed, "
+            "written to and renamed back are not noticed at all",
             remedy="let a superuser run connectors/structure.sql",
         )
     ]

@@ -100,7 +100,7 @@ $body$"""
 
 _NOTE: Final = f"""\
 CREATE OR REPLACE FUNCTION {CONTROL_SCHEMA}.note(
-    relation oid, command text, reason int, expressed boolean) RETURNS void
+    relation oid, command text, reason int, expressed boolean, publication text) RETURNS void
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
     SET standard_conforming_strings = on
@@ -120,6 +120,10 @@ BEGIN
     END IF;
     BEGIN
         described := {CONTROL_SCHEMA}.describe(relation);
+        IF publication IS NOT NULL THEN
+            described := (described::jsonb
+                          || jsonb_build_object('unpublished_from', publication))::text;
+        END IF;
     EXCEPTION WHEN OTHERS THEN
         described := json_build_object('oid', relation::bigint, 'failed', SQLSTATE);
         RAISE WARNING 'wal2lake: the structure of % is not known: %', relation::regclass, SQLERRM;
@@ -151,6 +155,7 @@ DECLARE
     relations oid[];
     relation oid;
     reason int;
+    publication text;
 BEGIN
     PERFORM set_config('{CONTROL_SCHEMA}.rewritten', '', true);
     -- A statement of the client stands in the query's text, one of a function does not.
@@ -191,8 +196,18 @@ BEGIN
                                  WHERE r ~ ('^' || t.oid || ':[0-9]{{1,3}}$')), 0)
           FROM tables t ORDER BY t.oid
     LOOP
-        PERFORM {CONTROL_SCHEMA}.note(relation, TG_TAG, reason, expressed);
+        PERFORM {CONTROL_SCHEMA}.note(relation, TG_TAG, reason, expressed, NULL);
     END LOOP;
+    IF TG_TAG = 'ALTER PUBLICATION' THEN  -- of which some changes are left out from now on
+        FOR relation, publication IN
+            SELECT r.prrelid, p.pubname FROM pg_event_trigger_ddl_commands() d
+              JOIN pg_publication p ON p.oid = d.objid AND d.classid = 'pg_publication'::regclass
+              JOIN pg_publication_rel r ON r.prpubid = p.oid
+             WHERE NOT (p.pubinsert AND p.pubupdate AND p.pubdelete AND p.pubtruncate)
+        LOOP
+            PERFORM {CONTROL_SCHEMA}.note(relation, TG_TAG, 0, false, publication);
+        END LOOP;
+    END IF;
 EXCEPTION WHEN OTHERS THEN
     PERFORM {CONTROL_SCHEMA}.note_failure(TG_TAG, SQLSTATE, SQLERRM);
 END
@@ -221,6 +236,7 @@ CREATE OR REPLACE FUNCTION {CONTROL_SCHEMA}.note_gone() RETURNS event_trigger
 AS $body$
 DECLARE
     relation oid;
+    publication text;
 BEGIN
     INSERT INTO {STRUCTURE} (noted_at, command, rewrite, converted, table_oid,
                              table_schema, table_name)
@@ -228,6 +244,14 @@ BEGIN
       FROM pg_event_trigger_dropped_objects() d
      WHERE d.object_type = 'table' AND NOT d.is_temporary AND d.schema_name !~ '^pg_'
        AND d.schema_name NOT IN ('information_schema', '{CONTROL_SCHEMA}');
+    FOR relation, publication IN  -- that left a publication, whole or with a part of its rows
+        SELECT c.oid, d.address_args[1] FROM pg_event_trigger_dropped_objects() d
+          JOIN pg_namespace n ON n.nspname = d.address_names[1]
+          JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = d.address_names[2]
+         WHERE d.object_type = 'publication relation'
+    LOOP
+        PERFORM {CONTROL_SCHEMA}.note(relation, TG_TAG, 0, false, publication);
+    END LOOP;
     IF TG_TAG ~ '^ALTER' THEN
         RETURN;  -- noted at the end of the command
     END IF;
@@ -246,7 +270,7 @@ BEGIN
                SELECT FROM pg_event_trigger_dropped_objects() d WHERE d.object_type = 'index')
            AND NOT EXISTS (SELECT FROM pg_index x WHERE x.indrelid = c.oid AND x.indisreplident)
     LOOP
-        PERFORM {CONTROL_SCHEMA}.note(relation, TG_TAG, 0, false);
+        PERFORM {CONTROL_SCHEMA}.note(relation, TG_TAG, 0, false, NULL);
     END LOOP;
 EXCEPTION WHEN OTHERS THEN
     PERFORM {CONTROL_SCHEMA}.note_failure(TG_TAG, SQLSTATE, SQLERRM);
@@ -267,6 +291,8 @@ EXCEPTION WHEN OTHERS THEN
 END
 $body$"""
 
+SUPERSEDED: Final = (f"DROP FUNCTION IF EXISTS {CONTROL_SCHEMA}.note(oid, text, int, boolean)",)
+"""What an earlier version made, and a replacement of this one's does not reach."""
 FUNCTIONS: Final = (_DESCRIBE, _NOTE, _FAILURE, _CHANGED, _REWRITTEN, _GONE)
 TRIGGERS: Final = {
     "wal2lake_changed": (
@@ -282,6 +308,7 @@ TRIGGERS: Final = {
             "ALTER SCHEMA",
             "ALTER TYPE",
             "ALTER DOMAIN",
+            "ALTER PUBLICATION",
         ),
     ),
     "wal2lake_rewritten": ("table_rewrite", "note_rewritten", ()),

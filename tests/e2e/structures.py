@@ -212,6 +212,51 @@ CHANGES: Final = (
     ),
     Change(name="s_gone", steps=("DROP TABLE lab.{t}",), stops="no more"),
     Change(
+        name="s_renamed_and_back",
+        steps=(
+            (
+                "ALTER TABLE lab.{t} RENAME TO {t}_away; INSERT INTO lab.{t}_away VALUES (11);"
+                "UPDATE lab.{t}_away SET a = -1 WHERE id = 1;"
+                "ALTER TABLE lab.{t}_away RENAME TO {t}; INSERT INTO lab.{t} VALUES (12)"
+            ),
+        ),
+        stops="was called lab.",
+    ),
+    Change(
+        name="s_away_at_once",
+        steps=(
+            (
+                "BEGIN; ALTER TABLE lab.{t} SET SCHEMA public; INSERT INTO public.{t} VALUES (11);"
+                "ALTER TABLE public.{t} SET SCHEMA lab; COMMIT"
+            ),
+            "INSERT INTO lab.{t} VALUES (12)",
+        ),
+        stops="was called public.",
+    ),
+    Change(
+        name="s_swapped_and_back",
+        steps=(
+            (
+                "CREATE TABLE lab.{t}_new (LIKE lab.{t} INCLUDING ALL); BEGIN;"
+                "ALTER TABLE lab.{t} RENAME TO {t}_old; ALTER TABLE lab.{t}_new RENAME TO {t};"
+                "COMMIT; DELETE FROM lab.{t}_old WHERE id = 1; BEGIN;"
+                "ALTER TABLE lab.{t} RENAME TO {t}_new; ALTER TABLE lab.{t}_old RENAME TO {t};"
+                "COMMIT"
+            ),
+        ),
+        stops="was ",
+    ),
+    Change(
+        name="s_unpublished",
+        steps=(
+            (
+                "ALTER PUBLICATION wal2lake DROP TABLE lab.{t}; INSERT INTO lab.{t} VALUES (11);"
+                "ALTER PUBLICATION wal2lake ADD TABLE lab.{t}; INSERT INTO lab.{t} VALUES (12)"
+            ),
+        ),
+        stops="was not published",
+    ),
+    Change(
         name="s_bag",
         made=_BAG,
         steps=(

@@ -142,6 +142,19 @@ def test_what_was_changed_while_the_connector_was_stopped_is_followed(
     assert laboratory.lake(table, f"SELECT {listed} FROM t") == source
 
 
+def test_what_a_table_missed_elsewhere_comes_with_a_resnapshot(
+    laboratory: Laboratory, restarted: dict[str, dict[str, Any]]
+) -> None:
+    away = [f"lab.{name}0" for name in ("s_renamed_and_back", "s_away_at_once", "s_unpublished")]
+    assert {restarted[table]["state"] for table in away} == {"stopped"}
+
+    laboratory.installation.run("resnapshot", *away)
+    laboratory.sync()
+
+    verdicts = laboratory.verdicts()
+    assert [verdicts[table]["equal"] for table in away] == [True, True, True]
+
+
 def test_a_table_that_is_new_since_the_snapshot_is_named_by_check(
     laboratory: Laboratory, restarted: dict[str, dict[str, Any]]
 ) -> None:

@@ -94,6 +94,13 @@ MUTANTS: Final = (
         tests=PURE,
     ),
     Mutant(
+        name="notes: a table that was away counts as one that stayed",
+        file="cdc/events/steps.py",
+        old="(*_missed(old, notes), *_of_table(old, before, append=append))",
+        new="tuple(_of_table(old, before, append=append))",
+        tests=PURE,
+    ),
+    Mutant(
         name="type check: a value beyond the lake's limits",
         file="cdc/apply/values.py",
         old='inside = f"{raw} BETWEEN {FIRST_MICRO} AND {LAST_MICRO}"',

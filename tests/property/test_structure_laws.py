@@ -213,11 +213,34 @@ def test_several_notes_at_once_end_where_one_by_one_does(chain: list[Structure])
         kept = each.structure
     course = follow(chain[0], [Note(structure=new) for new in chain[1:]])
     assert course.structure == kept
+    if course.stops:  # away and back: the next law
+        assert _leaves_its_name(chain)
+        return
     lake = Lake.of(chain[0])
     for step in course.steps:
         lake.do(step, None)
     assert lake.types == {c.name: c.lake for c in kept.followed}
     assert (lake.table, lake.mode, set(lake.key)) == (kept.table, *_identity(kept))
+
+
+@given(chains(), st.data())
+def test_events_that_may_have_gone_elsewhere_are_never_followed(
+    chain: list[Structure], data: st.DataObject
+) -> None:
+    """Whatever lies between, and however it ends: each note counts, not only the last."""
+    notes = [
+        Note(structure=new, unpublished=data.draw(st.integers(0, 5)) == 0) for new in chain[1:]
+    ]
+    course = follow(chain[0], notes)
+    event("away" if _leaves_its_name(chain) else "stays")
+    if any(note.unpublished for note in notes):
+        assert course.stops
+    if _leaves_its_name(chain):
+        assert course.stops or any(isinstance(step, RenameTable) for step in course.steps)
+
+
+def _leaves_its_name(chain: list[Structure]) -> bool:
+    return any(each.table != chain[0].table for each in chain)
 
 
 def _identity(structure: Structure) -> tuple[TableMode | str, set[str]]:

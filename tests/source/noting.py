@@ -1,13 +1,15 @@
 """A Postgres with the event triggers, what they noted, and the rows it shows."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from cdc.events.steps import Course, Note, follow
-from cdc.events.structure import Structure, parse
+from cdc.events.structure import Structure, parse, unpublished_from
 from cdc.source.postgres import Connection
 from cdc.source.structure_notes import structure_of
 from tests.source.lake_rows import LakeRows, lake_value
+
+PUBLICATION: Final = "wal2lake"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +26,12 @@ class Noted:
     @property
     def note(self) -> Note:
         structure = None if self.text is None else parse(self.text)
-        return Note(structure=structure, rewrite=self.rewrite, converted=self.converted)
+        return Note(
+            structure=structure,
+            rewrite=self.rewrite,
+            converted=self.converted,
+            unpublished=self.text is not None and unpublished_from(self.text) == PUBLICATION,
+        )
 
 
 @dataclass
@@ -41,11 +48,19 @@ class Source:
         return self.notes()
 
     def notes(self) -> list[Noted]:
+        return self._notes("table_schema = %s OR table_oid = 0", self.schema)
+
+    def notes_about(self, table: Structure) -> list[Noted]:
+        """Those that the job would take for notes of the table: by its OID, or by its name."""
+        name = table.table
+        about = "table_oid = %s OR (table_schema, table_name) = (%s, %s)"
+        return self._notes(about, table.oid, name.schema, name.name)
+
+    def _notes(self, condition: str, *values: object) -> list[Noted]:
         rows = self.connection.execute(
             "SELECT id, command, rewrite, converted, table_oid, table_name, structure"
-            " FROM wal2lake.structure WHERE id > %s AND (table_schema = %s OR table_oid = 0)"
-            " ORDER BY id",
-            (self.seen, self.schema),
+            f" FROM wal2lake.structure WHERE id > %s AND ({condition}) ORDER BY id".encode(),
+            (self.seen, *values),
         ).fetchall()
         self.seen = max((row[0] for row in rows), default=self.seen)
         names = ("command", "rewrite", "converted", "oid", "name", "text")

@@ -95,6 +95,8 @@ def test_a_change_that_is_followed(noting: Source, case: str) -> None:
         assert expected or not course.steps
 
 
+_WRITE: Final = "INSERT INTO {} (id) VALUES (9)"
+_OUT: Final = "ALTER PUBLICATION wal2lake DROP TABLE t"
 STOPPED: Final = {
     "volatile default": ("ALTER TABLE t ADD c float8 DEFAULT random()", "new column c"),
     "identity": ("ALTER TABLE t ADD c int GENERATED ALWAYS AS IDENTITY", "new column c"),
@@ -113,7 +115,65 @@ STOPPED: Final = {
     "key dropped": ("ALTER TABLE t DROP CONSTRAINT t_pkey", "has neither a primary key"),
     "identity nothing": ("ALTER TABLE t REPLICA IDENTITY NOTHING", "REPLICA IDENTITY NOTHING"),
     "created again": ("DROP TABLE t; CREATE TABLE t (id int PRIMARY KEY)", ""),
+    "renamed and back": (
+        f"ALTER TABLE t RENAME TO u; {_WRITE.format('u')}; ALTER TABLE u RENAME TO t",
+        "was called",
+    ),
+    "renamed and back at once": (
+        (
+            f"BEGIN; ALTER TABLE t RENAME TO u; {_WRITE.format('u')};"
+            " ALTER TABLE u RENAME TO t; COMMIT"
+        ),
+        "was called",
+    ),
+    "renamed twice and back": (
+        "ALTER TABLE t RENAME TO u; ALTER TABLE u RENAME TO v; ALTER TABLE v RENAME TO t",
+        "was called",
+    ),
+    "another schema and back": (
+        "ALTER TABLE t SET SCHEMA elsewhere; ALTER TABLE elsewhere.t SET SCHEMA {schema}",
+        "was called elsewhere.t",
+    ),
+    "the schema renamed and back": (
+        "ALTER SCHEMA {schema} RENAME TO moved; ALTER SCHEMA moved RENAME TO {schema}",
+        "was called moved.t",
+    ),
+    "swapped and back": (
+        (
+            "CREATE TABLE u (LIKE t INCLUDING ALL); BEGIN; ALTER TABLE t RENAME TO x;"
+            " ALTER TABLE u RENAME TO t; COMMIT; INSERT INTO x (id) VALUES (9);"
+            " BEGIN; ALTER TABLE t RENAME TO u; ALTER TABLE x RENAME TO t; COMMIT"
+        ),
+        "was ",
+    ),
+    "out of the publication and back": (
+        f"{_OUT}; {_WRITE.format('t')}; ALTER PUBLICATION wal2lake ADD TABLE t",
+        "was not published",
+    ),
+    "a filter and no filter": (
+        (
+            "ALTER PUBLICATION wal2lake SET TABLE t WHERE (id > 5);"
+            " ALTER PUBLICATION wal2lake SET TABLE t"
+        ),
+        "was not published",
+    ),
+    "columns and all columns": (
+        "ALTER PUBLICATION wal2lake SET TABLE t (id, a); ALTER PUBLICATION wal2lake SET TABLE t",
+        "was not published",
+    ),
+    "updates unpublished": (
+        (
+            "ALTER PUBLICATION wal2lake SET (publish = 'insert');"
+            " ALTER PUBLICATION wal2lake SET (publish = 'insert, update, delete, truncate')"
+        ),
+        "was not published",
+    ),
+    "the publication made again": (
+        "DROP PUBLICATION wal2lake; CREATE PUBLICATION wal2lake FOR TABLE t",
+        "was not published",
+    ),
 }
+"""``{schema}`` is the table's own."""
 
 
 @pytest.mark.parametrize("case", STOPPED, ids=lambda case: case.replace(" ", "-"))
@@ -123,9 +183,15 @@ def test_a_change_that_stops(noting: Source, case: str) -> None:
         "CREATE TABLE t (id int PRIMARY KEY, a int, s text, n numeric(8, 2), k int DEFAULT 5)"
     )
     noting.run(ROWS)
+    noting.run("DROP PUBLICATION IF EXISTS wal2lake; CREATE PUBLICATION wal2lake FOR TABLE t")
+    noting.run("CREATE SCHEMA IF NOT EXISTS elsewhere")
     before = noting.structure()
+    noting.notes()
 
-    course = follow(before, [noted.note for noted in noting.run(statement.partition("/*")[0])])
+    noting.connection.execute(
+        statement.partition("/*")[0].replace("{schema}", noting.schema).encode()
+    )
+    course = follow(before, [noted.note for noted in noting.notes_about(before)])
 
     if reason:
         assert reason in course.stops[0].reason
