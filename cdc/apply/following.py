@@ -66,7 +66,7 @@ def course_of(
             "its structure changed, and the source could not describe how",
             remedy=f"see the warning in the source's log; {READ_AGAIN}",
         )
-    return follow(shape.structure, notes[:1], policy=policy, append=shape.append), 1
+    return follow(shape.structure, notes, policy=policy, append=shape.append), len(notes)
 
 
 def followed(spark: SparkSession, path: str, shape: Shape, course: Course, note: int) -> Shape:
@@ -99,7 +99,7 @@ def _cannot(course: Course) -> Iterator[Stop]:
         match step:
             case DropTable():
                 yield Stop(
-                    "the source has this table no more",
+                    "it was dropped in the source",
                     "take it out of source.tables, or create it again and let it be read again",
                 )
             case RenameTable(table):

@@ -153,7 +153,7 @@ def follow(
     before = old
     for note in notes:
         if note.structure is None:
-            return Course(steps=policed((DropTable(),), policy), structure=None)
+            return Course(steps=policed((_dropped(old, notes),), policy), structure=None)
         new = _left_out(before, note.structure) if policy == "ignore" else note.structure
         taken = policed(tuple(_of_columns(before, new, note)), policy)
         found += taken
@@ -161,6 +161,12 @@ def follow(
     found += policed((*_missed(old, notes), *_of_table(old, before, append=append)), policy)
     stops = tuple(dict.fromkeys(step for step in found if isinstance(step, Stop)))
     return Course(steps=stops or tuple(found), structure=before)
+
+
+def _dropped(old: Structure, notes: Sequence[Note]) -> Step:
+    """Tell a table that is gone from one that stands under its name again, and is another."""
+    again = any(note.structure and note.structure.table == old.table for note in notes)
+    return Stop(f"{old.table} was dropped and created again") if again else DropTable()
 
 
 def policed(found: tuple[Step, ...], policy: SchemaPolicy) -> tuple[Step, ...]:
@@ -317,6 +323,14 @@ def _bad_names(new: Structure) -> Iterator[Stop]:
             yield Stop(reason, remedy)
 
 
+def _identity_remedy(new: Structure) -> str:
+    """Say what brings the rows a name again: that of the key where there is one."""
+    alter = f"ALTER TABLE {new.table} REPLICA IDENTITY"
+    if new.primary_key:
+        return f"{alter} DEFAULT, then {READ_AGAIN}"
+    return f"give it a primary key, or {alter} FULL; then {READ_AGAIN}"
+
+
 def _missed(old: Structure, notes: Sequence[Note]) -> Iterator[Stop]:
     """Yield why events between the notes may have gone elsewhere, or nowhere.
 
@@ -340,7 +354,7 @@ def _of_table(old: Structure, new: Structure, *, append: bool) -> Iterator[Step]
     mode = new.mode(append=append)
     missing = [name for name in new.key if name not in {c.name for c in new.followed}]
     if isinstance(mode, str):
-        yield Stop(f"{new.table} {mode}", f"give it a key, then {READ_AGAIN}")
+        yield Stop(f"{new.table} {mode}", _identity_remedy(new))
     elif mode is TableMode.KEYED and missing:
         yield Stop(f"column {missing[0]} of the key of {new.table} is not in the lake")
     elif mode is not old.mode(append=append):

@@ -107,7 +107,7 @@ def _first_error(table: TableId, catalog: Catalog) -> Finding | None:
 def _gone(table: TableId, catalog: Catalog) -> SourceTable:
     finding = _first_error(table, catalog) or Finding.error(
         str(table),
-        "the source has this table no more",
+        "it was dropped in the source",
         remedy="take it out of source.tables, or create it again and let it be read again",
     )
     return SourceTable(

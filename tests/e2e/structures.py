@@ -208,9 +208,9 @@ CHANGES: Final = (
                 "INSERT INTO lab.{t} VALUES (1, 1, 'another')"
             ),
         ),
-        stops="no more",
+        stops="dropped",
     ),
-    Change(name="s_gone", steps=("DROP TABLE lab.{t}",), stops="no more"),
+    Change(name="s_gone", steps=("DROP TABLE lab.{t}",), stops="was dropped in"),
     Change(
         name="s_renamed_and_back",
         steps=(

@@ -171,7 +171,7 @@ def test_a_job_that_publishes_nothing_is_a_timeout(
 
 def test_read_are_the_new_ones_and_those_an_earlier_call_left(config: Config) -> None:
     publish(config, 1, {"a": 0, "back": 3, "half": UNREAD})
-    gone = source("gone", Finding.error("shop.gone", "the source has this table no more"))
+    gone = source("gone", Finding.error("shop.gone", "it was dropped in the source"))
     done = recaptured("a", "back", "half", "left", added=("back",))
     done = replace(done, tables=(gone, *done.tables))
 

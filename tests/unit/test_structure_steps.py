@@ -308,6 +308,17 @@ def test_tables_that_are_renamed_dropped_or_another_one() -> None:
     assert steps(OLD, None) == (DropTable(),)
     assert follow(OLD, [Note(structure=None)]).structure is None
     assert "dropped and created again" in stop(of(A, B, oid=5))
+    another = structure(ID, A, B, oid=5)
+    found = follow(OLD, [Note(structure=None), Note(structure=another)])
+    assert "dropped and created again" in stop(found.steps)
+
+
+def test_the_remedy_of_a_lost_identity_is_that_of_its_cause() -> None:
+    nothing = follow(OLD, [Note(structure=structure(ID, A, B, identity="n"))])
+    no_key = follow(OLD, [Note(structure=structure(ID, A, B, primary_key=[]))])
+
+    assert nothing.stops[0].remedy.startswith("ALTER TABLE shop.orders REPLICA IDENTITY DEFAULT")
+    assert no_key.stops[0].remedy.startswith("give it a primary key, or ALTER TABLE shop.orders")
 
 
 def test_several_changes_in_one_statement() -> None:
