@@ -6,7 +6,7 @@ import pyarrow as pa
 from psycopg import sql
 
 from cdc.operate.render import Rendering
-from cdc.source.copied_rows import blocks, expression, names, parsed
+from cdc.source.copied_rows import alone, blocks, expression, names, parsed
 from cdc.source.postgres import Connection
 from cdc.tables import TableId
 
@@ -24,7 +24,7 @@ def _query(table: TableId, renderings: Mapping[str, Rendering]) -> sql.Composed:
     columns = sql.SQL(", ").join(
         expression(sql.Identifier(name), rendering.sql) for name, rendering in renderings.items()
     )
-    return sql.SQL("SELECT {} FROM {}").format(columns, sql.Identifier(table.schema, table.name))
+    return sql.SQL("SELECT {} FROM {}").format(columns, alone(table))
 
 
 def _refined(table: pa.Table, renderings: Mapping[str, Rendering]) -> pa.Table:

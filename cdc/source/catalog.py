@@ -34,7 +34,6 @@ SELECT n.nspname, c.relname, c.oid, c.relkind, c.relpersistence, c.relreplident,
                    AND (r.rolbypassrls OR r.rolsuper))
            OR NOT c.relforcerowsecurity AND pg_has_role(c.relowner, 'USAGE')),
        has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'),
-       EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = c.oid),
        (SELECT array_agg(a.attname ORDER BY k.place)
           FROM pg_index x, unnest(x.indkey) WITH ORDINALITY k(number, place)
           JOIN pg_attribute a ON a.attnum = k.number
@@ -111,7 +110,6 @@ class _Relation:
     persistence: str
     row_security: bool
     readable: bool
-    has_children: bool
     identity: Identity
 
 
@@ -135,7 +133,7 @@ def inspect(connection: Connection, config: Config) -> Catalog:
 
 
 def _relation(row: tuple[Any, ...]) -> _Relation:
-    schema, name, oid, kind, persistence, replica, rls, readable, children, key, index = row
+    schema, name, oid, kind, persistence, replica, rls, readable, key, index = row
     return _Relation(
         table=TableId(schema, name),
         oid=oid,
@@ -143,7 +141,6 @@ def _relation(row: tuple[Any, ...]) -> _Relation:
         persistence=persistence,
         row_security=rls,
         readable=readable,
-        has_children=children,
         identity=Identity(replica=replica, primary_key=tuple(key or ()), index=tuple(index or ())),
     )
 
@@ -225,14 +222,6 @@ def _unfit(relation: _Relation) -> list[Finding]:
                 subject,
                 "is unlogged or temporary: its changes are not in the WAL",
                 remedy=f"ALTER TABLE {subject} SET LOGGED, or take it out of source.tables",
-            )
-        )
-    if relation.has_children:
-        found.append(
-            Finding.error(
-                subject,
-                "has tables that inherit from it: its snapshot would hold their rows too",
-                remedy="name the children instead",
             )
         )
     if not relation.readable:

@@ -12,6 +12,7 @@ from psycopg import sql
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.source.postgres import Connection, translated
+from cdc.tables import TableId
 
 _TEXT: Final = pa.large_string()
 BLOCK_BYTES: Final = 4 << 20
@@ -20,6 +21,15 @@ BLOCK_BYTES: Final = 4 << 20
 def names(number: int) -> list[str]:
     """Of so many text columns, whatever the source calls them."""
     return [f"c{position}" for position in range(number)]
+
+
+def alone(table: TableId) -> sql.Composed:
+    """Return what a query reads of a table: its own rows, and not those of its children.
+
+    The stream has the rows of tables that inherit from it under the children's names. Partitions
+    are tables of their own, and a partitioned table is not captured.
+    """
+    return sql.SQL("ONLY {}").format(sql.Identifier(table.schema, table.name))
 
 
 def expression(column: sql.Composable, template: str) -> sql.Composed:

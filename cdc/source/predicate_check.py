@@ -8,6 +8,7 @@ from psycopg import errors, sql
 from cdc.errors import CdcError, ErrorKind
 from cdc.source.catalog import ATTRIBUTES, DECLARED
 from cdc.source.columns import SourceColumn
+from cdc.source.copied_rows import alone
 from cdc.source.postgres import Connection, translated
 from cdc.source.predicate import Predicate, parse
 from cdc.tables import TableId
@@ -59,7 +60,7 @@ def checked(connection: Connection, table: TableId, predicate: Predicate) -> int
 def statement(table: TableId, predicate: Predicate, columns: sql.Composable) -> sql.Composed:
     """``SELECT columns`` of the rows inside; to be run without parameters."""
     return sql.SQL("SELECT {} FROM {} WHERE {}").format(
-        columns, sql.Identifier(table.schema, table.name), sql.SQL(predicate.source)
+        columns, alone(table), sql.SQL(predicate.source)
     )
 
 

@@ -16,7 +16,7 @@ from psycopg import sql
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.source.columns import SourceColumn
-from cdc.source.copied_rows import blocks, expression, names, parsed
+from cdc.source.copied_rows import alone, blocks, expression, names, parsed
 from cdc.source.postgres import Connection, translated
 from cdc.source.spelling import respelling, spelling
 from cdc.tables import TableId
@@ -106,7 +106,7 @@ def read(
     Raises SOURCE_NOT_READY, TIMEOUT or UNREACHABLE as ``postgres.translated`` does; after an
     error, or what ``tell`` raised, the connection's transaction is over.
     """
-    query = sql.SQL("SELECT {} FROM {}").format(_texts(columns), _relation(table))
+    query = sql.SQL("SELECT {} FROM {}").format(_texts(columns), alone(table))
     if where is not None:
         query = sql.SQL("{} WHERE {}").format(query, where)
     writing = _Writing(connection, table, columns, tell, batch_bytes)
@@ -195,10 +195,6 @@ class _Writing:
         return rows
 
 
-def _relation(table: TableId) -> sql.Identifier:
-    return sql.Identifier(table.schema, table.name)
-
-
 def _texts(columns: Sequence[SourceColumn], *of: str) -> sql.Composed:
     return sql.SQL(", ").join(
         expression(sql.Identifier(*of, column.name), spelling(column.pg)) for column in columns
@@ -229,7 +225,7 @@ def _of_keys(
         "SELECT {} FROM {} t JOIN (SELECT DISTINCT {} FROM unnest({}) u({})) k ON {}"
     ).format(
         _texts(columns, "t"),
-        _relation(table),
+        alone(table),
         sql.SQL(", ").join(values),
         sql.SQL(", ").join(texts),
         sql.SQL(", ").join(places),

@@ -25,6 +25,7 @@ _PLACES: Final = (
     Path(__file__).parents[2] / "connectors",  # in a checkout
     Path(sys.prefix) / "share" / "wal2lake",  # installed from a wheel
 )
+_EXACT: Final = "(?-i:"
 _OPTIONAL: Final = ("column.exclude.list",)  # an empty list means something else than no list
 
 
@@ -60,15 +61,21 @@ def settings(
     return given | overrides(tables) | mode
 
 
-def pattern(table: TableId) -> str:
-    """The regular expression that matches exactly this table in a list of the connector."""
-    return f"{_literal(table.schema)}[.]{_literal(table.name)}"
+def pattern(table: TableId, *column: str) -> str:
+    """Return the regular expression of exactly this table, or column, in a connector's list.
+
+    The connector ignores case in its lists; inside the group it does not.
+    """
+    names = "[.]".join(map(_literal, (table.schema, table.name, *column)))
+    return f"{_EXACT}{names})"
 
 
 def captured(configuration: Mapping[str, str] | None) -> frozenset[TableId]:
     """The tables a connector was configured for, but for our own; without a connector none."""
     listed = (configuration or {}).get(TABLES, "")
-    found = (TableId(*map(_name, each.split("[.]"))) for each in listed.split(",") if each)
+    # A connector of an earlier version has its names without the group.
+    plain = (each.removeprefix(_EXACT).removesuffix(")") for each in listed.split(",") if each)
+    found = (TableId(*map(_name, each.split("[.]"))) for each in plain)
     return frozenset(table for table in found if table.schema != CONTROL_SCHEMA)
 
 
@@ -80,7 +87,7 @@ def _name(literal: str) -> str:
 def _excluded(tables: list[SourceTable]) -> list[str]:
     """Columns that would arrive by snapshot or by stream alone, or never."""
     return [
-        f"{pattern(table.table)}[.]{_literal(column.name)}"
+        pattern(table.table, column.name)
         for table in tables
         for column in table.columns
         if not column.arrives

@@ -1,8 +1,9 @@
-"""What the connector's snapshot reads instead of the dates themselves.
+"""Say what the connector's snapshot reads of each table.
 
-It takes a date for one of the calendar of 1500, without its era: BC dates, the ten days that
-calendar lacks, and infinity would arrive as others. As the number of the day, which is what it
-writes in the end, every date is right (decision 0010).
+Rows of the table alone: those of tables that inherit from it come under their own names, in the
+stream as well. And the number of a day in place of the date: the connector takes a date for one of
+the calendar of 1500, without its era, so that BC dates, the ten days that calendar lacks, and
+infinity would arrive as others. The number is what it writes in the end (decision 0010).
 """
 
 import re
@@ -18,8 +19,8 @@ _EPOCH: Final = "date '1970-01-01'"
 
 
 def overrides(tables: list[SourceTable]) -> dict[str, str]:
-    """Settings of the connector; none where no table has a date."""
-    found = {str(t.table): _select(t) for t in tables if any(map(_is_date, _arriving(t)))}
+    """Return the connector's settings with a SELECT for each table; empty without a table."""
+    found = {str(table.table): _select(table) for table in tables if _arriving(table)}
     if not found:
         return {}
     return {SETTING: ",".join(found)} | {f"{SETTING}.{name}": sql for name, sql in found.items()}
@@ -28,7 +29,8 @@ def overrides(tables: list[SourceTable]) -> dict[str, str]:
 def _select(table: SourceTable) -> str:
     columns = ", ".join(map(_expression, _arriving(table)))
     # Every name is quoted, and none of its signs can end the quotes.
-    return f"SELECT {columns} FROM {_quoted(table.table.schema)}.{_quoted(table.table.name)}"  # noqa: S608
+    name = f"{_quoted(table.table.schema)}.{_quoted(table.table.name)}"
+    return f"SELECT {columns} FROM ONLY {name}"  # noqa: S608
 
 
 def _arriving(table: SourceTable) -> list[SourceColumn]:

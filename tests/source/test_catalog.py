@@ -80,10 +80,6 @@ def test_without_key_and_choice(source_url: str, sql: Sql, make_config: Maker) -
             "its replica identity is an index without",
         ),
         ("CREATE UNLOGGED TABLE t (id int PRIMARY KEY)", "is unlogged"),
-        (
-            "CREATE TABLE t (id int PRIMARY KEY); CREATE TABLE c (PRIMARY KEY (id)) INHERITS (t)",
-            "has tables that inherit from it",
-        ),
         ('CREATE TABLE t (id int PRIMARY KEY, a int, "A" int)', "columns a and A have one name"),
         ('CREATE TABLE t (id int PRIMARY KEY, "ä" int, "ö" int)', "columns ä and ö have one name"),
         ("CREATE TABLE t (id int PRIMARY KEY, _cdc_offset int)", "column _cdc_offset: names that"),

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from cdc.config import Config
+from cdc.config import Config, Source
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import table_schema_from_avro
 from cdc.events.structure import parse
@@ -67,6 +67,59 @@ def test_truncate_on_compacted_topic(
     assert keys[2]["map"][0]["key"]["string"] == "key"  # the constant key of {"key": null}
     bag = Topic(chain, f"{config.name}.{config.name}.bag").until(lambda found: len(found) >= 1)
     assert bag[0][0] == keys[2]
+
+
+def test_a_parent_is_its_own_rows_in_snapshot_and_stream(
+    chain: Endpoints, source: Connection, make_config: Maker
+) -> None:
+    """Of a child that is captured or not, made before or later."""
+    config = make_config(chain)
+    source.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
+    source.execute("INSERT INTO t VALUES (1, 'parent')")
+    source.execute("CREATE TABLE child (extra int, PRIMARY KEY (id)) INHERITS (t)")
+    source.execute("INSERT INTO child VALUES (10, 'child', 1)")
+    source.execute("CREATE TABLE grandchild (PRIMARY KEY (id)) INHERITS (child)")
+    source.execute("INSERT INTO grandchild VALUES (100, 'grandchild', 1)")
+    wanted = [f"{config.name}.t", f"{config.name}.child"]
+    config = config.model_copy(update={"source": Source(tables=wanted)})
+    establish(config, chain)
+    topic = Topic(chain, f"{config.name}.{config.name}.t")
+    topic.until(lambda found: len(found) >= 1)
+
+    source.execute("CREATE TABLE later (PRIMARY KEY (id)) INHERITS (t)")
+    source.execute("INSERT INTO later VALUES (1000, 'later')")
+    source.execute("UPDATE t SET v = v || '!'")
+    source.execute("ALTER TABLE t ADD w int DEFAULT 3")
+    source.execute("INSERT INTO t VALUES (2, 'parent too', 4)")
+
+    events = topic.until(lambda found: len(found) >= 3)
+    assert [(v["op"], v["after"]["id"]) for _, v in events] == [("r", 1), ("u", 1), ("c", 2)]
+    child = Topic(chain, f"{config.name}.{config.name}.child").until(lambda found: len(found) >= 2)
+    assert [(v["op"], v["after"]["id"]) for _, v in child] == [("r", 10), ("u", 10)]
+
+
+def test_a_table_whose_name_differs_by_case_is_none_of_ours(
+    chain: Endpoints, source: Connection, make_config: Maker
+) -> None:
+    """The connector's lists ignore case: what they name beside ours has no topic to go to."""
+    config = make_config(chain)
+    upper = config.name.upper()
+    source.execute(f'DROP SCHEMA IF EXISTS "{upper}" CASCADE; CREATE SCHEMA "{upper}"'.encode())
+    source.execute("CREATE TABLE t (id int PRIMARY KEY, v int)")
+    source.execute(f'CREATE TABLE "{upper}".t (id int PRIMARY KEY, v int)'.encode())
+    source.execute(f'CREATE TABLE "{upper}"."T" (id int PRIMARY KEY, v money)'.encode())
+    source.execute("INSERT INTO t VALUES (1, 1)")
+    source.execute(f'INSERT INTO "{upper}".t VALUES (1, 100)'.encode())
+
+    establish(config, chain)
+    topic = Topic(chain, f"{config.name}.{config.name}.t")
+    topic.until(lambda found: ops(found) == ["r"])
+    source.execute("UPDATE t SET v = 2")
+    source.execute(f'UPDATE "{upper}".t SET v = 200'.encode())
+
+    events = topic.until(lambda found: len(found) >= 2)
+    assert [value["after"]["v"] for _, value in events] == [1, 2]
+    source.execute(f'DROP SCHEMA "{upper}" CASCADE'.encode())
 
 
 def test_establish_again(chain: Endpoints, source: Connection, make_config: Maker) -> None:

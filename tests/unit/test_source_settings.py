@@ -65,9 +65,9 @@ def test_filled_in() -> None:
         "topic.prefix": "pipe",
         "slot.name": "pipe",
         "publication.name": "pipe",
-        "table.include.list": r"wal2lake[.]heartbeat,wal2lake[.]structure,"
-        r"shop[.]orders,shop[.]a\x{2d}b",
-        "column.exclude.list": r"shop[.]orders[.]total",
+        "table.include.list": r"(?-i:wal2lake[.]heartbeat),(?-i:wal2lake[.]structure),"
+        r"(?-i:shop[.]orders),(?-i:shop[.]a\x{2d}b)",
+        "column.exclude.list": r"(?-i:shop[.]orders[.]total)",
         "unavailable.value.placeholder": "token",
         "transforms.key.type": "org.apache.kafka.connect.transforms.HoistField$Key",
         "value.converter.apicurio.registry.url": "http://registry:8080/apis/registry/v2",
@@ -96,21 +96,22 @@ def test_the_snapshot_reads_dates_as_numbers() -> None:
 
     made = settings(config(), ENDPOINTS, tables, placeholder="token")
 
-    assert made["snapshot.select.statement.overrides"] == "shop.a-b"
+    assert made["snapshot.select.statement.overrides"] == "shop.a-b,shop.orders"
     select = made["snapshot.select.statement.overrides.shop.a-b"]
     name = r'U&"a\+000022\+000024\+00007Bx\+00007D"'
     assert select == (
         f"SELECT CASE WHEN {name} = 'infinity' THEN 2146033979 WHEN {name} = '-infinity'"
         f" THEN -2147472691 ELSE {name} - date '1970-01-01' END AS {name}, U&\"v\""
-        r' FROM U&"shop".U&"a\+00002Db"'
+        r' FROM ONLY U&"shop".U&"a\+00002Db"'
     )
     assert "$" not in select
 
 
-def test_without_a_date_no_select_is_replaced() -> None:
-    made = settings(config(), ENDPOINTS, [table("orders")], placeholder="token")
+def test_the_snapshot_reads_a_table_without_those_that_inherit_from_it() -> None:
+    made = settings(config(), ENDPOINTS, [with_columns("t", {"id": "int4"})], placeholder="token")
 
-    assert not [key for key in made if key.startswith("snapshot.select")]
+    select = made["snapshot.select.statement.overrides.shop.t"]
+    assert select == 'SELECT U&"id" FROM ONLY U&"shop".U&"t"'
 
 
 @pytest.mark.parametrize(
@@ -148,6 +149,14 @@ def test_what_was_configured_can_be_read_back() -> None:
 
     assert captured(made) == {found.table for found in tables}
     assert captured(None) == frozenset()
+
+
+def test_what_an_earlier_version_configured_can_be_read_back() -> None:
+    listed = r"wal2lake[.]heartbeat,shop[.]orders,shop[.]a\x{2d}b"
+
+    found = captured({"table.include.list": listed})
+
+    assert found == {TableId("shop", "orders"), TableId("shop", "a-b")}
 
 
 def test_the_reasons_are_written_down() -> None:

@@ -1,0 +1,63 @@
+"""The lists that the connector is given name what is meant and no more, by Java's own reading.
+
+The connector compiles each of their expressions so that case is ignored.
+"""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from cdc.source.settings import pattern
+from cdc.tables import TableId
+
+pytestmark = pytest.mark.spark
+
+CASE_INSENSITIVE = 2  # java.util.regex.Pattern's
+NAMES = st.text(
+    st.one_of(
+        st.sampled_from("aA.(?i:)*+[]{}\\|^$,#& \t\n\"'`-_ßẞ\u0131\u0130\u017f\u212aéÉ"),
+        st.characters(exclude_categories=["Cs"], exclude_characters="\0"),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+Matches = Callable[[str, str], bool]
+
+
+@pytest.fixture(scope="session")
+def matches(spark: SparkSession) -> Matches:
+    """Whether an expression matches the whole of a name, as the connector asks it."""
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    java = jvm.java.util.regex.Pattern
+
+    def asked(expression: str, name: str) -> bool:
+        return bool(java.compile(expression, CASE_INSENSITIVE).matcher(name).matches())
+
+    return asked
+
+
+@settings(max_examples=150)
+@given(schema=NAMES, name=NAMES, data=st.data())
+def test_a_pattern_names_one_table_in_one_case(
+    matches: Matches, schema: str, name: str, data: st.DataObject
+) -> None:
+    table = TableId(schema, name)
+    other = data.draw(
+        st.one_of(
+            st.sampled_from([str(table).swapcase(), str(table).lower(), str(table).upper()]),
+            st.builds(lambda a, b: f"{a}.{b}", NAMES, NAMES),
+        )
+    )
+    event("differs by case" if other.lower() == str(table).lower() != other else "another")
+
+    assert matches(pattern(table), str(table))
+    assert matches(pattern(table), other) == (other == str(table))
+    assert matches(pattern(table, "c"), f"{table}.c")
+    assert not matches(pattern(table, "c"), f"{table}.C")
+    assert "," not in pattern(table, name)
