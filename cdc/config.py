@@ -69,6 +69,9 @@ class Source(Section):
     is gone, a first snapshot broke off): ``stop`` (``up`` refuses until it is told ``--new-epoch``,
     and tables wait for ``resnapshot``; the default), ``read_again`` (``up`` begins a new epoch, and
     the job reads the tables again, one after the other)."""
+    read_timeout_seconds: float = Field(900, gt=0)
+    """How long a reading of a table, or ``verify``, waits for the next row of the source before it
+    takes the source for gone. A condition (``--where``) that few rows meet makes it wait long."""
     as_text: list[str] = []
     """Patterns ``schema.table.column`` of numeric, date and timestamp columns that are kept as
     Postgres's own text, with NaN, infinity and years outside 1 to 9999. It counts for a table

@@ -76,7 +76,9 @@ def moment(
     with (
         _hold(config) as hold,
         exported_snapshot(endpoints.source_url, SNAPSHOT_SECONDS) as snapshot,
-        connect(endpoints.source_url) as connection,
+        connect(
+            endpoints.source_url, answer_seconds=config.source.read_timeout_seconds
+        ) as connection,
     ):
         enter(connection, snapshot.name)
         structures = _locked(connection, endpoints, tables or {})

@@ -18,6 +18,7 @@ from cdc.stack import report
 from cdc.stack.state import StateDir
 
 CONNECT_SECONDS: Final = 5.0
+SOURCE_SECONDS: Final = 10.0
 PID_SLACK_SECONDS: Final = 2.0
 
 
@@ -62,7 +63,7 @@ class ServerPart:
 
 def source(url: str, slot: str) -> SourcePart:
     """Raises UNREACHABLE or SOURCE_NOT_READY."""
-    with connect(url) as connection:
+    with connect(url, answer_seconds=SOURCE_SECONDS) as connection:
         found = slot_state(connection, slot)
         with translated("reading the source's position"):
             row = connection.execute(

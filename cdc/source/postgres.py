@@ -3,21 +3,68 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import psycopg
 from psycopg import conninfo, errors
+from psycopg.abc import PQGen
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 
 from cdc.errors import CdcError, ErrorKind
+from cdc.source.refusals import refusal
 
 CONNECT_SECONDS: Final = 10
+ANSWER_SECONDS: Final = 150.0
+"""How long a server may say nothing: longer than any limit that it is given itself."""
+_Answer = TypeVar("_Answer")
 _PORT: Final = 5432
-_OPTIONS: Final = "-c row_security=off -c lock_timeout=10s -c search_path=pg_catalog"
-"""Row security hides rows silently unless it is off: then Postgres refuses instead. No lock of
-ours queues up before the application's for long. Names mean what the catalogue says."""
+_NETWORK: Final = {
+    "keepalives": 1,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,  # milliseconds
+}
+"""A peer that is gone without a word is found out after a minute, also while nobody asks."""
+_SETTINGS: Final = {
+    # Row security hides rows silently unless it is off: then Postgres refuses instead.
+    "row_security": "off",
+    # No lock of ours queues up before the application's for long.
+    "lock_timeout": "10s",
+    # Names mean what the catalogue says.
+    "search_path": "pg_catalog",
+    # What role or database are set to is meant for the application.
+    "statement_timeout": "0",
+    "idle_in_transaction_session_timeout": "0",
+    "idle_session_timeout": "0",
+    "default_transaction_read_only": "off",
+    "default_transaction_isolation": "read\\ committed",
+}
+_OPTIONS: Final = " ".join(f"-c {name}={value}" for name, value in _SETTINGS.items())
+_GONE: Final = ("08", "57P")
+"""Classes of SQLSTATE by which a server takes leave; others of an OperationalError pass too."""
+_TRANSACTION_TIMEOUT: Final = 170_000  # the first version that has one
 
-Connection = psycopg.Connection[tuple[Any, ...]]
+
+class Connection(psycopg.Connection[tuple[Any, ...]]):
+    """A connection whose server may not stay silent for ever.
+
+    Each wait for it has a limit: of a COPY that for the next row, of all else that for the answer.
+    When it is over the connection is closed, and what was asked raises OperationalError.
+    """
+
+    answer_seconds: float = ANSWER_SECONDS
+
+    def wait(
+        self, gen: PQGen[_Answer], interval: float = 0.1, timeout: float | None = None
+    ) -> _Answer:
+        limit = self.answer_seconds if timeout is None else timeout
+        try:
+            return super().wait(gen, interval, limit)
+        except errors._WaitTimeout:  # noqa: SLF001 - as ``wait`` documents it
+            self.pgconn.finish()
+            message = f"no answer within {limit:g} s"
+            raise psycopg.OperationalError(message) from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,14 +102,21 @@ def password(url: str) -> str:
     return str(_parse(url).get("password") or "")
 
 
-def connect(url: str, **parameters: Any) -> Connection:  # noqa: ANN401 - libpq's parameters
-    """An autocommit connection.
+def connect(
+    url: str,
+    *,
+    answer_seconds: float = ANSWER_SECONDS,
+    **parameters: Any,  # noqa: ANN401 - libpq's parameters
+) -> Connection:
+    """Open an autocommit connection, on which the server may be silent for ``answer_seconds``.
 
-    Raises UNREACHABLE when no server answers, SOURCE_NOT_READY when one answers and refuses. Where
-    the time is over, it is tried once more before it is said that none does.
+    Raises UNREACHABLE when no server answers or it takes no connection now, SOURCE_NOT_READY when
+    one answers and refuses. Where the time is over, it is tried once more before it is said that
+    none does.
     """
     where = address(url)
     settings: dict[str, Any] = {
+        **_NETWORK,
         "connect_timeout": CONNECT_SECONDS,
         "application_name": "wal2lake",
         "options": _OPTIONS,
@@ -77,9 +131,13 @@ def connect(url: str, **parameters: Any) -> Connection:  # noqa: ANN401 - libpq'
         reraise=True,
     )
     try:
-        return once_more(psycopg.connect, url, autocommit=True, **settings)
+        made: Connection = once_more(Connection.connect, url, autocommit=True, **settings)
+        made.answer_seconds = answer_seconds
+        if made.info.server_version >= _TRANSACTION_TIMEOUT:
+            made.execute("SET transaction_timeout = 0")
     except psycopg.OperationalError as error:
-        raise _refusal(where, str(error)) from None
+        raise refusal(str(where), where.host, where.port, str(error)) from None
+    return made
 
 
 @contextmanager
@@ -102,9 +160,10 @@ def translated(doing: str) -> Iterator[None]:
             remedy="end the transaction that holds the lock, or try again when the source is calm",
         ) from None
     except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+        gone = error.sqlstate is None or error.sqlstate.startswith(_GONE)
         raise CdcError(
             ErrorKind.UNREACHABLE,
-            f"{doing}: the source is gone",
+            f"{doing}: the source {'is gone' if gone else 'cannot do it now'}",
             detail=_primary(error),
             remedy="see that Postgres runs and stays up, and ask for it again",
         ) from None
@@ -132,25 +191,8 @@ def _not_an_url() -> CdcError:
     )
 
 
-def _refusal(where: Address, text: str) -> CdcError:
-    """There is no SQLSTATE while libpq connects; a server that answered says FATAL."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if "FATAL" in text and "starting up" not in text and "too many" not in text:
-        return CdcError(
-            ErrorKind.SOURCE_NOT_READY,
-            f"the source refuses {where}",
-            detail=lines[-1].partition("FATAL:")[2].strip() if lines else "",
-            remedy="check user, database and pg_hba.conf; the password is given by "
-            "WAL2LAKE_SOURCE__PASSWORD or source.password_file",
-        )
-    return CdcError(
-        ErrorKind.UNREACHABLE,
-        f"no Postgres answers at {where.host}:{where.port}",
-        detail=lines[-1] if lines else "",
-        remedy="start it, or correct source.url",
-    )
-
-
 def _primary(error: psycopg.Error) -> str:
     """The server's own sentence: it names objects, never values of rows in what we run."""
-    return error.diag.message_primary or type(error).__name__
+    return error.diag.message_primary or (
+        str(error) if str(error).startswith("no answer") else type(error).__name__
+    )

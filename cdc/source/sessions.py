@@ -6,6 +6,7 @@ from cdc.errors import CdcError
 from cdc.source.postgres import connect, translated
 
 _CONNECT_SECONDS: Final = 3
+_ANSWER_SECONDS: Final = 10.0
 _PRESENT: Final = """
 SELECT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = %s AND active)
     OR EXISTS (SELECT FROM pg_stat_activity
@@ -21,7 +22,9 @@ def is_at_source(url: str, slot: str) -> bool | None:
     """
     try:
         with (
-            connect(url, connect_timeout=_CONNECT_SECONDS) as connection,
+            connect(
+                url, connect_timeout=_CONNECT_SECONDS, answer_seconds=_ANSWER_SECONDS
+            ) as connection,
             translated("looking for the connector"),
         ):
             row = connection.execute(_PRESENT, (slot,)).fetchone()

@@ -1,0 +1,100 @@
+"""What it means that a connection to the source failed, and what can be done about it.
+
+libpq says so in words alone, without an SQLSTATE: those of the server, which a server that speaks
+another language than English says otherwise, and its own.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from cdc.errors import CdcError, ErrorKind
+
+_PASSWORD: Final = "give it by WAL2LAKE_SOURCE__PASSWORD or source.password_file"  # noqa: S105 - no password
+_LATER: Final = (
+    "starting up",
+    "shutting down",
+    "in recovery mode",
+    "not yet accepting connections",
+    "not accepting connections",
+    "too many",
+    "connection slots are reserved",
+    "terminating connection",
+)
+"""What a server says that takes connections at another time."""
+
+_OURS: Final = (
+    ("no password supplied", "asks for a password, and none is given", _PASSWORD),
+    (
+        "server does not support SSL",
+        "does not speak TLS, which the URL asks for",
+        "turn TLS on in Postgres (ssl = on), or take sslmode out of source.url",
+    ),
+    (
+        "certificate verify failed",
+        "shows a certificate that is not trusted here",
+        "name the authority's certificate by sslrootcert in source.url, or correct the server's",
+    ),
+    (
+        "root certificate file",
+        "is to show a certificate, and there is none here to judge it by",
+        "name the authority's certificate by sslrootcert in source.url",
+    ),
+    (
+        "does not match host name",
+        "shows the certificate of another host",
+        "use the name that stands in the certificate as host of source.url",
+    ),
+    (
+        "SSL error",
+        "and this client do not agree on TLS",
+        "compare sslmode and the certificates of source.url with those of the server",
+    ),
+)
+"""What libpq says itself of a server that is there: words, ours for them, the remedy."""
+
+
+def refusal(address: str, host: str, port: int, text: str) -> CdcError:
+    """Return what a failed connection means.
+
+    ``text`` is libpq's. UNREACHABLE where nobody answers or the server takes no connection now,
+    SOURCE_NOT_READY where it will take none like this.
+    """
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    for words, meaning, remedy in _OURS:
+        if words in text:
+            return _final(f"the source at {host}:{port} {meaning}", lines, remedy)
+    if any(words in text for words in _LATER):
+        return CdcError(
+            ErrorKind.UNREACHABLE,
+            f"the source at {host}:{port} takes no connection now",
+            detail=_said(lines),
+            remedy="wait until it is up, or has connections left, and ask again",
+        )
+    if "FATAL" in text:
+        return _final(
+            f"the source refuses {address}",
+            lines,
+            f"check user, database and pg_hba.conf; the password: {_PASSWORD}",
+        )
+    if "could not translate host name" in text:
+        return _unreachable(f"no host {host} is known here", lines)
+    return _unreachable(f"no Postgres answers at {host}:{port}", lines)
+
+
+def _final(message: str, lines: Sequence[str], remedy: str) -> CdcError:
+    return CdcError(ErrorKind.SOURCE_NOT_READY, message, detail=_said(lines), remedy=remedy)
+
+
+def _unreachable(message: str, lines: Sequence[str]) -> CdcError:
+    return CdcError(
+        ErrorKind.UNREACHABLE,
+        message,
+        detail=lines[-1] if lines else "",
+        remedy="start it, or correct source.url",
+    )
+
+
+def _said(lines: Sequence[str]) -> str:
+    """The server's own words, without where it was reached."""
+    told = next((line for line in reversed(lines) if "FATAL:" in line), lines[-1] if lines else "")
+    return told.partition("FATAL:")[2].strip() or told

@@ -1,0 +1,284 @@
+"""What is said of a source that takes no connection: whether it passes, and what to do.
+
+Each state is that of a real Postgres.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+
+from cdc.errors import CdcError, ErrorKind
+from cdc.source import watch
+from cdc.source.copied_rows import blocks
+from cdc.source.origin import origin
+from cdc.source.postgres import connect, translated
+from cdc.source.watch import SourceWatch
+from cdc.stack.servers import postgres
+from tests.servers.process import ProcessServer
+from tests.servers.process import servers as processes
+from tests.servers.proxy import proxied
+from tests.waiting import until
+
+pytestmark = pytest.mark.integration
+
+SECRET = "pa55-w0rd"
+
+
+def refusal(url: str) -> CdcError:
+    with pytest.raises(CdcError) as caught:
+        connect(url)
+    assert SECRET not in str(caught.value)
+    return caught.value
+
+
+@contextmanager
+def own_postgres(folder: Path) -> Iterator[ProcessServer]:
+    """One that a test may stop and change."""
+    server = processes(folder)["postgres"]()
+    assert isinstance(server, ProcessServer)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.kill()
+
+
+def with_parameters(url: str, parameters: str) -> str:
+    return f"{url}?{parameters}"
+
+
+def test_a_password_that_is_not_given(source_url: str) -> None:
+    where = urlsplit(source_url)
+    error = refusal(f"postgresql://postgres@127.0.0.1:{where.port}/app?passfile=/dev/null")
+    assert error.kind is ErrorKind.SOURCE_NOT_READY
+    assert "asks for a password, and none is given" in error.message
+    assert "WAL2LAKE_SOURCE__PASSWORD" in error.remedy
+
+
+def test_tls_that_the_server_does_not_speak(source_url: str) -> None:
+    error = refusal(with_parameters(source_url, "sslmode=require"))
+    assert error.kind is ErrorKind.SOURCE_NOT_READY
+    assert "does not speak TLS" in error.message
+    assert "sslmode" in error.remedy
+
+
+def test_a_server_that_speaks_tls_only(tmp_path: Path) -> None:
+    with own_postgres(tmp_path) as server:
+        data = server.state.data("postgres")
+        _certificate(data)
+        (data / "pg_hba.conf").write_text("hostssl all all all scram-sha-256\n")
+        with connect(server.address) as connection:
+            connection.execute("ALTER SYSTEM SET ssl = on")
+            connection.execute("SELECT pg_reload_conf()")
+
+        def refuses_plain() -> bool:
+            try:
+                connect(with_parameters(server.address, "sslmode=disable")).close()
+            except CdcError:
+                return True
+            return False
+
+        until(refuses_plain)
+        plain = refusal(with_parameters(server.address, "sslmode=disable"))
+        assert plain.kind is ErrorKind.SOURCE_NOT_READY
+        assert "no pg_hba.conf entry" in plain.detail
+        nothing = f"sslmode=verify-full&sslrootcert={tmp_path}/none.crt"
+        unjudged = refusal(with_parameters(server.address, nothing))
+        assert unjudged.kind is ErrorKind.SOURCE_NOT_READY
+        assert "there is none here to judge it by" in unjudged.message
+        _certificate(tmp_path)
+        other = f"sslmode=verify-ca&sslrootcert={tmp_path}/server.crt"
+        untrusted = refusal(with_parameters(server.address, other))
+        assert untrusted.kind is ErrorKind.SOURCE_NOT_READY
+        assert "is not trusted here" in untrusted.message
+        with connect(with_parameters(server.address, "sslmode=require")) as connection:
+            assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def _certificate(folder: Path) -> None:
+    key, certificate = folder / "server.key", folder / "server.crt"
+    subject = ["-subj", "/CN=localhost", "-days", "2", "-nodes", "-newkey", "rsa:2048"]
+    command = ["openssl", "req", "-x509", *subject, "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(command, check=True, capture_output=True)
+    key.chmod(0o600)
+    if os.geteuid() == 0:
+        owner = folder.stat()
+        for file in (key, certificate):
+            os.chown(file, owner.st_uid, owner.st_gid)
+
+
+def test_a_server_that_shuts_down_or_starts_up_is_asked_again_later(tmp_path: Path) -> None:
+    with own_postgres(tmp_path) as server:
+        assert server.process is not None
+        with connect(server.address):
+            os.kill(server.process.pid, signal.SIGTERM)  # it waits for the session
+            until(lambda: "shutting down" in refusal(server.address).detail)
+            assert refusal(server.address).kind is ErrorKind.UNREACHABLE
+        until(lambda: server.process is None or server.process.exit_code() is not None)
+        data = server.state.data("postgres")
+        (data / "standby.signal").touch()  # recovers for ever, and takes nobody meanwhile
+        with (data / "postgresql.auto.conf").open("a") as file:
+            file.write("hot_standby = off\n")
+        from cdc.stack.process import Process  # noqa: PLC0415
+
+        server.process = Process("postgres", server.embedded.command(), server.state)
+
+        def answers() -> bool:
+            return "takes no connection now" in refusal(server.address).message
+
+        until(answers)
+        error = refusal(server.address)
+        assert error.kind is ErrorKind.UNREACHABLE
+        assert "wait until it is up" in error.remedy
+
+
+def test_a_server_without_a_connection_left_is_asked_again_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"max_connections": "6", "superuser_reserved_connections": "3"}.items():
+        monkeypatch.setitem(postgres._SETTINGS, name, value)
+    monkeypatch.setitem(postgres._SETTINGS, "max_wal_senders", "2")
+    with own_postgres(tmp_path) as server:
+        with connect(server.address) as connection:
+            connection.execute(f"CREATE ROLE r LOGIN PASSWORD '{SECRET}'".encode())
+        where = urlsplit(server.address)
+        url = f"postgresql://r:{SECRET}@127.0.0.1:{where.port}/app"
+        held = [connect(url) for _ in range(3)]
+        reserved = refusal(url)
+        held += [connect(server.address) for _ in range(3)]
+        full = refusal(server.address)
+        for each in held:
+            each.close()
+    assert (reserved.kind, full.kind) == (ErrorKind.UNREACHABLE, ErrorKind.UNREACHABLE)
+    assert "reserved" in reserved.detail
+    assert "too many" in full.detail
+
+
+def test_a_deadlock_is_no_word_that_the_source_is_gone(source_url: str) -> None:
+    with (
+        connect(source_url) as connection,
+        pytest.raises(CdcError) as caught,
+        translated("a thing"),
+    ):
+        connection.execute("DO $$ BEGIN RAISE SQLSTATE '40P01'; END $$")
+    assert caught.value.kind is ErrorKind.UNREACHABLE
+    assert caught.value.message == "a thing: the source cannot do it now"
+
+
+LIMITS = (
+    "statement_timeout = 1",
+    "idle_in_transaction_session_timeout = 1",
+    "idle_session_timeout = 1",
+    "transaction_timeout = 1",
+    "default_transaction_read_only = on",
+    "default_transaction_isolation = 'serializable'",
+    "search_path = 'nowhere'",
+    "row_security = on",
+    "lock_timeout = 1",
+)
+
+
+def test_what_role_and_database_are_set_to_is_not_for_us(tmp_path: Path) -> None:
+    with own_postgres(tmp_path) as server:
+        with connect(server.address) as connection:
+            for limit in LIMITS:
+                connection.execute(f"ALTER ROLE postgres SET {limit}".encode())
+                connection.execute(f"ALTER DATABASE app SET {limit}".encode())
+            connection.execute("CREATE TABLE public.t (id int)")
+        with connect(server.address) as connection:
+            connection.execute("SELECT pg_sleep(0.2)")
+            with connection.transaction():
+                connection.execute("INSERT INTO public.t VALUES (1)")
+            names = [limit.partition(" =")[0] for limit in LIMITS]
+            shown = {
+                name: (connection.execute(f"SHOW {name}".encode()).fetchone() or ("",))[0]
+                for name in names
+            }
+    assert shown == {
+        "statement_timeout": "0",
+        "idle_in_transaction_session_timeout": "0",
+        "idle_session_timeout": "0",
+        "transaction_timeout": "0",
+        "default_transaction_read_only": "off",
+        "default_transaction_isolation": "read committed",
+        "search_path": "pg_catalog",
+        "row_security": "off",
+        "lock_timeout": "10s",
+    }
+
+
+def test_a_question_to_a_silent_server_ends(source_url: str) -> None:
+    where = urlsplit(source_url)
+    with proxied("127.0.0.1", int(where.port or 0)) as proxy:
+        url = source_url.replace(f":{where.port}", f":{proxy.address[1]}")
+        connection = connect(url, answer_seconds=0.5)
+        with proxy.stalled(), pytest.raises(CdcError) as caught, translated("asking"):
+            connection.execute("SELECT 1")
+        assert connection.closed
+    assert caught.value.kind is ErrorKind.UNREACHABLE
+    assert caught.value.detail == "no answer within 0.5 s"
+
+
+def test_a_copy_from_a_server_that_falls_silent_ends(source_url: str) -> None:
+    where = urlsplit(source_url)
+    query = psycopg.sql.SQL("SELECT repeat('x', 1000) FROM generate_series(1, 1000000)")
+    with proxied("127.0.0.1", int(where.port or 0)) as proxy:
+        url = source_url.replace(f":{where.port}", f":{proxy.address[1]}")
+        connection = connect(url, answer_seconds=0.5)
+        reading = blocks(connection, query, "reading t", block_bytes=1 << 16)
+        assert next(reading)
+        with proxy.stalled(), pytest.raises(CdcError) as caught:
+            for _ in reading:
+                pass
+    assert caught.value.kind is ErrorKind.UNREACHABLE
+    assert caught.value.message == "reading t: the source is gone"
+
+
+def test_a_cut_does_not_wait_for_a_source_that_falls_silent(
+    source_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What has landed came from it before, so it is published; the next look asks anew."""
+    monkeypatch.setattr(watch, "_ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(watch, "_AGAIN_SECONDS", 0.0)
+    where = urlsplit(source_url)
+    with proxied("127.0.0.1", int(where.port or 0)) as proxy:
+        url = source_url.replace(f":{where.port}", f":{proxy.address[1]}")
+        with connect(source_url) as connection:
+            connection.execute("SELECT pg_create_logical_replication_slot('quiet', 'pgoutput')")
+            known = origin(connection)
+        looking = SourceWatch(url, "quiet", known)
+        looking.look(0)
+        with proxy.stalled():
+            looked = threading.Thread(target=looking.look, args=[0])
+            looked.start()
+            looked.join(60)
+            assert not looked.is_alive()
+            assert looking.position() is None
+        looking.look(0)
+        assert looking.position() is not None
+        looking.close()
+        with connect(source_url) as connection:
+            connection.execute("SELECT pg_drop_replication_slot('quiet')")
+
+
+def test_a_host_that_nobody_knows() -> None:
+    error = refusal(f"postgresql://u:{SECRET}@no-such-host.invalid:5432/d")
+    assert error.kind is ErrorKind.UNREACHABLE
+    assert "no-such-host.invalid" in error.message
+
+
+def test_nobody_listens() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    error = refusal(f"postgresql://u:{SECRET}@127.0.0.1:{port}/d")
+    assert error.message == f"no Postgres answers at 127.0.0.1:{port}"
