@@ -18,7 +18,7 @@ from cdc.operate.check import check
 from cdc.source import bootstrap, connector, slot
 from cdc.source.bootstrap import establish
 from cdc.source.captured import captured_tables
-from cdc.source.continuity import until
+from cdc.source.continuity import markers, until
 from cdc.source.finding import Level
 from cdc.source.postgres import Connection, connect, password
 from cdc.stack.endpoints import Endpoints
@@ -433,3 +433,56 @@ def source_schema(connection: Connection) -> str:
     row = connection.execute("SELECT current_schema()").fetchone()
     assert row is not None
     return str(row[0])
+
+
+def test_messages_of_others_are_passed_over(
+    chain: Endpoints, source: Connection, make_config: Maker
+) -> None:
+    """By any prefix, inside and outside of transactions, also around a new start of the task."""
+    config = make_config(chain)
+    source.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    establish(config, chain)
+    topic = Topic(chain, f"{config.name}.{config.name}.t")
+    for transactional in (True, False):
+        for prefix in ("app", "", " ", "a\nb", "a,b", ".", "\u00c4", "x" * 60):
+            emit(source, prefix, transactional=transactional)
+    with source.transaction():
+        source.execute("INSERT INTO t VALUES (1)")
+        emit(source, "app", "m" * 200_000, transactional=True)
+        source.execute("INSERT INTO t VALUES (2)")
+    topic.until(lambda found: ops(found) == ["c", "c"])
+
+    with connect(chain.source_url) as other, other.transaction():
+        # Its changes lie before a message that arrives before them.
+        other.execute(f"INSERT INTO {config.name}.t VALUES (3)".encode())
+        emit(source, "app", transactional=False)
+        source.execute("INSERT INTO t VALUES (4)")
+        topic.until(lambda found: len(found) >= 3)
+        connector.stop(chain.connect, config.name)
+        until(lambda: not slot.is_read(source, config.name), 30, "still in use")
+        emit(source, "app", transactional=False)
+        connector.resume(chain.connect, config.name)
+    events = topic.until(lambda found: len(found) >= 4)
+    assert [value["after"]["id"] for _, value in events] == [1, 2, 4, 3]
+    ends = Topic(chain, markers(config)).until(lambda found: len(_counts(found, topic)) >= 3)
+    assert _counts(ends, topic) == [2, 1, 1]  # messages are none of a transaction's events
+
+
+def emit(connection: Connection, prefix: str, content: str = "x", *, transactional: bool) -> None:
+    connection.execute(
+        "SELECT pg_logical_emit_message(%s, %s, %s)", (transactional, prefix, content)
+    )
+
+
+def _counts(events: list[Event], topic: Topic) -> list[int]:
+    """How many events each transaction with some in the topic has by its END marker."""
+    found = []
+    for _, value in events:
+        if value["status"] == "END" and any(
+            topic.name.endswith(each["data_collection"]) for each in value["data_collections"] or ()
+        ):
+            assert value["event_count"] == sum(
+                each["event_count"] for each in value["data_collections"]
+            )
+            found.append(value["event_count"])
+    return found
