@@ -24,6 +24,9 @@ class ErrorKind(Enum):
     SERVER_FAILED = "server_failed"
     CHAIN_BROKEN = "chain_broken"
     CANCELLED = "cancelled"
+    STANDS_STILL = "stands_still"
+    STARTING = "starting"
+    BEHIND = "behind"
     INTERNAL = "internal"
 
 
@@ -106,6 +109,9 @@ POLICY: Final[dict[ErrorKind, Policy]] = {
     ErrorKind.SERVER_FAILED: Policy(exit_code=11, retry=False),
     ErrorKind.CHAIN_BROKEN: Policy(exit_code=12, retry=False),
     ErrorKind.CANCELLED: Policy(exit_code=13, retry=False),
+    ErrorKind.STANDS_STILL: Policy(exit_code=14, retry=False),
+    ErrorKind.STARTING: Policy(exit_code=15, retry=True),
+    ErrorKind.BEHIND: Policy(exit_code=16, retry=True),
     ErrorKind.INTERNAL: Policy(exit_code=70, retry=False),
 }
 

@@ -1,5 +1,6 @@
 """What the project says of itself is true: pins, locks, documents, no trace of one machine."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any, Final
@@ -173,3 +174,11 @@ def test_the_licence_is_the_one_that_is_declared() -> None:
     assert 'license = "Apache-2.0"' in (ROOT / "pyproject.toml").read_text()
     assert "Version 2.0, January 2004" in licence
     assert licence.rstrip().endswith("limitations under the License.")
+
+
+def test_the_health_checks_of_the_job_end_by_what_they_find() -> None:
+    compose = COMPOSE["services"]["job"]["healthcheck"]["test"]
+    [line] = re.findall(r"^    CMD (.*status.*)$", (ROOT / "jobs/Dockerfile").read_text(), re.M)
+    assert compose[0] == "CMD"
+    assert compose[1:] == json.loads(line)
+    assert compose[1:4] == ["wal2lake", "status", "--live"]

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import structlog
 from pyspark.sql import DataFrame, SparkSession
@@ -83,6 +84,10 @@ class Applier:
         """Where the source's WAL ends, or None where it cannot be asked now."""
         self.alarm = ""
         """What keeps cuts from being published and does not go away by itself."""
+        self.turns = 0
+        """Rounds that published, or left nothing that could have been: another one is a move."""
+        self.merging: set[str] = set()
+        """Tables that are being brought to the next cut."""
         self._served: set[str] = set()
         self._noted: set[str] = set()
         self.freezer = Freezer(tables)
@@ -114,11 +119,14 @@ class Applier:
         while left:
             taken = landed_values.take(left, budget)
             if self._advance(taken, asked) or len(self.first.held) != held:
+                self.turns += 1
                 return True
             if len(taken) == len(left):
                 break
             budget *= 2  # a transaction may be larger than the budget
         self._watch(self._without)
+        if not asked and (self._without is None or self._without.incomplete is None):
+            self.turns += 1
         return False
 
     def _watch(self, cut: Cut | None) -> None:
@@ -238,7 +246,7 @@ class Applier:
         }
         futures = [
             self._pool.submit(
-                _apply,
+                self._bring,
                 table,
                 part.rows.where(F.col("offset") <= cut.offsets[topic]),
                 topic=topic,
@@ -254,6 +262,15 @@ class Applier:
         for future in futures:
             future.result()
         logger.info("applied", tables=len(futures), seconds=round(time.monotonic() - started, 2))
+
+    def _bring(self, table: AppliedTable, rows: DataFrame, **what: Any) -> None:  # noqa: ANN401
+        """What ``_apply`` says, told to who asks meanwhile."""
+        name = str(table.schema.table)
+        self.merging.add(name)
+        try:
+            _apply(table, rows, **what)
+        finally:
+            self.merging.discard(name)
 
     def _notes(self, part: Slice, cut: Cut, schemas: Mapping[int, str]) -> list[PlacedNote]:
         """Changes of structures inside the cut; asked for only when there may be some."""

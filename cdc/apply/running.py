@@ -25,7 +25,9 @@ from cdc.lake.job_state import Told
 from cdc.lake.layout import epochs_path, log_path
 from cdc.lake.progress import LandedPosition
 from cdc.operate.by_itself import read_lost
+from cdc.operate.health import JobFacts
 from cdc.operate.retention import Retention
+from cdc.operate.work import Work
 from cdc.operate.workshop import Workshop
 from cdc.source.continuity import markers
 from cdc.source.watch import SourceWatch
@@ -90,6 +92,16 @@ class Running:
         shop = self.shop
         recovery.resume(shop.spark, log_path(shop.config), self.applier, shop.epoch)
         self.retention.look()
+
+    def facts(self, work: Work) -> JobFacts:
+        """What the watch is told; called by a thread of its own."""
+        return JobFacts(
+            landed=self.lander.position.landing,
+            turns=self.applier.turns,
+            working=work.is_going_on(),
+            alarm=self.applier.alarm,
+            merging=tuple(self.applier.merging),
+        )
 
     def close(self) -> None:
         """Let go of the threads of the rounds and of the source."""

@@ -18,9 +18,10 @@ from cdc.lake import job_state
 from cdc.lake.job_state import Told
 from cdc.lake.layout import refuse_unwritable
 from cdc.lake.session import build
-from cdc.operate import reload, running_settings
+from cdc.operate import health, reload, running_settings
 from cdc.operate.at_work import at_work
 from cdc.operate.plan import RELOADED
+from cdc.operate.work import Work
 from cdc.stack.endpoints import Endpoints
 
 IDLE_SECONDS: Final = 0.5  # how long a request for a cut may wait in an idle job
@@ -94,7 +95,11 @@ def _run(config: Config, job: _Job, done: Callable[[], None]) -> None:
         running.catch_up(job.told.step)
         with running.landing() as landing:
             running.read_lost()
-            with at_work(running.shop):
+            facts = partial(running.facts, Work(job.spark.sparkContext))
+            with (
+                at_work(running.shop),
+                health.watched(config, job.endpoints, running.topics, facts),
+            ):
                 running_settings.remember(config)
                 job.told.enter("applying")
                 done()

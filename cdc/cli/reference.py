@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 from cdc.cli import types_page
 from cdc.config import ENV_PREFIX, Config, Section
 from cdc.errors import MEANING, POLICY
+from cdc.operate.findings import FOUND, PASSING, WORST_FIRST
 
 INTRODUCTION = f"""\
 # Configuration
@@ -33,6 +34,18 @@ it printed.
 
 | code | kind | trying again can help |
 |---|---|---|
+"""
+
+CHECKED: Final = """\
+
+## What `status --check` ends with
+
+0 where all is well, else the code of the worst thing it found, the worst first below. An error that
+`wal2lake up` ended with comes before them with its own code. `status --live` is the same without
+what is marked as passed over.
+
+| code | kind | found | `--live` |
+|---|---|---|---|
 """
 
 REASONS: Final = """\
@@ -88,8 +101,13 @@ def exit_codes() -> str:
         f"| {code} | {kind.replace('_', ' ')} | {'yes' if retry else 'no'} |\n"
         for code, kind, retry in rows
     )
+    checked = "".join(
+        f"| {POLICY[kind].exit_code} | {kind.value.replace('_', ' ')} | {FOUND[kind]} "
+        f"| {'passed over' if kind in PASSING else ''} |\n"
+        for kind in WORST_FIRST
+    )
     reasons = "".join(f"| `{code.value}` | {meaning} |\n" for code, meaning in MEANING.items())
-    return EXIT_CODES + codes + REASONS + reasons
+    return EXIT_CODES + codes + CHECKED + checked + REASONS + reasons
 
 
 def _section(field: FieldInfo) -> type[Section] | None:

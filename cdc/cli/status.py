@@ -2,8 +2,9 @@
 
 import json
 from dataclasses import asdict
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -11,25 +12,61 @@ from rich.text import Text
 from cdc.cli.bar import duration
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from cdc.config import load
+from cdc.errors import POLICY
 from cdc.events.lsn import format_lsn
+from cdc.operate import findings as unwell
+from cdc.operate.findings import Finding
 from cdc.operate.status import OperationStatus, Status, TableStatus
 from cdc.operate.status import status as ask
-from cdc.source.slot import NEW_EPOCH
 
 WELL = frozenset({"streaming", "snapshotting"})
 KIB = 1024.0
 
 
-def status(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False) -> None:
+CheckOption = Annotated[
+    bool, typer.Option("--check", help="Only what is not well; exit by the worst of it.")
+]
+LiveOption = Annotated[
+    bool,
+    typer.Option("--live", help="As --check, for a health check: no tables, no start, no lag."),
+]
+
+
+def status(
+    check: CheckOption = False,
+    live: LiveOption = False,
+    config: ConfigOption = DEFAULT_CONFIG,
+    as_json: JsonOption = False,
+) -> None:
     now = ask(load(config))
+    found = unwell.live(unwell.findings(now)) if live else unwell.findings(now)
+    checked = check or live
     if as_json:
-        print(json.dumps(facts(now), indent=2))
+        print(json.dumps(facts(now, found), indent=2))
+    elif checked:
+        tell(found)
     else:
         show(now, Console())
+        tell(found)
+    if checked and (code := unwell.exit_code(found)):
+        raise typer.Exit(code)
 
 
-def facts(now: Status) -> dict[str, Any]:
+def tell(found: list[Finding]) -> None:
+    """One line for each thing that is not well; one line where all is."""
+    for each in found:
+        name = each.kind.value.replace("_", " ")
+        print(f"{name}: {each.what}; remedy: {each.remedy}")
+    if not found:
+        print("all is well")
+
+
+def facts(now: Status, unwell: list[Finding]) -> dict[str, Any]:
     found = asdict(now)
+    found["findings"] = [
+        {**asdict(each), "kind": each.kind.value, "exit_code": POLICY[each.kind].exit_code}
+        for each in unwell
+    ]
     found["lsn"] = None if now.lsn is None else format_lsn(now.lsn)
     found["published_at"] = now.published_at and now.published_at.isoformat()
     return found
@@ -47,8 +84,6 @@ def show(now: Status, console: Console) -> None:
         console.print(Text(_operation(operation)), soft_wrap=True)
     for line in _parts(now):
         console.print(Text(line), soft_wrap=True)
-    for silence in now.unreachable:
-        console.print(Text(f"not known: {silence}", "yellow"), soft_wrap=True)
 
 
 def _tables(now: Status) -> Table:
@@ -83,12 +118,8 @@ def _parts(now: Status) -> list[str]:
         lines.append(_slot(now))
     if now.connector is not None:
         lines.append(f"connector: {_with(now.connector.state, now.connector.reason)}")
-    if now.connector is not None and now.connector.state == "FAILED":
-        lines.append(f"remedy, where the connector stays so: {NEW_EPOCH}")
     job = now.job
     lines.append(f"job: {f'{job.state}, pid {job.pid}' if job.alive else 'not running'}")
-    if job.alarm:
-        lines.append(f"alarm: {job.alarm}")
     lines += [
         f"{server.name}: {_with(server.state, server.reason)}"
         + (f", pid {server.pid}" if server.pid else "")

@@ -15,6 +15,7 @@ from cdc.lake.job_state import JobState
 from cdc.source.postgres import connect, translated
 from cdc.source.slot import slot_state
 from cdc.stack import report
+from cdc.stack.prerequisites import check_disk
 from cdc.stack.state import StateDir
 
 CONNECT_SECONDS: Final = 5.0
@@ -28,6 +29,7 @@ class SourcePart:
 
     current_lsn: int
     slot_active: bool
+    reader: str  # the name that who reads the slot gave itself
     wal_status: str | None  # None: there is no slot
     retained_bytes: int | None
 
@@ -61,6 +63,17 @@ class ServerPart:
     reason: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpPart:
+    """``wal2lake up`` as it says of itself; what it ended with, where it failed."""
+
+    phase: str  # starting, ready, stopping, failed; gone where it says another and is not there
+    doing: str = ""  # what it said last
+    kind: str = ""
+    error: str = ""
+    remedy: str = ""
+
+
 def source(url: str, slot: str) -> SourcePart:
     """Raises UNREACHABLE or SOURCE_NOT_READY."""
     with connect(url, answer_seconds=SOURCE_SECONDS) as connection:
@@ -72,6 +85,7 @@ def source(url: str, slot: str) -> SourcePart:
     return SourcePart(
         current_lsn=int(row[0]) if row else 0,
         slot_active=found is not None and found.active_pid is not None,
+        reader=found.application if found else "",
         wal_status=found.wal_status if found else None,
         retained_bytes=found.retained_bytes if found else None,
     )
@@ -116,6 +130,20 @@ def _cause(trace: str) -> str:
     return lines[-1].removeprefix("Caused by: ").partition(": ")[2] or lines[-1]
 
 
+def registry(url: str) -> None:
+    """Raises UNREACHABLE when none is ready."""
+    ready = f"{url}/health/ready"
+    try:
+        httpx.get(ready, timeout=CONNECT_SECONDS, trust_env=False).raise_for_status()
+    except httpx.HTTPError as error:
+        raise CdcError(
+            ErrorKind.UNREACHABLE,
+            f"no schema registry is ready at {url}",
+            detail=type(error).__name__,
+            remedy="wal2lake up, or correct registry.url",
+        ) from None
+
+
 def job(state_dir: Path) -> JobPart:
     try:
         said = JobState(**json.loads(job_state.path(state_dir).read_text()))
@@ -133,6 +161,33 @@ def _is_alive(said: JobState) -> bool:
         return False
     started = datetime.fromisoformat(said.started_at).timestamp()
     return said.state != "stopped" and began < started + PID_SLACK_SECONDS
+
+
+def disk(place: Path) -> str:
+    """What is said of a disk with too little room; nothing of one with enough."""
+    try:
+        check_disk(place)
+    except CdcError as error:
+        return error.message
+    return ""
+
+
+def up(state_dir: Path) -> UpPart | None:
+    """None where it never ran here, or came to its end."""
+    state = StateDir(state_dir)
+    said = report.read(state)
+    if not said or said["phase"] == report.STOPPING:
+        return None
+    there = report.supervisor(state) is not None
+    error = report.reported_error(state)
+    events = said.get("events") or [{"what": ""}]
+    return UpPart(
+        phase=said["phase"] if there or error else "gone",
+        doing=events[-1]["what"],
+        kind=error.kind.value if error else "",
+        error=": ".join(filter(None, (error.coded, error.detail))) if error else "",
+        remedy=error.remedy if error else "",
+    )
 
 
 def servers(state_dir: Path) -> list[ServerPart]:

@@ -1,6 +1,8 @@
 """How far every table is and how far behind; what can be told is told, also with parts down."""
 
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TypeVar
@@ -9,11 +11,12 @@ from cdc.config import Config
 from cdc.errors import CdcError
 from cdc.lake.layout import ledger_path
 from cdc.lake.ledger import Ledger, LedgerRow, TableEntry
+from cdc.operate import health, parts
 from cdc.operate import operation_files as files
-from cdc.operate import parts
+from cdc.operate.health import Health
 from cdc.operate.lag import lags
 from cdc.operate.operation import Operation
-from cdc.operate.parts import ConnectorPart, JobPart, ServerPart, SourcePart
+from cdc.operate.parts import ConnectorPart, JobPart, ServerPart, SourcePart, UpPart
 from cdc.stack.endpoints import Endpoints, configured_source_url, resolve
 from cdc.tables import TableId
 
@@ -64,6 +67,9 @@ class Status:
     servers: tuple[ServerPart, ...]
     unreachable: tuple[str, ...] = field(default=())
     operations: tuple[OperationStatus, ...] = field(default=())
+    up: UpPart | None = None
+    health: Health | None = None  # as the job's own watch saw it last
+    disk: str = ""  # where there is too little room
 
 
 def status(config: Config) -> Status:
@@ -86,6 +92,9 @@ def status(config: Config) -> Status:
         servers=tuple(parts.servers(config.state_dir)),
         unreachable=tuple(silent),
         operations=tuple(_operation(config, each, job) for each in files.asked(config.state_dir)),
+        up=parts.up(config.state_dir),
+        health=health.read(config.state_dir, time.monotonic()),
+        disk=parts.disk(config.state_dir),
     )
 
 
@@ -120,11 +129,12 @@ def _servers_of(
         only = _ask(silent, lambda: parts.source(url, config.name)) if url else None
         return only, None, None
     applied = {_topic(config, entry): entry.offset for entry in row.tables} if row else {}
-    return (
-        _ask(silent, lambda: parts.source(endpoints.source_url, config.name)),
-        _ask(silent, lambda: parts.connector(endpoints.connect, config.name)),
-        _ask(silent, lambda: lags(endpoints.kafka, applied)),
-    )
+    # At the same time: each may take all of its time not to answer.
+    with ThreadPoolExecutor(3) as pool:
+        source = pool.submit(_ask, silent, lambda: parts.source(endpoints.source_url, config.name))
+        worker = pool.submit(_ask, silent, lambda: parts.connector(endpoints.connect, config.name))
+        behind = pool.submit(_ask, silent, lambda: lags(endpoints.kafka, applied))
+    return source.result(), worker.result(), behind.result()
 
 
 def _topic(config: Config, entry: TableEntry) -> str:

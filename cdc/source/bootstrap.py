@@ -106,14 +106,14 @@ def topic_specs(config: Config, tables: list[SourceTable]) -> list[TopicSpec]:
     return [
         *(TopicSpec(name, compacted, instead=kept) for name in keyed),
         *(TopicSpec(name, kept, instead=compacted) for name in others),
-        *(TopicSpec(name, compacted) for name in (*control, heartbeats(config))),
+        *(TopicSpec(name, compacted) for name in (*control, written_by_itself(config.name))),
         TopicSpec(markers(config), kept),
     ]
 
 
-def heartbeats(config: Config) -> str:
-    """The connector's own heartbeats, beside those that go through the table."""
-    return f"__debezium-heartbeat.{config.name}"
+def written_by_itself(prefix: str) -> str:
+    """The topic of the connector's own heartbeats, beside those that go through the table."""
+    return f"__debezium-heartbeat.{prefix}"
 
 
 def placeholder(config: Config, endpoints: Endpoints) -> str:

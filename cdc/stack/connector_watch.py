@@ -9,6 +9,7 @@ import httpx
 _EVERY_SECONDS = 5.0
 _LONGEST_PAUSE_SECONDS = 60.0
 _ASK_SOURCE_EVERY_SECONDS = 30.0
+_CAUSE = "Caused by: "
 _ABSENT_SECONDS = 120.0
 """Longer than the connector waits between two attempts to reach its source."""
 
@@ -98,7 +99,10 @@ class ConnectorWatch:
 
 
 def _failure(parts: list[dict[str, Any]]) -> str | None:
-    """The first line of the first failed part; None while none has failed."""
+    """What the first failed part ended of, innermost; None while none has failed."""
     failed = [part for part in parts if part["state"] == "FAILED"]
-    trace = str(failed[0].get("trace", "")) if failed else ""
-    return (trace.partition("\n")[0][:300] or "no trace") if failed else None
+    if not failed:
+        return None
+    lines = str(failed[0].get("trace", "")).splitlines()
+    causes = [line.removeprefix(_CAUSE) for line in lines if line.startswith(_CAUSE)]
+    return (causes or lines or ["no trace"])[-1 if causes else 0][:300]

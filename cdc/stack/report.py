@@ -39,6 +39,7 @@ class Report:
     members: dict[str, Member] = field(default_factory=dict)
     events: list[dict[str, str]] = field(default_factory=list)
     error: dict[str, str] | None = None
+    connector: dict[str, str] | None = None  # what was said of it last, and when
 
     def enter(self, phase: str) -> None:
         self.phase = phase
@@ -48,6 +49,10 @@ class Report:
         self.events.append({"at": datetime.now(UTC).isoformat(timespec="seconds"), "what": what})
         del self.events[:-_KEPT_EVENTS]
         self.write()
+
+    def said_of_connector(self, what: str) -> None:
+        """That it was restarted, and why."""
+        self.connector = {"at": datetime.now(UTC).isoformat(), "what": what}
 
     def fail(self, error: CdcError) -> None:
         self.error = {
@@ -66,6 +71,7 @@ class Report:
             "processes": {name: asdict(member) for name, member in self.members.items()},
             "events": self.events,
             "error": self.error,
+            "connector": self.connector,
         }
         # A full disk must not end the supervision of servers that may survive it.
         with suppress(OSError):
@@ -83,6 +89,15 @@ def supervisor(state: StateDir) -> Identity | None:
     said = read(state).get("supervisor")
     identity = Identity(pid=said["pid"], create_time=said["create_time"]) if said else None
     return identity if identity and identity.process() else None
+
+
+def last_of_connector(state: StateDir, seconds: float) -> str:
+    """What was said of the connector no longer ago than that; nothing else."""
+    said = read(state).get("connector")
+    if not said:
+        return ""
+    ago = datetime.now(UTC) - datetime.fromisoformat(said["at"])
+    return str(said["what"]) if ago.total_seconds() <= seconds else ""
 
 
 def reported_error(state: StateDir) -> CdcError | None:

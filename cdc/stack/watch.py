@@ -59,6 +59,7 @@ class Watch:
             if not life.over:
                 self._look_at(name, life)
         if said := self._connector.look(self._clock()):
+            self._report.said_of_connector(said)
             self._stack.say(said)
 
     def _look_at(self, name: str, life: Life) -> None:

@@ -1,0 +1,228 @@
+"""What ``status --check`` says and ends with, for a pipeline as a test makes it up."""
+
+import json
+import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from cdc.cli import app
+from cdc.errors import POLICY, ErrorKind
+from cdc.observe.hops import Hop, Motion
+from cdc.operate import health
+from cdc.operate.findings import PASSING, WORST_FIRST, exit_code, findings, live
+from cdc.operate.health import Health, HopHealth
+from cdc.operate.parts import ConnectorPart, JobPart, ServerPart, SourcePart, UpPart
+from cdc.operate.status import Status, TableStatus
+
+HOPS = tuple(HopHealth(hop=hop, motion=Motion.MOVES, seconds=1.0) for hop in Hop)
+SOURCE = SourcePart(
+    current_lsn=9,
+    slot_active=True,
+    reader="Debezium Streaming",
+    wal_status="reserved",
+    retained_bytes=1,
+)
+JOB = ServerPart(name="job", state="running", pid=7, restarts=0, reason="")
+
+
+def table(state: str, reason: str = "") -> TableStatus:
+    return TableStatus(
+        table="a.b",
+        state=state,
+        reason=reason,
+        rows_applied=1,
+        refused=2,
+        offset=3,
+        lag_offsets=0,
+        lag_bytes=0,
+        lag_seconds=0.0,
+    )
+
+
+def well() -> Status:
+    return Status(
+        cut=4,
+        lsn=9,
+        published_at=datetime.now(UTC),
+        tables=(table("streaming"),),
+        source=SOURCE,
+        connector=ConnectorPart(state="RUNNING"),
+        job=JobPart(state="applying", pid=7, alive=True),
+        servers=(JOB,),
+        up=UpPart(phase="ready"),
+        health=Health(pid=7, age_seconds=2.0, hops=HOPS),
+    )
+
+
+def hop(found: Hop, motion: Motion, why: str = "") -> Health:
+    changed = HopHealth(hop=found, motion=motion, seconds=50.0, why=why, remedy="mend it")
+    hops = tuple(changed if each.hop is found else each for each in HOPS)
+    return Health(pid=7, age_seconds=2.0, hops=hops)
+
+
+DEAD = JobPart(state="applying", pid=7, alive=False)
+LATE = datetime.now(UTC) - timedelta(hours=1)
+CASES: dict[str, tuple[dict[str, Any], ErrorKind, str]] = {
+    "nothing": ({"up": None, "job": DEAD}, ErrorKind.SERVER_FAILED, "nothing runs here"),
+    "up starts": ({"up": UpPart(phase="starting", doing="kafka")}, ErrorKind.STARTING, "kafka"),
+    "up failed": (
+        {"job": DEAD, "up": UpPart(phase="failed", kind="config", error="a typo", remedy="x")},
+        ErrorKind.CONFIG,
+        "a typo",
+    ),
+    "up is gone": ({"up": UpPart(phase="gone")}, ErrorKind.SERVER_FAILED, "has ended"),
+    "the job died": ({"job": DEAD}, ErrorKind.SERVER_FAILED, "the job is not running"),
+    "the job is waited for": (
+        {"job": DEAD, "servers": (replace(JOB, state="waiting", reason="ended with 4"),)},
+        ErrorKind.SERVER_FAILED,
+        "job is waiting: ended with 4",
+    ),
+    "the job starts": (
+        {"job": JobPart(state="starting", pid=7, alive=True)},
+        ErrorKind.STARTING,
+        "the job is starting",
+    ),
+    "the job starts over and over": (
+        {
+            "job": JobPart(state="starting", pid=7, alive=True),
+            "servers": (replace(JOB, restarts=5),),
+        },
+        ErrorKind.SERVER_FAILED,
+        "for the 6th time",
+    ),
+    "a server": (
+        {"servers": (JOB, replace(JOB, name="kafka", state="waiting", reason="ended"))},
+        ErrorKind.SERVER_FAILED,
+        "kafka is waiting: ended",
+    ),
+    "hangs": (
+        {"health": Health(pid=7, age_seconds=99.0, hops=HOPS)},
+        ErrorKind.STANDS_STILL,
+        "not looked at itself for 99 s",
+    ),
+    "another job's watch": (
+        {"health": Health(pid=6, age_seconds=1.0, hops=HOPS)},
+        ErrorKind.STANDS_STILL,
+        "hangs",
+    ),
+    "no watch": ({"health": None}, ErrorKind.STANDS_STILL, "hangs"),
+    "capture": (
+        {"health": hop(Hop.CAPTURE, Motion.STANDS, "it is PAUSED")},
+        ErrorKind.STANDS_STILL,
+        "source to Kafka stands still since 50 s: it is PAUSED",
+    ),
+    "landing": ({"health": hop(Hop.LAND, Motion.STANDS)}, ErrorKind.STANDS_STILL, "Kafka to log"),
+    "merging": (
+        {"health": hop(Hop.APPLY, Motion.BEHIND, "a.b"), "published_at": LATE},
+        ErrorKind.BEHIND,
+        "log to tables has been at work for 50 s: a.b",
+    ),
+    "on its way": ({"published_at": LATE}, ErrorKind.BEHIND, "nothing was published for 36"),
+    "alarm": (
+        {"job": JobPart(state="applying", pid=7, alive=True, alarm="tx 7; remedy: look")},
+        ErrorKind.STANDS_STILL,
+        "tx 7",
+    ),
+    "first snapshot": ({"lsn": None}, ErrorKind.STARTING, "first snapshot is under way"),
+    "stopped": (
+        {"tables": (table("stopped", "it has no key; remedy: resnapshot"),)},
+        ErrorKind.TABLE_STOPPED,
+        "table a.b is stopped: it has no key",
+    ),
+    "degraded": (
+        {"tables": (table("degraded"),)},
+        ErrorKind.TABLE_STOPPED,
+        "table a.b is degraded: 2 refused events",
+    ),
+    "silent": ({"unreachable": ("no broker",)}, ErrorKind.UNREACHABLE, "no broker"),
+    "no slot": (
+        {"source": replace(SOURCE, wal_status=None)},
+        ErrorKind.CHAIN_BROKEN,
+        "there is no slot",
+    ),
+    "lost slot": (
+        {"source": replace(SOURCE, wal_status="lost")},
+        ErrorKind.CHAIN_BROKEN,
+        "has lost WAL",
+    ),
+    "idle slot": (
+        {"source": replace(SOURCE, slot_active=False)},
+        ErrorKind.SERVER_FAILED,
+        "nobody reads the slot",
+    ),
+    "intruder": (
+        {"source": replace(SOURCE, reader="psql")},
+        ErrorKind.SERVER_FAILED,
+        "read by psql",
+    ),
+    "paused": (
+        {"connector": ConnectorPart(state="PAUSED")},
+        ErrorKind.SERVER_FAILED,
+        "the connector is PAUSED",
+    ),
+    "disk": ({"disk": "/lake has 1 MiB free"}, ErrorKind.DISK_FULL, "1 MiB free"),
+}
+
+
+def test_where_all_is_well_nothing_is_said() -> None:
+    assert findings(well()) == []
+    assert exit_code([]) == 0
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_each_thing_is_one_line_with_its_kind_and_a_remedy(case: str) -> None:
+    change, kind, words = CASES[case]
+    [found] = findings(replace(well(), **change))
+    assert found.kind is kind
+    assert words in found.what
+    assert found.remedy
+    assert exit_code([found]) == POLICY[kind].exit_code > 0
+
+
+@given(st.lists(st.sampled_from(list(CASES)), max_size=6))
+def test_the_worst_decides_and_a_health_check_passes_over_tables_starts_and_lag(
+    cases: list[str],
+) -> None:
+    now = well()
+    for case in cases:
+        now = replace(now, **CASES[case][0])
+    found = findings(now)
+    ranks = [WORST_FIRST.index(each.kind) if each.kind in WORST_FIRST else -1 for each in found]
+    assert ranks == sorted(ranks)
+    assert exit_code(found) == (POLICY[found[0].kind].exit_code if found else 0)
+    assert [each for each in found if each.kind not in PASSING] == live(found)
+
+
+@pytest.mark.parametrize("option", ["--check", "--live"])
+def test_the_command_ends_with_the_code_of_the_worst(tmp_path: Path, option: str) -> None:
+    config = tmp_path / "wal2lake.yaml"
+    config.write_text('source: {tables: ["a.*"]}\nlake: {path: lake}\n')
+    code = POLICY[ErrorKind.SERVER_FAILED].exit_code
+    told = CliRunner().invoke(app, ["status", option, "--config", str(config)])
+    assert told.exit_code == code
+    assert told.output == "server failed: nothing runs here; remedy: wal2lake up\n"
+    told = CliRunner().invoke(app, ["status", option, "--json", "--config", str(config)])
+    assert told.exit_code == code
+    [finding] = json.loads(told.output)["findings"]
+    assert (finding["kind"], finding["exit_code"]) == ("server_failed", code)
+    # Without either it shows what there is, and that is no error.
+    assert CliRunner().invoke(app, ["status", "--config", str(config)]).exit_code == 0
+
+
+def test_what_the_watch_wrote_is_read_with_its_age(tmp_path: Path) -> None:
+    assert health.read(tmp_path, 0.0) is None
+    now = time.monotonic()
+    health.write(tmp_path, list(HOPS), now)
+    found = health.read(tmp_path, now + 3)
+    assert found is not None
+    assert found.hops == HOPS
+    assert found.age_seconds == pytest.approx(3)
+    (tmp_path / "health.json").write_text("{")
+    assert health.read(tmp_path, now) is None
