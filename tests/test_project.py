@@ -178,7 +178,9 @@ def test_the_licence_is_the_one_that_is_declared() -> None:
 
 def test_the_health_checks_of_the_job_end_by_what_they_find() -> None:
     compose = COMPOSE["services"]["job"]["healthcheck"]["test"]
-    [line] = re.findall(r"^    CMD (.*status.*)$", (ROOT / "jobs/Dockerfile").read_text(), re.M)
+    [line] = re.findall(
+        r"^    CMD (.*status.*)$", (ROOT / "jobs/Dockerfile").read_text(), re.MULTILINE
+    )
     assert compose[0] == "CMD"
     assert compose[1:] == json.loads(line)
     assert compose[1:4] == ["wal2lake", "status", "--live"]

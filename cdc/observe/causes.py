@@ -1,5 +1,6 @@
 """Why a hop stands still, and what to do: decided from what every part says of itself."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -169,9 +170,11 @@ def _sessions(facts: Facts) -> Iterator[Cause]:
             "wal2lake up restarts it within two minutes; see the worker's log",
         )
     if slot.heartbeat_seconds > LIMIT_SECONDS:
+        gone = math.isinf(slot.heartbeat_seconds)
+        since = "its row is gone" if gone else f"for {slot.heartbeat_seconds:.0f} s"
         yield Cause(
-            f"the connector has not updated wal2lake.heartbeat for {slot.heartbeat_seconds:.0f} s",
-            "see that its role may, and the worker's log: it may stand still",
+            f"the connector does not update wal2lake.heartbeat: {since}",
+            "see that its role may, and the worker's log; wal2lake down and wal2lake up make it",
         )
     if slot.waits_for == "WalSenderWriteData":
         yield Cause(

@@ -12,6 +12,7 @@ import psutil
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake import job_state
 from cdc.lake.job_state import JobState
+from cdc.observe.trace import innermost
 from cdc.source.postgres import connect, translated
 from cdc.source.slot import slot_state
 from cdc.stack import report
@@ -124,10 +125,8 @@ def _connector(said: dict[str, Any]) -> ConnectorPart:
 
 def _cause(trace: str) -> str:
     """The innermost cause of a Java stack trace, without its class."""
-    lines = [line for line in trace.splitlines() if line and not line.startswith("\t")]
-    if not lines:
-        return ""
-    return lines[-1].removeprefix("Caused by: ").partition(": ")[2] or lines[-1]
+    told = innermost(trace)
+    return told.partition(": ")[2] or told
 
 
 def registry(url: str) -> None:

@@ -8,6 +8,7 @@ import httpx
 from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from cdc.errors import CdcError, ErrorKind
+from cdc.observe.trace import innermost
 
 _SECONDS: Final = 60  # a worker answers a request for a change only when it has validated it
 _REBALANCE_SECONDS: Final = 60
@@ -78,7 +79,7 @@ def status(connect_url: str, name: str) -> ConnectorStatus | None:
     return ConnectorStatus(
         connector=str(found["connector"]["state"]),
         tasks=tuple(str(task["state"]) for task in found["tasks"]),
-        failure=next((_root(part["trace"]) for part in parts if part.get("trace")), ""),
+        failure=next((innermost(part["trace"])[:_KEPT] for part in parts if part.get("trace")), ""),
     )
 
 
@@ -184,10 +185,3 @@ def _words(answer: httpx.Response, secret: str) -> str:
         return ""
     lines = " ".join(line.strip() for line in text.splitlines() if line.strip())
     return (lines.replace(secret, "***") if secret else lines)[:_KEPT]
-
-
-def _root(trace: str) -> str:
-    """The innermost cause: the outer ones only say that the connector stopped."""
-    causes = [line for line in trace.splitlines() if line.startswith("Caused by: ")]
-    text = causes[-1].removeprefix("Caused by: ") if causes else trace.partition("\n")[0]
-    return text[:_KEPT]

@@ -1,6 +1,9 @@
 """Whether the connector is at its source, and what it does there, as Postgres itself sees it."""
 
+import math
 from typing import Final
+
+from psycopg import errors
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.observe.causes import SlotFacts
@@ -53,15 +56,18 @@ def slot_facts(connection: Connection, slot: str) -> SlotFacts:
 
 
 def _heartbeat_seconds(connection: Connection) -> float:
-    """0 where it cannot be asked: somebody may hold the table, who is named as in the way."""
+    """Infinite where the table is gone; 0 where it cannot be asked.
+
+    Somebody may hold the table, who is named as in the way.
+    """
     try:
         with translated("reading the heartbeat"):
             row = connection.execute(_HEARTBEAT).fetchone()
     except CdcError as error:
         if error.kind is ErrorKind.UNREACHABLE:
             raise
-        return 0.0
-    return float(row[0]) if row and row[0] is not None else 0.0
+        return math.inf if isinstance(error.__context__, errors.UndefinedTable) else 0.0
+    return float(row[0]) if row and row[0] is not None else math.inf
 
 
 def is_at_source(url: str, slot: str) -> bool | None:

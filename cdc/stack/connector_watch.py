@@ -6,10 +6,11 @@ from typing import Any
 
 import httpx
 
+from cdc.observe.trace import innermost
+
 _EVERY_SECONDS = 5.0
 _LONGEST_PAUSE_SECONDS = 60.0
 _ASK_SOURCE_EVERY_SECONDS = 30.0
-_CAUSE = "Caused by: "
 _ABSENT_SECONDS = 120.0
 """Longer than the connector waits between two attempts to reach its source."""
 
@@ -103,6 +104,4 @@ def _failure(parts: list[dict[str, Any]]) -> str | None:
     failed = [part for part in parts if part["state"] == "FAILED"]
     if not failed:
         return None
-    lines = str(failed[0].get("trace", "")).splitlines()
-    causes = [line.removeprefix(_CAUSE) for line in lines if line.startswith(_CAUSE)]
-    return (causes or lines or ["no trace"])[-1 if causes else 0][:300]
+    return (innermost(str(failed[0].get("trace", ""))) or "no trace")[:300]

@@ -21,6 +21,7 @@ from cdc.source.captured import captured_tables
 from cdc.source.continuity import markers, until
 from cdc.source.finding import Level
 from cdc.source.postgres import Connection, connect, password
+from cdc.stack.connector_watch import Absence, ConnectorWatch
 from cdc.stack.endpoints import Endpoints
 from cdc.tables import STRUCTURE, TableId, TableMode
 from tests.servers.fixtures import on_containers
@@ -466,6 +467,28 @@ def test_messages_of_others_are_passed_over(
     assert [value["after"]["id"] for _, value in events] == [1, 2, 4, 3]
     ends = Topic(chain, markers(config)).until(lambda found: len(_counts(found, topic)) >= 3)
     assert _counts(ends, topic) == [2, 1, 1]  # messages are none of a transaction's events
+
+
+def test_a_topic_that_is_not_there_fails_the_task_by_its_name(
+    chain: Endpoints, source: Connection, make_config: Maker
+) -> None:
+    """And does not let it wait for ever, said to run: here for a shorter time than is set."""
+    config = make_config(chain)
+    source.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    establish(config, chain)
+    wanted = connector.configuration(chain.connect, config.name)
+    assert wanted is not None
+    assert wanted["producer.override.max.block.ms"] == "60000"
+    told = {name: text for name, text in wanted.items() if not name.startswith("message.prefix")}
+    told["producer.override.max.block.ms"] = "5000"
+    connector.configure(chain.connect, config.name, told)
+    topic = Topic(chain, f"{config.name}.{config.name}.t")
+    source.execute("INSERT INTO t VALUES (1)")
+    topic.until(lambda found: ops(found) == ["c"])
+    emit(source, "app", transactional=True)
+    until(lambda: "FAILED" in _tasks(chain, config.name), 60, "it waits for the topic")
+    watch = ConnectorWatch(chain.connect, config.name, Absence(lambda: True))
+    assert f"Topic {config.name}.message not present in metadata" in str(watch.look(0))
 
 
 def emit(connection: Connection, prefix: str, content: str = "x", *, transactional: bool) -> None:

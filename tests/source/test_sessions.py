@@ -1,10 +1,17 @@
 """Whether the connector is at its source: what Postgres itself shows of it."""
 
+import math
+import threading
+from contextlib import closing
+
 import psycopg
 import pytest
+from psycopg import pq
 
-from cdc.source.sessions import is_at_source
+from cdc.source.postgres import connect
+from cdc.source.sessions import is_at_source, slot_facts
 from tests.servers.fixtures import Makers
+from tests.waiting import until
 
 pytestmark = pytest.mark.integration
 
@@ -26,3 +33,73 @@ def test_of_a_source_that_is_gone_nobody_can_say(servers: Makers) -> None:
     url = postgres.start()
     postgres.kill()
     assert is_at_source(url, SLOT) is None
+
+
+def test_of_who_reads_the_slot_and_what_that_waits_for(source_url: str) -> None:
+    name = "read"
+    with connect(source_url) as connection:
+        assert slot_facts(connection, name).exists is False
+        connection.execute(f"SELECT pg_create_logical_replication_slot('{name}', 'pgoutput')")
+        connection.execute("CREATE PUBLICATION everything FOR ALL TABLES")
+        idle = slot_facts(connection, name)
+        assert (idle.exists, idle.lost, idle.pid, idle.application) == (True, False, None, "")
+        query = "?replication=database&application_name=Debezium%20Streaming"
+        with closing(_reader(f"{source_url}{query}", name)) as reader:
+            until(lambda: slot_facts(connection, name).waits_for.startswith("WalSenderWait"))
+            found = slot_facts(connection, name)
+            assert found.pid == reader.backend_pid
+            assert found.application == "Debezium Streaming"
+            assert found.working is False
+        until(lambda: slot_facts(connection, name).pid is None)
+        connection.execute(
+            f"SELECT pg_drop_replication_slot('{name}'); DROP PUBLICATION everything"
+        )
+
+
+def test_of_who_is_in_its_way_and_how_old_its_heartbeat_is(source_url: str) -> None:
+    with connect(source_url) as connection:
+        connection.execute("DROP SCHEMA IF EXISTS wal2lake CASCADE; CREATE SCHEMA wal2lake")
+        assert slot_facts(connection, "none").heartbeat_seconds == math.inf
+        connection.execute("CREATE TABLE wal2lake.heartbeat (id int PRIMARY KEY, at timestamptz)")
+        connection.execute("INSERT INTO wal2lake.heartbeat VALUES (1, now() - interval '99 s')")
+        assert 99 <= slot_facts(connection, "none").heartbeat_seconds < 3600
+        connection.execute("SET lock_timeout = '100ms'")
+        with (
+            psycopg.connect(source_url) as holder,
+            psycopg.connect(source_url, application_name="Debezium General") as waiter,
+        ):
+            holder.execute("LOCK TABLE wal2lake.heartbeat")
+            waits = threading.Thread(target=_update, args=(waiter,))
+            waits.start()
+            until(lambda: slot_facts(connection, "none").blocked_by)
+            found = slot_facts(connection, "none")
+            assert found.blocked_by == str(holder.info.backend_pid)
+            assert found.heartbeat_seconds == 0  # not known, and not waited for
+            assert found.working is False
+            holder.rollback()
+            waits.join()
+        connection.execute("DROP SCHEMA wal2lake CASCADE")
+
+
+def _update(connection: psycopg.Connection[tuple[object, ...]]) -> None:
+    connection.execute("UPDATE wal2lake.heartbeat SET at = now() WHERE id = 1")
+
+
+class _Reader:
+    """A client that reads a slot and confirms nothing."""
+
+    def __init__(self, connection: pq.abc.PGconn) -> None:
+        self._connection = connection
+        self.backend_pid = connection.backend_pid
+
+    def close(self) -> None:
+        self._connection.finish()
+
+
+def _reader(url: str, slot: str) -> _Reader:
+    connection = pq.PGconn.connect(url.encode())
+    assert connection.status == pq.ConnStatus.OK, connection.error_message
+    options = "proto_version '1', publication_names 'everything'"
+    started = connection.exec_(f'START_REPLICATION SLOT "{slot}" LOGICAL 0/0 ({options})'.encode())
+    assert started.status == pq.ExecStatus.COPY_BOTH, started.error_message
+    return _Reader(connection)

@@ -1,5 +1,6 @@
 """Why a hop stands still: for every fault the first thing that explains it, and what to do."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,9 @@ from hypothesis import strategies as st
 from cdc.observe.causes import Facts, SlotFacts, cause
 from cdc.observe.hops import Hop
 
-SLOT = SlotFacts(exists=True, pid=7, application="Debezium Streaming", waits_for="WalSenderMain")
+SLOT = SlotFacts(
+    exists=True, pid=7, application="Debezium Streaming", waits_for="WalSenderWaitForWal"
+)
 WELL = Facts(
     silent={},
     slot=SLOT,
@@ -41,6 +44,7 @@ FAULTS: list[tuple[Hop, dict[str, Any], str, str]] = [
     (Hop.CAPTURE, {"slot": replace(SLOT, pid=None)}, "nobody reads", "restarts it"),
     (Hop.CAPTURE, {"slot": replace(SLOT, blocked_by="4, 5")}, "pid 4, 5", "pg_terminate"),
     (Hop.CAPTURE, {"slot": replace(SLOT, heartbeat_seconds=99)}, "for 99 s", "role"),
+    (Hop.CAPTURE, {"slot": replace(SLOT, heartbeat_seconds=math.inf)}, "row is gone", "make it"),
     (
         Hop.CAPTURE,
         {"slot": replace(SLOT, waits_for="WalSenderWriteData")},

@@ -16,6 +16,7 @@ from cdc.cli.status import size
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake import job_state
 from cdc.lake.job_state import JobState
+from cdc.observe.trace import innermost
 from cdc.operate import parts
 
 TRACE = (
@@ -26,6 +27,22 @@ TRACE = (
     "Caused by: org.postgresql.util.PSQLException: ERROR: slot is active for PID 7\n"
     "\t... 9 more\n"
 )
+NO_TOPIC = (
+    "org.apache.kafka.connect.errors.ConnectException: Unrecoverable exception\n"
+    "\tat org.apache.kafka.connect.runtime.X(X.java:1)\n"
+    "Caused by: org.apache.kafka.common.errors.TimeoutException: Topic w.message not present in "
+    "metadata after 60000 ms.\n"
+    "Caused by: org.apache.kafka.common.errors.UnknownTopicOrPartitionException: This server does "
+    "not host this topic-partition.\n"
+)
+
+
+def test_the_innermost_cause_of_a_trace_is_the_last_that_tells_something() -> None:
+    assert innermost(TRACE) == "org.postgresql.util.PSQLException: ERROR: slot is active for PID 7"
+    assert "Topic w.message not present" in innermost(NO_TOPIC)
+    assert innermost(NO_TOPIC.splitlines()[-1]).endswith("topic-partition.")
+    assert innermost("java.lang.Error: first\n\tat x") == "java.lang.Error: first"
+    assert innermost("") == ""
 
 
 @pytest.fixture
