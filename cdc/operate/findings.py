@@ -12,6 +12,7 @@ from cdc.operate.health import HopHealth
 from cdc.operate.status import Status, TableStatus
 from cdc.source.slot import NEW_EPOCH
 from cdc.stack import report
+from cdc.stack.endpoints import NOT_UP
 from cdc.tables import TableState
 
 FOUND: Final[dict[ErrorKind, str]] = {
@@ -78,7 +79,8 @@ def _of_start(now: Status) -> list[Finding]:
         what = "wal2lake up has ended without stopping what it had started"
         return [_finding(ErrorKind.SERVER_FAILED, what, "wal2lake up")]
     if up is None and not now.job.alive:
-        return [_finding(ErrorKind.SERVER_FAILED, "nothing runs here", "wal2lake up")]
+        what = "nothing runs here: the job is not running, and neither is wal2lake up"
+        return [_finding(ErrorKind.SERVER_FAILED, what, "wal2lake up"), *_of_others(now)]
     return []
 
 
@@ -86,7 +88,14 @@ def _of_parts(now: Status) -> Iterator[Finding]:
     if now.disk:
         yield _finding(ErrorKind.DISK_FULL, now.disk, "make room there")
     yield from _of_servers(now)
+    yield from _of_others(now)
+
+
+def _of_others(now: Status) -> Iterator[Finding]:
+    """What may not be of this installation."""
     for silence in now.unreachable:
+        if now.up is None and silence.startswith(NOT_UP):
+            continue  # as is said already
         yield _finding(ErrorKind.UNREACHABLE, silence, "see that it runs and can be reached")
     yield from _of_slot(now)
     connector = now.connector
@@ -117,13 +126,13 @@ def _of_slot(now: Status) -> Iterator[Finding]:
     source = now.source
     if source is None:
         return
-    if source.wal_status is None:
+    if source.wal_status is None and now.lsn is not None:
         yield _finding(ErrorKind.CHAIN_BROKEN, "there is no slot in the source", NEW_EPOCH)
     elif source.wal_status == "lost":
         yield _finding(ErrorKind.CHAIN_BROKEN, "the slot has lost WAL that it needs", NEW_EPOCH)
-    elif not source.slot_active and now.lsn is not None:
+    elif not source.slot_active and (now.lsn is not None or not now.job.alive):
         remedy = "the connector reads it as soon as it runs; see the worker's log"
-        yield _finding(ErrorKind.SERVER_FAILED, "nobody reads the slot", remedy)
+        yield _finding(ErrorKind.SERVER_FAILED, "nobody reads the replication slot", remedy)
     elif source.reader and not source.reader.startswith(DEBEZIUM):
         what = f"the slot is read by {source.reader}, which is not the connector"
         yield _finding(ErrorKind.SERVER_FAILED, what, "end that reader: a slot has one")

@@ -9,6 +9,7 @@ from cdc.config import Config, Source
 from cdc.errors import CdcError, ErrorKind
 from cdc.stack.state import StateDir, read_json, write_private
 
+NOT_UP = "the embedded stack is not up"
 SOURCE_SECRET = "source.properties"  # noqa: S105 - the name of a file
 
 
@@ -40,7 +41,7 @@ def combine(config: Config, embedded: dict[str, str]) -> Endpoints:
     if missing := [name for name, value in found.items() if not value]:
         raise CdcError(
             ErrorKind.UNREACHABLE,
-            "the embedded stack is not up",
+            NOT_UP,
             detail=f"nothing is known of {', '.join(missing)}",
             remedy="wal2lake up",
         )

@@ -142,4 +142,32 @@ MUTANTS: Final = (
         new="{}",
         tests=("tests/source/test_topic_times.py",),
     ),
+    Mutant(
+        name="a hop that comes to nothing stands still",
+        file="cdc/observe/hops.py",
+        old="    if waited < LIMIT_SECONDS:\n",
+        new="    if True:\n",
+        tests=("tests/unit/test_hops.py",),
+    ),
+    Mutant(
+        name="a counter that cannot be seen has not moved",
+        file="cdc/observe/hops.py",
+        old="return after is not None and after != before",
+        new="return after != before",
+        tests=("tests/unit/test_hops.py",),
+    ),
+    Mutant(
+        name="rounds that are held, or wait for an event, are no moves",
+        file="cdc/apply/rounds.py",
+        old="if not asked and (self._without is None or self._without.incomplete is None):",
+        new="if True:",
+        tests=("tests/spark/test_claims.py",),
+    ),
+    Mutant(
+        name="messages of others are passed over, whatever their prefix",
+        file="connectors/postgres-source.json",
+        old='"(?s).*"',
+        new='".*"',
+        tests=("tests/source/test_chain.py",),
+    ),
 )

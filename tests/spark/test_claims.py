@@ -1,11 +1,14 @@
 """No cut claims what it does not hold: edited tables, transactions that lack events."""
 
+import time
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from cdc.lake.ledger import LedgerRow, TableEntry
+from cdc.operate import requests
+from cdc.operate.requests import Request
 from tests.spark.recorded_pipeline import (
     ORDERS,
     PREFIX,
@@ -67,11 +70,24 @@ def test_a_transaction_that_never_fills_is_in_no_cut_and_raises_an_alarm(
     held = entry(pipeline.ledger.last())
     assert held.offset < records[last]["offset"]
     assert f"events in {TOPIC}" in pipeline.applier.alarm
+    turns = pipeline.applier.turns
     assert not pipeline.applier.round()
+    assert pipeline.applier.turns == turns  # it waits for what does not come
 
     pipeline.land([records[last]])
     pipeline.settle()
 
     assert pipeline.applier.alarm == ""
+    assert pipeline.applier.turns > turns
+    turns = pipeline.applier.turns
+    for bound in (None, 1):  # both hold the cuts
+        folder = tmp_path / "requests"
+        requests.write(folder, Request(id="r", expires_at=time.time() + 3600, bound=bound))
+        assert not pipeline.applier.round()
+        assert pipeline.applier.turns == turns
+        requests.remove(folder, "r")
+    assert not pipeline.applier.round()
+    assert pipeline.applier.turns == turns + 1  # nothing is left, which is a move too
+    assert pipeline.applier.merging == set()
     assert entry(pipeline.ledger.last()).offset == records[last]["offset"]
     assert_equal_to_source(pipeline)

@@ -155,7 +155,7 @@ CASES: dict[str, tuple[dict[str, Any], ErrorKind, str]] = {
     "idle slot": (
         {"source": replace(SOURCE, slot_active=False)},
         ErrorKind.SERVER_FAILED,
-        "nobody reads the slot",
+        "nobody reads the replication slot",
     ),
     "intruder": (
         {"source": replace(SOURCE, reader="psql")},
@@ -207,7 +207,8 @@ def test_the_command_ends_with_the_code_of_the_worst(tmp_path: Path, option: str
     code = POLICY[ErrorKind.SERVER_FAILED].exit_code
     told = CliRunner().invoke(app, ["status", option, "--config", str(config)])
     assert told.exit_code == code
-    assert told.output == "server failed: nothing runs here; remedy: wal2lake up\n"
+    said = "nothing runs here: the job is not running, and neither is wal2lake up"
+    assert told.output == f"server failed: {said}; remedy: wal2lake up\n"
     told = CliRunner().invoke(app, ["status", option, "--json", "--config", str(config)])
     assert told.exit_code == code
     [finding] = json.loads(told.output)["findings"]
