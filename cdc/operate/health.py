@@ -197,7 +197,7 @@ class _Watch:
         for each in hops:
             if self._motions.get(each.hop, Motion.MOVES) != each.motion:
                 say = logger.info if each.motion is Motion.MOVES else logger.warning
-                say("hop", hop=each.hop.value, motion=each.motion.value, why=each.why)
+                say("hop", hop=each.hop.value, motion=each.motion.value)
         self._motions = {each.hop: each.motion for each in hops}
         write(self._config.state_dir, hops, time.monotonic())
 

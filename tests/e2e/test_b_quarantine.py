@@ -12,6 +12,7 @@ from deltalake import DeltaTable, QueryBuilder
 
 from tests.e2e.installation import Installation
 from tests.e2e.workload import Workload
+from tests.waiting import until
 
 pytestmark = pytest.mark.e2e
 
@@ -66,3 +67,6 @@ def test_status_shows_which_table_is_degraded(installation: Installation) -> Non
     assert tables["bank.victim"]["state"] == "degraded"
     assert tables["bank.victim"]["refused"] == 2
     assert tables["bank.accounts"]["state"] == "streaming"
+    until(lambda: installation.done("status", "--check").returncode == 8)
+    assert "table bank.victim is degraded" in installation.run("status", "--check", expect=8)
+    assert installation.run("status", "--live").strip() == "all is well"  # the container's check

@@ -24,6 +24,7 @@ from cdc.operate.requests import Request
 from cdc.source.bootstrap import topic_specs, written_by_itself
 from cdc.stack.endpoints import Endpoints, resolve
 from tests.e2e.installation import Installation
+from tests.servers.process import ProcessServer
 from tests.stopped import stopped
 from tests.waiting import until
 
@@ -32,6 +33,7 @@ pytestmark = pytest.mark.e2e
 NAME: Final = "wal2lake"
 TOLD_SECONDS: Final = 90  # a minute, and what the command takes on a machine that is busy
 WELL_SECONDS: Final = 300
+GAVE_UP: Final = "Task is being killed"
 
 Fault = Callable[[Installation], AbstractContextManager[None]]
 
@@ -66,6 +68,15 @@ def the_jvm_of_the_job_stands(shop: Installation) -> Iterator[None]:
     children = psutil.Process(shop.pid("job")).children(recursive=True)
     java = next(child for child in children if "java" in child.name())
     with stopped(java.pid):
+        yield
+
+
+@contextmanager
+def the_source_stands(shop: Installation) -> Iterator[None]:
+    server = shop.servers["postgres"]
+    if not isinstance(server, ProcessServer) or server.process is None:
+        pytest.skip("the source is no process of this machine")
+    with stopped(server.process.pid):
         yield
 
 
@@ -147,6 +158,7 @@ def a_request_holds_the_cuts(shop: Installation) -> Iterator[None]:
 
 FAULTS: Final[dict[str, tuple[Fault, tuple[str, ...]]]] = {
     "walsender": (the_walsender_stands, ("source to Kafka stands still", "sends nothing")),
+    "source": (the_source_stands, ("source to Kafka stands still", "Postgres")),
     "connect": (stands("connect"), ("source to Kafka stands still", "Connect")),
     "kafka": (stands("kafka"), ("source to Kafka stands still", "Kafka")),
     "registry": (the_registry_stands_and_a_table_changes, ("stands still", "registry")),
@@ -192,6 +204,18 @@ def test_each_fault_is_told_with_its_hop_and_passes(shop: Installation, fault: s
     until(lambda: is_well(shop), WELL_SECONDS)
     with breaks(shop):
         until(lambda: says(shop, *words), TOLD_SECONDS)
+    until(lambda: is_well(shop), WELL_SECONDS)
+    shop.run("sync", "--timeout", "300")
+
+
+@pytest.mark.deep
+def test_a_broker_that_is_away_until_the_connector_gives_up(shop: Installation) -> None:
+    """It fails after a minute, which its worker can write down when the broker is back."""
+    until(lambda: is_well(shop), WELL_SECONDS)
+    log = shop.state_dir / "logs" / "connect.log"
+    before = log.read_text().count(GAVE_UP)
+    with stopped(shop.pid("kafka")):
+        until(lambda: log.read_text().count(GAVE_UP) > before, WELL_SECONDS)
     until(lambda: is_well(shop), WELL_SECONDS)
     shop.run("sync", "--timeout", "300")
 
