@@ -21,7 +21,7 @@ FOUND: Final[dict[ErrorKind, str]] = {
     ErrorKind.SERVER_FAILED: "job, connector or a server of ours does not run, or nobody reads "
     "the slot",
     ErrorKind.STANDS_STILL: "something of the way of a change does not move, or the job hangs",
-    ErrorKind.UNREACHABLE: "source, Kafka or Connect does not answer",
+    ErrorKind.UNREACHABLE: "source, Kafka, Connect or the registry does not answer",
     ErrorKind.TABLE_STOPPED: "a table is stopped or degraded, and the others go on",
     ErrorKind.STARTING: "`up`, the job or the first snapshot is under way",
     ErrorKind.BEHIND: "all moves, and what is published is more than a minute old",
@@ -148,6 +148,9 @@ def _of_way(now: Status) -> Iterator[Finding]:
         what = f"the job (pid {now.job.pid}) hangs: it has not looked at itself{since}"
         yield _finding(ErrorKind.STANDS_STILL, what, f"see that it is not stopped; {_AGAIN}")
         return
+    if health.registry:
+        what = f"{health.registry}; nothing waits for it but the next change of a structure"
+        yield _finding(ErrorKind.UNREACHABLE, what, "see that it runs and can be reached")
     late = [each for each in health.hops if each.motion is not Motion.MOVES]
     yield from map(_of_hop, late)
     told = any(each.hop is Hop.APPLY and each.motion is Motion.STANDS for each in late)

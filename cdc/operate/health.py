@@ -63,6 +63,7 @@ class Health:
     pid: int
     age_seconds: float
     hops: tuple[HopHealth, ...]
+    registry: str = ""  # what is known of one that does not answer: only a new schema needs it
 
 
 def read(state_dir: Path, now: float) -> Health | None:
@@ -73,7 +74,8 @@ def read(state_dir: Path, now: float) -> Health | None:
             HopHealth(**{**each, "hop": Hop(each["hop"]), "motion": Motion(each["motion"])})
             for each in said["hops"]
         )
-        return Health(pid=said["pid"], age_seconds=now - said["at"], hops=tuple(hops))
+        age = now - said["at"]
+        return Health(pid=said["pid"], age_seconds=age, hops=tuple(hops), registry=said["registry"])
     except (OSError, ValueError, TypeError, KeyError):
         return None
 
@@ -183,7 +185,7 @@ class _Watch:
             merging=job.merging,
             disk=parts.disk(self._config.state_dir),
         )
-        self._tell([_health(each, facts) for each in moving(self._progress)])
+        self._tell([_health(each, facts) for each in moving(self._progress)], no_registry)
 
     def _restarted(self, progress: Progress) -> str:
         since = progress.now - progress.sent_at + EVERY_SECONDS
@@ -193,18 +195,19 @@ class _Watch:
         folder = requests.directory(self._config.state_dir)
         return tuple(request.id for request in requests.pending(folder, time.time()))
 
-    def _tell(self, hops: list[HopHealth]) -> None:
+    def _tell(self, hops: list[HopHealth], no_registry: str) -> None:
         for each in hops:
             if self._motions.get(each.hop, Motion.MOVES) != each.motion:
                 say = logger.info if each.motion is Motion.MOVES else logger.warning
                 say("hop", hop=each.hop.value, motion=each.motion.value)
         self._motions = {each.hop: each.motion for each in hops}
-        write(self._config.state_dir, hops, time.monotonic())
+        write(self._config.state_dir, hops, time.monotonic(), registry=no_registry)
 
 
-def write(state_dir: Path, hops: list[HopHealth], at: float) -> None:
+def write(state_dir: Path, hops: list[HopHealth], at: float, *, registry: str = "") -> None:
     """Replace what was written before in one step."""
-    said = {"pid": os.getpid(), "at": at, "hops": [asdict(each) for each in hops]}
+    listed = [asdict(each) for each in hops]
+    said = {"pid": os.getpid(), "at": at, "hops": listed, "registry": registry}
     partial = state_dir / f".health.{os.getpid()}.partial"
     partial.write_text(json.dumps(said))
     partial.replace(state_dir / _FILE)

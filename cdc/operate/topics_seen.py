@@ -32,7 +32,6 @@ class TopicsSeen:
 def topics_seen(bootstrap: str, prefix: str, landing: list[str]) -> TopicsSeen:
     """Raises UNREACHABLE."""
     client = _client(bootstrap)
-    beside = (HEARTBEAT.topic(prefix), SIGNAL.topic(prefix), written_by_itself(prefix))
     try:
         here = client.list_topics(timeout=_SECONDS).topics
         known = [topic for topic in landing if topic in here]
@@ -40,8 +39,13 @@ def topics_seen(bootstrap: str, prefix: str, landing: list[str]) -> TopicsSeen:
         written = _ends(client, known, IsolationLevel.READ_UNCOMMITTED)
     except KafkaException as error:
         raise unreachable(bootstrap, str(error.args[0].str())) from None
-    missing = tuple(topic for topic in (*landing, *beside) if topic not in here)
+    missing = tuple(topic for topic in written_to(prefix, landing) if topic not in here)
     return TopicsSeen(committed=committed, unended=written > committed, missing=missing)
+
+
+def written_to(prefix: str, landing: list[str]) -> list[str]:
+    """All that the connector can write to: what lands, and what nobody reads."""
+    return [*landing, HEARTBEAT.topic(prefix), SIGNAL.topic(prefix), written_by_itself(prefix)]
 
 
 @lru_cache(maxsize=1)

@@ -1,6 +1,7 @@
 """What ``status --check`` says and ends with, for a pipeline as a test makes it up."""
 
 import json
+import os
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -20,6 +21,9 @@ from cdc.operate.findings import PASSING, WORST_FIRST, exit_code, findings, live
 from cdc.operate.health import Health, HopHealth
 from cdc.operate.parts import ConnectorPart, JobPart, ServerPart, SourcePart, UpPart
 from cdc.operate.status import Status, TableStatus
+from cdc.stack.process import Identity
+from cdc.stack.report import Report
+from cdc.stack.state import StateDir
 
 HOPS = tuple(HopHealth(hop=hop, motion=Motion.MOVES, seconds=1.0) for hop in Hop)
 SOURCE = SourcePart(
@@ -142,6 +146,11 @@ CASES: dict[str, tuple[dict[str, Any], ErrorKind, str]] = {
         "table a.b is degraded: 2 refused events",
     ),
     "silent": ({"unreachable": ("no broker",)}, ErrorKind.UNREACHABLE, "no broker"),
+    "no registry": (
+        {"health": Health(pid=7, age_seconds=1.0, hops=HOPS, registry="no registry is ready")},
+        ErrorKind.UNREACHABLE,
+        "no registry is ready; nothing waits for it but",
+    ),
     "no slot": (
         {"source": replace(SOURCE, wal_status=None)},
         ErrorKind.CHAIN_BROKEN,
@@ -217,13 +226,25 @@ def test_the_command_ends_with_the_code_of_the_worst(tmp_path: Path, option: str
     assert CliRunner().invoke(app, ["status", "--config", str(config)]).exit_code == 0
 
 
+def test_a_start_has_a_code_of_its_own_and_a_health_check_waits_for_it(tmp_path: Path) -> None:
+    config = tmp_path / "wal2lake.yaml"
+    config.write_text('source: {tables: ["a.*"]}\nlake: {path: lake}\nstate_dir: state\n')
+    (tmp_path / "state").mkdir()
+    state = StateDir(tmp_path / "state")
+    Report(state=state, supervisor=Identity.of(os.getpid())).event("starting kafka")
+    told = CliRunner().invoke(app, ["status", "--check", "--config", str(config)])
+    assert told.exit_code == POLICY[ErrorKind.STARTING].exit_code
+    assert told.output.startswith("starting: wal2lake up is not done yet: starting kafka; ")
+    assert CliRunner().invoke(app, ["status", "--live", "--config", str(config)]).exit_code == 0
+
+
 def test_what_the_watch_wrote_is_read_with_its_age(tmp_path: Path) -> None:
     assert health.read(tmp_path, 0.0) is None
     now = time.monotonic()
-    health.write(tmp_path, list(HOPS), now)
+    health.write(tmp_path, list(HOPS), now, registry="silent")
     found = health.read(tmp_path, now + 3)
     assert found is not None
-    assert found.hops == HOPS
+    assert (found.hops, found.registry) == (HOPS, "silent")
     assert found.age_seconds == pytest.approx(3)
     (tmp_path / "health.json").write_text("{")
     assert health.read(tmp_path, now) is None

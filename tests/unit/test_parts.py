@@ -18,6 +18,9 @@ from cdc.lake import job_state
 from cdc.lake.job_state import JobState
 from cdc.observe.trace import innermost
 from cdc.operate import parts
+from cdc.stack.process import Identity
+from cdc.stack.report import READY, STOPPING, Report, last_of_connector
+from cdc.stack.state import StateDir
 
 TRACE = (
     "org.apache.kafka.connect.errors.ConnectException: An exception occurred\n"
@@ -135,3 +138,35 @@ def test_embedded_servers_of_a_supervisor_that_is_gone_are_gone(tmp_path: Path) 
 )
 def test_sizes_are_readable(number: int, text: str) -> None:
     assert size(number) == text
+
+
+def test_of_up_what_it_says_of_itself_and_whether_it_is_there(tmp_path: Path) -> None:
+    state = StateDir(tmp_path)
+    assert parts.up(tmp_path) is None
+    mine = Report(state=state, supervisor=Identity.of(os.getpid()))
+    mine.event("starting kafka")
+    assert parts.up(tmp_path) == parts.UpPart(phase="starting", doing="starting kafka")
+    mine.enter(READY)
+    assert parts.up(tmp_path) == parts.UpPart(phase="ready", doing="starting kafka")
+    gone = Report(state=state, supervisor=Identity(pid=os.getpid(), create_time=1.0), phase=READY)
+    gone.write()
+    assert parts.up(tmp_path) == parts.UpPart(phase="gone")
+    gone.fail(CdcError(ErrorKind.CONFIG, "a typo", detail="line 3", remedy="mend it"))
+    assert parts.up(tmp_path) == parts.UpPart(
+        phase="failed", kind="config", error="a typo: line 3", remedy="mend it"
+    )
+    gone.enter(STOPPING)
+    assert parts.up(tmp_path) is None
+
+
+def test_what_was_said_of_the_connector_is_told_for_as_long_as_it_may_be_the_cause(
+    tmp_path: Path,
+) -> None:
+    state = StateDir(tmp_path)
+    report = Report(state=state, supervisor=Identity.of(os.getpid()))
+    report.write()
+    assert last_of_connector(state, 60) == ""
+    report.said_of_connector("it failed")
+    report.write()
+    assert last_of_connector(state, 3600) == "it failed"
+    assert last_of_connector(state, -3600) == ""

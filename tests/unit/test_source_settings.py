@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 
 from cdc.config import Config, Connect, Lake, Source
+from cdc.operate.topics_seen import written_to
+from cdc.source.bootstrap import topic_specs
 from cdc.source.catalog import SourceTable
 from cdc.source.columns import DeclaredType, source_column
+from cdc.source.continuity import markers
 from cdc.source.settings import captured, pattern, settings
 from cdc.source.structure_notes import script
 from cdc.stack.endpoints import Endpoints
-from cdc.tables import TableId, TableMode
+from cdc.tables import STRUCTURE, TableId, TableMode
 
 ROOT = Path(__file__).resolve().parents[2]
 SECRET = "s3cr$t%21"
@@ -179,3 +182,17 @@ def test_the_reasons_are_written_down() -> None:
 def test_the_script_for_a_superuser_is_what_up_runs() -> None:
     """``python -m cdc.source.structure_notes > connectors/structure.sql`` makes it again."""
     assert (ROOT / "connectors" / "structure.sql").read_text() == script()
+
+
+def test_every_topic_that_the_connector_can_write_to_is_made_and_watched() -> None:
+    """Or is impossible: of messages, of notifications, of changes of a schema."""
+    made = settings(config(), ENDPOINTS, [table("orders")], placeholder="token")
+    topics = {spec.name for spec in topic_specs(config(), [table("orders")])}
+    landing = ["pipe.shop.orders", STRUCTURE.topic("pipe"), markers(config())]
+    assert topics == set(written_to("pipe", landing))
+    assert f"pipe.{made['signal.data.collection']}" in topics
+    assert not any(name.startswith(("notification.", "topic.creation.")) for name in made)
+    excluded = re.compile(made["message.prefix.exclude.list"])
+    prefixes = ("", "app", "a\nb", "a\r\u2028b", "x" * 99)
+    assert all(excluded.fullmatch(prefix) for prefix in prefixes)
+    assert "," not in excluded.pattern  # it would be two
