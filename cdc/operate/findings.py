@@ -149,7 +149,7 @@ def _of_way(now: Status) -> Iterator[Finding]:
         yield _finding(ErrorKind.STANDS_STILL, what, f"see that it is not stopped; {_AGAIN}")
         return
     if health.registry:
-        what = f"{health.registry}; nothing waits for it but the next change of a structure"
+        what = f"{health.registry}: a change of a structure waits for it"
         yield _finding(ErrorKind.UNREACHABLE, what, "see that it runs and can be reached")
     late = [each for each in health.hops if each.motion is not Motion.MOVES]
     yield from map(_of_hop, late)

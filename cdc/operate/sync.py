@@ -6,11 +6,15 @@ from dataclasses import dataclass
 
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
-from cdc.lake.layout import ledger_path
+from cdc.lake import epochs
+from cdc.lake.layout import epochs_path, ledger_path, log_path
 from cdc.lake.ledger import Ledger, LedgerRow, TableEntry
+from cdc.lake.progress import landed_position
 from cdc.operate.cuts import wait_for_cut
 from cdc.operate.hang import where_it_hangs
 from cdc.source import barrier
+from cdc.source.known import known_origin
+from cdc.source.origin import origin, refuse_other
 from cdc.source.postgres import connect
 from cdc.stack.endpoints import Endpoints
 from cdc.tables import TableState
@@ -33,11 +37,15 @@ def sync(
 ) -> Synced:
     """Raises TIMEOUT saying where it hangs, TABLE_STOPPED naming a table that does not follow.
 
+    Raises CHAIN_BROKEN where the source is not the one that the lake follows: an LSN of the one
+    says nothing of the other.
     ``tell`` hears the position of the lake and the one that is waited for.
     """
     ledger = Ledger(ledger_path(config))
     last = ledger.last()
     with connect(endpoints.source_url) as connection:
+        landed, epoch = landed_position(log_path(config)), epochs.last(epochs_path(config))
+        refuse_other(known_origin(landed, epoch), origin(connection), 0)
         lsn = barrier.current_lsn(connection)
         # A commit beyond the position: without one an idle source would never pass it.
         barrier.touch(connection, uuid.uuid4().hex)

@@ -170,4 +170,11 @@ MUTANTS: Final = (
         new='".*"',
         tests=("tests/source/test_chain.py",),
     ),
+    Mutant(
+        name="a barrier is of the source that the lake follows",
+        file="cdc/operate/sync.py",
+        old="refuse_other(known_origin(landed, epoch), origin(connection), 0)",
+        new="pass",
+        tests=("tests/operate/test_protocol.py",),
+    ),
 )

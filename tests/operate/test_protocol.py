@@ -11,14 +11,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import CommitProperties, DeltaTable, write_deltalake
 from typer.testing import CliRunner
 
 from cdc.cli import app
 from cdc.config import Config, load
 from cdc.errors import CdcError, ErrorKind
-from cdc.lake.layout import ledger_path, table_path
+from cdc.lake.layout import ledger_path, log_path, table_path
 from cdc.lake.ledger import Ledger, LedgerRow, TableEntry
+from cdc.lake.progress import LandedPosition
 from cdc.operate import lag, moment, requests, verify
 from cdc.operate.sync import sync
 from cdc.source import barrier, snapshot
@@ -253,6 +254,28 @@ def test_sync_does_not_take_an_old_cut_for_a_new_one(config: Config, source: Con
         sync(config, resolve(config), timeout=1)
     assert caught.value.policy.exit_code == 7
     assert "the job is not running" in caught.value.detail
+
+
+@pytest.mark.parametrize(("system", "timeline"), [("7", 0), ("", 77)])
+def test_sync_does_not_take_the_position_of_another_source_for_its_barrier(
+    config: Config, source: Connection, system: str, timeline: int
+) -> None:
+    """The one that is configured now: a standby that was promoted, while the job follows on."""
+    write(config, 1)
+    known = LandedPosition(
+        epoch=1, landing=0, offsets={}, topic_ids={}, system=system, timeline=timeline
+    )
+    landed = CommitProperties(custom_metadata={"userMetadata": known.metadata()})
+    rows = pa.table({"landing": pa.array([], pa.int64())})
+    write_deltalake(log_path(config), rows, commit_properties=landed)
+
+    def follow() -> None:
+        publish(config, lsn=barrier.current_lsn(source))
+
+    with meanwhile(follow), pytest.raises(CdcError) as caught:
+        sync(config, resolve(config), timeout=30)
+
+    assert caught.value.kind is ErrorKind.CHAIN_BROKEN
 
 
 @pytest.mark.parametrize(

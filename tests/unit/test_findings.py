@@ -149,7 +149,7 @@ CASES: dict[str, tuple[dict[str, Any], ErrorKind, str]] = {
     "no registry": (
         {"health": Health(pid=7, age_seconds=1.0, hops=HOPS, registry="no registry is ready")},
         ErrorKind.UNREACHABLE,
-        "no registry is ready; nothing waits for it but",
+        "no registry is ready: a change",
     ),
     "no slot": (
         {"source": replace(SOURCE, wal_status=None)},
