@@ -91,6 +91,7 @@ def _read_again(read: Callable[[], Config], before: Config) -> tuple[Config, Cdc
 
 def _run(config: Config, job: _Job, done: Callable[[], None]) -> None:
     """Until the job is to stop or the configuration changed; ``done`` once it applies."""
+    job.told.enter("starting")  # also again: nothing watches before it applies
     with closing(assembled(config, job.spark, job.endpoints, job.told)) as running:
         running.catch_up(job.told.step)
         with running.landing() as landing:
