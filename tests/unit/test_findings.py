@@ -128,7 +128,7 @@ CASES: dict[str, tuple[dict[str, Any], ErrorKind, str]] = {
         ErrorKind.BEHIND,
         "log to tables has been at work for 50 s: a.b",
     ),
-    "on its way": ({"published_at": LATE}, ErrorKind.BEHIND, "nothing was published for 36"),
+    "on its way": ({"published_at": LATE}, ErrorKind.BEHIND, " s, and every hop moves"),
     "alarm": (
         {"job": JobPart(state="applying", pid=7, alive=True, alarm="tx 7; remedy: look")},
         ErrorKind.STANDS_STILL,
