@@ -155,7 +155,7 @@ class Spark(Section):
     driver_memory: str = "2g"
     """Heap of the job."""
     conf: dict[str, str] = {}
-    """Settings that win over ours."""
+    """Settings that win over ours, but for those of how SQL is read."""
 
 
 class Lake(Section):

@@ -26,12 +26,12 @@ from cdc.apply.merge_plan import (
     REASON,
     UNRESOLVED,
     merge_plan,
-    quoted,
     stored,
 )
 from cdc.config import Job
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema
+from cdc.events.sql_text import spark_name
 from cdc.lake import store
 from cdc.lake.progress import Position
 from cdc.lake.quarantine import Quarantine, RefusedEvent
@@ -172,7 +172,7 @@ class Batch:
         """Rows for a table that has none, or none with their key: what a MERGE would insert."""
         new = rows.where(~F.col(DELETED))
         writing = store.overwrite if truncated else store.append
-        writing(self.path, new.selectExpr(*map(quoted, stored(self.schema))), after)
+        writing(self.path, new.selectExpr(*map(spark_name, stored(self.schema))), after)
 
     def _refuse(self, mine: DataFrame, refused: _Refused, after: Position) -> Position:
         """Put all that the batch refuses into quarantine; called once, before it is written."""

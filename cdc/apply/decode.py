@@ -13,11 +13,11 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows i
 from pyspark.sql.avro.functions import from_avro
 
 from cdc.apply import projection
-from cdc.apply.merge_plan import DELETED, KEEP, OFFSET, OP, REASON, quoted
+from cdc.apply.merge_plan import DELETED, KEEP, OFFSET, OP, REASON
 from cdc.apply.projection import Writer, any_of
-from cdc.apply.values import literal
 from cdc.events.envelope import OLD_KEY
 from cdc.events.schema import TableSchema, envelope_reader
+from cdc.events.sql_text import spark_name, spark_string
 from cdc.events.transactions import is_marker_schema
 from cdc.tables import TableMode
 
@@ -112,7 +112,7 @@ def decode_table(
     placed = _placed(_events(rows, schemas, events, target.mode), schemas, events, target)
     known = _with_keys(placed, key_schemas or {}, keys)
     return known.selectExpr("*", *(f"{plan.sql} AS {plan.made}" for plan in plans)).selectExpr(
-        *(f"{plan.made} AS {quoted(plan.name)}" for plan in plans),
+        *(f"{plan.made} AS {spark_name(plan.name)}" for plan in plans),
         f"offset AS {OFFSET}",
         f"_op AS {OP}",
         f"coalesce(_op = 'd', false) AS {DELETED}",
@@ -123,7 +123,7 @@ def decode_table(
 
 def is_moved(header: str) -> Column:
     """Whether a row of the log is the half of a key's change that has this header."""
-    return F.expr(f"coalesce(exists(headers, h -> h.key = '{header}'), false)")
+    return F.expr(f"coalesce(exists(headers, h -> h.key = {spark_string(header)}), false)")
 
 
 def _events(
@@ -157,20 +157,19 @@ def _placed(
     ids = ", ".join(str(number) for number in schemas) or "NULL"
     schema = any_of([f"{w.record}.source.schema" for w in events], "string")
     table = any_of([f"{w.record}.source.table" for w in events], "string")
-    here = (
-        f"{schema} <=> {literal(target.table.schema)} AND {table} <=> {literal(target.table.name)}"
-    )
+    own_schema, own_name = spark_string(target.table.schema), spark_string(target.table.name)
+    here = f"{schema} <=> {own_schema} AND {table} <=> {own_name}"
     transaction = any_of([f"{w.record}.transaction.id" for w in events], "string")
     has_row = " OR ".join(
         f"IF(_op = 'd', {w.record}.before, {w.record}.after) IS NOT NULL" for w in events
     )
     return decoded.selectExpr(
         "*",
-        f"CASE WHEN value_schema_id IS NULL THEN {literal(NO_FRAME)}"
-        f" WHEN NOT coalesce(value_schema_id IN ({ids}), false) THEN {literal(UNKNOWN_SCHEMA)}"
-        f" WHEN NOT {_KNOWN_OP.format(op='_op')} THEN {literal(NOT_AN_EVENT)}"
-        f" WHEN {_TORN.format(id=transaction)} THEN {literal(NOT_AN_EVENT)}"
-        f" WHEN NOT ({here}) THEN {literal(WRONG_TABLE)} END AS _problem",
+        f"CASE WHEN value_schema_id IS NULL THEN {spark_string(NO_FRAME)}"
+        f" WHEN NOT coalesce(value_schema_id IN ({ids}), false) THEN {spark_string(UNKNOWN_SCHEMA)}"
+        f" WHEN NOT {_KNOWN_OP.format(op='_op')} THEN {spark_string(NOT_AN_EVENT)}"
+        f" WHEN {_TORN.format(id=transaction)} THEN {spark_string(NOT_AN_EVENT)}"
+        f" WHEN NOT ({here}) THEN {spark_string(WRONG_TABLE)} END AS _problem",
         f"NOT ({has_row or 'false'}) AS _no_row",
     )
 

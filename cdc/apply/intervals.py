@@ -2,14 +2,17 @@
 
 from typing import Final
 
-_PATTERN: Final = r"^P(-?\\d+)Y(-?\\d+)M(-?\\d+)DT(-?\\d+)H(-?\\d+)M(-?\\d+(?:\\.\\d+)?)S$"
+from cdc.events.sql_text import spark_string
+
+_PATTERN: Final = r"^P(-?\d+)Y(-?\d+)M(-?\d+)DT(-?\d+)H(-?\d+)M(-?\d+(?:\.\d+)?)S$"
 _PARTS: Final = ("bigint", "bigint", "bigint", "bigint", "bigint", "decimal(18,6)")
 
 
 def interval(raw: str) -> str:
     """A sign is written where the part before it was negative and this one is not."""
     parts = ", ".join(
-        f"'{name}', CAST(regexp_extract({raw}, '{_PATTERN}', {number}) AS {kind})"
+        f"{spark_string(name)},"
+        f" CAST(regexp_extract({raw}, {spark_string(_PATTERN)}, {number}) AS {kind})"
         for number, (name, kind) in enumerate(
             zip(("y", "mo", "d", "h", "mi", "s"), _PARTS, strict=True), start=1
         )
@@ -19,14 +22,15 @@ def interval(raw: str) -> str:
     days = _part("p.d", "day", before="IF(p.mo = 0, p.y, p.mo) < 0")
     made = f"concat_ws(' ', {years}, {months}, {days}, {_time()})"
     return (
-        f"IF({raw} RLIKE '{_PATTERN}', "
+        f"IF({raw} RLIKE {spark_string(_PATTERN)}, "
         f"element_at(transform(array(named_struct({parts})), p -> {made}), 1), NULL)"
     )
 
 
 def _part(value: str, unit: str, *, before: str) -> str:
     plus = f"IF({before} AND {value} > 0, '+', '')"
-    return f"IF({value} = 0, NULL, concat({plus}, {value}, ' {unit}', IF({value} = 1, '', 's')))"
+    named = f"{spark_string(f' {unit}')}, IF({value} = 1, '', 's')"
+    return f"IF({value} = 0, NULL, concat({plus}, {value}, {named}))"
 
 
 def _time() -> str:

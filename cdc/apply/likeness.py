@@ -6,9 +6,10 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
-from cdc.apply.merge_plan import COPY, OFFSET, ROW_HASH, quoted
+from cdc.apply.merge_plan import COPY, OFFSET, ROW_HASH
 from cdc.apply.order import row_hash
 from cdc.events.schema import TableSchema
+from cdc.events.sql_text import spark_name
 
 _DIGEST: Final = "_cdc_digest"
 _SIDES: Final = ("_cdc_made", "_cdc_held")
@@ -44,7 +45,7 @@ def likeness(made: DataFrame, held: DataFrame, schema: TableSchema) -> Likeness:
     one, other = (
         _digests(frame, schema, side) for frame, side in zip((made, held), _SIDES, strict=True)
     )
-    same = " AND ".join(f"one.{quoted(name)} <=> other.{quoted(name)}" for name in identity)
+    same = " AND ".join(f"one.{spark_name(name)} <=> other.{spark_name(name)}" for name in identity)
     joined = one.alias("one").join(other.alias("other"), F.expr(same), "full_outer")
     here, there = (f"coalesce({side}, 0L)" for side in _SIDES)
     more = f"sum(greatest({here} - {there}, 0L))"
@@ -57,7 +58,7 @@ def likeness(made: DataFrame, held: DataFrame, schema: TableSchema) -> Likeness:
 
 def _digests(frame: DataFrame, schema: TableSchema, side: str) -> DataFrame:
     """Key (or nothing), digest and number of the rows."""
-    keys = [quoted(name) for name in schema.key]
+    keys = [spark_name(name) for name in schema.key]
     digested = frame.selectExpr(*keys, f"{row_hash(schema)} AS {_DIGEST}")
     return digested.groupBy(*keys, _DIGEST).agg(F.count("*").alias(side))
 

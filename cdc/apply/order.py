@@ -9,19 +9,9 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
-from cdc.apply.merge_plan import (
-    BY_OPERATION,
-    COPY,
-    DELETED,
-    KEEP,
-    OFFSET,
-    OP,
-    REASON,
-    ROW_HASH,
-    quoted,
-)
-from cdc.apply.values import literal
+from cdc.apply.merge_plan import BY_OPERATION, COPY, DELETED, KEEP, OFFSET, OP, REASON, ROW_HASH
 from cdc.events.schema import TableSchema
+from cdc.events.sql_text import spark_name, spark_string
 
 AFTER_REFUSED: Final = "an unchanged value follows an event that was refused"
 TOO_FEW_COPIES: Final = "more copies of a row were deleted than there are"
@@ -47,7 +37,10 @@ def overview(changes: DataFrame) -> DataFrame:
         f"count_if({_GOOD} AND {KEEP} IS NOT NULL) AS keeps",
         f"count_if({_GOOD} AND {KEEP} IS NOT NULL AND {OP} = 'c') AS moves",
         f"max(IF({_GOOD} AND {OP} = 't', {OFFSET}, NULL)) AS last_truncate",
-        *(f"count_if({_GOOD} AND {OP} = '{op}') AS {name}" for name, op in BY_OPERATION.items()),
+        *(
+            f"count_if({_GOOD} AND {OP} = {spark_string(op)}) AS {name}"
+            for name, op in BY_OPERATION.items()
+        ),
     )
 
 
@@ -65,19 +58,19 @@ def latest_per_key(changes: DataFrame, schema: TableSchema, *, carry: bool) -> D
     ``_cdc_reason`` cannot be made. One shuffle.
     """
     found = _carried(changes, schema) if carry else _ranked(changes, schema)
-    return found.selectExpr(*map(quoted, schema.names), OFFSET, OP, DELETED, KEEP, REASON)
+    return found.selectExpr(*map(spark_name, schema.names), OFFSET, OP, DELETED, KEEP, REASON)
 
 
 def unresolved(latest: DataFrame, target: DataFrame, schema: TableSchema) -> DataFrame:
     """Rows with unchanged values that have no row in the lake to take them from."""
     waiting = latest.where(f"{_GOOD} AND NOT {DELETED} AND {KEEP} IS NOT NULL").alias("source")
-    same = " AND ".join(f"source.{quoted(k)} = target.{quoted(k)}" for k in schema.key)
+    same = " AND ".join(f"source.{spark_name(k)} = target.{spark_name(k)}" for k in schema.key)
     return waiting.join(target.alias("target"), F.expr(same), "left_anti")
 
 
 def net_copies(changes: DataFrame, schema: TableSchema) -> DataFrame:
     """One row per distinct row of a table without a key: by how many copies it grew or shrank."""
-    columns = ", ".join(quoted(name) for name in schema.names)
+    columns = ", ".join(spark_name(name) for name in schema.names)
     counted = changes.where(f"{_GOOD} AND {OP} IN ('c', 'r', 'd')").selectExpr(
         f"{row_hash(schema)} AS {ROW_HASH}",
         f"IF({DELETED}, -1L, 1L) AS one",
@@ -111,13 +104,13 @@ def multiset_rows(net: DataFrame, held: DataFrame, schema: TableSchema) -> DataF
         f" ELSE sequence({had} + {NET} + 1, {had}) END"
     )
     return net.join(held, ROW_HASH, "left").selectExpr(
-        *(quoted(name) for name in schema.names),
+        *(spark_name(name) for name in schema.names),
         OFFSET,
         ROW_HASH,
         f"explode({numbers}) AS {COPY}",
         f"{NET} < 0 AS {DELETED}",
         f"CAST(NULL AS array<int>) AS {KEEP}",
-        f"IF({had} + {NET} < 0, {literal(TOO_FEW_COPIES)}, NULL) AS {REASON}",
+        f"IF({had} + {NET} < 0, {spark_string(TOO_FEW_COPIES)}, NULL) AS {REASON}",
     )
 
 
@@ -132,9 +125,9 @@ def row_hash(schema: TableSchema) -> str:
 
 
 def _hashed(name: str, kind: str) -> str:
-    text = _canonical(quoted(name), kind)
-    begin = literal(f"{len(name)}:{name}=")
-    return f"IF({quoted(name)} IS NULL, '', concat({begin}, length({text}), ':', {text}))"
+    text = _canonical(spark_name(name), kind)
+    begin = spark_string(f"{len(name)}:{name}=")
+    return f"IF({spark_name(name)} IS NULL, '', concat({begin}, length({text}), ':', {text}))"
 
 
 def _canonical(value: str, kind: str) -> str:
@@ -154,14 +147,14 @@ def _canonical(value: str, kind: str) -> str:
 
 
 def _ranked(changes: DataFrame, schema: TableSchema) -> DataFrame:
-    keys = ", ".join(quoted(name) for name in schema.key)
+    keys = ", ".join(spark_name(name) for name in schema.key)
     newest = f"IF({_APPLIES}, 0, 1), {OFFSET} DESC"
     ranked = f"row_number() OVER (PARTITION BY {keys} ORDER BY {newest}) AS _cdc_rank"
     return changes.selectExpr("*", ranked).where(f"_cdc_rank = 1 AND {_APPLIES}")
 
 
 def _carried(changes: DataFrame, schema: TableSchema) -> DataFrame:
-    keys = ", ".join(quoted(name) for name in schema.key)
+    keys = ", ".join(spark_name(name) for name in schema.key)
     last = f"max(IF({_APPLIES}, {OFFSET}, NULL)) OVER (PARTITION BY {keys}) AS _cdc_last"
     seen = known(changes, schema, upto="CURRENT ROW").selectExpr("*", last)
     return _resolved(seen.where(f"{OFFSET} = _cdc_last"), schema, kept_columns(schema))
@@ -173,12 +166,12 @@ def known(changes: DataFrame, schema: TableSchema, *, upto: str) -> DataFrame:
     More columns: ``_cdc_known_<n>``, value and offset (``at``) where column n was last sent;
     ``_cdc_full`` and ``_cdc_refused``, offsets of the last full row and the last refused event.
     """
-    keys = ", ".join(quoted(name) for name in schema.key)
+    keys = ", ".join(spark_name(name) for name in schema.key)
     sofar = (
         f"OVER (PARTITION BY {keys} ORDER BY {OFFSET} ROWS BETWEEN UNBOUNDED PRECEDING AND {upto})"
     )
     sent = [
-        f"last(IF({_APPLIES} AND NOT {is_kept(n)}, struct({quoted(schema.names[n])} AS value, "
+        f"last(IF({_APPLIES} AND NOT {is_kept(n)}, struct({spark_name(schema.names[n])} AS value, "
         f"{OFFSET} AS at), NULL), true) {sofar} AS _cdc_known_{n}"
         for n in kept_columns(schema)
     ]
@@ -193,9 +186,9 @@ def known(changes: DataFrame, schema: TableSchema, *, upto: str) -> DataFrame:
 def _resolved(seen: DataFrame, schema: TableSchema, marked: list[int]) -> DataFrame:
     missing = {n: f"({is_kept(n)} AND coalesce(_cdc_known_{n}.at, -2L) < {SINCE})" for n in marked}
     columns = [
-        f"IF({missing[n]}, NULL, _cdc_known_{n}.value) AS {quoted(name)}"
+        f"IF({missing[n]}, NULL, _cdc_known_{n}.value) AS {spark_name(name)}"
         if n in missing
-        else quoted(name)
+        else spark_name(name)
         for n, name in enumerate(schema.names)
     ]
     some = " OR ".join(missing.values()) or "false"
@@ -207,7 +200,7 @@ def _resolved(seen: DataFrame, schema: TableSchema, marked: list[int]) -> DataFr
         OP,
         DELETED,
         f"IF({some}, filter(array({left}), x -> x IS NOT NULL), NULL) AS {KEEP}",
-        f"IF(({some}) AND {SINCE} >= 0, {literal(AFTER_REFUSED)}, NULL) AS {REASON}",
+        f"IF(({some}) AND {SINCE} >= 0, {spark_string(AFTER_REFUSED)}, NULL) AS {REASON}",
     )
 
 

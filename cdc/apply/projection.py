@@ -8,9 +8,9 @@ rows and of keys.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from cdc.apply.merge_plan import quoted
-from cdc.apply.values import literal, value
+from cdc.apply.values import value
 from cdc.events.schema import Column, RowField, TableSchema, envelope_reader, key_fields, row_fields
+from cdc.events.sql_text import spark_name, spark_string
 from cdc.tables import TableMode
 
 NO_ROW = "it has no row"
@@ -87,18 +87,18 @@ def reason(plans: Sequence[ColumnPlan], target: TableSchema) -> str:
     """Why an event is refused; null where it is not."""
     cases = [("_problem IS NOT NULL", "_problem")]
     if target.mode is TableMode.APPEND:
-        cases.append(("_op NOT IN ('c', 'r')", literal(NOT_APPENDED)))
+        cases.append(("_op NOT IN ('c', 'r')", spark_string(NOT_APPENDED)))
     cases.append(("_op = 't'", "CAST(NULL AS string)"))
     rowless = "_no_row AND _op <> 'd'" if target.mode is TableMode.KEYED else "_no_row"
-    cases.append((rowless, literal(NO_ROW)))
-    cases += [(p.failed, literal(lost(p))) for p in plans if p.failed is not None]
-    cases += [(f"{p.made} IS NULL", literal(NO_KEY)) for p in plans if p.name in target.key]
+    cases.append((rowless, spark_string(NO_ROW)))
+    cases += [(p.failed, spark_string(lost(p))) for p in plans if p.failed is not None]
+    cases += [(f"{p.made} IS NULL", spark_string(NO_KEY)) for p in plans if p.name in target.key]
     marked = [f"({p.unchanged})" for p in plans if p.unchanged is not None]
     if marked:
         # The second half of a key's change gets them later (cdc/apply/moves.py).
         new = "_op IN ('r', 'c') AND NOT _moved" if target.mode is TableMode.KEYED else "_op <> 'd'"
         condition = f"{new} AND ({' OR '.join(marked)})"
-        cases.append((condition, literal(UNCHANGED_IN_NEW)))
+        cases.append((condition, spark_string(UNCHANGED_IN_NEW)))
     return f"CASE {' '.join(f'WHEN {when} THEN {then}' for when, then in cases)} END"
 
 
@@ -139,7 +139,7 @@ def _raw(writer: Writer, field: RowField, *, whole: bool) -> str:
 
     Unless the replica identity is FULL, all but the key is meaningless in the row before.
     """
-    name = quoted(field.name)
+    name = spark_name(field.name)
     after = f"{writer.record}.after.{name}"
     return f"IF(_op = 'd', {writer.record}.before.{name}, {after})" if whole else after
 
@@ -161,7 +161,7 @@ def _or_from_key(
 
 
 def _key_raw(writer: Writer, field: RowField) -> str:
-    return f"{writer.record}.key.{quoted(field.name)}"
+    return f"{writer.record}.key.{spark_name(field.name)}"
 
 
 def _by_writer(texts: Sequence[tuple[Writer, str]], kind: str) -> str:

@@ -9,10 +9,11 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
-from cdc.apply.merge_plan import REASON, quoted
+from cdc.apply.merge_plan import REASON
 from cdc.apply.projection import ColumnPlan, lost
-from cdc.apply.values import limit, literal
+from cdc.apply.values import limit
 from cdc.events.schema import Column, fits
+from cdc.events.sql_text import spark_name, spark_string
 from cdc.events.types import PgType, can_be_text, canonical, lake_type
 
 _DAY: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
@@ -32,7 +33,7 @@ def typed(texts: DataFrame, columns: Sequence[Column], pg: Sequence[PgType]) -> 
     ]
     made = texts.selectExpr("*", *(f"{plan.sql} AS {plan.made}" for plan in plans))
     return made.selectExpr(
-        *(f"{plan.made} AS {quoted(plan.name)}" for plan in plans),
+        *(f"{plan.made} AS {spark_name(plan.name)}" for plan in plans),
         f"{_reason(plans)} AS {REASON}",
     )
 
@@ -41,7 +42,7 @@ def key_texts(frame: DataFrame, key: Sequence[Column], pg: Sequence[PgType]) -> 
     """The key's columns as texts that Postgres reads as the same key."""
     return frame.selectExpr(
         *(
-            f"{_input(quoted(column.name), column.type, kind)} AS {quoted(column.name)}"
+            f"{_input(spark_name(column.name), column.type, kind)} AS {spark_name(column.name)}"
             for column, kind in zip(key, pg, strict=True)
         )
     )
@@ -118,12 +119,12 @@ _TEMPORAL: Final = {"date": _date, "timestamp_ntz": _timestamp, "timestamp": _in
 
 
 def _if_like(text: str, pattern: str, value: str) -> str:
-    return f"IF({text} RLIKE '^{pattern}$', {value}, NULL)"
+    return f"IF({text} RLIKE {spark_string(f'^{pattern}$')}, {value}, NULL)"
 
 
 def _reason(plans: Sequence[ColumnPlan]) -> str:
     cases = " ".join(
-        f"WHEN {plan.failed} THEN {literal(lost(plan))}" for plan in plans if plan.failed
+        f"WHEN {plan.failed} THEN {spark_string(lost(plan))}" for plan in plans if plan.failed
     )
     return f"CASE {cases} END" if cases else "CAST(NULL AS string)"
 
@@ -131,21 +132,21 @@ def _reason(plans: Sequence[ColumnPlan]) -> str:
 def _input(value: str, kind: str, pg: PgType) -> str:
     if pg.element is not None:
         inner = kind.removeprefix("array<").removesuffix(">")
-        one = f"coalesce({_quoted(_input('x', inner, pg.element))}, 'NULL')"
+        one = f"coalesce({_array_part(_input('x', inner, pg.element))}, 'NULL')"
         return f"concat('{{', array_join(transform({value}, x -> {one}), ','), '}}')"
     if canonical(pg.name) == "hstore":
-        pair = f"concat({_quoted('x.key')}, '=>', coalesce({_quoted('x.value')}, 'NULL'))"
-        entries = f"map_entries(from_json({value}, '{_PAIRS}'))"
+        pair = f"concat({_array_part('x.key')}, '=>', coalesce({_array_part('x.value')}, 'NULL'))"
+        entries = f"map_entries(from_json({value}, {spark_string(_PAIRS)}))"
         return f"array_join(transform({entries}, x -> {pair}), ',')"
     if kind == "binary":
-        return f"concat({literal(chr(92) + 'x')}, hex({value}))"
+        return f"concat({spark_string(chr(92) + 'x')}, hex({value}))"
     text = f"CAST({value} AS string)"
     return f"concat({text}, '+00')" if kind == "timestamp" else text
 
 
-def _quoted(text: str) -> str:
+def _array_part(text: str) -> str:
     """As Postgres reads a part of an array or of an hstore."""
     escaped = text
     for sign in ("\\", '"'):
-        escaped = f"replace({escaped}, {literal(sign)}, {literal(chr(92) + sign)})"
+        escaped = f"replace({escaped}, {spark_string(sign)}, {spark_string(chr(92) + sign)})"
     return f"concat('\"', {escaped}, '\"')"

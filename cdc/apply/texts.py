@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from cdc.events.pg_types import INFINITE_DAYS
+from cdc.events.sql_text import spark_string
 
 _INFINITE_MICROS: Final = {"infinity": 2**63 - 1, "-infinity": -(2**63)}
 _DAY: Final = 86_400_000_000
@@ -22,14 +23,16 @@ _NUMBERS: Final[dict[str, str]] = {
 
 def number(raw: str, *, whole: bool) -> str:
     """``whole`` where the scale is negative: the connector then puts zeros behind the point."""
-    cases = " ".join(f"WHEN '{name}' THEN '{text}'" for name, text in _NUMBERS.items())
+    cases = " ".join(
+        f"WHEN {spark_string(name)} THEN {spark_string(text)}" for name, text in _NUMBERS.items()
+    )
     plain = f"regexp_replace({raw}, '[.]0*$', '')" if whole else raw
     return f"CASE {raw} {cases} ELSE {plain} END"
 
 
 def special_number(raw: str) -> str:
     """Whether it is one of the words for what is no number."""
-    words = ", ".join(f"'{name}'" for name in _NUMBERS)
+    words = ", ".join(map(spark_string, _NUMBERS))
     return f"{raw} IN ({words})"
 
 
@@ -52,13 +55,13 @@ def timestamp(micros: str) -> str:
     return f"CASE {micros} {_whens(_INFINITE_MICROS)} ELSE IF({known}, {text}, NULL) END"
 
 
-_INSTANT: Final = r"^([+-]?)(\\d{4,})-(\\d\\d-\\d\\d)T(\\d\\d:\\d\\d:\\d\\d)((?:\\.\\d+)?)Z$"
+_INSTANT: Final = r"^([+-]?)(\d{4,})-(\d\d-\d\d)T(\d\d:\d\d:\d\d)((?:\.\d+)?)Z$"
 
 
 def instant(raw: str) -> str:
     """From ISO 8601 with astronomical years."""
     sign, year, day, time, fraction = (
-        f"regexp_extract({raw}, '{_INSTANT}', {group})" for group in range(1, 6)
+        f"regexp_extract({raw}, {spark_string(_INSTANT)}, {group})" for group in range(1, 6)
     )
     number = f"CAST(concat(IF({sign} = '-', '-', ''), {year}) AS int)"
     parts = f"named_struct('y', {number}, 'd', {day}, 't', {time}, 'f', {fraction})"
@@ -69,7 +72,7 @@ def instant(raw: str) -> str:
     text = f"element_at(transform(array({parts}), p -> {made}), 1)"
     return (
         f"CASE WHEN {raw} IN ('infinity', '-infinity') THEN {raw} "
-        f"WHEN {raw} RLIKE '{_INSTANT}' THEN {text} END"
+        f"WHEN {raw} RLIKE {spark_string(_INSTANT)} THEN {text} END"
     )
 
 
@@ -106,7 +109,9 @@ def _trimmed(fraction: str) -> str:
 
 
 def _whens(numbers: Mapping[str, int]) -> str:
-    return " ".join(f"WHEN {_long(number)} THEN '{text}'" for text, number in numbers.items())
+    return " ".join(
+        f"WHEN {_long(number)} THEN {spark_string(text)}" for text, number in numbers.items()
+    )
 
 
 def _long(number: int) -> str:

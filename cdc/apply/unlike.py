@@ -9,10 +9,10 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
-from cdc.apply.merge_plan import COPY, DELETED, OFFSET, ROW_HASH, quoted
+from cdc.apply.merge_plan import COPY, DELETED, OFFSET, ROW_HASH
 from cdc.apply.order import HELD, NET, multiset_rows, row_hash
-from cdc.apply.values import literal
 from cdc.events.schema import TableSchema
+from cdc.events.sql_text import spark_name, spark_string
 from cdc.tables import TableMode
 
 KIND: Final = "_cdc_kind"
@@ -35,7 +35,7 @@ def unlike(read: DataFrame, held: DataFrame, schema: TableSchema, offset: int) -
 
 def whole_rows(read: DataFrame, schema: TableSchema, offset: int) -> DataFrame:
     """Rows of a table that is written anew, with our columns."""
-    rows = read.selectExpr(*map(quoted, schema.names), f"{offset}L AS {OFFSET}")
+    rows = read.selectExpr(*map(spark_name, schema.names), f"{offset}L AS {OFFSET}")
     if schema.mode is not TableMode.MULTISET:
         return rows
     hashed = rows.selectExpr("*", f"{row_hash(schema)} AS {ROW_HASH}")
@@ -44,7 +44,7 @@ def whole_rows(read: DataFrame, schema: TableSchema, offset: int) -> DataFrame:
 
 
 def keys_of(rows: DataFrame, schema: TableSchema) -> DataFrame:
-    return rows.selectExpr(*map(quoted, schema.key))
+    return rows.selectExpr(*map(spark_name, schema.key))
 
 
 def at_keys(rows: DataFrame, keys: DataFrame, schema: TableSchema) -> DataFrame:
@@ -58,37 +58,42 @@ def at_other_keys(rows: DataFrame, keys: DataFrame, schema: TableSchema) -> Data
 
 
 def _joined(rows: DataFrame, keys: DataFrame, schema: TableSchema, how: str) -> DataFrame:
-    same = " AND ".join(f"one.{quoted(k)} = other.{quoted(k)}" for k in schema.key)
+    same = " AND ".join(f"one.{spark_name(k)} = other.{spark_name(k)}" for k in schema.key)
     return rows.alias("one").join(keys.alias("other"), F.expr(same), how)
 
 
 def _rows(read: DataFrame, held: DataFrame, schema: TableSchema, offset: int) -> DataFrame:
-    found = read.selectExpr(*map(quoted, schema.names), f"{row_hash(schema)} AS {_READ}")
-    keys = [f"{quoted(name)} AS _cdc_key_{n}" for n, name in enumerate(schema.key)]
+    found = read.selectExpr(*map(spark_name, schema.names), f"{row_hash(schema)} AS {_READ}")
+    keys = [f"{spark_name(name)} AS _cdc_key_{n}" for n, name in enumerate(schema.key)]
     there = held.selectExpr(*keys, f"{row_hash(schema)} AS {HELD}")
-    same = " AND ".join(f"{quoted(name)} = _cdc_key_{n}" for n, name in enumerate(schema.key))
-    key_of = {name: f"coalesce({quoted(name)}, _cdc_key_{n})" for n, name in enumerate(schema.key)}
+    same = " AND ".join(f"{spark_name(name)} = _cdc_key_{n}" for n, name in enumerate(schema.key))
+    key_of = {
+        name: f"coalesce({spark_name(name)}, _cdc_key_{n})" for n, name in enumerate(schema.key)
+    }
     kind = (
-        f"CASE WHEN {HELD} IS NULL THEN {literal(ADDED)} WHEN {_READ} IS NULL "
-        f"THEN {literal(SWEPT)} WHEN {HELD} <> {_READ} THEN {literal(CHANGED)} END"
+        f"CASE WHEN {HELD} IS NULL THEN {spark_string(ADDED)} WHEN {_READ} IS NULL "
+        f"THEN {spark_string(SWEPT)} WHEN {HELD} <> {_READ} THEN {spark_string(CHANGED)} END"
     )
     joined = found.join(there, F.expr(same), "full")
     return (
         joined.selectExpr("*", f"{kind} AS {KIND}")
         .where(f"{KIND} IS NOT NULL")
         .selectExpr(
-            *(f"{key_of.get(name, quoted(name))} AS {quoted(name)}" for name in schema.names),
+            *(
+                f"{key_of.get(name, spark_name(name))} AS {spark_name(name)}"
+                for name in schema.names
+            ),
             f"{offset}L AS {OFFSET}",
-            f"{KIND} = {literal(SWEPT)} AS {DELETED}",
+            f"{KIND} = {spark_string(SWEPT)} AS {DELETED}",
             KIND,
         )
     )
 
 
 def _copies(read: DataFrame, held: DataFrame, schema: TableSchema, offset: int) -> DataFrame:
-    columns = ", ".join(map(quoted, schema.names))
+    columns = ", ".join(map(spark_name, schema.names))
     rows = f"first(struct({columns}))"
-    hashed = read.selectExpr(*map(quoted, schema.names), f"{row_hash(schema)} AS {ROW_HASH}")
+    hashed = read.selectExpr(*map(spark_name, schema.names), f"{row_hash(schema)} AS {ROW_HASH}")
     found = hashed.groupBy(ROW_HASH).agg(F.expr(f"count(*) AS {_READ}"), F.expr(f"{rows} AS new"))
     there = held.groupBy(ROW_HASH).agg(F.expr(f"count(*) AS {HELD}"), F.expr(f"{rows} AS old"))
     net = f"coalesce({_READ}, 0L) - coalesce({HELD}, 0L)"
@@ -98,7 +103,7 @@ def _copies(read: DataFrame, held: DataFrame, schema: TableSchema, offset: int) 
         .where(f"{NET} <> 0")
         .selectExpr("row.*", ROW_HASH, NET, f"{offset}L AS {OFFSET}")
     )
-    kind = f"IF({DELETED}, {literal(SWEPT)}, {literal(ADDED)}) AS {KIND}"
+    kind = f"IF({DELETED}, {spark_string(SWEPT)}, {spark_string(ADDED)}) AS {KIND}"
     merged = multiset_rows(unequal, there.select(ROW_HASH, HELD), schema)
-    names = [*map(quoted, schema.names), OFFSET, ROW_HASH, COPY, DELETED]
+    names = [*map(spark_name, schema.names), OFFSET, ROW_HASH, COPY, DELETED]
     return merged.selectExpr(*names, kind)

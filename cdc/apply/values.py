@@ -13,6 +13,7 @@ from cdc.apply import texts
 from cdc.apply.intervals import interval
 from cdc.events.pg_types import TYPES
 from cdc.events.schema import Column, RowField, fits
+from cdc.events.sql_text import spark_string
 from cdc.events.types import PgType, branches, can_be_text, canonical, has_whole_scale, lake_type
 
 FIRST_DAY: Final = -719_162  # 0001-01-01, the first day every reader of Parquet agrees on
@@ -33,7 +34,7 @@ _PRIMITIVES: Final[dict[str, str]] = {
     "bytes": "binary",
     "string": "string",
 }
-_NESTED: Final = r"^\\[+(L[A-Za-z0-9_.$]+;|[BCDFIJSZ])@[0-9a-f]+$"
+_NESTED: Final = r"^\[+(L[A-Za-z0-9_.$]+;|[BCDFIJSZ])@[0-9a-f]+$"
 _NESTED_AS_NULL: Final = frozenset({"citext", "hstore"})
 """An element of an array of arrays comes as the name of a Java class, of other types as NULL."""
 
@@ -60,12 +61,6 @@ class _Scalar:
     sql: str
     spark: str  # type of ``sql``
     fallible: bool = False
-
-
-def literal(text: str) -> str:
-    """A SQL string, whatever is in it."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
 
 
 def value(field: RowField, raw: str, made: str, column: Column, token: str) -> Value:
@@ -125,7 +120,7 @@ def unchanged_when(branch: Any, raw: str, token: str) -> str | None:  # noqa: AN
     kind = _kind(branch)
     pair = f'{{"{token}":"{token}"}}'
     if kind == "string":
-        return f"{raw} IN ({literal(token)}, {literal(pair)})"
+        return f"{raw} IN ({spark_string(token)}, {spark_string(pair)})"
     if kind == "bytes":
         return f"{raw} = {_binary(token)}"
     return (
@@ -140,7 +135,7 @@ def _unchanged_array(item: str, raw: str, token: str) -> str | None:
     if item == "string":
         digest = hashlib.md5(data, usedforsecurity=False).digest()
         made = str(uuid.UUID(bytes=digest, version=3))
-        return f"{raw} IN (array({literal(token)}), array({literal(made)}))"
+        return f"{raw} IN (array({spark_string(token)}), array({spark_string(made)}))"
     if item == "bytes":
         return f"{raw} = array({_binary(token)})"
     if item in {"int", "long"}:
@@ -180,7 +175,7 @@ def _array(
 def _nested(items: Any, element: str, raw: str) -> str:  # noqa: ANN401
     """Whether it may be an array of arrays, whose elements the connector does not send."""
     named = _kind(items) == "string" and element not in _NESTED_AS_NULL
-    one = f"coalesce(x RLIKE '{_NESTED}', false)" if named else "x IS NULL"
+    one = f"coalesce(x RLIKE {spark_string(_NESTED)}, false)" if named else "x IS NULL"
     return f"(size({raw}) > 0 AND forall({raw}, x -> {one}))"
 
 

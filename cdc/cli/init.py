@@ -71,11 +71,11 @@ def init(
 
 
 def text_for(source_url: str | None, tables: str) -> str:
-    url = EMBEDDED if source_url is None else f"  url: {_quoted(source_url)}\n"
-    return TEMPLATE.format(url=url, tables=_quoted(tables))
+    url = EMBEDDED if source_url is None else f"  url: {_yaml_scalar(source_url)}\n"
+    return TEMPLATE.format(url=url, tables=_yaml_scalar(tables))
 
 
-def _quoted(text: str) -> str:
+def _yaml_scalar(text: str) -> str:
     """A YAML scalar that cannot be anything but this text (``*`` alone would be an alias)."""
     return "'" + text.replace("'", "''") + "'"
 

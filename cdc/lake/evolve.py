@@ -10,11 +10,11 @@ from typing import Final
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
-from cdc.apply.merge_plan import COPY, OFFSET, ROW_HASH, quoted
+from cdc.apply.merge_plan import COPY, OFFSET, ROW_HASH
 from cdc.apply.order import row_hash
-from cdc.apply.values import literal
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import Column, TableSchema
+from cdc.events.sql_text import spark_delta, spark_name, spark_string
 from cdc.events.steps import (
     READ_AGAIN,
     AddColumn,
@@ -34,7 +34,7 @@ Commit = Callable[[str], object]
 _LITERALS: Final[dict[str, Callable[[str], str]]] = {
     "boolean": lambda text: "true" if text in {"t", "true"} else "false",
     "binary": lambda text: f"X'{text.removeprefix(chr(92) + 'x')}'",
-    "string": literal,
+    "string": spark_string,
 }
 
 
@@ -84,7 +84,7 @@ def rehashed(spark: SparkSession, path: str, schema: TableSchema, metadata: str)
     """Of a table without a key: digests and copies of its rows under the new columns."""
     if schema.mode is not TableMode.MULTISET:
         return
-    names = [quoted(name) for name in schema.names]
+    names = [spark_name(name) for name in schema.names]
     numbered = f"row_number() OVER (PARTITION BY {ROW_HASH} ORDER BY {OFFSET})"
     rows = spark.read.format("delta").load(path)
     hashed = rows.selectExpr(*names, OFFSET, f"{row_hash(schema)} AS {ROW_HASH}")
@@ -99,7 +99,9 @@ def _renamed(
 ) -> tuple[TableSchema, list[Commit]]:
     commits: list[Commit] = []
     if old in schema.names:
-        statement = f"ALTER TABLE {store.at(path)} RENAME COLUMN {quoted(old)} TO {quoted(new)}"
+        statement = (
+            f"ALTER TABLE {spark_delta(path)} RENAME COLUMN {spark_name(old)} TO {spark_name(new)}"
+        )
         commits.append(lambda _: spark.sql(statement))
     key = tuple(new if name == old else name for name in schema.key)
     if key != schema.key:
@@ -113,7 +115,7 @@ def _dropped(
 ) -> tuple[TableSchema, list[Commit]]:
     commits: list[Commit] = []
     if name in schema.names:
-        statement = f"ALTER TABLE {store.at(path)} DROP COLUMN {quoted(name)}"
+        statement = f"ALTER TABLE {spark_delta(path)} DROP COLUMN {spark_name(name)}"
         commits.append(lambda _: spark.sql(statement))
     return replace(schema, columns=tuple(c for c in schema.columns if c.name != name)), commits
 
@@ -137,7 +139,7 @@ def _widened(spark: SparkSession, path: str, column: Column) -> list[Commit]:
 
     def rewrite(metadata: str) -> None:
         rows = spark.read.format("delta").load(path)
-        values = F.col(quoted(column.name)).cast(column.type)
+        values = F.col(spark_name(column.name)).cast(column.type)
         store.rewrite(rows.withColumn(column.name, values), path, metadata)
 
     return [*_allowed(spark, path, column), rewrite]
@@ -168,4 +170,4 @@ def spark_literal(text: str, kind: str) -> str:
         return f"CAST(array() AS {kind})"
     if kind in _LITERALS:
         return _LITERALS[kind](text)
-    return f"CAST({literal(text)} AS {kind})"
+    return f"CAST({spark_string(text)} AS {kind})"

@@ -18,11 +18,12 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from cdc.config import Job
+from cdc.events.sql_text import spark_delta, spark_string
 from cdc.failpoints import Failpoint, reach
 from cdc.lake.layout import is_local
 from cdc.lake.progress import METADATA_CONF, file_sizes, open_table
 from cdc.lake.small_files import SMALL_BYTES, rewritten
-from cdc.lake.store import at, set_properties
+from cdc.lake.store import set_properties
 from cdc.lake.transaction_log import clean
 
 TARGET_BYTES: Final = 128 * 1024 * 1024
@@ -120,12 +121,12 @@ def optimize(spark: SparkSession, path: str, metadata: str, *, below: int = SMAL
     And those of which more than ``DELETED_SHARE`` is marked, where two are small enough for one.
     """
     spark.conf.set(REWRITTEN_BELOW, str(below))
-    _rewrite(spark, f"OPTIMIZE {at(path)}", metadata)
+    _rewrite(spark, f"OPTIMIZE {spark_delta(path)}", metadata)
 
 
 def purge(spark: SparkSession, path: str, metadata: str) -> None:
     """Rewrite each file that has rows marked deleted without them, also a large one by itself."""
-    _rewrite(spark, f"REORG TABLE {at(path)} APPLY (PURGE)", metadata)
+    _rewrite(spark, f"REORG TABLE {spark_delta(path)} APPLY (PURGE)", metadata)
 
 
 def _rewrite(spark: SparkSession, command: str, metadata: str) -> None:
@@ -157,10 +158,11 @@ def expire(
     """Delete what landed of each topic up to a landing (cdc/lake/expiry.py), in one commit."""
     spark.conf.set(METADATA_CONF, metadata)
     given_up = [
-        f"(topic = '{topic}' AND landing <= {landing:d})" for topic, (landing, _) in places.items()
+        f"(topic = {spark_string(topic)} AND landing <= {landing:d})"
+        for topic, (landing, _) in places.items()
     ]
     reach(Failpoint.BEFORE_LOG_EXPIRY)
-    spark.sql(f"DELETE FROM {at(path)} WHERE {' OR '.join(given_up)}").collect()  # noqa: S608
+    spark.sql(f"DELETE FROM {spark_delta(path)} WHERE {' OR '.join(given_up)}").collect()  # noqa: S608
     reach(Failpoint.AFTER_LOG_EXPIRY)
 
 
@@ -175,5 +177,5 @@ def vacuum(spark: SparkSession, path: str, metadata: str) -> None:
     for name, value in VACUUM_SETTINGS.items():
         spark.conf.set(name, value)
     reach(Failpoint.BEFORE_VACUUM)
-    spark.sql(f"VACUUM {at(path)}").collect()
+    spark.sql(f"VACUUM {spark_delta(path)}").collect()
     reach(Failpoint.AFTER_VACUUM)

@@ -14,6 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder, Schema, write_deltalake
 
+from cdc.events.sql_text import fusion_name, fusion_string
 from cdc.failpoints import Failpoint, reach
 from cdc.lake.control_tables import optimize
 from cdc.lake.progress import open_table
@@ -117,8 +118,8 @@ class Quarantine:
         places = [{name: getattr(event, name) for name in _PLACE.names} for event in events]
         source = pa.Table.from_pylist(places, schema=_PLACE)
         said = {"state": state.value, "settled_by": by, "note": note}
-        updates = {name: _literal(text) for name, text in said.items()}
-        updates["settled_at"] = f"CAST({_literal(at.isoformat())} AS TIMESTAMP)"
+        updates = {name: fusion_string(text) for name, text in said.items()}
+        updates["settled_at"] = f"CAST({fusion_string(at.isoformat())} AS TIMESTAMP)"
         with self._lock:
             table = self._writable() if places else None
             if table is None:
@@ -151,7 +152,7 @@ class Quarantine:
         if opened is None:
             return []
         columns = _names(opened) & set(SCHEMA.names) - (set() if with_values else {"value"})
-        listed = ", ".join(f'"{name}"' for name in sorted(columns))
+        listed = ", ".join(map(fusion_name, sorted(columns)))
         where = _where(opened, table, only_open=only_open)
         query = f"SELECT {listed} FROM q{where}"  # noqa: S608 - quoted
         found = (_event(row) for row in _query(opened, query))
@@ -179,7 +180,7 @@ def _names(table: DeltaTable) -> set[str]:
 
 
 def _where(opened: DeltaTable, table: str | None, *, only_open: bool) -> str:
-    conditions = [f'"table" = {_literal(table)}'] if table is not None else []
+    conditions = [f'"table" = {fusion_string(table)}'] if table is not None else []
     if only_open and "state" in _names(opened):
         conditions.append(_OPEN.format(column="state"))
     return f" WHERE {' AND '.join(conditions)}" if conditions else ""
@@ -197,7 +198,3 @@ def _event(row: dict[str, Any]) -> RefusedEvent:
     row["state"] = EventState(row.get("state", EventState.OPEN.value))
     missing = {"key": None, "value_schema_id": None}
     return RefusedEvent(**{**missing, **row, "headers": headers})
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

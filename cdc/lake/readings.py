@@ -17,6 +17,7 @@ from typing import Final
 import pyarrow as pa
 from deltalake import QueryBuilder, write_deltalake
 
+from cdc.events.sql_text import fusion_string
 from cdc.lake.control_tables import optimize
 from cdc.lake.ledger import LedgerRow
 from cdc.lake.progress import LOST, Position, open_table
@@ -94,9 +95,8 @@ class Readings:
         Their files are the caller's matter.
         """
         if (opened := open_table(self.path)) is not None:
-            name = table.replace("'", "''")
             older = "" if before is None else f" AND number < {before:d}"
-            opened.delete(f"\"table\" = '{name}'{older}")
+            opened.delete(f'"table" = {fusion_string(table)}{older}')
 
 
 def base_of(readings: Sequence[Reading], upto: int, epoch: int) -> list[Reading]:

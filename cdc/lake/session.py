@@ -14,7 +14,15 @@ from cdc.stack.artifacts import spark_jars
 _AVRO: Final = "-Dorg.apache.avro.fastread=false"
 """Avro's fast reader keeps every schema that a task has parsed as long as the JVM lives: tables
 times rounds of them fill the heap of the job within hours."""
+TEXTS: Final[dict[str, str]] = {
+    # A text of the source is what it is: ${env:..} in it is no variable of the environment.
+    "spark.sql.variable.substitute": "false",
+    # What cdc/events/sql_text.py escapes is read as it was meant.
+    "spark.sql.parser.escapedStringLiterals": "false",
+}
+"""How Spark reads SQL: all texts of ours are made for it, so that no configuration wins over it."""
 SETTINGS: Final[dict[str, str]] = {
+    **TEXTS,
     # Delta: its SQL commands and its catalogue.
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -67,7 +75,7 @@ LOCAL: Final[dict[str, str]] = {
 
 
 def build(config: Config) -> SparkSession:
-    """The session of the job; ``spark.conf`` of the configuration wins over ours."""
+    """The session of the job; ``spark.conf`` of the configuration wins over all but ``TEXTS``."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # Spark looks the host name up and warns of what it finds; it is to use loopback anyway.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -80,7 +88,7 @@ def build(config: Config) -> SparkSession:
         .config("spark.sql.warehouse.dir", str(_scratch(config) / "warehouse"))
     )
     local = LOCAL if config.spark.master.startswith("local") else {}
-    for name, value in {**SETTINGS, **local, **config.spark.conf}.items():
+    for name, value in {**SETTINGS, **local, **config.spark.conf, **TEXTS}.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
 

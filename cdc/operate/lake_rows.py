@@ -9,9 +9,9 @@ from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import DeltaError
 
 from cdc.errors import CdcError, ErrorKind
+from cdc.events.sql_text import fusion_name
 from cdc.lake.ledger import TableEntry
 from cdc.operate.render import Rendering
-from cdc.operate.sql import quoted
 
 OWN: Final = frozenset({"_cdc_offset", "_cdc_row_hash", "_cdc_copy"})
 """Our columns, which the source does not have."""
@@ -39,7 +39,7 @@ class LakeTable:
         """Tables with a text column ``c0, c1, ..`` per rendering, in no order."""
         if self._table is None:
             return
-        columns = ", ".join(quoted(name) for name in renderings)
+        columns = ", ".join(fusion_name(name) for name in renderings)
         query = f"SELECT {columns} FROM lake"  # noqa: S608 - quoted
         answer = QueryBuilder().register("lake", self._table).execute(query)
         for batch in pa.RecordBatchReader.from_stream(answer):

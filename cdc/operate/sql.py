@@ -12,6 +12,7 @@ from deltalake import DeltaTable, QueryBuilder
 
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
+from cdc.events.sql_text import fusion_name
 from cdc.lake.layout import ledger_path, log_path, operations_path, quarantine_path
 from cdc.lake.ledger import Ledger, TableEntry
 from cdc.lake.progress import open_table
@@ -66,7 +67,7 @@ def _tables(config: Config, entries: Sequence[TableEntry], text: str) -> Iterato
 
 
 def _named(table: TableId, text: str) -> bool:
-    return _mentions(table.name.replace('"', '""'), text)
+    return _mentions(fusion_name(table.name)[1:-1], text)
 
 
 def _mentions(name: str, text: str) -> bool:
@@ -83,19 +84,15 @@ class _Context:
 
     def add(self, name: TableId, table: DeltaTable) -> None:
         if name.schema not in self._schemas:
-            self._builder.execute(f"CREATE SCHEMA {quoted(name.schema)}").read_all()
+            self._builder.execute(f"CREATE SCHEMA {fusion_name(name.schema)}").read_all()
             self._schemas.add(name.schema)
-        self._builder.register(f"{quoted(name.schema)}.{quoted(name.name)}", table)
+        self._builder.register(f"{fusion_name(name.schema)}.{fusion_name(name.name)}", table)
 
     def run(self, text: str) -> pa.Table:
         try:
             return pa.table(self._builder.execute(text.rstrip("; \n")).read_all())
         except Exception as error:  # noqa: BLE001 - delta-rs raises bare Exception here
             raise _refused(error) from None
-
-
-def quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _refused(error: Exception) -> CdcError:

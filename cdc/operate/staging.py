@@ -10,9 +10,10 @@ from psycopg import sql
 from pyspark.sql import DataFrame, SparkSession
 
 from cdc.apply import unlike
-from cdc.apply.merge_plan import REASON, quoted
+from cdc.apply.merge_plan import REASON
 from cdc.apply.spelled import key_texts, typed
 from cdc.errors import CdcError, ErrorKind
+from cdc.events.sql_text import spark_name
 from cdc.events.structure import StructureColumn
 from cdc.lake.quarantine import RefusedEvent
 from cdc.operate.described import Described
@@ -129,7 +130,7 @@ class Stage:
         every = parts[0]
         for part in parts[1:]:
             every = every.unionByName(part)
-        names = list(map(quoted, self.described.schema.names))
+        names = list(map(spark_name, self.described.schema.names))
         return Staged(
             rows=every.where(f"{REASON} IS NULL").selectExpr(*names),
             refused=every.where(f"{REASON} IS NOT NULL"),

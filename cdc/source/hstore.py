@@ -22,7 +22,7 @@ def connector_json(text: str) -> str:
     The order of nine and more keys that fall on one place is not known here.
     """
     pairs: dict[str, str | None] = json.loads(text)
-    written = (f"{_quoted(key)}:{_quoted(pairs[key])}" for key in _ordered(list(pairs)))
+    written = (f"{_json_string(key)}:{_json_string(pairs[key])}" for key in _ordered(list(pairs)))
     return f"{{{','.join(written)}}}"
 
 
@@ -43,5 +43,5 @@ def _place(key: str, places: int) -> int:
     return (found ^ found >> 16) & (places - 1)
 
 
-def _quoted(text: str | None) -> str:
+def _json_string(text: str | None) -> str:
     return "null" if text is None else f'"{text.translate(_ESCAPES)}"'

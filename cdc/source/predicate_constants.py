@@ -12,15 +12,10 @@ from decimal import Context, Decimal, InvalidOperation
 from math import isfinite
 from typing import Final
 
+from cdc.events.sql_text import postgres_string, spark_string, standard_string
 from cdc.events.types import MAX_PRECISION
 from cdc.source.columns import SourceColumn
-from cdc.source.predicate_texts import (
-    Texts,
-    lake_string,
-    plain_string,
-    source_string,
-    string,
-)
+from cdc.source.predicate_texts import Texts, string
 
 _INTEGERS: Final = {"int2": ("SMALLINT", 15), "int4": ("INT", 31), "int8": ("BIGINT", 63)}
 _BITS: Final = dict(_INTEGERS.values())
@@ -48,7 +43,7 @@ class Given:
 
     @property
     def shown(self) -> str:
-        return plain_string(self.text) if self.form == "string" else self.text
+        return standard_string(self.text) if self.form == "string" else self.text
 
 
 def whole(given: Given) -> int | None:
@@ -64,8 +59,11 @@ def integer(number: int, pg: str) -> Texts:
     spark, bits = _INTEGERS[pg]
     if not -(2**bits) <= number < 2**bits:
         return integer(number, "int8")
+    text = str(number)
     return Texts(
-        f"CAST('{number}' AS pg_catalog.{pg})", f"CAST('{number}' AS {spark})", f"{number}"
+        f"CAST({postgres_string(text)} AS pg_catalog.{pg})",
+        f"CAST({spark_string(text)} AS {spark})",
+        text,
     )
 
 
@@ -89,9 +87,9 @@ def a_float(given: Given, column: SourceColumn) -> Texts | None:
         return None
     text = _special(given) or _nearest(given.text, is_single=is_single)
     # Postgres takes a plain number for a double: beside a single one it would be another value.
-    shown = text if text[-1:].isdigit() and not is_single else plain_string(text)
-    source = f"CAST('{text}' AS pg_catalog.{column.pg.name})"
-    return Texts(source, f"CAST('{text}' AS DOUBLE)", shown) if text else None
+    shown = text if text[-1:].isdigit() and not is_single else standard_string(text)
+    source = f"CAST({postgres_string(text)} AS pg_catalog.{column.pg.name})"
+    return Texts(source, f"CAST({spark_string(text)} AS DOUBLE)", shown) if text else None
 
 
 def _special(given: Given) -> str:
@@ -130,7 +128,9 @@ def a_decimal(given: Given, column: SourceColumn) -> Texts | None:
     fits = len(number.as_tuple().digits) <= precision
     text, kept = f"{number:f}", precision if fits else MAX_PRECISION
     return Texts(
-        f"CAST('{text}' AS pg_catalog.numeric)", f"CAST('{text}' AS DECIMAL({kept},{scale}))", text
+        f"CAST({postgres_string(text)} AS pg_catalog.numeric)",
+        f"CAST({spark_string(text)} AS DECIMAL({kept},{scale}))",
+        text,
     )
 
 
@@ -145,7 +145,11 @@ def a_date(given: Given, _: SourceColumn) -> Texts | None:
         text = date.fromisoformat(found[1]).isoformat() if found else ""
     except ValueError:
         return None
-    made = Texts(f"CAST('{text}' AS pg_catalog.date)", f"DATE'{text}'", f"date '{text}'")
+    made = Texts(
+        f"CAST({postgres_string(text)} AS pg_catalog.date)",
+        f"DATE{spark_string(text)}",
+        f"date {standard_string(text)}",
+    )
     return made if text else None
 
 
@@ -158,8 +162,8 @@ def a_timestamp(given: Given, _: SourceColumn) -> Texts | None:
         text = datetime.fromisoformat(f"{found[1]}T{found[2] or '00:00'}").isoformat(" ")
     except ValueError:
         return None
-    source = f"CAST('{text}' AS pg_catalog.timestamp)"
-    return Texts(source, f"TIMESTAMP_NTZ'{text}'", f"timestamp '{text}'")
+    source = f"CAST({postgres_string(text)} AS pg_catalog.timestamp)"
+    return Texts(source, f"TIMESTAMP_NTZ{spark_string(text)}", f"timestamp {standard_string(text)}")
 
 
 def an_instant(given: Given, _: SourceColumn) -> Texts | None:
@@ -174,8 +178,10 @@ def an_instant(given: Given, _: SourceColumn) -> Texts | None:
     except (ValueError, OverflowError):
         return None
     text = moment.replace(tzinfo=None).isoformat(" ")
-    source = f"CAST('{text}+00' AS pg_catalog.timestamptz)"
-    return Texts(source, f"TIMESTAMP'{text}Z'", f"timestamptz '{text}+00'")
+    said = f"{text}+00"
+    source = f"CAST({postgres_string(said)} AS pg_catalog.timestamptz)"
+    lake = f"TIMESTAMP{spark_string(f'{text}Z')}"
+    return Texts(source, lake, f"timestamptz {standard_string(said)}")
 
 
 def a_text(given: Given, _: SourceColumn) -> Texts | None:
@@ -189,7 +195,7 @@ def a_padded_text(given: Given, _: SourceColumn) -> Texts | None:
 
 def a_label(given: Given, _: SourceColumn) -> Texts | None:
     """Postgres takes a plain string for a label of the enum, and refuses one that is none."""
-    return Texts(source_string(given.text), lake_string(given.text), plain_string(given.text))
+    return Texts(postgres_string(given.text), spark_string(given.text), standard_string(given.text))
 
 
 def a_uuid(given: Given, _: SourceColumn) -> Texts | None:

@@ -2,8 +2,13 @@
 
 from dataclasses import dataclass
 
-from cdc.apply.merge_plan import quoted
-from cdc.apply.values import literal
+from cdc.events.sql_text import (
+    postgres_name,
+    postgres_string,
+    spark_name,
+    spark_string,
+    standard_string,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,30 +46,12 @@ def joined(word: str, parts: list[Texts]) -> Texts:
 def string(text: str, pg: str = "text") -> Texts:
     """A string as a constant of a type of Postgres that is text in the lake."""
     return Texts(
-        f"CAST({source_string(text)} AS pg_catalog.{pg})", lake_string(text), plain_string(text)
+        f"CAST({postgres_string(text)} AS pg_catalog.{pg})",
+        spark_string(text),
+        standard_string(text),
     )
-
-
-def source_string(text: str) -> str:
-    """The same string whatever the setting of standard_conforming_strings."""
-    plain = plain_string(text)
-    if "\\" not in text:
-        return plain
-    escaped = plain.replace("\\", "\\\\")
-    return f"E{escaped}"
-
-
-def lake_string(text: str) -> str:
-    """Spark puts the value of a setting in the place of ``${..}``, inside of strings too."""
-    return literal(text).replace("$", "\\u0024")
-
-
-def plain_string(text: str) -> str:
-    doubled = text.replace("'", "''")
-    return f"'{doubled}'"
 
 
 def column_name(name: str, typed: str) -> Texts:
     """The column; ``typed`` is how an operator writes its name."""
-    doubled = name.replace('"', '""')
-    return Texts(f'"{doubled}"', quoted(name), typed)
+    return Texts(postgres_name(name), spark_name(name), typed)

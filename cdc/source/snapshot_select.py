@@ -6,10 +6,10 @@ the calendar of 1500, without its era, so that BC dates, the ten days that calen
 infinity would arrive as others. The number is what it writes in the end (decision 0010).
 """
 
-import re
 from typing import Final
 
 from cdc.events.pg_types import INFINITE_DAYS
+from cdc.events.sql_text import postgres_name_in_codes, postgres_string
 from cdc.source.catalog import SourceTable
 from cdc.source.columns import SourceColumn
 
@@ -28,9 +28,8 @@ def overrides(tables: list[SourceTable]) -> dict[str, str]:
 
 def _select(table: SourceTable) -> str:
     columns = ", ".join(map(_expression, _arriving(table)))
-    # Every name is quoted, and none of its signs can end the quotes.
-    name = f"{_quoted(table.table.schema)}.{_quoted(table.table.name)}"
-    return f"SELECT {columns} FROM ONLY {name}"  # noqa: S608
+    relation = ".".join(map(postgres_name_in_codes, (table.table.schema, table.table.name)))
+    return f"SELECT {columns} FROM ONLY {relation}"  # noqa: S608 - quoted
 
 
 def _arriving(table: SourceTable) -> list[SourceColumn]:
@@ -42,16 +41,11 @@ def _is_date(column: SourceColumn) -> bool:
 
 
 def _expression(column: SourceColumn) -> str:
-    name = _quoted(column.name)
+    # Connect puts other texts in the place of ${..} in a setting.
+    name = postgres_name_in_codes(column.name)
     if not _is_date(column):
         return name
     infinite = " ".join(
-        f"WHEN {name} = '{text}' THEN {days}" for text, days in INFINITE_DAYS.items()
+        f"WHEN {name} = {postgres_string(text)} THEN {days}" for text, days in INFINITE_DAYS.items()
     )
     return f"CASE {infinite} ELSE {name} - {_EPOCH} END AS {name}"
-
-
-def _quoted(name: str) -> str:
-    """By the codes of all but letters and digits: Connect replaces ``${..}`` in a setting."""
-    spelled = re.sub(r"[^A-Za-z0-9_]", lambda found: f"\\+{ord(found[0]):06X}", name)
-    return f'U&"{spelled}"'

@@ -9,6 +9,7 @@ its own output does not tell the text ``NULL`` from a NULL without a parser of i
 from collections.abc import Callable
 from typing import Final
 
+from cdc.events.sql_text import postgres_string
 from cdc.events.types import PgType, canonical
 from cdc.source.hstore import connector_json
 
@@ -37,7 +38,8 @@ def spelling(pg: PgType) -> str:
         "FROM unnest({c}) WITH ORDINALITY AS u(e, i))"
     )
     odd = "array_ndims({c}) > 1 OR array_lower({c}, 1) <> 1"
-    return f"CASE WHEN {{c}} IS NULL THEN NULL WHEN {odd} THEN '{ODD_ARRAY}' ELSE {listed} END"
+    marked = postgres_string(ODD_ARRAY)
+    return f"CASE WHEN {{c}} IS NULL THEN NULL WHEN {odd} THEN {marked} ELSE {listed} END"
 
 
 def spelled(quoted: str, pg: PgType) -> str:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from typing import Final
 
+from cdc.events.sql_text import postgres_string
 from cdc.source.finding import Finding
 from cdc.source.postgres import Connection, translated
 from cdc.source.structure_sql import (
@@ -59,7 +60,7 @@ def statements() -> Iterator[str]:
     yield f"REVOKE ALL ON ALL FUNCTIONS IN SCHEMA {CONTROL_SCHEMA} FROM PUBLIC"
     for name, (event, function, tags) in TRIGGERS.items():
         yield f"DROP EVENT TRIGGER IF EXISTS {name}"
-        said = ", ".join(f"'{tag}'" for tag in tags)
+        said = ", ".join(map(postgres_string, tags))
         only = f"\n    WHEN TAG IN ({said})" if said else ""
         yield (
             f"CREATE EVENT TRIGGER {name} ON {event}{only}"
@@ -67,7 +68,7 @@ def statements() -> Iterator[str]:
         )
         # Also for a session that applies the changes of another server.
         yield f"ALTER EVENT TRIGGER {name} ENABLE ALWAYS"
-        yield f"COMMENT ON EVENT TRIGGER {name} IS '{_fingerprint()}'"
+        yield f"COMMENT ON EVENT TRIGGER {name} IS {postgres_string(_fingerprint())}"
 
 
 def script() -> str:

@@ -8,6 +8,7 @@ warning and a note that says so.
 # ruff: noqa: S608 - every part of a statement is a constant of ours
 from typing import Final
 
+from cdc.events.sql_text import postgres_string
 from cdc.source.catalog import ATTRIBUTES, DECLARED
 from cdc.tables import CONTROL_SCHEMA, STRUCTURE
 
@@ -42,7 +43,11 @@ _KEY: Final = """COALESCE((
           JOIN pg_attribute a ON a.attnum = k.number
          WHERE x.indrelid = c.oid AND a.attrelid = c.oid AND k.place <= x.indnkeyatts
            AND {kind}), '[]')"""
-_DECLARED: Final = ",\n            ".join(f"'{name}', {text}" for name, text in DECLARED.items())
+_CONTROL: Final = postgres_string(CONTROL_SCHEMA)
+_BASELINE: Final = postgres_string(BASELINE)
+_DECLARED: Final = ",\n            ".join(
+    f"{postgres_string(name)}, {text}" for name, text in DECLARED.items()
+)
 _INSIDE: Final = """
       WITH RECURSIVE inside(oid) AS (  -- a type of the server's own is made of none of the user's
           SELECT a.atttypid WHERE a.atttypid >= 16384
@@ -114,7 +119,7 @@ BEGIN
     SELECT n.nspname, c.relname INTO named
       FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
      WHERE c.oid = relation AND c.relkind IN ('r', 'p') AND c.relpersistence <> 't'
-       AND n.nspname !~ '^pg_' AND n.nspname NOT IN ('information_schema', '{CONTROL_SCHEMA}');
+       AND n.nspname !~ '^pg_' AND n.nspname NOT IN ('information_schema', {_CONTROL});
     IF NOT FOUND THEN
         RETURN;
     END IF;
@@ -135,7 +140,7 @@ BEGIN
     RETURNING s.id INTO made;
     IF made % 256 = 0 THEN  -- what is in the WAL is not needed here
         DELETE FROM {STRUCTURE} o WHERE o.id IN (
-            SELECT i.id FROM {STRUCTURE} i WHERE i.id < made - 4096 AND i.command <> '{BASELINE}'
+            SELECT i.id FROM {STRUCTURE} i WHERE i.id < made - 4096 AND i.command <> {_BASELINE}
              ORDER BY i.id LIMIT 1024 FOR UPDATE SKIP LOCKED);
     END IF;
 END
@@ -243,7 +248,7 @@ BEGIN
     SELECT clock_timestamp(), TG_TAG, 0, false, d.objid::bigint, d.schema_name, d.object_name
       FROM pg_event_trigger_dropped_objects() d
      WHERE d.object_type = 'table' AND NOT d.is_temporary AND d.schema_name !~ '^pg_'
-       AND d.schema_name NOT IN ('information_schema', '{CONTROL_SCHEMA}');
+       AND d.schema_name NOT IN ('information_schema', {_CONTROL});
     FOR relation, publication IN  -- that left a publication, whole or with a part of its rows
         SELECT c.oid, d.address_args[1] FROM pg_event_trigger_dropped_objects() d
           JOIN pg_namespace n ON n.nspname = d.address_names[1]

@@ -14,12 +14,12 @@ from pyspark.sql import DataFrame, SparkSession
 from cdc.apply import recovery
 from cdc.apply.first_snapshot import FirstSnapshot
 from cdc.apply.land import Lander, create_log
-from cdc.apply.merge_plan import quoted
 from cdc.apply.replaying import nothing
 from cdc.apply.rounds import Applier
 from cdc.apply.table import AppliedTable
 from cdc.config import Job
 from cdc.events.schema import Column, TableSchema, table_schema_from_avro
+from cdc.events.sql_text import spark_name
 from cdc.lake import store
 from cdc.lake.epochs import Epoch
 from cdc.lake.ledger import Ledger
@@ -167,7 +167,7 @@ def compared(schema: TableSchema) -> list[Column]:
 
 
 def _text(column: Column) -> str:
-    name = quoted(column.name)
+    name = spark_name(column.name)
     if column.type == "binary":
         return f"concat('\\\\x', lower(hex({name})))"
     return f"CAST({name} AS string)"

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.spark
 
 TABLE = TableId("public", "t")
 BEFORE = Position(epoch=1, offset=3)
+TEXT = 'Dear ${env:HOME} ${name}, it\'s `a` \\ "b"\n%'
 AFTER = Position(epoch=1, offset=3, steps=1)
 
 
@@ -59,14 +60,17 @@ def rows(path: str) -> list[dict[str, Any]]:
             AddColumn(Column("at", "timestamp_ntz"), "2020-01-02 03:04:05.678901"),
             {"at": datetime(2020, 1, 2, 3, 4, 5, 678901)},  # noqa: DTZ001 - it has no zone
         ),
+        (AddColumn(Column("said", "string"), TEXT), {"said": TEXT}),
+        (AddColumn(Column(TEXT, "string"), TEXT), {TEXT: TEXT}),
+        (AddColumn(Column("filepath", "string"), "a"), {"filepath": "a"}),
         (WidenColumn("day", "timestamp_ntz"), {"day": datetime(2020, 2, 29)}),  # noqa: DTZ001
     ],
-    ids=["added", "added with a default", "widened"],
+    ids=["added", "added with a default", "any text", "any name", "a name of Delta's", "widened"],
 )
-def test_a_first_column_of_timestamp(
+def test_a_column_as_the_source_has_it(
     spark: SparkSession, path: str, step: Step, expected: dict[str, Any]
 ) -> None:
-    """Delta wants to be told that a table may have one."""
+    """Delta wants to be told that a table may have a timestamp; a text is no SQL."""
     done(spark, path, step)
 
     (row,) = rows(path)

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.config import Job
+from cdc.events.sql_text import spark_delta
 from cdc.lake import store
 from cdc.lake.maintenance import USUAL, Maintainer, optimize
 from cdc.lake.progress import Position, position
@@ -120,7 +121,7 @@ def test_the_session_that_writes_goes_on_over_a_log_that_was_cut_off(
     for number in range(1, 10):
         store.append(path, rows(session, number), at)
         clean(path, 0)
-        session.sql(f"DELETE FROM {store.at(path)} WHERE id = {number - 1}")
+        session.sql(f"DELETE FROM {spark_delta(path)} WHERE id = {number - 1}")
         clean(path, 0)
         firsts.append(first_left(path))
 
@@ -211,10 +212,10 @@ def test_a_large_file_is_written_again_without_the_rows_that_were_deleted(
     store.set_properties(session, path, {"delta.enableDeletionVectors": "true"})
     maintainer = Maintainer(path, Job(maintain_every_commits=1))
 
-    session.sql(f"DELETE FROM {store.at(path)} WHERE id % 10 = 0").collect()
+    session.sql(f"DELETE FROM {spark_delta(path)} WHERE id % 10 = 0").collect()
     maintainer.committed(session, at.metadata())
     assert operations(path)[0] == "DELETE", "a tenth is not worth it"
-    session.sql(f"DELETE FROM {store.at(path)} WHERE id % 5 < 2").collect()
+    session.sql(f"DELETE FROM {spark_delta(path)} WHERE id % 5 < 2").collect()
     maintainer.committed(session, at.metadata())
 
     assert operations(path)[0] == "REORG"

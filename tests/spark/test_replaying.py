@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cdc.config import Config, Lake, Source
-from cdc.lake import store
+from cdc.events.sql_text import spark_delta
 from cdc.lake.layout import ledger_path, log_path, readings_path
 from cdc.lake.progress import position
 from cdc.lake.readings import Readings
@@ -116,7 +116,7 @@ def deleted(_spark: SparkSession, path: str) -> None:
 
 
 def altered(spark: SparkSession, path: str) -> None:
-    spark.newSession().sql(f"DELETE FROM {store.at(path)}").collect()
+    spark.newSession().sql(f"DELETE FROM {spark_delta(path)}").collect()
 
 
 def without_files(_spark: SparkSession, path: str) -> None:

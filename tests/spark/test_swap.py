@@ -16,6 +16,7 @@ from cdc.apply.merge_plan import COPY, OFFSET, ROW_HASH
 from cdc.apply.order import row_hash
 from cdc.errors import CdcError
 from cdc.events.schema import Column, TableSchema
+from cdc.events.sql_text import spark_delta
 from cdc.lake import store
 from cdc.lake.progress import Position, position
 from cdc.lake.swap import swap
@@ -81,7 +82,7 @@ def deleted(_session: SparkSession, path: str) -> None:
 
 def restored(session: SparkSession, path: str) -> None:
     """By somebody else: this session's commits have a position."""
-    session.newSession().sql(f"RESTORE TABLE {store.at(path)} TO VERSION AS OF 0").collect()
+    session.newSession().sql(f"RESTORE TABLE {spark_delta(path)} TO VERSION AS OF 0").collect()
     with pytest.raises(CdcError, match="was not written by wal2lake"):
         position(path)
 

@@ -100,7 +100,7 @@ def test_what_each_engine_is_told() -> None:
     )
     assert found.lake == (
         "(`int4` % CAST('10' AS BIGINT)) = CAST('3' AS INT)"
-        " AND `Note` = 'it\\'s \\u0024{x}\\\\'"
+        " AND `Note` = 'it\\u0027s \\u0024{x}\\u005C'"
         " AND (CAST(`float4` AS DOUBLE) + 0.0D) > CAST('1.0' AS DOUBLE)"
         " AND rtrim(`bpchar`) <> 'a'"
     )
