@@ -23,7 +23,7 @@ uses a view that another one made has to set it too.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
@@ -31,9 +31,10 @@ from typing import TYPE_CHECKING, overload
 import pyarrow as pa
 from deltalake import QueryBuilder
 
-from cdc.apply.merge_plan import quoted
 from cdc.config import DEFAULT_FILE, load
 from cdc.errors import CdcError, ErrorKind
+from cdc.events.names import case_twins
+from cdc.events.sql_text import spark_delta, spark_name
 from cdc.lake.layout import ledger_under, table_under
 from cdc.lake.ledger import Ledger, LedgerRow
 from cdc.lake.transaction_log import AGE_LIMIT
@@ -142,25 +143,43 @@ def views(
     Views of before are replaced, so that the next call moves them to another cut. Flagged tables
     get none unless they are allowed, and one of before is dropped. ``names`` gives a table's view
     another name (``schema.view``), or none at all (an empty one); it has to where Spark's catalogue
-    takes the table's own name for no valid one. Raises CONFIG, before any view is made, where it
-    does not.
+    takes the table's own name for no valid one, or for that of another. Raises CONFIG, before any
+    view is made, where it does not, and for a lake whose path Spark's SQL would not take as it is.
     """
     root = _root(lake, config)
     row = cut(at, lake=root)
+    if "${" in root:
+        raise CdcError(
+            ErrorKind.CONFIG,
+            f"Spark's SQL would read another path than {root}",
+            detail="it puts values in the place of ${..}, and a view is SQL",
+            remedy="read the tables with cdc.read, or give the lake another path",
+        )
     named = [(entry, _view(entry.table, names or {})) for entry in row.tables]
+    _refuse_twins(view for _, view in named if view is not None)
     spark.conf.set(AGE_LIMIT, "false")
     for entry, view in named:
         if view is None:
             continue
-        spark.sql(f"CREATE DATABASE IF NOT EXISTS {view.schema}")
+        schema, name = spark_name(view.schema), spark_name(view.name)
+        spark.sql(f"CREATE DATABASE IF NOT EXISTS {schema}")
         if entry.version < 0 or (is_flagged(entry) and not flagged):
-            spark.sql(f"DROP VIEW IF EXISTS {view}")
+            spark.sql(f"DROP VIEW IF EXISTS {schema}.{name}")
             continue
         path = table_under(root, TableId.parse(entry.table))
         open_version(path, entry.version)
-        rows = f"SELECT * FROM delta.{quoted(path)} VERSION AS OF {entry.version}"  # noqa: S608
-        spark.sql(f"CREATE OR REPLACE VIEW {view} AS {rows}")
+        rows = f"SELECT * FROM {spark_delta(path)} VERSION AS OF {entry.version}"  # noqa: S608
+        spark.sql(f"CREATE OR REPLACE VIEW {schema}.{name} AS {rows}")
     return row
+
+
+def _refuse_twins(views: Iterable[TableId]) -> None:
+    for one, other in case_twins(list(views)):
+        raise CdcError(
+            ErrorKind.CONFIG,
+            f"views {one} and {other} have one name in Spark's catalogue, which ignores case",
+            remedy=f"give one another: names={{{str(other)!r}: 'schema.view'}}, or '' for none",
+        )
 
 
 def _view(table: str, names: Mapping[str, str]) -> TableId | None:

@@ -1,7 +1,8 @@
 """What a MERGE of one row per key does, as SQL text over ``source`` and ``target``.
 
 ``source`` is what ``order.latest_per_key`` (or ``order.multiset_rows``) gives: the table's
-columns and ours. An event is applied only where it is newer than what the row holds.
+columns, by other names (``arriving``), and ours. An event is applied only where it is newer than
+what the row holds.
 """
 
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from cdc.events.schema import TableSchema
+from cdc.events.sql_text import spark_name, spark_string
 from cdc.tables import TableMode
 
 OFFSET: Final = "_cdc_offset"
@@ -33,20 +35,19 @@ UNRESOLVED: Final = "wal2lake: an unchanged value has no row to be taken from"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergePlan:
-    """The clauses, in this order; None is a clause that the mode does not have."""
+    """The clauses, in this order; None is a clause that the mode does not have.
 
+    ``arriving``: what each column of the table is called in ``source``. Delta adds columns to
+    both sides, and two of one name are one too many: ``filepath``, ``_row_id_``.
+    """
+
+    arriving: Mapping[str, str]
     condition: str
     delete_when: str | None
     update_when: str | None
     update_set: Mapping[str, str] | None
     insert_when: str | None
     insert_values: Mapping[str, str]
-
-
-def quoted(name: str) -> str:
-    """A name as Spark SQL reads it, whatever is in it."""
-    escaped = name.replace("`", "``")
-    return f"`{escaped}`"
 
 
 def identity(schema: TableSchema) -> tuple[str, ...]:
@@ -62,29 +63,36 @@ def stored(schema: TableSchema) -> tuple[str, ...]:
     return schema.names + own
 
 
+def arriving(schema: TableSchema) -> dict[str, str]:
+    return {name: f"_cdc_column_{number}" for number, name in enumerate(schema.names)}
+
+
 def merge_plan(schema: TableSchema, *, keep: bool) -> MergePlan:
     """The plan; ``keep`` where some row has a value that the target's row must supply.
 
     Without it the MERGE need not read the target's other columns, which is much cheaper.
     """
+    source = arriving(schema)
     condition = " AND ".join(
-        f"target.{quoted(name)} = source.{quoted(name)}" for name in identity(schema)
+        f"target.{spark_name(name)} = source.{source.get(name, name)}" for name in identity(schema)
     )
     if schema.mode is TableMode.APPEND:
         return _append_plan(schema, condition)
     guard = f"source.{OFFSET} > target.{OFFSET}"
     return MergePlan(
+        arriving=arriving(schema),
         condition=condition,
         delete_when=f"{guard} AND source.{DELETED}",
         update_when=guard,
         update_set=_values(schema, keep=keep, kept="target.{}"),
         insert_when=f"NOT source.{DELETED}",
-        insert_values=_values(schema, keep=keep, kept=f"raise_error('{UNRESOLVED}')"),
+        insert_values=_values(schema, keep=keep, kept=f"raise_error({spark_string(UNRESOLVED)})"),
     )
 
 
 def _append_plan(schema: TableSchema, condition: str) -> MergePlan:
     return MergePlan(
+        arriving=arriving(schema),
         condition=condition,
         delete_when=None,
         update_when=None,
@@ -95,11 +103,12 @@ def _append_plan(schema: TableSchema, condition: str) -> MergePlan:
 
 
 def _values(schema: TableSchema, *, keep: bool, kept: str) -> dict[str, str]:
-    values = {quoted(name): f"source.{quoted(name)}" for name in stored(schema)}
+    source = arriving(schema)
+    values = {spark_name(name): f"source.{source.get(name, name)}" for name in stored(schema)}
     for number, name in enumerate(schema.names):
         if keep and name not in schema.key:
-            old, new = kept.format(quoted(name)), f"source.{quoted(name)}"
-            values[quoted(name)] = (
+            old, new = kept.format(spark_name(name)), f"source.{source[name]}"
+            values[spark_name(name)] = (
                 f"CASE WHEN array_contains(source.{KEEP}, {number}) THEN {old} ELSE {new} END"
             )
     return values

@@ -17,7 +17,9 @@ from cdc.apply.slices import NO_LSN
 from cdc.config import Job
 from cdc.errors import CdcError, ErrorKind, Reason, coded
 from cdc.events.guess import supposed
+from cdc.events.names import column_refusals
 from cdc.events.schema import (
+    Column,
     Incompatible,
     TableSchema,
     Unchanged,
@@ -346,8 +348,17 @@ class AppliedTable:
             )
         known = {column.name for column in shape.structure.columns} if shape else set()
         if added := tuple(column for column in found.columns if column.name not in known):
+            self._refuse_names(added)
             store.add_columns(self._session, self.path, added, self.position)
             self.schema = replace(self.schema, columns=self.schema.columns + added)
+
+    def _refuse_names(self, added: Sequence[Column]) -> None:
+        """Raises TABLE_STOPPED for new columns that no note tells of and that cannot be kept."""
+        names = [*self.schema.names, *(column.name for column in added)]
+        for found in column_refusals(self.schema.table, names):
+            raise CdcError(
+                ErrorKind.TABLE_STOPPED, found.reason, remedy=f"{found.remedy}, then {READ_AGAIN}"
+            )
 
     def _commit(self, mine: DataFrame, upto: int, schemas: Mapping[int, str]) -> None:
         batch = Batch(

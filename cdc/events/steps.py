@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from cdc.events.conversion import held
+from cdc.events.names import column_refusals
 from cdc.events.schema import Column
 from cdc.events.structure import Structure, StructureColumn
 from cdc.events.types import lake_type
@@ -21,8 +22,6 @@ _CONVERTED: Final = 4  # pg_event_trigger_table_rewrite_reason(): a column's val
 _TIMES: Final = frozenset({"date", "timestamp", "timestamp_ntz"})
 _PLAIN_TIME: Final = re.compile(r"\d{4}-[^B]*")  # neither infinite, nor BC, nor after 9999
 _PLAIN_NUMBER: Final = re.compile(r"-?[0-9.]+")
-_AVRO_NAME: Final = re.compile(r"[^A-Za-z0-9_]")
-_OURS: Final = "_cdc_"
 _ASIDE: Final = "_cdc_aside_"
 
 
@@ -311,16 +310,8 @@ def _holds(column: StructureColumn) -> bool:
 
 def _bad_names(new: Structure) -> Iterator[Stop]:
     """What ``check`` says of a table before the start."""
-    seen: dict[str, str] = {}
-    remedy = f"rename it, then {READ_AGAIN}"
-    for name in (column.name for column in new.followed):
-        spelled = _AVRO_NAME.sub("_", name).lower()
-        if (other := seen.setdefault(spelled, name)) != name:
-            reason = f"columns {other} and {name} of {new.table} have one name in Avro or the lake"
-            yield Stop(reason, remedy)
-        if name.lower().startswith(_OURS):
-            reason = f"column {name} of {new.table}: names that begin with {_OURS} are ours"
-            yield Stop(reason, remedy)
+    for found in column_refusals(new.table, [column.name for column in new.followed]):
+        yield Stop(f"{new.table}: {found.reason}", f"{found.remedy}, then {READ_AGAIN}")
 
 
 def _identity_remedy(new: Structure) -> str:

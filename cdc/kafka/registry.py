@@ -9,6 +9,7 @@ import httpx
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
 from cdc.errors import CdcError, ErrorKind
+from cdc.events.names import readable_schema
 
 _SECONDS: Final = 10
 _ATTEMPTS: Final = 4
@@ -23,13 +24,14 @@ class RegistryClient:
         self._lock = threading.Lock()
 
     def schema(self, schema_id: int) -> str | None:
-        """The schema's JSON; None when the registry has no such id, which may change.
+        """The schema's JSON, as every reader of Avro takes it.
 
-        Raises UNREACHABLE when it gives no answer, or is still reading its schemas back.
+        None when the registry has no such id, which may change. Raises UNREACHABLE when it gives
+        no answer, or is still reading its schemas back.
         """
         with self._lock:
             if schema_id not in self._known and (found := self._read(schema_id)) is not None:
-                self._known[schema_id] = found
+                self._known[schema_id] = readable_schema(found)
             return self._known.get(schema_id)
 
     def schemas(self, ids: Iterable[int]) -> dict[int, str]:
@@ -88,8 +90,8 @@ def _refuse_loading(registry: str) -> None:
 def _content(registry: str, schema_id: int) -> str:
     """What the connector has written, where Apicurio itself cannot read it as Avro.
 
-    A column's default of NaN makes such a schema. Nobody decodes by defaults of a writer's schema,
-    so all of them are left out.
+    A column's default of NaN makes such a schema, and a table's name that begins with a digit.
+    Nobody decodes by defaults of a writer's schema, so all of them are left out.
     """
     url = f"{registry}/apis/registry/v2/ids/contentIds/{schema_id}"
     response = httpx.get(url, timeout=_SECONDS)

@@ -6,9 +6,9 @@ from tempfile import TemporaryFile
 
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
+from cdc.events.names import CONTROL_DIRECTORY
 from cdc.tables import TableId
 
-CONTROL_DIRECTORY = "_wal2lake"
 FORBIDDEN = frozenset("/\\\0\n\r")
 
 

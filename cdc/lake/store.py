@@ -9,8 +9,9 @@ from deltalake import DeltaTable as DeltaLog
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
-from cdc.apply.merge_plan import COPY, OFFSET, ROW_HASH, MergePlan, quoted, stored
+from cdc.apply.merge_plan import COPY, OFFSET, ROW_HASH, MergePlan, stored
 from cdc.events.schema import Column, TableSchema
+from cdc.events.sql_text import spark_delta, spark_name, spark_string
 from cdc.events.structure import Structure, parse
 from cdc.lake.progress import METADATA_CONF, Position, open_table
 from cdc.tables import TableId, TableMode
@@ -30,12 +31,6 @@ PROPERTIES: Final[dict[str, str]] = {
 _OFFSET_COMMENT: Final = "offset of the change event that wrote the row"
 
 
-def at(path: str) -> str:
-    """The table at the path, as SQL names it."""
-    escaped = path.replace("`", "``")
-    return f"delta.`{escaped}`"
-
-
 def create(
     spark: SparkSession,
     path: str,
@@ -47,7 +42,7 @@ def create(
     spark.conf.set(METADATA_CONF, position.metadata())
     listed = _listed(_properties(schema, structure))
     columns = ", ".join([_definition(column) for column in schema.columns] + _own(schema.mode))
-    spark.sql(f"CREATE TABLE {at(path)} ({columns}) USING delta TBLPROPERTIES ({listed})")
+    spark.sql(f"CREATE TABLE {spark_delta(path)} ({columns}) USING delta TBLPROPERTIES ({listed})")
 
 
 def replace(  # noqa: PLR0917 - those of create, and the rows
@@ -65,10 +60,10 @@ def replace(  # noqa: PLR0917 - those of create, and the rows
     the error is raised and nothing is changed.
     """
     spark.conf.set(METADATA_CONF, position.metadata())
-    made = rows.selectExpr(*map(quoted, stored(schema)))
+    made = rows.selectExpr(*map(spark_name, stored(schema)))
     said = {"comment": _OFFSET_COMMENT}
     named = made.withColumn(OFFSET, F.col(OFFSET).alias(OFFSET, metadata=said))
-    writer = named.writeTo(at(path)).using("delta")
+    writer = named.writeTo(spark_delta(path)).using("delta")
     # A table that is there already has the features that it was made with.
     for name, value in (_properties(schema, structure) | features(schema.columns)).items():
         writer = writer.tableProperty(name, value)
@@ -82,11 +77,11 @@ def _properties(schema: TableSchema, structure: Structure | None) -> dict[str, s
 
 
 def _definition(column: Column) -> str:
-    return f"{quoted(column.name)} {column.type}"
+    return f"{spark_name(column.name)} {column.type}"
 
 
 def _own(mode: TableMode) -> list[str]:
-    own = [f"{OFFSET} BIGINT COMMENT '{_OFFSET_COMMENT}'"]
+    own = [f"{OFFSET} BIGINT COMMENT {spark_string(_OFFSET_COMMENT)}"]
     if mode is TableMode.MULTISET:
         own += ["_cdc_row_hash STRING", "_cdc_copy BIGINT"]
     return own
@@ -129,7 +124,7 @@ def add_columns(
 def add(spark: SparkSession, path: str, columns: tuple[Column, ...]) -> None:
     """In one commit, with the position that the session holds."""
     listed = ", ".join(_definition(column) for column in columns)
-    spark.sql(f"ALTER TABLE {at(path)} ADD COLUMNS ({listed})")
+    spark.sql(f"ALTER TABLE {spark_delta(path)} ADD COLUMNS ({listed})")
 
 
 def features(columns: tuple[Column, ...]) -> dict[str, str]:
@@ -144,13 +139,13 @@ def set_key(spark: SparkSession, path: str, key: tuple[str, ...]) -> None:
 
 def set_properties(spark: SparkSession, path: str, properties: Mapping[str, str]) -> None:
     """In one commit, with the position that the session holds."""
-    spark.sql(f"ALTER TABLE {at(path)} SET TBLPROPERTIES ({_listed(properties)})")
+    spark.sql(f"ALTER TABLE {spark_delta(path)} SET TBLPROPERTIES ({_listed(properties)})")
 
 
 def set_everywhere(spark: SparkSession, path: str, values: Mapping[str, str]) -> None:
     """The same SQL values in every row; one commit."""
     DeltaTable.forPath(spark, path).update(
-        set={quoted(name): F.expr(value) for name, value in values.items()}
+        set={spark_name(name): F.expr(value) for name, value in values.items()}
     )
 
 
@@ -187,7 +182,9 @@ def rewrite(rows: DataFrame, path: str, metadata: str) -> None:
 
 
 def _listed(properties: Mapping[str, str]) -> str:
-    return ", ".join(f"'{name}' = '{_literal(value)}'" for name, value in properties.items())
+    return ", ".join(
+        f"{spark_string(name)} = {spark_string(value)}" for name, value in properties.items()
+    )
 
 
 def merge(
@@ -195,9 +192,8 @@ def merge(
 ) -> None:
     """Merge one row per key; source and target are called ``source`` and ``target``."""
     spark.conf.set(METADATA_CONF, position.metadata())
-    merger = (
-        DeltaTable.forPath(spark, path).alias("target").merge(rows.alias("source"), plan.condition)
-    )
+    source = rows.withColumnsRenamed(dict(plan.arriving)).alias("source")
+    merger = DeltaTable.forPath(spark, path).alias("target").merge(source, plan.condition)
     if plan.delete_when is not None:
         merger = merger.whenMatchedDelete(plan.delete_when)
     if plan.update_set is not None:
@@ -219,7 +215,3 @@ def overwrite(path: str, rows: DataFrame, position: Position) -> None:
 def _write(path: str, rows: DataFrame, position: Position, mode: str) -> None:
     writer = rows.write.format("delta").option("userMetadata", position.metadata())
     writer.mode(mode).save(path)
-
-
-def _literal(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("'", "\\'")

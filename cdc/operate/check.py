@@ -18,7 +18,7 @@ from cdc.lake.layout import is_local
 from cdc.source import slot, structure_notes
 from cdc.source.bootstrap import begun
 from cdc.source.captured import NEW, TAKE_IN, errors_of, new_tables
-from cdc.source.catalog import Catalog, SourceTable, inspect
+from cdc.source.catalog import SourceTable, inspect
 from cdc.source.connector import status
 from cdc.source.finding import Finding, Level
 from cdc.source.postgres import Connection, address, connect
@@ -69,11 +69,14 @@ def _source(config: Config, endpoints: Endpoints) -> Iterator[Finding]:
         yield from _collect(lambda: iter(role_findings(connection, config, catalog.tables)))
         yield from structure_notes.findings(connection)
         yield from _slot(config, endpoints, connection)
-        yield from _new(config, endpoints, catalog)
+        known = begun(config, endpoints) if endpoints.connect else frozenset[TableId]()
+        for table in new_tables(catalog, known):
+            yield Finding.warning(str(table), NEW, remedy=TAKE_IN)
         yield from (
-            _table(table) for table in catalog.tables if not errors_of(table.table, catalog)
+            _table(table) for table in catalog.tables if not errors_of(table.table, catalog, known)
         )
-        yield from catalog.findings
+        begun_with = {str(table) for table in known}
+        yield from (f for f in catalog.findings if not (f.of_new and f.subject in begun_with))
 
 
 def _slot(config: Config, endpoints: Endpoints, connection: Connection) -> Iterator[Finding]:
@@ -85,12 +88,6 @@ def _slot(config: Config, endpoints: Endpoints, connection: Connection) -> Itera
         yield Finding.error(f"slot {config.name}", error.message, remedy=error.remedy)
     else:
         yield from slot_findings(connection, config.name)
-
-
-def _new(config: Config, endpoints: Endpoints, catalog: Catalog) -> Iterator[Finding]:
-    known = begun(config, endpoints) if endpoints.connect else frozenset[TableId]()
-    for table in new_tables(catalog, known):
-        yield Finding.warning(str(table), NEW, remedy=TAKE_IN)
 
 
 def _has_task(connect_url: str, name: str) -> bool:

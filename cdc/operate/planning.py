@@ -60,7 +60,7 @@ class _Look:
         return tuple(
             table
             for table in self.tables
-            if table.unfit is None and not errors_of(table.table, self.catalog)
+            if table.unfit is None and not errors_of(table.table, self.catalog, self.known)
         )
 
 
@@ -109,7 +109,7 @@ def _wanted(look: _Look) -> Wanted:
     server += role_findings(look.connection, config, look.fit)
     errors = [found for found in server if found.level is Level.ERROR]
     counted = _counted(look.connection, tables)
-    shown = [_table(table, look.catalog, errors, counted) for table in tables]
+    shown = [_table(table, look, errors, counted) for table in tables]
     of_tables = {refusal.subject for table in shown for refusal in table.refused}
     others = [*refusals(look.catalog, config, look.known), *errors]
     return Wanted(
@@ -138,14 +138,15 @@ def _now(look: _Look, wanted: Wanted) -> Now:
 
 def _table(
     table: SourceTable,
-    catalog: Catalog,
+    look: _Look,
     errors: list[Finding],
     counted: dict[int, tuple[int | None, int]],
 ) -> WantedTable:
     name = str(table.table)
     rows, on_disk = counted.get(table.oid, (None, 0))
     of_role = [found for found in errors if found.subject == name]
-    of_catalog = errors_of(table.table, catalog) or ([table.unfit] if table.unfit else [])
+    unfit = [table.unfit] if table.unfit else []
+    of_catalog = errors_of(table.table, look.catalog, look.known) or unfit
     return WantedTable(
         table=name,
         mode=table.mode.value,

@@ -64,10 +64,11 @@ def new_tables(catalog: Catalog, known: Collection[TableId]) -> list[TableId]:
     return [table.table for table in catalog.tables if known and table.table not in known]
 
 
-def errors_of(table: TableId, catalog: Catalog) -> list[Finding]:
-    """What keeps the table from being followed."""
+def errors_of(table: TableId, catalog: Catalog, known: Collection[TableId] = ()) -> list[Finding]:
+    """What keeps the table from being followed; of a known one not what only a new one must be."""
     errors = (finding for finding in catalog.findings if finding.level is Level.ERROR)
-    return [finding for finding in errors if _is_about(finding, table)]
+    mine = (finding for finding in errors if _is_about(finding, table))
+    return [finding for finding in mine if not (finding.of_new and table in known)]
 
 
 def _kept(config: Config, known: Collection[TableId]) -> set[TableId]:
@@ -101,7 +102,8 @@ def _judged(table: SourceTable, catalog: Catalog, kept: Collection[TableId]) -> 
 
 
 def _first_error(table: TableId, catalog: Catalog) -> Finding | None:
-    return next(iter(errors_of(table, catalog)), None)
+    """Of one that was taken in."""
+    return next(iter(errors_of(table, catalog, [table])), None)
 
 
 def _gone(table: TableId, catalog: Catalog) -> SourceTable:

@@ -5,10 +5,17 @@ them are kept.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from cdc.config import Config
+from cdc.events.names import (
+    Refusal,
+    case_twins,
+    column_refusals,
+    table_collisions,
+    table_refusal,
+)
 from cdc.source.columns import DeclaredType, SourceColumn, source_column
 from cdc.source.finding import Finding
 from cdc.source.identity import Identity, mode_of
@@ -18,8 +25,6 @@ from cdc.source.type_names import misread
 from cdc.tables import CONTROL_SCHEMA, TableId, TableMode, matches
 
 _WILD: Final = re.compile(r"[*?\[]")
-_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
-_AVRO_NAME: Final = re.compile(r"[^A-Za-z0-9_]")
 _KINDS: Final = {
     "v": "a view",
     "m": "a materialized view",
@@ -123,6 +128,7 @@ def inspect(connection: Connection, config: Config) -> Catalog:
     oids = [relation.oid for relation in named]
     known = _columns(connection, oids)
     columns = with_text({r.table: known.get(r.oid, ()) for r in named}, config.source.as_text)
+    findings += _shared_names([relation for relation in named if relation.kind == "r"])
     findings += misread(connection, oids) + text_findings(columns, config.source.as_text)
     tables: list[SourceTable] = []
     for relation in named:
@@ -240,36 +246,30 @@ def _unfit(relation: _Relation) -> list[Finding]:
 
 
 def _bad_names(table: TableId, columns: tuple[SourceColumn, ...]) -> list[Finding]:
-    """Names that two things would share in Kafka, in Avro or in Delta."""
-    found = []
-    if not (_PLAIN_NAME.fullmatch(table.schema) and _PLAIN_NAME.fullmatch(table.name)):
-        found.append(
-            Finding.error(
-                str(table),
-                "has a name that cannot be a topic's",
-                remedy="only letters, digits, _ and - are possible: rename it, or leave it out",
-            )
+    """Names that Kafka, Avro, Spark or Delta do not take, or that two things would share there."""
+    of_table = table_refusal(table)
+    of_columns = column_refusals(table, [column.name for column in columns])
+    return [_refused(found) for found in (*([of_table] if of_table else []), *of_columns)]
+
+
+def _refused(refusal: Refusal) -> Finding:
+    return Finding.error(str(refusal.table), refusal.reason, remedy=refusal.remedy)
+
+
+def _shared_names(relations: list[_Relation]) -> list[Finding]:
+    """Of tables that get in each other's way; the one that was made later is named."""
+    tables = [relation.table for relation in sorted(relations, key=lambda each: each.oid)]
+    refused = [replace(_refused(each), of_new=True) for each in table_collisions(tables)]
+    twins = [
+        Finding.warning(
+            str(later),
+            f"is called like {earlier} but for case: it is another table in the lake, and one with "
+            "it for Spark's catalogue and on a disk that ignores case",
+            remedy="rename one of them where that matters",
         )
-    seen: dict[str, str] = {}
-    for column in columns:
-        spelled = _AVRO_NAME.sub("_", column.name).lower()
-        if (other := seen.setdefault(spelled, column.name)) != column.name:
-            found.append(
-                Finding.error(
-                    str(table),
-                    f"columns {other} and {column.name} have one name in Avro or in the lake",
-                    remedy="rename one of them",
-                )
-            )
-        if column.name.lower().startswith("_cdc_"):
-            found.append(
-                Finding.error(
-                    str(table),
-                    f"column {column.name}: names that begin with _cdc_ are ours",
-                    remedy="rename it",
-                )
-            )
-    return found
+        for earlier, later in case_twins(tables)
+    ]
+    return refused + twins
 
 
 def _column_findings(

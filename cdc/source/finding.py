@@ -19,6 +19,8 @@ class Finding:
     subject: str
     message: str
     remedy: str = ""
+    of_new: bool = False
+    """Keeps a table from being taken in; one that was taken in already goes on."""
 
     @classmethod
     def ok(cls, subject: str, message: str) -> Self:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cdc.stack.endpoints import Endpoints
-from tests.kinds import special
+from tests.kinds import odd, special
 from tests.kinds.columns import SETUP, TABLES
 from tests.kinds.pipeline import Pipeline, made, running
 from tests.servers.fixtures import started, worker_settings
@@ -31,6 +31,7 @@ def pipeline(
             made_for.create(table, kinds)
             made_for.insert(table, made(kinds, number // 2))
         special.create(made_for)
+        odd.create(made_for)
 
     folder = tmp_path_factory.mktemp("kinds")
     with started(request, _folder(folder, "servers"), SERVERS) as servers:

@@ -8,7 +8,7 @@ from cdc.events.pg_types import FAMILIES, TYPES, Fidelity, kept
 from cdc.operate.verify import Report, verify
 from cdc.source.catalog import inspect
 from cdc.source.postgres import connect
-from tests.kinds import special
+from tests.kinds import odd, special
 from tests.kinds.columns import SCHEMA, TABLES
 from tests.kinds.pipeline import Pipeline, Row, made
 
@@ -150,7 +150,7 @@ def test_refused_columns_are_named_and_left_out(pipeline: Pipeline, states: dict
 def test_verify_says_what_the_random_comparison_says(report: Report) -> None:
     equal = {table.table.partition(".")[2] for table in report.tables if table.equal}
 
-    assert equal == {*TABLES, *SPECIAL, "refused"}
+    assert equal == {*TABLES, *SPECIAL, "refused", *odd.TABLES, odd.WIDE}
 
 
 def test_verify_names_each_value_that_arrived_as_another(report: Report) -> None:

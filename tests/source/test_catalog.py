@@ -10,7 +10,7 @@ from cdc.source.captured import captured_tables
 from cdc.source.catalog import inspect
 from cdc.source.finding import Level
 from cdc.source.postgres import connect
-from cdc.tables import TableMode
+from cdc.tables import TableId, TableMode
 from tests.source.conftest import Maker
 
 pytestmark = pytest.mark.integration
@@ -83,6 +83,17 @@ def test_without_key_and_choice(source_url: str, sql: Sql, make_config: Maker) -
         ('CREATE TABLE t (id int PRIMARY KEY, a int, "A" int)', "columns a and A have one name"),
         ('CREATE TABLE t (id int PRIMARY KEY, "ä" int, "ö" int)', "columns ä and ö have one name"),
         ("CREATE TABLE t (id int PRIMARY KEY, _cdc_offset int)", "column _cdc_offset: names that"),
+        (
+            'CREATE TABLE t (id int PRIMARY KEY, "_metadata" int)',
+            "column _metadata: Spark and Delta call a column of their own so",
+        ),
+        (
+            'CREATE TABLE t (id int PRIMARY KEY, "deletionVectorId" int)',
+            "column deletionVectorId: Spark and Delta call a column of their own so",
+        ),
+        ('CREATE TABLE t ("9" int PRIMARY KEY, _9 int)', "columns 9 and _9 have one name"),
+        ('CREATE TABLE t (i int PRIMARY KEY, "\u0131" int)', "columns i and \u0131 have one name"),
+        ('CREATE TABLE "_delta_log" (id int PRIMARY KEY)', "a directory _delta_log is a part of"),
         ("CREATE TABLE t (id timetz PRIMARY KEY)", "is part of the key and will not arrive"),
         ('CREATE TABLE "t t" (id int PRIMARY KEY)', "has a name that cannot be a topic's"),
     ],
@@ -218,3 +229,37 @@ def test_rights_of_the_role(source_url: str, sql: Sql, make_config: Maker) -> No
     assert set(found) == {f"{config.name}.hidden", f"{config.name}.rows"}
     assert found[f"{config.name}.hidden"] == "the role may not read it"
     assert found[f"{config.name}.rows"].startswith("row security applies")
+
+
+def test_a_table_whose_topic_kafka_takes_for_that_of_another(
+    source_url: str, sql: Sql, make_config: Maker
+) -> None:
+    """The one that was made later is named; once it is there, it goes on."""
+    name = make_config().name
+    sql(f"""
+        DROP SCHEMA IF EXISTS {name}_b CASCADE; CREATE SCHEMA {name}_b;
+        CREATE TABLE b_c (id int PRIMARY KEY); CREATE TABLE {name}_b.c (id int PRIMARY KEY);
+    """)
+    config = make_config(tables=[f"{name}.*", f"{name}_b.*"])
+    tables = [TableId(name, "b_c"), TableId(f"{name}_b", "c")]
+
+    ((subject, message),) = errors(source_url, config)
+
+    assert subject == str(tables[1])
+    assert message.startswith(f"Kafka takes its topic for that of {tables[0]}")
+    with connect(source_url) as connection:
+        with pytest.raises(CdcError):
+            captured_tables(connection, config)
+        assert [t.table for t in captured_tables(connection, config, tables[:1])] == tables[:1]
+        known = captured_tables(connection, config, tables)
+    assert [(t.table, t.unfit) for t in known] == [(table, None) for table in tables]
+
+
+def test_tables_that_differ_only_by_case_are_told(
+    source_url: str, sql: Sql, make_config: Maker
+) -> None:
+    sql('CREATE TABLE t (id int PRIMARY KEY); CREATE TABLE "T" (id int PRIMARY KEY)')
+    config = make_config()
+
+    assert errors(source_url, config) == []
+    assert list(warnings(source_url, config)) == [f"{config.name}.T"]

@@ -1,7 +1,7 @@
 """Decode, order and merge give what the reference gives, wherever the batches end."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -18,6 +18,7 @@ from cdc.events import avro
 from cdc.events.envelope import change_event
 from cdc.events.fold import fold, fold_multiset
 from cdc.events.schema import Column, TableSchema, table_schema_from_avro
+from cdc.events.sql_text import spark_name
 from cdc.lake import store
 from cdc.lake.progress import Position
 from cdc.tables import TableId, TableMode
@@ -41,11 +42,17 @@ NO_KEY = table_schema_from_avro(
 class Table:
     """A Delta table that batches of messages are applied to, as the job does it."""
 
-    def __init__(self, spark: SparkSession, path: Path, schema: TableSchema) -> None:
-        self.spark, self.path, self.schema = spark, str(path), schema
+    def __init__(
+        self,
+        spark: SparkSession,
+        path: Path,
+        schema: TableSchema,
+        schemas: Mapping[int, str] = SCHEMAS,
+    ) -> None:
+        self.spark, self.path, self.schema, self.schemas = spark, str(path), schema, schemas
         store.create(spark, self.path, schema, Position(epoch=1, offset=-1))
 
-    def decode(self, messages: Sequence[Message], schemas: dict[int, str]) -> DataFrame:
+    def decode(self, messages: Sequence[Message], schemas: Mapping[int, str]) -> DataFrame:
         rows = self.spark.createDataFrame([m.row() for m in messages], LOG_COLUMNS)
         return decode_table(rows, schemas, self.schema, token=TOKEN)
 
@@ -57,7 +64,7 @@ class Table:
         store.merge(self.spark, self.path, rows, merge_plan(self.schema, keep=keep), position)
 
     def apply(self, messages: Sequence[Message]) -> None:
-        changes = self.decode(messages, SCHEMAS).persist()
+        changes = self.decode(messages, self.schemas).persist()
         changes = moves.resolve(changes, self.rows(), self.schema).persist()
         facts = order.overview(changes).collect()[0]
         assert facts["refused"] == 0
@@ -75,7 +82,7 @@ class Table:
         rows.unpersist()
 
     def values(self) -> list[dict[str, Any]]:
-        found = self.rows().select(*(f"`{name}`" for name in self.schema.names)).collect()
+        found = self.rows().select(*map(spark_name, self.schema.names)).collect()
         return [{k: _plain(v) for k, v in row.asDict().items()} for row in found]
 
 

@@ -4,6 +4,7 @@ import shutil
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -120,3 +121,24 @@ def test_what_is_not_there_is_named(lake: Path, tmp_path: Path) -> None:
 def test_the_package_names_the_reader_and_nothing_else() -> None:
     with pytest.raises(AttributeError, match="rede"):
         _ = cdc.rede
+
+
+def test_views_of_a_lake_whose_path_is_no_text_to_spark(lake: Path, tmp_path: Path) -> None:
+    """A session of the user's replaces ``${..}``, in a view every time that it is used."""
+    odd = lake.rename(tmp_path / "${env:HOME}")
+    session: Any = None  # nothing is asked of it
+
+    with pytest.raises(CdcError, match="would read another path") as caught:
+        cdc.views(session, lake=odd)
+    assert caught.value.kind is ErrorKind.CONFIG
+    assert ids(odd) == [1, 2]
+
+
+def test_two_views_of_one_name_are_refused(lake: Path) -> None:
+    session: Any = None
+    put(lake, 4)
+    row = cdc.cut(lake=lake)
+    twin = replace(row.tables[0], table="shop.Orders")
+
+    with pytest.raises(CdcError, match=r"shop\.orders and shop\.Orders have one name"):
+        cdc.views(session, at=replace(row, tables=(*row.tables, twin)), lake=lake)

@@ -144,6 +144,7 @@ def test_other_addresses_for_the_worker() -> None:
 def test_pattern_names_one_table() -> None:
     assert re.fullmatch(pattern(TableId("a.b", "c")).replace(r"\x{2e}", r"\x2e"), "a.b.c")
     assert not re.fullmatch(pattern(TableId("shop", "orders")), "shopXorders")
+    assert not re.fullmatch(pattern(TableId("shop", "orders")), "shop.Orders", re.IGNORECASE)
 
 
 def test_what_was_configured_can_be_read_back() -> None:

@@ -258,9 +258,12 @@ def test_a_column_that_begins_to_arrive_stops() -> None:
 @pytest.mark.parametrize(
     ("columns", "reason"),
     [
-        ((A, column(4, "A", "text")), "columns a and A of shop.orders have one name"),
-        ((column(2, "a-b"), column(4, "a b")), "columns a-b and a b of shop.orders have one name"),
+        ((A, column(4, "A", "text")), "shop.orders: columns a and A have one name"),
+        ((column(2, "a-b"), column(4, "a b")), "columns a-b and a b have one name"),
         ((A, column(4, "_CDC_offset")), "names that begin with _cdc_ are ours"),
+        ((A, column(4, "_metadata")), "column _metadata: Spark and Delta call a column"),
+        ((column(2, "_9"), column(4, "9")), "columns _9 and 9 have one name"),
+        ((column(2, "__"), column(4, "😀")), "columns __ and 😀 have one name"),
     ],
 )
 def test_a_name_that_the_lake_cannot_have_stops(

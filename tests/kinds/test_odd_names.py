@@ -1,0 +1,77 @@
+"""Names that are odd to Avro, Kafka, Spark or Delta, and none to Postgres, on the real chain."""
+
+import pytest
+from psycopg import sql
+
+from cdc.errors import CdcError, ErrorKind
+from cdc.lake.layout import ledger_path
+from cdc.lake.ledger import Ledger
+from cdc.operate.asking import wanted
+from cdc.operate.selection import Asked
+from cdc.source.catalog import inspect
+from cdc.source.finding import Level
+from cdc.source.postgres import connect
+from tests.kinds import odd
+from tests.kinds.columns import SCHEMA
+from tests.kinds.pipeline import Pipeline
+
+pytestmark = pytest.mark.integration
+
+STOPPED = "9lives"
+
+
+@pytest.fixture(scope="module")
+def states(pipeline: Pipeline) -> dict[str, str]:
+    """After a snapshot and changes of all of them."""
+    pipeline.synced()
+    for first in (3, 6):
+        odd.change(pipeline, first)
+    return pipeline.synced()
+
+
+def test_check_has_nothing_against_them(pipeline: Pipeline) -> None:
+    with connect(pipeline.endpoints.source_url) as connection:
+        findings = inspect(connection, pipeline.config).findings
+
+    odd_ones = {f"{SCHEMA}.{table}" for table in (*odd.TABLES, odd.WIDE)}
+    assert [f for f in findings if f.level is Level.ERROR and f.subject in odd_ones] == []
+
+
+@pytest.mark.parametrize("table", [*odd.TABLES, odd.WIDE])
+def test_a_table_with_an_odd_name_or_odd_columns_is_the_sources(
+    pipeline: Pipeline, states: dict[str, str], table: str
+) -> None:
+    assert states[table] == "streaming"
+    assert len(odd.source(pipeline, table)) > 3
+    assert odd.lake(pipeline, table) == odd.source(pipeline, table)
+
+
+def test_a_name_that_comes_while_it_streams_stops_its_table_and_no_other(
+    pipeline: Pipeline, states: dict[str, str]
+) -> None:
+    assert states[STOPPED] == "streaming"
+    with pipeline.connect() as connection:
+        connection.execute(
+            sql.SQL('ALTER TABLE {} ADD COLUMN "_metadata" text').format(
+                sql.Identifier(SCHEMA, STOPPED)
+            )
+        )
+    odd.change(pipeline, 9)
+
+    after = pipeline.synced()
+
+    assert {table: after[table] for table in odd.TABLES} == {
+        **dict.fromkeys(odd.TABLES, "streaming"),
+        STOPPED: "stopped",
+    }
+    last = Ledger(ledger_path(pipeline.config)).last()
+    assert last is not None
+    entry = last.entry(f"{SCHEMA}.{STOPPED}")
+    assert entry is not None
+    assert "column _metadata: Spark and Delta call a column of their own so" in entry.reason
+    assert odd.lake(pipeline, odd.WIDE) == odd.source(pipeline, odd.WIDE)
+    asked = Asked(names=(f"{SCHEMA}.{STOPPED}",))
+    with pytest.raises(CdcError) as caught:
+        wanted(pipeline.config, pipeline.endpoints, asked, where=None, shadow=False)
+    assert caught.value.kind is ErrorKind.SOURCE_NOT_READY
+    assert "column _metadata" in caught.value.message
