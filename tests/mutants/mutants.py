@@ -201,8 +201,8 @@ MUTANTS: Final = (
     Mutant(
         name="the connector's lists do not ignore case",
         file="cdc/source/settings.py",
-        old="(?-i:{",
-        new="(?:{",
+        old='_EXACT: Final = "(?-i:"',
+        new='_EXACT: Final = "(?:"',
         tests=("tests/unit/test_source_settings.py",),
     ),
     Mutant(

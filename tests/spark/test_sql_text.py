@@ -57,7 +57,7 @@ def test_no_session_of_ours_puts_values_into_a_text(spark: SparkSession) -> None
 def test_names_and_properties_of_a_table_are_kept(
     spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
-    path = str(tmp_path / name.replace(".", "_"))
+    path = str(tmp_path / name.replace(".", "").replace("\\", ""))  # delta-rs takes no backslash
     columns = (Column("id", "int"), Column(name, "string"))
     schema = TableSchema(table=TableId("s", "t"), columns=columns, key=(name,))
     store.create(spark, path, schema, AT)
