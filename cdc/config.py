@@ -35,6 +35,7 @@ DEFAULT_FILE = "wal2lake.yaml"
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
 READ_LOST: Final = "read_again"
 LostPolicy = Literal["stop", "read_again"]
+_WithPassword = TypeVar("_WithPassword", "Source", "Connect")
 _Patterns = TypeVar("_Patterns", list[str], dict[str, SchemaPolicy])
 
 
@@ -133,8 +134,14 @@ class Kafka(Section):
 
 
 class Connect(Section):
-    url: str | None = None
+    url: str | None = Field(None, repr=False)
     """Absent: an embedded worker."""
+    user: str | None = None
+    """Of the worker's REST interface, where it asks for basic authentication."""
+    password: SecretStr | None = None
+    """Of ``connect.user``; better given by WAL2LAKE_CONNECT__PASSWORD or ``password_file``."""
+    password_file: Path | None = None
+    """A file that holds that password and nothing else."""
     source_password: str | None = Field(None, repr=False)
     """What the connector's configuration holds as password, for a worker that is not embedded:
     a reference to a config provider of that worker, ``${file:/run/secrets/pg:password}``."""
@@ -142,6 +149,21 @@ class Connect(Section):
     """How the worker reaches the source where that differs from ``source.url`` (containers)."""
     registry_url: str | None = None
     """How the worker reaches the registry where that differs from ``registry.url``."""
+
+    @model_validator(mode="after")
+    def _one_login(self) -> Self:
+        in_url = self.url and urlsplit(self.url).username
+        given = [value for value in (self.password, self.password_file) if value is not None]
+        if self.url is None and (self.user is not None or given):
+            message = "user and password are of the worker at connect.url, and there is none"
+            raise ValueError(message)
+        if (in_url and self.user) or len(given) > 1:
+            message = "the login is given more than once (url, user, password, password_file)"
+            raise ValueError(message)
+        if bool(given) != (self.user is not None):
+            message = "user and password (or password_file) go together"
+            raise ValueError(message)
+        return self
 
 
 class Registry(Section):
@@ -382,12 +404,19 @@ def _siblings(keys: Keys) -> list[str]:
 
 
 def _absolute(config: Config, base: Path) -> Config:
-    lake, password_file = config.lake.path, config.source.password_file
+    lake = config.lake.path
     if "://" not in lake:
         lake = str(base / Path(lake).expanduser())
-    if password_file is not None:
-        password_file = base / password_file.expanduser()
-    source = config.source.model_copy(update={"password_file": password_file})
-    state_dir = base / config.state_dir.expanduser()
-    update = {"lake": Lake(path=lake), "source": source, "state_dir": state_dir}
+    update = {
+        "lake": Lake(path=lake),
+        "source": _with_absolute_file(config.source, base),
+        "connect": _with_absolute_file(config.connect, base),
+        "state_dir": base / config.state_dir.expanduser(),
+    }
     return config.model_copy(update=update)
+
+
+def _with_absolute_file(section: _WithPassword, base: Path) -> _WithPassword:
+    file = section.password_file
+    absolute = None if file is None else base / file.expanduser()
+    return section.model_copy(update={"password_file": absolute})

@@ -14,7 +14,7 @@ from cdc.config import Config, load
 from cdc.errors import POLICY, CdcError, ErrorKind
 from cdc.operate import check as preflight
 from cdc.source.finding import Finding, Level
-from cdc.stack.endpoints import Endpoints, configured_source_url, resolve
+from cdc.stack.endpoints import Endpoints, configured_connect_url, configured_source_url, resolve
 
 _COLOURS: Final = {Level.OK: "green", Level.WARNING: "yellow", Level.ERROR: "red"}
 _NAMED: Final = 3
@@ -84,7 +84,7 @@ def _known_endpoints(config: Config) -> Endpoints:
         return Endpoints(
             source_url=source,
             kafka=config.kafka.bootstrap_servers or "",
-            connect=config.connect.url or "",
+            connect=configured_connect_url(config.connect) or "",
             registry=config.registry.url or "",
         )
 

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import typer
 from rich.console import Console
 
+from cdc import rest
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from cdc.config import READ_LOST, Config, load
 from cdc.lake.layout import epochs_path
@@ -112,8 +113,8 @@ def _print_ready(config: Config, endpoints: Endpoints, *, as_json: bool) -> None
     facts = {
         "source": without_password(endpoints.source_url),
         "kafka": endpoints.kafka,
-        "connect": endpoints.connect,
-        "registry": endpoints.registry,
+        "connect": rest.shown(endpoints.connect),
+        "registry": rest.shown(endpoints.registry),
         "lake": config.lake.path,
         "state_dir": str(config.state_dir),
     }

@@ -11,6 +11,7 @@ from typing import Final
 
 import httpx
 
+from cdc import rest
 from cdc.config import Config
 from cdc.errors import CdcError
 from cdc.kafka.topics import topic_ids
@@ -111,21 +112,21 @@ def _kafka(bootstrap: str) -> Iterator[Finding]:
 
 def _registry(url: str) -> Iterator[Finding]:
     try:
-        answer = httpx.get(f"{url}/apis/ccompat/v7/subjects", timeout=_SECONDS)
+        answer = rest.get(f"{url}/apis/ccompat/v7/subjects", timeout=_SECONDS)
         answer.raise_for_status()
     except httpx.HTTPError as error:
         yield Finding.error(
             "registry",
-            f"at {url} does not answer ({type(error).__name__})",
+            f"at {rest.shown(url)} does not answer ({type(error).__name__})",
             remedy="start it, or correct registry.url (the base, without /apis)",
         )
     else:
-        yield Finding.ok("registry", f"answers at {url}")
+        yield Finding.ok("registry", f"answers at {rest.shown(url)}")
 
 
 def _connect(config: Config, url: str) -> Iterator[Finding]:
     found = status(url, config.name)
-    yield Finding.ok("connect", f"answers at {url}")
+    yield Finding.ok("connect", f"answers at {rest.shown(url)}")
     if found is not None and found.failure:
         yield Finding.error(f"connector {config.name}", f"failed: {found.failure}", remedy=_FAILED)
 

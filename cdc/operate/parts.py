@@ -9,10 +9,12 @@ from typing import Any, Final
 import httpx
 import psutil
 
+from cdc import rest
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake import job_state
 from cdc.lake.job_state import JobState
 from cdc.observe.trace import innermost
+from cdc.source.connector import refuse_unknown
 from cdc.source.postgres import connect, translated
 from cdc.source.slot import slot_state
 from cdc.stack import report
@@ -93,11 +95,10 @@ def source(url: str, slot: str) -> SourcePart:
 
 
 def connector(connect_url: str, name: str) -> ConnectorPart:
-    """Raises UNREACHABLE when no worker answers."""
+    """Raises UNREACHABLE when no worker answers, CONFIG when one does not take who asks."""
     try:
-        response = httpx.get(
-            f"{connect_url}/connectors/{name}/status", timeout=CONNECT_SECONDS, trust_env=False
-        )
+        response = rest.get(f"{connect_url}/connectors/{name}/status", timeout=CONNECT_SECONDS)
+        refuse_unknown(response, connect_url)
         if response.status_code == httpx.codes.NOT_FOUND:
             return ConnectorPart(state="missing")
         response.raise_for_status()
@@ -105,7 +106,7 @@ def connector(connect_url: str, name: str) -> ConnectorPart:
     except (httpx.HTTPError, json.JSONDecodeError) as error:
         raise CdcError(
             ErrorKind.UNREACHABLE,
-            f"no Connect worker answers at {connect_url}",
+            f"no Connect worker answers at {rest.shown(connect_url)}",
             detail=str(error).split("\n", maxsplit=1)[0],
             remedy="wal2lake up, or correct connect.url",
         ) from None

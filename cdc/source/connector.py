@@ -7,6 +7,7 @@ from typing import Any, Final
 import httpx
 from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 
+from cdc import rest
 from cdc.errors import CdcError, ErrorKind
 from cdc.observe.trace import innermost
 
@@ -145,16 +146,28 @@ def _request(method: str, connect_url: str, path: str, **arguments: Any) -> http
     )
     try:
         answer: httpx.Response = attempts(
-            httpx.request, method, f"{connect_url.rstrip('/')}{path}", timeout=_SECONDS, **arguments
+            rest.request, method, f"{connect_url.rstrip('/')}{path}", timeout=_SECONDS, **arguments
         )
     except httpx.HTTPError as error:
         raise CdcError(
             ErrorKind.UNREACHABLE,
-            f"Kafka Connect at {connect_url} does not answer",
+            f"Kafka Connect at {rest.shown(connect_url)} does not answer",
             detail=type(error).__name__,
             remedy="start it, or correct connect.url",
         ) from None
+    refuse_unknown(answer, connect_url)
     return answer
+
+
+def refuse_unknown(answer: httpx.Response, connect_url: str) -> None:
+    """Raise CONFIG where the worker does not take our credentials, or wants some."""
+    if answer.status_code == httpx.codes.UNAUTHORIZED:
+        raise CdcError(
+            ErrorKind.CONFIG,
+            f"Kafka Connect at {rest.shown(connect_url)} refuses our credentials",
+            remedy="give connect.user, and connect.password or connect.password_file; an embedded "
+            "worker is given its own by wal2lake up",
+        )
 
 
 def _accepted(answer: httpx.Response, name: str, settings: Mapping[str, str]) -> None:

@@ -6,6 +6,8 @@ from typing import Any
 
 import httpx
 
+from cdc import rest
+from cdc.errors import CdcError
 from cdc.observe.trace import innermost
 
 _EVERY_SECONDS = 5.0
@@ -84,9 +86,9 @@ class ConnectorWatch:
     def _parts(self) -> list[dict[str, Any]]:
         """The connector and its tasks; empty where nobody answers for it."""
         try:
-            response = httpx.get(f"{self.connect_url}/connectors/{self.name}/status", timeout=3)
+            response = rest.get(f"{self.connect_url}/connectors/{self.name}/status", timeout=3)
             said = response.json() if response.status_code == httpx.codes.OK else {}
-        except (httpx.HTTPError, ValueError):
+        except (httpx.HTTPError, ValueError, CdcError):
             return []
         return [said["connector"], *said["tasks"]] if "connector" in said else []
 
@@ -94,8 +96,8 @@ class ConnectorWatch:
         parameters = {"includeTasks": "true", "onlyFailed": str(only_failed).lower()}
         url = f"{self.connect_url}/connectors/{self.name}/restart"
         try:
-            httpx.post(url, params=parameters, timeout=10)
-        except httpx.HTTPError:
+            rest.request("POST", url, params=parameters, timeout=10)
+        except (httpx.HTTPError, CdcError):
             return  # asked again at the next look
 
 

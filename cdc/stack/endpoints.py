@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
-from cdc.config import Config, Source
+from cdc import rest
+from cdc.config import Config, Connect, Source
 from cdc.errors import CdcError, ErrorKind
 from cdc.stack.state import StateDir, read_json, write_private
 
@@ -15,12 +16,16 @@ SOURCE_SECRET = "source.properties"  # noqa: S105 - the name of a file
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoints:
-    """Addresses that a client uses; ``source_url`` holds the password and is never shown."""
+    """Addresses that a client uses.
+
+    Those of the source and of Connect hold a password, and are shown by ``address`` of
+    cdc/source/postgres.py and ``shown`` of cdc/rest.py alone.
+    """
 
     source_url: str = field(repr=False)
     kafka: str
-    connect: str
-    registry: str
+    connect: str = field(repr=False)
+    registry: str = field(repr=False)
 
 
 def resolve(config: Config) -> Endpoints:
@@ -34,7 +39,7 @@ def combine(config: Config, embedded: dict[str, str]) -> Endpoints:
     configured = {
         "source_url": configured_source_url(config.source),
         "kafka": config.kafka.bootstrap_servers,
-        "connect": _without_slash(config.connect.url),
+        "connect": configured_connect_url(config.connect),
         "registry": _without_slash(config.registry.url),
     }
     found = {name: value or embedded.get(name) for name, value in configured.items()}
@@ -58,7 +63,7 @@ def configured_source_url(source: Source) -> str | None:
     """The configured URL with the password that came apart from it; None when it is embedded."""
     if source.url is None:
         return None
-    password = _password(source)
+    password = _password("source", source)
     if password is None:
         return source.url
     parts = urlsplit(source.url)
@@ -68,17 +73,25 @@ def configured_source_url(source: Source) -> str | None:
     return urlunsplit(parts._replace(netloc=netloc))
 
 
-def _password(source: Source) -> str | None:
-    if source.password is not None:
-        return source.password.get_secret_value()
-    if source.password_file is None:
+def configured_connect_url(worker: Connect) -> str | None:
+    """The configured URL with the credentials that came apart from it; None where embedded."""
+    url, password = _without_slash(worker.url), _password("connect", worker)
+    if url is None or worker.user is None:
+        return url
+    return rest.with_login(url, worker.user, password or "")
+
+
+def _password(section: str, given: Source | Connect) -> str | None:
+    if given.password is not None:
+        return given.password.get_secret_value()
+    if given.password_file is None:
         return None
     try:
-        return source.password_file.read_text().rstrip("\n")
+        return given.password_file.read_text().rstrip("\n")
     except OSError as error:
         raise CdcError(
             ErrorKind.CONFIG,
-            f"source.password_file: {source.password_file} cannot be read",
+            f"{section}.password_file: {given.password_file} cannot be read",
             detail=str(error.strerror),
         ) from None
 

@@ -65,10 +65,20 @@ class StateDir:
 
     def secret(self, name: str) -> str:
         """A random one, made at the first call and kept."""
-        path = self.secrets / name
-        if not path.exists():
-            write_private(path, secrets.token_urlsafe(24))
-        return path.read_text()
+        known = self.known_secret(name)
+        if known is not None:
+            return known
+        self.secrets.mkdir(parents=True, exist_ok=True, mode=_PRIVATE_DIRECTORY)
+        made = secrets.token_urlsafe(24)
+        write_private(self.secrets / name, made)
+        return made
+
+    def known_secret(self, name: str) -> str | None:
+        """One that was made before."""
+        try:
+            return (self.secrets / name).read_text()
+        except FileNotFoundError:
+            return None
 
 
 def write_private(path: Path, text: str) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from cdc import rest
 from cdc.config import Config
 from cdc.errors import POLICY, CdcError, ErrorKind
 from cdc.lake import job_state
@@ -205,11 +206,11 @@ def connect_says(monkeypatch: pytest.MonkeyPatch, *states: str) -> list[tuple[st
         body = {"connector": {"state": "RUNNING"}, "tasks": tasks}
         return httpx.Response(200, json=body, request=httpx.Request("GET", url))
 
-    def post(url: str, *, params: dict[str, str], **_options: object) -> None:
+    def request(_method: str, url: str, *, params: dict[str, str], **_options: object) -> None:
         restarts.append((url, params))
 
-    monkeypatch.setattr(httpx, "get", get)
-    monkeypatch.setattr(httpx, "post", post)
+    monkeypatch.setattr(rest, "get", get)
+    monkeypatch.setattr(rest, "request", request)
     return restarts
 
 

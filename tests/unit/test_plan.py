@@ -1,8 +1,12 @@
 """What ``plan`` finds of differences, and how it says them."""
 
+import hashlib
+import stat
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from cdc.cli.plan import facts, lines
 from cdc.config import Config, Job, Lake, Source, Spark
@@ -145,9 +149,12 @@ def config(**given: object) -> Config:
     )
 
 
-def test_keys_of_the_job_are_taken_over_or_wait_for_a_new_start() -> None:
-    runs = running_settings.digests(config())
+def test_keys_of_the_job_are_taken_over_or_wait_for_a_new_start(tmp_path: Path) -> None:
+    first = config(state_dir=tmp_path)
+    running_settings.remember(first)
+    runs = running_settings.remembered(tmp_path)
     changed = config(
+        state_dir=tmp_path,
         job=Job(merge_threads=7),
         spark=Spark(conf={"secret.key": "hunter2"}),
         source=Source(tables=["shop.*"], append_only=["shop.c"]),
@@ -164,10 +171,26 @@ def test_keys_of_the_job_are_taken_over_or_wait_for_a_new_start() -> None:
     assert (unknown.reload, unknown.restart) == ((), ())
 
 
-def test_what_the_job_runs_with_is_remembered(tmp_path: object) -> None:
+def test_what_the_job_runs_with_is_remembered(tmp_path: Path) -> None:
     one = config(state_dir=tmp_path)
     assert running_settings.remembered(one.state_dir) == {}
+    assert running_settings.digests(one) == {}, "there is nothing to compare them with"
 
     running_settings.remember(one)
 
-    assert running_settings.remembered(one.state_dir) == running_settings.digests(one)
+    assert running_settings.remembered(one.state_dir) == running_settings.digests(one) != {}
+
+
+def test_a_guess_at_a_secret_cannot_be_tried_on_what_is_remembered(tmp_path: Path) -> None:
+    """Two installations with the same password keep nothing alike, nor what anybody can make."""
+    kept = []
+    for name in ("one", "two"):
+        source = Source(tables=["shop.*"], password=SecretStr("hunter2"))
+        running_settings.remember(config(state_dir=tmp_path / name, source=source))
+        kept.append(running_settings.remembered(tmp_path / name))
+    one, two = kept
+    assert not set(one.values()) & set(two.values())
+    for value in ("hunter2", repr("hunter2")):
+        guess = hashlib.sha256(value.encode()).hexdigest()
+        assert not any(text in guess or guess in text for text in one.values())
+    assert stat.S_IMODE((tmp_path / "one" / "secrets" / "settings").stat().st_mode) == 0o600

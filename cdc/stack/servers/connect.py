@@ -2,17 +2,29 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from string import Template
+from typing import Final
 
 import httpx
 
+from cdc import rest
 from cdc.stack.artifacts import CONNECT, CONVERTER, DEBEZIUM, jars, set_dir
+from cdc.stack.endpoints import SOURCE_SECRET
 from cdc.stack.process import Command
 from cdc.stack.servers.jvm import java_command, write_log4j
 from cdc.stack.servers.kafka import LARGEST_MESSAGE, end_transaction
 from cdc.stack.servers.server import LOOPBACK, write_properties
-from cdc.stack.state import StateDir
+from cdc.stack.state import StateDir, write_private
 
 _HEAP = "640m"
+_USER: Final = "wal2lake"
+_EXTENSION: Final = "org.apache.kafka.connect.rest.basic.auth.extension"
+_LOGIN_MODULE: Final = f"{_EXTENSION}.PropertyFileLoginModule"
+_JAAS: Final = Template("""\
+KafkaConnect {
+  $module required file="$file";
+};
+""")
 _LOG_LEVELS = {"org.apache.kafka.connect": "info", "io.debezium": "info"}
 
 
@@ -27,7 +39,15 @@ class Connect:
 
     @property
     def url(self) -> str:
+        """With the credentials, without which the worker answers nothing."""
+        return rest.with_login(self._listener, _USER, self._password())
+
+    @property
+    def _listener(self) -> str:
         return f"http://{LOOPBACK}:{self.port}"
+
+    def _password(self) -> str:
+        return self.state.secret(self.name)
 
     @property
     def _home(self) -> Path:
@@ -42,6 +62,22 @@ class Connect:
             self._end_transactions()
         self._home.mkdir(exist_ok=True)
         write_properties(self._properties, self._settings())
+        self._write_secrets()
+
+    def _write_secrets(self) -> None:
+        """What the worker reads of them: in files, for a command line is everybody's to read."""
+        if not (self.state.secrets / SOURCE_SECRET).exists():
+            write_private(self.state.secrets / SOURCE_SECRET, "")  # it starts with none missing
+        write_private(self._credentials, f"{_USER}={self._password()}\n")
+        write_private(self._jaas, _JAAS.substitute(module=_LOGIN_MODULE, file=self._credentials))
+
+    @property
+    def _credentials(self) -> Path:
+        return self.state.secrets / f"{self.name}.credentials"
+
+    @property
+    def _jaas(self) -> Path:
+        return self.state.secrets / f"{self.name}.jaas"
 
     def _end_transactions(self) -> None:
         """Those that a killed worker left open: the next reads its offsets no further than to them.
@@ -59,10 +95,11 @@ class Connect:
         plugins = ",".join(str(set_dir(name)) for name in (DEBEZIUM, CONVERTER))
         return {
             "bootstrap.servers": self.kafka,
-            "listeners": self.url,
+            "listeners": self._listener,
             "rest.advertised.host.name": LOOPBACK,
             "plugin.path": plugins,
-            "config.providers.file.param.allowed.paths": str(self.state.secrets),
+            # Of this file alone may a configuration speak, and not of other secrets.
+            "config.providers.file.param.allowed.paths": str(self.state.secrets / SOURCE_SECRET),
             **self._storage(),
             **_WORKER,
         }
@@ -82,8 +119,12 @@ class Connect:
             class_path=jars(CONNECT),
             main="org.apache.kafka.connect.cli.ConnectDistributed",
             arguments=(str(self._properties),),
-            # The stream has times inside ranges in the zone of the worker.
-            properties={"log4j2.configurationFile": str(log4j), "user.timezone": "UTC"},
+            properties={
+                "log4j2.configurationFile": str(log4j),
+                "java.security.auth.login.config": str(self._jaas),
+                # The stream has times inside ranges in the zone of the worker.
+                "user.timezone": "UTC",
+            },
         )
         return Command(arguments=arguments, directory=self._home)
 
@@ -94,7 +135,7 @@ class Connect:
 def answers(url: str) -> bool:
     """The worker has joined its group and read its configuration topic."""
     try:
-        response = httpx.get(f"{url}/health", timeout=3)
+        response = rest.get(f"{url}/health", timeout=3)
     except httpx.HTTPError:
         return False
     return response.status_code == httpx.codes.OK
@@ -104,6 +145,7 @@ _WORKER: dict[str, str | int] = {
     # Defaults for connectors that name no converter; ours names its own.
     "key.converter": "org.apache.kafka.connect.json.JsonConverter",
     "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+    "rest.extension.classes": f"{_EXTENSION}.BasicAuthSecurityRestExtension",
     "exactly.once.source.support": "enabled",
     "topic.creation.enable": "false",  # a topic that was not created with its policy is an error
     "plugin.discovery": "service_load",  # scanning costs ten seconds of every start

@@ -9,6 +9,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from cdc import rest
 from cdc.errors import CdcError, ErrorKind
 from cdc.stack.artifacts import REGISTRY, set_dir
 from cdc.stack.process import Command
@@ -94,8 +95,8 @@ class Registry:
 
 def answers(url: str) -> bool:
     try:
-        ready = httpx.get(f"{url}/health/ready", timeout=3)
-        subjects = httpx.get(f"{url}/apis/ccompat/v7/subjects", timeout=3)
+        ready = rest.get(f"{url}/health/ready", timeout=3)
+        subjects = rest.get(f"{url}/apis/ccompat/v7/subjects", timeout=3)
     except httpx.HTTPError:
         return False
     return ready.status_code == httpx.codes.OK and subjects.status_code == httpx.codes.OK

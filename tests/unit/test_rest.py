@@ -1,0 +1,216 @@
+"""One door for HTTP: credentials, proxies, and that nobody goes another way."""
+
+import ast
+import base64
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Final
+
+import httpx
+import pytest
+
+import cdc
+from cdc import rest
+from cdc.errors import CdcError, ErrorKind
+from cdc.kafka.registry import RegistryClient
+from cdc.operate import parts
+from cdc.source import connector
+from cdc.stack.connector_watch import Absence, ConnectorWatch
+from cdc.stack.servers import connect as worker
+from cdc.stack.servers import registry
+
+DEAD: Final = "http://127.0.0.1:9"
+PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy")
+ROOT: Final = Path(cdc.__file__).parent
+
+
+@contextmanager
+def answering() -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """The address of a server that runs everything well; path and credentials of each request."""
+    asked: list[tuple[str, str]] = []
+    said = (
+        b'{"connector": {"state": "RUNNING"}, "tasks": [{"state": "FAILED", "trace": "t"}],'
+        b' "schema": "s"}'
+    )
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append((self.path, self.headers.get("authorization", "")))
+            self.send_response(200)
+            self.send_header("content-length", str(len(said)))
+            self.end_headers()
+            self.wfile.write(said)
+
+        do_POST = do_GET  # noqa: N815 - the base class's names
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"127.0.0.1:{server.server_port}", asked
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture
+def dead_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in PROXIES:
+        monkeypatch.setenv(name, DEAD)
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.usefixtures("dead_proxies")
+def test_what_is_embedded_is_asked_past_every_proxy() -> None:
+    with answering() as (place, asked):
+        url = f"http://{place}"
+        assert worker.answers(url)
+        assert registry.answers(url)
+        assert RegistryClient(url).schema(7) == "s"
+        assert connector.status(url, "c") is not None
+        assert parts.connector(url, "c").state == "FAILED"
+        watch = ConnectorWatch(url, "c", Absence(lambda: True))
+        assert watch.look(0) is not None
+    assert asked[-1][0].startswith("/connectors/c/restart")
+
+
+@pytest.mark.parametrize("name", PROXIES)
+def test_another_machine_is_asked_by_the_proxy_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    for each in (*PROXIES, "NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(each, raising=False)
+    scheme = "https" if "https" in name.lower() else "http"
+    url = f"{scheme}://registry.invalid/health"
+    with answering() as (place, asked):
+        monkeypatch.setenv(name, f"http://{place}")
+        if scheme == "http":
+            assert rest.get(url, timeout=5).status_code == httpx.codes.OK
+        else:  # a tunnel, which this proxy does not make
+            with pytest.raises(httpx.ProxyError):
+                rest.get(url, timeout=5)
+        monkeypatch.setenv("NO_PROXY", "registry.invalid")
+        with pytest.raises(httpx.ConnectError):
+            rest.get(url, timeout=5)
+    assert len(asked) == (scheme == "http")
+
+
+def test_a_proxy_that_cannot_be_used_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "gopher://p:1")
+    with pytest.raises(CdcError, match="proxy of the environment") as caught:
+        rest.get("http://u:hunter2@registry.invalid/", timeout=1)
+    assert caught.value.kind is ErrorKind.CONFIG
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "local"),
+    [
+        ("http://127.0.0.1:1", True),
+        ("http://127.9.9.9", True),
+        ("http://u:p@localhost:8083/x", True),
+        ("http://[::1]:1", True),
+        ("http://connect.localhost", True),
+        ("http://10.0.0.1", False),
+        ("http://localhost.example.org", False),
+        ("http://127.0.0.1@example.org", False),
+    ],
+)
+def test_which_addresses_are_of_this_machine(url: str, *, local: bool) -> None:
+    assert rest.is_local(url) is local
+
+
+def test_credentials_go_with_every_request_and_into_no_message() -> None:
+    with answering() as (place, asked):
+        url = rest.with_login(f"http://{place}", "u:@/", "p %:@/")
+        assert rest.shown(url) == f"http://{place}"
+        connector.status(url, "c")
+        parts.connector(url, "c")
+        assert worker.answers(url)
+    # A colon cannot be part of a user in basic authentication; all else arrives as it is.
+    expected = "Basic " + base64.b64encode(b"u:@/:p %:@/").decode()
+    assert {header for _, header in asked} == {expected}
+
+
+@pytest.mark.parametrize("ask", [connector.status, parts.connector])
+def test_an_error_shows_no_credentials(ask: object) -> None:
+    url = rest.with_login(DEAD, "u", "hunter2")
+    with pytest.raises(CdcError) as caught:
+        ask(url, "c")  # type: ignore[operator]
+    assert "127.0.0.1:9" in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_refused_login_is_named() -> None:
+    """401 is no outage: what is wrong is who asks."""
+    with refusing() as url, pytest.raises(CdcError) as caught:
+        connector.status(url, "c")
+    assert "connect.user" in caught.value.remedy
+    with refusing() as url, pytest.raises(CdcError) as caught:
+        parts.connector(url, "c")
+    assert "connect.user" in caught.value.remedy
+
+
+@contextmanager
+def refusing() -> Iterator[str]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(401)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_nobody_asks_past_this_door() -> None:
+    """By the syntax tree: neither a function nor a client of httpx, nor another library."""
+    found = [
+        f"{path.relative_to(ROOT)}:{line} {what}"
+        for path in sorted(ROOT.rglob("*.py"))
+        if path != Path(rest.__file__)
+        for line, what in _requests(ast.parse(path.read_text()))
+    ]
+    assert found == []
+
+
+ASKS: Final = frozenset(
+    {"get", "post", "put", "patch", "delete", "head", "options", "request", "stream"}
+    | {"Client", "AsyncClient", "HTTPTransport"}
+)
+OTHERS: Final = frozenset(
+    {"urllib.request", "urllib3", "requests", "http.client", "aiohttp", "socksio", "httpcore"}
+)
+
+
+def _requests(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value=ast.Name(id="httpx"), attr=what) if what in ASKS:
+                yield node.lineno, f"httpx.{what}"
+            case ast.ImportFrom(module=str(module)):
+                names = {f"{module}.{each.name}" for each in node.names}
+                if module == "httpx" or OTHERS & {module, *names}:
+                    yield node.lineno, f"from {module}"
+            case ast.Import():
+                for each in node.names:
+                    if each.name in OTHERS or (each.name == "httpx" and each.asname):
+                        yield node.lineno, f"import {each.name}"
