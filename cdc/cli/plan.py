@@ -53,8 +53,10 @@ def lines(found: Plan) -> Iterator[Line]:
     for name in found.unread:
         yield f"~ {name}: is captured, and its rows are not in the lake: it is read", "green"
     yield from _beside(found)
-    for refusal in (*found.refused, *found.unfit):
-        yield f"! {refusal.subject}: {refusal.message}", "red"
+    marked = [(warning, "yellow") for warning in found.warned]
+    marked += [(refusal, "red") for refusal in (*found.refused, *found.unfit)]
+    for refusal, colour in marked:
+        yield f"! {refusal.subject}: {refusal.message}", colour
         if refusal.remedy:
             yield f"    remedy: {refusal.remedy}", "dim"
     yield from _ends(found)

@@ -92,6 +92,9 @@ def _progress(console: Console, status: Any, what: str) -> None:  # noqa: ANN401
 def _establish(config: Config, endpoints: Endpoints, say: Say, *, new_epoch: bool) -> None:
     await_first_table(config, endpoints, say)
     # Late: the servers start while nothing of the source's clients is loaded.
+    warning = import_module("cdc.source.settings").clear_password(config, endpoints)
+    if warning is not None:
+        say(f"warning: {warning.subject} {warning.message}; {warning.remedy}")
     epochs, path = import_module("cdc.lake.epochs"), epochs_path(config)
     before = epochs.last(path)
     import_module("cdc.source.bootstrap").establish(config, endpoints, new_epoch=new_epoch)

@@ -24,6 +24,7 @@ from cdc.source.connector import status
 from cdc.source.finding import Finding, Level
 from cdc.source.postgres import Connection, address, connect
 from cdc.source.preflight import role_findings, server_findings, slot_findings
+from cdc.source.settings import clear_password
 from cdc.stack.endpoints import Endpoints
 from cdc.tables import TableId
 
@@ -45,7 +46,7 @@ def check(config: Config, endpoints: Endpoints) -> list[Finding]:
     if endpoints.registry:
         findings += _collect(lambda: _registry(endpoints.registry))
     if endpoints.connect:
-        findings += _collect(lambda: _connect(config, endpoints.connect))
+        findings += _collect(lambda: _connect(config, endpoints))
     return findings
 
 
@@ -124,7 +125,10 @@ def _registry(url: str) -> Iterator[Finding]:
         yield Finding.ok("registry", f"answers at {rest.shown(url)}")
 
 
-def _connect(config: Config, url: str) -> Iterator[Finding]:
+def _connect(config: Config, endpoints: Endpoints) -> Iterator[Finding]:
+    url = endpoints.connect
+    if (warning := clear_password(config, endpoints)) is not None:
+        yield warning
     found = status(url, config.name)
     yield Finding.ok("connect", f"answers at {rest.shown(url)}")
     if found is not None and found.failure:

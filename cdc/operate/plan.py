@@ -86,6 +86,7 @@ class Wanted:
     settings: Mapping[str, str]
     job: Mapping[str, str]
     refused: tuple[Refusal, ...] = ()  # that belong to no table
+    warned: tuple[Refusal, ...] = ()  # what keeps nothing from being done
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +99,7 @@ class Plan:
     unread: tuple[str, ...]  # captured, and their rows are not in the lake
     unfit: tuple[Refusal, ...]  # of captured tables: they stop, and nothing else does
     refused: tuple[Refusal, ...]  # what ``apply-config`` would not begin with
+    warned: tuple[Refusal, ...] = ()
     makes_publication: bool
     publish: tuple[str, ...]
     topics: tuple[str, ...]
@@ -136,6 +138,7 @@ def compare(now: Now, wanted: Wanted) -> Plan:
         unread=tuple(unread(now.ledger, (each.table for each in old if not each.refused))),
         unfit=tuple(refusal for each in old for refusal in each.refused),
         refused=(*wanted.refused, *(refusal for each in new for refusal in each.refused)),
+        warned=wanted.warned,
         makes_publication=now.published is None,
         publish=tuple(sorted(wanted.published - (now.published or frozenset()))),
         topics=tuple(sorted(wanted.topics - now.topics)),

@@ -31,6 +31,7 @@ from cdc.source.postgres import Connection, connect, translated
 from cdc.source.preflight import role_findings, server_findings
 from cdc.source.prepare import published
 from cdc.source.recapturing import settings_for
+from cdc.source.settings import clear_password
 from cdc.stack.endpoints import Endpoints
 from cdc.tables import HEARTBEAT, SIGNAL, STRUCTURE, TableId
 
@@ -119,6 +120,7 @@ def _wanted(look: _Look) -> Wanted:
         settings=settings_for(config, look.endpoints, tables, look.running),
         job=running_settings.digests(config),
         refused=tuple(_refusal(found) for found in others if found.subject not in of_tables),
+        warned=tuple(map(_refusal, filter(None, [clear_password(config, look.endpoints)]))),
     )
 
 

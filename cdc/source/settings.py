@@ -12,6 +12,7 @@ from typing import Final
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.source.catalog import SourceTable
+from cdc.source.finding import Finding
 from cdc.source.postgres import address, password
 from cdc.source.snapshot_select import overrides
 from cdc.stack.endpoints import Endpoints, password_reference
@@ -59,6 +60,21 @@ def settings(
     given = {key: text for key, text in filled.items() if text or key not in _OPTIONAL}
     mode = {} if snapshot else {SNAPSHOT_MODE: STREAM_ONLY}
     return given | overrides(tables) | mode
+
+
+def clear_password(config: Config, endpoints: Endpoints) -> Finding | None:
+    """A warning where the connector's configuration holds the source's password as it is."""
+    if config.connect.url is None or config.connect.source_password:
+        return None
+    if not password(endpoints.source_url):
+        return None
+    return Finding.warning(
+        "connect.source_password",
+        "is not given: Kafka Connect keeps the source's password in clear, in its topic and for "
+        "everybody who may ask it",
+        remedy="a reference that the worker resolves, such as ${file:/run/secrets/pg:password}; "
+        "see connectors/README.md",
+    )
 
 
 def pattern(table: TableId, *column: str) -> str:

@@ -4,6 +4,7 @@ import pytest
 
 from cdc.config import Config, load
 from cdc.errors import CdcError, ErrorKind
+from cdc.stack.endpoints import configured_connect_url
 from cdc.tables import TableId
 
 GOOD = """\
@@ -185,6 +186,39 @@ def test_a_folder_or_binary_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "w.yaml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(CdcError, match="cannot be read"):
         load(tmp_path / "w.yaml", {})
+
+
+WORKER = GOOD + "\nconnect:\n  url: http://connect:8083\n"
+
+
+@pytest.mark.parametrize(
+    ("keys", "error"),
+    [
+        ("  user: u\n", "go together"),
+        ("  password: hunter2\n", "go together"),
+        ("  user: u\n  password: hunter2\n  password_file: f\n", "more than once"),
+    ],
+)
+def test_a_login_of_the_worker_is_whole(tmp_path: Path, keys: str, error: str) -> None:
+    with pytest.raises(CdcError, match=error) as caught:
+        load(written(tmp_path, WORKER + keys), {})
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_login_of_an_embedded_worker_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CdcError, match="there is none"):
+        load(written(tmp_path, GOOD + "\nconnect:\n  user: u\n  password: p\n"), {})
+
+
+@pytest.mark.parametrize("by", ["environment", "file"])
+def test_the_login_of_a_worker_comes_by_environment_or_file(tmp_path: Path, by: str) -> None:
+    (tmp_path / "login").write_text("p@ss\n")
+    keys = "  user: u\n" + ("  password_file: login\n" if by == "file" else "")
+    environ = {"WAL2LAKE_CONNECT__PASSWORD": "p@ss"} if by == "environment" else {}
+    config = load(written(tmp_path, WORKER + keys), environ)
+
+    assert configured_connect_url(config.connect) == "http://u:p%40ss@connect:8083"
+    assert "p@ss" not in repr(config)
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,16 @@ def test_before_the_first_start_up_takes_all_in() -> None:
     assert "nothing is captured yet: wal2lake up takes it all in" in said(plan)
 
 
+def test_a_warning_is_said_and_keeps_nothing_from_being_done() -> None:
+    warning = Refusal(subject="connect.source_password", message="in clear", remedy="a reference")
+    plan = compare(NOW, replace(WANTED, warned=(warning,)))
+
+    assert "! connect.source_password: in clear" in said(plan)
+    assert "remedy: a reference" in said(plan)
+    assert plan.fit == compare(NOW, WANTED).fit
+    assert facts(plan)["warned"][0]["subject"] == "connect.source_password"
+
+
 def test_settings_are_named_and_their_values_never_shown() -> None:
     secret = {**NOW.settings, "database.password": "hunter2"}
     plan = compare(NOW, replace(WANTED, settings=secret))

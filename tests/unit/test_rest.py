@@ -14,11 +14,15 @@ import pytest
 
 import cdc
 from cdc import rest
+from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.registry import RegistryClient
 from cdc.operate import parts
+from cdc.operate.check import check
 from cdc.source import connector
+from cdc.source.finding import Level
 from cdc.stack.connector_watch import Absence, ConnectorWatch
+from cdc.stack.endpoints import Endpoints
 from cdc.stack.servers import connect as worker
 from cdc.stack.servers import registry
 
@@ -147,6 +151,17 @@ def test_an_error_shows_no_credentials(ask: object) -> None:
         ask(url, "c")  # type: ignore[operator]
     assert "127.0.0.1:9" in str(caught.value)
     assert "hunter2" not in str(caught.value)
+
+
+def test_check_names_a_password_in_clear() -> None:
+    with answering() as (place, _):
+        settings = {"source": {"tables": ["s.*"]}, "lake": {"path": "/nowhere"}}
+        config = Config.model_validate({**settings, "connect": {"url": f"http://{place}"}})
+        source = "postgresql://app:hunter2@127.0.0.1:1/app"
+        endpoints = Endpoints(source_url=source, kafka="", connect=f"http://{place}", registry="")
+        found = {finding.subject: finding for finding in check(config, endpoints)}
+    assert found["connect.source_password"].level is Level.WARNING
+    assert "hunter2" not in str(found)
 
 
 def test_a_refused_login_is_named() -> None:

@@ -13,7 +13,8 @@ from cdc.source.bootstrap import topic_specs
 from cdc.source.catalog import SourceTable
 from cdc.source.columns import DeclaredType, source_column
 from cdc.source.continuity import markers
-from cdc.source.settings import captured, pattern, settings
+from cdc.source.finding import Level
+from cdc.source.settings import captured, clear_password, pattern, settings
 from cdc.source.structure_notes import script
 from cdc.stack.endpoints import Endpoints
 from cdc.tables import STRUCTURE, TableId, TableMode
@@ -130,6 +131,29 @@ def test_password(connect: Connect, expected: str) -> None:
     assert made["database.password"] == expected
     others = {key: text for key, text in made.items() if key != "database.password"}
     assert SECRET not in json.dumps(others)
+
+
+@pytest.mark.parametrize(
+    ("connect", "source_url", "warned"),
+    [
+        (Connect(), ENDPOINTS.source_url, False),
+        (Connect(url="http://c", source_password="${env:PG}"), ENDPOINTS.source_url, False),
+        (Connect(url="http://c"), "postgresql://app@db/shop", False),
+        (Connect(url="http://c"), ENDPOINTS.source_url, True),
+    ],
+)
+def test_a_password_in_clear_is_warned_of(
+    connect: Connect, source_url: str, *, warned: bool
+) -> None:
+    """Just where the connector's settings hold it."""
+    endpoints = replace(ENDPOINTS, source_url=source_url)
+    found = clear_password(config(connect), endpoints)
+    assert (found is not None) is warned
+    made = settings(config(connect), endpoints, [table("orders")], placeholder="token")
+    assert (made["database.password"] == SECRET) is warned
+    if found is not None:
+        assert found.level is Level.WARNING
+        assert SECRET not in f"{found.message}{found.remedy}"
 
 
 def test_other_addresses_for_the_worker() -> None:
