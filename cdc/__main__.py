@@ -2,7 +2,6 @@
 
 import errno
 import sys
-import traceback
 
 from cdc.cli import app
 from cdc.errors import POLICY, CdcError, ErrorKind
@@ -15,13 +14,16 @@ def main() -> None:
     except CdcError as error:
         sys.exit(report(error))
     except OSError as error:
-        sys.exit(report(_disk_full(error)) if error.errno == errno.ENOSPC else _defect())
-    except Exception:  # noqa: BLE001 - a defect of ours: whole, and told apart by its exit code
-        sys.exit(_defect())
+        sys.exit(report(_disk_full(error)) if error.errno == errno.ENOSPC else _defect(error))
+    except Exception as error:  # noqa: BLE001 - a defect of ours, told apart by its exit code
+        sys.exit(_defect(error))
 
 
-def _defect() -> int:
-    traceback.print_exc()
+def _defect(error: Exception) -> int:
+    """Where it was raised and what it is; its own words may be values of rows."""
+    from cdc.observe.defects import traceback_of  # noqa: PLC0415 - no command needs it else
+
+    print(traceback_of(error), file=sys.stderr)  # noqa: T201 - the command line
     return POLICY[ErrorKind.INTERNAL].exit_code
 
 

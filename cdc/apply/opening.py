@@ -24,6 +24,7 @@ from cdc.lake.layout import log_path, table_path
 from cdc.lake.ledger import LedgerRow, TableEntry
 from cdc.lake.progress import LOST, METADATA_CONF, UNREAD, Position
 from cdc.lake.quarantine import Quarantine
+from cdc.observe.defects import told
 from cdc.source.catalog import SourceTable
 from cdc.tables import TableId
 
@@ -79,7 +80,7 @@ class Opener:
         except CdcError as error:
             return self._broken(session, path, wanted, error)
         except DeltaError as error:
-            return self._broken(session, path, wanted, _unreadable(error))
+            return self._broken(session, path, wanted, _unreadable(path, error))
         table = self._table(session, path, schema, position, structure)
         if position.refused:  # some may have been settled since its last commit
             table.recount(self.quarantine.open_count(str(source.table)))
@@ -217,10 +218,10 @@ def beginnings(
     return found
 
 
-def _unreadable(error: DeltaError) -> CdcError:
+def _unreadable(path: str, error: DeltaError) -> CdcError:
     return CdcError(
         ErrorKind.CHAIN_BROKEN,
-        str(error).partition("\n")[0],
+        f"the Delta table {path} cannot be read: {told(error)}",
         reason=Reason.TABLE_UNREADABLE,
     )
 

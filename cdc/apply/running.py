@@ -24,6 +24,7 @@ from cdc.lake import epochs
 from cdc.lake.job_state import Told
 from cdc.lake.layout import epochs_path, log_path
 from cdc.lake.progress import LandedPosition
+from cdc.observe.defects import told
 from cdc.operate.by_itself import read_lost
 from cdc.operate.health import JobFacts
 from cdc.operate.retention import Retention
@@ -157,7 +158,7 @@ def _ended(query: StreamingQuery) -> CdcError:
     return CdcError(
         ErrorKind.INTERNAL,
         "the landing query ended",
-        detail=str(error).partition("\n")[0] if error else "",
+        detail=told(error) if error else "",
         remedy="see the job's log; it goes on from the log's position when it is started again",
     )
 

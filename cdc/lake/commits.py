@@ -8,6 +8,7 @@ from deltalake.exceptions import DeltaError
 
 from cdc.errors import CdcError, ErrorKind, Reason
 from cdc.lake.progress import open_table, refuse_foreign
+from cdc.observe.defects import told
 
 
 class Commits:
@@ -36,8 +37,7 @@ class Commits:
             for commit in table.history(new) if new else ():
                 refuse_foreign(self._path, commit)
         except DeltaError as error:
-            reason = str(error).partition("\n")[0]
-            unread = f"cannot be read: {reason}"
+            unread = f"cannot be read: {told(error)}"
             raise _broken(self._path, unread, Reason.TABLE_UNREADABLE) from None
         self.seen = newest
         return newest

@@ -2,18 +2,23 @@
 
 ``configure()`` is called once by each long-running command; everybody else takes
 ``structlog.get_logger()`` and says ``log.info("table merged", table="shop.orders", rows=3)``:
-an event in lower case and facts beside it, never a row value.
+an event in lower case and facts beside it, never a row value. Of an exception, also one that ends
+a thread or the process, it is written where it was raised, its class and codes, not its words.
 """
 
 import logging
 import os
 import re
 import sys
+import threading
 from collections.abc import MutableMapping
+from types import TracebackType
 from typing import Any, Final, TextIO
 
 import structlog
 from structlog.types import Processor
+
+from cdc.observe.defects import traceback_of
 
 LEVEL_VARIABLE: Final = "WAL2LAKE_LOG_LEVEL"
 HIDDEN: Final = "***"
@@ -32,7 +37,7 @@ def configure(stream: TextIO | None = None) -> None:
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.processors.format_exc_info,
+        trace,
         hide_secrets,
     ]
     structlog.configure(
@@ -51,6 +56,8 @@ def configure(stream: TextIO | None = None) -> None:
         )
     )
     logging.basicConfig(handlers=[handler], level=level, force=True)
+    sys.excepthook = _ended_by
+    threading.excepthook = _thread_ended_by
     # These say at INFO what every request and every call into the JVM was.
     for chatty in ("py4j", "httpx", "httpcore"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
@@ -60,6 +67,30 @@ def _renderer(out: TextIO) -> Processor:
     if out.isatty():
         return structlog.dev.ConsoleRenderer()
     return structlog.processors.JSONRenderer(ensure_ascii=False, default=str)
+
+
+def trace(_logger: object, _method: str, event: Event) -> Event:
+    """Put where an error was raised, and what may be said of it, in its place."""
+    given = event.pop("exc_info", None)
+    found = sys.exc_info() if given is True else given
+    error = found[1] if isinstance(found, tuple) else found
+    if isinstance(error, BaseException):
+        event["exception"] = traceback_of(error)
+    return event
+
+
+def _ended_by(
+    _kind: type[BaseException], error: BaseException, _traceback: TracebackType | None
+) -> None:
+    structlog.get_logger(__name__).critical("the process ends", exc_info=error)
+
+
+def _thread_ended_by(given: threading.ExceptHookArgs) -> None:
+    name = given.thread.name if given.thread is not None else ""
+    if given.exc_value is not None:
+        structlog.get_logger(__name__).error(
+            "the thread ends", thread=name, exc_info=given.exc_value
+        )
 
 
 def hide_secrets(_logger: object, _method: str, event: Event) -> Event:

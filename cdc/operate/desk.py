@@ -15,6 +15,7 @@ import structlog
 from cdc.errors import CdcError, ErrorKind
 from cdc.failpoints import Failpoint, reach
 from cdc.lake.operations import Operations
+from cdc.observe.defects import told
 from cdc.operate import operation_files as files
 from cdc.operate.keeper import Keeper
 from cdc.operate.operation import Operation, OperationState, Progress
@@ -161,10 +162,8 @@ def _at_end(progress: Progress, state: OperationState, **change: Any) -> Progres
 
 
 def _defect(error: BaseException) -> CdcError:
-    """With the first line of what it says, bounded: an engine's message may be pages long."""
-    first = str(error).split("\n", maxsplit=1)[0][:MOST_TEXT]
     return CdcError(
         ErrorKind.INTERNAL,
-        f"internal: {type(error).__name__}: {first}",
-        remedy="the whole error is in the job's log file",
+        f"internal: {told(error)[:MOST_TEXT]}",
+        remedy="where it was raised is in the job's log file",
     )

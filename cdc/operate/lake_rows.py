@@ -11,6 +11,7 @@ from deltalake.exceptions import DeltaError
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.sql_text import fusion_name
 from cdc.lake.ledger import TableEntry
+from cdc.observe.defects import told
 from cdc.operate.render import Rendering
 
 OWN: Final = frozenset({"_cdc_offset", "_cdc_row_hash", "_cdc_copy"})
@@ -69,6 +70,6 @@ def _open(entry: TableEntry) -> DeltaTable:
         raise CdcError(
             ErrorKind.CHAIN_BROKEN,
             f"version {entry.version} of table {entry.table}, which the ledger names, is gone",
-            detail=str(error).split("\n", maxsplit=1)[0].lower(),
+            detail=told(error),
             remedy="was the directory of the table removed? wal2lake status shows its state",
         ) from None

@@ -9,6 +9,7 @@ from deltalake.exceptions import DeltaError
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.ledger import Ledger, LedgerRow, TableEntry
+from cdc.observe.defects import told
 from cdc.operate.at import At, Latest, Numbered, UpToLsn, of_zone, parse
 from cdc.tables import TableState
 
@@ -82,6 +83,6 @@ def open_version(path: str, version: int) -> DeltaTable:
         raise CdcError(
             ErrorKind.CONFIG,
             f"version {version} of {path} is not there any more",
-            detail=str(error).split("\n", maxsplit=1)[0].lower(),
+            detail=told(error),
             remedy="choose a later cut; job.vacuum_retention_hours says how long old ones stay",
         ) from None

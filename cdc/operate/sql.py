@@ -6,6 +6,7 @@ tables sees the same transactions in all of them.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
@@ -18,6 +19,10 @@ from cdc.lake.ledger import Ledger, TableEntry
 from cdc.lake.progress import open_table
 from cdc.operate.published import cut_at, flagged, open_version
 from cdc.tables import CONTROL_SCHEMA, TableId
+
+_UNSUITED: Final = (
+    "reading its rows failed: some value does not suit what is done with it (a cast, a division)"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,12 +95,17 @@ class _Context:
 
     def run(self, text: str) -> pa.Table:
         try:
-            return pa.table(self._builder.execute(text.rstrip("; \n")).read_all())
+            planned = self._builder.execute(text.rstrip("; \n"))
         except Exception as error:  # noqa: BLE001 - delta-rs raises bare Exception here
-            raise _refused(error) from None
+            raise _refused(error, " ".join(str(error).split())) from None
+        try:
+            return pa.table(planned.read_all())
+        except Exception as error:  # noqa: BLE001 - as above
+            raise _refused(error, _UNSUITED) from None
 
 
-def _refused(error: Exception) -> CdcError:
+def _refused(error: Exception, detail: str) -> CdcError:
+    """Words of the planner are about the query; those of a failed reading quote values of rows."""
     if "No such file" in str(error) or "not found: " in str(error):
         return CdcError(
             ErrorKind.CONFIG,
@@ -105,6 +115,6 @@ def _refused(error: Exception) -> CdcError:
     return CdcError(
         ErrorKind.CONFIG,
         "the query cannot be answered",
-        detail=" ".join(str(error).split()),
+        detail=detail,
         remedy="tables are named schema.table; wal2lake sql 'show tables' lists them",
     )

@@ -18,6 +18,7 @@ ANSWER_SECONDS: Final = 150.0
 """How long a server may say nothing: longer than any limit that it is given itself."""
 _Answer = TypeVar("_Answer")
 _PORT: Final = 5432
+_DATA_EXCEPTION: Final = "22"  # the class of SQLSTATE
 _NETWORK: Final = {
     "keepalives": 1,
     "keepalives_idle": 30,
@@ -192,7 +193,9 @@ def _not_an_url() -> CdcError:
 
 
 def _primary(error: psycopg.Error) -> str:
-    """The server's own sentence: it names objects, never values of rows in what we run."""
+    """The server's own sentence, which names objects; of data it quotes the values."""
+    if (error.sqlstate or "").startswith(_DATA_EXCEPTION):
+        return f"{type(error).__name__}, SQLSTATE {error.sqlstate}"
     return error.diag.message_primary or (
         str(error) if str(error).startswith("no answer") else type(error).__name__
     )

@@ -121,7 +121,7 @@ def test_an_error_is_two_lines_and_the_code_of_its_kind(
     [
         ("OSError(28, 'No space left on device', 'x/log')", 10, "error: no space left on the disk"),
         ("OSError(13, 'Permission denied')", 70, "PermissionError"),
-        ("ValueError('defect')", 70, "ValueError: defect"),
+        ("ValueError('defect')", 70, "in init\nValueError\n"),
         ("KeyboardInterrupt()", 130, ""),
     ],
 )

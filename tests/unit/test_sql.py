@@ -114,6 +114,16 @@ def test_wrong_sql_is_an_error_of_ours(config: Config, text: str) -> None:
     assert caught.value.kind is ErrorKind.CONFIG
 
 
+def test_a_value_that_does_not_suit_the_query_is_not_quoted(config: Config) -> None:
+    path = table_path(config, ORDERS)
+    write_deltalake(path, pa.table({"id": ["canary-7f3a"]}))
+    publish(config, 1, 0x10, ORDERS)
+
+    with pytest.raises(CdcError, match="cannot be answered") as caught:
+        query(config, "select cast(id as int) from shop.orders")
+    assert "canary" not in str(caught.value)
+
+
 def test_a_query_changes_nothing(config: Config) -> None:
     put(config, ORDERS, 1)
     publish(config, 1, 0x10, ORDERS)

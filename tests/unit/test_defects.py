@@ -1,0 +1,239 @@
+"""No value of a row in what is said of an error, whoever raised it and wherever it is said."""
+
+import io
+import json
+import logging
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import fastavro
+import httpx
+import psycopg
+import pyarrow as pa
+import pytest
+import structlog
+from confluent_kafka import KafkaError, KafkaException
+from deltalake import DeltaTable, QueryBuilder, write_deltalake
+from psycopg import errors
+
+import cdc.__main__ as command_line
+from cdc.errors import CdcError, ErrorKind
+from cdc.observe.defects import told, traceback_of
+from cdc.observe.logs import configure
+
+CANARY: Final = "canary-7f3a"
+CAST: Final = (
+    f'[CAST_INVALID_INPUT] The value \'{CANARY}\' of the type "STRING" cannot be cast to "INT" '
+    'because it is malformed. SQLSTATE: 22018\n== DataFrame ==\n"cast" was called from'
+)
+
+
+class Java:
+    """A throwable of the JVM as py4j shows it."""
+
+    def __init__(self, name: str, condition: str = "", cause: "Java | None" = None) -> None:
+        self._name, self._condition, self._cause = name, condition, cause
+
+    def getClass(self) -> "Java":  # noqa: N802 - Java's names, here and below
+        return self
+
+    def getName(self) -> str:  # noqa: N802
+        return self._name
+
+    def getCause(self) -> "Java | None":  # noqa: N802
+        return self._cause
+
+    def getCondition(self) -> str:  # noqa: N802
+        return self._condition
+
+    def getMessage(self) -> str:  # noqa: N802
+        return CAST
+
+    toString = __str__ = getMessage  # noqa: N815
+
+
+class NumberFormatException(Exception):  # noqa: N818 - Spark's name
+    """Of pyspark, as it is made of one of Java."""
+
+    def __init__(self) -> None:
+        super().__init__(CAST)
+        self._origin = Java(
+            "org.apache.spark.SparkException",
+            "FAILED_EXECUTE_UDF",
+            Java("org.apache.spark.SparkNumberFormatException", "CAST_INVALID_INPUT"),
+        )
+
+
+def _of_spark() -> None:
+    raise NumberFormatException
+
+
+def _of_avro() -> None:
+    schema = {"type": "record", "name": "r", "fields": [{"name": "a", "type": ["null", "int"]}]}
+    fastavro.schemaless_writer(io.BytesIO(), fastavro.parse_schema(schema), {"a": CANARY})
+
+
+def _of_delta() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        write_deltalake(folder, pa.table({"a": [CANARY]}))
+        query = QueryBuilder().register("t", DeltaTable(folder))
+        pa.table(query.execute("SELECT cast(a AS int) FROM t").read_all())
+
+
+def _of_arrow() -> None:
+    pa.array([CANARY]).cast(pa.int32())
+
+
+def _of_postgres() -> None:
+    raise errors.UniqueViolation(f"duplicate key\nDETAIL:  Key (id)=({CANARY}) already exists.")
+
+
+def _of_a_dictionary() -> None:
+    dict[str, int]()[CANARY]
+
+
+def _of_python() -> None:
+    int(CANARY)
+
+
+def _of_httpx() -> None:
+    raise httpx.LocalProtocolError(CANARY)
+
+
+def _of_kafka() -> None:
+    raise KafkaException(KafkaError(KafkaError._INVALID_ARG, CANARY))
+
+
+def _of_many() -> None:
+    raise ExceptionGroup(CANARY, [ValueError(CANARY), KeyError(CANARY)])
+
+
+def _while_another_is_handled() -> None:
+    try:
+        _of_python()
+    except ValueError:
+        _of_a_dictionary()
+
+
+def _because_of_another() -> None:
+    try:
+        _of_spark()
+    except NumberFormatException as error:
+        raise RuntimeError(CANARY) from error
+
+
+RAISERS: Final = (
+    *(_of_spark, _of_avro, _of_delta, _of_arrow, _of_postgres, _of_a_dictionary, _of_python),
+    *(_of_httpx, _of_kafka, _of_many, _while_another_is_handled, _because_of_another),
+)
+each_kind = pytest.mark.parametrize("raising", RAISERS, ids=lambda one: one.__name__.strip("_"))
+
+
+def caught(raising: Callable[[], None]) -> BaseException:
+    with pytest.raises(Exception, match="") as found:
+        raising()
+    assert CANARY in _whole(found.value), "the test has to have something to find"
+    return found.value
+
+
+def _whole(error: BaseException) -> str:
+    parts = [str(error), *map(str, error.args), repr(error)]
+    return " ".join(parts)
+
+
+@each_kind
+def test_an_error_is_told_without_its_values(raising: Callable[[], None]) -> None:
+    error = caught(raising)
+    assert CANARY not in told(error)
+    assert type(error).__name__ in told(error)
+
+
+@each_kind
+def test_a_traceback_says_where_and_nothing_of_what(raising: Callable[[], None]) -> None:
+    said = traceback_of(caught(raising))
+    assert CANARY not in said
+    assert Path(__file__).name in said
+    assert f"in {raising.__name__}" in said
+
+
+@each_kind
+@pytest.mark.parametrize("by", ["structlog", "logging"])
+def test_a_log_line_holds_no_value(raising: Callable[[], None], by: str) -> None:
+    out = io.StringIO()
+    configure(out)
+    try:
+        raising()
+    except Exception:
+        logger: Any = structlog.get_logger() if by == "structlog" else logging.getLogger("x")
+        logger.exception("it failed")
+    (line,) = (json.loads(text) for text in out.getvalue().splitlines())
+    assert CANARY not in out.getvalue()
+    assert f"in {raising.__name__}" in line["exception"]
+
+
+@each_kind
+def test_a_thread_that_ends_tells_no_value(raising: Callable[[], None]) -> None:
+    out = io.StringIO()
+    configure(out)
+    thread = threading.Thread(target=raising, name="merging")
+    thread.start()
+    thread.join()
+    (line,) = (json.loads(text) for text in out.getvalue().splitlines())
+    assert CANARY not in out.getvalue()
+    assert line["thread"] == "merging"
+    assert f"in {raising.__name__}" in line["exception"]
+
+
+@each_kind
+def test_a_defect_on_the_command_line_tells_no_value(
+    raising: Callable[[], None],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(command_line, "app", raising)
+    with pytest.raises(SystemExit) as ended:
+        command_line.main()
+    assert ended.value.code == 70
+    printed = capsys.readouterr().err
+    assert CANARY not in printed
+    assert f"in {raising.__name__}" in printed
+
+
+def test_codes_and_conditions_are_told() -> None:
+    assert told(caught(_of_spark)) == (
+        "NumberFormatException: org.apache.spark.SparkException [FAILED_EXECUTE_UDF], "
+        "org.apache.spark.SparkNumberFormatException [CAST_INVALID_INPUT]"
+    )
+    assert told(caught(_of_postgres)) == "UniqueViolation: 23505"
+    assert told(caught(_of_kafka)) == "KafkaException: _INVALID_ARG"
+    assert told(FileNotFoundError(2, CANARY, "/lake/x")) == (
+        "FileNotFoundError: No such file or directory, /lake/x"
+    )
+    ours = CdcError(ErrorKind.CONFIG, "no table shop.orders", remedy="name another")
+    assert told(ours) == str(ours)
+
+
+def test_a_jvm_that_is_gone_is_asked_no_more() -> None:
+    class Gone:
+        def getClass(self) -> None:  # noqa: N802
+            raise psycopg.InterfaceError(CANARY)
+
+    error = RuntimeError(CANARY)
+    error.java_exception = Gone()  # type: ignore[attr-defined]
+    assert told(error) == "RuntimeError"
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    hooks = sys.excepthook, threading.excepthook
+    yield
+    sys.excepthook, threading.excepthook = hooks
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    structlog.reset_defaults()
