@@ -84,6 +84,8 @@ def show(now: Status, console: Console) -> None:
         console.print(Text(_operation(operation)), soft_wrap=True)
     for line in _parts(now):
         console.print(Text(line), soft_wrap=True)
+    if now.crash:
+        console.print(Text(f"last crash of the supervisor: {now.crash}", "dim"), soft_wrap=True)
 
 
 def _tables(now: Status) -> Table:

@@ -8,6 +8,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from cdc.config import Config
+from cdc.lake.session_log import quieten
 from cdc.lake.transaction_log import AGE_LIMIT
 from cdc.stack.artifacts import spark_jars
 
@@ -90,7 +91,9 @@ def build(config: Config) -> SparkSession:
     local = LOCAL if config.spark.master.startswith("local") else {}
     for name, value in {**SETTINGS, **local, **config.spark.conf, **TEXTS}.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    session = builder.getOrCreate()
+    quieten(session, _scratch(config))
+    return session
 
 
 def _scratch(config: Config) -> Path:

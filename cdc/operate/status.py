@@ -18,6 +18,8 @@ from cdc.operate.lag import lags
 from cdc.operate.operation import Operation
 from cdc.operate.parts import ConnectorPart, JobPart, ServerPart, SourcePart, UpPart
 from cdc.stack.endpoints import Endpoints, configured_source_url, resolve
+from cdc.stack.log_files import last_crash
+from cdc.stack.state import StateDir
 from cdc.tables import TableId
 
 T = TypeVar("T")
@@ -70,6 +72,8 @@ class Status:
     up: UpPart | None = None
     health: Health | None = None  # as the job's own watch saw it last
     disk: str = ""  # where there is too little room
+    crash: str = ""
+    """The last crash of a supervisor, and where it is told; empty where none has."""
 
 
 def status(config: Config) -> Status:
@@ -95,6 +99,7 @@ def status(config: Config) -> Status:
         up=parts.up(config.state_dir),
         health=health.read(config.state_dir, time.monotonic()),
         disk=parts.disk(config.state_dir),
+        crash=last_crash(StateDir(config.state_dir)),
     )
 
 

@@ -13,6 +13,7 @@ from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.stack import cleanup, plan, prerequisites, report
 from cdc.stack.install import install
+from cdc.stack.log_files import rotate
 from cdc.stack.process import STATE_VARIABLE, last_lines
 from cdc.stack.state import StateDir
 from cdc.stack.supervisor import ends_on_signal
@@ -38,10 +39,12 @@ def up(
         )
     # Here and not in the supervisor: this process has the terminal for the progress bar.
     install(plan.needed_sets(config))
+    rotate(state.log("supervisor"))
+    began = _size(state.log("supervisor"))
     with ends_on_signal():
         child = _spawn(state, command(config_path, new_epoch=new_epoch))
         try:
-            _await(child, _Telling(state, child.pid, on_progress))
+            _await(child, _Telling(state, child.pid, on_progress, began))
         except BaseException:
             child.terminate()
             child.wait(_STOP_SECONDS)
@@ -55,7 +58,7 @@ def command(config_path: Path, *, new_epoch: bool) -> list[str]:
 
 
 def _spawn(state: StateDir, arguments: list[str]) -> subprocess.Popen[bytes]:
-    with state.log("supervisor").open("wb") as log:
+    with state.log("supervisor").open("ab") as log:
         return subprocess.Popen(
             arguments,
             stdin=subprocess.DEVNULL,
@@ -66,14 +69,19 @@ def _spawn(state: StateDir, arguments: list[str]) -> subprocess.Popen[bytes]:
         )
 
 
+def _size(log: Path) -> int:
+    return log.stat().st_size if log.exists() else 0
+
+
 class _Telling:
     """Reads the report of one supervisor and passes on what is new in it."""
 
-    def __init__(self, state: StateDir, pid: int, on_progress: OnProgress) -> None:
+    def __init__(self, state: StateDir, pid: int, on_progress: OnProgress, began: int) -> None:
         self.state = state
         self._pid = pid
         self._told = 0
         self._on_progress = on_progress
+        self.began = began  # bytes of the log file that are of supervisors before
 
     def phase(self) -> str:
         said = report.read(self.state)
@@ -109,7 +117,7 @@ def _end_of(child: subprocess.Popen[bytes], telling: _Telling) -> CdcError:
     return error or CdcError(
         ErrorKind.SERVER_FAILED,
         f"the supervisor ended with exit code {child.returncode}",
-        detail=last_lines(log),
+        detail=last_lines(log, after=telling.began),
         remedy=f"the whole log is {log}",
     )
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import psutil
 
 from cdc.errors import CdcError, ErrorKind
+from cdc.stack.log_files import rotate
 from cdc.stack.state import StateDir, read_json, write_private
 
 STATE_VARIABLE = "WAL2LAKE_STATE"
 """In the environment of every process we start: how what a crash left behind is found."""
 
-_KEPT_LOG_BYTES = 50 * 1024 * 1024
 _TAIL_BYTES = 64 * 1024
 _FRAME = re.compile(r"\s+(at |\.\.\. \d+ (more|common))")
 
@@ -75,7 +75,7 @@ class Process:
         Identity.of(self._popen.pid).write(self._record)
 
     def _spawn(self, state: StateDir) -> subprocess.Popen[bytes]:
-        _rotate(self.log)
+        rotate(self.log)
         marker = {STATE_VARIABLE: str(state.root)}
         with self.log.open("ab") as output:
             return subprocess.Popen(
@@ -152,19 +152,16 @@ def kill(processes: list[psutil.Process], seconds: float = 10) -> None:
     psutil.wait_procs(processes, timeout=seconds)
 
 
-def last_lines(log: Path, count: int = 12) -> str:
-    """The end of a log without Java's stack frames, which push out the line that says why."""
+def last_lines(log: Path, count: int = 12, *, after: int = 0) -> str:
+    """The end of a log without Java's stack frames, which push out the line that says why.
+
+    ``after`` leaves out so many bytes at its beginning, which are of an earlier process.
+    """
     try:
         with log.open("rb") as content:
-            content.seek(max(0, log.stat().st_size - _TAIL_BYTES))
+            content.seek(max(after, log.stat().st_size - _TAIL_BYTES))
             text = content.read().decode(errors="replace")
     except FileNotFoundError:
         return ""
     lines = [line for line in text.splitlines() if line.strip() and not _FRAME.match(line)]
     return "\n".join(lines[-count:])
-
-
-def _rotate(log: Path) -> None:
-    """One older log is kept; a running process holds its file, so this is done at its start."""
-    if log.exists() and log.stat().st_size > _KEPT_LOG_BYTES:
-        log.replace(log.with_suffix(".log.1"))

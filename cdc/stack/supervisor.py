@@ -12,14 +12,18 @@ from types import FrameType
 from typing import NoReturn
 
 from cdc.config import Config
-from cdc.errors import CdcError
+from cdc.errors import CdcError, ErrorKind
+from cdc.observe.defects import told
 from cdc.stack.connector_watch import Absence, ConnectorWatch
 from cdc.stack.embedded import Stack
 from cdc.stack.endpoints import Endpoints
 from cdc.stack.job import Job
+from cdc.stack.log_files import crash_file, keep_crash, keep_silent_end, last_crash
 from cdc.stack.prerequisites import disk_full_named
 from cdc.stack.process import Identity
-from cdc.stack.report import READY, STOPPING, Report
+from cdc.stack.report import READY, STARTING, STOPPING, Report
+from cdc.stack.report import read as report_of
+from cdc.stack.state import StateDir
 from cdc.stack.watch import Watch, member_of
 
 Say = Callable[[str], None]
@@ -50,6 +54,7 @@ def supervise(config: Config, steps: Steps) -> None:
     after everything is stopped.
     """
     with ends_on_signal(), Stack(config, steps.on_progress) as stack:
+        _tell_crash(stack.state, steps.on_progress)
         report = Report(state=stack.state, supervisor=Identity.of(os.getpid()))
         stack.say = _told_twice(report, steps)
         try:
@@ -63,6 +68,28 @@ def supervise(config: Config, steps: Steps) -> None:
         except CdcError as error:
             report.fail(error)
             raise
+        except Exception as error:
+            keep_crash(stack.state, error)
+            report.fail(_defect(stack.state, error))
+            raise
+
+
+def _tell_crash(state: StateDir, say: Say) -> None:
+    """Keep what is known of the supervisor before, if it ended without a word, and say so once."""
+    before = report_of(state)
+    if before.get("phase") not in {STARTING, READY}:
+        return
+    events = before.get("events") or [{"what": "nothing"}]
+    keep_silent_end(state, str(events[-1]["what"]))
+    say(f"the supervisor before this one crashed: {last_crash(state)}")
+
+
+def _defect(state: StateDir, error: Exception) -> CdcError:
+    return CdcError(
+        ErrorKind.INTERNAL,
+        f"internal: {told(error)}",
+        remedy=f"report this, with {crash_file(state)}",
+    )
 
 
 def _told_twice(report: Report, steps: Steps) -> Say:

@@ -8,6 +8,7 @@ from cdc.stack import prerequisites
 from cdc.stack.connector_watch import ConnectorWatch
 from cdc.stack.embedded import Stack
 from cdc.stack.job import FINAL_EXIT_CODES
+from cdc.stack.log_files import rotate_all
 from cdc.stack.patience import START_SECONDS, Clock, Patience
 from cdc.stack.report import Member, Report
 
@@ -55,6 +56,7 @@ class Watch:
         self._lives = {name: Life(Backoff(), clock()) for name in stack.processes}
 
     def look(self) -> None:
+        rotate_all(self._stack.state)
         for name, life in self._lives.items():
             if not life.over:
                 self._look_at(name, life)
