@@ -35,7 +35,7 @@ PURE = (
     "cdc.observe",
     "cdc.observe.causes",
     "cdc.observe.hops",
-    "cdc.observe.trace",
+    "cdc.source.connector_failure",
     "cdc.operate",
     "cdc.operate.at",
     "cdc.operate.operation",

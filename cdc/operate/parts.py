@@ -13,8 +13,8 @@ from cdc import rest
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake import job_state
 from cdc.lake.job_state import JobState
-from cdc.observe.trace import innermost
 from cdc.source.connector import refuse_unknown
+from cdc.source.connector_failure import cause
 from cdc.source.postgres import connect, translated
 from cdc.source.slot import slot_state
 from cdc.stack import report
@@ -121,20 +121,14 @@ def _connector(said: dict[str, Any]) -> ConnectorPart:
     if not unwell:
         return ConnectorPart(state="RUNNING")
     failed = next((part for part in unwell if part["state"] == "FAILED"), unwell[0])
-    return ConnectorPart(state=failed["state"], reason=_cause(str(failed.get("trace", ""))))
-
-
-def _cause(trace: str) -> str:
-    """The innermost cause of a Java stack trace, without its class."""
-    told = innermost(trace)
-    return told.partition(": ")[2] or told
+    return ConnectorPart(state=failed["state"], reason=cause(str(failed.get("trace", ""))))
 
 
 def registry(url: str) -> None:
     """Raises UNREACHABLE when none is ready."""
     ready = f"{url}/health/ready"
     try:
-        httpx.get(ready, timeout=CONNECT_SECONDS, trust_env=False).raise_for_status()
+        rest.get(ready, timeout=CONNECT_SECONDS).raise_for_status()
     except httpx.HTTPError as error:
         raise CdcError(
             ErrorKind.UNREACHABLE,

@@ -9,7 +9,7 @@ from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from cdc import rest
 from cdc.errors import CdcError, ErrorKind
-from cdc.observe.trace import innermost
+from cdc.source.connector_failure import cause
 
 _SECONDS: Final = 60  # a worker answers a request for a change only when it has validated it
 _REBALANCE_SECONDS: Final = 60
@@ -22,7 +22,7 @@ PASSWORD: Final = "database.password"  # noqa: S105 - the name of a setting
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorStatus:
-    """``failure`` is the first line of what ended it, empty while it runs.
+    """``failure`` is what may be said of what ended it, empty while it runs.
 
     RUNNING is what the worker believes: whether events flow is told by the heartbeat alone.
     """
@@ -80,7 +80,7 @@ def status(connect_url: str, name: str) -> ConnectorStatus | None:
     return ConnectorStatus(
         connector=str(found["connector"]["state"]),
         tasks=tuple(str(task["state"]) for task in found["tasks"]),
-        failure=next((innermost(part["trace"])[:_KEPT] for part in parts if part.get("trace")), ""),
+        failure=next((cause(part["trace"]) for part in parts if part.get("trace")), ""),
     )
 
 

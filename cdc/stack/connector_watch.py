@@ -8,7 +8,7 @@ import httpx
 
 from cdc import rest
 from cdc.errors import CdcError
-from cdc.observe.trace import innermost
+from cdc.source.connector_failure import cause
 
 _EVERY_SECONDS = 5.0
 _LONGEST_PAUSE_SECONDS = 60.0
@@ -102,8 +102,7 @@ class ConnectorWatch:
 
 
 def _failure(parts: list[dict[str, Any]]) -> str | None:
-    """What the first failed part ended of, innermost; None while none has failed."""
+    """What may be said of the first failed part; None while none has failed."""
     failed = [part for part in parts if part["state"] == "FAILED"]
-    if not failed:
-        return None
-    return (innermost(str(failed[0].get("trace", ""))) or "no trace")[:300]
+    trace = str(failed[0].get("trace", "")) if failed else ""
+    return (cause(trace) or "no trace") if failed else None

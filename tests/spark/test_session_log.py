@@ -30,7 +30,7 @@ def log(spark: SparkSession, tmp_path: Path) -> Iterator[Path]:
 
 def rows(spark: SparkSession) -> DataFrame:
     """A value that the planner does not know."""
-    part = F.when(F.col("id") == 7, CANARY).otherwise("1")
+    part = F.when(F.col("id") == 7, CANARY).otherwise("2020")
     return spark.range(0, 20, 1, 2).select(part.alias("text"))
 
 
@@ -70,6 +70,7 @@ def test_an_engine_s_error_is_told_without_the_row(
     tmp_path: Path,
     log: Path,
     failing: Callable[[SparkSession, Path], None],
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises((PySparkException, Py4JJavaError)) as caught:
         failing(spark, tmp_path)
@@ -78,6 +79,7 @@ def test_an_engine_s_error_is_told_without_the_row(
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert any(line.get("raised_at") for line in lines), "what failed, and where, is told"
     assert CANARY not in log.read_text()
+    assert CANARY not in "".join(capfd.readouterr())
     assert CANARY not in told(caught.value)
     assert CANARY not in traceback_of(caught.value)
     assert "org.apache.spark" in told(caught.value)

@@ -202,7 +202,7 @@ def connect_says(monkeypatch: pytest.MonkeyPatch, *states: str) -> list[tuple[st
 
     def get(url: str, **_options: object) -> httpx.Response:
         state = next(answers)
-        tasks = [{"id": 0, "state": state, "trace": "Exception: gone\n\tat"}]
+        tasks = [{"id": 0, "state": state, "trace": "java.net.ConnectException: gone\n\tat"}]
         body = {"connector": {"state": "RUNNING"}, "tasks": tasks}
         return httpx.Response(200, json=body, request=httpx.Request("GET", url))
 
@@ -219,7 +219,7 @@ def test_a_failed_task_is_restarted_and_named(monkeypatch: pytest.MonkeyPatch) -
     watch = ConnectorWatch("http://c", "wal2lake", Absence(lambda: True))
     assert watch.look(0) is None
     assert watch.look(1) is None  # not asked again so soon
-    assert "Exception: gone" in str(watch.look(5))
+    assert "restarted: gone" in str(watch.look(5))
     assert restarts[0][0] == "http://c/connectors/wal2lake/restart"
     assert restarts[0][1]["onlyFailed"] == "true"
     assert watch.look(14) is None  # the pause after a failure is longer

@@ -16,8 +16,8 @@ from cdc.cli.status import size
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake import job_state
 from cdc.lake.job_state import JobState
-from cdc.observe.trace import innermost
 from cdc.operate import parts
+from cdc.source.connector_failure import cause
 from cdc.stack.process import Identity
 from cdc.stack.report import READY, STOPPING, Report, last_of_connector
 from cdc.stack.state import StateDir
@@ -40,12 +40,11 @@ NO_TOPIC = (
 )
 
 
-def test_the_innermost_cause_of_a_trace_is_the_last_that_tells_something() -> None:
-    assert innermost(TRACE) == "org.postgresql.util.PSQLException: ERROR: slot is active for PID 7"
-    assert "Topic w.message not present" in innermost(NO_TOPIC)
-    assert innermost(NO_TOPIC.splitlines()[-1]).endswith("topic-partition.")
-    assert innermost("java.lang.Error: first\n\tat x") == "java.lang.Error: first"
-    assert innermost("") == ""
+def test_the_cause_of_a_trace_is_the_last_that_tells_something() -> None:
+    assert cause(TRACE) == "ERROR: slot is active for PID 7"
+    assert "Topic w.message not present" in cause(NO_TOPIC)
+    assert cause(NO_TOPIC.splitlines()[-1]).endswith("topic-partition.")
+    assert cause("") == ""
 
 
 @pytest.fixture

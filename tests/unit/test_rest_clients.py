@@ -133,7 +133,8 @@ def test_a_registry_that_fails(answer: Answer) -> None:
 
 
 def test_status_of_a_failed_task() -> None:
-    trace = "Outer: it ended\n\tat a.b\nCaused by: Inner: the reason\n\tat c.d"
+    inner = "java.net.UnknownHostException: the reason"
+    trace = f"Outer: it ended\n\tat a.b\nCaused by: {inner}\n\tat c.d"
     state = {
         "connector": {"state": "RUNNING"},
         "tasks": [{"state": "FAILED", "trace": trace}],
@@ -142,7 +143,7 @@ def test_status_of_a_failed_task() -> None:
         found = connector.status(url, "c")
     assert found is not None
     assert not found.running
-    assert found.failure == "Inner: the reason"
+    assert found.failure == "the reason"
 
 
 def test_a_connector_without_a_task_does_not_run() -> None:

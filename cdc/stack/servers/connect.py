@@ -8,10 +8,11 @@ from typing import Final
 import httpx
 
 from cdc import rest
+from cdc.observe.java_log import configuration
 from cdc.stack.artifacts import CONNECT, CONVERTER, DEBEZIUM, jars, set_dir
 from cdc.stack.endpoints import SOURCE_SECRET
 from cdc.stack.process import Command
-from cdc.stack.servers.jvm import java_command, write_log4j
+from cdc.stack.servers.jvm import java_command
 from cdc.stack.servers.kafka import LARGEST_MESSAGE, end_transaction
 from cdc.stack.servers.server import LOOPBACK, write_properties
 from cdc.stack.state import StateDir, write_private
@@ -25,7 +26,24 @@ KafkaConnect {
   $module required file="$file";
 };
 """)
-_LOG_LEVELS = {"org.apache.kafka.connect": "info", "io.debezium": "info"}
+_SPEAKING: Final = {
+    "org.apache.kafka": "warn",
+    "org.apache.kafka.connect": "info",
+    **dict.fromkeys(
+        (
+            "io.debezium.connector.common",
+            "io.debezium.connector.postgresql.PostgresConnectorTask",
+            "io.debezium.connector.postgresql.PostgresStreamingChangeEventSource",
+            "io.debezium.connector.postgresql.connection.PostgresReplicationConnection",
+            "io.debezium.pipeline.ChangeEventSourceCoordinator",
+            "io.debezium.pipeline.ErrorHandler",
+            "io.debezium.pipeline.source",
+            "io.debezium.util.Threads",
+        ),
+        "info",
+    ),
+}
+"""What of the worker may say its messages; Debezium's converters, for one, quote values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +131,8 @@ class Connect:
         return {"group.id": self._group, **topics, **copies, **partitions}
 
     def command(self) -> Command:
-        log4j = write_log4j(self._home / "log4j2.properties", _LOG_LEVELS)
+        log4j = self._home / "log4j2.properties"
+        log4j.write_text(configuration(level="warn", speaking=_SPEAKING))
         arguments = java_command(
             _HEAP,
             class_path=jars(CONNECT),
