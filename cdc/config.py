@@ -35,7 +35,6 @@ DEFAULT_FILE = "wal2lake.yaml"
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
 READ_LOST: Final = "read_again"
 LostPolicy = Literal["stop", "read_again"]
-_WithPassword = TypeVar("_WithPassword", "Source", "Connect")
 _Patterns = TypeVar("_Patterns", list[str], dict[str, SchemaPolicy])
 
 
@@ -152,18 +151,16 @@ class Connect(Section):
 
     @model_validator(mode="after")
     def _one_login(self) -> Self:
-        in_url = self.url and urlsplit(self.url).username
         given = [value for value in (self.password, self.password_file) if value is not None]
-        if self.url is None and (self.user is not None or given):
+        if self.url is None and (self.user or given):
             message = "user and password are of the worker at connect.url, and there is none"
-            raise ValueError(message)
-        if (in_url and self.user) or len(given) > 1:
+        elif len(given) > 1 or (self.user and urlsplit(self.url or "").username):
             message = "the login is given more than once (url, user, password, password_file)"
-            raise ValueError(message)
-        if bool(given) != (self.user is not None):
+        elif bool(given) != (self.user is not None):
             message = "user and password (or password_file) go together"
-            raise ValueError(message)
-        return self
+        else:
+            return self
+        raise ValueError(message)
 
 
 class Registry(Section):
@@ -407,16 +404,10 @@ def _absolute(config: Config, base: Path) -> Config:
     lake = config.lake.path
     if "://" not in lake:
         lake = str(base / Path(lake).expanduser())
-    update = {
-        "lake": Lake(path=lake),
-        "source": _with_absolute_file(config.source, base),
-        "connect": _with_absolute_file(config.connect, base),
-        "state_dir": base / config.state_dir.expanduser(),
-    }
+    files = {name: getattr(config, name).password_file for name in ("source", "connect")}
+    absolute = {name: {"password_file": base / f.expanduser()} for name, f in files.items() if f}
+    source = config.source.model_copy(update=absolute.get("source"))
+    connect = config.connect.model_copy(update=absolute.get("connect"))
+    state_dir = base / config.state_dir.expanduser()
+    update = {"lake": Lake(path=lake), "source": source, "connect": connect, "state_dir": state_dir}
     return config.model_copy(update=update)
-
-
-def _with_absolute_file(section: _WithPassword, base: Path) -> _WithPassword:
-    file = section.password_file
-    absolute = None if file is None else base / file.expanduser()
-    return section.model_copy(update={"password_file": absolute})

@@ -9,7 +9,7 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from cdc.lake.session import SETTINGS
+from cdc.lake.session import LOCAL, SETTINGS
 from cdc.stack.artifacts import spark_jars
 
 _ONE_COMPILER: Final = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
@@ -30,7 +30,7 @@ def local_spark(scratch: Path) -> Iterator[SparkSession]:
         .config("spark.local.dir", str(scratch))
         .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
     )
-    for name, value in {**SETTINGS, **QUICK}.items():
+    for name, value in {**SETTINGS, **LOCAL, **QUICK}.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     yield session

@@ -71,6 +71,9 @@ LOCAL: Final[dict[str, str]] = {
     # Driver and executor are one process: a job that stood still for two minutes (a machine that
     # sleeps, SIGSTOP) must not think that it has lost itself, and end.
     "spark.storage.blockManagerHeartbeatTimeoutMs": str(365 * 24 * 3600 * 1000),
+    # Its ports on the loopback give blocks of rows to whoever asks: of a local user, only to us.
+    # Spark makes the secret of each run by itself; on a cluster it is the cluster's.
+    "spark.authenticate": "true",
 }
 """Beside the others where the master is local."""
 

@@ -4,6 +4,7 @@ Runs after test_a_main_job.py: it leaves one table of the shared installation de
 """
 
 import json
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -16,8 +17,14 @@ from tests.waiting import until
 
 pytestmark = pytest.mark.e2e
 
-GARBAGE = b"\x01 this is no Avro"
-UNKNOWN_SCHEMA = b"\x00\x7f\xff\xff\xff and no such id"
+CANARY = "canary-7f3a-of-a-row"
+GARBAGE = b"\x01 this is no Avro " + CANARY.encode()
+UNKNOWN_SCHEMA = b"\x00\x7f\xff\xff\xff and no such id " + CANARY.encode()
+ROWS = (
+    *("lake/bank", "lake/lab", "lake/_wal2lake/log", "lake/_wal2lake/quarantine"),
+    *(".wal2lake/data/kafka", ".wal2lake/data/postgres", ".wal2lake/scratch/blockmgr"),
+)
+"""Where values of rows belong: tables, the log, what was refused, topics, what Spark sorts."""
 
 
 def _produce(installation: Installation, topic: str, values: list[bytes]) -> list[int | None]:
@@ -44,6 +51,7 @@ def test_corrupt_messages_are_put_aside_and_the_other_tables_go_on(
     with Workload(installation.source_url, seed=30) as workload:
         workload.await_commits(50)
     installation.execute("UPDATE bank.victim SET value = 'later' WHERE id = 5")
+    installation.execute(f"UPDATE bank.victim SET value = '{CANARY}' WHERE id = 6")
 
     printed = installation.run("sync", "--timeout", "900", expect=8)
 
@@ -70,3 +78,33 @@ def test_status_shows_which_table_is_degraded(installation: Installation) -> Non
     until(lambda: installation.done("status", "--check").returncode == 8)
     assert "table bank.victim is degraded" in installation.run("status", "--check", expect=8)
     assert installation.run("status", "--live").strip() == "all is well"  # the container's check
+
+
+def test_no_value_of_a_row_is_where_none_belongs(installation: Installation) -> None:
+    """Logs, settings, records of operations: every file but those that hold the rows."""
+    assert CANARY in str(installation.lake_rows("victim")), "there has to be something to find"
+    told = [
+        f"{done.stdout}{done.stderr}"
+        for command in (
+            ("status", "--json"),
+            ("operations", "--json"),
+            ("quarantine", "list"),
+            ("verify", "--json"),
+            ("sql", "select cast(value as int) from bank.victim"),
+        )
+        for done in [installation.done(*command)]
+    ]
+    assert not [text for text in told if CANARY in text]
+
+    root = installation.folder
+    files = [path for path in root.rglob("*") if path.is_file() and not path.is_symlink()]
+    where = {path.relative_to(root).as_posix() for path in files if _holds(path)}
+    assert any(name.startswith("lake/bank/victim") for name in where)
+    assert sorted(name for name in where if not name.startswith(ROWS)) == []
+
+
+def _holds(path: Path) -> bool:
+    try:
+        return CANARY.encode() in path.read_bytes()
+    except FileNotFoundError:  # of a part that goes on working
+        return False
