@@ -19,6 +19,7 @@ from cdc.stack.state import StateDir, write_private
 
 _HEAP = "640m"
 _USER: Final = "wal2lake"
+_SECRET: Final = "connect"  # noqa: S105 - the name of a file
 _EXTENSION: Final = "org.apache.kafka.connect.rest.basic.auth.extension"
 _LOGIN_MODULE: Final = f"{_EXTENSION}.PropertyFileLoginModule"
 _JAAS: Final = Template("""\
@@ -65,7 +66,8 @@ class Connect:
         return f"http://{LOOPBACK}:{self.port}"
 
     def _password(self) -> str:
-        return self.state.secret(self.name)
+        """Of the installation: workers of one group hand requests on with what they came with."""
+        return self.state.secret(_SECRET)
 
     @property
     def _home(self) -> Path:
@@ -91,11 +93,11 @@ class Connect:
 
     @property
     def _credentials(self) -> Path:
-        return self.state.secrets / f"{self.name}.credentials"
+        return self.state.secrets / f"{_SECRET}.credentials"
 
     @property
     def _jaas(self) -> Path:
-        return self.state.secrets / f"{self.name}.jaas"
+        return self.state.secrets / f"{_SECRET}.jaas"
 
     def _end_transactions(self) -> None:
         """Those that a killed worker left open: the next reads its offsets no further than to them.
