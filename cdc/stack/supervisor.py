@@ -54,9 +54,11 @@ def supervise(config: Config, steps: Steps) -> None:
     after everything is stopped.
     """
     with ends_on_signal(), Stack(config, steps.on_progress) as stack:
-        _tell_crash(stack.state, steps.on_progress)
+        ended_silently = _keep_silent_end(stack.state)
         report = Report(state=stack.state, supervisor=Identity.of(os.getpid()))
         stack.say = _told_twice(report, steps)
+        if ended_silently:
+            stack.say(f"the supervisor before this one crashed: {last_crash(stack.state)}")
         try:
             with disk_full_named(stack.state.root):
                 _bring_up_and_keep(stack, report, steps)
@@ -74,14 +76,14 @@ def supervise(config: Config, steps: Steps) -> None:
             raise
 
 
-def _tell_crash(state: StateDir, say: Say) -> None:
-    """Keep what is known of the supervisor before, if it ended without a word, and say so once."""
+def _keep_silent_end(state: StateDir) -> bool:
+    """Keep what is known of the supervisor before; whether it ended without a word."""
     before = report_of(state)
     if before.get("phase") not in {STARTING, READY}:
-        return
+        return False
     events = before.get("events") or [{"what": "nothing"}]
     keep_silent_end(state, str(events[-1]["what"]))
-    say(f"the supervisor before this one crashed: {last_crash(state)}")
+    return True
 
 
 def _defect(state: StateDir, error: Exception) -> CdcError:

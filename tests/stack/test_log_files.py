@@ -172,6 +172,7 @@ def test_one_that_was_killed_is_named_by_the_next(
     killed = phase == READY
     assert ("job is applying" in last_crash(state)) is killed
     assert any("crashed" in line for line in said) is killed
+    assert any("crashed" in event["what"] for event in read(state)["events"]) is killed
     if killed:
         assert "its last line" in log_files.crash_file(state).read_text()
     assert read(state)["phase"] == "failed"

@@ -68,6 +68,7 @@ def test_everything_killed_comes_back_or_is_cleaned_up(config_file: Path, state:
         until(lambda: is_ready(state, second, config_file))
         assert pid_of(state, "kafka") != left
         assert any("an earlier run left" in what for what in events(state))
+        assert any("supervisor.crash.log" in what for what in events(state))
         second.kill()
         second.wait()
     assert "java" in detached.down(config)  # and so does down

@@ -89,7 +89,8 @@ class Connect:
         if not (self.state.secrets / SOURCE_SECRET).exists():
             write_private(self.state.secrets / SOURCE_SECRET, "")  # it starts with none missing
         write_private(self._credentials, f"{_USER}={self._password()}\n")
-        write_private(self._jaas, _JAAS.substitute(module=_LOGIN_MODULE, file=self._credentials))
+        file = str(self._credentials).replace("\\", "\\\\").replace('"', '\\"')
+        write_private(self._jaas, _JAAS.substitute(module=_LOGIN_MODULE, file=file))
 
     @property
     def _credentials(self) -> Path:
