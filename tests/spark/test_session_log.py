@@ -43,7 +43,7 @@ def _date(spark: SparkSession, _folder: Path) -> None:
 
 
 def _raised(spark: SparkSession, _folder: Path) -> None:
-    rows(spark).selectExpr("raise_error(text)").collect()
+    rows(spark).selectExpr("if(text = '2020', '', raise_error(text))").collect()
 
 
 def _merge_twice(spark: SparkSession, folder: Path) -> None:
