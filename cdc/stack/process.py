@@ -20,6 +20,8 @@ STATE_VARIABLE = "WAL2LAKE_STATE"
 
 _TAIL_BYTES = 64 * 1024
 _FRAME = re.compile(r"\s+(at |\.\.\. \d+ (more|common))")
+_OF_A_SESSION = re.compile(r"\t|.*\] (ERROR|DETAIL|CONTEXT|HINT|QUERY|STATEMENT):  ")
+"""What Postgres writes of a statement that failed: it is the application's, with its values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +157,8 @@ def kill(processes: list[psutil.Process], seconds: float = 10) -> None:
 def last_lines(log: Path, count: int = 12, *, after: int = 0) -> str:
     """The end of a log without Java's stack frames, which push out the line that says why.
 
-    ``after`` leaves out so many bytes at its beginning, which are of an earlier process.
+    Nor has it the statements of a source's sessions. ``after`` leaves out so many bytes at the
+    beginning, which are of an earlier process.
     """
     try:
         with log.open("rb") as content:
@@ -163,5 +166,7 @@ def last_lines(log: Path, count: int = 12, *, after: int = 0) -> str:
             text = content.read().decode(errors="replace")
     except FileNotFoundError:
         return ""
-    lines = [line for line in text.splitlines() if line.strip() and not _FRAME.match(line)]
+    passed_over = (_FRAME, _OF_A_SESSION)
+    lines = [line for line in text.splitlines() if not any(p.match(line) for p in passed_over)]
+    lines = [line for line in lines if line.strip()]
     return "\n".join(lines[-count:])

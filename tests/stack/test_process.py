@@ -78,6 +78,22 @@ def test_stack_frames_do_not_hide_the_reason(tmp_path: Path) -> None:
     assert last_lines(log) == "java.io.IOException: no lake"
 
 
+def test_the_statements_of_a_source_s_sessions_are_not_passed_on(tmp_path: Path) -> None:
+    start = "2026-01-01 00:00:00.000 UTC [7]"
+    log = tmp_path / "postgres.log"
+    said = [
+        f"{start} LOG:  starting PostgreSQL",
+        f'{start} ERROR:  invalid input syntax for type integer: "canary"',
+        f"{start} DETAIL:  Key (id)=(canary) already exists.",
+        f"{start} CONTEXT:  COPY t, line 1, column id: canary",
+        f"{start} STATEMENT:  insert into t values",
+        "\t('canary')",
+        f"{start} FATAL:  could not open file",
+    ]
+    log.write_text("\n".join(said))
+    assert last_lines(log) == "\n".join((said[0], said[-1]))
+
+
 def test_a_reused_pid_is_not_ours(tmp_path: Path) -> None:
     identity = Identity.of(os.getpid())
     identity.write(tmp_path / "record.json")
