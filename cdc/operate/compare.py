@@ -1,22 +1,25 @@
 """Two streams of rows, compared as multisets within bounded memory.
 
-Rows are texts (``cdc/operate/render.py``). They are dealt into buckets by a hash of their key, so
-that a row and its counterpart meet in the same bucket; each bucket is then counted on its own:
-+1 for a row of the source, -1 for one of the lake. What does not sum to zero is a difference.
+Rows are texts (``cdc/operate/render.py``). They are dealt into buckets on disk by a hash of their
+key (``cdc/operate/dealt_rows.py``), and each bucket is counted on its own: +1 for a row of the
+source, -1 for one of the lake. What does not sum to zero is a difference.
 """
 
-import zlib
+import math
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cdc.operate.dealt_rows import HASHES, WEIGHT, Part, dealt, weighted
+
 SHOWN: Final = 20
-WEIGHT: Final = "weight"
+BUCKET_BYTES: Final = 512 << 20
+"""Of rows that are counted together; counting them takes some two times as much memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,84 +55,61 @@ def compare(
     key: Sequence[int],
     buckets: int,
     scratch: Path,
+    most_bytes: int = BUCKET_BYTES,
 ) -> Comparison:
     """Compare tables of text columns ``c0, c1, ..``; ``columns`` are their names for a reader.
 
     ``key`` are the positions of the key's columns; without any, rows are equal or they are not.
+    ``buckets`` is a guess of how many will be needed; one of more than ``most_bytes`` is dealt
+    again.
     """
     result = Comparison()
-    with ExitStack() as stack:
-        dealt = [_Bucket(scratch / f"{number}.arrow", stack) for number in range(buckets)]
-        for table in source:
-            result.source_rows += table.num_rows
-            _deal(table, 1, key, dealt)
-        for table in lake:
-            result.lake_rows += table.num_rows
-            _deal(table, -1, key, dealt)
-        for bucket in dealt:
-            _count(bucket.rows(), columns, key, result)
+    comparing = _Comparing(columns, key, scratch, most_bytes, result)
+    rows = chain(
+        _told(weighted(source, 1), result, "source_rows"),
+        _told(weighted(lake, -1), result, "lake_rows"),
+    )
+    comparing.deal(rows, max(1, buckets), 1)
     return result
 
 
-class _Bucket:
-    """Rows of both sides, on disk."""
-
-    def __init__(self, path: Path, stack: ExitStack) -> None:
-        self._path = path
-        self._stack = stack
-        self._writer: pa.ipc.RecordBatchStreamWriter | None = None
-
-    def add(self, rows: pa.Table) -> None:
-        if self._writer is None:
-            self._stack.callback(self._path.unlink, missing_ok=True)
-            self._writer = pa.ipc.new_stream(str(self._path), rows.schema)
-        self._writer.write_table(rows)
-
-    def rows(self) -> pa.Table | None:
-        """All rows; the file is gone afterwards."""
-        if self._writer is None:
-            return None
-        self._writer.close()
-        with pa.ipc.open_stream(str(self._path)) as reader:
-            found = reader.read_all()
-        self._path.unlink()
-        return found
+def _told(tables: Iterable[pa.Table], result: Comparison, name: str) -> Iterator[pa.Table]:
+    for table in tables:
+        setattr(result, name, getattr(result, name) + table.num_rows)
+        yield table
 
 
-def _deal(rows: pa.Table, weight: int, key: Sequence[int], buckets: Sequence[_Bucket]) -> None:
-    if not rows.num_rows:
-        return
-    weights = pa.array([weight], pa.int64()).take(pa.array([0] * rows.num_rows))
-    weighted = rows.append_column(WEIGHT, weights)
-    if len(buckets) == 1:
-        buckets[0].add(weighted)
-        return
-    numbers = pa.array(_numbers(rows, key, len(buckets)), pa.int32())
-    for number in pc.unique(numbers).to_pylist():
-        buckets[number].add(weighted.filter(pc.equal(numbers, number)))
+@dataclass(frozen=True, slots=True)
+class _Comparing:
+    columns: Sequence[str]
+    key: Sequence[int]
+    scratch: Path
+    most_bytes: int
+    result: Comparison
 
+    def deal(self, rows: Iterable[pa.Table], number: int, divisor: int) -> None:
+        with dealt(rows, number, self.key, self.scratch, divisor=divisor) as parts:
+            every = sum(part.rows for part in parts)
+            for part in parts:
+                alike = len(parts) > 1 and part.rows == every  # copies of one row, most likely
+                self._count(part, HASHES if alike else divisor * len(parts))
+                part.remove()
 
-def _numbers(rows: pa.Table, key: Sequence[int], buckets: int) -> Iterator[int]:
-    """The bucket of every row, from its key, or from the whole row where it has none."""
-    positions = key or range(rows.num_columns)
-    joined = pc.binary_join_element_wise(
-        *(pc.fill_null(rows.column(position), "") for position in positions),
-        pa.scalar("\x1f", pa.large_string()),
-    )
-    return (zlib.crc32(text.encode()) % buckets for text in joined.to_pylist())
+    def _count(self, part: Part, divisor: int) -> None:
+        if part.bytes > self.most_bytes and divisor < HASHES:
+            number = 1 + math.ceil(part.bytes / self.most_bytes)
+            self.deal(part.tables(), number, divisor)
+        elif part.rows:
+            _count(part.tables(self.most_bytes), self.columns, self.key, self.result)
 
 
 def _count(
-    rows: pa.Table | None, columns: Sequence[str], key: Sequence[int], result: Comparison
+    tables: Iterable[pa.Table], columns: Sequence[str], key: Sequence[int], result: Comparison
 ) -> None:
-    if rows is None:
-        return
-    names = rows.column_names[:-1]
-    sums = rows.group_by(names, use_threads=False).aggregate([(WEIGHT, "sum")])
-    left = sums.filter(pc.not_equal(sums.column(f"{WEIGHT}_sum"), 0))
+    left = _left(tables)
     if not left.num_rows:
         return
-    weights = left.column(f"{WEIGHT}_sum")
+    names, weights = left.column_names[:-1], left.column(WEIGHT)
     left = left.append_column("there", pc.max_element_wise(weights, 0))
     left = left.append_column("here", pc.max_element_wise(pc.negate(weights), 0))
     if key:
@@ -137,6 +117,18 @@ def _count(
     else:
         result.missing += pc.sum(left.column("there")).as_py()
         result.extra += pc.sum(left.column("here")).as_py()
+
+
+def _left(tables: Iterable[pa.Table]) -> pa.Table:
+    """The rows whose weights do not sum to zero, each once."""
+    left: pa.Table | None = None
+    for table in tables:
+        every = table if left is None else pa.concat_tables([left, table])
+        sums = every.group_by(every.column_names[:-1], use_threads=False)
+        summed = sums.aggregate([(WEIGHT, "sum")]).rename_columns(every.column_names)
+        left = summed.filter(pc.not_equal(summed.column(WEIGHT), 0))
+    assert left is not None  # noqa: S101 - a part has rows
+    return left
 
 
 def _by_key(left: pa.Table, key: Sequence[str], columns: Sequence[str], result: Comparison) -> None:

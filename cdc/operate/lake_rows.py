@@ -18,7 +18,7 @@ OWN: Final = frozenset({"_cdc_offset", "_cdc_row_hash", "_cdc_copy"})
 """Our columns, which the source does not have."""
 
 BUCKET_ROWS: Final = 400_000
-BUCKET_BYTES: Final = 32 << 20
+BUCKET_BYTES: Final = 16 << 20
 """Of Parquet; its texts take some ten times as much memory."""
 
 

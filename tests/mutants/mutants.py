@@ -261,4 +261,11 @@ MUTANTS: Final = (
         new="",
         tests=("tests/stack/test_log_files.py",),
     ),
+    Mutant(
+        name="a bucket that is too large is dealt again",
+        file="cdc/operate/compare.py",
+        old="if part.bytes > self.most_bytes and divisor < HASHES:",
+        new="if part.bytes < 0:",
+        tests=PURE,
+    ),
 )
