@@ -1,7 +1,7 @@
 """The rows of one table at one moment, from the source into the lake, beside the table itself."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -76,7 +76,7 @@ class Stage:
         asked = self.spark.createDataFrame([tuple(key) for key in keys], ", ".join(columns))
         named = self._key_columns()
         values = typed(asked, [c.column for c in named], [c.pg for c in named])
-        found = self._keys_read("texts", keys)
+        found = self._keys_read("texts", dict.fromkeys(map(tuple, keys)))
         schema = self.described.schema
         part = unlike.at_keys(held, unlike.keys_of(values, schema), schema)
         return self._staged([self._typed("texts")], part, found)
@@ -103,10 +103,10 @@ class Stage:
     def _read_keys(self, name: str, keys: DataFrame) -> int:
         named = self._key_columns()
         found = key_texts(keys, [c.column for c in named], [c.pg for c in named])
-        texts = [tuple(row) for row in found.toLocalIterator()]
-        return self._keys_read(name, texts)
+        # A partition at a time; a lake that holds a key twice would have it read twice.
+        return self._keys_read(name, map(tuple, found.distinct().toLocalIterator()))
 
-    def _keys_read(self, name: str, keys: Sequence[Sequence[str]]) -> int:
+    def _keys_read(self, name: str, keys: Iterable[Sequence[str]]) -> int:
         return reading.read_keys(
             self.moment.connection,
             self.table,

@@ -5,13 +5,14 @@ spelling of ``cdc/source/spelling.py``; ``cdc/apply/spelled.py`` makes values of
 prints as ``cdc/operate/render.SETTINGS`` say: that is up to the caller, and so is the snapshot.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 import pyarrow as pa
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable, WriterProperties, write_deltalake
 from psycopg import sql
 
 from cdc.errors import CdcError, ErrorKind
@@ -22,6 +23,8 @@ from cdc.source.spelling import respelling, spelling
 from cdc.tables import TableId
 
 BATCH_BYTES: Final = 8 << 20
+_FILE_BYTES: Final = 64 << 20  # of Parquet, about; at most so much of it is in memory
+_GROUPED: Final = WriterProperties(max_row_group_size=10_000)
 KEYS: Final = 1000
 """Asked for at a time: few enough for Postgres to look each of them up in the index."""
 
@@ -111,7 +114,7 @@ def read(
         query = sql.SQL("{} WHERE {}").format(query, where)
     writing = _Writing(connection, table, columns, tell, batch_bytes)
     writing.begin(path)
-    writing.add(query)
+    writing.add([query])
     return writing.found
 
 
@@ -120,7 +123,7 @@ def read_keys(  # noqa: PLR0917 - what is asked of whom, and where it goes
     table: TableId,
     columns: Sequence[SourceColumn],
     key_names: Sequence[str],
-    keys: Sequence[Sequence[str]],
+    keys: Iterable[Sequence[str]],
     path: str,
     *,
     tell: Tell = lambda *_: None,
@@ -130,7 +133,8 @@ def read_keys(  # noqa: PLR0917 - what is asked of whom, and where it goes
 
     A key is a text for each of ``key_names``, as ``spelled.key_texts`` makes it; one that the
     table does not have brings nothing. Texts that Postgres takes for one key (``1.0`` and
-    ``1.00``) bring its row once for each thousand of keys that they stand in.
+    ``1.00``, or the same one again) bring its row once for each thousand of keys that they stand
+    in. No more than a thousand are held.
 
     Raises SOURCE_NOT_READY also where the table has no unique index of these columns, or a text
     is no value of its column.
@@ -138,14 +142,18 @@ def read_keys(  # noqa: PLR0917 - what is asked of whom, and where it goes
     key = _key(connection, table, key_names)
     writing = _Writing(connection, table, columns, tell, batch_bytes)
     writing.begin(path, anew=False)
-    asked = list(dict.fromkeys(map(tuple, keys)))
-    for first in range(0, len(asked), KEYS):
-        writing.add(_of_keys(table, columns, key, asked[first : first + KEYS]))
+    writing.add(_of_keys(table, columns, key, asked) for asked in _thousands(keys))
     return writing.found
 
 
+def _thousands(keys: Iterable[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
+    left = iter(keys)
+    while asked := list(islice(left, KEYS)):
+        yield asked
+
+
 class _Writing:
-    """One commit for each chunk: no more than one of them is in memory."""
+    """One commit, however much is read: no more than some chunks of it are in memory."""
 
     def __init__(
         self,
@@ -161,6 +169,7 @@ class _Writing:
         self._columns = dict(zip(names(len(columns)), columns, strict=True))
         self._tell = tell
         self._batch = batch
+        self._ended_by: BaseException | None = None
 
     def begin(self, path: str, *, anew: bool = True) -> None:
         """Also for a table without a row: its columns are wanted."""
@@ -170,18 +179,44 @@ class _Writing:
         fields = pa.schema([(name, pa.string()) for name in self._columns])
         self._texts = DeltaTable.create(path, fields, mode="overwrite", configuration=_UNINDEXED)
 
-    def add(self, query: sql.Composable) -> None:
+    def add(self, queries: Iterable[sql.Composable]) -> None:
+        schema = pa.schema([(name, pa.large_string()) for name in self._columns])
+        with closing(self._batches(queries)) as batches:
+            reader = pa.RecordBatchReader.from_batches(schema, batches)
+            try:
+                write_deltalake(
+                    self._texts,
+                    reader,
+                    mode="append",
+                    target_file_size=_FILE_BYTES,
+                    writer_properties=_GROUPED,
+                )
+            except Exception:
+                # The writer knows it by its text alone.
+                if self._ended_by is not None:
+                    raise self._ended_by from None
+                raise
+
+    def _batches(self, queries: Iterable[sql.Composable]) -> Generator[pa.RecordBatch]:
+        try:
+            for query in queries:
+                yield from self._read(query)
+        except Exception as error:
+            self._ended_by = error
+            raise
+
+    def _read(self, query: sql.Composable) -> Iterator[pa.RecordBatch]:
         found = blocks(self._connection, query, self._doing, block_bytes=self._batch)
         with closing(found):
             for block in found:
-                self._write(block)
+                rows = self._respelled(parsed(block, list(self._columns)))
+                yield from rows.to_batches()
+                self._count(rows.num_rows, len(block))
 
-    def _write(self, block: bytes) -> None:
-        rows = self._respelled(parsed(block, list(self._columns)))
-        write_deltalake(self._texts, rows, mode="append")
+    def _count(self, rows: int, size: int) -> None:
         self.found = ReadRows(
-            rows=self.found.rows + rows.num_rows,
-            bytes=self.found.bytes + len(block),
+            rows=self.found.rows + rows,
+            bytes=self.found.bytes + size,
             chunks=self.found.chunks + 1,
         )
         self._tell(self.found.chunks, self.found.rows, self.found.bytes)

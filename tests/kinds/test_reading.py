@@ -336,7 +336,7 @@ def test_keys_are_looked_up_in_the_index_and_each_once(reader: Reader, tmp_path:
         wide.table,
         wide.columns,
         wide.key,
-        [*keys, *keys[:1500]],
+        [*keys[:500], *keys],  # as texts that are one key to Postgres may come
         path,
         tell=lambda *said: told.append(said),
     )
@@ -344,7 +344,7 @@ def test_keys_are_looked_up_in_the_index_and_each_once(reader: Reader, tmp_path:
 
     assert brought.rows == 1000
     assert [row["c0"] for row in _texts(path)].count("k50000") == 1
-    assert told == [(1, 1000, brought.bytes)]
+    assert [(chunks, rows) for chunks, rows, _ in told] == [(1, 500), (2, 1000)]
     assert reader.connection.execute(scans.encode()).fetchone() == before
 
 
@@ -406,7 +406,7 @@ def test_a_reading_is_written_in_parts_and_can_be_ended_in_between(
 
     assert len(told) > 2
     assert told[-1] == (whole.chunks, whole.rows, whole.bytes)
-    assert DeltaTable(path).version() == whole.chunks
+    assert DeltaTable(path).version() == 1
     assert len(_texts(path)) == whole.rows
 
     def enough(chunks: int, rows: int, size: int) -> None:
@@ -416,7 +416,7 @@ def test_a_reading_is_written_in_parts_and_can_be_ended_in_between(
 
     with pytest.raises(CdcError, match="ended"):
         read(reader.connection, table.table, columns, path, tell=enough, batch_bytes=20_000)
-    assert 0 < len(_texts(path)) < whole.rows
+    assert _texts(path) == []
     assert reader.connection.execute("SELECT 1").fetchone() == (1,)
 
 
