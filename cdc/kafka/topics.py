@@ -14,6 +14,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in i
 )
 
 from cdc.errors import CdcError, ErrorKind
+from cdc.kafka.cleanup_policy import POLICY, close, entries_of, is_opened
 
 SECONDS: Final = 20
 _SILENT: Final = logging.getLogger("cdc.kafka.client")
@@ -38,7 +39,8 @@ def admin(bootstrap: str) -> AdminClient:
 def ensure_topics(bootstrap: str, specs: Iterable[TopicSpec], *, replication: int = 1) -> None:
     """Create those that are missing, check the rest.
 
-    Raises CONFLICT for a topic with another number of partitions or another policy.
+    One that an emptying left otherwise, because it was killed, is set back. Raises CONFLICT for a
+    topic with another number of partitions or another policy.
     """
     wanted = {spec.name: spec for spec in specs}
     client = admin(bootstrap)
@@ -120,13 +122,21 @@ def _check(client: AdminClient, specs: list[TopicSpec], partitions: dict[str, in
     answers: dict[Any, Any] = client.describe_configs(resources, request_timeout=SECONDS)
     for spec, resource in zip(specs, resources, strict=True):
         try:
-            actual = {key: entry.value for key, entry in answers[resource].result().items()}
+            entries = answers[resource].result()
         except KafkaException as error:
             raise _failed(f"describing topic {spec.name}", error) from None
+        if is_opened(entries) and _compacts(spec):
+            close(client, spec.name)
+            entries = entries_of(client, spec.name)
+        actual = {key: entry.value for key, entry in entries.items()}
         _compare(spec, actual, partitions[spec.name])
 
 
-def _compare(spec: TopicSpec, actual: dict[str, str], partitions: int) -> None:
+def _compacts(spec: TopicSpec) -> bool:
+    return any(settings.get(POLICY) == "compact" for settings in (spec.settings, spec.instead))
+
+
+def _compare(spec: TopicSpec, actual: dict[str, str | None], partitions: int) -> None:
     if partitions != 1:
         raise CdcError(
             ErrorKind.CONFLICT,

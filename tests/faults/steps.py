@@ -179,6 +179,7 @@ CASES: Final[dict[str, tuple[Trigger, tuple[str, ...]]]] = {
     "taken in": (taken_in, ("table-create",)),
     "returned": (returned, ("table-return",)),
     "purged": (purge, ("purge-topic", "purge-index")),
+    "emptied": (purge, ("topic-open", "topic-close")),
     "purged whole": (purge, ("purge-readings", "purge-table")),
     "replayed": (replay, ("replay-swap",)),
     "broken": (broken, ("broken-move",)),

@@ -1,12 +1,20 @@
 """Topics that are not what they were, on a real broker: found out, and made to go on."""
 
-from typing import Final
+import signal
+import subprocess
+import sys
+from typing import Any, Final
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in its __all__
     AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
     NewPartitions,
+    ResourceType,
 )
 
 from cdc.errors import CdcError, Reason
@@ -146,6 +154,98 @@ def test_one_that_was_shortened(broker: str, spec: TopicSpec) -> None:
     assert go_on(broker, known, [spec], replication=1) == []
     left = {spec.name: Expected(id=known[spec.name].id, last=49)}
     refuse_broken(left, found(broker, left))  # of an epoch that has left it behind
+
+
+KILLED: Final = """
+import os, signal, sys
+from confluent_kafka.admin import AdminClient
+from cdc.kafka.emptying import empty_topic
+bootstrap, topic, request, side, number = sys.argv[1:]
+asked, left = getattr(AdminClient, request), int(number)
+def dies(*arguments, **named):
+    global left
+    left -= 1
+    if not left and side == "before":
+        os.kill(os.getpid(), signal.SIGKILL)
+    answers = asked(*arguments, **named)
+    if not left:
+        [future.result() for future in answers.values()]
+        os.kill(os.getpid(), signal.SIGKILL)
+    return answers
+setattr(AdminClient, request, dies)
+empty_topic(bootstrap, topic)
+"""
+ALTER: Final = "incremental_alter_configs"
+KILLS: Final = [
+    (ALTER, "before", 1),
+    (ALTER, "after", 1),
+    ("delete_records", "before", 1),
+    ("delete_records", "after", 1),
+    (ALTER, "before", 2),
+    (ALTER, "after", 2),
+]
+
+
+@pytest.mark.parametrize("kill", KILLS, ids=lambda kill: f"{kill[1]}-{kill[0]}-{kill[2]}")
+@pytest.mark.parametrize("again", ["started", "emptied"])
+def test_an_emptying_that_is_killed_leaves_the_topic_as_it_is_specified(
+    broker: str, again: str, kill: tuple[str, str, int]
+) -> None:
+    """Set right by the next start, and by the next emptying; and nothing expires meanwhile."""
+    spec = TopicSpec(f"{again}-{'-'.join(map(str, kill))}", {"cleanup.policy": "compact"})
+    ensure_topics(broker, [spec])
+    before = settings_of(broker, spec.name)
+    fill(broker, spec.name, 5)
+    arguments = [broker, spec.name, *map(str, kill)]
+    done = subprocess.run([sys.executable, "-c", KILLED, *arguments], check=False, timeout=60)
+    assert done.returncode == -signal.SIGKILL
+    left = settings_of(broker, spec.name)
+    assert "compact" in left["cleanup.policy"]
+    assert left["retention.ms"] == "-1" or "delete" not in left["cleanup.policy"]
+
+    if again == "emptied":
+        assert empty_topic(broker, spec.name)
+        assert found(broker, [spec.name])[spec.name].first == 5
+    else:
+        ensure_topics(broker, [spec])
+    assert settings_of(broker, spec.name) == before
+    assert own_settings(broker, spec.name) == {"cleanup.policy"}
+
+
+@pytest.mark.parametrize("policy", ["delete", "compact,delete"])
+def test_a_policy_that_somebody_else_has_set_is_named(broker: str, policy: str) -> None:
+    spec = TopicSpec(f"set-{policy.replace(',', '-')}", {"cleanup.policy": "compact"})
+    ensure_topics(broker, [spec])
+    set_policy(broker, spec.name, policy)
+    assert empty_topic(broker, spec.name)
+    with pytest.raises(CdcError, match=f"cleanup.policy={policy} and must have compact"):
+        ensure_topics(broker, [spec])
+
+
+def settings_of(broker: str, topic: str) -> dict[str, str]:
+    return {name: entry.value for name, entry in entries_of(broker, topic).items()}
+
+
+def own_settings(broker: str, topic: str) -> set[str]:
+    own = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
+    return {name for name, entry in entries_of(broker, topic).items() if entry.source == own}
+
+
+def entries_of(broker: str, topic: str) -> dict[str, Any]:
+    resource = ConfigResource(ResourceType.TOPIC, topic)
+    client = AdminClient({"bootstrap.servers": broker})
+    answers: dict[Any, Any] = client.describe_configs([resource])
+    found: dict[str, Any] = answers[resource].result()
+    return found
+
+
+def set_policy(broker: str, topic: str, policy: str) -> None:
+    entry = ConfigEntry("cleanup.policy", policy, incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+    client = AdminClient({"bootstrap.servers": broker})
+    answers: dict[Any, Any] = client.incremental_alter_configs([resource])
+    answers[resource].result()
+    until(lambda: settings_of(broker, topic)["cleanup.policy"] == policy)
 
 
 def test_the_ends_of_topics_that_were_made_a_moment_ago(broker: str) -> None:
