@@ -9,6 +9,7 @@ either.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import Final
 
 import structlog
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
@@ -38,6 +39,13 @@ from cdc.lake.quarantine import Quarantine, RefusedEvent
 from cdc.tables import TableMode
 
 NO_ROW_TO_KEEP_FROM = "an unchanged value has no row in the lake to be taken from"
+REFUSED_BYTES: Final = 16 << 20
+"""Of refused events that are in the driver at a time, or one that is larger."""
+_HEADERS: Final = "aggregate(headers, 0, (n, h) -> n + coalesce(length(h.value), 0))"
+_BYTES: Final = (
+    f"1024 + coalesce(length(key), 0) + coalesce(length(value), 0) + coalesce({_HEADERS}, 0)"
+)
+_BYTES_SO_FAR: Final = f"sum({_BYTES}) OVER (PARTITION BY offset < 0 ORDER BY offset)"
 logger = structlog.get_logger(__name__)
 
 
@@ -185,7 +193,7 @@ class Batch:
                 return after
             if flood.possible(found, self.policy):
                 self._stop_flood(mine, known)
-            self.quarantine.add(self._events(mine.join(known, "offset").collect()))
+            self._put_into_quarantine(mine.join(known, "offset"))
         finally:
             known.unpersist()
         table = str(self.schema.table)
@@ -195,6 +203,14 @@ class Batch:
             rows_applied=after.rows_applied - max(0, found - refused.decoded),
             refused=self.quarantine.open_count(table),
         )
+
+    def _put_into_quarantine(self, rows: DataFrame) -> None:
+        """Some at a time: the values of all of them may be more than the driver can hold."""
+        parts = rows.selectExpr("offset", f"{_BYTES_SO_FAR} DIV {REFUSED_BYTES} AS part")
+        bounds = parts.groupBy("part").agg(F.min("offset"), F.max("offset")).orderBy("part")
+        for _, first, last in bounds.collect():
+            these = rows.where(F.col("offset").between(first, last))
+            self.quarantine.add(self._events(these.collect()))
 
     def _stop_flood(self, mine: DataFrame, known: DataFrame) -> None:
         """Raises TABLE_STOPPED where so many events must not be put into quarantine."""

@@ -147,7 +147,8 @@ def refused_events(
     No message holds them: in the place of an offset stands a number below zero, by reading and row.
     """
     key = list(described.schema.key)
-    rows = staged.refused.limit(MOST_REFUSED + 1).collect()
+    named = staged.refused.selectExpr(*map(quoted, key), REASON)
+    rows = named.limit(MOST_REFUSED + 1).collect()
     if len(rows) > MOST_REFUSED:
         raise CdcError(
             ErrorKind.TABLE_STOPPED,

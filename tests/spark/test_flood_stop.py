@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,13 +15,14 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from cdc.apply.batch import NO_ROW_TO_KEEP_FROM, Batch
 from cdc.apply.decode import NO_FRAME
-from cdc.apply.merge_plan import UNRESOLVED
+from cdc.apply.merge_plan import REASON, UNRESOLVED
 from cdc.config import Job
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema, table_schema_from_avro
 from cdc.lake import progress, store
 from cdc.lake.progress import Position
-from cdc.lake.quarantine import EventState, Quarantine
+from cdc.lake.quarantine import EventState, Quarantine, RefusedEvent
+from cdc.operate.staging import Staged, refused_events
 from cdc.tables import TableId, TableMode
 from tests.events.recorded import LOG_COLUMNS, Message, recording, table_topic
 from tests.events.source import SCHEMA_ID, TABLE, TOPIC, Source
@@ -152,6 +154,49 @@ def test_the_count_is_of_the_open_ones_and_a_batch_again_counts_nothing_twice(
 
     assert again.refused == 1
     assert [e.state for e in table.quarantine.rows()] == [EventState.DISCARDED, EventState.OPEN]
+
+
+def test_refused_events_are_taken_a_few_at_a_time(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many a batch refuses, their values are never all in the memory of the driver."""
+    monkeypatch.setattr("cdc.apply.batch.REFUSED_BYTES", 20_000, raising=False)
+    table = Table(spark, tmp_path)
+    taken: list[list[int]] = []
+    add = table.quarantine.add
+
+    def adding(events: Sequence[RefusedEvent]) -> None:
+        taken.append([len(event.value or b"") for event in events])
+        add(events)
+
+    monkeypatch.setattr(table.quarantine, "add", adding)
+    messages = [replace(m, value=b"x" * 3000) for m in inserts(40).messages()]
+    messages[7] = replace(messages[7], value=b"y" * 50_000)
+
+    after = table.apply(messages)
+
+    assert after.refused == 40
+    assert sorted(table.recorded()) == list(range(40))
+    assert {event.value for event in table.quarantine.rows()} == {m.value for m in messages}
+    assert sum(map(len, taken)) == 40
+    assert max(sum(sizes) for sizes in taken) <= 50_000 + 20_000
+
+
+def test_of_a_reading_that_is_refused_the_keys_alone_are_taken(spark: SparkSession) -> None:
+    """The row's other values are not even computed."""
+    rows = spark.range(3).selectExpr(
+        "id", "raise_error('a value is taken') AS large", f"'why' AS {REASON}"
+    )
+    staged = Staged(rows=rows, refused=rows, part=None, rows_read=3)
+    described: Any = SimpleNamespace(schema=TOASTY)
+
+    found = refused_events(staged, described, TOPIC, 1)
+
+    assert [(event.key, event.reason) for event in found] == [
+        (b'{"id": "0"}', "why"),
+        (b'{"id": "1"}', "why"),
+        (b'{"id": "2"}', "why"),
+    ]
 
 
 def late(source: Source) -> tuple[list[Message], list[Message]]:
