@@ -97,7 +97,7 @@ def _establish(config: Config, endpoints: Endpoints, say: Say, *, new_epoch: boo
         say(f"warning: {warning.subject} {warning.message}; {warning.remedy}")
     epochs, path = import_module("cdc.lake.epochs"), epochs_path(config)
     before = epochs.last(path)
-    import_module("cdc.source.bootstrap").establish(config, endpoints, new_epoch=new_epoch)
+    import_module("cdc.source.bootstrap").establish(config, endpoints, new_epoch=new_epoch, say=say)
     if new_epoch or epochs.last(path) != before:
         alone = config.source.on_lost_changes == READ_LOST
         then = "the job reads every table again"

@@ -1,6 +1,6 @@
 """From running servers to a running connector: what ``up`` does before the job. Idempotent."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import chain
 from typing import Final
 
@@ -26,13 +26,18 @@ from cdc.stack.endpoints import Endpoints, write_source_secret
 from cdc.stack.state import StateDir, write_private
 from cdc.tables import HEARTBEAT, SIGNAL, STRUCTURE, TableId, TableMode
 
+Say = Callable[[str], None]
 SLOT_SECONDS: Final = 60.0
 """How long open transactions of the application may delay the slot."""
 _SECRET: Final = "placeholder"  # noqa: S105 - the name of a file
 
 
 def establish(
-    config: Config, endpoints: Endpoints, *, new_epoch: bool = False
+    config: Config,
+    endpoints: Endpoints,
+    *,
+    new_epoch: bool = False,
+    say: Say = lambda _: None,
 ) -> list[SourceTable]:
     """Preflight, source, topics, connector; returns when the connector runs and has its slot.
 
@@ -43,14 +48,16 @@ def establish(
     that a chain which lost changes is replaced without being told.
     """
     try:
-        return _established(config, endpoints, new_epoch=new_epoch)
+        return _established(config, endpoints, say, new_epoch=new_epoch)
     except LostChangesError:
         if new_epoch or config.source.on_lost_changes != READ_LOST:
             raise
-    return _established(config, endpoints, new_epoch=True)
+    return _established(config, endpoints, say, new_epoch=True)
 
 
-def _established(config: Config, endpoints: Endpoints, *, new_epoch: bool) -> list[SourceTable]:
+def _established(
+    config: Config, endpoints: Endpoints, say: Say, *, new_epoch: bool
+) -> list[SourceTable]:
     with connect(endpoints.source_url) as connection:
         refuse_unfit(connection, config)
         if not new_epoch:  # before anything is looked for, or made, in the wrong one
@@ -58,8 +65,9 @@ def _established(config: Config, endpoints: Endpoints, *, new_epoch: bool) -> li
         known = (_captured if new_epoch else begun)(config, endpoints)
         tables = captured_tables(connection, config, known)
         prepare(connection, config, [table for table in tables if table.unfit is None])
-        start = _start_anew if new_epoch else _start
-        return start(connection, config, endpoints, tables)
+        if new_epoch:
+            return _start_anew(connection, config, endpoints, tables, say)
+        return _start(connection, config, endpoints, tables)
 
 
 def begun(config: Config, endpoints: Endpoints) -> frozenset[TableId]:
@@ -168,7 +176,11 @@ def _start(
 
 
 def _start_anew(
-    connection: Connection, config: Config, endpoints: Endpoints, tables: list[SourceTable]
+    connection: Connection,
+    config: Config,
+    endpoints: Endpoints,
+    tables: list[SourceTable],
+    say: Say,
 ) -> list[SourceTable]:
     """Into a new epoch; returns when the connector has a position in it.
 
@@ -182,6 +194,7 @@ def _start_anew(
         tables,
         specs=topic_specs(config, tables),
         start=lambda: _let_run(config, endpoints, tables, as_it_was),
+        say=say,
     )
     slot.probe(endpoints.source_url, config.name, SLOT_SECONDS)
     _let_run(config, endpoints, tables, connector_settings(config, endpoints, tables))

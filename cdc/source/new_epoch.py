@@ -9,7 +9,8 @@ from typing import Final
 
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
-from cdc.kafka.going_on import go_on
+from cdc.kafka.continuing import Expected
+from cdc.kafka.going_on import go_on, refuse_far
 from cdc.kafka.offsets import end_offsets
 from cdc.kafka.topics import TopicSpec, topic_ids
 from cdc.lake import epochs
@@ -36,24 +37,27 @@ def begin(
     *,
     specs: Collection[TopicSpec],
     start: Callable[[], None],
+    say: Callable[[str], None] = lambda _: None,
 ) -> Epoch:
     """Stop the connector, forget its position, drop the slot, record the epoch.
 
-    ``start`` lets the connector run as it was, to see whether it fails. Raises CONFLICT while a
-    job runs, for a slot that is somebody else's, and where nothing is broken; then nothing is
-    changed.
+    ``start`` lets the connector run as it was, to see whether it fails; ``say`` hears of what takes
+    long. Raises CONFLICT while a job runs, for a slot that is somebody else's, and where nothing is
+    broken, CHAIN_BROKEN where a topic lost too many offsets; then nothing is changed.
     """
     with alone(config):
         reason = _broken(connection, config, endpoints, tables, start)
+        expected = _expected(config, specs)
+        refuse_far(endpoints.kafka, expected, specs)
         clear(connection, config, endpoints)
-        _let_offsets_go_on(config, endpoints, specs)
+        replication = config.kafka.replication_factor
+        go_on(endpoints.kafka, expected, specs, replication=replication, say=say)
         return _recorded(connection, config, endpoints, [spec.name for spec in specs], reason)
 
 
-def _let_offsets_go_on(config: Config, endpoints: Endpoints, specs: Collection[TopicSpec]) -> None:
+def _expected(config: Config, specs: Collection[TopicSpec]) -> dict[str, Expected]:
     landed, epoch = landed_position(log_path(config)), epochs.last(epochs_path(config))
-    expected = known_topics(landed, epoch, [spec.name for spec in specs])
-    go_on(endpoints.kafka, expected, specs, replication=config.kafka.replication_factor)
+    return known_topics(landed, epoch, [spec.name for spec in specs])
 
 
 def _recorded(

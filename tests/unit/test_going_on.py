@@ -1,9 +1,11 @@
 """A topic that was made anew is filled up also where the broker has not heard of it at once."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
+from cdc.errors import CdcError, ErrorKind
 from cdc.kafka import going_on
 from cdc.kafka.continuing import Expected, Found
 from cdc.kafka.topics import TopicSpec
@@ -20,7 +22,7 @@ def test_a_topic_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     def found(_bootstrap: str, _topics: object) -> Mapping[str, Found]:
         return next(answers)
 
-    def fill(_bootstrap: str, topic: str, now: Found, last: int) -> None:
+    def fill(_bootstrap: str, topic: str, now: Found, last: int, _say: object) -> None:
         filled.append((topic, now, last))
 
     monkeypatch.setattr(going_on, "found", found)
@@ -32,3 +34,73 @@ def test_a_topic_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     assert going_on.go_on("broker", known, [spec], replication=1) == [TOPIC]
 
     assert filled == [(TOPIC, MADE, 40)]
+
+
+class Broker:
+    """Takes records as fast as they come; how often it was given some."""
+
+    def __init__(self, _settings: Mapping[str, object] = {}) -> None:
+        self.requests: list[int] = []
+        self.held = self.most = 0
+
+    def produce(self, _topic: str, *, key: bytes, value: bytes, partition: int) -> None:
+        del key, value, partition
+        self._take(1)
+
+    def produce_batch(
+        self, _topic: str, messages: Sequence[Mapping[str, Any]], *, partition: int
+    ) -> int:
+        assert partition == 0
+        assert all(each["key"] is not None for each in messages)
+        self._take(len(messages))
+        return len(messages)
+
+    def _take(self, count: int) -> None:
+        self.requests.append(count)
+        self.held += count
+        self.most = max(self.most, self.held)
+
+    def flush(self, _seconds: float) -> int:
+        self.held = 0
+        return 0
+
+
+def test_a_gap_of_a_million_offsets_is_filled_by_few_requests(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    broker, emptied = Broker(), []
+    monkeypatch.setattr(going_on, "Producer", lambda _: broker)
+    monkeypatch.setattr(
+        going_on, "empty_topic", lambda _b, topic, before: emptied.append((topic, before))
+    )
+    now = Found(id="new", partitions=1, first=0, end=7)
+    said: list[str] = []
+
+    going_on._fill("broker", TOPIC, now, 1_250_006, said.append)
+
+    assert sum(broker.requests) == 1_250_000
+    assert len(broker.requests) == 13
+    assert broker.most <= 100_000
+    assert emptied == [(TOPIC, 1_250_007)]
+    assert said == [f"topic {TOPIC} goes on: offset 7 of 1,250,007"]
+
+
+@pytest.mark.parametrize("there", [None, MADE, Found(id="new", partitions=3, first=0, end=10**12)])
+def test_a_gap_that_would_take_hours_is_refused_before_anything_is_changed(
+    monkeypatch: pytest.MonkeyPatch, there: Found | None
+) -> None:
+    monkeypatch.setattr(going_on, "found", lambda *_: {TOPIC: there} if there else {})
+    for name in ("delete_topics", "ensure_topics", "_fill"):
+        monkeypatch.setattr(going_on, name, lambda *_, **__: pytest.fail("something is changed"))
+    spec = TopicSpec(TOPIC, {})
+    far = {TOPIC: Expected(id="old", last=going_on.MOST)}
+
+    for asked in (
+        lambda: going_on.go_on("broker", far, [spec], replication=1),
+        lambda: going_on.refuse_far("broker", far, [spec]),
+    ):
+        with pytest.raises(CdcError, match="2,000,000,001 offsets before where it was") as caught:
+            asked()
+        assert caught.value.kind is ErrorKind.CHAIN_BROKEN
+    near = {TOPIC: Expected(id="old", last=going_on.MOST - 1)}
+    going_on.refuse_far("broker", near, [spec])
