@@ -201,7 +201,9 @@ class _Writing:
         try:
             for query in queries:
                 yield from self._read(query)
-        except Exception as error:
+        except GeneratorExit:
+            raise
+        except BaseException as error:
             self._ended_by = error
             raise
 

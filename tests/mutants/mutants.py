@@ -268,4 +268,25 @@ MUTANTS: Final = (
         new="if part.bytes < 0:",
         tests=PURE,
     ),
+    Mutant(
+        name="a topic that a killed emptying left otherwise is set back",
+        file="cdc/kafka/topics.py",
+        old="if is_opened(entries) and _compacts(spec):",
+        new="if not entries:",
+        tests=("tests/source/test_topics_go_on.py",),
+    ),
+    Mutant(
+        name="nothing expires of a topic that is emptied",
+        file="cdc/kafka/cleanup_policy.py",
+        old='{POLICY: "compact,delete", _RETENTION: "-1"}',
+        new='{POLICY: "delete"}',
+        tests=("tests/source/test_topics_go_on.py",),
+    ),
+    Mutant(
+        name="refused events are taken some at a time",
+        file="cdc/apply/batch.py",
+        old='f"{_BYTES_SO_FAR} DIV {REFUSED_BYTES} AS part"',
+        new='"0 AS part"',
+        tests=("tests/spark/test_flood_stop.py",),
+    ),
 )

@@ -75,6 +75,21 @@ def test_what_ends_a_reading_is_raised_as_it_is_and_nothing_is_written(
     assert DeltaTable(str(tmp_path / "texts")).version() == 0
 
 
+class Stopped(BaseException):
+    """As of a job that stops."""
+
+
+def test_also_what_no_error_is_ends_a_reading_as_it_is(
+    tmp_path: Path, connection: Connection
+) -> None:
+    def enough(*_: int) -> None:
+        raise Stopped
+
+    with pytest.raises(Stopped):
+        reading.read(connection, TABLE, COLUMNS, str(tmp_path / "texts"), tell=enough)
+    assert texts(tmp_path / "texts") == []
+
+
 def test_keys_are_asked_for_as_they_come(
     tmp_path: Path, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
