@@ -24,7 +24,7 @@ _FLUSH_SECONDS: Final = 60
 _AT_A_TIME: Final = 100_000  # records; a few megabytes in the client
 _TOLD: Final = 10_000_000
 MOST: Final = 2_000_000_000
-"""Offsets of a topic that are filled: about an hour or two of work, and some gigabytes of disk."""
+"""Offsets of a topic that are filled: some two hours of work, and 8 GB of disk."""
 _PRODUCER: Final = {
     "enable.idempotence": True,
     "compression.type": "lz4",
