@@ -3,7 +3,7 @@
 import random
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Final, Self
 
@@ -11,7 +11,8 @@ import psycopg
 from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from tests.soak import catalogue
-from tests.soak.facts import Database, Table
+from tests.soak.facts import Database, Statement, Table
+from tests.soak.moves import Move, Rows
 from tests.soak.rows import row_change
 from tests.soak.session import Session
 from tests.soak.structures import Change, structure_change
@@ -22,6 +23,7 @@ WRITERS: Final = 3
 _WRITER_PAUSE: Final = 0.05
 _STRUCTURE_PAUSE: Final = 5.0
 _CONNECTOR_SECONDS: Final = 120
+_TRIES: Final = 12
 _CONFIRMED: Final = (
     "SELECT bool_and(confirmed_flush_lsn >= %s) FROM pg_replication_slots WHERE NOT temporary"
 )
@@ -30,8 +32,12 @@ _CONFIRMED: Final = (
 class Walk:
     """Until the ``with`` block ends; an error of a thread fails the block."""
 
-    def __init__(self, source_url: str, *, seed: int) -> None:
+    def __init__(
+        self, source_url: str, *, seed: int, moves: Sequence[tuple[Move, Table]] = ()
+    ) -> None:
+        """``moves`` are made once each, with the table that each one's is a copy of."""
         self._url = source_url
+        self._moves = list(moves)
         self._seed = seed
         self._stop = threading.Event()
         self._errors: list[BaseException] = []
@@ -65,6 +71,11 @@ class Walk:
         """Less, when a thread has ended by an error."""
         self._stop.wait(seconds)
 
+    @property
+    def unmoved(self) -> tuple[str, ...]:
+        """The moves for which there was no time."""
+        return tuple(move.name for move, _ in self._moves)
+
     def _work(self, work: Callable[[random.Random], None], number: int) -> None:
         try:
             work(random.Random(f"{self._seed} {number}"))
@@ -84,6 +95,8 @@ class Walk:
         with session.connection:
             while not self._stop.wait(_STRUCTURE_PAUSE):
                 number += 1
+                if self._moves and number % 2:
+                    _move(session, *self._moves.pop(rng.randrange(len(self._moves))))
                 change = structure_change(self._database, rng, number)
                 self._restructure_one(session, change, rng)
                 self._database = _looked(session) or self._database
@@ -136,6 +149,22 @@ class Walk:
                 stop=stop_after_delay(_CONNECTOR_SECONDS),
             )
             waiting(lambda: connection.execute(_CONFIRMED.encode(), now).fetchone())
+
+
+def _move(session: Session, move: Move, copied: Table) -> None:
+    """All of it: a table that stayed away would be another matter."""
+    for statement in move.statements(Rows(table=copied)):
+        if not any(_stepped(session, statement) for _ in range(_TRIES)):
+            raise AssertionError(f"{move.name} stands still: {session.tally.refused}")
+
+
+def _stepped(session: Session, statement: Statement) -> bool:
+    """One transaction; a table that writers hold is tried again."""
+    session.execute("BEGIN")
+    if not session.attempt(statement):
+        session.execute("ROLLBACK")
+        return False
+    return session.end(Counter({statement.kind: 1}), commits=True, structure=statement.kind)
 
 
 def _looked(session: Session) -> Database | None:
