@@ -152,7 +152,7 @@ MOVES: Final = (
         ),
     ),
 )
-"""The two last are what stopped all tables once (docs/faults.md)."""
+"""Of each table one, and each once: a table that a move stops takes no more of them."""
 MAY_STOP: Final = frozenset(move.quoted for move in MOVES if not move.follows)
 
 
