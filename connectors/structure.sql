@@ -211,12 +211,25 @@ BEGIN
     LOOP
         PERFORM wal2lake.note(relation, TG_TAG, reason, expressed, NULL);
     END LOOP;
-    IF TG_TAG = 'ALTER PUBLICATION' THEN  -- of which some changes are left out from now on
+    IF TG_TAG IN ('ALTER PUBLICATION', 'ALTER TABLE') THEN
         FOR relation, publication IN
-            SELECT r.prrelid, p.pubname FROM pg_event_trigger_ddl_commands() d
-              JOIN pg_publication p ON p.oid = d.objid AND d.classid = 'pg_publication'::regclass
-              JOIN pg_publication_rel r ON r.prpubid = p.oid
-             WHERE NOT (p.pubinsert AND p.pubupdate AND p.pubdelete AND p.pubtruncate)
+            SELECT r.prrelid, p.pubname
+              FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid
+             WHERE p.oid IN (  -- of which some changes are left out from now on
+                   SELECT d.objid FROM pg_event_trigger_ddl_commands() d
+                    WHERE d.classid = 'pg_publication'::regclass)
+               AND NOT (p.pubinsert AND p.pubupdate AND p.pubdelete AND p.pubtruncate)
+                OR p.pubviaroot  -- or come by the name of the table that this is a part of
+               AND (TG_TAG = 'ALTER PUBLICATION' OR EXISTS (
+                    SELECT FROM pg_partition_ancestors(r.prrelid) a WHERE a.relid = ANY(relations)))
+               AND EXISTS (
+                    SELECT FROM pg_partition_ancestors(r.prrelid) a
+                     WHERE a.relid <> r.prrelid AND (
+                           EXISTS (SELECT FROM pg_publication_rel o
+                                    WHERE o.prpubid = p.oid AND o.prrelid = a.relid)
+                        OR EXISTS (SELECT FROM pg_publication_namespace o JOIN pg_class c
+                                       ON c.relnamespace = o.pnnspid
+                                    WHERE o.pnpubid = p.oid AND c.oid = a.relid)))
         LOOP
             PERFORM wal2lake.note(relation, TG_TAG, 0, false, publication);
         END LOOP;
@@ -298,7 +311,7 @@ CREATE EVENT TRIGGER wal2lake_changed ON ddl_command_end
 
 ALTER EVENT TRIGGER wal2lake_changed ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_changed IS 'wal2lake b95838c354facfe8';
+COMMENT ON EVENT TRIGGER wal2lake_changed IS 'wal2lake eb11e6bc844fdff0';
 
 DROP EVENT TRIGGER IF EXISTS wal2lake_rewritten;
 
@@ -307,7 +320,7 @@ CREATE EVENT TRIGGER wal2lake_rewritten ON table_rewrite
 
 ALTER EVENT TRIGGER wal2lake_rewritten ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_rewritten IS 'wal2lake b95838c354facfe8';
+COMMENT ON EVENT TRIGGER wal2lake_rewritten IS 'wal2lake eb11e6bc844fdff0';
 
 DROP EVENT TRIGGER IF EXISTS wal2lake_gone;
 
@@ -316,6 +329,6 @@ CREATE EVENT TRIGGER wal2lake_gone ON sql_drop
 
 ALTER EVENT TRIGGER wal2lake_gone ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_gone IS 'wal2lake b95838c354facfe8';
+COMMENT ON EVENT TRIGGER wal2lake_gone IS 'wal2lake eb11e6bc844fdff0';
 
 COMMIT;

@@ -203,12 +203,25 @@ BEGIN
     LOOP
         PERFORM {CONTROL_SCHEMA}.note(relation, TG_TAG, reason, expressed, NULL);
     END LOOP;
-    IF TG_TAG = 'ALTER PUBLICATION' THEN  -- of which some changes are left out from now on
+    IF TG_TAG IN ('ALTER PUBLICATION', 'ALTER TABLE') THEN
         FOR relation, publication IN
-            SELECT r.prrelid, p.pubname FROM pg_event_trigger_ddl_commands() d
-              JOIN pg_publication p ON p.oid = d.objid AND d.classid = 'pg_publication'::regclass
-              JOIN pg_publication_rel r ON r.prpubid = p.oid
-             WHERE NOT (p.pubinsert AND p.pubupdate AND p.pubdelete AND p.pubtruncate)
+            SELECT r.prrelid, p.pubname
+              FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid
+             WHERE p.oid IN (  -- of which some changes are left out from now on
+                   SELECT d.objid FROM pg_event_trigger_ddl_commands() d
+                    WHERE d.classid = 'pg_publication'::regclass)
+               AND NOT (p.pubinsert AND p.pubupdate AND p.pubdelete AND p.pubtruncate)
+                OR p.pubviaroot  -- or come by the name of the table that this is a part of
+               AND (TG_TAG = 'ALTER PUBLICATION' OR EXISTS (
+                    SELECT FROM pg_partition_ancestors(r.prrelid) a WHERE a.relid = ANY(relations)))
+               AND EXISTS (
+                    SELECT FROM pg_partition_ancestors(r.prrelid) a
+                     WHERE a.relid <> r.prrelid AND (
+                           EXISTS (SELECT FROM pg_publication_rel o
+                                    WHERE o.prpubid = p.oid AND o.prrelid = a.relid)
+                        OR EXISTS (SELECT FROM pg_publication_namespace o JOIN pg_class c
+                                       ON c.relnamespace = o.pnnspid
+                                    WHERE o.pnpubid = p.oid AND c.oid = a.relid)))
         LOOP
             PERFORM {CONTROL_SCHEMA}.note(relation, TG_TAG, 0, false, publication);
         END LOOP;

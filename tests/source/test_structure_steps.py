@@ -97,6 +97,10 @@ def test_a_change_that_is_followed(noting: Source, case: str) -> None:
 
 _WRITE: Final = "INSERT INTO {} (id) VALUES (9)"
 _OUT: Final = "ALTER PUBLICATION wal2lake DROP TABLE t"
+_AS_PARENT: Final = (
+    "CREATE TABLE p (LIKE t) PARTITION BY RANGE (id);"
+    "ALTER TABLE p ATTACH PARTITION t FOR VALUES FROM (0) TO (100)"
+)
 STOPPED: Final = {
     "volatile default": ("ALTER TABLE t ADD c float8 DEFAULT random()", "new column c"),
     "identity": ("ALTER TABLE t ADD c int GENERATED ALWAYS AS IDENTITY", "new column c"),
@@ -168,6 +172,30 @@ STOPPED: Final = {
         (
             "ALTER PUBLICATION wal2lake SET (publish = 'insert');"
             " ALTER PUBLICATION wal2lake SET (publish = 'insert, update, delete, truncate')"
+        ),
+        "was not published",
+    ),
+    "published as its parent": (
+        (
+            f"{_AS_PARENT}; ALTER PUBLICATION wal2lake ADD TABLE p;"
+            " ALTER PUBLICATION wal2lake SET (publish_via_partition_root = true);"
+            " ALTER PUBLICATION wal2lake SET (publish_via_partition_root = false)"
+        ),
+        "was not published",
+    ),
+    "published as its parent, which comes last": (
+        (
+            f"{_AS_PARENT}; ALTER PUBLICATION wal2lake SET (publish_via_partition_root = true);"
+            " ALTER PUBLICATION wal2lake ADD TABLE p; ALTER PUBLICATION wal2lake DROP TABLE p"
+        ),
+        "was not published",
+    ),
+    "a part of what is published as its parent": (
+        (
+            f"{_AS_PARENT.rpartition(';')[0]}; ALTER PUBLICATION wal2lake ADD TABLE p;"
+            " ALTER PUBLICATION wal2lake SET (publish_via_partition_root = true);"
+            " ALTER TABLE p ATTACH PARTITION t FOR VALUES FROM (0) TO (100);"
+            " ALTER TABLE p DETACH PARTITION t"
         ),
         "was not published",
     ),
