@@ -16,6 +16,7 @@ ONLY_HERE = ROOT / "cdc" / "events" / "sql_text.py"
 QUOTES = "'\"`"
 NOT_SQL = {
     "cdc/cli/init.py": "YAML",
+    "cdc/stack/servers/connect.py": "JAAS",
 }
 """Where a quote is doubled for another language."""
 SAID = re.compile(

@@ -147,7 +147,7 @@ def refused_events(
     No message holds them: in the place of an offset stands a number below zero, by reading and row.
     """
     key = list(described.schema.key)
-    named = staged.refused.selectExpr(*map(quoted, key), REASON)
+    named = staged.refused.selectExpr(*map(spark_name, key), REASON)
     rows = named.limit(MOST_REFUSED + 1).collect()
     if len(rows) > MOST_REFUSED:
         raise CdcError(

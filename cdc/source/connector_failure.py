@@ -30,16 +30,21 @@ def cause(trace: str) -> str:
     """
     lines = trace.splitlines()
     heads = [lines[0], *(line for line in lines if line.startswith("Caused by: "))] if lines else []
-    told = [line for line in heads if _NAMELESS not in line] or heads
-    found = [match.groups(default="") for line in told if (match := _CLASS.match(line))]
+    found = [match.groups(default="") for line in heads if (match := _CLASS.match(line))]
     if not found:
         return ""
+    if found[-1][0].endswith(_NAMELESS) and len(found) > 1 and _speaks(*found[-2]):
+        del found[-1]
     name, words = found[-1]
-    if name.startswith(_OF_SERVERS) and words:
+    if _speaks(name, words):
         return _without_quotes(words)[:_KEPT]
     outer = found[-2][0] if len(found) > 1 else ""
     below = f" below {_short(outer)}" if outer else ""
     return f"{_short(name)}{below}; the worker's log says where"
+
+
+def _speaks(name: str, words: str) -> bool:
+    return name.startswith(_OF_SERVERS) and bool(words)
 
 
 def _without_quotes(words: str) -> str:

@@ -166,8 +166,8 @@ MUTANTS: Final = (
     Mutant(
         name="messages of others are passed over, whatever their prefix",
         file="connectors/postgres-source.json",
-        old='"(?s).*"',
-        new='".*"',
+        old='"message.prefix.exclude.list": "(?s).*"',
+        new='"message.prefix.exclude.list": ".*"',
         tests=("tests/source/test_chain.py",),
     ),
     Mutant(
