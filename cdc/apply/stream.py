@@ -15,11 +15,16 @@ from cdc.apply.running import LandingQuery, Running, assembled
 from cdc.config import Config
 from cdc.errors import CdcError
 from cdc.lake import job_state
-from cdc.lake.job_state import Told
+from cdc.lake.job_state import RELOADING, Told
 from cdc.lake.layout import refuse_unwritable
 from cdc.lake.session import build
+<<<<<<< HEAD
 from cdc.operate import health, reload, running_settings
 from cdc.operate.at_work import at_work
+=======
+from cdc.operate import reload, running_settings
+from cdc.operate.at_work import Work, at_work
+>>>>>>> e2dfb31 (operate: no run begins before the operation of the one before has ended)
 from cdc.operate.plan import RELOADED
 from cdc.operate.work import Work
 from cdc.stack.endpoints import Endpoints
@@ -96,26 +101,41 @@ def _run(config: Config, job: _Job, done: Callable[[], None]) -> None:
         running.catch_up(job.told.step)
         with running.landing() as landing:
             running.read_lost()
+<<<<<<< HEAD
             facts = partial(running.facts, Work(job.spark.sparkContext))
             with (
                 at_work(running.shop),
                 health.watched(config, job.endpoints, running.topics, facts),
             ):
+=======
+            with at_work(running.shop) as work:
+>>>>>>> e2dfb31 (operate: no run begins before the operation of the one before has ended)
                 running_settings.remember(config)
                 job.told.enter("applying")
                 done()
-                _loop(running, landing, _Until(job.stop, config.state_dir), job.told.hear)
+                _loop(running, landing, _Until(job, config.state_dir, work), job.told.hear)
 
 
 @dataclass(frozen=True, slots=True)
 class _Until:
-    """What ends the rounds: the end of the job, or a change of its configuration."""
+    """What ends the rounds: the end of the job, or a change of its configuration.
 
-    stop: threading.Event
+    For that an operation has to end first, and meanwhile the rounds go on: publishing does not
+    wait for it.
+    """
+
+    job: _Job
     state_dir: Path
+    work: Work
 
     def is_set(self) -> bool:
-        return self.stop.is_set() or reload.pending(self.state_dir) is not None
+        if self.job.stop.is_set():
+            return True
+        if reload.pending(self.state_dir) is None:
+            return False
+        if self.job.told.state != RELOADING:
+            self.job.told.enter(RELOADING)
+        return self.work.ended()
 
 
 def _loop(

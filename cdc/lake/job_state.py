@@ -8,10 +8,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind, Reason
 from cdc.lake.layout import control_path, is_local
+
+RELOADING: Final = "reloading"
+"""It applies, and takes another configuration over as soon as a running operation has ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +23,7 @@ class JobState:
     """Written by the job, read by ``up`` and ``status``."""
 
     pid: int
-    state: str  # starting, applying, stopped
+    state: str  # starting, applying, reloading, stopped
     started_at: str  # ISO 8601, UTC
     steps: int = 0  # of the start that are done: tables opened, batches replayed
     alarm: str = ""  # what keeps cuts from being published and does not go away by itself

@@ -1,5 +1,6 @@
 """One table put in the place of another, also where nothing readable is in that place."""
 
+from collections.abc import Callable
 from typing import Any
 
 import structlog
@@ -27,11 +28,13 @@ def swap(
     position: Position,
     structure: Structure | None,
     broken: str,
+    going_on: Callable[[], None],
 ) -> str:
     """Put the rows of the table at ``made`` in the place of the one at ``path``, in one commit.
 
     A directory whose Delta log cannot be read is moved to ``broken`` before, and the answer says
     so: until the commit readers find no table. ``spark`` is no other table's session.
+    ``going_on`` raises where the run ends: what cannot be read then may only be cancelled.
     """
     rows = store.read(spark, made)
     try:
@@ -42,6 +45,7 @@ def swap(
     # Delta may have gone on from what it remembers of a log that nobody else can read.
     if is_readable(spark, path):
         return ""
+    going_on()
     _move(spark, path, broken)
     store.replace(spark, path, rows, schema, position, structure)
     return f"what was there could not be read and is now at {broken}"

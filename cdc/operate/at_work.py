@@ -1,9 +1,17 @@
-"""The desk of the job: which command is done by what."""
+"""The desk of the job: which command is done by what, and how its work is ended.
 
-from collections.abc import Iterator, Mapping
+Nothing of a run may be committed once another has begun, in this process or in the next: a table
+would be set back to where the operation found it. So the end of the desk's thread is waited for
+without a limit, and hastened.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Final
+
+import structlog
 
 from cdc.lake.layout import operations_path
 from cdc.lake.operations import Operations
@@ -16,19 +24,69 @@ from cdc.operate.reporter import Reporter
 from cdc.operate.resnapshot import Resnapshot
 from cdc.operate.workshop import Workshop
 
-_STOP_SECONDS: Final = 30.0
+logger = structlog.get_logger(__name__)
+GRACE_SECONDS: Final = 5.0
+"""So long an operation may take to its next safe point before its Spark jobs are cancelled."""
+SAY_SECONDS: Final = 30.0
+_TAG: Final = "wal2lake-desk"
+
+
+class Work:
+    """What the desk of one run is at."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        cancel: Callable[[], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``cancel`` ends what Spark does for the desk at this moment."""
+        self._desk = desk
+        self._cancel = cancel
+        self._clock = clock
+        self._asked_at: float | None = None
+        self._say_at = SAY_SECONDS
+
+    def ended(self, seconds: float = 0.0) -> bool:
+        """Ask the desk to end; whether its thread is gone, waiting at most so long for it.
+
+        Called again and again. An action of Spark has no safe point: after a while all of them
+        are cancelled, each time anew, since an operation may begin another before it notices.
+        """
+        if self._asked_at is None:
+            self._asked_at = self._clock()
+        if self._desk.stop(seconds):
+            return True
+        waited = self._clock() - self._asked_at
+        if waited >= GRACE_SECONDS:
+            self._end_jobs()
+        if waited >= self._say_at:
+            self._say_at = waited + SAY_SECONDS
+            logger.warning("an operation does not end, and the run waits", seconds=round(waited))
+        return False
+
+    def _end_jobs(self) -> None:
+        try:
+            self._cancel()
+        except Exception:  # Spark itself may be gone; the thread is waited for all the same
+            logger.exception("the operation's Spark jobs could not be cancelled")
 
 
 @contextmanager
-def at_work(shop: Workshop) -> Iterator[Desk]:
-    """Operations are run inside the block; what runs at its end is run again at the next start."""
+def at_work(shop: Workshop) -> Iterator[Work]:
+    """Operations are run inside the block; what runs at its end is run again at the next start.
+
+    Returns when nothing of them can be committed any more, however long that takes.
+    """
     config = shop.config
     desk = Desk(config.state_dir, Operations(operations_path(config)), handlers(shop))
     desk.start()
+    work = Work(desk, partial(shop.spark.sparkContext.cancelJobsWithTag, _TAG))
     try:
-        yield desk
+        yield work
     finally:
-        desk.stop(_STOP_SECONDS)
+        while not work.ended(1.0):
+            pass
 
 
 def handlers(shop: Workshop) -> Mapping[str, Handler]:
@@ -44,10 +102,15 @@ def handlers(shop: Workshop) -> Mapping[str, Handler]:
 
 
 def _shared(shop: Workshop, handler: Handler) -> Handler:
-    """With a pool of its own, so that the rounds get their part of the cores meanwhile."""
+    """With a pool of its own, so that the rounds get their part of the cores meanwhile.
+
+    And with a tag, by which its jobs are cancelled.
+    """
 
     def run(operation: Operation, reporter: Reporter) -> None:
-        shop.spark.sparkContext.setLocalProperty("spark.scheduler.pool", "desk")
+        context = shop.spark.sparkContext
+        context.setLocalProperty("spark.scheduler.pool", "desk")
+        context.addJobTag(_TAG)
         handler(operation, reporter)
 
     return run

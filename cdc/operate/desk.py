@@ -50,11 +50,16 @@ class Desk:
         self._thread.start()
         return self._thread
 
-    def stop(self, timeout: float | None = None) -> None:
-        """Let what runs end at its next safe point, and wait for that at most so long (s)."""
+    def stop(self, timeout: float | None = None) -> bool:
+        """Let what runs end at its next safe point; whether the thread is gone.
+
+        That is waited for at most ``timeout`` s, without a limit where that is None.
+        """
         self._stop.set()
-        if self._thread is not None:
-            self._thread.join(timeout)
+        if self._thread is None:
+            return True
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
 
     def _run(self) -> None:
         while not self._stop.is_set():

@@ -167,6 +167,7 @@ class Task:
             offset=made.position.offset if live.stopped else live.position.offset,
             refused=self.shop.quarantine.open_count(str(self.table)),
         )
+        self.reporter.refuse_ended()
         reach(Failpoint.BEFORE_REPLAY_SWAP)
         note = swap(
             kept.session,
@@ -176,6 +177,7 @@ class Task:
             position=position,
             structure=made.structure,
             broken=broken_path(self.shop.config, self.operation.id, self.table),
+            going_on=self.reporter.refuse_ended,
         )
         reach(Failpoint.AFTER_REPLAY_SWAP)
         live.become(made.schema, made.structure, position)

@@ -97,6 +97,14 @@ class Reporter:
         if wanted == files.CANCEL:
             raise files.cancellation(self.progress.id)
 
+    def refuse_ended(self) -> None:
+        """Raise Interrupted where the job stops: right before a commit, which is no place to rest.
+
+        Also where something seems to be broken: it may only have been cancelled.
+        """
+        if self._stop.is_set():
+            raise Interrupted
+
     def wait(self, seconds: float) -> None:
         """Let the time pass, or less of it, and be at a safe point: for whoever awaits a cut."""
         self._stop.wait(seconds)

@@ -106,6 +106,7 @@ class Taking:
             **found,
         )
         settles = tuple(event.offset for event in settled)
+        self.reporter.refuse_ended()
         reach(Failpoint.BEFORE_COMMIT_NOTE)
         self.reporter.put(commit=Commit(reading=self.number, result=result, settles=settles))
         reach(Failpoint.AFTER_COMMIT_NOTE)
@@ -159,6 +160,7 @@ class Taking:
             position=shape.position,
             structure=shape.structure,
             broken=broken_path(self.shop.config, self.operation.id, self.live.schema.table),
+            going_on=self.reporter.refuse_ended,
         )
         reach(Failpoint.AFTER_READING_SWAP)
         self.live.become(shape.schema, shape.structure, shape.position)

@@ -10,6 +10,13 @@ PURE: Final = ("tests/unit", "tests/property")
 
 MUTANTS: Final = (
     Mutant(
+        name="no run begins before the operation of the one before has ended",
+        file="cdc/operate/at_work.py",
+        old="        if self._desk.stop(seconds):\n",
+        new="        if self._desk.stop(seconds) or True:\n",
+        tests=PURE,
+    ),
+    Mutant(
         name="offset guard of a merge",
         file="cdc/apply/merge_plan.py",
         old='guard = f"source.{OFFSET} > target.{OFFSET}"',

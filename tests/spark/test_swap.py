@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from cdc.apply.likeness import likeness
 from cdc.apply.merge_plan import COPY, OFFSET, ROW_HASH
 from cdc.apply.order import row_hash
+from cdc.apply.replaying import nothing
 from cdc.errors import CdcError
 from cdc.events.schema import Column, TableSchema
 from cdc.events.sql_text import spark_delta
@@ -115,7 +116,16 @@ def test_the_new_table_is_there_whatever_became_of_the_old(
     damage(session, live)
     broken = str(tmp_path / "broken" / "orders")
 
-    said = swap(session, made, live, schema=NEW, position=AFTER, structure=STRUCTURE, broken=broken)
+    said = swap(
+        session,
+        made,
+        live,
+        schema=NEW,
+        position=AFTER,
+        structure=STRUCTURE,
+        broken=broken,
+        going_on=nothing,
+    )
 
     assert rows(live) == rows(made)
     assert position(live) == AFTER
@@ -129,7 +139,9 @@ def test_the_new_table_is_there_whatever_became_of_the_old(
 
 def test_it_can_be_followed_like_any_other(session: SparkSession, live: str, made: str) -> None:
     """Another column later, and an older version beside it: features and mapping are whole."""
-    swap(session, made, live, schema=NEW, position=AFTER, structure=None, broken="")
+    swap(
+        session, made, live, schema=NEW, position=AFTER, structure=None, broken="", going_on=nothing
+    )
 
     store.add_columns(session, live, (Column("more", "string"),), AFTER)
 
@@ -151,6 +163,7 @@ def test_an_error_that_the_place_has_no_part_in_leaves_it_alone(
             position=AFTER,
             structure=None,
             broken=str(tmp_path / "broken"),
+            going_on=nothing,
         )
 
     assert rows(live) == [{"id": 1, "gone": "x", OFFSET: 3}]
