@@ -152,7 +152,14 @@ class Applier:
 
     def _asked(self) -> list[Request]:
         found = requests.pending(self._requests_dir, time.time())
-        return [request for request in found if request.id not in self._served]
+        self._served &= {request.id for request in found}
+        base = self.base.lsn or 0
+        # A bound before the last cut can be met no more; who asked sees that cut in the ledger.
+        return [
+            request
+            for request in found
+            if request.id not in self._served and (request.bound is None or request.bound >= base)
+        ]
 
     def _advance(self, taken: Sequence[Landing], asked: Sequence[Request]) -> bool:
         schemas = self.schemas(_all_ids(taken))

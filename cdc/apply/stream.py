@@ -18,13 +18,8 @@ from cdc.lake import job_state
 from cdc.lake.job_state import RELOADING, Told
 from cdc.lake.layout import refuse_unwritable
 from cdc.lake.session import build
-<<<<<<< HEAD
 from cdc.operate import health, reload, running_settings
-from cdc.operate.at_work import at_work
-=======
-from cdc.operate import reload, running_settings
-from cdc.operate.at_work import Work, at_work
->>>>>>> e2dfb31 (operate: no run begins before the operation of the one before has ended)
+from cdc.operate.at_work import DeskWork, at_work
 from cdc.operate.plan import RELOADED
 from cdc.operate.work import Work
 from cdc.stack.endpoints import Endpoints
@@ -101,15 +96,11 @@ def _run(config: Config, job: _Job, done: Callable[[], None]) -> None:
         running.catch_up(job.told.step)
         with running.landing() as landing:
             running.read_lost()
-<<<<<<< HEAD
             facts = partial(running.facts, Work(job.spark.sparkContext))
             with (
-                at_work(running.shop),
+                at_work(running.shop) as work,
                 health.watched(config, job.endpoints, running.topics, facts),
             ):
-=======
-            with at_work(running.shop) as work:
->>>>>>> e2dfb31 (operate: no run begins before the operation of the one before has ended)
                 running_settings.remember(config)
                 job.told.enter("applying")
                 done()
@@ -126,7 +117,7 @@ class _Until:
 
     job: _Job
     state_dir: Path
-    work: Work
+    work: DeskWork
 
     def is_set(self) -> bool:
         if self.job.stop.is_set():

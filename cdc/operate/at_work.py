@@ -31,7 +31,7 @@ SAY_SECONDS: Final = 30.0
 _TAG: Final = "wal2lake-desk"
 
 
-class Work:
+class DeskWork:
     """What the desk of one run is at."""
 
     def __init__(
@@ -73,7 +73,7 @@ class Work:
 
 
 @contextmanager
-def at_work(shop: Workshop) -> Iterator[Work]:
+def at_work(shop: Workshop) -> Iterator[DeskWork]:
     """Operations are run inside the block; what runs at its end is run again at the next start.
 
     Returns when nothing of them can be committed any more, however long that takes.
@@ -81,7 +81,7 @@ def at_work(shop: Workshop) -> Iterator[Work]:
     config = shop.config
     desk = Desk(config.state_dir, Operations(operations_path(config)), handlers(shop))
     desk.start()
-    work = Work(desk, partial(shop.spark.sparkContext.cancelJobsWithTag, _TAG))
+    work = DeskWork(desk, partial(shop.spark.sparkContext.cancelJobsWithTag, _TAG))
     try:
         yield work
     finally:

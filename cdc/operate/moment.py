@@ -180,8 +180,8 @@ def _cut_at(
         barrier.touch(connection, hold)
     row = wait_for_cut(
         ledger,
-        lambda row: row.request == hold,
-        after=last.cut if last else 0,
+        lambda row: row.request == hold or (row.lsn or 0) > lsn,
+        after=last.cut - 1 if last else 0,
         timeout=timeout,
         tell=looking,
     )
@@ -192,6 +192,12 @@ def _cut_at(
             f"the job published no cut at the snapshot within {timeout:g} s",
             detail=where_it_hangs(config),
             remedy="wal2lake status says what it is at; try again when it follows",
+        )
+    if row.request != hold:
+        raise CdcError(
+            ErrorKind.CONFLICT,
+            f"cut {row.cut} is beyond the snapshot, so none will come that ends there",
+            remedy="run it again; this process may have been suspended",
         )
     if row.lsn is not None and row.lsn > lsn:
         raise CdcError(

@@ -6,7 +6,7 @@ as it does for Spark, until it is let go or until the jobs of its tag are cancel
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,7 +18,7 @@ from cdc.apply import stream
 from cdc.apply.inbox import Inbox
 from cdc.config import Config, Lake, Source
 from cdc.lake.job_state import Told
-from cdc.operate import at_work, operation_files, reload
+from cdc.operate import at_work, health, operation_files, reload, running_settings
 from cdc.operate.operation import Operation, OperationState
 from cdc.operate.reporter import Reporter
 from tests.unit.desk_room import operation
@@ -61,7 +61,8 @@ class Run:
         self.applier = SimpleNamespace(
             inbox=Inbox(), base=base, alarm="", before_cut=silent, round=lambda: False
         )
-        self.catch_up = self.read_lost = self.between = self.close = silent
+        self.topics: list[str] = []
+        self.catch_up = self.facts = self.read_lost = self.between = self.close = silent
 
     @contextmanager
     def landing(self) -> Iterator[Any]:
@@ -93,14 +94,15 @@ def test_no_run_begins_while_an_operation_of_the_one_before_can_commit(
         if len(left) == 1:
             spark.act()
 
-    def handlers(shop: Any) -> dict[str, Callable[[Operation, Reporter], None]]:
+    def handlers(shop: Any) -> dict[str, Callable[[Operation, Reporter], None]]:  # noqa: ANN401 - a stand-in
         return {"copy": at_work._shared(shop, work)}
 
     monkeypatch.setattr(at_work, "_STOP_SECONDS", 0.5, raising=False)
     monkeypatch.setattr(at_work, "GRACE_SECONDS", 0.1, raising=False)
     monkeypatch.setattr(stream, "assembled", assembled)
     monkeypatch.setattr(at_work, "handlers", handlers)
-    monkeypatch.setattr(stream.running_settings, "remember", lambda _: None)
+    monkeypatch.setattr(running_settings, "remember", lambda _: None)
+    monkeypatch.setattr(health, "watched", lambda *_: nullcontext())
     job: Any = stream._Job(SimpleNamespace(), spark, stop, Told(tmp_path))  # type: ignore[arg-type]
     keep = partial(stream._keep_running, lambda: config, config, job)
     main = threading.Thread(target=keep)

@@ -1,0 +1,22 @@
+"""Requests for a cut that can come no more hold nobody up, and are not remembered."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from cdc.apply.rounds import Applier
+from cdc.operate import requests
+from cdc.operate.requests import Request
+
+
+def test_what_lies_before_the_last_cut_stops_none_and_served_ones_are_forgotten(
+    tmp_path: Path,
+) -> None:
+    for name, bound in (("passed", 99), ("at", 100), ("beyond", 101), ("hold", None)):
+        requests.write(tmp_path, Request(id=name, expires_at=2e10, bound=bound))
+    rounds: Any = SimpleNamespace(
+        _requests_dir=tmp_path, _served={"at", "gone"}, base=SimpleNamespace(lsn=100)
+    )
+
+    assert [request.id for request in Applier._asked(rounds)] == ["beyond", "hold"]
+    assert rounds._served == {"at"}
