@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from cdc.apply.replaying import nothing
 from cdc.apply.running import LandingQuery, Running, assembled
+from cdc.apply.starting import told_alive
 from cdc.config import Config
 from cdc.errors import CdcError
 from cdc.lake import job_state
@@ -92,19 +93,21 @@ def _read_again(read: Callable[[], Config], before: Config) -> tuple[Config, Cdc
 def _run(config: Config, job: _Job, done: Callable[[], None]) -> None:
     """Until the job is to stop or the configuration changed; ``done`` once it applies."""
     job.told.enter("starting")  # also again: nothing watches before it applies
-    with closing(assembled(config, job.spark, job.endpoints, job.told)) as running:
-        running.catch_up(job.told.step)
-        with running.landing() as landing:
-            running.read_lost()
-            facts = partial(running.facts, Work(job.spark.sparkContext))
-            with (
-                at_work(running.shop) as work,
-                health.watched(config, job.endpoints, running.topics, facts),
-            ):
-                running_settings.remember(config)
-                job.told.enter("applying")
-                done()
-                _loop(running, landing, _Until(job, config.state_dir, work), job.told.hear)
+    with ExitStack() as parts:
+        with told_alive(job.told, Work(job.spark.sparkContext).is_going_on):
+            running = parts.enter_context(
+                closing(assembled(config, job.spark, job.endpoints, job.told))
+            )
+            running.catch_up(job.told.step)
+            landing = parts.enter_context(running.landing())
+        running.read_lost()
+        facts = partial(running.facts, Work(job.spark.sparkContext))
+        work = parts.enter_context(at_work(running.shop))
+        parts.enter_context(health.watched(config, job.endpoints, running.topics, facts))
+        running_settings.remember(config)
+        job.told.enter("applying")
+        done()
+        _loop(running, landing, _Until(job, config.state_dir, work), job.told.hear)
 
 
 @dataclass(frozen=True, slots=True)

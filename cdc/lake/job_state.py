@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
@@ -49,28 +50,32 @@ def write(state_dir: Path, state: JobState) -> None:
 
 @dataclass(slots=True)
 class Told:
-    """What the job says of itself in its state file."""
+    """What the job says of itself in its state file; several threads may tell of it."""
 
     state_dir: Path
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     state: str = ""
     steps: int = 0
     alarm: str = ""
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def enter(self, state: str) -> None:
-        self.state = state
-        self._write()
+        with self._lock:
+            self.state = state
+            self._write()
 
     def step(self) -> None:
         """The start came further."""
-        self.steps += 1
-        self._write()
+        with self._lock:
+            self.steps += 1
+            self._write()
 
     def hear(self, alarm: str) -> None:
         """What keeps cuts from being published; nothing, where nothing does."""
-        if alarm != self.alarm:
-            self.alarm = alarm
-            self._write()
+        with self._lock:
+            if alarm != self.alarm:
+                self.alarm = alarm
+                self._write()
 
     def _write(self) -> None:
         said = JobState.of_this_process(self.state, self.started_at, self.steps, self.alarm)

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from cdc.errors import POLICY, ErrorKind
+from cdc.lake.job_state import RELOADING
 from cdc.observe.causes import DEBEZIUM, remedy_of
 from cdc.observe.hops import Hop, Motion
 from cdc.operate.health import HopHealth
@@ -32,6 +33,7 @@ PASSING: Final = frozenset({ErrorKind.TABLE_STOPPED, ErrorKind.STARTING, ErrorKi
 """What starting again would not put right: a health check passes over it."""
 SILENT_SECONDS: Final = 30.0
 """The job's watch looks more often: one that said nothing for so long hangs."""
+_APPLIES: Final = frozenset({"applying", RELOADING})
 _OLD_SECONDS: Final = 60.0
 _RESTARTED_TOO_OFTEN: Final = 3
 _AGAIN: Final = "wal2lake down, then wal2lake up"
@@ -140,7 +142,7 @@ def _of_slot(now: Status) -> Iterator[Finding]:
 
 def _of_way(now: Status) -> Iterator[Finding]:
     """Whether changes move."""
-    if not now.job.alive or now.job.state != "applying":
+    if not now.job.alive or now.job.state not in _APPLIES:
         return
     health = now.health
     if health is None or health.pid != now.job.pid or health.age_seconds > SILENT_SECONDS:

@@ -103,6 +103,7 @@ def test_no_run_begins_while_an_operation_of_the_one_before_can_commit(
     monkeypatch.setattr(at_work, "handlers", handlers)
     monkeypatch.setattr(running_settings, "remember", lambda _: None)
     monkeypatch.setattr(health, "watched", lambda *_: nullcontext())
+    monkeypatch.setattr(stream, "Work", lambda _: SimpleNamespace(is_going_on=lambda: True))
     job: Any = stream._Job(SimpleNamespace(), spark, stop, Told(tmp_path))  # type: ignore[arg-type]
     keep = partial(stream._keep_running, lambda: config, config, job)
     main = threading.Thread(target=keep)
