@@ -155,6 +155,43 @@ EXCEPTION WHEN OTHERS THEN
 END
 $body$;
 
+CREATE OR REPLACE FUNCTION wal2lake.avro_name(name text) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    SET search_path = pg_catalog, pg_temp
+    SET standard_conforming_strings = on
+AS $body$
+    SELECT lower(regexp_replace(regexp_replace(regexp_replace(
+        name, '[𐀀-􏿿]', '__', 'g'), '[^A-Za-z0-9_]', '_', 'g'), '^(?=[0-9])', '_'))
+$body$;
+
+CREATE OR REPLACE FUNCTION wal2lake.leave_out_clashing(relation oid) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+    publication text;
+BEGIN
+    IF NOT EXISTS (
+        SELECT FROM pg_attribute a
+         WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped
+         GROUP BY wal2lake.avro_name(a.attname) HAVING count(*) > 1) THEN
+        RETURN;
+    END IF;
+    FOR publication IN
+        SELECT p.pubname FROM pg_publication p
+          JOIN pg_publication_rel r ON r.prpubid = p.oid AND r.prrelid = relation
+         WHERE EXISTS (SELECT FROM pg_publication_rel o WHERE o.prpubid = p.oid
+                          AND o.prrelid = 'wal2lake.heartbeat'::regclass)
+    LOOP
+        RAISE WARNING 'wal2lake: % leaves publication %: two of its columns have one name in Avro',
+            relation::regclass, publication;
+        EXECUTE format('ALTER PUBLICATION %I DROP TABLE ONLY %s', publication, relation::regclass);
+    END LOOP;
+EXCEPTION WHEN OTHERS THEN
+    RAISE WARNING 'wal2lake: % stays published: %', relation::regclass, SQLERRM;
+END
+$body$;
+
 CREATE OR REPLACE FUNCTION wal2lake.note_changed() RETURNS event_trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path = pg_catalog, pg_temp
@@ -210,6 +247,7 @@ BEGIN
           FROM tables t ORDER BY t.oid
     LOOP
         PERFORM wal2lake.note(relation, TG_TAG, reason, expressed, NULL);
+        PERFORM wal2lake.leave_out_clashing(relation);
     END LOOP;
     IF TG_TAG IN ('ALTER PUBLICATION', 'ALTER TABLE') THEN
         FOR relation, publication IN
@@ -311,7 +349,7 @@ CREATE EVENT TRIGGER wal2lake_changed ON ddl_command_end
 
 ALTER EVENT TRIGGER wal2lake_changed ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_changed IS 'wal2lake eb11e6bc844fdff0';
+COMMENT ON EVENT TRIGGER wal2lake_changed IS 'wal2lake 13ef07414352926a';
 
 DROP EVENT TRIGGER IF EXISTS wal2lake_rewritten;
 
@@ -320,7 +358,7 @@ CREATE EVENT TRIGGER wal2lake_rewritten ON table_rewrite
 
 ALTER EVENT TRIGGER wal2lake_rewritten ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_rewritten IS 'wal2lake eb11e6bc844fdff0';
+COMMENT ON EVENT TRIGGER wal2lake_rewritten IS 'wal2lake 13ef07414352926a';
 
 DROP EVENT TRIGGER IF EXISTS wal2lake_gone;
 
@@ -329,6 +367,6 @@ CREATE EVENT TRIGGER wal2lake_gone ON sql_drop
 
 ALTER EVENT TRIGGER wal2lake_gone ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_gone IS 'wal2lake eb11e6bc844fdff0';
+COMMENT ON EVENT TRIGGER wal2lake_gone IS 'wal2lake 13ef07414352926a';
 
 COMMIT;

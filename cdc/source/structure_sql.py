@@ -10,7 +10,7 @@ from typing import Final
 
 from cdc.events.sql_text import postgres_string
 from cdc.source.catalog import ATTRIBUTES, DECLARED
-from cdc.tables import CONTROL_SCHEMA, STRUCTURE
+from cdc.tables import CONTROL_SCHEMA, HEARTBEAT, STRUCTURE
 
 COLUMNS: Final = """(
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -202,6 +202,7 @@ BEGIN
           FROM tables t ORDER BY t.oid
     LOOP
         PERFORM {CONTROL_SCHEMA}.note(relation, TG_TAG, reason, expressed, NULL);
+        PERFORM {CONTROL_SCHEMA}.leave_out_clashing(relation);
     END LOOP;
     IF TG_TAG IN ('ALTER PUBLICATION', 'ALTER TABLE') THEN
         FOR relation, publication IN
@@ -230,6 +231,50 @@ EXCEPTION WHEN OTHERS THEN
     PERFORM {CONTROL_SCHEMA}.note_failure(TG_TAG, SQLSTATE, SQLERRM);
 END
 $body$"""
+
+_AVRO_NAME: Final = f"""\
+CREATE OR REPLACE FUNCTION {CONTROL_SCHEMA}.avro_name(name text) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    SET search_path = pg_catalog, pg_temp
+    SET standard_conforming_strings = on
+AS $body$
+    SELECT lower(regexp_replace(regexp_replace(regexp_replace(
+        name, '[\U00010000-\U0010ffff]', '__', 'g'), '[^A-Za-z0-9_]', '_', 'g'), '^(?=[0-9])', '_'))
+$body$"""
+"""As ``cdc/events/names.py``: the connector spells a sign beyond the first plane as two."""
+
+_LEAVE_OUT: Final = f"""\
+CREATE OR REPLACE FUNCTION {CONTROL_SCHEMA}.leave_out_clashing(relation oid) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+    publication text;
+BEGIN
+    IF NOT EXISTS (
+        SELECT FROM pg_attribute a
+         WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped
+         GROUP BY {CONTROL_SCHEMA}.avro_name(a.attname) HAVING count(*) > 1) THEN
+        RETURN;
+    END IF;
+    FOR publication IN
+        SELECT p.pubname FROM pg_publication p
+          JOIN pg_publication_rel r ON r.prpubid = p.oid AND r.prrelid = relation
+         WHERE EXISTS (SELECT FROM pg_publication_rel o WHERE o.prpubid = p.oid
+                          AND o.prrelid = '{HEARTBEAT}'::regclass)
+    LOOP
+        RAISE WARNING 'wal2lake: % leaves publication %: two of its columns have one name in Avro',
+            relation::regclass, publication;
+        EXECUTE format('ALTER PUBLICATION %I DROP TABLE ONLY %s', publication, relation::regclass);
+    END LOOP;
+EXCEPTION WHEN OTHERS THEN
+    RAISE WARNING 'wal2lake: % stays published: %', relation::regclass, SQLERRM;
+END
+$body$"""
+"""The connector ends at such a table, and with it all others; nothing that is said to it then lets
+it pass, for it reads the table's description before it asks whether the table is one of its own. So
+no row of the table is published under these columns: it leaves in the transaction of the DDL.
+"""
 
 _REWRITTEN: Final = f"""\
 CREATE OR REPLACE FUNCTION {CONTROL_SCHEMA}.note_rewritten() RETURNS event_trigger
@@ -311,7 +356,16 @@ $body$"""
 
 SUPERSEDED: Final = (f"DROP FUNCTION IF EXISTS {CONTROL_SCHEMA}.note(oid, text, int, boolean)",)
 """What an earlier version made, and a replacement of this one's does not reach."""
-FUNCTIONS: Final = (_DESCRIBE, _NOTE, _FAILURE, _CHANGED, _REWRITTEN, _GONE)
+FUNCTIONS: Final = (
+    _DESCRIBE,
+    _NOTE,
+    _FAILURE,
+    _AVRO_NAME,
+    _LEAVE_OUT,
+    _CHANGED,
+    _REWRITTEN,
+    _GONE,
+)
 TRIGGERS: Final = {
     "wal2lake_changed": (
         "ddl_command_end",

@@ -296,4 +296,11 @@ MUTANTS: Final = (
         new='"0 AS part"',
         tests=("tests/spark/test_flood_stop.py",),
     ),
+    Mutant(
+        name="a table that the connector cannot read leaves the publication",
+        file="cdc/source/structure_sql.py",
+        old="        PERFORM {CONTROL_SCHEMA}.leave_out_clashing(relation);\n",
+        new="",
+        tests=("tests/source/test_structure.py",),
+    ),
 )

@@ -123,6 +123,36 @@ def test_a_table_whose_name_differs_by_case_is_none_of_ours(
     source.execute(f'DROP SCHEMA "{upper}" CASCADE'.encode())
 
 
+def test_columns_that_the_connector_takes_for_one_stop_no_other_table(
+    chain: Endpoints, source: Connection, make_config: Maker
+) -> None:
+    """It ends at such a table for good: the table leaves the publication before any row of it."""
+    config = make_config(chain)
+    for name in ("case", "signs"):
+        source.execute(f'CREATE TABLE "{name}" (id int PRIMARY KEY, v text)'.encode())
+    source.execute("CREATE TABLE other (id int PRIMARY KEY)")
+    establish(config, chain)
+    other = Topic(chain, f"{config.name}.{config.name}.other")
+    with source.transaction():
+        source.execute("INSERT INTO other VALUES (1)")
+        source.execute("""INSERT INTO "case" VALUES (1, 'before')""")
+        source.execute('ALTER TABLE "case" ADD "V" text')
+        source.execute("""INSERT INTO "case" VALUES (2, 'low', 'UP')""")
+        source.execute('ALTER TABLE signs ADD "a-b" text, ADD a_b text')
+        source.execute("INSERT INTO signs VALUES (1, 'x', 'y', 'z')")
+        source.execute("INSERT INTO other VALUES (2)")
+    source.execute("""UPDATE "case" SET v = 'later'""")
+
+    other.until(lambda found: len(found) >= 2)
+    source.execute("INSERT INTO other VALUES (3)")
+    events = other.until(lambda found: len(found) >= 3)
+    assert [value["after"]["id"] for _, value in events] == [1, 2, 3]
+    assert ops(Topic(chain, f"{config.name}.{config.name}.case").events()) == ["c"]
+    found = connector.status(chain.connect, config.name)
+    assert found is not None
+    assert not found.failed
+
+
 def test_establish_again(chain: Endpoints, source: Connection, make_config: Maker) -> None:
     config = make_config(chain)
     source.execute("CREATE TABLE t (id int PRIMARY KEY)")

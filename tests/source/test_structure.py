@@ -6,9 +6,13 @@ from typing import Any, Final
 
 import psycopg
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from cdc.errors import CdcError
+from cdc.events.names import avro_name
 from cdc.events.steps import follow
+from cdc.events.structure import unpublished_from
 from cdc.source import structure_notes
 from cdc.source.captured import captured_tables
 from cdc.source.finding import Level
@@ -310,3 +314,62 @@ def test_the_way_to_remove_it_that_is_documented(noting: Source) -> None:
         connection.execute("CREATE TABLE t (id int PRIMARY KEY)")
         row = connection.execute("SELECT to_regnamespace('wal2lake')").fetchone()
         assert row == (None,)
+
+
+NAMES = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=6
+)
+CLASHES = {
+    "case": 'ALTER TABLE t ADD "V" text',
+    "signs": 'ALTER TABLE t ADD "a-b" text, ADD a_b text',
+    "a digit": 'ALTER TABLE t ADD "9" int, ADD "_9" int',
+    "two planes": 'ALTER TABLE t ADD "😀" int, ADD "__" int',
+    "a renaming": 'ALTER TABLE t ADD w int; ALTER TABLE t RENAME w TO "V"',
+    "of its parent": 'ALTER TABLE parent ADD "V" text',
+}
+
+
+def published_by(noting: Source, publication: str) -> set[str]:
+    rows = noting.connection.execute(
+        "SELECT tablename FROM pg_publication_tables WHERE pubname = %s AND schemaname = %s",
+        (publication, noting.schema),
+    ).fetchall()
+    return {name for (name,) in rows}
+
+
+@pytest.mark.parametrize("case", CLASHES, ids=lambda case: case.replace(" ", "-"))
+def test_a_table_that_the_connector_cannot_read_leaves_our_publications(
+    noting: Source, case: str
+) -> None:
+    """In the transaction of the DDL, which never fails for it; those of others keep it."""
+    noting.run("CREATE TABLE parent (v int); CREATE TABLE t (id int PRIMARY KEY) INHERITS (parent)")
+    noting.run("CREATE TABLE other (id int PRIMARY KEY)")
+    noting.connection.execute(
+        "CREATE TABLE IF NOT EXISTS wal2lake.heartbeat"
+        " (id int PRIMARY KEY, token text NOT NULL, at timestamptz NOT NULL)"
+    )
+    for name in ("ours", "theirs"):
+        noting.run(f"DROP PUBLICATION IF EXISTS {name}")
+    noting.run("CREATE PUBLICATION ours FOR TABLE ONLY t, other, wal2lake.heartbeat")
+    noting.run("CREATE PUBLICATION theirs FOR TABLE ONLY t")
+    noting.notes()
+
+    notes = noting.run(f"{CLASHES[case]}; ALTER TABLE other ADD v text")
+
+    assert published_by(noting, "ours") == {"other"}
+    assert published_by(noting, "theirs") == {"t"}
+    left = [unpublished_from(note.text) for note in notes if note.name == "t" and note.text]
+    assert "ours" in left
+
+
+@given(st.lists(NAMES, min_size=20, max_size=60))
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_source_spells_a_name_as_we_do(noting_url: str, names: list[str]) -> None:
+    with connect(noting_url) as connection:
+        spelled = connection.execute(
+            "SELECT array_agg(wal2lake.avro_name(n) ORDER BY i)"
+            " FROM unnest(%s::text[]) WITH ORDINALITY u(n, i)",
+            (names,),
+        ).fetchone()
+    assert spelled is not None
+    assert spelled[0] == [avro_name(name).lower() for name in names]
