@@ -303,4 +303,11 @@ MUTANTS: Final = (
         new="",
         tests=("tests/source/test_structure.py",),
     ),
+    Mutant(
+        name="a parent is read without its children",
+        file="cdc/source/copied_rows.py",
+        old='sql.SQL("ONLY {}")',
+        new='sql.SQL("{}")',
+        tests=("tests/source/test_inheritance.py",),
+    ),
 )
