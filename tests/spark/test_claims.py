@@ -80,7 +80,7 @@ def test_a_transaction_that_never_fills_is_in_no_cut_and_raises_an_alarm(
     assert pipeline.applier.alarm == ""
     assert pipeline.applier.turns > turns
     turns = pipeline.applier.turns
-    for bound in (None, 1):  # both hold the cuts
+    for bound in (None, 1 << 62):  # one holds the cuts, the other waits for what is yet to come
         folder = tmp_path / "requests"
         requests.write(folder, Request(id="r", expires_at=time.time() + 3600, bound=bound))
         assert not pipeline.applier.round()
