@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from cdc.failpoints import Failpoint
 from tests.faults.armed import SYNC_SECONDS, Armed
+from tests.unpublished import unseen
 from tests.waiting import until
 
 COMMAND_SECONDS: Final = 1800
@@ -70,11 +71,8 @@ def shadow(bank: Armed, name: str, await_kills: Await) -> None:
 
 def _unseen(bank: Armed, name: str) -> None:
     """Written while the table is in no publication, in one transaction."""
-    bank.execute(
-        "BEGIN; ALTER PUBLICATION wal2lake DROP TABLE bank.flicker;"
-        f"INSERT INTO bank.flicker SELECT max(id) + 1, 1, '{name}' FROM bank.flicker;"
-        "ALTER PUBLICATION wal2lake ADD TABLE bank.flicker; COMMIT"
-    )
+    rows = f"INSERT INTO bank.flicker SELECT max(id) + 1, 1, '{name}' FROM bank.flicker"
+    bank.execute(unseen("bank.flicker", rows))
 
 
 def refusal(bank: Armed, _name: str, await_kills: Await) -> None:

@@ -4,16 +4,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tests.e2e.installation import Installation
+from tests.unpublished import put_back, taken_out
 
 
 @contextmanager
 def unseen(installation: Installation, *tables: str) -> Iterator[None]:
     """What is committed inside the block is in the source and in no log."""
     installation.run("sync")
-    listed = ", ".join(tables)
-    installation.execute(f"ALTER PUBLICATION wal2lake DROP TABLE {listed}")
+    installation.execute(taken_out(*tables))
     try:
         yield
     finally:
-        installation.execute(f"ALTER PUBLICATION wal2lake ADD TABLE {listed}")
+        installation.execute(put_back(*tables))
         installation.run("sync")
