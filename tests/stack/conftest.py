@@ -1,5 +1,6 @@
 """What the tests of the embedded stack share: a configuration, a driver process, a look at ps."""
 
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,14 @@ from cdc.stack.process import STATE_VARIABLE
 from cdc.stack.state import StateDir
 
 DRIVER = Path(__file__).with_name("driver.py")
+
+
+@pytest.fixture(autouse=True)
+def _heard() -> Iterator[None]:
+    """A shell lets what it runs in the background ignore the signal, and children inherit that."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

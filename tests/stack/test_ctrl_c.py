@@ -32,14 +32,6 @@ LATER = (
 )
 
 
-@pytest.fixture(autouse=True)
-def _heard() -> Iterator[None]:
-    """A shell lets what it runs in the background ignore the signal, and children inherit that."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @contextmanager
 def foreground(*arguments: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A command as a shell runs it in a terminal: in a process group of its own."""
