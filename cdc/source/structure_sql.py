@@ -9,6 +9,7 @@ warning and a note that says so.
 from typing import Final
 
 from cdc.events.sql_text import postgres_string
+from cdc.events.sql_text import standard_string
 from cdc.source.catalog import ATTRIBUTES, DECLARED
 from cdc.tables import CONTROL_SCHEMA, HEARTBEAT, STRUCTURE
 
@@ -261,7 +262,7 @@ BEGIN
         SELECT p.pubname FROM pg_publication p
           JOIN pg_publication_rel r ON r.prpubid = p.oid AND r.prrelid = relation
          WHERE EXISTS (SELECT FROM pg_publication_rel o WHERE o.prpubid = p.oid
-                          AND o.prrelid = '{HEARTBEAT}'::regclass)
+                          AND o.prrelid = {standard_string(str(HEARTBEAT))}::regclass)
     LOOP
         RAISE WARNING 'wal2lake: % leaves publication %: two of its columns have one name in Avro',
             relation::regclass, publication;
