@@ -8,8 +8,7 @@ warning and a note that says so.
 # ruff: noqa: S608 - every part of a statement is a constant of ours
 from typing import Final
 
-from cdc.events.sql_text import postgres_string
-from cdc.events.sql_text import standard_string
+from cdc.events.sql_text import postgres_string, standard_string
 from cdc.source.catalog import ATTRIBUTES, DECLARED
 from cdc.tables import CONTROL_SCHEMA, HEARTBEAT, STRUCTURE
 
