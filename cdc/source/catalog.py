@@ -39,6 +39,7 @@ SELECT n.nspname, c.relname, c.oid, c.relkind, c.relpersistence, c.relreplident,
                    AND (r.rolbypassrls OR r.rolsuper))
            OR NOT c.relforcerowsecurity AND pg_has_role(c.relowner, 'USAGE')),
        has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'),
+       EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = c.oid),
        (SELECT array_agg(a.attname ORDER BY k.place)
           FROM pg_index x, unnest(x.indkey) WITH ORDINALITY k(number, place)
           JOIN pg_attribute a ON a.attnum = k.number
@@ -97,6 +98,7 @@ class SourceTable:
     key: tuple[str, ...]
     mode: TableMode
     replica_identity: str  # pg_class.relreplident: d, f, i, n
+    has_children: bool = False  # others inherit from it
     unfit: Finding | None = None
     """What keeps one from being followed that was fit when its first snapshot was taken."""
 
@@ -115,6 +117,7 @@ class _Relation:
     persistence: str
     row_security: bool
     readable: bool
+    has_children: bool
     identity: Identity
 
 
@@ -139,7 +142,7 @@ def inspect(connection: Connection, config: Config) -> Catalog:
 
 
 def _relation(row: tuple[Any, ...]) -> _Relation:
-    schema, name, oid, kind, persistence, replica, rls, readable, key, index = row
+    schema, name, oid, kind, persistence, replica, rls, readable, children, key, index = row
     return _Relation(
         table=TableId(schema, name),
         oid=oid,
@@ -147,6 +150,7 @@ def _relation(row: tuple[Any, ...]) -> _Relation:
         persistence=persistence,
         row_security=rls,
         readable=readable,
+        has_children=children,
         identity=Identity(replica=replica, primary_key=tuple(key or ()), index=tuple(index or ())),
     )
 
@@ -204,6 +208,7 @@ def _judge(relation: _Relation, columns: tuple[SourceColumn, ...], config: Confi
         key=key,
         mode=mode,
         replica_identity=relation.identity.replica,
+        has_children=relation.has_children,
     )
     return Catalog(tables=(table,), findings=tuple(findings))
 

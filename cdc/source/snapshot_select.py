@@ -19,8 +19,12 @@ _EPOCH: Final = "date '1970-01-01'"
 
 
 def overrides(tables: list[SourceTable]) -> dict[str, str]:
-    """Return the connector's settings with a SELECT for each table; empty without a table."""
-    found = {str(table.table): _select(table) for table in tables if _arriving(table)}
+    """Return the connector's settings; none where its own SELECT does.
+
+    Ours names the columns of now: of a table that is altered under the first snapshot the connector
+    makes a new one, which it could not of this.
+    """
+    found = {str(table.table): _select(table) for table in tables if _is_special(table)}
     if not found:
         return {}
     return {SETTING: ",".join(found)} | {f"{SETTING}.{name}": sql for name, sql in found.items()}
@@ -34,6 +38,10 @@ def _select(table: SourceTable) -> str:
 
 def _arriving(table: SourceTable) -> list[SourceColumn]:
     return [column for column in table.columns if column.arrives]
+
+
+def _is_special(table: SourceTable) -> bool:
+    return table.has_children or any(map(_is_date, _arriving(table)))
 
 
 def _is_date(column: SourceColumn) -> bool:

@@ -36,6 +36,14 @@ def source(chain: Endpoints, schema: str) -> Iterator[Connection]:
     with open_schema(chain.source_url, schema) as connection:
         yield connection
         connector.delete(chain.connect, schema)
+        # The server has few slots, and each of these tests makes one.
+        until(lambda: _is_free(connection, schema), 60, f"slot {schema} stayed in use")
+        slot.drop(connection, schema)
+
+
+def _is_free(connection: Connection, name: str) -> bool:
+    state = slot.slot_state(connection, name)
+    return state is None or state.active_pid is None
 
 
 def refusal(config: Config, chain: Endpoints) -> CdcError:

@@ -108,7 +108,7 @@ def test_source_refuses(source_url: str) -> None:
     ):
         connection.execute("SELECT 1 / 0")
     assert caught.value.kind is ErrorKind.SOURCE_NOT_READY
-    assert caught.value.detail == "division by zero"
+    assert caught.value.detail == "DivisionByZero, SQLSTATE 22012"
     assert "log" in caught.value.remedy
 
 

@@ -300,7 +300,9 @@ def test_plan_is_printed_and_ends_with_its_exit_code(
     source.execute("CREATE TABLE bad (id int)")
 
     code, output = printed(naming(config, "t"), chain, tmp_path)
-    assert (code, output) == (0, "nothing to do: all of it is captured\n")
+    warning, _, plan = output.partition("connectors/README.md\n")
+    assert warning.startswith("! connect.source_password: is not given: ")
+    assert (code, plan) == (0, "nothing to do: all of it is captured\n")
     code, output = printed(naming(config, "t", "late"), chain, tmp_path)
     assert code == 0
     assert f"+ {config.name}.late: key id; rows not counted yet" in output

@@ -100,7 +100,7 @@ def test_the_snapshot_reads_dates_as_numbers() -> None:
 
     made = settings(config(), ENDPOINTS, tables, placeholder="token")
 
-    assert made["snapshot.select.statement.overrides"] == "shop.a-b,shop.orders"
+    assert made["snapshot.select.statement.overrides"] == "shop.a-b"
     select = made["snapshot.select.statement.overrides.shop.a-b"]
     name = r'U&"a\+000022\+000024\+00007Bx\+00007D"'
     assert select == (
@@ -111,11 +111,19 @@ def test_the_snapshot_reads_dates_as_numbers() -> None:
     assert "$" not in select
 
 
-def test_the_snapshot_reads_a_table_without_those_that_inherit_from_it() -> None:
-    made = settings(config(), ENDPOINTS, [with_columns("t", {"id": "int4"})], placeholder="token")
+def test_the_snapshot_reads_a_parent_without_those_that_inherit_from_it() -> None:
+    parent = replace(with_columns("t", {"id": "int4"}), has_children=True)
+    made = settings(config(), ENDPOINTS, [parent, table("orders")], placeholder="token")
 
+    assert made["snapshot.select.statement.overrides"] == "shop.t"
     select = made["snapshot.select.statement.overrides.shop.t"]
     assert select == 'SELECT U&"id" FROM ONLY U&"shop".U&"t"'
+
+
+def test_without_either_no_select_is_replaced() -> None:
+    made = settings(config(), ENDPOINTS, [table("orders")], placeholder="token")
+
+    assert not [key for key in made if key.startswith("snapshot.select")]
 
 
 @pytest.mark.parametrize(
