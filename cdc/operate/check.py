@@ -77,8 +77,7 @@ def _source(config: Config, endpoints: Endpoints) -> Iterator[Finding]:
         yield from (
             _table(table) for table in catalog.tables if not errors_of(table.table, catalog, known)
         )
-        begun_with = {str(table) for table in known}
-        yield from (f for f in catalog.findings if not (f.of_new and f.subject in begun_with))
+        yield from (f for f in catalog.findings if not (f.of_new and f.table in known))
 
 
 def _slot(config: Config, endpoints: Endpoints, connection: Connection) -> Iterator[Finding]:

@@ -86,13 +86,14 @@ def _refuse(findings: Iterable[Finding]) -> None:
 
 def _is_of_one(finding: Finding, kept: Collection[TableId]) -> bool:
     """Whether it is about a single table that must not keep the others from going on."""
-    named = any(matches(table, [finding.subject]) for table in kept)
-    return named or any(_is_about(finding, table) for table in kept)
+    if finding.table is not None:
+        return finding.table in kept
+    return any(matches(table, [finding.subject]) for table in kept)
 
 
 def _is_about(finding: Finding, table: TableId) -> bool:
-    """The table or a column of it."""
-    return finding.subject == str(table) or finding.subject.startswith(f"{table}.")
+    """The table, a column of it, or a pattern that is its name."""
+    return finding.table == table if finding.table is not None else finding.subject == str(table)
 
 
 def _judged(table: SourceTable, catalog: Catalog, kept: Collection[TableId]) -> SourceTable:

@@ -136,7 +136,7 @@ def inspect(connection: Connection, config: Config) -> Catalog:
     tables: list[SourceTable] = []
     for relation in named:
         judged = _judge(relation, columns[relation.table], config)
-        findings += judged.findings
+        findings += [replace(found, table=relation.table) for found in judged.findings]
         tables += judged.tables
     return Catalog(tables=tuple(tables), findings=tuple(findings))
 
@@ -200,7 +200,7 @@ def _judge(relation: _Relation, columns: tuple[SourceColumn, ...], config: Confi
     )
     findings = [*_unfit(relation), *_bad_names(relation.table, columns), *findings]
     key = relation.identity.key if mode is TableMode.KEYED else ()
-    findings += _column_findings(subject, columns, key)
+    findings += [*_without_columns(subject, columns), *_column_findings(subject, columns, key)]
     table = SourceTable(
         table=relation.table,
         oid=relation.oid,
@@ -258,7 +258,8 @@ def _bad_names(table: TableId, columns: tuple[SourceColumn, ...]) -> list[Findin
 
 
 def _refused(refusal: Refusal) -> Finding:
-    return Finding.error(str(refusal.table), refusal.reason, remedy=refusal.remedy)
+    found = Finding.error(str(refusal.table), refusal.reason, remedy=refusal.remedy)
+    return replace(found, table=refusal.table)
 
 
 def _shared_names(relations: list[_Relation]) -> list[Finding]:
@@ -275,6 +276,19 @@ def _shared_names(relations: list[_Relation]) -> list[Finding]:
         for earlier, later in case_twins(tables)
     ]
     return refused + twins
+
+
+def _without_columns(subject: str, columns: tuple[SourceColumn, ...]) -> list[Finding]:
+    """The connector knows no such table, and fails with all others as it begins to read it."""
+    if columns:
+        return []
+    return [
+        Finding.error(
+            subject,
+            "has no columns: there is nothing of it to keep",
+            remedy="take it out of source.tables, or give it a column",
+        )
+    ]
 
 
 def _column_findings(

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Self
 
+from cdc.tables import TableId
+
 
 class Level(Enum):
     OK = "ok"
@@ -21,6 +23,9 @@ class Finding:
     remedy: str = ""
     of_new: bool = False
     """Keeps a table from being taken in; one that was taken in already goes on."""
+    table: TableId | None = None
+    """That it is about, itself or by a column. The subject does not say so: a name may have a dot
+    in it."""
 
     @classmethod
     def ok(cls, subject: str, message: str) -> Self:

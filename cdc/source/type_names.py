@@ -5,10 +5,12 @@ table makes a type of its name, too, so a table ``date`` is enough to lose the d
 Of money it reads the text, which the database's locale decides.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from cdc.source.finding import Finding
 from cdc.source.postgres import Connection, translated
+from cdc.tables import TableId
 
 _SHADOWED: Final = """
 SELECT DISTINCT ON (n.nspname, c.relname, a.attnum)
@@ -48,8 +50,9 @@ def _money(connection: Connection, oids: list[int]) -> list[Finding]:
     with translated("looking for columns of money"):
         rows = connection.execute(_MONEY, (oids,)).fetchall()
     return [
-        Finding.error(
-            f"{schema}.{table}.{column}",
+        _of(
+            TableId(schema, table),
+            column,
             f"the connector does not read money as lc_monetary {locale} prints it",
             remedy="keep the amounts as numeric, or leave this table out",
         )
@@ -61,10 +64,15 @@ def _shadowed(connection: Connection, oids: list[int]) -> list[Finding]:
     with translated("looking for types of one name"):
         rows = connection.execute(_SHADOWED, (oids,)).fetchall()
     return [
-        Finding.error(
-            f"{schema}.{table}.{column}",
+        _of(
+            TableId(schema, table),
+            column,
             f"the connector takes its type {name} for {other}.{name}",
             remedy=f"rename {other}.{name}, which may be a table, or leave this table out",
         )
         for schema, table, column, name, other in rows
     ]
+
+
+def _of(table: TableId, column: str, message: str, *, remedy: str) -> Finding:
+    return replace(Finding.error(f"{table}.{column}", message, remedy=remedy), table=table)

@@ -96,6 +96,7 @@ def test_without_key_and_choice(source_url: str, sql: Sql, make_config: Maker) -
         ('CREATE TABLE "_delta_log" (id int PRIMARY KEY)', "a directory _delta_log is a part of"),
         ("CREATE TABLE t (id timetz PRIMARY KEY)", "is part of the key and will not arrive"),
         ('CREATE TABLE "t t" (id int PRIMARY KEY)', "has a name that cannot be a topic's"),
+        ("CREATE TABLE t (); ALTER TABLE t REPLICA IDENTITY FULL", "has no columns"),
     ],
 )
 def test_refused(
@@ -263,3 +264,18 @@ def test_tables_that_differ_only_by_case_are_told(
 
     assert errors(source_url, config) == []
     assert list(warnings(source_url, config)) == [f"{config.name}.T"]
+
+
+def test_a_table_is_not_refused_for_another_whose_name_begins_with_its_own(
+    source_url: str, sql: Sql, make_config: Maker
+) -> None:
+    sql('CREATE TABLE a (id int PRIMARY KEY, "b" int)')
+    config = make_config()
+    known = [TableId(config.name, "a")]
+    sql('CREATE TABLE "a.b" (id point)')
+
+    with connect(source_url) as connection:
+        (found,) = captured_tables(connection, config, known)
+
+    assert found.table == known[0]
+    assert found.unfit is None
