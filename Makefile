@@ -78,6 +78,10 @@ test-faults: jars  ## Every check under every fault, hours; or some of it: MINUT
 soak: jars  ## Faults and operations at random: MINUTES=30 SEED=7; with SQL="schema.sql data.sql" any database changed
 	$(BIN)/pytest tests/soak/$(if $(SQL),test_unfamiliar_schema.py,test_faults_walk.py) -m soak -s $(addprefix --sql ,$(SQL)) --minutes $(or $(MINUTES),5) $(addprefix --seed ,$(SEED))
 
+.PHONY: test-schemas
+test-schemas: jars  ## Random schemas: DATABASES=10 SEED=1
+	$(BIN)/pytest tests/schemas --deep -s --databases $(or $(DATABASES),1) $(addprefix --seed ,$(SEED))
+
 .PHONY: test-mutants
 test-mutants: jars  ## Take rules out and plant bugs, one at a time, and list the tests that notice
 	$(BIN)/python -m tests.mutants

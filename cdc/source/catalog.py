@@ -279,13 +279,17 @@ def _shared_names(relations: list[_Relation]) -> list[Finding]:
 
 
 def _without_columns(subject: str, columns: tuple[SourceColumn, ...]) -> list[Finding]:
-    """The connector knows no such table, and fails with all others as it begins to read it."""
-    if columns:
+    """Refuse a table without a column, which ends the connector, and one of which none arrives.
+
+    Of the second the lake would have no row, while the source has some.
+    """
+    if any(column.arrives for column in columns):
         return []
+    why = "no column that arrives" if columns else "no columns"
     return [
         Finding.error(
             subject,
-            "has no columns: there is nothing of it to keep",
+            f"has {why}: there is nothing of it to keep",
             remedy="take it out of source.tables, or give it a column",
         )
     ]

@@ -14,14 +14,15 @@ _MOST_TRUNCATED: Final = 5_000
 
 def row_change(table: Table, rng: random.Random) -> Statement:
     """One statement about some rows of the table."""
+    given = bool(table.given)  # a table may have no column that can be given a value
     kinds: dict[Callable[[Table, random.Random], Statement], int] = {
-        copy: 30,
+        copy: 30 * given,
         insert: 10 if table.rows else 60,
-        update: 45,
+        update: 45 * given,
         delete: 10,
-        reinsert: 4,
+        reinsert: 4 * given,
         change_key: 7 if table.key else 0,
-        truncate: 0 if table.referenced or table.rows > _MOST_TRUNCATED else 1,
+        truncate: given and not table.referenced and table.rows <= _MOST_TRUNCATED,
     }
     return rng.choices(list(kinds), list(kinds.values()))[0](table, rng)
 

@@ -97,6 +97,10 @@ def test_without_key_and_choice(source_url: str, sql: Sql, make_config: Maker) -
         ("CREATE TABLE t (id timetz PRIMARY KEY)", "is part of the key and will not arrive"),
         ('CREATE TABLE "t t" (id int PRIMARY KEY)', "has a name that cannot be a topic's"),
         ("CREATE TABLE t (); ALTER TABLE t REPLICA IDENTITY FULL", "has no columns"),
+        (
+            "CREATE TABLE t (p point); ALTER TABLE t REPLICA IDENTITY FULL",
+            "has no column that arrives",
+        ),
     ],
 )
 def test_refused(
