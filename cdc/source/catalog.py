@@ -200,7 +200,9 @@ def _judge(relation: _Relation, columns: tuple[SourceColumn, ...], config: Confi
     )
     findings = [*_unfit(relation), *_bad_names(relation.table, columns), *findings]
     key = relation.identity.key if mode is TableMode.KEYED else ()
-    findings += [*_without_columns(subject, columns), *_column_findings(subject, columns, key)]
+    findings += _column_findings(subject, columns, key)
+    if not key:  # whose columns are told one by one
+        findings += _without_columns(subject, columns)
     table = SourceTable(
         table=relation.table,
         oid=relation.oid,

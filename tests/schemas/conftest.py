@@ -17,11 +17,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One test for each database, named by its seed."""
-    if "seed" in metafunc.fixturenames:
-        first = seed_of(metafunc.config)
-        number = metafunc.config.getoption("--databases", default=1)
-        metafunc.parametrize("seed", range(first, first + number))
+    """One test for each database, named by its place: workers that draw seeds name them alike."""
+    if "place" in metafunc.fixturenames:
+        metafunc.parametrize("place", range(metafunc.config.getoption("--databases", default=1)))
+
+
+@pytest.fixture
+def seed(request: pytest.FixtureRequest, place: int) -> int:
+    """The database's own, of the run's and its place."""
+    return seed_of(request.config) + place
 
 
 @pytest.fixture(scope="package")
