@@ -2,6 +2,8 @@
 
 It looks a column's type up by name: in the table's schema first, then wherever it finds one. A
 table makes a type of its name, too, so a table ``date`` is enough to lose the dates of its schema.
+A type of one's own that is called as one of Postgres's, ``interval``, has the values of that one in
+the stream, and its own in the snapshot.
 Of money it reads the text, which the database's locale decides.
 """
 
@@ -21,7 +23,7 @@ SELECT DISTINCT ON (n.nspname, c.relname, a.attnum)
   JOIN pg_type t ON t.oid = a.atttypid
   JOIN pg_type y ON y.oid = t.oid OR t.typcategory = 'A' AND y.oid = t.typelem
   JOIN pg_type o ON o.typname = y.typname AND o.oid <> y.oid
-       AND (o.typnamespace = c.relnamespace
+       AND (o.typnamespace IN ('pg_catalog'::regnamespace, c.relnamespace)
             OR y.typnamespace NOT IN ('pg_catalog'::regnamespace, c.relnamespace))
   JOIN pg_namespace s ON s.oid = o.typnamespace
  WHERE a.attrelid = ANY(%s) AND a.attnum > 0 AND NOT a.attisdropped
@@ -68,10 +70,17 @@ def _shadowed(connection: Connection, oids: list[int]) -> list[Finding]:
             TableId(schema, table),
             column,
             f"the connector takes its type {name} for {other}.{name}",
-            remedy=f"rename {other}.{name}, which may be a table, or leave this table out",
+            remedy=f"rename {_which(other, name)}, or leave this table out",
         )
         for schema, table, column, name, other in rows
     ]
+
+
+def _which(schema: str, name: str) -> str:
+    """Name the one of the two types that its owner can rename."""
+    if schema == "pg_catalog":
+        return f"the column's own type {name}"
+    return f"{schema}.{name}, which may be a table"
 
 
 def _of(table: TableId, column: str, message: str, *, remedy: str) -> Finding:

@@ -151,6 +151,10 @@ def test_a_type_with_a_namesake(source_url: str, sql: Sql, make_config: Maker) -
         )
     """)
     config = make_config()
+    sql(f"""
+        CREATE TYPE "interval" AS RANGE (subtype = numeric);
+        ALTER TABLE t ADD span "{config.name}"."interval"
+    """)
     prefix = f"{config.name}.t."
     assert {
         subject.removeprefix(prefix): message for subject, message in errors(source_url, config)
@@ -158,6 +162,7 @@ def test_a_type_with_a_namesake(source_url: str, sql: Sql, make_config: Maker) -
         "due": f"the connector takes its type date for {config.name}.date",
         "many": f"the connector takes its type uuid for {config.name}.uuid",
         "theirs": f"the connector takes its type mood for {config.name}.mood",
+        "span": "the connector takes its type interval for pg_catalog.interval",
     }
 
 
