@@ -23,6 +23,7 @@ from cdc.every import Every
 from cdc.failpoints import Failpoint, reach
 from cdc.lake.expiry import Expired
 from cdc.lake.maintenance import HOUR, Maintainer, expire
+from cdc.lake.noted import Ranges, with_landing
 from cdc.lake.progress import NOTHING, LandedPosition
 
 FRAME_BYTES: Final = 5  # Confluent frame: a zero byte and the schema's id in four
@@ -111,6 +112,7 @@ class Lander:
         policy: Job,
         *,
         look: Callable[[], None],
+        notes_topic: str,
         expired: Callable[[], Expired] = dict,
     ) -> None:
         """``look`` raises what is wrong with the topics; it is called behind each reading.
@@ -123,6 +125,7 @@ class Lander:
         self.position = position
         self._landed = landed
         self._look = look
+        self._notes_topic = notes_topic
         self.refused: CdcError | None = None
         """What ended the query, where it is known better than Spark tells."""
         self._policy = policy
@@ -207,6 +210,7 @@ class Lander:
             self.position,
             landing=landing.number,
             offsets={**self.position.offsets, **last},
+            noted=self._noted(landing),
         )
         files = 1 if landing.count <= ONE_FILE_EVENTS else 2
         ordered = rows.coalesce(files).sortWithinPartitions("topic", "offset")
@@ -221,6 +225,11 @@ class Lander:
         if self._expiry.is_due():
             self._expire()
         self._maintainer.committed(self._spark, self.position.metadata())
+
+    def _noted(self, landing: Landing) -> Ranges:
+        before = self.position.noted
+        is_noted = self._notes_topic in landing.topics
+        return with_landing(before, landing.number) if is_noted else before
 
     def _expire(self) -> None:
         """Give up what is not needed any more, in a commit that says so."""

@@ -7,6 +7,8 @@ writes the table (docs/decisions/0011).
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -17,6 +19,7 @@ from cdc.errors import CdcError
 from cdc.events import avro
 from cdc.events.steps import Note
 from cdc.events.structure import parse, unpublished_from
+from cdc.lake.progress import landed_position
 from cdc.source.structure_sql import BASELINE
 from cdc.tables import TableId
 
@@ -50,6 +53,17 @@ class BoundNote:
         """Whether the rows got another file before the place in the WAL; None is behind all."""
         inside = self.lsn is not None and (end is None or self.lsn <= end)
         return inside and self.note is not None and self.note.rewrite != 0
+
+
+def note_rows(log: DataFrame, path: str, topic: str) -> DataFrame:
+    """Rows of the notes' topic: of the log's files only those are opened that may hold some.
+
+    ``log`` is a version of the one at ``path`` that was opened before this is called.
+    """
+    landed = landed_position(path)
+    ranges = landed.noted if landed else ()
+    some = [F.col("landing").between(first, last) for first, last in ranges]
+    return log.where((F.col("topic") == topic) & reduce(or_, some, F.lit(False)))  # noqa: FBT003
 
 
 def placed_notes(rows: DataFrame, schemas: Mapping[int, str]) -> list[PlacedNote]:

@@ -6,10 +6,9 @@ from typing import Final
 
 from deltalake.exceptions import DeltaError
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply.effort import suit
-from cdc.apply.notes import first_notes, placed_notes
+from cdc.apply.notes import first_notes, note_rows, placed_notes
 from cdc.apply.replaying import Schemas
 from cdc.apply.table import AppliedTable, Catalogue
 from cdc.config import Config
@@ -205,8 +204,8 @@ def beginnings(
     noted: Mapping[int, tuple[int, str]],
 ) -> dict[int, Beginning]:
     """What each table begins with, by OID: as the log has it, else as the source ``noted`` it."""
-    log = store.read_pinned(spark, log_path(config))
-    rows = log.where(F.col("topic") == notes_topic)
+    path = log_path(config)
+    rows = note_rows(store.read_pinned(spark, path), path, notes_topic)
     ids = [row[0] for row in rows.select("value_schema_id").distinct().collect()]
     landed = placed_notes(rows, schemas(number for number in ids if number is not None))
     found = {

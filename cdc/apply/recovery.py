@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows i
 
 from cdc.apply import landings as landed_values
 from cdc.apply.land import create_log, landings, summary
-from cdc.apply.notes import PlacedNote, placed_notes
+from cdc.apply.notes import PlacedNote, note_rows, placed_notes
 from cdc.apply.replaying import nothing, replay
 from cdc.apply.rounds import Applier
 from cdc.config import Config
@@ -83,7 +83,7 @@ def catch_up(
     for landing in waiting:
         if landing.number > passed:
             applier.inbox.add(landing)
-    _go_on(log, applier, list(applier.tables), epoch, step)
+    _go_on(log, path, applier, list(applier.tables), epoch=epoch, step=step)
 
 
 def resume(spark: SparkSession, path: str, applier: Applier, epoch: Epoch | None = None) -> None:
@@ -97,7 +97,8 @@ def resume(spark: SparkSession, path: str, applier: Applier, epoch: Epoch | None
     for topic in noted:
         applier.tables[topic].again()
     if topics := [*noted, *applier.freezer.between_rounds()]:
-        _go_on(store.read_pinned(spark, path), applier, topics, epoch, nothing)
+        log = store.read_pinned(spark, path)
+        _go_on(log, path, applier, topics, epoch=epoch, step=nothing)
 
 
 def _is_read(applier: Applier, topic: str) -> bool:
@@ -118,13 +119,15 @@ def _left(epoch: Epoch | None, topic: str) -> int:
 
 def _go_on(
     log: DataFrame,
+    path: str,
     applier: Applier,
     topics: Sequence[str],
+    *,
     epoch: Epoch | None,
     step: Callable[[], None],
 ) -> None:
     """Bring tables to the last cut."""
-    notes = _notes(log, applier, after=_left(epoch, applier.notes_topic))
+    notes = _notes(log, path, applier, after=_left(epoch, applier.notes_topic))
     for topic in topics:
         table, upto = applier.tables[topic], applier.offsets[topic]
         if table.following and (table.position.offset < upto or table.pending(notes)):
@@ -145,10 +148,10 @@ def _last(rows: DataFrame) -> int:
     return -1 if found is None else int(found)
 
 
-def _notes(log: DataFrame, applier: Applier, *, after: int) -> list[PlacedNote]:
+def _notes(log: DataFrame, path: str, applier: Applier, *, after: int) -> list[PlacedNote]:
     """All changes of structures in the log between an offset and the last cut."""
     upto = applier.offsets[applier.notes_topic]
     place = (F.col("offset") > after) & (F.col("offset") <= upto)
-    rows = log.where((F.col("topic") == applier.notes_topic) & place)
+    rows = note_rows(log, path, applier.notes_topic).where(place)
     ids = [row[0] for row in rows.select("value_schema_id").distinct().collect()]
     return placed_notes(rows, applier.schemas(number for number in ids if number is not None))

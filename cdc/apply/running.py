@@ -149,6 +149,7 @@ def _lander(
         shop.applier.inbox.add,
         shop.config.job,
         look=TopicWatch(shop.endpoints.kafka, ids).look,
+        notes_topic=shop.applier.notes_topic,
         expired=retention.expired,
     )
 

@@ -1,6 +1,7 @@
 """``wal2lake up``: start the servers that are not configured, the connector and the job."""
 
 import json
+from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -77,6 +78,7 @@ def _stay(
         Steps(
             establish=establish,
             is_at_source=_is_at_source,
+            pass_over=_pass_over,
             job_config=path,
             on_progress=lambda what: console.print(what, markup=False, soft_wrap=True),
             on_ready=ready,
@@ -109,6 +111,11 @@ def _is_at_source(config: Config, endpoints: Endpoints) -> bool | None:
     found: bool | None = import_module("cdc.source.sessions").is_at_source(
         endpoints.source_url, config.name
     )
+    return found
+
+
+def _pass_over(config: Config, endpoints: Endpoints) -> Sequence[object]:
+    found: Sequence[object] = import_module("cdc.source.passed_over").pass_over(config, endpoints)
     return found
 
 

@@ -14,6 +14,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
 from cdc.errors import CdcError, ErrorKind, Reason
+from cdc.lake.noted import Ranges
 
 METADATA_CONF = "spark.databricks.delta.commitInfo.userMetadata"
 MARK = "wal2lake"
@@ -61,6 +62,8 @@ class LandedPosition:
     expired: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """By topic, the landing up to which its events are given up, and an offset that is not before
     the last of them (cdc/lake/expiry.py)."""
+    noted: Ranges = ()
+    """The landings that hold notes of changed structures, and may be more (cdc/lake/noted.py)."""
 
     def metadata(self) -> str:
         return json.dumps({MARK: 1, **asdict(self)})
@@ -95,7 +98,9 @@ def landed_position(path: str) -> LandedPosition | None:
     if found is None:
         return None
     expired = {topic: (place[0], place[1]) for topic, place in found.get("expired", {}).items()}
-    return LandedPosition(**{**found, "expired": expired})
+    # A log of an earlier version does not say: any of its landings may hold some.
+    noted = tuple((first, last) for first, last in found.get("noted", [(0, found["landing"])]))
+    return LandedPosition(**{**found, "expired": expired, "noted": noted})
 
 
 def _newest_metadata(path: str) -> dict[str, Any] | None:

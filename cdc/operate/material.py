@@ -8,7 +8,7 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
-from cdc.apply.notes import PlacedNote, first_notes, placed_notes
+from cdc.apply.notes import PlacedNote, first_notes, note_rows, placed_notes
 from cdc.apply.rebuild import READ_ANEW, Material, Point, Tell, rebuilt
 from cdc.apply.replaying import Schemas
 from cdc.apply.table import AppliedTable
@@ -87,7 +87,7 @@ def from_log(
     path, topic = log_path(kept.config), table.topic(kept.config.name)
     log, landed = store.read_pinned(kept.session, path), landed_position(path)
     notes_topic = STRUCTURE.topic(kept.config.name)
-    notes = log.where((F.col("topic") == notes_topic) & (F.col("offset") <= place.notes))
+    notes = note_rows(log, path, notes_topic).where(F.col("offset") <= place.notes)
     first = log.agg(F.min("landing")).collect()[0][0] or 1
     expired, _ = landed.expired.get(topic, NOTHING) if landed else NOTHING
     return _material(

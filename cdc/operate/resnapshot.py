@@ -25,6 +25,7 @@ from cdc.operate.taking import Taking, settle
 from cdc.operate.workshop import CUT_SECONDS, Workshop
 from cdc.source.captured import captured_tables
 from cdc.source.catalog import SourceTable
+from cdc.source.passed_over import take_back
 from cdc.source.postgres import connect
 from cdc.source.predicate import refuse_unlike
 from cdc.source.predicate_check import predicate
@@ -86,6 +87,8 @@ class Resnapshot:
         self, table: TableId, operation: Operation, reporter: Reporter, folder: str
     ) -> TableResult:
         source = self._source(table)
+        # Else nothing of it would arrive after the reading.
+        take_back(self._shop.config, self._shop.endpoints, table)
         shadow = operation.options.get("mode") == SHADOW
         with self._shop.flagged(table, at_once=not shadow) as live:
             remove(self._shop.spark, folder)

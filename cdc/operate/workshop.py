@@ -8,7 +8,7 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
-from cdc.apply.notes import PlacedNote, placed_notes
+from cdc.apply.notes import PlacedNote, note_rows, placed_notes
 from cdc.apply.rounds import Applier
 from cdc.apply.table import AppliedTable
 from cdc.config import Config
@@ -76,7 +76,7 @@ class Workshop:
         """Changes of structures in this epoch, up to an offset of their topic."""
         topic, after = self.applier.notes_topic, self.epoch.left_of_notes if self.epoch else -1
         place = (F.col("offset") > after) & (F.col("offset") <= upto)
-        rows = self.log().where((F.col("topic") == topic) & place)
+        rows = note_rows(self.log(), log_path(self.config), topic).where(place)
         ids = [row[0] for row in rows.select("value_schema_id").distinct().collect()]
         return placed_notes(rows, self.applier.schemas(i for i in ids if i is not None))
 

@@ -49,7 +49,9 @@ SELECT n.nspname, c.relname, c.oid, c.relkind, c.relpersistence, c.relreplident,
           FROM pg_index x, unnest(x.indkey) WITH ORDINALITY k(number, place)
           JOIN pg_attribute a ON a.attnum = k.number
          WHERE x.indrelid = c.oid AND a.attrelid = c.oid AND x.indisreplident
-           AND k.place <= x.indnkeyatts)
+           AND k.place <= x.indnkeyatts),
+       (n.nspname, c.relname) IN (
+           SELECT t.schemaname, t.tablename FROM pg_publication_tables t WHERE t.pubname = %s)
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
  WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname <> 'information_schema'
    AND n.nspname !~ '^pg_' AND n.nspname <> %s
@@ -101,6 +103,12 @@ class SourceTable:
     has_children: bool = False  # others inherit from it
     unfit: Finding | None = None
     """What keeps one from being followed that was fit when its first snapshot was taken."""
+    published: bool = True
+
+    @property
+    def passed_over(self) -> bool:
+        """Whether the connector is kept from it: it may be unable to start beside it."""
+        return self.unfit is not None and self.oid != 0 and not self.published
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,12 +127,13 @@ class _Relation:
     readable: bool
     has_children: bool
     identity: Identity
+    published: bool
 
 
 def inspect(connection: Connection, config: Config) -> Catalog:
     """Every table the patterns name, judged."""
     with translated("reading the catalogue"):
-        rows = connection.execute(_RELATIONS, (CONTROL_SCHEMA,)).fetchall()
+        rows = connection.execute(_RELATIONS, (config.name, CONTROL_SCHEMA)).fetchall()
     relations = [_relation(row) for row in rows]
     named = [r for r in relations if matches(r.table, config.source.tables)]
     findings = _unmatched(config.source.tables, [r.table for r in relations])
@@ -142,7 +151,8 @@ def inspect(connection: Connection, config: Config) -> Catalog:
 
 
 def _relation(row: tuple[Any, ...]) -> _Relation:
-    schema, name, oid, kind, persistence, replica, rls, readable, children, key, index = row
+    schema, name, oid, kind, persistence, replica, rls, readable, *others = row
+    children, key, index, published = others
     return _Relation(
         table=TableId(schema, name),
         oid=oid,
@@ -152,6 +162,7 @@ def _relation(row: tuple[Any, ...]) -> _Relation:
         readable=readable,
         has_children=children,
         identity=Identity(replica=replica, primary_key=tuple(key or ()), index=tuple(index or ())),
+        published=published,
     )
 
 
@@ -211,6 +222,7 @@ def _judge(relation: _Relation, columns: tuple[SourceColumn, ...], config: Confi
         mode=mode,
         replica_identity=relation.identity.replica,
         has_children=relation.has_children,
+        published=relation.published,
     )
     return Catalog(tables=(table,), findings=tuple(findings))
 

@@ -1,5 +1,6 @@
 """Letting the connector run, and waiting until it does with its slot."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from cdc.config import Config
@@ -37,6 +38,21 @@ def await_running(
         return state is not None and (state.active_pid is not None or not streams)
 
     until(running, START_SECONDS, f"connector {config.name} did not start")
+
+
+def reconfigure(
+    connection: Connection, config: Config, endpoints: Endpoints, wanted: Mapping[str, str]
+) -> None:
+    """Between a stop and a start, so that no task goes on with the old settings meanwhile.
+
+    Whoever sees the new settings at the worker knows that every event from then on is by them.
+    """
+    connector.stop(endpoints.connect, config.name)
+    try:
+        await_free(connection, config.name)
+        connector.configure(endpoints.connect, config.name, wanted)
+    finally:
+        connector.resume(endpoints.connect, config.name)
 
 
 def await_free(connection: Connection, name: str) -> None:

@@ -18,7 +18,7 @@ from cdc.source.baseline import note_baseline
 from cdc.source.bootstrap import refuse_unfit, topic_specs
 from cdc.source.captured import wanted_tables
 from cdc.source.catalog import SourceTable
-from cdc.source.connector_start import await_free, await_running
+from cdc.source.connector_start import await_running, reconfigure
 from cdc.source.continuity import unfinished
 from cdc.source.finding import Level
 from cdc.source.postgres import Connection, connect, translated
@@ -62,7 +62,7 @@ def recapture(config: Config, endpoints: Endpoints) -> Recaptured:
         _prepare(connection, config, endpoints, tables, added)
         changed = before != wanted
         if changed:
-            _reconfigure(connection, config, endpoints, wanted)
+            reconfigure(connection, config, endpoints, wanted)
         _ensure_running(connection, config, endpoints)
     return Recaptured(
         added=tuple(table.table for table in added),
@@ -161,21 +161,6 @@ def _prepare(
     prepare(connection, config, [table for table in tables if table.unfit is None])
     # Anew for one that was captured once: what it begins with is its structure of today.
     note_baseline(connection, added, again=True)
-
-
-def _reconfigure(
-    connection: Connection, config: Config, endpoints: Endpoints, wanted: Mapping[str, str]
-) -> None:
-    """Between a stop and a start, so that no task goes on with the old settings meanwhile.
-
-    Whoever sees the new settings at the worker knows that every event from then on is by them.
-    """
-    connector.stop(endpoints.connect, config.name)
-    try:
-        await_free(connection, config.name)
-        connector.configure(endpoints.connect, config.name, wanted)
-    finally:
-        connector.resume(endpoints.connect, config.name)
 
 
 def _ensure_running(connection: Connection, config: Config, endpoints: Endpoints) -> None:

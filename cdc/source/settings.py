@@ -3,7 +3,7 @@
 import json
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from string import Template
@@ -27,6 +27,8 @@ _PLACES: Final = (
     Path(sys.prefix) / "share" / "wal2lake",  # installed from a wheel
 )
 _EXACT: Final = "(?-i:"
+PASSED_OVER: Final = "wal2lake.passed.over"
+"""A setting of ours, which it does not read: captured tables that its list leaves out."""
 _OPTIONAL: Final = ("column.exclude.list",)  # an empty list means something else than no list
 
 
@@ -51,7 +53,7 @@ def settings(
         "sslmode": source.sslmode,
         "password": _password(config, endpoints),
         "name": config.name,
-        "tables": ",".join(map(pattern, [HEARTBEAT, STRUCTURE, *(t.table for t in tables)])),
+        "tables": _list(t.table for t in tables),
         "excluded_columns": ",".join(_excluded(tables)),
         "placeholder": placeholder,
         "registry": (config.connect.registry_url or endpoints.registry).rstrip("/"),
@@ -59,7 +61,19 @@ def settings(
     filled = {key: Template(text).substitute(values) for key, text in _template().items()}
     given = {key: text for key, text in filled.items() if text or key not in _OPTIONAL}
     mode = {} if snapshot else {SNAPSHOT_MODE: STREAM_ONLY}
-    return given | overrides(tables) | mode
+    return with_passed_over(
+        given | overrides(tables) | mode, {t.table for t in tables if t.passed_over}
+    )
+
+
+def with_passed_over(
+    configuration: Mapping[str, str], tables: Collection[TableId]
+) -> dict[str, str]:
+    """The same captured tables, of which the connector's own list leaves out these."""
+    others = {key: text for key, text in configuration.items() if key != PASSED_OVER}
+    rest = captured(configuration) - set(tables)
+    named = {PASSED_OVER: ",".join(map(pattern, sorted(tables)))} if tables else {}
+    return others | {TABLES: _list(sorted(rest))} | named
 
 
 def clear_password(config: Config, endpoints: Endpoints) -> Finding | None:
@@ -87,12 +101,27 @@ def pattern(table: TableId, *column: str) -> str:
 
 
 def captured(configuration: Mapping[str, str] | None) -> frozenset[TableId]:
-    """The tables a connector was configured for, but for our own; without a connector none."""
-    listed = (configuration or {}).get(TABLES, "")
+    """The tables a connector was configured for, but for our own; without a connector none.
+
+    With those that it passes over.
+    """
+    listed = _tables((configuration or {}).get(TABLES, ""))
+    return frozenset(t for t in listed if t.schema != CONTROL_SCHEMA) | passed_over(configuration)
+
+
+def passed_over(configuration: Mapping[str, str] | None) -> frozenset[TableId]:
+    """The captured tables of which the connector sends nothing."""
+    return frozenset(_tables((configuration or {}).get(PASSED_OVER, "")))
+
+
+def _list(tables: Iterable[TableId]) -> str:
+    return ",".join(map(pattern, [HEARTBEAT, STRUCTURE, *tables]))
+
+
+def _tables(listed: str) -> Iterator[TableId]:
     # A connector of an earlier version has its names without the group.
     plain = (each.removeprefix(_EXACT).removesuffix(")") for each in listed.split(",") if each)
-    found = (TableId(*map(_name, each.split("[.]"))) for each in plain)
-    return frozenset(table for table in found if table.schema != CONTROL_SCHEMA)
+    yield from (TableId(*map(_name, each.split("[.]"))) for each in plain)
 
 
 def _name(literal: str) -> str:

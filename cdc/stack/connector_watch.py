@@ -1,6 +1,6 @@
 """Restarting a connector or task that has ended: Connect never does so itself."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +51,7 @@ class ConnectorWatch:
     connect_url: str
     name: str
     absence: Absence
+    pass_over: Callable[[], Sequence[object]] = tuple  # the tables that kept it from starting
     next_at: float = 0.0
     failures: int = 0
 
@@ -74,8 +75,17 @@ class ConnectorWatch:
     def _after_failure(self, reason: str, now: float) -> str:
         self.failures += 1
         self.next_at = now + min(_EVERY_SECONDS * 2**self.failures, _LONGEST_PAUSE_SECONDS)
+        said = f"connector {self.name} failed and is restarted: {reason}"
+        if tables := self._newly_passed_over():
+            return f"{said}; it passes over {', '.join(map(str, tables))}"
         self._restart(only_failed=True)
-        return f"connector {self.name} failed and is restarted: {reason}"
+        return said
+
+    def _newly_passed_over(self) -> Sequence[object]:
+        try:
+            return self.pass_over()
+        except CdcError:
+            return ()  # who did not answer is asked again after the next failure
 
     def _has_vanished(self, parts: list[dict[str, Any]], now: float) -> bool:
         if parts and all(part["state"] == "RUNNING" for part in parts):

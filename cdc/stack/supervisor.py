@@ -3,7 +3,7 @@
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -37,11 +37,13 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class Steps:
     """What is done around the servers: ``establish`` before the job, the rest to tell a person.
 
-    ``is_at_source`` is whether the connector is there; None where nobody can say.
+    ``is_at_source`` is whether the connector is there; None where nobody can say. ``pass_over``
+    lets it go on without the tables that it cannot read, and names them.
     """
 
     establish: Establish
     is_at_source: Callable[[Config, Endpoints], bool | None]
+    pass_over: Callable[[Config, Endpoints], Sequence[object]]
     job_config: Path | None  # None leaves the job out
     on_progress: Say
     on_ready: Callable[[Endpoints], None]
@@ -113,7 +115,8 @@ def _bring_up_and_keep(stack: Stack, report: Report, steps: Steps) -> NoReturn:
     report.enter(READY)
     steps.on_ready(endpoints)
     absence = Absence(partial(steps.is_at_source, stack.config, endpoints))
-    connector = ConnectorWatch(endpoints.connect, stack.config.name, absence)
+    pass_over = partial(steps.pass_over, stack.config, endpoints)
+    connector = ConnectorWatch(endpoints.connect, stack.config.name, absence, pass_over)
     _keep_up(Watch(stack, report, connector))
 
 

@@ -247,6 +247,17 @@ CHANGES: Final = (
         stops="was ",
     ),
     Change(
+        name="s_twin_columns",
+        steps=(
+            (
+                'BEGIN; UPDATE lab.{t} SET a = 0; ALTER TABLE lab.{t} ADD "B" text;'
+                "INSERT INTO lab.{t} VALUES (11, 1, 'low', 'UP'); COMMIT;"
+                "UPDATE lab.{t} SET a = 1 WHERE id = 2"
+            ),
+        ),
+        stops="have one name in Avro",
+    ),
+    Change(
         name="s_unpublished",
         steps=(
             (

@@ -141,6 +141,8 @@ def test_columns_that_the_connector_takes_for_one_stop_no_other_table(
     source.execute("CREATE TABLE other (id int PRIMARY KEY)")
     establish(config, chain)
     other = Topic(chain, f"{config.name}.{config.name}.other")
+    source.execute("INSERT INTO other VALUES (0)")
+    other.until(lambda found: len(found) >= 1)  # its start is over: it reads no columns any more
     with source.transaction():
         source.execute("INSERT INTO other VALUES (1)")
         source.execute("""INSERT INTO "case" VALUES (1, 'before')""")
@@ -151,10 +153,10 @@ def test_columns_that_the_connector_takes_for_one_stop_no_other_table(
         source.execute("INSERT INTO other VALUES (2)")
     source.execute("""UPDATE "case" SET v = 'later'""")
 
-    other.until(lambda found: len(found) >= 2)
+    other.until(lambda found: len(found) >= 3)
     source.execute("INSERT INTO other VALUES (3)")
-    events = other.until(lambda found: len(found) >= 3)
-    assert [value["after"]["id"] for _, value in events] == [1, 2, 3]
+    events = other.until(lambda found: len(found) >= 4)
+    assert [value["after"]["id"] for _, value in events] == [0, 1, 2, 3]
     assert ops(Topic(chain, f"{config.name}.{config.name}.case").events()) == ["c"]
     found = connector.status(chain.connect, config.name)
     assert found is not None

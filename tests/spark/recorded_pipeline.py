@@ -100,7 +100,13 @@ class Pipeline:
             patience_seconds=self.patience,
         )
         self.lander = Lander(
-            self.spark, self.log, landed, self.applier.inbox.add, Job(), look=nothing
+            self.spark,
+            self.log,
+            landed,
+            self.applier.inbox.add,
+            Job(),
+            look=nothing,
+            notes_topic=self.applier.notes_topic,
         )
         self.applier.first.read = self._read
         recovery.catch_up(self.spark, self.log, self.applier, self.epoch)

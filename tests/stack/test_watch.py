@@ -276,3 +276,22 @@ def test_a_server_that_tells_nothing_is_waited_for_no_longer() -> None:
     patience = Patience(Scripted("one", iter(())), clock=lambda: clock)
     clock = START_SECONDS + 1.0
     assert patience.is_over()
+
+
+def test_what_kept_a_connector_from_starting_is_named_and_passed_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    restarts = connect_says(monkeypatch, "FAILED", "FAILED", "FAILED")
+    kept = iter([["shop.twins"], []])
+
+    def pass_over() -> list[str]:
+        for found in kept:
+            return found
+        raise CdcError(ErrorKind.UNREACHABLE, "no Postgres answers")
+
+    watch = ConnectorWatch("http://c", "wal2lake", Absence(lambda: True), pass_over)
+    assert "passes over shop.twins" in str(watch.look(0))
+    assert restarts == []  # its new settings start it
+    assert "is restarted" in str(watch.look(100))
+    assert "is restarted" in str(watch.look(200))
+    assert len(restarts) == 2

@@ -13,8 +13,15 @@ from cdc.source.bootstrap import topic_specs
 from cdc.source.catalog import SourceTable
 from cdc.source.columns import DeclaredType, source_column
 from cdc.source.continuity import markers
-from cdc.source.finding import Level
-from cdc.source.settings import captured, clear_password, pattern, settings
+from cdc.source.finding import Finding, Level
+from cdc.source.settings import (
+    captured,
+    clear_password,
+    passed_over,
+    pattern,
+    settings,
+    with_passed_over,
+)
 from cdc.source.structure_notes import script
 from cdc.stack.endpoints import Endpoints
 from cdc.tables import STRUCTURE, TableId, TableMode
@@ -56,6 +63,24 @@ def table(name: str, **generated: bool) -> SourceTable:
     )
 
 
+def test_what_cannot_be_read_is_named_apart_and_is_still_captured() -> None:
+    unfit = Finding.error("shop.twins", "two columns have one name", remedy="rename one of them")
+    twins = replace(table("twins"), unfit=unfit)
+    unpublished = [
+        replace(twins, published=False),
+        replace(table("gone"), unfit=unfit, published=False, oid=0),
+        replace(table("new"), published=False),
+    ]
+    made = settings(config(), ENDPOINTS, [table("orders"), *unpublished], placeholder="t")
+    names = {TableId("shop", name) for name in ("orders", "twins", "gone", "new")}
+    assert captured(made) == names
+    assert passed_over(made) == {TableId("shop", "twins")}
+    assert "twins" not in made["table.include.list"]
+    assert with_passed_over(made, ()) == settings(
+        config(), ENDPOINTS, [table("orders"), twins, *unpublished[1:]], placeholder="t"
+    )
+
+
 def test_filled_in() -> None:
     made = settings(
         config(), ENDPOINTS, [table("orders", total=True), table("a-b")], placeholder="token"
@@ -70,7 +95,7 @@ def test_filled_in() -> None:
         "slot.name": "pipe",
         "publication.name": "pipe",
         "table.include.list": r"(?-i:wal2lake[.]heartbeat),(?-i:wal2lake[.]structure),"
-        r"(?-i:shop[.]orders),(?-i:shop[.]a\x{2d}b)",
+        r"(?-i:shop[.]a\x{2d}b),(?-i:shop[.]orders)",
         "column.exclude.list": r"(?-i:shop[.]orders[.]total)",
         "unavailable.value.placeholder": "token",
         "transforms.key.type": "org.apache.kafka.connect.transforms.HoistField$Key",

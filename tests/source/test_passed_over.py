@@ -1,0 +1,139 @@
+"""A connector that is started beside a table that it cannot read, on real servers."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import httpx
+import pytest
+
+from cdc import rest
+from cdc.config import Config
+from cdc.source import connector, slot
+from cdc.source.bootstrap import establish
+from cdc.source.connector_start import await_running
+from cdc.source.continuity import until
+from cdc.source.passed_over import pass_over, take_back
+from cdc.source.postgres import Connection
+from cdc.source.recapturing import recapture
+from cdc.source.settings import captured, passed_over
+from cdc.stack.connector_watch import Absence, ConnectorWatch
+from cdc.stack.endpoints import Endpoints
+from cdc.tables import TableId
+from tests.source.conftest import Maker, open_schema
+from tests.source.topic import Topic, ops
+
+pytestmark = pytest.mark.integration
+
+TWINS = {
+    "case": 'ALTER TABLE {} ADD "V" text',
+    "signs": 'ALTER TABLE {} ADD "a-b" text, ADD a_b text',
+    "key": 'ALTER TABLE {} ADD "ID" int DEFAULT 0, DROP CONSTRAINT key_pkey,'
+    ' ADD PRIMARY KEY (id, "ID")',
+}
+"""Table -> what gives two of its columns one name."""
+
+
+@pytest.fixture
+def source(chain: Endpoints, schema: str) -> Iterator[Connection]:
+    with open_schema(chain.source_url, schema) as connection:
+        yield connection
+        connector.delete(chain.connect, schema)
+        until(lambda: not slot.is_read(connection, schema), 60, f"slot {schema} stayed in use")
+        slot.drop(connection, schema)
+
+
+def test_it_is_passed_over_until_its_names_are_told_apart(
+    chain: Endpoints, source: Connection, make_config: Maker
+) -> None:
+    config = make_config(chain)
+    tables = _tables(config, source)
+    establish(config, chain)
+    other = Topic(chain, f"{config.name}.{config.name}.other")
+    other.until(lambda found: ops(found) == ["r"])
+    for name, twins in TWINS.items():
+        source.execute(twins.format(f'"{name}"').encode())
+    source.execute("INSERT INTO other VALUES (2)")
+    other.until(lambda found: len(found) >= 2)
+
+    _restart(chain, config)
+    until(lambda: _failed(chain, config), 60, "it went on beside such tables")
+    watch = ConnectorWatch(
+        chain.connect, config.name, Absence(lambda: True), partial(pass_over, config, chain)
+    )
+    said = str(watch.look(0))
+    assert all(str(table) in said for table in tables if table.name in TWINS)
+    source.execute("INSERT INTO other VALUES (3)")
+    other.until(lambda found: len(found) >= 3)
+    running = connector.configuration(chain.connect, config.name)
+    assert passed_over(running) == {table for table in tables if table.name in TWINS}
+    assert captured(running) == tables
+    assert pass_over(config, chain) == ()  # nothing is left to be said
+
+    establish(config, chain)  # a start says the same
+    assert connector.configuration(chain.connect, config.name) == running
+
+    table = TableId(config.name, "case")
+    source.execute('ALTER TABLE "case" RENAME "V" TO other')
+    assert not take_back(config, chain, TableId(config.name, "other"))
+    source.execute(f'ALTER PUBLICATION {config.name} ADD TABLE "case"'.encode())
+    assert take_back(config, chain, table)
+    source.execute("""INSERT INTO "case" VALUES (9, 'again')""")
+    topic = Topic(chain, f"{config.name}.{config.name}.case")
+    assert topic.until(lambda found: len(found) >= 2)[-1][1]["after"]["id"] == 9
+    assert table not in passed_over(connector.configuration(chain.connect, config.name))
+
+    # A changed configuration takes back what it finds fit, and publishes it.
+    source.execute("ALTER TABLE signs RENAME a_b TO other")
+    assert recapture(config, chain).reconfigured
+    source.execute("INSERT INTO signs VALUES (9)")
+    topic = Topic(chain, f"{config.name}.{config.name}.signs")
+    assert topic.until(lambda found: len(found) >= 2)[-1][1]["after"]["id"] == 9
+
+
+def test_a_first_snapshot_goes_on_without_it(
+    chain: Endpoints, source: Connection, make_config: Maker
+) -> None:
+    """The columns get their names after the tables were judged, before the connector reads them."""
+    config = make_config(chain)
+    _tables(config, source)
+    establish(config, chain)
+    connector.stop(chain.connect, config.name)
+    connector.forget_offsets(chain.connect, config.name)
+    source.execute('ALTER TABLE "case" ADD "V" text')
+    connector.resume(chain.connect, config.name)
+    until(lambda: _failed(chain, config), 60, "it went on beside such a table")
+    assert pass_over(config, chain) == (TableId(config.name, "case"),)
+    await_running(source, config, chain, streams=False)
+    other = Topic(chain, f"{config.name}.{config.name}.other")
+    other.until(lambda found: len(found) >= 2 and set(ops(found)) == {"r"})
+
+
+def test_nothing_is_passed_over_while_its_changes_are_published(
+    chain: Endpoints, source: Connection, make_config: Maker
+) -> None:
+    """Who passes over what is published loses it without a word: better that nothing goes on."""
+    config = make_config(chain)
+    _tables(config, source)
+    establish(config, chain)
+    source.execute("SET event_triggers = off")
+    source.execute('ALTER TABLE "case" ADD "V" text')
+    assert pass_over(config, chain) == ()
+    assert passed_over(connector.configuration(chain.connect, config.name)) == frozenset()
+
+
+def _tables(config: Config, source: Connection) -> frozenset[TableId]:
+    for name in (*TWINS, "other"):
+        source.execute(f'CREATE TABLE "{name}" (id int PRIMARY KEY, v text)'.encode())
+        source.execute(f'INSERT INTO "{name}" VALUES (1)'.encode())
+    return frozenset(TableId(config.name, name) for name in (*TWINS, "other"))
+
+
+def _restart(chain: Endpoints, config: Config) -> None:
+    url = f"{chain.connect}/connectors/{config.name}/restart"
+    found = rest.request("POST", url, params={"includeTasks": "true"}, timeout=30)
+    assert found.status_code < httpx.codes.BAD_REQUEST
+
+
+def _failed(chain: Endpoints, config: Config) -> bool:
+    found = connector.status(chain.connect, config.name)
+    return found is not None and found.failed
