@@ -2,17 +2,22 @@
 
 Without the environment variable they do nothing. It names a directory; a file there, by the name
 of a failpoint, lets the process kill itself as it gets there, and is gone before that, so that
-the next process passes by. A number in the file lets it pass so many times less one.
+the next process passes by. A number in the file lets it pass so many times less one. ``hold`` lets
+the thread wait there instead, for as long as the file is there; it says ``held`` meanwhile.
 """
 
 import os
 import signal
+import time
 from enum import StrEnum, unique
 from pathlib import Path
 from typing import Final
 
 VARIABLE: Final = "WAL2LAKE_FAILPOINTS"
+HOLD: Final = "hold"
+HELD: Final = "held"
 _DIRECTORY: Final = os.environ.get(VARIABLE)
+_LOOK_SECONDS: Final = 0.05
 
 
 @unique
@@ -182,17 +187,27 @@ class Failpoint(StrEnum):
 
 
 def reach(point: Failpoint) -> None:
-    """Kill this process where a file by the name of the point asks for it; else do nothing."""
+    """Kill this process, or wait, where a file by the name of the point asks for it."""
     if _DIRECTORY is None:
         return
     asked = Path(_DIRECTORY) / point
     try:
-        passes = int(asked.read_text() or 1)
+        text = asked.read_text()
     except FileNotFoundError:
         return
+    if text in {HOLD, HELD}:
+        _wait(asked)
+        return
+    passes = int(text or 1)
     if passes > 1:
         asked.write_text(str(passes - 1))
         return
     # Another thread may be here too: one of them kills both.
     asked.unlink(missing_ok=True)
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _wait(asked: Path) -> None:
+    asked.write_text(HELD)
+    while asked.exists():
+        time.sleep(_LOOK_SECONDS)

@@ -8,7 +8,7 @@ from typing import Any, Final
 import psutil
 import yaml
 
-from cdc.failpoints import VARIABLE, Failpoint
+from cdc.failpoints import HELD, HOLD, VARIABLE, Failpoint
 from cdc.stack.process import Identity
 from cdc.stack.state import StateDir
 from tests.e2e.installation import Installation
@@ -69,6 +69,16 @@ class Armed(Installation):
     def arm(self, point: Failpoint, *, passes: int = 1) -> None:
         """The job dies when it gets there for the time of this number."""
         (self.points / point).write_text(str(passes))
+
+    def hold(self, point: Failpoint) -> None:
+        """The thread that gets there waits, until ``release``."""
+        (self.points / point).write_text(HOLD)
+
+    def is_held(self, point: Failpoint) -> bool:
+        return (self.points / point).read_text() == HELD
+
+    def release(self, point: Failpoint) -> None:
+        (self.points / point).unlink()
 
     def is_armed(self, point: Failpoint) -> bool:
         return (self.points / point).exists()

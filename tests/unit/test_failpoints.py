@@ -7,12 +7,14 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from cdc.failpoints import VARIABLE, Failpoint
+from cdc.failpoints import HELD, HOLD, VARIABLE, Failpoint
 from tests.faults.steps import AT_THE_FIRST_START, CASES, EXPIRY, points_of
+from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
 LISTED = Counter(point.name for point in Failpoint)
@@ -125,6 +127,16 @@ def test_a_number_lets_it_pass_so_many_times_less_one(tmp_path: Path) -> None:
     done = child(tmp_path)
 
     assert (done.returncode, list(tmp_path.iterdir())) == (-signal.SIGKILL, [])
+
+
+def test_it_waits_for_as_long_as_it_is_held(tmp_path: Path) -> None:
+    (tmp_path / POINT).write_text(HOLD)
+    with ThreadPoolExecutor() as pool:
+        done = pool.submit(child, tmp_path)
+        until(lambda: (tmp_path / POINT).read_text() == HELD, 60)
+        assert not done.done()
+        (tmp_path / POINT).unlink()
+        assert (done.result().returncode, done.result().stdout) == (0, "once\ntwice\n")
 
 
 def test_without_the_variable_a_file_is_left_alone(tmp_path: Path) -> None:
