@@ -48,7 +48,9 @@ def test_no_run_begins_before_the_commit_of_the_one_before(
     until(lambda: bank.is_held(point), SECONDS)
 
     bank.configure(_other_batches)
-    with subprocess.Popen(bank.command("apply-config"), env=bank.environment) as applying:
+    with subprocess.Popen(
+        bank.command("apply-config"), cwd=bank.folder, env=bank.environment
+    ) as applying:
         until(lambda: _state(bank) == "reloading", SECONDS)
         bank.execute(MEANWHILE)
         until(lambda: _is_published(bank), SECONDS)  # as all other tables are
