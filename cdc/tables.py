@@ -41,6 +41,17 @@ class TableId:
         return f"{self.schema}.{self.name}"
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class ColumnId:
+    """A column of a table of the source, as Postgres spells it."""
+
+    table: TableId
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.table}.{self.name}"
+
+
 HEARTBEAT = TableId(CONTROL_SCHEMA, HEARTBEAT_TABLE)
 SIGNAL = TableId(CONTROL_SCHEMA, SIGNAL_TABLE)
 STRUCTURE = TableId(CONTROL_SCHEMA, "structure")

@@ -73,11 +73,11 @@ def catch_up(
     """
     log = store.read_pinned(spark, path)
     base = applier.base
+    landed = progress.landed_position(path)
     for topic, table in applier.tables.items():
         if base.entry(str(table.schema.table)) is None:
-            landed = (F.col("topic") == topic) & (F.col("landing") <= base.landing_floor)
-            known = _last(log.where(landed)), _left(epoch, topic), _expired(path, topic)
-            applier.offsets[topic] = max(known)
+            known = _last(log, landed, topic, base.landing_floor), _left(epoch, topic)
+            applier.offsets[topic] = max(*known, _expired(landed, topic))
     waiting = landings(summary(log.where(F.col("landing") > base.landing_floor)))
     passed = landed_values.floor(waiting, applier.offsets, base.landing_floor)
     for landing in waiting:
@@ -107,9 +107,8 @@ def _is_read(applier: Applier, topic: str) -> bool:
     return position.epoch >= applier.base.epoch and position.reading >= 0
 
 
-def _expired(path: str, topic: str) -> int:
+def _expired(landed: LandedPosition | None, topic: str) -> int:
     """The last offset of the topic that the log may have had and has given up; -1 for none."""
-    landed = progress.landed_position(path)
     return landed.expired.get(topic, progress.NOTHING)[1] if landed else -1
 
 
@@ -143,8 +142,12 @@ def _go_on(
             )
 
 
-def _last(rows: DataFrame) -> int:
-    found = rows.agg(F.max("offset").alias("last")).collect()[0]["last"]
+def _last(log: DataFrame, landed: LandedPosition | None, topic: str, floor: int) -> int:
+    """The last offset of the topic up to a landing; -1 for none, which needs no look at the log."""
+    if landed is None or topic not in landed.offsets:
+        return -1
+    mine = log.where((F.col("topic") == topic) & (F.col("landing") <= floor))
+    found = mine.agg(F.max("offset").alias("last")).collect()[0]["last"]
     return -1 if found is None else int(found)
 
 

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows i
 from cdc.apply.batch import Batch
 from cdc.apply.effort import WHOLE_FILES, suit
 from cdc.apply.following import Shape, course_of, followed
+from cdc.apply.lacking import refuse_lacking
 from cdc.apply.merge_plan import BY_OPERATION
 from cdc.apply.notes import BoundNote, PlacedNote, bound
 from cdc.apply.slices import NO_LSN
@@ -254,7 +255,10 @@ class AppliedTable:
         if some:
             found = part.select("value_schema_id").distinct().collect()
             schemas = {i: schemas[i] for (i,) in found if i in schemas}
-        self._follow(text for text in schemas.values() if belongs_to(text, topic))
+        mine_only = {i: text for i, text in schemas.items() if belongs_to(text, topic)}
+        if self.structure is not None and self._catalogue is None:
+            refuse_lacking(part, mine_only, self.structure)
+        self._follow(mine_only.values())
         self._commit(part, upto, schemas)
 
     def _change(self, notes: Sequence[BoundNote]) -> int:

@@ -114,8 +114,10 @@ def _is_at_source(config: Config, endpoints: Endpoints) -> bool | None:
     return found
 
 
-def _pass_over(config: Config, endpoints: Endpoints) -> Sequence[object]:
-    found: Sequence[object] = import_module("cdc.source.passed_over").pass_over(config, endpoints)
+def _pass_over(config: Config, endpoints: Endpoints, at_an_event: bool) -> Sequence[object]:
+    found: Sequence[object] = import_module("cdc.source.passed_over").pass_over(
+        config, endpoints, at_an_event=at_an_event
+    )
     return found
 
 

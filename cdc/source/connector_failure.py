@@ -21,6 +21,7 @@ _LEVEL: Final = re.compile(r"(?:ERROR|FATAL|PANIC): ")
 _QUOTED: Final = re.compile(r"\"[^\"]*\"?|'[^']*'?|\([^)]*\)?")
 _CLASS: Final = re.compile(r"(?:Caused by: )?([\w.$]+)(?:: (.*))?")
 _KEPT: Final = 400
+_AT_AN_EVENT: Final = "Error while processing event at offset"
 
 
 def cause(trace: str) -> str:
@@ -41,6 +42,11 @@ def cause(trace: str) -> str:
     outer = found[-2][0] if len(found) > 1 else ""
     below = f" below {_short(outer)}" if outer else ""
     return f"{_short(name)}{below}; the worker's log says where"
+
+
+def is_at_an_event(trace: str) -> bool:
+    """Whether the connector failed at an event that it had received: it will fail there again."""
+    return _AT_AN_EVENT in trace
 
 
 def _speaks(name: str, words: str) -> bool:

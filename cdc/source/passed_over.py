@@ -1,11 +1,14 @@
-"""Tables that the connector cannot read, kept out of its list so that it can start.
+"""What the connector cannot read, kept from it so that all the rest goes on.
 
 It reads the columns of all tables in its list as it starts, and fails at one that has two columns
 of one name. Such a table has left the publication (docs/decisions/0027), so nothing of it is missed
 that was not given up there; its settings name it apart, so that it is not forgotten.
+
+As it streams, it fails at a value that is none of the type which its column has got since
+(docs/decisions/0031). Such a column is left out of its events; the first one stops its table.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Final
 
 from cdc.config import Config
@@ -13,57 +16,73 @@ from cdc.source import connector
 from cdc.source.captured import wanted_of
 from cdc.source.catalog import inspect
 from cdc.source.connector_start import await_running, reconfigure
-from cdc.source.postgres import connect
-from cdc.source.settings import captured, passed_over, with_passed_over
+from cdc.source.postgres import Connection, connect
+from cdc.source.retyped import retyped
+from cdc.source.settings import (
+    captured,
+    columns_passed_over,
+    passed_over,
+    with_columns_passed_over,
+    with_passed_over,
+)
 from cdc.stack.endpoints import Endpoints
-from cdc.tables import TableId
+from cdc.tables import ColumnId, TableId
 
 _CONNECT_SECONDS: Final = 3
 _ANSWER_SECONDS: Final = 10.0
 
 
-def pass_over(config: Config, endpoints: Endpoints) -> tuple[TableId, ...]:
-    """Name to the connector the tables that it is to pass over, and start it so.
+def pass_over(
+    config: Config, endpoints: Endpoints, *, at_an_event: bool = False
+) -> tuple[TableId | ColumnId, ...]:
+    """Name to the failed connector the tables that it is to pass over, and start it so.
 
-    Returns those that it was not told of before; nothing is done where there is none. Raises what a
-    source or a worker that does not answer raises.
+    With ``at_an_event`` it failed as it read one: then also columns. Returns what it was not told
+    of before; nothing is done where there is nothing. Raises what a source or a worker that does
+    not answer raises.
     """
     running = connector.configuration(endpoints.connect, config.name)
     if running is None:
         return ()
-    before = passed_over(running)
-    new = _unreadable(config, endpoints, captured(running)) - before
-    if new:
-        told = with_passed_over(running, before | new)
+    tables, columns = passed_over(running), columns_passed_over(running)
+    with connect(
+        endpoints.source_url, connect_timeout=_CONNECT_SECONDS, answer_seconds=_ANSWER_SECONDS
+    ) as connection:
+        known = captured(running)
+        new_tables = _unreadable(connection, config, known) - tables
+        found = retyped(connection, config.name, known) if at_an_event else frozenset[ColumnId]()
+    new_columns = found - columns
+    if new_tables or new_columns:
+        told = with_passed_over(running, tables | new_tables)
+        told = with_columns_passed_over(told, columns | new_columns)
         connector.configure(endpoints.connect, config.name, told)
-    return tuple(sorted(new))
+    return (*sorted(new_tables), *sorted(new_columns))
 
 
 def take_back(config: Config, endpoints: Endpoints, table: TableId) -> bool:
-    """Let the connector read a table that it passes over; False where it does not.
+    """Let the connector read a table, or columns of it, that it passes over; False for any other.
 
     Returns when it runs so: every later change of the table arrives. The table has to be fit, and
     published. Raises TIMEOUT, SERVER_FAILED.
     """
     running = connector.configuration(endpoints.connect, config.name)
-    before = passed_over(running)
-    if running is None or table not in before:
+    tables, columns = passed_over(running), columns_passed_over(running)
+    if running is None or table not in tables | {column.table for column in columns}:
         return False
+    told = with_passed_over(running, tables - {table})
+    told = with_columns_passed_over(told, {each for each in columns if each.table != table})
     with connect(endpoints.source_url) as connection:
-        reconfigure(connection, config, endpoints, with_passed_over(running, before - {table}))
+        reconfigure(connection, config, endpoints, told)
         await_running(connection, config, endpoints, streams=True)
     return True
 
 
 def _unreadable(
-    config: Config, endpoints: Endpoints, known: Iterable[TableId]
+    connection: Connection, config: Config, known: Collection[TableId]
 ) -> frozenset[TableId]:
     """Of the tables that the connector knows: another configuration may name others by now."""
     names = [str(table) for table in known]
     source = config.source.model_copy(update={"tables": names})
     alone = config.model_copy(update={"source": source})
-    with connect(
-        endpoints.source_url, connect_timeout=_CONNECT_SECONDS, answer_seconds=_ANSWER_SECONDS
-    ) as connection:
-        tables = wanted_of(inspect(connection, alone), alone, frozenset(known))
+    tables = wanted_of(inspect(connection, alone), alone, known)
     return frozenset(table.table for table in tables if table.passed_over)

@@ -16,7 +16,7 @@ from cdc.source.finding import Finding
 from cdc.source.postgres import address, password
 from cdc.source.snapshot_select import overrides
 from cdc.stack.endpoints import Endpoints, password_reference
-from cdc.tables import CONTROL_SCHEMA, HEARTBEAT, STRUCTURE, TableId
+from cdc.tables import CONTROL_SCHEMA, HEARTBEAT, STRUCTURE, ColumnId, TableId
 
 TABLES: Final = "table.include.list"
 SNAPSHOT_MODE: Final = "snapshot.mode"
@@ -29,7 +29,10 @@ _PLACES: Final = (
 _EXACT: Final = "(?-i:"
 PASSED_OVER: Final = "wal2lake.passed.over"
 """A setting of ours, which it does not read: captured tables that its list leaves out."""
-_OPTIONAL: Final = ("column.exclude.list",)  # an empty list means something else than no list
+COLUMNS: Final = "column.exclude.list"
+COLUMNS_PASSED_OVER: Final = "wal2lake.passed.over.columns"
+"""Another one: columns in its list that would arrive, if it could read them."""
+_OPTIONAL: Final = (COLUMNS,)  # an empty list means something else than no list
 
 
 def settings(
@@ -76,6 +79,18 @@ def with_passed_over(
     return others | {TABLES: _list(sorted(rest))} | named
 
 
+def with_columns_passed_over(
+    configuration: Mapping[str, str], columns: Collection[ColumnId]
+) -> dict[str, str]:
+    """The connector leaves these columns out of its events, beside those that never arrive."""
+    before = configuration.get(COLUMNS_PASSED_OVER, "").split(",")
+    never = [each for each in configuration.get(COLUMNS, "").split(",") if each not in before]
+    now = [pattern(column.table, column.name) for column in sorted(columns)]
+    lists = {COLUMNS: ",".join(filter(None, never + now)), COLUMNS_PASSED_OVER: ",".join(now)}
+    others = {key: text for key, text in configuration.items() if key not in lists}
+    return others | {key: text for key, text in lists.items() if text}
+
+
 def clear_password(config: Config, endpoints: Endpoints) -> Finding | None:
     """A warning where the connector's configuration holds the source's password as it is."""
     if config.connect.url is None or config.connect.source_password:
@@ -114,14 +129,25 @@ def passed_over(configuration: Mapping[str, str] | None) -> frozenset[TableId]:
     return frozenset(_tables((configuration or {}).get(PASSED_OVER, "")))
 
 
+def columns_passed_over(configuration: Mapping[str, str] | None) -> frozenset[ColumnId]:
+    """Columns that its events lack, and would have."""
+    listed = _listed((configuration or {}).get(COLUMNS_PASSED_OVER, ""))
+    return frozenset(ColumnId(TableId(schema, table), name) for schema, table, name in listed)
+
+
 def _list(tables: Iterable[TableId]) -> str:
     return ",".join(map(pattern, [HEARTBEAT, STRUCTURE, *tables]))
 
 
 def _tables(listed: str) -> Iterator[TableId]:
+    yield from (TableId(schema, table) for schema, table in _listed(listed))
+
+
+def _listed(listed: str) -> Iterator[list[str]]:
+    """The names in each pattern of a list."""
     # A connector of an earlier version has its names without the group.
     plain = (each.removeprefix(_EXACT).removesuffix(")") for each in listed.split(",") if each)
-    yield from (TableId(*map(_name, each.split("[.]"))) for each in plain)
+    yield from (list(map(_name, each.split("[.]"))) for each in plain)
 
 
 def _name(literal: str) -> str:

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import httpx
 
 from cdc import rest
 from cdc.errors import CdcError
-from cdc.source.connector_failure import cause
+from cdc.source.connector_failure import cause, is_at_an_event
 
 _EVERY_SECONDS = 5.0
 _LONGEST_PAUSE_SECONDS = 60.0
@@ -40,6 +40,17 @@ class Absence:
         return False
 
 
+class PassOver(Protocol):
+    """Lets a failed connector go on without what it cannot read, and names that."""
+
+    def __call__(self, *, at_an_event: bool) -> Sequence[object]: ...
+
+
+def _nothing(*, at_an_event: bool) -> Sequence[object]:
+    del at_an_event
+    return ()
+
+
 @dataclass(slots=True)
 class ConnectorWatch:
     """Asks every few seconds; restarts with growing pauses while it keeps failing.
@@ -51,7 +62,7 @@ class ConnectorWatch:
     connect_url: str
     name: str
     absence: Absence
-    pass_over: Callable[[], Sequence[object]] = tuple  # the tables that kept it from starting
+    pass_over: PassOver = _nothing
     next_at: float = 0.0
     failures: int = 0
 
@@ -61,8 +72,8 @@ class ConnectorWatch:
             return None
         self.next_at = now + _EVERY_SECONDS
         parts = self._parts()
-        if (reason := _failure(parts)) is not None:
-            return self._after_failure(reason, now)
+        if (trace := _failure(parts)) is not None:
+            return self._after_failure(trace, now)
         self.failures = 0
         if self._has_vanished(parts, now):
             self._restart(only_failed=False)
@@ -72,18 +83,18 @@ class ConnectorWatch:
             )
         return None
 
-    def _after_failure(self, reason: str, now: float) -> str:
+    def _after_failure(self, trace: str, now: float) -> str:
         self.failures += 1
         self.next_at = now + min(_EVERY_SECONDS * 2**self.failures, _LONGEST_PAUSE_SECONDS)
-        said = f"connector {self.name} failed and is restarted: {reason}"
-        if tables := self._newly_passed_over():
-            return f"{said}; it passes over {', '.join(map(str, tables))}"
+        said = f"connector {self.name} failed and is restarted: {cause(trace) or 'no trace'}"
+        if left_out := self._newly_passed_over(trace):
+            return f"{said}; it passes over {', '.join(map(str, left_out))}"
         self._restart(only_failed=True)
         return said
 
-    def _newly_passed_over(self) -> Sequence[object]:
+    def _newly_passed_over(self, trace: str) -> Sequence[object]:
         try:
-            return self.pass_over()
+            return self.pass_over(at_an_event=is_at_an_event(trace))
         except CdcError:
             return ()  # who did not answer is asked again after the next failure
 
@@ -112,7 +123,6 @@ class ConnectorWatch:
 
 
 def _failure(parts: list[dict[str, Any]]) -> str | None:
-    """What may be said of the first failed part; None while none has failed."""
+    """The trace of the first failed part; None while none has failed."""
     failed = [part for part in parts if part["state"] == "FAILED"]
-    trace = str(failed[0].get("trace", "")) if failed else ""
-    return (cause(trace) or "no trace") if failed else None
+    return str(failed[0].get("trace", "")) if failed else None

@@ -38,12 +38,12 @@ class Steps:
     """What is done around the servers: ``establish`` before the job, the rest to tell a person.
 
     ``is_at_source`` is whether the connector is there; None where nobody can say. ``pass_over``
-    lets it go on without the tables that it cannot read, and names them.
+    lets it go on without what it cannot read, and names that; True where it failed at an event.
     """
 
     establish: Establish
     is_at_source: Callable[[Config, Endpoints], bool | None]
-    pass_over: Callable[[Config, Endpoints], Sequence[object]]
+    pass_over: Callable[[Config, Endpoints, bool], Sequence[object]]
     job_config: Path | None  # None leaves the job out
     on_progress: Say
     on_ready: Callable[[Endpoints], None]
@@ -115,7 +115,10 @@ def _bring_up_and_keep(stack: Stack, report: Report, steps: Steps) -> NoReturn:
     report.enter(READY)
     steps.on_ready(endpoints)
     absence = Absence(partial(steps.is_at_source, stack.config, endpoints))
-    pass_over = partial(steps.pass_over, stack.config, endpoints)
+
+    def pass_over(*, at_an_event: bool) -> Sequence[object]:
+        return steps.pass_over(stack.config, endpoints, at_an_event)
+
     connector = ConnectorWatch(endpoints.connect, stack.config.name, absence, pass_over)
     _keep_up(Watch(stack, report, connector))
 

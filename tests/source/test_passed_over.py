@@ -103,6 +103,7 @@ def test_a_first_snapshot_goes_on_without_it(
     connector.resume(chain.connect, config.name)
     until(lambda: _failed(chain, config), 60, "it went on beside such a table")
     assert pass_over(config, chain) == (TableId(config.name, "case"),)
+    until(lambda: not _failed(chain, config), 60, "the failure of before is still told")
     await_running(source, config, chain, streams=False)
     other = Topic(chain, f"{config.name}.{config.name}.other")
     other.until(lambda found: len(found) >= 2 and set(ops(found)) == {"r"})

@@ -12,7 +12,7 @@ if __name__ == "__main__":
         Steps(
             establish=lambda _config, _endpoints, _say: None,
             is_at_source=lambda _config, _endpoints: None,
-            pass_over=lambda _config, _endpoints: (),
+            pass_over=lambda _config, _endpoints, _at_an_event: (),
             job_config=None,
             on_progress=print,
             on_ready=lambda _endpoints: None,

@@ -117,7 +117,7 @@ def _steps(said: list[str], error: Exception) -> Steps:
     return Steps(
         establish=establish,
         is_at_source=lambda _config, _endpoints: None,
-        pass_over=lambda _config, _endpoints: (),
+        pass_over=lambda _config, _endpoints, _at_an_event: (),
         job_config=None,
         on_progress=said.append,
         on_ready=lambda _endpoints: None,

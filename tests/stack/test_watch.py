@@ -284,7 +284,8 @@ def test_what_kept_a_connector_from_starting_is_named_and_passed_over(
     restarts = connect_says(monkeypatch, "FAILED", "FAILED", "FAILED")
     kept = iter([["shop.twins"], []])
 
-    def pass_over() -> list[str]:
+    def pass_over(*, at_an_event: bool) -> list[str]:
+        assert not at_an_event
         for found in kept:
             return found
         raise CdcError(ErrorKind.UNREACHABLE, "no Postgres answers")

@@ -1,0 +1,95 @@
+"""Values that are none of the type which their column has got since, on real servers."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+
+from cdc.config import Config
+from cdc.source import connector, slot
+from cdc.source.bootstrap import establish
+from cdc.source.continuity import until
+from cdc.source.passed_over import pass_over, take_back
+from cdc.source.postgres import Connection
+from cdc.source.settings import columns_passed_over
+from cdc.stack.connector_watch import Absence, ConnectorWatch
+from cdc.stack.endpoints import Endpoints
+from cdc.tables import ColumnId, TableId
+from tests.source.conftest import Maker, open_schema
+from tests.source.topic import Topic, ops
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+def source(chain: Endpoints, schema: str) -> Iterator[Connection]:
+    with open_schema(chain.source_url, schema) as connection:
+        yield connection
+        connector.delete(chain.connect, schema)
+        until(lambda: not slot.is_read(connection, schema), 60, f"slot {schema} stayed in use")
+        slot.drop(connection, schema)
+
+
+def test_a_column_converted_by_an_expression_is_left_out(
+    chain: Endpoints, source: Connection, make_config: Maker
+) -> None:
+    _goes_on_without(make_config(chain), chain, source, "ALTER v TYPE int USING length(v)")
+
+
+def test_a_column_that_is_another_now_is_left_out(
+    chain: Endpoints, source: Connection, make_config: Maker
+) -> None:
+    _goes_on_without(make_config(chain), chain, source, "DROP v, ADD v int")
+
+
+def _goes_on_without(config: Config, chain: Endpoints, source: Connection, change: str) -> None:
+    source.execute("CREATE TABLE t (id int PRIMARY KEY, v text, w text)")
+    source.execute("CREATE TABLE other (id int PRIMARY KEY)")
+    source.execute("INSERT INTO t VALUES (1, 'x')")
+    establish(config, chain)
+    topic = Topic(chain, f"{config.name}.{config.name}.t")
+    topic.until(lambda found: ops(found) == ["r"])
+    source.execute("ALTER TABLE t ALTER w TYPE varchar(100)")  # whose values are as they were
+    with source.transaction():
+        source.execute("INSERT INTO t VALUES (2, 'abc')")
+        source.execute(f"ALTER TABLE t {change}".encode())
+    source.execute("INSERT INTO other VALUES (1)")
+    until(lambda: _failed(chain, config.name), 60, "it went on by itself")
+
+    watch = ConnectorWatch(
+        chain.connect, config.name, Absence(lambda: True), partial(pass_over, config, chain)
+    )
+    assert f"it passes over {config.name}.t.v" in str(watch.look(0))
+
+    other = Topic(chain, f"{config.name}.{config.name}.other")
+    other.until(lambda found: ops(found) == ["c"])
+    table = TableId(config.name, "t")
+    told = columns_passed_over(connector.configuration(chain.connect, config.name))
+    assert ColumnId(table, "v") in told
+    [_, (_, event)] = topic.events()
+    assert "v" not in event["after"]
+    assert event["after"]["id"] == 2
+
+    assert take_back(config, chain, table)
+    assert not take_back(config, chain, table)
+    source.execute("INSERT INTO t VALUES (3, NULL)")
+    events = topic.until(lambda found: len(found) >= 3)
+    assert events[-1][1]["after"] == {"id": 3, "v": None, "w": None}
+
+
+def test_without_a_change_of_types_nothing_is_left_out(
+    chain: Endpoints, source: Connection, make_config: Maker
+) -> None:
+    config = make_config(chain)
+    source.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
+    establish(config, chain)
+    source.execute("ALTER TABLE t ADD w text")
+    source.execute("INSERT INTO t VALUES (1, 'x')")
+    topic = Topic(chain, f"{config.name}.{config.name}.t")
+    topic.until(lambda found: ops(found) == ["c"])
+    assert pass_over(config, chain, at_an_event=True) == ()
+
+
+def _failed(chain: Endpoints, name: str) -> bool:
+    found = connector.status(chain.connect, name)
+    return found is not None and found.failed
