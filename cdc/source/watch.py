@@ -1,6 +1,7 @@
 """The source, looked at while the job runs: that it is still the one that the lake follows."""
 
 import time
+from collections.abc import Callable
 from typing import Final
 
 import structlog
@@ -10,11 +11,14 @@ from cdc.source import slot
 from cdc.source.barrier import current_lsn
 from cdc.source.origin import Origin, origin, refuse_other
 from cdc.source.postgres import Connection, connect
+from cdc.source.slot import SlotState
 
 _CONNECT_SECONDS: Final = 3
 _ANSWER_SECONDS: Final = 10.0
 """A cut waits for the answer, so it does not wait long."""
 _AGAIN_SECONDS: Final = 5.0
+_ASK_SECONDS: Final = 5.0
+"""A worker that hangs is asked no more often than it takes to see that it does."""
 logger = structlog.get_logger(__name__)
 
 
@@ -25,17 +29,24 @@ class SourceWatch:
     next look that it answers, it has to be the same again.
     """
 
-    def __init__(self, url: str, name: str, known: Origin) -> None:
-        """``name`` is the slot's; ``known`` is what the lake follows, as far as it says."""
+    def __init__(self, url: str, name: str, known: Origin, stored: Callable[[], int]) -> None:
+        """``name`` is the slot's; ``known`` is what the lake follows, as far as it says.
+
+        ``stored`` asks for the furthest place that the connector has stored; 0: it is not known.
+        """
         self._url = url
         self._name = name
         self._known = known
+        self._stored = stored
+        self._known_stored = 0
+        self._ask_next = 0.0
         self._connection: Connection | None = None
         self._next = 0.0
 
     def look(self, reached: int) -> None:
         """Raises CHAIN_BROKEN where it is another source, another state of it, or without slot.
 
+        So it does where the slot has left the connector behind: somebody else moved it on.
         ``reached`` is the LSN up to which changes came from it.
         """
         if self._connection is None and time.monotonic() < self._next:
@@ -70,4 +81,13 @@ class SourceWatch:
             )
         now = origin(self._connection)
         refuse_other(self._known, now, reached)
-        slot.readable(self._name, slot.slot_state(self._connection, self._name))
+        self._refuse_ahead(slot.readable(self._name, slot.slot_state(self._connection, self._name)))
+
+    def _refuse_ahead(self, state: SlotState) -> None:
+        """The connector is asked after the slot: what it has confirmed by then, it had stored."""
+        if (state.confirmed_lsn or 0) <= self._known_stored or time.monotonic() < self._ask_next:
+            return
+        self._ask_next = time.monotonic() + _ASK_SECONDS
+        stored = self._stored()
+        slot.refuse_ahead(self._name, state, stored)
+        self._known_stored = max(self._known_stored, stored)
