@@ -59,6 +59,13 @@ BEGIN
             'not_null', a.attnotnull,
             'generated', a.attgenerated <> '',
             'missing', (a.attmissingval::text::text[])[1],
+            'namesake', (SELECT concat(s.nspname, '.', o.typname) FROM pg_type y
+  JOIN pg_type o ON o.typname = y.typname AND o.oid <> y.oid
+       AND (o.typnamespace IN ('pg_catalog'::regnamespace, c.relnamespace)
+            OR y.typnamespace NOT IN ('pg_catalog'::regnamespace, c.relnamespace))
+  JOIN pg_namespace s ON s.oid = o.typnamespace
+ WHERE y.oid = ANY (ARRAY[t.oid, CASE WHEN t.typcategory = 'A' THEN t.typelem END])
+ ORDER BY s.nspname, y.oid = t.oid LIMIT 1),
             'default', a.attgenerated = '' AND (
                 a.atthasdef OR a.attidentity <> '' OR t.typdefault IS NOT NULL),
             'labels', i.labels, 'parts', COALESCE(i.parts, ''))
@@ -215,7 +222,7 @@ BEGIN
     IF TG_TAG = 'ALTER SCHEMA' THEN
         SELECT array_agg(c.oid) INTO relations FROM pg_event_trigger_ddl_commands() d
           JOIN pg_class c ON c.relnamespace = d.objid WHERE d.classid = 'pg_namespace'::regclass;
-    ELSE  -- also tables with a type that is made of what has changed
+    ELSE  -- also tables with a type that is made of what has changed, or is called as it
         WITH RECURSIVE changed(oid) AS (
             SELECT d.objid FROM pg_event_trigger_ddl_commands() d
              WHERE d.classid = 'pg_class'::regclass),
@@ -229,9 +236,22 @@ BEGIN
               FROM types y
               JOIN pg_depend p ON p.refclassid = 'pg_type'::regclass AND p.refobjid = y.oid
               LEFT JOIN pg_class c ON p.classid = 'pg_class'::regclass AND c.oid = p.objid
-             WHERE p.classid = 'pg_type'::regclass OR c.reltype <> 0)
+             WHERE p.classid = 'pg_type'::regclass OR c.reltype <> 0),
+        named(oid) AS (
+            SELECT c.reltype FROM changed d JOIN pg_class c ON c.oid = d.oid
+            UNION
+            SELECT d.objid FROM pg_event_trigger_ddl_commands() d
+             WHERE d.classid = 'pg_type'::regclass)
         SELECT array_agg(u.oid) INTO relations FROM (
             SELECT d.oid FROM changed d
+            UNION
+            SELECT c.oid
+              FROM named m JOIN pg_type o ON o.oid = m.oid
+              JOIN pg_type y ON y.typname = o.typname AND y.oid <> o.oid
+              JOIN pg_attribute a ON a.atttypid IN (y.oid, y.typarray) AND a.attnum > 0
+              JOIN pg_class c ON c.oid = a.attrelid AND c.relkind IN ('r', 'p')
+             WHERE (o.typnamespace IN ('pg_catalog'::regnamespace, c.relnamespace)
+            OR y.typnamespace NOT IN ('pg_catalog'::regnamespace, c.relnamespace))
             UNION
             SELECT p.objid FROM types y
               JOIN pg_depend p ON p.refclassid = 'pg_type'::regclass AND p.refobjid = y.oid
@@ -344,12 +364,12 @@ REVOKE ALL ON ALL FUNCTIONS IN SCHEMA wal2lake FROM PUBLIC;
 DROP EVENT TRIGGER IF EXISTS wal2lake_changed;
 
 CREATE EVENT TRIGGER wal2lake_changed ON ddl_command_end
-    WHEN TAG IN ('ALTER TABLE', 'ALTER INDEX', 'CREATE TABLE', 'CREATE TABLE AS', 'SELECT INTO', 'CREATE SCHEMA', 'ALTER SCHEMA', 'ALTER TYPE', 'ALTER DOMAIN', 'ALTER PUBLICATION')
+    WHEN TAG IN ('ALTER TABLE', 'ALTER INDEX', 'CREATE TABLE', 'CREATE TABLE AS', 'SELECT INTO', 'CREATE SCHEMA', 'ALTER SCHEMA', 'CREATE TYPE', 'ALTER TYPE', 'CREATE DOMAIN', 'ALTER DOMAIN', 'CREATE VIEW', 'CREATE MATERIALIZED VIEW', 'CREATE FOREIGN TABLE', 'ALTER VIEW', 'ALTER MATERIALIZED VIEW', 'ALTER FOREIGN TABLE', 'ALTER PUBLICATION')
     EXECUTE FUNCTION wal2lake.note_changed();
 
 ALTER EVENT TRIGGER wal2lake_changed ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_changed IS 'wal2lake 13ef07414352926a';
+COMMENT ON EVENT TRIGGER wal2lake_changed IS 'wal2lake b1c06ed2780de685';
 
 DROP EVENT TRIGGER IF EXISTS wal2lake_rewritten;
 
@@ -358,7 +378,7 @@ CREATE EVENT TRIGGER wal2lake_rewritten ON table_rewrite
 
 ALTER EVENT TRIGGER wal2lake_rewritten ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_rewritten IS 'wal2lake 13ef07414352926a';
+COMMENT ON EVENT TRIGGER wal2lake_rewritten IS 'wal2lake b1c06ed2780de685';
 
 DROP EVENT TRIGGER IF EXISTS wal2lake_gone;
 
@@ -367,6 +387,6 @@ CREATE EVENT TRIGGER wal2lake_gone ON sql_drop
 
 ALTER EVENT TRIGGER wal2lake_gone ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_gone IS 'wal2lake 13ef07414352926a';
+COMMENT ON EVENT TRIGGER wal2lake_gone IS 'wal2lake b1c06ed2780de685';
 
 COMMIT;

@@ -218,6 +218,7 @@ def _of_columns(old: Structure, new: Structure, note: Note) -> Iterator[Step]:
         yield Stop(f"{new.table} was dropped and created again")
         return
     yield from _bad_names(new)
+    yield from _misread(old, new)
     if note.rewrite & _CONVERTED and note.converted:
         yield Stop(f"values of {new.table} were converted by an expression")
     present = {column.number: column for column in new.columns if column.followed}
@@ -312,6 +313,23 @@ def _bad_names(new: Structure) -> Iterator[Stop]:
     """What ``check`` says of a table before the start."""
     for found in column_refusals(new.table, [column.name for column in new.followed]):
         yield Stop(f"{new.table}: {found.reason}", f"{found.remedy}, then {READ_AGAIN}")
+
+
+def _misread(old: Structure, new: Structure) -> Iterator[Stop]:
+    """Yield columns whose values the connector alters, or leaves out for it.
+
+    Also those that are not new: the type of another name may be.
+    """
+    before = {column.number for column in old.followed}
+    for column in new.columns:
+        if column.namesake and (column.followed or column.number in before):
+            declared = column.declared
+            name = declared.domain or declared.element or declared.name
+            yield Stop(
+                f"column {column.name} of {new.table}: the connector takes its type {name} for"
+                f" {column.namesake}",
+                f"rename one of the two; wal2lake down and wal2lake up; then {READ_AGAIN}",
+            )
 
 
 def _identity_remedy(new: Structure) -> str:
