@@ -359,6 +359,34 @@ EXCEPTION WHEN OTHERS THEN
 END
 $body$;
 
+DO $body$
+BEGIN
+    IF NOT EXISTS (SELECT FROM wal2lake.structure WHERE command <> 'BASELINE')
+       OR NOT EXISTS (SELECT FROM unnest(ARRAY['wal2lake_changed', 'wal2lake_rewritten', 'wal2lake_gone']) AS w(name)
+  LEFT JOIN pg_event_trigger e ON e.evtname = w.name
+  LEFT JOIN pg_description d ON d.objoid = e.oid AND d.classoid = 'pg_event_trigger'::regclass
+ WHERE e.evtenabled IS DISTINCT FROM 'A' OR age(e.xmin) < age(d.xmin)) THEN
+        RETURN;
+    END IF;
+    INSERT INTO wal2lake.structure (noted_at, command, rewrite, converted, table_oid,
+                             table_schema, table_name, structure)
+    SELECT clock_timestamp(), 'UNNOTED', 0, false, c.oid::bigint, n.nspname, c.relname,
+           f.described::text
+      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+      CROSS JOIN LATERAL (SELECT wal2lake.describe(c.oid)::jsonb AS described) f
+     WHERE n.nspname <> 'wal2lake' AND EXISTS (  -- of a publication of ours
+           SELECT FROM pg_publication_rel r JOIN pg_publication_rel o ON o.prpubid = r.prpubid
+            WHERE r.prrelid = c.oid AND o.prrelid = to_regclass('wal2lake.heartbeat'))
+       AND (LEAST(age(c.xmin),
+                  (SELECT min(age(a.xmin)) FROM pg_attribute a WHERE a.attrelid = c.oid),
+                  (SELECT min(age(r.xmin)) FROM pg_publication_rel r WHERE r.prrelid = c.oid))
+            < COALESCE((SELECT min(age(s.xmin)) FROM wal2lake.structure s WHERE s.table_oid = c.oid),
+                       2147483647)
+            OR f.described <> (SELECT s.structure::jsonb - 'unpublished_from' FROM wal2lake.structure s
+                                WHERE s.table_oid = c.oid ORDER BY s.id DESC LIMIT 1));
+END
+$body$;
+
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA wal2lake FROM PUBLIC;
 
 DROP EVENT TRIGGER IF EXISTS wal2lake_changed;

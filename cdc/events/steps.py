@@ -107,6 +107,8 @@ class Note:
     """Whether an expression, and not a plain cast, may have made the values of a rewrite."""
     unpublished: bool = False
     """Whether changes of the table, or some of them, stopped being published at this note."""
+    unnoted: bool = False
+    """Whether notes of the table may be missing before this one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -356,6 +358,11 @@ def _missed(old: Structure, notes: Sequence[Note]) -> Iterator[Stop]:
         yield Stop(
             f"{old.table} was not published, or not wholly, for a while: changes that were made"
             " then did not arrive"
+        )
+    if any(note.unnoted for note in notes):
+        yield Stop(
+            f"changes of {old.table}'s structure may not have been noted: its definition changed"
+            " while the event triggers in the source were disabled, altered or gone"
         )
 
 

@@ -28,6 +28,9 @@ COLUMNS: Final = """(
 BASELINE: Final = "BASELINE"
 """The command of a note that a table begins with, which is none: cdc/source/baseline.py."""
 
+UNNOTED: Final = "UNNOTED"
+"""The command of a note that others may be missing before: cdc/source/unnoted.py."""
+
 SPELLING: Final = {
     "search_path": "pg_catalog, pg_temp",
     "datestyle": "ISO, YMD",
