@@ -11,14 +11,12 @@ from cdc.source import slot
 from cdc.source.barrier import current_lsn
 from cdc.source.origin import Origin, origin, refuse_other
 from cdc.source.postgres import Connection, connect
-from cdc.source.slot import SlotState
+from cdc.source.slot_watch import SlotWatch
 
 _CONNECT_SECONDS: Final = 3
 _ANSWER_SECONDS: Final = 10.0
 """A cut waits for the answer, so it does not wait long."""
 _AGAIN_SECONDS: Final = 5.0
-_ASK_SECONDS: Final = 5.0
-"""A worker that hangs is asked no more often than it takes to see that it does."""
 logger = structlog.get_logger(__name__)
 
 
@@ -37,9 +35,7 @@ class SourceWatch:
         self._url = url
         self._name = name
         self._known = known
-        self._stored = stored
-        self._known_stored = 0
-        self._ask_next = 0.0
+        self._slot = SlotWatch(url, name, stored)
         self._connection: Connection | None = None
         self._next = 0.0
 
@@ -49,6 +45,7 @@ class SourceWatch:
         So it does where the slot has left the connector behind: somebody else moved it on.
         ``reached`` is the LSN up to which changes came from it.
         """
+        self._slot.refuse()
         if self._connection is None and time.monotonic() < self._next:
             return
         try:
@@ -58,7 +55,7 @@ class SourceWatch:
                 raise
             # Starting up and shutting down are refusals too; both pass.
             logger.warning("the source was not asked", error=error.message)
-            self.close()
+            self._disconnect()
             self._next = time.monotonic() + _AGAIN_SECONDS
 
     def position(self) -> int | None:
@@ -66,10 +63,15 @@ class SourceWatch:
         try:
             return None if self._connection is None else current_lsn(self._connection)
         except CdcError:
-            self.close()
+            self._disconnect()
             return None
 
     def close(self) -> None:
+        """Look no more."""
+        self._slot.close()
+        self._disconnect()
+
+    def _disconnect(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -81,13 +83,4 @@ class SourceWatch:
             )
         now = origin(self._connection)
         refuse_other(self._known, now, reached)
-        self._refuse_ahead(slot.readable(self._name, slot.slot_state(self._connection, self._name)))
-
-    def _refuse_ahead(self, state: SlotState) -> None:
-        """The connector is asked after the slot: what it has confirmed by then, it had stored."""
-        if (state.confirmed_lsn or 0) <= self._known_stored or time.monotonic() < self._ask_next:
-            return
-        self._ask_next = time.monotonic() + _ASK_SECONDS
-        stored = self._stored()
-        slot.refuse_ahead(self._name, state, stored)
-        self._known_stored = max(self._known_stored, stored)
+        slot.readable(self._name, slot.slot_state(self._connection, self._name))

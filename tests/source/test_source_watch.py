@@ -7,6 +7,7 @@ import pytest
 
 from cdc.errors import CdcError, ErrorKind, Reason
 from cdc.source import slot, watch
+from cdc.source.continuity import until
 from cdc.source.origin import Origin, origin
 from cdc.source.postgres import Connection, connect
 from cdc.source.watch import SourceWatch
@@ -101,18 +102,17 @@ class Stored:
     asked: int = 0
 
     def __call__(self) -> int:
+        found = self.lsn
         self.asked += 1
-        return self.lsn
+        return found
 
 
 @pytest.fixture
-def following(
-    server: Server, connection: Connection, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[tuple[SourceWatch, Stored]]:
+def following(server: Server, connection: Connection) -> Iterator[tuple[SourceWatch, Stored]]:
     """A look at a slot that is where its connector is."""
-    monkeypatch.setattr(watch, "_ASK_SECONDS", 0.0)
     stored = Stored(confirmed(connection))
     found = SourceWatch(server.address, NAME, origin(connection), stored)
+    until(lambda: stored.asked > 0, 30, "it does not look")
     yield found, stored
     found.close()
 
@@ -121,6 +121,11 @@ def confirmed(connection: Connection) -> int:
     state = slot.slot_state(connection, NAME)
     assert state is not None
     return state.confirmed_lsn or 0
+
+
+def looked(looking: SourceWatch) -> bool:
+    looking.look(0)
+    return True
 
 
 def moved_on(connection: Connection) -> int:
@@ -145,23 +150,17 @@ def test_a_slot_that_somebody_else_moved_on(
     following: tuple[SourceWatch, Stored],
     others: Callable[[Connection], int],
 ) -> None:
+    """It is remembered when the connector has gone on from there."""
     looking, stored = following
-    looking.look(0)
-    assert others(connection) > stored.lsn
-    assert refusal(looking).reason is Reason.SLOT_RECREATED
-
-
-def test_a_slot_that_its_connector_moves_on(
-    connection: Connection, following: tuple[SourceWatch, Stored]
-) -> None:
-    """It has stored what it confirms, also where that is later than what was asked for last."""
-    looking, stored = following
-    looking.look(0)
-    stored.lsn = moved_on(connection) + 100
     looking.look(0)
     asked = stored.asked
-    looking.look(0)
-    assert stored.asked == asked, "nothing has moved"
+    assert others(connection) > stored.lsn
+    until(lambda: stored.asked > asked, 30, "it does not look")
+    stored.lsn = 2**60
+    with pytest.raises(CdcError) as caught:
+        until(lambda: not looked(looking), 30, "it was not noticed")
+    assert caught.value.reason is Reason.SLOT_RECREATED
+    assert refusal(looking).reason is Reason.SLOT_RECREATED
 
 
 def test_a_slot_whose_connector_cannot_be_asked(
@@ -170,6 +169,8 @@ def test_a_slot_whose_connector_cannot_be_asked(
     looking, stored = following
     stored.lsn = 0
     moved_on(connection)
+    asked = stored.asked
+    until(lambda: stored.asked > asked + 1, 30, "it does not look")
     looking.look(0)
 
 
