@@ -209,6 +209,7 @@ DECLARE
         string_to_array(current_setting('wal2lake.rewritten', true), ' ');
     stack text;
     expressed boolean;
+    renamed boolean;
     relations oid[];
     relation oid;
     reason int;
@@ -219,6 +220,8 @@ BEGIN
     GET DIAGNOSTICS stack = PG_CONTEXT;
     expressed := COALESCE(stack ~ '\n' OR current_query() !~* '\malter\s+table\M'
                           OR current_query() ~* '\musing\M', true);
+    renamed := COALESCE(stack ~ '\n' OR current_query() !~* '\malter\s+publication\M'
+                        OR current_query() ~* '\mrename\M', true);
     IF TG_TAG = 'ALTER SCHEMA' THEN
         SELECT array_agg(c.oid) INTO relations FROM pg_event_trigger_ddl_commands() d
           JOIN pg_class c ON c.relnamespace = d.objid WHERE d.classid = 'pg_namespace'::regclass;
@@ -273,10 +276,10 @@ BEGIN
         FOR relation, publication IN
             SELECT r.prrelid, p.pubname
               FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid
-             WHERE p.oid IN (  -- of which some changes are left out from now on
+             WHERE p.oid IN (  -- of which some changes are left out from now on, or were till now
                    SELECT d.objid FROM pg_event_trigger_ddl_commands() d
                     WHERE d.classid = 'pg_publication'::regclass)
-               AND NOT (p.pubinsert AND p.pubupdate AND p.pubdelete AND p.pubtruncate)
+               AND (renamed OR NOT (p.pubinsert AND p.pubupdate AND p.pubdelete AND p.pubtruncate))
                 OR p.pubviaroot  -- or come by the name of the table that this is a part of
                AND (TG_TAG = 'ALTER PUBLICATION' OR EXISTS (
                     SELECT FROM pg_partition_ancestors(r.prrelid) a WHERE a.relid = ANY(relations)))
@@ -397,7 +400,7 @@ CREATE EVENT TRIGGER wal2lake_changed ON ddl_command_end
 
 ALTER EVENT TRIGGER wal2lake_changed ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_changed IS 'wal2lake b1c06ed2780de685';
+COMMENT ON EVENT TRIGGER wal2lake_changed IS 'wal2lake e7a4d738816a5e9f';
 
 DROP EVENT TRIGGER IF EXISTS wal2lake_rewritten;
 
@@ -406,7 +409,7 @@ CREATE EVENT TRIGGER wal2lake_rewritten ON table_rewrite
 
 ALTER EVENT TRIGGER wal2lake_rewritten ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_rewritten IS 'wal2lake b1c06ed2780de685';
+COMMENT ON EVENT TRIGGER wal2lake_rewritten IS 'wal2lake e7a4d738816a5e9f';
 
 DROP EVENT TRIGGER IF EXISTS wal2lake_gone;
 
@@ -415,6 +418,6 @@ CREATE EVENT TRIGGER wal2lake_gone ON sql_drop
 
 ALTER EVENT TRIGGER wal2lake_gone ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_gone IS 'wal2lake b1c06ed2780de685';
+COMMENT ON EVENT TRIGGER wal2lake_gone IS 'wal2lake e7a4d738816a5e9f';
 
 COMMIT;

@@ -95,6 +95,14 @@ def test_a_change_that_is_followed(noting: Source, case: str) -> None:
         assert expected or not course.steps
 
 
+def test_a_publication_that_publishes_all_the_while_is_not_noted(noting: Source) -> None:
+    noting.run("CREATE TABLE t (id int PRIMARY KEY)")
+    noting.run("DROP PUBLICATION IF EXISTS wal2lake; CREATE PUBLICATION wal2lake FOR TABLE t")
+    everything = "SET (publish = 'insert, update, delete, truncate')"
+    assert noting.run("ALTER PUBLICATION wal2lake OWNER TO CURRENT_USER") == []
+    assert noting.run(f"ALTER PUBLICATION wal2lake {everything}") == []
+
+
 _WRITE: Final = "INSERT INTO {} (id) VALUES (9)"
 _OUT: Final = "ALTER PUBLICATION wal2lake DROP TABLE t"
 _AS_PARENT: Final = (
@@ -236,6 +244,17 @@ STOPPED: Final = {
             " DROP TABLE int4"
         ),
         "takes its type int4 for {schema}.int4",
+    ),
+    "the publication renamed and back": (
+        "ALTER PUBLICATION wal2lake RENAME TO away; ALTER PUBLICATION away RENAME TO wal2lake",
+        "was not published",
+    ),
+    "the publication renamed and back, by a function": (
+        (
+            "DO $$ BEGIN EXECUTE 'ALTER PUBLICATION wal2lake REN' || 'AME TO away';"
+            " EXECUTE 'ALTER PUBLICATION away REN' || 'AME TO wal2lake'; END $$"
+        ),
+        "was not published",
     ),
     "the publication made again": (
         "DROP PUBLICATION wal2lake; CREATE PUBLICATION wal2lake FOR TABLE t",
