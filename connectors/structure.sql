@@ -59,6 +59,13 @@ BEGIN
             'not_null', a.attnotnull,
             'generated', a.attgenerated <> '',
             'missing', (a.attmissingval::text::text[])[1],
+            'namesake', (SELECT concat(s.nspname, '.', o.typname) FROM pg_type y
+  JOIN pg_type o ON o.typname = y.typname AND o.oid <> y.oid
+       AND (o.typnamespace IN ('pg_catalog'::regnamespace, c.relnamespace)
+            OR y.typnamespace NOT IN ('pg_catalog'::regnamespace, c.relnamespace))
+  JOIN pg_namespace s ON s.oid = o.typnamespace
+ WHERE y.oid = ANY (ARRAY[t.oid, CASE WHEN t.typcategory = 'A' THEN t.typelem END])
+ ORDER BY s.nspname, y.oid = t.oid LIMIT 1),
             'default', a.attgenerated = '' AND (
                 a.atthasdef OR a.attidentity <> '' OR t.typdefault IS NOT NULL),
             'labels', i.labels, 'parts', COALESCE(i.parts, ''))
@@ -202,6 +209,7 @@ DECLARE
         string_to_array(current_setting('wal2lake.rewritten', true), ' ');
     stack text;
     expressed boolean;
+    renamed boolean;
     relations oid[];
     relation oid;
     reason int;
@@ -212,10 +220,12 @@ BEGIN
     GET DIAGNOSTICS stack = PG_CONTEXT;
     expressed := COALESCE(stack ~ '\n' OR current_query() !~* '\malter\s+table\M'
                           OR current_query() ~* '\musing\M', true);
+    renamed := COALESCE(stack ~ '\n' OR current_query() !~* '\malter\s+publication\M'
+                        OR current_query() ~* '\mrename\M', true);
     IF TG_TAG = 'ALTER SCHEMA' THEN
         SELECT array_agg(c.oid) INTO relations FROM pg_event_trigger_ddl_commands() d
           JOIN pg_class c ON c.relnamespace = d.objid WHERE d.classid = 'pg_namespace'::regclass;
-    ELSE  -- also tables with a type that is made of what has changed
+    ELSE  -- also tables with a type that is made of what has changed, or is called as it
         WITH RECURSIVE changed(oid) AS (
             SELECT d.objid FROM pg_event_trigger_ddl_commands() d
              WHERE d.classid = 'pg_class'::regclass),
@@ -229,9 +239,22 @@ BEGIN
               FROM types y
               JOIN pg_depend p ON p.refclassid = 'pg_type'::regclass AND p.refobjid = y.oid
               LEFT JOIN pg_class c ON p.classid = 'pg_class'::regclass AND c.oid = p.objid
-             WHERE p.classid = 'pg_type'::regclass OR c.reltype <> 0)
+             WHERE p.classid = 'pg_type'::regclass OR c.reltype <> 0),
+        named(oid) AS (
+            SELECT c.reltype FROM changed d JOIN pg_class c ON c.oid = d.oid
+            UNION
+            SELECT d.objid FROM pg_event_trigger_ddl_commands() d
+             WHERE d.classid = 'pg_type'::regclass)
         SELECT array_agg(u.oid) INTO relations FROM (
             SELECT d.oid FROM changed d
+            UNION
+            SELECT c.oid
+              FROM named m JOIN pg_type o ON o.oid = m.oid
+              JOIN pg_type y ON y.typname = o.typname AND y.oid <> o.oid
+              JOIN pg_attribute a ON a.atttypid IN (y.oid, y.typarray) AND a.attnum > 0
+              JOIN pg_class c ON c.oid = a.attrelid AND c.relkind IN ('r', 'p')
+             WHERE (o.typnamespace IN ('pg_catalog'::regnamespace, c.relnamespace)
+            OR y.typnamespace NOT IN ('pg_catalog'::regnamespace, c.relnamespace))
             UNION
             SELECT p.objid FROM types y
               JOIN pg_depend p ON p.refclassid = 'pg_type'::regclass AND p.refobjid = y.oid
@@ -253,10 +276,10 @@ BEGIN
         FOR relation, publication IN
             SELECT r.prrelid, p.pubname
               FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid
-             WHERE p.oid IN (  -- of which some changes are left out from now on
+             WHERE p.oid IN (  -- of which some changes are left out from now on, or were till now
                    SELECT d.objid FROM pg_event_trigger_ddl_commands() d
                     WHERE d.classid = 'pg_publication'::regclass)
-               AND NOT (p.pubinsert AND p.pubupdate AND p.pubdelete AND p.pubtruncate)
+               AND (renamed OR NOT (p.pubinsert AND p.pubupdate AND p.pubdelete AND p.pubtruncate))
                 OR p.pubviaroot  -- or come by the name of the table that this is a part of
                AND (TG_TAG = 'ALTER PUBLICATION' OR EXISTS (
                     SELECT FROM pg_partition_ancestors(r.prrelid) a WHERE a.relid = ANY(relations)))
@@ -339,17 +362,45 @@ EXCEPTION WHEN OTHERS THEN
 END
 $body$;
 
+DO $body$
+BEGIN
+    IF NOT EXISTS (SELECT FROM wal2lake.structure WHERE command <> 'BASELINE')
+       OR NOT EXISTS (SELECT FROM unnest(ARRAY['wal2lake_changed', 'wal2lake_rewritten', 'wal2lake_gone']) AS w(name)
+  LEFT JOIN pg_event_trigger e ON e.evtname = w.name
+  LEFT JOIN pg_description d ON d.objoid = e.oid AND d.classoid = 'pg_event_trigger'::regclass
+ WHERE e.evtenabled IS DISTINCT FROM 'A' OR age(e.xmin) < age(d.xmin)) THEN
+        RETURN;
+    END IF;
+    INSERT INTO wal2lake.structure (noted_at, command, rewrite, converted, table_oid,
+                             table_schema, table_name, structure)
+    SELECT clock_timestamp(), 'UNNOTED', 0, false, c.oid::bigint, n.nspname, c.relname,
+           f.described::text
+      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+      CROSS JOIN LATERAL (SELECT wal2lake.describe(c.oid)::jsonb AS described) f
+     WHERE n.nspname <> 'wal2lake' AND EXISTS (  -- of a publication of ours
+           SELECT FROM pg_publication_rel r JOIN pg_publication_rel o ON o.prpubid = r.prpubid
+            WHERE r.prrelid = c.oid AND o.prrelid = to_regclass('wal2lake.heartbeat'))
+       AND (LEAST(age(c.xmin),
+                  (SELECT min(age(a.xmin)) FROM pg_attribute a WHERE a.attrelid = c.oid),
+                  (SELECT min(age(r.xmin)) FROM pg_publication_rel r WHERE r.prrelid = c.oid))
+            < COALESCE((SELECT min(age(s.xmin)) FROM wal2lake.structure s WHERE s.table_oid = c.oid),
+                       2147483647)
+            OR f.described <> (SELECT s.structure::jsonb - 'unpublished_from' FROM wal2lake.structure s
+                                WHERE s.table_oid = c.oid ORDER BY s.id DESC LIMIT 1));
+END
+$body$;
+
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA wal2lake FROM PUBLIC;
 
 DROP EVENT TRIGGER IF EXISTS wal2lake_changed;
 
 CREATE EVENT TRIGGER wal2lake_changed ON ddl_command_end
-    WHEN TAG IN ('ALTER TABLE', 'ALTER INDEX', 'CREATE TABLE', 'CREATE TABLE AS', 'SELECT INTO', 'CREATE SCHEMA', 'ALTER SCHEMA', 'ALTER TYPE', 'ALTER DOMAIN', 'ALTER PUBLICATION')
+    WHEN TAG IN ('ALTER TABLE', 'ALTER INDEX', 'CREATE TABLE', 'CREATE TABLE AS', 'SELECT INTO', 'CREATE SCHEMA', 'ALTER SCHEMA', 'CREATE TYPE', 'ALTER TYPE', 'CREATE DOMAIN', 'ALTER DOMAIN', 'CREATE VIEW', 'CREATE MATERIALIZED VIEW', 'CREATE FOREIGN TABLE', 'ALTER VIEW', 'ALTER MATERIALIZED VIEW', 'ALTER FOREIGN TABLE', 'ALTER PUBLICATION')
     EXECUTE FUNCTION wal2lake.note_changed();
 
 ALTER EVENT TRIGGER wal2lake_changed ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_changed IS 'wal2lake 13ef07414352926a';
+COMMENT ON EVENT TRIGGER wal2lake_changed IS 'wal2lake e7a4d738816a5e9f';
 
 DROP EVENT TRIGGER IF EXISTS wal2lake_rewritten;
 
@@ -358,7 +409,7 @@ CREATE EVENT TRIGGER wal2lake_rewritten ON table_rewrite
 
 ALTER EVENT TRIGGER wal2lake_rewritten ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_rewritten IS 'wal2lake 13ef07414352926a';
+COMMENT ON EVENT TRIGGER wal2lake_rewritten IS 'wal2lake e7a4d738816a5e9f';
 
 DROP EVENT TRIGGER IF EXISTS wal2lake_gone;
 
@@ -367,6 +418,6 @@ CREATE EVENT TRIGGER wal2lake_gone ON sql_drop
 
 ALTER EVENT TRIGGER wal2lake_gone ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_gone IS 'wal2lake 13ef07414352926a';
+COMMENT ON EVENT TRIGGER wal2lake_gone IS 'wal2lake e7a4d738816a5e9f';
 
 COMMIT;

@@ -20,7 +20,7 @@ from cdc.events import avro
 from cdc.events.steps import Note
 from cdc.events.structure import parse, unpublished_from
 from cdc.lake.progress import landed_position
-from cdc.source.structure_sql import BASELINE
+from cdc.source.structure_sql import BASELINE, UNNOTED
 from cdc.tables import TableId
 
 
@@ -109,6 +109,7 @@ def _note(row: Mapping[str, Any], *, pipeline: str) -> Note | None:
         rewrite=row["rewrite"],
         converted=row["converted"],
         unpublished=text is not None and unpublished_from(text) == pipeline,
+        unnoted=row["command"] == UNNOTED,
     )
 
 

@@ -30,7 +30,7 @@ from cdc.operate.health import JobFacts
 from cdc.operate.retention import Retention
 from cdc.operate.work import Work
 from cdc.operate.workshop import Workshop
-from cdc.source.continuity import markers
+from cdc.source.continuity import markers, stored
 from cdc.source.watch import SourceWatch
 from cdc.stack.endpoints import Endpoints
 from cdc.tables import STRUCTURE
@@ -115,7 +115,8 @@ def assembled(config: Config, spark: SparkSession, endpoints: Endpoints, told: T
     found = sources(config, endpoints)
     topics = _topics(config, found)
     landed = recovery.open_log(spark, config, endpoints.kafka, topics, found.origin)
-    watch = SourceWatch(endpoints.source_url, config.name, found.origin)
+    asked = partial(stored, endpoints.connect, config.name)
+    watch = SourceWatch(endpoints.source_url, config.name, found.origin, asked)
     epoch = epochs.last(epochs_path(config))
     first = _first(config, endpoints.kafka, topics)
     shop = workshop(config, spark, endpoints, told, found, epoch, first, landed.topic_ids)

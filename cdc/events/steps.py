@@ -107,6 +107,8 @@ class Note:
     """Whether an expression, and not a plain cast, may have made the values of a rewrite."""
     unpublished: bool = False
     """Whether changes of the table, or some of them, stopped being published at this note."""
+    unnoted: bool = False
+    """Whether notes of the table may be missing before this one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,6 +220,7 @@ def _of_columns(old: Structure, new: Structure, note: Note) -> Iterator[Step]:
         yield Stop(f"{new.table} was dropped and created again")
         return
     yield from _bad_names(new)
+    yield from _misread(old, new)
     if note.rewrite & _CONVERTED and note.converted:
         yield Stop(f"values of {new.table} were converted by an expression")
     present = {column.number: column for column in new.columns if column.followed}
@@ -314,6 +317,23 @@ def _bad_names(new: Structure) -> Iterator[Stop]:
         yield Stop(f"{new.table}: {found.reason}", f"{found.remedy}, then {READ_AGAIN}")
 
 
+def _misread(old: Structure, new: Structure) -> Iterator[Stop]:
+    """Yield columns whose values the connector alters, or leaves out for it.
+
+    Also those that are not new: the type of another name may be.
+    """
+    before = {column.number for column in old.followed}
+    for column in new.columns:
+        if column.namesake and (column.followed or column.number in before):
+            declared = column.declared
+            name = declared.domain or declared.element or declared.name
+            yield Stop(
+                f"column {column.name} of {new.table}: the connector takes its type {name} for"
+                f" {column.namesake}",
+                f"rename one of the two; wal2lake down and wal2lake up; then {READ_AGAIN}",
+            )
+
+
 def _identity_remedy(new: Structure) -> str:
     """Say what brings the rows a name again: that of the key where there is one."""
     alter = f"ALTER TABLE {new.table} REPLICA IDENTITY"
@@ -338,6 +358,11 @@ def _missed(old: Structure, notes: Sequence[Note]) -> Iterator[Stop]:
         yield Stop(
             f"{old.table} was not published, or not wholly, for a while: changes that were made"
             " then did not arrive"
+        )
+    if any(note.unnoted for note in notes):
+        yield Stop(
+            f"changes of {old.table}'s structure may not have been noted: its definition changed"
+            " while the event triggers in the source were disabled, altered or gone"
         )
 
 

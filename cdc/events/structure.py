@@ -41,6 +41,8 @@ class StructureColumn:
     """Of the enums in its type: the OID of each value, and how it is spelled."""
     parts: str = ""
     """Of the composite types in its type: numbers and types of their attributes."""
+    namesake: str = ""
+    """Another type of the name of its own, for which the connector takes it."""
     left_out: bool = False
     """By ``source.schema_changes: ignore``: it would arrive, and the lake has no column for it."""
 
@@ -183,6 +185,7 @@ def _column(found: Mapping[str, Any]) -> StructureColumn:
         generated=found["generated"],
         labels=tuple((int(oid), label) for oid, label in (found.get("labels") or {}).items()),
         parts=found["parts"],
+        namesake=found.get("namesake") or "",
         left_out=found.get("left_out", False),
     )
 
@@ -217,6 +220,7 @@ def _column_as_json(column: StructureColumn) -> dict[str, Any]:
         "missing": column.missing,
         "default": column.has_default,
         "parts": column.parts,
+        **({"namesake": column.namesake} if column.namesake else {}),
         "labels": {str(oid): label for oid, label in column.labels},
         "lake": column.lake,
         "arrives": column.arrives,

@@ -23,6 +23,7 @@ class SlotFacts:
     blocked_by: str = ""  # pids whose locks the connector's sessions wait for
     working: bool = False  # Postgres computes for the connector
     heartbeat_seconds: float = 0.0  # age of the row, by the source's clock
+    unnoted: str = ""  # why changes of a structure may not be noted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

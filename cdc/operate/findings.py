@@ -11,6 +11,7 @@ from cdc.observe.causes import DEBEZIUM, remedy_of
 from cdc.observe.hops import Hop, Motion
 from cdc.operate.health import HopHealth
 from cdc.operate.status import Status, TableStatus
+from cdc.source import unnoted
 from cdc.source.slot import NEW_EPOCH
 from cdc.stack import report
 from cdc.stack.endpoints import NOT_UP
@@ -23,7 +24,8 @@ FOUND: Final[dict[ErrorKind, str]] = {
     "the slot",
     ErrorKind.STANDS_STILL: "something of the way of a change does not move, or the job hangs",
     ErrorKind.UNREACHABLE: "source, Kafka, Connect or the registry does not answer",
-    ErrorKind.TABLE_STOPPED: "a table is stopped or degraded, and the others go on",
+    ErrorKind.TABLE_STOPPED: "a table is stopped or degraded, or may have to be since changes of "
+    "its structure are not noted, and the others go on",
     ErrorKind.STARTING: "`up`, the job or the first snapshot is under way",
     ErrorKind.BEHIND: "all moves, and what is published is more than a minute old",
 }
@@ -153,6 +155,9 @@ def _of_way(now: Status) -> Iterator[Finding]:
     if health.registry:
         what = f"{health.registry}: a change of a structure waits for it"
         yield _finding(ErrorKind.UNREACHABLE, what, "see that it runs and can be reached")
+    if health.unnoted:
+        what = f"changes of a structure may not be noted: {health.unnoted}"
+        yield _finding(ErrorKind.TABLE_STOPPED, what, unnoted.REMEDY)
     late = [each for each in health.hops if each.motion is not Motion.MOVES]
     yield from map(_of_hop, late)
     told = any(each.hop is Hop.APPLY and each.motion is Motion.STANDS for each in late)

@@ -64,6 +64,7 @@ class Health:
     age_seconds: float
     hops: tuple[HopHealth, ...]
     registry: str = ""  # what is known of one that does not answer: only a new schema needs it
+    unnoted: str = ""  # why changes of a structure may not be noted in the source
 
 
 def read(state_dir: Path, now: float) -> Health | None:
@@ -75,7 +76,8 @@ def read(state_dir: Path, now: float) -> Health | None:
             for each in said["hops"]
         )
         age = now - said["at"]
-        return Health(pid=said["pid"], age_seconds=age, hops=tuple(hops), registry=said["registry"])
+        more = {name: said[name] for name in ("registry", "unnoted")}
+        return Health(pid=said["pid"], age_seconds=age, hops=tuple(hops), **more)
     except (OSError, ValueError, TypeError, KeyError):
         return None
 
@@ -185,7 +187,8 @@ class _Watch:
             merging=job.merging,
             disk=parts.disk(self._config.state_dir),
         )
-        self._tell([_health(each, facts) for each in moving(self._progress)], no_registry)
+        hops = [_health(each, facts) for each in moving(self._progress)]
+        self._tell(hops, registry=no_registry, unnoted=slot.unnoted if slot else "")
 
     def _restarted(self, progress: Progress) -> str:
         since = progress.now - progress.sent_at + EVERY_SECONDS
@@ -195,19 +198,22 @@ class _Watch:
         folder = requests.directory(self._config.state_dir)
         return tuple(request.id for request in requests.pending(folder, time.time()))
 
-    def _tell(self, hops: list[HopHealth], no_registry: str) -> None:
+    def _tell(self, hops: list[HopHealth], **more: str) -> None:
         for each in hops:
             if self._motions.get(each.hop, Motion.MOVES) != each.motion:
                 say = logger.info if each.motion is Motion.MOVES else logger.warning
                 say("hop", hop=each.hop.value, motion=each.motion.value)
         self._motions = {each.hop: each.motion for each in hops}
-        write(self._config.state_dir, hops, time.monotonic(), registry=no_registry)
+        write(self._config.state_dir, hops, time.monotonic(), **more)
 
 
-def write(state_dir: Path, hops: list[HopHealth], at: float, *, registry: str = "") -> None:
+def write(
+    state_dir: Path, hops: list[HopHealth], at: float, *, registry: str = "", unnoted: str = ""
+) -> None:
     """Replace what was written before in one step."""
     listed = [asdict(each) for each in hops]
-    said = {"pid": os.getpid(), "at": at, "hops": listed, "registry": registry}
+    more = {"registry": registry, "unnoted": unnoted}
+    said = {"pid": os.getpid(), "at": at, "hops": listed, **more}
     partial = state_dir / f".health.{os.getpid()}.partial"
     partial.write_text(json.dumps(said))
     partial.replace(state_dir / _FILE)

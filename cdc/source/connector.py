@@ -84,9 +84,12 @@ def status(connect_url: str, name: str) -> ConnectorStatus | None:
     )
 
 
-def offsets(connect_url: str, name: str) -> dict[str, Any] | None:
-    """What the connector has committed of its position; None before its first commit."""
-    answer = _request("GET", connect_url, f"/connectors/{name}/offsets")
+def offsets(connect_url: str, name: str, *, patience: float | None = None) -> dict[str, Any] | None:
+    """What the connector has committed of its position; None before its first commit.
+
+    With ``patience`` a worker is asked once, and given so many seconds.
+    """
+    answer = _request("GET", connect_url, f"/connectors/{name}/offsets", patience=patience)
     if answer.status_code == httpx.codes.NOT_FOUND:
         return None
     entries = _checked(answer, "the offsets of").json()["offsets"]
@@ -136,17 +139,28 @@ def delete(connect_url: str, name: str) -> None:
         _checked(answer, "deleting")
 
 
-def _request(method: str, connect_url: str, path: str, **arguments: Any) -> httpx.Response:  # noqa: ANN401
-    """Once more while the worker rebalances: it answers 409 then."""
+def _request(
+    method: str,
+    connect_url: str,
+    path: str,
+    *,
+    patience: float | None = None,
+    **arguments: Any,  # noqa: ANN401
+) -> httpx.Response:
+    """Once more while the worker rebalances, for it answers 409 then: not with ``patience``."""
     attempts = Retrying(
-        stop=stop_after_delay(_REBALANCE_SECONDS),
+        stop=stop_after_delay(_REBALANCE_SECONDS if patience is None else 0),
         wait=wait_fixed(0.5),
         retry=retry_if_result(lambda answer: answer.status_code == httpx.codes.CONFLICT),
         retry_error_callback=lambda state: state.outcome and state.outcome.result(),
     )
     try:
         answer: httpx.Response = attempts(
-            rest.request, method, f"{connect_url.rstrip('/')}{path}", timeout=_SECONDS, **arguments
+            rest.request,
+            method,
+            f"{connect_url.rstrip('/')}{path}",
+            timeout=_SECONDS if patience is None else patience,
+            **arguments,
         )
     except httpx.HTTPError as error:
         raise CdcError(

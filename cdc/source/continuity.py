@@ -31,6 +31,7 @@ from cdc.stack.endpoints import Endpoints
 from cdc.tables import STRUCTURE
 
 _FREE_SECONDS: Final = 60.0
+_ASK_SECONDS: Final = 2.0
 _POSITIONS: Final = ("lsn", "lsn_proc", "lsn_commit")
 
 
@@ -76,7 +77,7 @@ def standing(
     if unfinished(position) and config.connect.url is None:
         _refuse_landed(config)
         return Standing.UNFINISHED
-    _refuse_slot_ahead(config, slot.readable(config.name, state), position)
+    slot.refuse_ahead(config.name, slot.readable(config.name, state), sent(position))
     _refuse_other_lake(config, endpoints)
     return Standing.WHOLE
 
@@ -93,6 +94,14 @@ def unfinished(position: dict[str, object]) -> bool:
 def sent(position: Mapping[str, Any]) -> int:
     """The furthest place in the WAL that the connector has stored; 0 where there is none."""
     return max(int(position.get(name) or 0) for name in _POSITIONS)
+
+
+def stored(connect_url: str, name: str) -> int:
+    """As ``sent``, of a worker that answers at once; 0 of one that does not."""
+    try:
+        return sent(connector.offsets(connect_url, name, patience=_ASK_SECONDS) or {})
+    except CdcError:
+        return 0
 
 
 def until(done: Callable[[], bool], seconds: float, message: str) -> None:
@@ -194,16 +203,6 @@ def _refuse_other_lake(config: Config, endpoints: Endpoints) -> None:
             reason=Reason.OTHER_LAKE,
             detail="changes from before it are missing in the topics",
             remedy=f"correct lake.path, or {slot.NEW_EPOCH}",
-        )
-
-
-def _refuse_slot_ahead(config: Config, state: slot.SlotState, position: dict[str, Any]) -> None:
-    """A slot follows the connector, so one that is ahead of it was made anew in between."""
-    if (state.confirmed_lsn or 0) > sent(position) > 0:
-        raise LostChangesError(
-            f"slot {config.name} begins after the connector's last event: it was made anew",
-            reason=Reason.SLOT_RECREATED,
-            detail="changes between the two are lost",
         )
 
 

@@ -8,6 +8,8 @@ from psycopg import errors
 from cdc.errors import CdcError, ErrorKind
 from cdc.observe.causes import SlotFacts
 from cdc.source.postgres import Connection, connect, translated
+from cdc.source.structure_sql import TRIGGERS
+from cdc.source.unnoted import spoiled
 
 _CONNECT_SECONDS: Final = 3
 _ANSWER_SECONDS: Final = 10.0
@@ -52,6 +54,7 @@ def slot_facts(connection: Connection, slot: str) -> SlotFacts:
         blocked_by=blocked_by,
         working=working,
         heartbeat_seconds=_heartbeat_seconds(connection),
+        unnoted=spoiled(connection, TRIGGERS),
     )
 
 

@@ -117,6 +117,21 @@ def readable(name: str, state: SlotState | None) -> SlotState:
     return state
 
 
+def refuse_ahead(name: str, state: SlotState, sent: int) -> None:
+    """Raises CHAIN_BROKEN where the slot is beyond ``sent``, which the connector stored.
+
+    A slot follows the connector, which stores a place before it confirms it: one that is ahead was
+    moved by somebody else. ``state`` has to be the older of the two. 0: nothing is known.
+    """
+    if (state.confirmed_lsn or 0) > sent > 0:
+        raise LostChangesError(
+            f"slot {name} begins after the connector's last event: it was made anew, or moved on "
+            "by somebody else",
+            reason=Reason.SLOT_RECREATED,
+            detail="changes between the two are lost",
+        )
+
+
 def probe(url: str, name: str, seconds: float) -> None:
     """Make a temporary slot and let it go.
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from cdc.events.sql_text import postgres_string
+from cdc.source import unnoted
 from cdc.source.finding import Finding
 from cdc.source.postgres import Connection, translated
 from cdc.source.structure_sql import (
@@ -24,7 +25,7 @@ from cdc.source.structure_sql import (
 from cdc.tables import CONTROL_SCHEMA, STRUCTURE
 
 _INSTALLED: Final = """
-SELECT e.evtname, e.evtenabled = 'A', obj_description(e.oid, 'pg_event_trigger')
+SELECT e.evtname, obj_description(e.oid, 'pg_event_trigger')
   FROM pg_event_trigger e WHERE e.evtname = ANY(%s)
 """
 _SUPERUSER: Final = "SELECT rolsuper FROM pg_roles WHERE rolname = current_user"
@@ -57,6 +58,7 @@ def statements() -> Iterator[str]:
     """Everything that ``install`` runs, in order, each may be run again."""
     yield from SUPERSEDED
     yield from FUNCTIONS
+    yield unnoted.mark(TRIGGERS)
     yield f"REVOKE ALL ON ALL FUNCTIONS IN SCHEMA {CONTROL_SCHEMA} FROM PUBLIC"
     for name, (event, function, tags) in TRIGGERS.items():
         yield f"DROP EVENT TRIGGER IF EXISTS {name}"
@@ -83,6 +85,9 @@ def script() -> str:
 
 def findings(connection: Connection) -> list[Finding]:
     """Whether changes of a table's structure are followed as they happen."""
+    if wrong := unnoted.spoiled(connection, TRIGGERS):
+        said = f"may not be noted: {wrong}"
+        return [Finding.warning(_SUBJECT, said, remedy=unnoted.REMEDY)]
     with translated("looking for the event triggers"):
         if is_installed(connection):
             return [Finding.ok(_SUBJECT, "are noted by event triggers")]
@@ -113,8 +118,8 @@ def structure_of(connection: Connection, oid: int) -> str | None:
 def is_installed(connection: Connection) -> bool:
     """Whether every change of a structure is noted, by triggers of this version."""
     rows = connection.execute(_INSTALLED, (list(TRIGGERS),)).fetchall()
-    wanted = {(name, True, _fingerprint()) for name in TRIGGERS}
-    return set(rows) == wanted
+    wanted = {(name, _fingerprint()) for name in TRIGGERS}
+    return set(rows) == wanted and not unnoted.spoiled(connection, TRIGGERS)
 
 
 def _is_superuser(connection: Connection) -> bool:

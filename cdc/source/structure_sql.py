@@ -10,6 +10,7 @@ from typing import Final
 
 from cdc.events.sql_text import postgres_string, standard_string
 from cdc.source.catalog import ATTRIBUTES, DECLARED
+from cdc.source.type_names import MISTAKEN, NAMESAKES
 from cdc.tables import CONTROL_SCHEMA, HEARTBEAT, STRUCTURE
 
 COLUMNS: Final = """(
@@ -26,6 +27,9 @@ COLUMNS: Final = """(
 
 BASELINE: Final = "BASELINE"
 """The command of a note that a table begins with, which is none: cdc/source/baseline.py."""
+
+UNNOTED: Final = "UNNOTED"
+"""The command of a note that others may be missing before: cdc/source/unnoted.py."""
 
 SPELLING: Final = {
     "search_path": "pg_catalog, pg_temp",
@@ -78,6 +82,7 @@ SELECT json_build_object(
             'number', a.attnum, 'name', a.attname,
             {_DECLARED},
             'missing', (a.attmissingval::text::text[])[1],
+            'namesake', (SELECT concat(s.nspname, '.', o.typname) FROM {NAMESAKES}),
             'default', a.attgenerated = '' AND (
                 a.atthasdef OR a.attidentity <> '' OR t.typdefault IS NOT NULL),
             'labels', i.labels, 'parts', COALESCE(i.parts, ''))
@@ -157,6 +162,7 @@ DECLARE
         string_to_array(current_setting('{CONTROL_SCHEMA}.rewritten', true), ' ');
     stack text;
     expressed boolean;
+    renamed boolean;
     relations oid[];
     relation oid;
     reason int;
@@ -167,10 +173,12 @@ BEGIN
     GET DIAGNOSTICS stack = PG_CONTEXT;
     expressed := COALESCE(stack ~ '\\n' OR current_query() !~* '\\malter\\s+table\\M'
                           OR current_query() ~* '\\musing\\M', true);
+    renamed := COALESCE(stack ~ '\\n' OR current_query() !~* '\\malter\\s+publication\\M'
+                        OR current_query() ~* '\\mrename\\M', true);
     IF TG_TAG = 'ALTER SCHEMA' THEN
         SELECT array_agg(c.oid) INTO relations FROM pg_event_trigger_ddl_commands() d
           JOIN pg_class c ON c.relnamespace = d.objid WHERE d.classid = 'pg_namespace'::regclass;
-    ELSE  -- also tables with a type that is made of what has changed
+    ELSE  -- also tables with a type that is made of what has changed, or is called as it
         WITH RECURSIVE changed(oid) AS (
             SELECT d.objid FROM pg_event_trigger_ddl_commands() d
              WHERE d.classid = 'pg_class'::regclass),
@@ -184,9 +192,21 @@ BEGIN
               FROM types y
               JOIN pg_depend p ON p.refclassid = 'pg_type'::regclass AND p.refobjid = y.oid
               LEFT JOIN pg_class c ON p.classid = 'pg_class'::regclass AND c.oid = p.objid
-             WHERE p.classid = 'pg_type'::regclass OR c.reltype <> 0)
+             WHERE p.classid = 'pg_type'::regclass OR c.reltype <> 0),
+        named(oid) AS (
+            SELECT c.reltype FROM changed d JOIN pg_class c ON c.oid = d.oid
+            UNION
+            SELECT d.objid FROM pg_event_trigger_ddl_commands() d
+             WHERE d.classid = 'pg_type'::regclass)
         SELECT array_agg(u.oid) INTO relations FROM (
             SELECT d.oid FROM changed d
+            UNION
+            SELECT c.oid
+              FROM named m JOIN pg_type o ON o.oid = m.oid
+              JOIN pg_type y ON y.typname = o.typname AND y.oid <> o.oid
+              JOIN pg_attribute a ON a.atttypid IN (y.oid, y.typarray) AND a.attnum > 0
+              JOIN pg_class c ON c.oid = a.attrelid AND c.relkind IN ('r', 'p')
+             WHERE {MISTAKEN}
             UNION
             SELECT p.objid FROM types y
               JOIN pg_depend p ON p.refclassid = 'pg_type'::regclass AND p.refobjid = y.oid
@@ -208,10 +228,10 @@ BEGIN
         FOR relation, publication IN
             SELECT r.prrelid, p.pubname
               FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid
-             WHERE p.oid IN (  -- of which some changes are left out from now on
+             WHERE p.oid IN (  -- of which some changes are left out from now on, or were till now
                    SELECT d.objid FROM pg_event_trigger_ddl_commands() d
                     WHERE d.classid = 'pg_publication'::regclass)
-               AND NOT (p.pubinsert AND p.pubupdate AND p.pubdelete AND p.pubtruncate)
+               AND (renamed OR NOT (p.pubinsert AND p.pubupdate AND p.pubdelete AND p.pubtruncate))
                 OR p.pubviaroot  -- or come by the name of the table that this is a part of
                AND (TG_TAG = 'ALTER PUBLICATION' OR EXISTS (
                     SELECT FROM pg_partition_ancestors(r.prrelid) a WHERE a.relid = ANY(relations)))
@@ -366,6 +386,12 @@ FUNCTIONS: Final = (
     _REWRITTEN,
     _GONE,
 )
+_OF_OTHERS: Final = tuple(
+    f"{made} {kind}"
+    for made in ("CREATE", "ALTER")
+    for kind in ("VIEW", "MATERIALIZED VIEW", "FOREIGN TABLE")
+)
+"""What makes a type of its name, which may be that of a column."""
 TRIGGERS: Final = {
     "wal2lake_changed": (
         "ddl_command_end",
@@ -378,8 +404,11 @@ TRIGGERS: Final = {
             "SELECT INTO",
             "CREATE SCHEMA",
             "ALTER SCHEMA",
+            "CREATE TYPE",
             "ALTER TYPE",
+            "CREATE DOMAIN",
             "ALTER DOMAIN",
+            *_OF_OTHERS,
             "ALTER PUBLICATION",
         ),
     ),

@@ -1,6 +1,7 @@
 """The source, looked at while the job runs: that it is still the one that the lake follows."""
 
 import time
+from collections.abc import Callable
 from typing import Final
 
 import structlog
@@ -10,6 +11,7 @@ from cdc.source import slot
 from cdc.source.barrier import current_lsn
 from cdc.source.origin import Origin, origin, refuse_other
 from cdc.source.postgres import Connection, connect
+from cdc.source.slot_watch import SlotWatch
 
 _CONNECT_SECONDS: Final = 3
 _ANSWER_SECONDS: Final = 10.0
@@ -25,19 +27,25 @@ class SourceWatch:
     next look that it answers, it has to be the same again.
     """
 
-    def __init__(self, url: str, name: str, known: Origin) -> None:
-        """``name`` is the slot's; ``known`` is what the lake follows, as far as it says."""
+    def __init__(self, url: str, name: str, known: Origin, stored: Callable[[], int]) -> None:
+        """``name`` is the slot's; ``known`` is what the lake follows, as far as it says.
+
+        ``stored`` asks for the furthest place that the connector has stored; 0: it is not known.
+        """
         self._url = url
         self._name = name
         self._known = known
+        self._slot = SlotWatch(url, name, stored)
         self._connection: Connection | None = None
         self._next = 0.0
 
     def look(self, reached: int) -> None:
         """Raises CHAIN_BROKEN where it is another source, another state of it, or without slot.
 
+        So it does where the slot has left the connector behind: somebody else moved it on.
         ``reached`` is the LSN up to which changes came from it.
         """
+        self._slot.refuse()
         if self._connection is None and time.monotonic() < self._next:
             return
         try:
@@ -47,7 +55,7 @@ class SourceWatch:
                 raise
             # Starting up and shutting down are refusals too; both pass.
             logger.warning("the source was not asked", error=error.message)
-            self.close()
+            self._disconnect()
             self._next = time.monotonic() + _AGAIN_SECONDS
 
     def position(self) -> int | None:
@@ -55,10 +63,15 @@ class SourceWatch:
         try:
             return None if self._connection is None else current_lsn(self._connection)
         except CdcError:
-            self.close()
+            self._disconnect()
             return None
 
     def close(self) -> None:
+        """Look no more."""
+        self._slot.close()
+        self._disconnect()
+
+    def _disconnect(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None

@@ -80,8 +80,8 @@ PLANTED: Final = (
     ),
     Mutant(
         name="planted: early slot flush",
-        file="cdc/source/continuity.py",
-        old="    if (state.confirmed_lsn or 0) > sent(position) > 0:\n",
+        file="cdc/source/slot.py",
+        old="    if (state.confirmed_lsn or 0) > sent > 0:\n",
         new="    if False:\n",
         tests=(SLOT,),
     ),

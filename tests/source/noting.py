@@ -7,6 +7,7 @@ from cdc.events.steps import Course, Note, follow
 from cdc.events.structure import Structure, parse, unpublished_from
 from cdc.source.postgres import Connection
 from cdc.source.structure_notes import structure_of
+from cdc.source.structure_sql import UNNOTED
 from tests.source.lake_rows import LakeRows, lake_value
 
 PUBLICATION: Final = "wal2lake"
@@ -31,6 +32,7 @@ class Noted:
             rewrite=self.rewrite,
             converted=self.converted,
             unpublished=self.text is not None and unpublished_from(self.text) == PUBLICATION,
+            unnoted=self.command == UNNOTED,
         )
 
 

@@ -1,6 +1,7 @@
 """The source's side against real Postgres, Kafka, registry and Connect: what ``establish`` does."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import httpx
 import pytest
 
 from cdc.config import Config, Source
-from cdc.errors import CdcError, ErrorKind
+from cdc.errors import CdcError, ErrorKind, Reason
 from cdc.events.schema import table_schema_from_avro
 from cdc.events.structure import parse
 from cdc.kafka.offsets import end_offsets
@@ -18,9 +19,11 @@ from cdc.operate.check import check
 from cdc.source import bootstrap, connector, slot
 from cdc.source.bootstrap import establish
 from cdc.source.captured import captured_tables
-from cdc.source.continuity import markers, until
+from cdc.source.continuity import markers, stored, until
 from cdc.source.finding import Level
+from cdc.source.origin import origin
 from cdc.source.postgres import Connection, connect, password
+from cdc.source.watch import SourceWatch
 from cdc.stack.connector_watch import Absence, ConnectorWatch
 from cdc.stack.endpoints import Endpoints
 from cdc.tables import STRUCTURE, TableId, TableMode
@@ -372,6 +375,50 @@ def test_slot_recreated(chain: Endpoints, source: Connection, make_config: Maker
     connector.resume(chain.connect, name)
     until(lambda: "FAILED" in _tasks(chain, name), 60, "the connector went on")
     assert ops(topic.events()) == ["c"]
+
+
+def test_a_slot_that_others_move_on_ends_the_job(
+    chain: Endpoints, source: Connection, make_config: Maker
+) -> None:
+    """The connector goes on from there. Nothing is said while it alone moves the slot."""
+    config = make_config(chain)
+    name = config.name
+    source.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    establish(config, chain)
+    topic = Topic(chain, f"{name}.{name}.t")
+    asked = partial(stored, chain.connect, name)
+    looking = SourceWatch(chain.source_url, name, origin(source), asked)
+    for number in range(1, 6):
+        before = _confirmed(source, name)
+        source.execute("INSERT INTO t VALUES (%s)", (number,))
+        topic.until(lambda found: len(found) >= number)  # noqa: B023 - is called at once
+        until(lambda: _looked(looking) and _confirmed(source, name) > before, 60, "stands")  # noqa: B023
+    connector.stop(chain.connect, name)
+    until(lambda: not slot.is_read(source, name), 30, "still in use")
+    assert _looked(looking)
+    source.execute("INSERT INTO t VALUES (6)")
+    source.execute("SELECT pg_replication_slot_advance(%s, pg_current_wal_lsn())", (name,))
+    with pytest.raises(CdcError) as caught:
+        until(lambda: not _looked(looking), 30, "nothing was noticed")
+    assert caught.value.reason is Reason.SLOT_RECREATED
+    assert refusal(config, chain).reason is Reason.SLOT_RECREATED
+    source.execute("INSERT INTO t VALUES (7)")
+    connector.resume(chain.connect, name)
+    events = topic.until(lambda found: len(found) >= 6)
+    assert [value["after"]["id"] for _, value in events] == [1, 2, 3, 4, 5, 7]
+    with pytest.raises(CdcError):
+        looking.look(0)
+    looking.close()
+
+
+def _looked(looking: SourceWatch) -> bool:
+    looking.look(0)
+    return True
+
+
+def _confirmed(connection: Connection, name: str) -> int:
+    state = slot.slot_state(connection, name)
+    return (state.confirmed_lsn if state else None) or 0
 
 
 def test_snapshot_interrupted(

@@ -255,7 +255,7 @@ def test_a_cut_does_not_wait_for_a_source_that_falls_silent(
         with connect(source_url) as connection:
             connection.execute("SELECT pg_create_logical_replication_slot('quiet', 'pgoutput')")
             known = origin(connection)
-        looking = SourceWatch(url, "quiet", known)
+        looking = SourceWatch(url, "quiet", known, lambda: 0)
         looking.look(0)
         with proxy.stalled():
             looked = threading.Thread(target=looking.look, args=[0])

@@ -8,6 +8,7 @@ import psycopg
 import pytest
 from psycopg import pq
 
+from cdc.source import structure_notes
 from cdc.source.postgres import connect
 from cdc.source.sessions import is_at_source, slot_facts
 from tests.servers.fixtures import Makers
@@ -33,6 +34,22 @@ def test_of_a_source_that_is_gone_nobody_can_say(servers: Makers) -> None:
     url = postgres.start()
     postgres.kill()
     assert is_at_source(url, SLOT) is None
+
+
+def test_of_event_triggers_that_somebody_altered(source_url: str) -> None:
+    """Nothing is said where there are none: their role may not make them."""
+    with connect(source_url) as connection:
+        assert slot_facts(connection, SLOT).unnoted == ""
+        connection.execute(structure_notes.script().encode())
+        assert slot_facts(connection, SLOT).unnoted == ""
+        connection.execute("ALTER EVENT TRIGGER wal2lake_changed DISABLE")
+        assert slot_facts(connection, SLOT).unnoted == "event trigger wal2lake_changed is disabled"
+        connection.execute("ALTER EVENT TRIGGER wal2lake_changed ENABLE ALWAYS")
+        assert "wal2lake_changed was altered" in slot_facts(connection, SLOT).unnoted
+        connection.execute(structure_notes.script().encode())
+        assert slot_facts(connection, SLOT).unnoted == ""
+        connection.execute("DROP EVENT TRIGGER wal2lake_changed, wal2lake_gone, wal2lake_rewritten")
+        connection.execute("DROP SCHEMA wal2lake CASCADE")
 
 
 def test_of_who_reads_the_slot_and_what_that_waits_for(source_url: str) -> None:

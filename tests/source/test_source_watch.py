@@ -1,11 +1,13 @@
 """The source as the running job looks at it: the same, another state of it, or away."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import pytest
 
 from cdc.errors import CdcError, ErrorKind, Reason
 from cdc.source import slot, watch
+from cdc.source.continuity import until
 from cdc.source.origin import Origin, origin
 from cdc.source.postgres import Connection, connect
 from cdc.source.watch import SourceWatch
@@ -34,7 +36,7 @@ def connection(server: Server) -> Iterator[Connection]:
 
 @pytest.fixture
 def looking(server: Server, connection: Connection) -> Iterator[SourceWatch]:
-    found = SourceWatch(server.address, NAME, origin(connection))
+    found = SourceWatch(server.address, NAME, origin(connection), lambda: 0)
     yield found
     found.close()
 
@@ -79,7 +81,7 @@ def test_another_cluster_and_another_timeline(server: Server, connection: Connec
         (Origin(system="1", timeline=now.timeline), Reason.SOURCE_REPLACED),
         (Origin(system=now.system, timeline=now.timeline + 1), Reason.SOURCE_PROMOTED),
     ):
-        looking = SourceWatch(server.address, NAME, known)
+        looking = SourceWatch(server.address, NAME, known, lambda: 0)
         try:
             assert refusal(looking).reason is reason
         finally:
@@ -90,6 +92,86 @@ def test_a_slot_that_is_gone(looking: SourceWatch, connection: Connection) -> No
     looking.look(0)
     slot.drop(connection, NAME)
     assert refusal(looking).reason is Reason.SLOT_GONE
+
+
+@dataclass
+class Stored:
+    """A connector's position, as its worker would tell it, and how often it was asked for."""
+
+    lsn: int
+    asked: int = 0
+
+    def __call__(self) -> int:
+        found = self.lsn
+        self.asked += 1
+        return found
+
+
+@pytest.fixture
+def following(server: Server, connection: Connection) -> Iterator[tuple[SourceWatch, Stored]]:
+    """A look at a slot that is where its connector is."""
+    stored = Stored(confirmed(connection))
+    found = SourceWatch(server.address, NAME, origin(connection), stored)
+    until(lambda: stored.asked > 0, 30, "it does not look")
+    yield found, stored
+    found.close()
+
+
+def confirmed(connection: Connection) -> int:
+    state = slot.slot_state(connection, NAME)
+    assert state is not None
+    return state.confirmed_lsn or 0
+
+
+def looked(looking: SourceWatch) -> bool:
+    looking.look(0)
+    return True
+
+
+def moved_on(connection: Connection) -> int:
+    connection.execute("CREATE TABLE public.t (); DROP TABLE public.t")
+    connection.execute("SELECT pg_replication_slot_advance(%s, pg_current_wal_lsn())", (NAME,))
+    return confirmed(connection)
+
+
+def consumed(connection: Connection) -> int:
+    connection.execute("CREATE TABLE public.t (); DROP TABLE public.t; CREATE PUBLICATION p")
+    connection.execute(
+        "SELECT pg_logical_slot_get_binary_changes(%s, NULL, NULL, 'proto_version', '1',"
+        " 'publication_names', 'p')",
+        (NAME,),
+    )
+    return confirmed(connection)
+
+
+@pytest.mark.parametrize("others", [moved_on, consumed])
+def test_a_slot_that_somebody_else_moved_on(
+    connection: Connection,
+    following: tuple[SourceWatch, Stored],
+    others: Callable[[Connection], int],
+) -> None:
+    """It is remembered when the connector has gone on from there."""
+    looking, stored = following
+    looking.look(0)
+    asked = stored.asked
+    assert others(connection) > stored.lsn
+    until(lambda: stored.asked > asked, 30, "it does not look")
+    stored.lsn = 2**60
+    with pytest.raises(CdcError) as caught:
+        until(lambda: not looked(looking), 30, "it was not noticed")
+    assert caught.value.reason is Reason.SLOT_RECREATED
+    assert refusal(looking).reason is Reason.SLOT_RECREATED
+
+
+def test_a_slot_whose_connector_cannot_be_asked(
+    connection: Connection, following: tuple[SourceWatch, Stored]
+) -> None:
+    looking, stored = following
+    stored.lsn = 0
+    moved_on(connection)
+    asked = stored.asked
+    until(lambda: stored.asked > asked + 1, 30, "it does not look")
+    looking.look(0)
 
 
 def test_a_source_that_is_away_is_asked_again(

@@ -95,6 +95,14 @@ def test_a_change_that_is_followed(noting: Source, case: str) -> None:
         assert expected or not course.steps
 
 
+def test_a_publication_that_publishes_all_the_while_is_not_noted(noting: Source) -> None:
+    noting.run("CREATE TABLE t (id int PRIMARY KEY)")
+    noting.run("DROP PUBLICATION IF EXISTS wal2lake; CREATE PUBLICATION wal2lake FOR TABLE t")
+    everything = "SET (publish = 'insert, update, delete, truncate')"
+    assert noting.run("ALTER PUBLICATION wal2lake OWNER TO CURRENT_USER") == []
+    assert noting.run(f"ALTER PUBLICATION wal2lake {everything}") == []
+
+
 _WRITE: Final = "INSERT INTO {} (id) VALUES (9)"
 _OUT: Final = "ALTER PUBLICATION wal2lake DROP TABLE t"
 _AS_PARENT: Final = (
@@ -199,6 +207,55 @@ STOPPED: Final = {
         ),
         "was not published",
     ),
+    "a type called as one of Postgres's own": (
+        (
+            'CREATE TYPE elsewhere."interval" AS RANGE (subtype = numeric);'
+            ' ALTER TABLE t ADD c elsewhere."interval"'
+        ),
+        "column c of {schema}.t: the connector takes its type interval for pg_catalog.interval",
+    ),
+    "an array of it": (
+        (
+            'CREATE TYPE elsewhere."date" AS RANGE (subtype = numeric);'
+            ' ALTER TABLE t ADD c elsewhere."date"[]'
+        ),
+        "column c of {schema}.t: the connector takes its type date for pg_catalog.date",
+    ),
+    "a type called so later": (
+        "CREATE TYPE mood AS ENUM ('x'); ALTER TABLE t ADD c mood; ALTER TYPE mood RENAME TO bool",
+        "takes its type bool for pg_catalog.bool",
+    ),
+    "a table called as the type of a column": (
+        "CREATE TABLE numeric (id int)",
+        "takes its type numeric for {schema}.numeric",
+    ),
+    "a view called so": (
+        "CREATE VIEW int4 AS SELECT 1 AS x",
+        "takes its type int4 for {schema}.int4",
+    ),
+    "a type called so": (
+        "CREATE TYPE text AS RANGE (subtype = numeric)",
+        "takes its type text for {schema}.text",
+    ),
+    "a domain called so": ("CREATE DOMAIN text AS int", "takes its type text for {schema}.text"),
+    "a table moved beside it": (
+        (
+            "CREATE TABLE elsewhere.int4 (x int); ALTER TABLE elsewhere.int4 SET SCHEMA {schema};"
+            " DROP TABLE int4"
+        ),
+        "takes its type int4 for {schema}.int4",
+    ),
+    "the publication renamed and back": (
+        "ALTER PUBLICATION wal2lake RENAME TO away; ALTER PUBLICATION away RENAME TO wal2lake",
+        "was not published",
+    ),
+    "the publication renamed and back, by a function": (
+        (
+            "DO $$ BEGIN EXECUTE 'ALTER PUBLICATION wal2lake REN' || 'AME TO away';"
+            " EXECUTE 'ALTER PUBLICATION away REN' || 'AME TO wal2lake'; END $$"
+        ),
+        "was not published",
+    ),
     "the publication made again": (
         "DROP PUBLICATION wal2lake; CREATE PUBLICATION wal2lake FOR TABLE t",
         "was not published",
@@ -224,7 +281,7 @@ def test_a_change_that_stops(noting: Source, case: str) -> None:
     )
     course = follow(before, [noted.note for noted in noting.notes_about(before)])
 
-    assert reason in course.stops[0].reason
+    assert reason.replace("{schema}", noting.schema) in course.stops[0].reason
 
 
 TYPES: Final = {

@@ -151,6 +151,11 @@ CASES: dict[str, tuple[dict[str, Any], ErrorKind, str]] = {
         ErrorKind.UNREACHABLE,
         "no registry is ready: a change",
     ),
+    "not noted": (
+        {"health": Health(pid=7, age_seconds=1.0, hops=HOPS, unnoted="event trigger x is off")},
+        ErrorKind.TABLE_STOPPED,
+        "changes of a structure may not be noted: event trigger x is off",
+    ),
     "no slot": (
         {"source": replace(SOURCE, wal_status=None)},
         ErrorKind.CHAIN_BROKEN,
@@ -241,10 +246,10 @@ def test_a_start_has_a_code_of_its_own_and_a_health_check_waits_for_it(tmp_path:
 def test_what_the_watch_wrote_is_read_with_its_age(tmp_path: Path) -> None:
     assert health.read(tmp_path, 0.0) is None
     now = time.monotonic()
-    health.write(tmp_path, list(HOPS), now, registry="silent")
+    health.write(tmp_path, list(HOPS), now, registry="silent", unnoted="off")
     found = health.read(tmp_path, now + 3)
     assert found is not None
-    assert (found.hops, found.registry) == (HOPS, "silent")
+    assert (found.hops, found.registry, found.unnoted) == (HOPS, "silent", "off")
     assert found.age_seconds == pytest.approx(3)
     (tmp_path / "health.json").write_text("{")
     assert health.read(tmp_path, now) is None

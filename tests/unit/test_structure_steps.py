@@ -275,6 +275,28 @@ def test_a_name_that_the_lake_cannot_have_stops(
     assert all(isinstance(each, Stop) for each in found)
 
 
+@pytest.mark.parametrize(
+    "columns",
+    [(A, column(4, "x", "bool", namesake="pg_catalog.bool")), ({**A, "namesake": "shop.int4"},)],
+)
+def test_a_column_whose_type_is_taken_for_another_stops(
+    columns: tuple[dict[str, Any], ...],
+) -> None:
+    """New with its table's column, and new beside one that was there."""
+    taken = columns[-1]
+    (found,) = steps(structure(ID, A), structure(ID, *columns))
+
+    assert isinstance(found, Stop)
+    assert f"column {taken['name']}" in found.reason
+    assert f"takes its type {taken['type']} for {taken['namesake']}" in found.reason
+    assert "rename" in found.remedy
+
+
+def test_a_column_that_does_not_arrive_may_have_a_type_of_any_name() -> None:
+    hidden = column(4, "x", "bool", namesake="pg_catalog.bool", generated=True)
+    assert steps(structure(ID, A), structure(ID, A, hidden)) == ()
+
+
 def test_a_change_of_the_key() -> None:
     assert of(A, B, primary_key=["id", "a"]) == (ChangeKey(("id", "a")),)
     assert of(A, B, primary_key=[], identity="f") == (ChangeMode(TableMode.MULTISET),)

@@ -1,0 +1,99 @@
+"""That nobody moves the slot on but the connector: what lies between is in no log.
+
+The connector stores a place before it confirms it to the slot, so a slot that is ahead of it was
+moved by somebody else. The connector does not see that: it goes on from the slot, and a few seconds
+later has stored a place that is further still. So this looks every second, in a thread of its own.
+While the connector reads the slot nobody else can move it, and its worker is not asked.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+
+from cdc.errors import CdcError, ErrorKind
+from cdc.observe.causes import DEBEZIUM
+from cdc.source import slot
+from cdc.source.postgres import Connection, connect
+from cdc.source.slot import SlotState
+
+_EVERY_SECONDS: Final = 1.0
+_CONNECT_SECONDS: Final = 3
+_ANSWER_SECONDS: Final = 10.0
+logger = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class Followed:
+    """What is known of the connector; ``ask`` tells the furthest place that it has stored, or 0."""
+
+    name: str
+    ask: Callable[[], int]
+    stored: int = 0
+    session: int | None = None
+    """The connector's that was looked at: all that it confirms is its own."""
+
+    def look(self, state: SlotState) -> None:
+        """Raises CHAIN_BROKEN where the slot is ahead.
+
+        The connector is asked after the slot was: what it has confirmed by then, it had stored.
+        """
+        session = state.active_pid if state.application.startswith(DEBEZIUM) else None
+        if session is not None and session == self.session:
+            return
+        if (state.confirmed_lsn or 0) > self.stored:
+            stored = self.ask()
+            slot.refuse_ahead(self.name, state, stored)
+            self.stored = max(self.stored, stored)
+        if (state.confirmed_lsn or 0) <= self.stored:
+            self.session = session
+
+
+class SlotWatch:
+    """The thread, with a connection that is made anew where it was lost."""
+
+    def __init__(self, url: str, name: str, ask: Callable[[], int]) -> None:
+        self._url = url
+        self._followed = Followed(name, ask)
+        self._connection: Connection | None = None
+        self._refused: CdcError | None = None
+        self._closed = threading.Event()
+        threading.Thread(target=self._run, name="slot", daemon=True).start()
+
+    def refuse(self) -> None:
+        """Raise what was seen, if anything was."""
+        if self._refused is not None:
+            raise self._refused
+
+    def close(self) -> None:
+        """Look no more; returns at once."""
+        self._closed.set()
+
+    def _run(self) -> None:
+        while self._refused is None and not self._closed.is_set():
+            try:
+                self._look()
+            except CdcError as error:
+                self._refused = error if error.kind is ErrorKind.CHAIN_BROKEN else None
+                self._disconnect()
+            except Exception as error:  # noqa: BLE001 - it has to look as long as the job runs
+                logger.warning("the slot was not looked at", error=type(error).__name__)
+                self._disconnect()
+            self._closed.wait(_EVERY_SECONDS)
+        self._disconnect()
+
+    def _look(self) -> None:
+        if self._connection is None:
+            self._connection = connect(
+                self._url, connect_timeout=_CONNECT_SECONDS, answer_seconds=_ANSWER_SECONDS
+            )
+        state = slot.slot_state(self._connection, self._followed.name)
+        if state is not None:
+            self._followed.look(state)
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
