@@ -42,7 +42,8 @@ _SETTINGS: Final = {
     "default_transaction_read_only": "off",
     "default_transaction_isolation": "read\\ committed",
 }
-_OPTIONS: Final = " ".join(f"-c {name}={value}" for name, value in _SETTINGS.items())
+OPTIONS: Final = " ".join(f"-c {name}={value}" for name, value in _SETTINGS.items())
+"""What a session of ours begins with; of two of one name the last counts."""
 _GONE: Final = ("08", "57P")
 """Classes of SQLSTATE by which a server takes leave; others of an OperationalError pass too."""
 _UNRESOLVED: Final = "failed to resolve host "  # psycopg's words, which are English
@@ -122,7 +123,7 @@ def connect(
         **_NETWORK,
         "connect_timeout": CONNECT_SECONDS,
         "application_name": "wal2lake",
-        "options": _OPTIONS,
+        "options": OPTIONS,
         "user": where.user,
         "dbname": where.database,
         **parameters,
