@@ -1,13 +1,16 @@
 """A refusal means what its SQLSTATE says, whatever its words are."""
 
 import socket
+import subprocess
+import sys
+from pathlib import Path
 
 import psycopg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdc.errors import CdcError, ErrorKind
+from cdc.errors import POLICY, CdcError, ErrorKind
 from cdc.source.postgres import connect
 from cdc.source.refusals import _LATER, _OURS
 from tests.source.refusing import refusing
@@ -87,3 +90,16 @@ def test_a_server_that_takes_the_second_attempt_is_asked_again(source_url: str) 
     from cdc.source.sqlstate import TAKEN, states  # noqa: PLC0415
 
     assert states(source_url, 10) == {TAKEN}
+
+
+def test_a_first_start_says_at_once_that_it_knows_no_such_host(tmp_path: Path) -> None:
+    """And starts nothing."""
+    url = "postgresql://u@no-such-host.invalid/d"
+    config = tmp_path / "wal2lake.yaml"
+    config.write_text(f"source: {{url: '{url}', tables: [a.*]}}\nlake: {{path: {tmp_path}/lake}}\n")
+    command = [sys.executable, "-m", "cdc", "up", "--detach", "-c", str(config)]
+    up = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert up.returncode == POLICY[ErrorKind.UNREACHABLE].exit_code
+    assert "no host no-such-host.invalid is known here" in up.stderr
+    assert "correct the host in source.url" in up.stderr
+    assert [path.name for path in tmp_path.rglob("endpoints.json")] == []
