@@ -38,6 +38,7 @@ PURE = (
     "cdc.source.connector_failure",
     "cdc.operate",
     "cdc.operate.at",
+    "cdc.operate.given_files",
     "cdc.operate.operation",
     "cdc.operate.plan",
     "cdc.operate.requests",

@@ -35,7 +35,7 @@ from cdc.apply.unfilled import Unfilled
 from cdc.failpoints import Failpoint, reach
 from cdc.lake.epochs import Epoch
 from cdc.lake.ledger import Ledger
-from cdc.operate import requests
+from cdc.operate.holds import Holds
 from cdc.operate.requests import Request
 
 logger = structlog.get_logger(__name__)
@@ -71,7 +71,7 @@ class Applier:
         self._log_path = log_path
         self._ledger = ledger
         self.schemas = schemas
-        self._requests_dir = requests_dir
+        self._holds = Holds(requests_dir)
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="apply")
         self.first = first
         self.budget = budget
@@ -151,7 +151,7 @@ class Applier:
         return found
 
     def _asked(self) -> list[Request]:
-        found = requests.pending(self._requests_dir, time.time())
+        found = self._holds.pending(time.time())
         self._served &= {request.id for request in found}
         base = self.base.lsn or 0
         # A bound before the last cut can be met no more; who asked sees that cut in the ledger.

@@ -141,4 +141,5 @@ def without_password(url: str) -> str:
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     user = parts.username
-    return parts._replace(netloc=f"{user}@{host}" if user else host).geturl()
+    # Parameters hold passwords too (sslpassword).
+    return parts._replace(netloc=f"{user}@{host}" if user else host, query="").geturl()

@@ -23,7 +23,7 @@ from cdc.observe.hops import Hop, Motion, Moving, Progress, Seen, moving, step
 from cdc.operate import parts, requests
 from cdc.operate.probe import EVERY_SECONDS, Probe
 from cdc.operate.topics_seen import TopicsSeen, topics_seen
-from cdc.source.postgres import Connection, connect
+from cdc.source.postgres import OPTIONS, Connection, connect
 from cdc.source.sessions import slot_facts
 from cdc.stack import report
 from cdc.stack.endpoints import Endpoints
@@ -31,6 +31,7 @@ from cdc.stack.state import StateDir
 
 _FILE: Final = "health.json"
 _CONNECT_SECONDS: Final = 3
+_ANSWER_SECONDS: Final = 10.0
 logger = structlog.get_logger(__name__)
 
 
@@ -126,8 +127,12 @@ class _Source:
 
     def ask(self) -> SlotFacts:
         if self._connection is None:
-            self._connection = connect(self._url, connect_timeout=_CONNECT_SECONDS)
-            self._connection.execute("SET lock_timeout = '1s'")
+            self._connection = connect(
+                self._url,
+                connect_timeout=_CONNECT_SECONDS,
+                answer_seconds=_ANSWER_SECONDS,
+                options=f"{OPTIONS} -c lock_timeout=1s",
+            )
         try:
             return slot_facts(self._connection, self._slot)
         except CdcError:

@@ -33,10 +33,7 @@ from cdc.tables import TableId
 
 SNAPSHOT_SECONDS: Final = 60.0
 """How long an open transaction in the source may delay the snapshot: the job publishes nothing
-meanwhile, so this is also how long a process that was killed can hold it."""
-
-MARGIN_SECONDS: Final = 30.0
-"""Between the end of the snapshot's time and that of the hold: connecting takes time too."""
+meanwhile. The hold lasts longer, because connecting takes time too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,12 +116,13 @@ def _hold(config: Config) -> Iterator[str]:
     folder = requests.directory(config.state_dir)
     now = time.time()
     requests.remove_expired(folder, now)
-    request_id, expires_at = uuid.uuid4().hex, now + SNAPSHOT_SECONDS + MARGIN_SECONDS
-    requests.write(folder, Request(id=request_id, expires_at=expires_at))
-    try:
-        yield request_id
-    finally:
-        requests.remove(folder, request_id)
+    request_id, expires_at = uuid.uuid4().hex, now + requests.MOST_HOLD_SECONDS
+    with requests.alive(folder, request_id):
+        requests.write(folder, Request(id=request_id, expires_at=expires_at))
+        try:
+            yield request_id
+        finally:
+            requests.remove(folder, request_id)
 
 
 def enter(connection: Connection, snapshot: str) -> None:

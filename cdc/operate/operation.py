@@ -154,10 +154,9 @@ def operation_facts(operation: Operation) -> dict[str, Any]:
 def operation_of(raw: Mapping[str, Any]) -> Operation | None:
     """The operation that ``operation_facts`` made this of; None where it is no such thing."""
     try:
-        known = _known(Operation, raw)
-        return Operation(
-            **{**known, "tables": tuple(raw["tables"]), "options": dict(raw["options"])}
-        )
+        tables, options = _texts(raw["tables"]), dict(raw["options"])
+        _texts([*options, *options.values()])
+        return Operation(**{**_known(Operation, raw), "tables": tables, "options": options})
     except (KeyError, TypeError, ValueError):
         return None
 
@@ -190,6 +189,32 @@ def _commit_of(raw: Mapping[str, Any]) -> Commit:
 
 
 def _known(kind: type[Any], raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Without what a later version of wal2lake may have added."""
-    names = {each.name for each in fields(kind)}
-    return {name: value for name, value in raw.items() if name in names}
+    """Without what a later version of wal2lake may have added.
+
+    Raises TypeError where a value is not of its field's type, as far as that is a plain one.
+    """
+    types = {each.name: each.type for each in fields(kind)}
+    known = {name: value for name, value in raw.items() if name in types}
+    for name, value in known.items():
+        plain = _PLAIN.get(types[name])
+        if plain is not None and not isinstance(value, plain):
+            message = f"{name} is a {type(value).__name__}"
+            raise TypeError(message)
+    return known
+
+
+_PLAIN: Final[dict[object, tuple[type, ...]]] = {
+    str: (str,),
+    int: (int,),
+    float: (float, int),
+    int | None: (int, type(None)),
+    str | None: (str, type(None)),
+}
+
+
+def _texts(raw: object) -> tuple[str, ...]:
+    """Raises TypeError for what is no list of texts."""
+    if not isinstance(raw, list | tuple) or not all(isinstance(each, str) for each in raw):
+        message = "not a list of texts"
+        raise TypeError(message)
+    return tuple(raw)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from cdc.errors import CdcError, ErrorKind
+from cdc.operate.given_files import given
 from cdc.operate.operation import (
     Operation,
     OperationState,
@@ -25,10 +26,11 @@ from cdc.operate.operation import (
     progress_facts,
     progress_of,
 )
-from cdc.stack.state import read_json, write_private
+from cdc.stack.state import write_private
 
 PAUSE: Final = "pause"
 CANCEL: Final = "cancel"
+_SUFFIX: Final = ".operation.json"
 _ID: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{0,63}")
 
 
@@ -63,10 +65,16 @@ def everything(state_dir: Path, *, without: Container[str] = ()) -> list[Operati
 
     Those whose id is in ``without`` are left out unread.
     """
-    paths = directory(state_dir).glob("*.operation.json")
-    raw = (read_json(path) for path in paths if path.name.partition(".")[0] not in without)
-    found = (operation_of(each) for each in raw if each is not None)
+    paths = directory(state_dir).glob(f"*{_SUFFIX}")
+    named = ((path, path.name.removesuffix(_SUFFIX)) for path in paths)
+    found = (_read(path, name) for path, name in named if name not in without)
     return sorted((each for each in found if each is not None), key=_age)
+
+
+def _read(path: Path, name: str) -> Operation | None:
+    raw = given(path) if _ID.fullmatch(name) else None
+    found = operation_of(raw) if raw is not None else None
+    return found if found is not None and found.id == name else None
 
 
 def _age(operation: Operation) -> tuple[str, str]:
@@ -80,8 +88,7 @@ def asked(state_dir: Path) -> list[Operation]:
 
 def operation(state_dir: Path, operation_id: str) -> Operation:
     """Raises CONFIG where there is no such operation."""
-    raw = read_json(_file(state_dir, operation_id, "operation"))
-    found = operation_of(raw) if raw is not None else None
+    found = _read(_file(state_dir, operation_id, "operation"), operation_id)
     if found is None:
         raise unknown(operation_id)
     return found
@@ -89,9 +96,14 @@ def operation(state_dir: Path, operation_id: str) -> Operation:
 
 def progress(state_dir: Path, operation_id: str) -> Progress:
     """How far it is; waiting, as long as the job has written nothing that can be read."""
-    raw = read_json(_file(state_dir, operation_id, "progress"))
-    found = progress_of(raw) if raw is not None else None
+    found = _told(state_dir, operation_id, "progress")
     return found or Progress(id=operation_id, state=OperationState.WAITING)
+
+
+def _told(state_dir: Path, operation_id: str, kind: str) -> Progress | None:
+    raw = given(_file(state_dir, operation_id, kind))
+    found = progress_of(raw) if raw is not None else None
+    return found if found is not None and found.id == operation_id else None
 
 
 def write_progress(state_dir: Path, told: Progress) -> None:
@@ -106,8 +118,7 @@ def write_ending(state_dir: Path, ended: Progress) -> None:
 
 def ending(state_dir: Path, operation_id: str) -> Progress | None:
     """How it ended, where nobody was told of it."""
-    raw = read_json(_file(state_dir, operation_id, "ending"))
-    return progress_of(raw) if raw is not None else None
+    return _told(state_dir, operation_id, "ending")
 
 
 def tell_ending(state_dir: Path, operation_id: str) -> None:
@@ -118,9 +129,9 @@ def tell_ending(state_dir: Path, operation_id: str) -> None:
 
 def wish(state_dir: Path, operation_id: str) -> str:
     """``pause``, ``cancel``, or nothing: what somebody wants of the operation."""
-    raw = read_json(_file(state_dir, operation_id, "wish")) or {}
+    raw = given(_file(state_dir, operation_id, "wish")) or {}
     found = raw.get("wish", "")
-    return found if found in {PAUSE, CANCEL} else ""
+    return str(found) if found in (PAUSE, CANCEL) else ""
 
 
 def set_wish(state_dir: Path, operation_id: str, wanted: str) -> None:

@@ -1,6 +1,6 @@
 """A connection to the source, and what its errors mean to a caller."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -11,7 +11,8 @@ from psycopg.abc import PQGen
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 
 from cdc.errors import CdcError, ErrorKind
-from cdc.source.refusals import refusal
+from cdc.source.refusals import refusal, unknown_host
+from cdc.source.sqlstate import states
 
 CONNECT_SECONDS: Final = 10
 ANSWER_SECONDS: Final = 150.0
@@ -41,9 +42,11 @@ _SETTINGS: Final = {
     "default_transaction_read_only": "off",
     "default_transaction_isolation": "read\\ committed",
 }
-_OPTIONS: Final = " ".join(f"-c {name}={value}" for name, value in _SETTINGS.items())
+OPTIONS: Final = " ".join(f"-c {name}={value}" for name, value in _SETTINGS.items())
+"""What a session of ours begins with; of two of one name the last counts."""
 _GONE: Final = ("08", "57P")
 """Classes of SQLSTATE by which a server takes leave; others of an OperationalError pass too."""
+_UNRESOLVED: Final = "failed to resolve host "  # psycopg's words, which are English
 _TRANSACTION_TIMEOUT: Final = 170_000  # the first version that has one
 
 
@@ -120,7 +123,7 @@ def connect(
         **_NETWORK,
         "connect_timeout": CONNECT_SECONDS,
         "application_name": "wal2lake",
-        "options": _OPTIONS,
+        "options": OPTIONS,
         "user": where.user,
         "dbname": where.database,
         **parameters,
@@ -137,8 +140,23 @@ def connect(
         if made.info.server_version >= _TRANSACTION_TIMEOUT:
             made.execute("SET transaction_timeout = 0")
     except psycopg.OperationalError as error:
-        raise refusal(str(where), where.host, where.port, str(error)) from None
+        raise _not_connected(where, error, url, settings) from None
     return made
+
+
+def _not_connected(
+    where: Address, error: psycopg.OperationalError, url: str, settings: dict[str, Any]
+) -> CdcError:
+    text = str(error)
+    if text.startswith(_UNRESOLVED):
+        return unknown_host(where.host, text)
+    found: Collection[str] = ()
+    if error.sqlstate is not None:
+        found = [error.sqlstate]
+    elif not isinstance(error, errors.ConnectionTimeout):
+        tried = conninfo.make_conninfo(url, **settings)
+        found = states(tried, float(settings["connect_timeout"]))
+    return refusal(str(where), where.host, where.port, text, found)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -17,6 +18,7 @@ import psycopg
 import pytest
 
 from cdc.errors import CdcError, ErrorKind
+from cdc.operate import health
 from cdc.source import watch
 from cdc.source.copied_rows import blocks
 from cdc.source.origin import origin
@@ -268,6 +270,26 @@ def test_a_cut_does_not_wait_for_a_source_that_falls_silent(
         looking.close()
         with connect(source_url) as connection:
             connection.execute("SELECT pg_drop_replication_slot('quiet')")
+
+
+def test_the_watch_of_the_job_asks_a_source_that_falls_silent_anew(
+    source_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "_ANSWER_SECONDS", 0.5)
+    where = urlsplit(source_url)
+    with proxied("127.0.0.1", int(where.port or 0)) as proxy:
+        url = source_url.replace(f":{where.port}", f":{proxy.address[1]}")
+        source = health._Source(url, "none")
+        assert not source.ask().exists
+        with proxy.stalled(), ThreadPoolExecutor(1) as pool:
+            error = pool.submit(source.ask).exception(60)
+        assert isinstance(error, CdcError)
+        assert error.kind is ErrorKind.UNREACHABLE
+        assert not source.ask().exists
+        assert source._connection is not None
+        shown = source._connection.execute("SHOW lock_timeout").fetchone()
+        source._connection.close()
+    assert shown == ("1s",)
 
 
 def test_a_host_that_nobody_knows() -> None:

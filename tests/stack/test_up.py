@@ -84,3 +84,5 @@ def test_a_job_that_dies_at_its_start_is_reported_with_its_log(
 def test_a_url_is_shown_without_its_password() -> None:
     assert without_password("postgresql://me:s%40crt@db:5432/x") == "postgresql://me@db:5432/x"
     assert without_password("postgresql://db/x") == "postgresql://db/x"
+    query = "sslmode=require&sslpassword=s3crt"
+    assert without_password(f"postgresql://db/x?{query}") == "postgresql://db/x"

@@ -6,6 +6,7 @@ from typing import Any
 
 from cdc.apply.rounds import Applier
 from cdc.operate import requests
+from cdc.operate.holds import Holds
 from cdc.operate.requests import Request
 
 
@@ -15,7 +16,7 @@ def test_what_lies_before_the_last_cut_stops_none_and_served_ones_are_forgotten(
     for name, bound in (("passed", 99), ("at", 100), ("beyond", 101), ("hold", None)):
         requests.write(tmp_path, Request(id=name, expires_at=2e10, bound=bound))
     rounds: Any = SimpleNamespace(
-        _requests_dir=tmp_path, _served={"at", "gone"}, base=SimpleNamespace(lsn=100)
+        _holds=Holds(tmp_path), _served={"at", "gone"}, base=SimpleNamespace(lsn=100)
     )
 
     assert [request.id for request in Applier._asked(rounds)] == ["beyond", "hold"]

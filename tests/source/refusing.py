@@ -1,0 +1,45 @@
+"""A server that refuses every connection as it is told to, in the words of any language."""
+
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_TLS_OR_GSS = 8  # the length of what asks for encryption
+
+
+@contextmanager
+def refusing(state: str, severity: str, message: str) -> Iterator[str]:
+    """The URL of one; it speaks no TLS."""
+    said = {b"S": severity, b"V": "FATAL", b"C": state, b"M": message}
+    fields = b"".join(key + text.encode() + b"\0" for key, text in said.items()) + b"\0"
+    answer = b"E" + struct.pack("!I", len(fields) + 4) + fields
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        serving = threading.Thread(target=_serve, args=(listening, answer))
+        serving.start()
+        try:
+            yield f"postgresql://u@127.0.0.1:{listening.getsockname()[1]}/d"
+        finally:
+            listening.shutdown(socket.SHUT_RDWR)
+            serving.join()
+
+
+def _serve(listening: socket.socket, answer: bytes) -> None:
+    while True:
+        try:
+            client, _ = listening.accept()
+        except OSError:  # shut down
+            return
+        with client, client.makefile("rwb") as stream:
+            while _asks_for_encryption(stream.read(4), stream):
+                stream.write(b"N")
+                stream.flush()
+            stream.write(answer)
+            stream.flush()
+
+
+def _asks_for_encryption(length: bytes, stream: object) -> bool:
+    size = struct.unpack("!I", length)[0]
+    stream.read(size - 4)  # type: ignore[attr-defined]
+    return bool(size == _TLS_OR_GSS)
