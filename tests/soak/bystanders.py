@@ -1,27 +1,28 @@
 """Tables that nothing is done to: after each step of a move a row is written to every one.
 
-Read by delta-rs while the walk goes on, since one that stood still for a while is equal at the end.
+Read by delta-rs at every cut, since one that stood still for a while is equal at the end.
 """
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from types import TracebackType
 from typing import Final, Self
 
-from deltalake import DeltaTable
+import pyarrow as pa
+from deltalake import DeltaTable, QueryBuilder
 
 from cdc.lake.layout import ledger_under
+from cdc.lake.ledger import Ledger, LedgerRow
+from cdc.tables import TableState
 from tests.e2e.installation import Installation
 from tests.soak.facts import Database, Statement
 
 SCHEMA: Final = "bystanders"
 NAMES: Final = tuple(f"beside_{number}" for number in range(10))
 TABLES: Final = tuple(f"{SCHEMA}.{name}" for name in NAMES)
-BEHIND_SECONDS: Final = 60.0
-"""One table behind the others, however loaded the machine is: they share every cut."""
-STILL_SECONDS: Final = 300.0
-"""Nothing at all published, while the walk writes: as long as ``sync`` waits by default."""
+STILL_SECONDS: Final = 600.0
+"""Without a cut while the walk writes, however loaded the machine is."""
 _LOOK_SECONDS: Final = 2.0
 MADE: Final = f"CREATE SCHEMA {SCHEMA};" + "".join(
     # The last one has no key, as any database may have such.
@@ -44,52 +45,50 @@ def told(step: str, number: int) -> Statement:
 
 
 class Standing:
-    """What was seen of them, and for how long which one stood still."""
+    """What the cuts say: whoever lacks at one what another has stands still, however briefly."""
 
-    def __init__(self, now: float) -> None:
+    def __init__(self, now: float, may_stop: Collection[str]) -> None:
         self._cut_at = now
-        self._cuts = -1
-        self._first = dict[str, float]()
-        """When a step was first seen in any of them."""
+        self._may_stop = frozenset(may_stop)
         self._steps = dict.fromkeys(NAMES, frozenset[str]())
-        self._behind = dict.fromkeys(NAMES, 0.0)
-        """The longest that each lacked what another had."""
-        self._still = 0.0
+        self._failures = dict[str, None]()
+        self.cuts = 0
+        self.still = 0.0
 
-    def see(self, now: float, cuts: int, steps: Mapping[str, frozenset[str]]) -> None:
-        self._still = max(self._still, now - self._cut_at)
-        if cuts != self._cuts:
-            self._cuts, self._cut_at = cuts, now
-        self._steps = dict(steps)
+    def see(self, now: float, cut: LedgerRow, steps: Mapping[str, frozenset[str]]) -> None:
+        self.cuts += 1
+        self.still = max(self.still, now - self._cut_at)
+        self._cut_at, self._steps = now, dict(steps)
         anywhere = frozenset[str]().union(*steps.values())
-        for step in anywhere:
-            self._first.setdefault(step, now)
         for name, seen in steps.items():
-            waits = [now - self._first[step] for step in anywhere - seen]
-            self._behind[name] = max([self._behind[name], *waits])
+            if seen != anywhere:
+                lacking = ", ".join(sorted(anywhere - seen))
+                self._failures[f"{name} is behind the others at cut {cut.cut}: {lacking}"] = None
+        for entry in cut.tables:
+            if entry.state != TableState.STREAMING.value and entry.table not in self._may_stop:
+                self._failures[f"{entry.table} was {entry.state} meanwhile: {entry.reason}"] = None
 
     def failures(self, steps: int) -> Iterator[str]:
         """What stood still, and what never came of so many steps."""
-        for name, seconds in self._behind.items():
-            if seconds > BEHIND_SECONDS:
-                yield f"{name} was {seconds:.0f} s behind the other bystanders"
-        if self._still > STILL_SECONDS:
-            yield f"nothing was published for {self._still:.0f} s"
+        yield from self._failures
+        if self.still > STILL_SECONDS:
+            yield f"nothing was published for {self.still:.0f} s"
         for name, seen in self._steps.items():
             if len(seen) != steps:
                 yield f"{name} has the rows of {len(seen)} steps of {steps}"
 
     def summary(self) -> str:
-        longest = max(self._behind.values())
-        return f"bystanders: at most {longest:.0f} s apart, {self._still:.0f} s without a cut"
+        return f"bystanders: alike at {self.cuts} cuts, at most {self.still:.0f} s between two"
 
 
 class Watch:
-    """Looks at them until the ``with`` block ends, and once more then."""
+    """Looks at every cut until the ``with`` block ends, and once more then."""
 
-    def __init__(self, installation: Installation) -> None:
-        self.standing = Standing(time.monotonic())
-        self._lake = installation
+    def __init__(self, installation: Installation, may_stop: Collection[str]) -> None:
+        self.standing = Standing(time.monotonic(), may_stop)
+        self._ledger = Ledger(ledger_under(str(installation.folder / "lake")))
+        last = self._ledger.last()
+        self._cut = last.cut if last else 0
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="bystanders")
         self._errors: list[BaseException] = []
@@ -118,10 +117,16 @@ class Watch:
             self._errors.append(error)
 
     def _look(self) -> None:
-        cuts = DeltaTable(ledger_under(str(self._lake.folder / "lake"))).version()
-        steps = {name: self._steps(name) for name in NAMES}
-        self.standing.see(time.monotonic(), cuts, steps)
+        for cut in self._ledger.rows(after=self._cut):
+            self.standing.see(time.monotonic(), cut, {name: _steps(cut, name) for name in NAMES})
+            self._cut = cut.cut
 
-    def _steps(self, name: str) -> frozenset[str]:
-        rows = self._lake.lake_query(SCHEMA, name, "SELECT step FROM t WHERE step <> ''")
-        return frozenset(step for (step,) in rows)
+
+def _steps(cut: LedgerRow, name: str) -> frozenset[str]:
+    """That have a row in the table's version of the cut."""
+    entry = cut.entry(f"{SCHEMA}.{name}")
+    assert entry is not None, f"{name} is not in cut {cut.cut}"
+    table = DeltaTable(entry.path, version=entry.version)
+    query = "SELECT step FROM t WHERE step <> ''"
+    found = pa.table(QueryBuilder().register("t", table).execute(query).read_all())
+    return frozenset(found.column("step").to_pylist())

@@ -122,7 +122,11 @@ MOVES: Final = (
         steps=("<write t>", "ALTER TABLE <t> SET (fillfactor = 50)", "<write t>"),
         follows=True,
     ),
-    Move(name="with_a_child", steps=("CREATE TABLE <t>_child () INHERITS (<t>)", "<write t>")),
+    Move(
+        name="with_a_child",
+        steps=("CREATE TABLE <t>_child () INHERITS (<t>)", "<write t>"),
+        follows=True,
+    ),
     Move(
         name="with_a_passing_child",
         steps=(
@@ -132,6 +136,7 @@ MOVES: Final = (
             "ALTER TABLE <t>_child NO INHERIT <t>",
             "<write t>",
         ),
+        follows=True,
     ),
     Move(
         name="with_a_twin_table",

@@ -71,7 +71,7 @@ def test_source_and_lake_are_equal_after_random_changes(
     movable = [(move, table) for move, table in moved if move.quoted in judged.captured]
     assert movable, "check refuses every table that would be moved"
     walk = Walk(installation.source_url, seed=seed, moves=movable)
-    with bystanders.Watch(installation) as watch:
+    with bystanders.Watch(installation, moves.MAY_STOP) as watch:
         with walk:
             walk.wait(minutes * 60)
         _say("\n".join(walk.tally.lines()))
