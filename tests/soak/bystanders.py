@@ -19,6 +19,7 @@ from tests.e2e.installation import Installation
 from tests.soak.facts import Database, Statement
 
 SCHEMA: Final = "bystanders"
+KIND: Final = "beside a move"
 NAMES: Final = tuple(f"beside_{number}" for number in range(10))
 TABLES: Final = tuple(f"{SCHEMA}.{name}" for name in NAMES)
 STILL_SECONDS: Final = 600.0
@@ -41,7 +42,7 @@ def walked(database: Database) -> Database:
 def told(step: str, number: int) -> Statement:
     """A row in each, in one transaction."""
     rows = (f"INSERT INTO {table} VALUES ({number}, '{step}')" for table in TABLES)
-    return Statement(kind="beside a move", sql=";".join(rows))
+    return Statement(kind=KIND, sql=";".join(rows))
 
 
 class Standing:

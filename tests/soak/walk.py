@@ -190,7 +190,8 @@ def _stepped(session: Session, statement: Statement) -> bool:
     if not session.attempt(statement):
         session.execute("ROLLBACK")
         return False
-    return session.end(Counter({statement.kind: 1}), commits=True, structure=statement.kind)
+    moved = statement.kind if statement.kind != bystanders.KIND else None
+    return session.end(Counter({statement.kind: 1}), commits=True, structure=moved)
 
 
 def _looked(session: Session) -> Database | None:
