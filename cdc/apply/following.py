@@ -102,10 +102,12 @@ def _cannot(course: Course) -> Iterator[Stop]:
                     "it was dropped in the source",
                     "take it out of source.tables, or create it again and let it be read again",
                 )
-            case RenameTable(table):
+            case RenameTable(table):  # what it is called by now is told by later notes
                 yield Stop(
-                    f"it is called {table} in the source now: its changes arrive no more",
-                    f"rename it back, or name {table} in source.tables; then {READ_AGAIN}",
+                    f"it was renamed to {table} in the source: changes under that name do not"
+                    " arrive",
+                    f"rename it back, if it is not yet, or name {table} in source.tables; then"
+                    f" {READ_AGAIN}",
                 )
             case ChangeMode(mode):
                 yield Stop(

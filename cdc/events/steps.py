@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from cdc.events.conversion import held
-from cdc.events.names import column_refusals
+from cdc.events.names import column_refusals, without_case
 from cdc.events.schema import Column
 from cdc.events.structure import Structure, StructureColumn
 from cdc.events.types import lake_type
@@ -179,9 +179,9 @@ def policed(found: tuple[Step, ...], policy: SchemaPolicy) -> tuple[Step, ...]:
     if policy == "stop" and found:
         return (Stop("its structure changed, and source.schema_changes says stop"),)
     if policy == "ignore":
-        kept = {step.name.lower() for step in found if isinstance(step, DropColumn)}
+        kept = {without_case(step.name) for step in found if isinstance(step, DropColumn)}
         for step in found:
-            if isinstance(step, RenameColumn) and step.new.lower() in kept:
+            if isinstance(step, RenameColumn) and without_case(step.new) in kept:
                 return (Stop(f"column {step.old} takes the name of one that is kept: {step.new}"),)
         return tuple(step for step in found if not isinstance(step, AddColumn | DropColumn))
     return found
@@ -219,8 +219,11 @@ def _of_columns(old: Structure, new: Structure, note: Note) -> Iterator[Step]:
     if old.oid != new.oid:
         yield Stop(f"{new.table} was dropped and created again")
         return
-    yield from _bad_names(new)
     yield from _misread(old, new)
+    bad = tuple(_bad_names(new))
+    yield from bad
+    if bad:  # the lake has no place for a name that is another's, whatever is put aside
+        return
     if note.rewrite & _CONVERTED and note.converted:
         yield Stop(f"values of {new.table} were converted by an expression")
     present = {column.number: column for column in new.columns if column.followed}
@@ -237,12 +240,13 @@ def _of_columns(old: Structure, new: Structure, note: Note) -> Iterator[Step]:
 def _renamed(names: Mapping[int, tuple[str, str]]) -> Iterator[RenameColumn]:
     """One by one, each to a name that is free. Names that differ only in case are one in the lake.
 
-    Of names that go round in a circle, one is put aside first.
+    Of names that go round in a circle, one is put aside first. The new ones are all told apart: of
+    two that are one, one would be put aside for ever.
     """
-    taken = {old.lower() for old, _ in names.values()}
+    taken = {without_case(old) for old, _ in names.values()}
     waiting = {number: pair for number, pair in names.items() if pair[0] != pair[1]}
     while waiting:
-        free = (n for n, (_, new) in waiting.items() if new.lower() not in taken)
+        free = (n for n, (_, new) in waiting.items() if without_case(new) not in taken)
         number = next(free, None)
         if number is None:
             number, (old, new) = next(iter(waiting.items()))
@@ -251,7 +255,7 @@ def _renamed(names: Mapping[int, tuple[str, str]]) -> Iterator[RenameColumn]:
         else:
             old, target = waiting.pop(number)
         yield RenameColumn(old, target)
-        taken = taken - {old.lower()} | {target.lower()}
+        taken = taken - {without_case(old)} | {without_case(target)}
 
 
 def _retyped(table: TableId, old: StructureColumn, new: StructureColumn) -> Iterator[Step]:

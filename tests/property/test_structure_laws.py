@@ -3,10 +3,12 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
 from cdc.events.guess import supposed
+from cdc.events.names import column_refusals, without_case
 from cdc.events.schema import Column, fits
 from cdc.events.steps import (
     AddColumn,
@@ -23,10 +25,11 @@ from cdc.events.steps import (
     steps,
 )
 from cdc.events.structure import Structure, StructureColumn, parse
-from cdc.tables import TableId, TableMode
+from cdc.tables import SchemaPolicy, TableId, TableMode
 from tests.events.structures import column, note, numeric, varchar
 
 NAMES = ("id", "a", "A", "b", "B", "c", "C", "d", "e", "f", "g", "Ä")
+ALIKE = ("a", "A", "b", "B", "a-b", "a_b", "s", "\u017f", "i", "\u0130", "k", "\u212a")
 KINDS: tuple[dict[str, Any], ...] = (
     {"kind": "int2"},
     {"kind": "int4"},
@@ -160,7 +163,7 @@ class Lake:
                 raise AssertionError(step)
 
     def _refuse_taken(self, name: str) -> None:
-        assert name.lower() not in {known.lower() for known in self.types}
+        assert without_case(name) not in {without_case(known) for known in self.types}
 
 
 def agree(lake: Lake, structure: Structure) -> None:
@@ -221,6 +224,38 @@ def test_several_notes_at_once_end_where_one_by_one_does(chain: list[Structure])
         lake.do(step, None)
     assert lake.types == {c.name: c.lake for c in kept.followed}
     assert (lake.table, lake.mode, set(lake.key)) == (kept.table, *_identity(kept))
+
+
+@st.composite
+def any_names(draw: st.DrawFn) -> list[Structure]:
+    """The same columns under names that Postgres tells apart, and the lake may not."""
+    numbers = draw(st.lists(st.integers(1, 4), min_size=1, unique=True))
+    found = []
+    for _ in range(draw(st.integers(2, 4))):
+        names = draw(st.permutations(ALIKE))
+        columns = [column(n, names[n], "text") for n in sorted(numbers)]
+        found.append(parse(note(*columns, identity="f")))
+    return found
+
+
+@pytest.mark.timeout(60, method="thread")  # a course without an end would take all memory
+@given(any_names(), st.sampled_from(["evolve", "ignore"]))
+def test_names_that_are_one_in_the_lake_stop_and_others_are_followed(
+    chain: list[Structure], policy: SchemaPolicy
+) -> None:
+    course = follow(chain[0], [Note(structure=new) for new in chain[1:]], policy=policy)
+    alike = any(_refused(new) for new in chain[1:])
+    event("alike" if alike else "told apart")
+    assert bool(course.stops) == alike
+    if not alike and not _refused(chain[0]):
+        lake = Lake.of(chain[0])
+        for step in course.steps:
+            lake.do(step, chain[-1])
+        agree(lake, chain[-1])
+
+
+def _refused(structure: Structure) -> bool:
+    return any(column_refusals(structure.table, [column.name for column in structure.followed]))
 
 
 @given(chains(), st.data())

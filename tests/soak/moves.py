@@ -6,14 +6,16 @@ others are left to go on: whether they do is asked at the end.
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from tests.soak.facts import Database, Statement, Table, identifier
+from tests.soak.rows import insert
 
 SCHEMA: Final = "moves"
 ELSEWHERE: Final = "moves_elsewhere"
 _MOST_ROWS: Final = 50
+_NEW_ROWS: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,15 +69,18 @@ class Rows:
         some = f"SELECT tableoid, ctid FROM {target} LIMIT 3"
         gone = f"DELETE FROM {target} WHERE (tableoid, ctid) IN ({some}) RETURNING *"
         back = f"INSERT INTO {target} ({names}) OVERRIDING SYSTEM VALUE"
-        # The last one stays away, so that what is missed makes a difference.
+        # One stays away, so that what is missed makes a difference; of nothing none would.
+        put = f"{back} SELECT {names} FROM gone OFFSET 1"
         return (
-            f"WITH gone AS ({gone}) {back} SELECT {names} FROM gone"
-            " OFFSET (SELECT least(1, count(*)) FROM gone)"
+            f"DO $soak$ BEGIN WITH gone AS ({gone}) {put};"
+            " IF NOT FOUND THEN RAISE 'no row is written'; END IF; END $soak$"
         )
 
 
 _AWAY: Final = "ALTER TABLE <t> RENAME TO <name>_away"
 _BACK: Final = "ALTER TABLE <away> RENAME TO <name>"
+_SWAP: Final = f"{_AWAY}; ALTER TABLE <t>_new RENAME TO <name>"
+_SWAP_BACK: Final = f"ALTER TABLE <t> RENAME TO <name>_new; {_BACK}"
 _OUT: Final = "ALTER TABLE <t> SET SCHEMA <other>"
 _IN: Final = "ALTER TABLE <elsewhere> SET SCHEMA <schema>"
 MOVES: Final = (
@@ -98,9 +103,17 @@ MOVES: Final = (
         name="swapped",
         steps=(
             "CREATE TABLE <t>_new (LIKE <t> INCLUDING ALL)",
-            f"{_AWAY}; ALTER TABLE <t>_new RENAME TO <name>",
+            _SWAP,
             "<write away>",
-            f"ALTER TABLE <t> RENAME TO <name>_new; {_BACK}",
+            _SWAP_BACK,
+            "<write t>",
+        ),
+    ),
+    Move(
+        name="swapped_at_once",
+        steps=(
+            "CREATE TABLE <t>_new (LIKE <t> INCLUDING ALL)",
+            f"{_SWAP};<write away>;{_SWAP_BACK}",
             "<write t>",
         ),
     ),
@@ -109,7 +122,22 @@ MOVES: Final = (
         steps=("<write t>", "ALTER TABLE <t> SET (fillfactor = 50)", "<write t>"),
         follows=True,
     ),
-    Move(name="with_a_child", steps=("CREATE TABLE <t>_child () INHERITS (<t>)", "<write t>")),
+    Move(
+        name="with_a_child",
+        steps=("CREATE TABLE <t>_child () INHERITS (<t>)", "<write t>"),
+        follows=True,
+    ),
+    Move(
+        name="with_a_passing_child",
+        steps=(
+            "CREATE TABLE <t>_child (LIKE <t> INCLUDING GENERATED)",
+            "ALTER TABLE <t>_child INHERIT <t>",
+            "<write t>",
+            "ALTER TABLE <t>_child NO INHERIT <t>",
+            "<write t>",
+        ),
+        follows=True,
+    ),
     Move(
         name="with_a_twin_table",
         steps=('CREATE TABLE <schema>."With_A_Twin_Table" (id int PRIMARY KEY)', "<write t>"),
@@ -143,6 +171,17 @@ MOVES: Final = (
         ),
     ),
     Move(
+        name="with_a_renamed_twin",
+        steps=(
+            "ALTER TABLE <t> ADD COLUMN twin text; ALTER TABLE <t> ADD COLUMN other text",
+            "<write t>",
+            'ALTER TABLE <t> RENAME COLUMN other TO "TWIN"',
+            "<write t>",
+            'ALTER TABLE <t> RENAME COLUMN "TWIN" TO other',
+            "<write t>",
+        ),
+    ),
+    Move(
         name="with_one_name_in_avro",
         steps=(
             'ALTER TABLE <t> ADD COLUMN "a-b" text; ALTER TABLE <t> ADD COLUMN a_b text',
@@ -168,15 +207,22 @@ def made(database: Database, rng: random.Random) -> Iterator[tuple[Move, Table, 
     for move in MOVES:
         table = model(database, rng)
         names = ", ".join(column.quoted for column in table.given)
-        yield (
-            move,
-            table,
-            Statement(
-                kind="made",
-                sql=f"CREATE SCHEMA IF NOT EXISTS {identifier(move.schema)};"
-                f"CREATE SCHEMA IF NOT EXISTS {ELSEWHERE};"
-                f"CREATE TABLE {move.quoted} (LIKE {table.quoted} INCLUDING ALL);"
-                f"INSERT INTO {move.quoted} ({names}) OVERRIDING SYSTEM VALUE"
-                f" SELECT {names} FROM {table.quoted} LIMIT {_MOST_ROWS}",
-            ),
+        copied = (
+            f"INSERT INTO {move.quoted} ({names}) OVERRIDING SYSTEM VALUE"
+            f" SELECT {names} FROM {table.quoted} LIMIT {_MOST_ROWS}"
         )
+        sql = (
+            f"CREATE SCHEMA IF NOT EXISTS {identifier(move.schema)};"
+            f"CREATE SCHEMA IF NOT EXISTS {ELSEWHERE};"
+            f"CREATE TABLE {move.quoted} (LIKE {table.quoted} INCLUDING ALL);"
+        )
+        rows = copied if table.rows else ";".join(_new_rows(move, table, rng))
+        yield move, table, Statement(kind="made", sql=sql + rows)
+
+
+def _new_rows(move: Move, table: Table, rng: random.Random) -> Iterator[str]:
+    """Of a database without any: nothing would be lost of a table without rows."""
+    columns = tuple(replace(column, references=None) for column in table.columns)
+    empty = replace(table, schema=move.schema, name=move.name, columns=columns)
+    for _ in range(_NEW_ROWS):
+        yield insert(empty, rng).sql

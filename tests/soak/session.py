@@ -20,6 +20,8 @@ _NOT_OURS: Final = ("08", "53", "57", "58", "XX")
 class Session:
     connection: Connection
     tally: Tally
+    rows: int = -1
+    """That the last statement changed."""
 
     @classmethod
     def open(cls, url: str, tally: Tally, *, lock_seconds: int) -> "Session":
@@ -72,4 +74,4 @@ class Session:
         return True
 
     def execute(self, sql: str) -> None:
-        self.connection.execute(sql.encode())
+        self.rows = self.connection.execute(sql.encode()).rowcount

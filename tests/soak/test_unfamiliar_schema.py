@@ -1,6 +1,7 @@
 """A schema that no code and no test of ours knows, changed at random under load: equal at the end.
 
-Tables that are moved meanwhile (``tests/soak/moves.py``) are equal too, or stopped by name.
+Tables that are moved meanwhile (``tests/soak/moves.py``) are equal too, or stopped by name, and
+no other table stands still beside them (``tests/soak/bystanders.py``).
 
 .venv/bin/pytest tests/soak -m soak -s --sql schema.sql --sql data.sql --minutes 5 --seed 1
 """
@@ -18,7 +19,7 @@ import pytest
 from tests.e2e.installation import Installation
 from tests.seeds import seed_of
 from tests.servers.fixtures import on_containers, started, worker_settings
-from tests.soak import catalogue, moves, scripts
+from tests.soak import bystanders, catalogue, moves, scripts
 from tests.soak.comparison import uncounted
 from tests.soak.facts import Table
 from tests.soak.judged import Judged, judge
@@ -70,15 +71,18 @@ def test_source_and_lake_are_equal_after_random_changes(
     movable = [(move, table) for move, table in moved if move.quoted in judged.captured]
     assert movable, "check refuses every table that would be moved"
     walk = Walk(installation.source_url, seed=seed, moves=movable)
-    with walk:
-        walk.wait(minutes * 60)
-    _say("\n".join(walk.tally.lines()))
-    synced = _sync(installation)
+    with bystanders.Watch(installation, moves.MAY_STOP) as watch:
+        with walk:
+            walk.wait(minutes * 60)
+        _say("\n".join(walk.tally.lines()))
+        synced = _sync(installation)
+    _say(watch.standing.summary())
     verified = installation.any_facts("verify")
 
     stopped = _by_name(installation)
     failures = [*_stopped(installation, stopped), *_different(verified, stopped)]
     failures += [f"{name} was not moved: give it more minutes" for name in walk.unmoved]
+    failures += [*watch.standing.failures(walk.steps), *walk.unmarked]
     failures += _counted_differently(installation, set(judged.captured) - stopped)
     _say(_summary(verified))
     _say("\n".join(failures))
@@ -115,11 +119,15 @@ def _tell(title: str, judged: Judged) -> None:
 
 
 def _movable(installation: Installation, seed: int) -> list[tuple[moves.Move, Table]]:
-    """Each move with the table that its own is a copy of, from before the first snapshot."""
+    """Each move with the table that its own is a copy of, from before the first snapshot.
+
+    And the bystanders, which no move's table is a copy of.
+    """
     with psycopg.connect(installation.source_url) as connection:
         made = list(moves.made(catalogue.read(connection), random.Random(f"{seed} moves")))
         for _, _, statement in made:
             connection.execute(statement.sql.encode())
+        connection.execute(bystanders.MADE.encode())
     return [(move, table) for move, table, _ in made]
 
 

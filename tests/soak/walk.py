@@ -10,7 +10,7 @@ from typing import Final, Self
 import psycopg
 from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 
-from tests.soak import catalogue
+from tests.soak import bystanders, catalogue
 from tests.soak.facts import Database, Statement, Table
 from tests.soak.moves import Move, Rows
 from tests.soak.rows import row_change
@@ -24,6 +24,7 @@ _WRITER_PAUSE: Final = 0.05
 _STRUCTURE_PAUSE: Final = 5.0
 _CONNECTOR_SECONDS: Final = 120
 _TRIES: Final = 12
+_CHANGES: Final = 40
 _CONFIRMED: Final = (
     "SELECT bool_and(confirmed_flush_lsn >= %s) FROM pg_replication_slots WHERE NOT temporary"
 )
@@ -43,7 +44,11 @@ class Walk:
         self._errors: list[BaseException] = []
         self.tally = Tally()
         with psycopg.connect(source_url) as connection:
-            self._database = catalogue.read(connection)
+            self._database = bystanders.walked(catalogue.read(connection))
+        self.steps = 0
+        """Of moves, each with a row in every bystander."""
+        self.unmarked: list[str] = []
+        """Tables of which no row could be changed beside a move."""
         works: list[Callable[[random.Random], None]] = [*[self._write] * WRITERS, self._restructure]
         self._threads = [
             threading.Thread(target=self._work, args=(work, number), name=f"walk {number}")
@@ -95,11 +100,22 @@ class Walk:
         with session.connection:
             while not self._stop.wait(_STRUCTURE_PAUSE):
                 number += 1
-                if self._moves and number % 2:
-                    _move(session, *self._moves.pop(rng.randrange(len(self._moves))))
+                if self._moves:
+                    self._move(session, rng, *self._moves.pop(rng.randrange(len(self._moves))))
                 change = structure_change(self._database, rng, number)
                 self._restructure_one(session, change, rng)
                 self._database = _looked(session) or self._database
+
+    def _move(self, session: Session, rng: random.Random, move: Move, copied: Table) -> None:
+        """All of it, as a table that stayed away would be another matter; then all others' rows."""
+        for statement in move.statements(Rows(table=copied)):
+            _done(session, statement)
+            self.steps += 1
+            _done(session, bystanders.told(f"{move.name} {self.steps}", self.steps))
+        self._database = _looked(session) or self._database
+        for table in self._database.tables:
+            if table.plain != move.quoted and not _changed(session, table, rng):
+                self.unmarked.append(f"{table.plain} took no row beside {move.name}")
 
     def _restructure_one(self, session: Session, change: Change, rng: random.Random) -> None:
         """In one transaction with rows of the table, before it and after it."""
@@ -151,11 +167,21 @@ class Walk:
             waiting(lambda: connection.execute(_CONFIRMED.encode(), now).fetchone())
 
 
-def _move(session: Session, move: Move, copied: Table) -> None:
-    """All of it: a table that stayed away would be another matter."""
-    for statement in move.statements(Rows(table=copied)):
-        if not any(_stepped(session, statement) for _ in range(_TRIES)):
-            raise AssertionError(f"{move.name} stands still: {session.tally.refused}")
+def _done(session: Session, statement: Statement) -> None:
+    if not any(_stepped(session, statement) for _ in range(_TRIES)):
+        raise AssertionError(f"{statement.kind} stands still: {session.tally.refused}")
+
+
+def _changed(session: Session, table: Table, rng: random.Random) -> bool:
+    """Until a row of it is another."""
+    for _ in range(_CHANGES):
+        statement = row_change(table, rng)
+        session.execute("BEGIN")
+        if not (session.attempt(statement) and session.rows > 0):
+            session.execute("ROLLBACK")
+        elif session.end(Counter({f"{statement.kind}, beside a move": 1}), commits=True):
+            return True
+    return False
 
 
 def _stepped(session: Session, statement: Statement) -> bool:
@@ -164,13 +190,14 @@ def _stepped(session: Session, statement: Statement) -> bool:
     if not session.attempt(statement):
         session.execute("ROLLBACK")
         return False
-    return session.end(Counter({statement.kind: 1}), commits=True, structure=statement.kind)
+    moved = statement.kind if statement.kind != bystanders.KIND else None
+    return session.end(Counter({statement.kind: 1}), commits=True, structure=moved)
 
 
 def _looked(session: Session) -> Database | None:
     """None where a table is locked by one that waits for us: looking counts rows."""
     try:
-        return catalogue.read(session.connection)
+        return bystanders.walked(catalogue.read(session.connection))
     except (psycopg.errors.DeadlockDetected, psycopg.errors.LockNotAvailable) as error:
         session.tally.refuse("look", error.sqlstate or "")
         return None

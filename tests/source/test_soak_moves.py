@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from tests.soak import catalogue
+from tests.soak.facts import Column, Table
 from tests.soak.moves import MOVES, Move, Rows, made
 
 pytestmark = pytest.mark.integration
@@ -57,3 +58,25 @@ def _made(connection: psycopg.Connection[tuple[Any, ...]]) -> list[Any]:
 def _oid(connection: psycopg.Connection[tuple[Any, ...]], move: Move) -> int | None:
     row = connection.execute("SELECT to_regclass(%s)::oid::bigint", (move.quoted,)).fetchone()
     return None if row is None else row[0]
+
+
+def test_a_database_without_rows_gets_some_that_a_move_can_write(
+    connection: psycopg.Connection[tuple[Any, ...]],
+) -> None:
+    connection.execute(b"DROP SCHEMA IF EXISTS moves, moves_elsewhere CASCADE")
+    connection.execute(b"TRUNCATE shop.orders")
+    found = _made(connection)
+    move, table, _ = found[0]
+
+    for statement in move.statements(Rows(table=table)):
+        connection.execute(statement.sql.encode())
+
+
+def test_a_write_that_finds_no_row_is_an_error(
+    connection: psycopg.Connection[tuple[Any, ...]],
+) -> None:
+    connection.execute(b"CREATE TEMP TABLE bare (x int)")
+    table = Table(schema="", name="", columns=(Column(name="x", type="int", base="int4"),))
+
+    with pytest.raises(psycopg.errors.RaiseException, match="no row is written"):
+        connection.execute(Rows(table=table).written_to("bare").encode())

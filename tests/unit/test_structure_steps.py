@@ -297,6 +297,17 @@ def test_a_column_that_does_not_arrive_may_have_a_type_of_any_name() -> None:
     assert steps(structure(ID, A), structure(ID, A, hidden)) == ()
 
 
+@pytest.mark.timeout(20, method="thread")  # a course without an end would take all memory
+@pytest.mark.parametrize("name", ["A", "ID", "b-1"])
+def test_a_column_that_is_renamed_to_what_is_another_s_in_the_lake_stops(name: str) -> None:
+    old = structure(ID, A, column(3, "b"), column(4, "b_1"))
+    new = structure(ID, A, column(3, name), column(4, "b_1"))
+    back = follow(old, [Note(structure=new), Note(structure=old)])
+
+    assert "have one name" in stop(steps(old, new))
+    assert "have one name" in stop(back.steps)
+
+
 def test_a_change_of_the_key() -> None:
     assert of(A, B, primary_key=["id", "a"]) == (ChangeKey(("id", "a")),)
     assert of(A, B, primary_key=[], identity="f") == (ChangeMode(TableMode.MULTISET),)
