@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import structlog
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
@@ -33,6 +34,7 @@ from cdc.events.structure import Structure
 from cdc.failpoints import Failpoint, reach
 from cdc.lake import store
 from cdc.lake.commits import Commits
+from cdc.lake.engine_refusals import refusal
 from cdc.lake.ledger import TableEntry
 from cdc.lake.maintenance import Maintainer
 from cdc.lake.progress import Position
@@ -215,9 +217,12 @@ class AppliedTable:
             self._maintainer.committed(self._session, self.position.metadata())
         except CdcError as error:
             self.stop(error.message, remedy=error.remedy, code=error.reason)
-        except AnalysisException as error:
+        except (AnalysisException, Py4JJavaError) as error:
+            if (condition := refusal(error)) is None:
+                raise
+            logger.exception("refused by the engine", table=str(self.schema.table))
             self.stop(
-                f"the lake's table does not take the change: {error.getCondition()}",
+                f"the lake's table does not take the change: {condition}",
                 remedy=f"see the job's log; then {READ_AGAIN}",
             )
 

@@ -373,6 +373,8 @@ def _missed(old: Structure, notes: Sequence[Note]) -> Iterator[Stop]:
 def _of_table(old: Structure, new: Structure, *, append: bool) -> Iterator[Step]:
     mode = new.mode(append=append)
     missing = [name for name in new.key if name not in {c.name for c in new.followed}]
+    if not new.followed:
+        yield Stop(f"no column of {new.table} arrives any more", f"give it one, then {READ_AGAIN}")
     if isinstance(mode, str):
         yield Stop(f"{new.table} {mode}", _identity_remedy(new))
     elif mode is TableMode.KEYED and missing:

@@ -329,6 +329,26 @@ def test_a_key_that_does_not_arrive_stops() -> None:
     assert "column p of the key of shop.orders" in stop(found)
 
 
+@pytest.mark.parametrize(
+    "columns",
+    [(), (column(1, "v", "point"),), (column(1, "v", generated=True), column(2, "p", "point"))],
+    ids=["none", "not kept", "generated"],
+)
+def test_a_table_of_which_no_column_arrives_any_more_stops(
+    columns: tuple[dict[str, Any], ...],
+) -> None:
+    old = structure(column(1, "v", "text"), primary_key=[], identity="f")
+    new = structure(*columns, primary_key=[], identity="f")
+
+    assert "no column of shop.orders arrives" in stop(steps(old, new))
+    assert "no column of shop.orders arrives" in stop(
+        follow(old, [Note(structure=new)], policy="ignore").steps
+    )
+    again = structure(column(3, "w", "text"), primary_key=[], identity="f")
+    given = follow(old, [Note(structure=new), Note(structure=again)])
+    assert given.steps == (DropColumn("v"), AddColumn(Column("w", "string"), None))
+
+
 def test_a_key_that_was_dropped_and_added_again_between_two_events_was_never_missed() -> None:
     without = structure(ID, A, B, primary_key=[])
     other = structure(ID, A, B, primary_key=["id", "b"])

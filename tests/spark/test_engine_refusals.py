@@ -1,0 +1,53 @@
+"""A plan that Delta or Spark refuses stops its table, and the others go on."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from pyspark.sql import SparkSession
+
+from cdc.apply import batch
+from cdc.apply.merge_plan import MergePlan, merge_plan
+from cdc.events.schema import TableSchema
+from tests.spark.recorded_pipeline import ORDERS, Pipeline, landed_topics
+
+pytestmark = pytest.mark.spark
+
+SPOILED: Final[dict[str, tuple[str, Callable[[MergePlan], dict[str, Any]]]]] = {
+    "by Delta": (
+        "DELTA_MERGE_UNRESOLVED_EXPRESSION",
+        lambda plan: {"update_set": {**(plan.update_set or {}), "`note`": "source.nowhere"}},
+    ),
+    "by Delta, its condition": (
+        "DELTA_MERGE_UNRESOLVED_EXPRESSION",
+        lambda _: {"update_when": "target.nowhere > 0"},
+    ),
+}
+
+
+@pytest.mark.parametrize("how", SPOILED)
+def test_what_an_engine_refuses_stops_one_table(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """PySpark stumbles over what Delta says, and raises that it stumbled."""
+    condition, spoil = SPOILED[how]
+
+    def spoiled(schema: TableSchema, *, keep: bool) -> MergePlan:
+        plan = merge_plan(schema, keep=keep)
+        return replace(plan, **spoil(plan)) if schema.table == ORDERS.table else plan
+
+    monkeypatch.setattr(batch, "merge_plan", spoiled)
+    pipeline = Pipeline(spark, tmp_path)
+    records = landed_topics()
+    for part in (records[: len(records) // 2], records[len(records) // 2 :]):
+        pipeline.land(part)
+        pipeline.settle()
+
+    (stopped,) = pipeline.stopped()
+    assert stopped.schema.table == ORDERS.table
+    assert f"the lake's table does not take the change: {condition}" in stopped.reason
+    last = pipeline.ledger.last()
+    assert last is not None
+    assert sorted({entry.state for entry in last.tables}) == ["stopped", "streaming"]
