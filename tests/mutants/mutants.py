@@ -10,6 +10,55 @@ PURE: Final = ("tests/unit", "tests/property")
 
 MUTANTS: Final = (
     Mutant(
+        name="a change without a column of the table stops it",
+        file="cdc/apply/table.py",
+        old="            refuse_lacking(part, mine_only, self.structure)\n",
+        new="            pass\n",
+        tests=("tests/spark/test_lacking.py",),
+    ),
+    Mutant(
+        name="rows that were read may lack a column",
+        file="cdc/apply/lacking.py",
+        old='.where(F.col("op") != "r")',
+        new="",
+        tests=("tests/spark/test_lacking.py",),
+    ),
+    Mutant(
+        name="a type that holds the values of before ends no connector",
+        file="cdc/source/retyped.py",
+        old=" and held(old, column) is None",
+        new="",
+        tests=("tests/unit/test_retyped.py",),
+    ),
+    Mutant(
+        name="a column of the key is never left out",
+        file="cdc/source/retyped.py",
+        old="sorted(found - keys)",
+        new="sorted(found)",
+        tests=("tests/unit/test_retyped.py",),
+    ),
+    Mutant(
+        name="what is published is not passed over",
+        file="cdc/source/catalog.py",
+        old="self.unfit is not None and self.oid != 0 and not self.published",
+        new="self.unfit is not None and self.oid != 0",
+        tests=("tests/unit/test_source_settings.py", "tests/source/test_passed_over.py"),
+    ),
+    Mutant(
+        name="a landing with notes is in a range",
+        file="cdc/lake/noted.py",
+        old="(found[place][0], found[place + 1][1])",
+        new="found[place]",
+        tests=("tests/unit/test_noted.py",),
+    ),
+    Mutant(
+        name="a log of an earlier version is searched whole for notes",
+        file="cdc/lake/progress.py",
+        old='found.get("noted", [(0, found["landing"])])',
+        new='found.get("noted", [])',
+        tests=("tests/spark/test_slices.py",),
+    ),
+    Mutant(
         name="no run begins before the operation of the one before has ended",
         file="cdc/operate/at_work.py",
         old="        if self._desk.stop(seconds):\n",
