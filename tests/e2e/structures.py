@@ -258,6 +258,24 @@ CHANGES: Final = (
         stops="have one name in Avro",
     ),
     Change(
+        name="s_parent",
+        steps=(
+            (
+                "CREATE TABLE public.{t}_child (c text) INHERITS (lab.{t});"
+                "INSERT INTO public.{t}_child VALUES (100, 1, 'child', 'c');"
+                "UPDATE lab.{t} SET b = b || '!'; DELETE FROM lab.{t} WHERE id IN (1, 100)"
+            ),
+            (
+                "INSERT INTO public.{t}_child VALUES (101, 1, 'child', 'c'); TRUNCATE lab.{t};"
+                "INSERT INTO lab.{t} VALUES (1, 1, 'again');"
+                "INSERT INTO public.{t}_child VALUES (102, 1, 'child', 'c');"
+                "ALTER TABLE public.{t}_child NO INHERIT lab.{t};"
+                "ALTER TABLE public.{t}_child INHERIT lab.{t}; ALTER TABLE lab.{t} ADD d int;"
+                "INSERT INTO lab.{t} VALUES (2, 2, 'two', 2); UPDATE lab.{t} SET a = 7"
+            ),
+        ),
+    ),
+    Change(
         name="s_unpublished",
         steps=(
             (

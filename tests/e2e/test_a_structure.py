@@ -71,7 +71,7 @@ def test_a_change_is_followed(
     table = table_of(change, way)
     listed = laboratory.names(table)
 
-    source = laboratory.source(f"SELECT {listed} FROM lab.{table}")
+    source = laboratory.source(f"SELECT {listed} FROM ONLY lab.{table}")
     lake = laboratory.lake(table, f"SELECT {listed} FROM t")
 
     assert lake == source
@@ -138,7 +138,7 @@ def test_what_was_changed_while_the_connector_was_stopped_is_followed(
 ) -> None:
     assert restarted[f"lab.{table}"]["state"] == "streaming"
     listed = laboratory.names(table)
-    source = laboratory.source(f"SELECT {listed} FROM lab.{table}")
+    source = laboratory.source(f"SELECT {listed} FROM ONLY lab.{table}")
     assert laboratory.lake(table, f"SELECT {listed} FROM t") == source
 
 
