@@ -165,6 +165,7 @@ DECLARE
     renamed boolean;
     relations oid[];
     relation oid;
+    named oid;
     reason int;
     publication text;
 BEGIN
@@ -178,7 +179,7 @@ BEGIN
     IF TG_TAG = 'ALTER SCHEMA' THEN
         SELECT array_agg(c.oid) INTO relations FROM pg_event_trigger_ddl_commands() d
           JOIN pg_class c ON c.relnamespace = d.objid WHERE d.classid = 'pg_namespace'::regclass;
-    ELSE  -- also tables with a type that is made of what has changed, or is called as it
+    ELSE  -- also tables with a type that is made of what has changed
         WITH RECURSIVE changed(oid) AS (
             SELECT d.objid FROM pg_event_trigger_ddl_commands() d
              WHERE d.classid = 'pg_class'::regclass),
@@ -192,25 +193,27 @@ BEGIN
               FROM types y
               JOIN pg_depend p ON p.refclassid = 'pg_type'::regclass AND p.refobjid = y.oid
               LEFT JOIN pg_class c ON p.classid = 'pg_class'::regclass AND c.oid = p.objid
-             WHERE p.classid = 'pg_type'::regclass OR c.reltype <> 0),
-        named(oid) AS (
-            SELECT c.reltype FROM changed d JOIN pg_class c ON c.oid = d.oid
-            UNION
-            SELECT d.objid FROM pg_event_trigger_ddl_commands() d
-             WHERE d.classid = 'pg_type'::regclass)
+             WHERE p.classid = 'pg_type'::regclass OR c.reltype <> 0)
         SELECT array_agg(u.oid) INTO relations FROM (
             SELECT d.oid FROM changed d
-            UNION
-            SELECT c.oid
-              FROM named m JOIN pg_type o ON o.oid = m.oid
-              JOIN pg_type y ON y.typname = o.typname AND y.oid <> o.oid
-              JOIN pg_attribute a ON a.atttypid IN (y.oid, y.typarray) AND a.attnum > 0
-              JOIN pg_class c ON c.oid = a.attrelid AND c.relkind IN ('r', 'p')
-             WHERE {MISTAKEN}
             UNION
             SELECT p.objid FROM types y
               JOIN pg_depend p ON p.refclassid = 'pg_type'::regclass AND p.refobjid = y.oid
              WHERE p.classid = 'pg_class'::regclass) u;
+        FOR named IN  -- and those with one of the name of what has changed
+            SELECT o.oid FROM pg_event_trigger_ddl_commands() d
+              LEFT JOIN pg_class r ON d.classid = 'pg_class'::regclass AND r.oid = d.objid
+              JOIN pg_type o ON o.oid = COALESCE(r.reltype, d.objid)
+             WHERE (d.classid = 'pg_type'::regclass OR r.reltype <> 0)
+               AND EXISTS (SELECT FROM pg_type y WHERE y.typname = o.typname AND y.oid <> o.oid)
+        LOOP
+            relations := relations || ARRAY(
+                SELECT c.oid FROM pg_type o
+                  JOIN pg_type y ON y.typname = o.typname AND y.oid <> o.oid
+                  JOIN pg_attribute a ON a.atttypid IN (y.oid, y.typarray) AND a.attnum > 0
+                  JOIN pg_class c ON c.oid = a.attrelid AND c.relkind IN ('r', 'p')
+                 WHERE o.oid = named AND {MISTAKEN});
+        END LOOP;
     END IF;
     FOR relation, reason IN
         WITH RECURSIVE tables(oid) AS (
