@@ -10,7 +10,6 @@ from typing import Final
 
 from cdc.events.sql_text import postgres_string, standard_string
 from cdc.source.catalog import ATTRIBUTES, DECLARED
-from cdc.source.type_names import MISTAKEN, NAMESAKES
 from cdc.tables import CONTROL_SCHEMA, HEARTBEAT, STRUCTURE
 
 COLUMNS: Final = """(
@@ -71,6 +70,13 @@ _INSIDE: Final = """
                 JOIN pg_attribute s ON s.attrelid = p.typrelid AND s.attnum > 0
                      AND NOT s.attisdropped)"""
 """Of a column: the values of all enums in its type, and the parts of all composite types in it."""
+_NAMESAKE: Final = """
+                SELECT concat('pg_catalog.', o.typname) FROM pg_type y
+                  JOIN pg_type o ON o.typname = y.typname AND o.oid <> y.oid
+                       AND o.typnamespace = 'pg_catalog'::regnamespace
+                 WHERE y.oid = ANY (ARRAY[t.oid, CASE WHEN t.typcategory = 'A' THEN t.typelem END])
+                 ORDER BY y.oid = t.oid LIMIT 1"""
+"""Of a column: the type of Postgres's own whose name its type has; the connector goes by that."""
 _DESCRIPTION: Final = f"""\
 SELECT json_build_object(
     'oid', c.oid::bigint, 'schema', n.nspname, 'table', c.relname, 'kind', c.relkind,
@@ -82,7 +88,7 @@ SELECT json_build_object(
             'number', a.attnum, 'name', a.attname,
             {_DECLARED},
             'missing', (a.attmissingval::text::text[])[1],
-            'namesake', (SELECT concat(s.nspname, '.', o.typname) FROM {NAMESAKES}),
+            'namesake', ({_NAMESAKE}),
             'default', a.attgenerated = '' AND (
                 a.atthasdef OR a.attidentity <> '' OR t.typdefault IS NOT NULL),
             'labels', i.labels, 'parts', COALESCE(i.parts, ''))
@@ -165,7 +171,6 @@ DECLARE
     renamed boolean;
     relations oid[];
     relation oid;
-    named oid;
     reason int;
     publication text;
 BEGIN
@@ -200,20 +205,6 @@ BEGIN
             SELECT p.objid FROM types y
               JOIN pg_depend p ON p.refclassid = 'pg_type'::regclass AND p.refobjid = y.oid
              WHERE p.classid = 'pg_class'::regclass) u;
-        FOR named IN  -- and those with one of the name of what has changed
-            SELECT o.oid FROM pg_event_trigger_ddl_commands() d
-              LEFT JOIN pg_class r ON d.classid = 'pg_class'::regclass AND r.oid = d.objid
-              JOIN pg_type o ON o.oid = COALESCE(r.reltype, d.objid)
-             WHERE (d.classid = 'pg_type'::regclass OR r.reltype <> 0)
-               AND EXISTS (SELECT FROM pg_type y WHERE y.typname = o.typname AND y.oid <> o.oid)
-        LOOP
-            relations := relations || ARRAY(
-                SELECT c.oid FROM pg_type o
-                  JOIN pg_type y ON y.typname = o.typname AND y.oid <> o.oid
-                  JOIN pg_attribute a ON a.atttypid IN (y.oid, y.typarray) AND a.attnum > 0
-                  JOIN pg_class c ON c.oid = a.attrelid AND c.relkind IN ('r', 'p')
-                 WHERE o.oid = named AND {MISTAKEN});
-        END LOOP;
     END IF;
     FOR relation, reason IN
         WITH RECURSIVE tables(oid) AS (
@@ -389,12 +380,6 @@ FUNCTIONS: Final = (
     _REWRITTEN,
     _GONE,
 )
-_OF_OTHERS: Final = tuple(
-    f"{made} {kind}"
-    for made in ("CREATE", "ALTER")
-    for kind in ("VIEW", "MATERIALIZED VIEW", "FOREIGN TABLE")
-)
-"""What makes a type of its name, which may be that of a column."""
 TRIGGERS: Final = {
     "wal2lake_changed": (
         "ddl_command_end",
@@ -407,11 +392,8 @@ TRIGGERS: Final = {
             "SELECT INTO",
             "CREATE SCHEMA",
             "ALTER SCHEMA",
-            "CREATE TYPE",
             "ALTER TYPE",
-            "CREATE DOMAIN",
             "ALTER DOMAIN",
-            *_OF_OTHERS,
             "ALTER PUBLICATION",
         ),
     ),
