@@ -59,13 +59,12 @@ BEGIN
             'not_null', a.attnotnull,
             'generated', a.attgenerated <> '',
             'missing', (a.attmissingval::text::text[])[1],
-            'namesake', (SELECT concat(s.nspname, '.', o.typname) FROM pg_type y
-  JOIN pg_type o ON o.typname = y.typname AND o.oid <> y.oid
-       AND (o.typnamespace IN ('pg_catalog'::regnamespace, c.relnamespace)
-            OR y.typnamespace NOT IN ('pg_catalog'::regnamespace, c.relnamespace))
-  JOIN pg_namespace s ON s.oid = o.typnamespace
- WHERE y.oid = ANY (ARRAY[t.oid, CASE WHEN t.typcategory = 'A' THEN t.typelem END])
- ORDER BY s.nspname, y.oid = t.oid LIMIT 1),
+            'namesake', (
+                SELECT concat('pg_catalog.', o.typname) FROM pg_type y
+                  JOIN pg_type o ON o.typname = y.typname AND o.oid <> y.oid
+                       AND o.typnamespace = 'pg_catalog'::regnamespace
+                 WHERE y.oid = ANY (ARRAY[t.oid, CASE WHEN t.typcategory = 'A' THEN t.typelem END])
+                 ORDER BY y.oid = t.oid LIMIT 1),
             'default', a.attgenerated = '' AND (
                 a.atthasdef OR a.attidentity <> '' OR t.typdefault IS NOT NULL),
             'labels', i.labels, 'parts', COALESCE(i.parts, ''))
@@ -225,7 +224,7 @@ BEGIN
     IF TG_TAG = 'ALTER SCHEMA' THEN
         SELECT array_agg(c.oid) INTO relations FROM pg_event_trigger_ddl_commands() d
           JOIN pg_class c ON c.relnamespace = d.objid WHERE d.classid = 'pg_namespace'::regclass;
-    ELSE  -- also tables with a type that is made of what has changed, or is called as it
+    ELSE  -- also tables with a type that is made of what has changed
         WITH RECURSIVE changed(oid) AS (
             SELECT d.objid FROM pg_event_trigger_ddl_commands() d
              WHERE d.classid = 'pg_class'::regclass),
@@ -239,22 +238,9 @@ BEGIN
               FROM types y
               JOIN pg_depend p ON p.refclassid = 'pg_type'::regclass AND p.refobjid = y.oid
               LEFT JOIN pg_class c ON p.classid = 'pg_class'::regclass AND c.oid = p.objid
-             WHERE p.classid = 'pg_type'::regclass OR c.reltype <> 0),
-        named(oid) AS (
-            SELECT c.reltype FROM changed d JOIN pg_class c ON c.oid = d.oid
-            UNION
-            SELECT d.objid FROM pg_event_trigger_ddl_commands() d
-             WHERE d.classid = 'pg_type'::regclass)
+             WHERE p.classid = 'pg_type'::regclass OR c.reltype <> 0)
         SELECT array_agg(u.oid) INTO relations FROM (
             SELECT d.oid FROM changed d
-            UNION
-            SELECT c.oid
-              FROM named m JOIN pg_type o ON o.oid = m.oid
-              JOIN pg_type y ON y.typname = o.typname AND y.oid <> o.oid
-              JOIN pg_attribute a ON a.atttypid IN (y.oid, y.typarray) AND a.attnum > 0
-              JOIN pg_class c ON c.oid = a.attrelid AND c.relkind IN ('r', 'p')
-             WHERE (o.typnamespace IN ('pg_catalog'::regnamespace, c.relnamespace)
-            OR y.typnamespace NOT IN ('pg_catalog'::regnamespace, c.relnamespace))
             UNION
             SELECT p.objid FROM types y
               JOIN pg_depend p ON p.refclassid = 'pg_type'::regclass AND p.refobjid = y.oid
@@ -395,12 +381,12 @@ REVOKE ALL ON ALL FUNCTIONS IN SCHEMA wal2lake FROM PUBLIC;
 DROP EVENT TRIGGER IF EXISTS wal2lake_changed;
 
 CREATE EVENT TRIGGER wal2lake_changed ON ddl_command_end
-    WHEN TAG IN ('ALTER TABLE', 'ALTER INDEX', 'CREATE TABLE', 'CREATE TABLE AS', 'SELECT INTO', 'CREATE SCHEMA', 'ALTER SCHEMA', 'CREATE TYPE', 'ALTER TYPE', 'CREATE DOMAIN', 'ALTER DOMAIN', 'CREATE VIEW', 'CREATE MATERIALIZED VIEW', 'CREATE FOREIGN TABLE', 'ALTER VIEW', 'ALTER MATERIALIZED VIEW', 'ALTER FOREIGN TABLE', 'ALTER PUBLICATION')
+    WHEN TAG IN ('ALTER TABLE', 'ALTER INDEX', 'CREATE TABLE', 'CREATE TABLE AS', 'SELECT INTO', 'CREATE SCHEMA', 'ALTER SCHEMA', 'ALTER TYPE', 'ALTER DOMAIN', 'ALTER PUBLICATION')
     EXECUTE FUNCTION wal2lake.note_changed();
 
 ALTER EVENT TRIGGER wal2lake_changed ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_changed IS 'wal2lake e7a4d738816a5e9f';
+COMMENT ON EVENT TRIGGER wal2lake_changed IS 'wal2lake 01e97e484e77db89';
 
 DROP EVENT TRIGGER IF EXISTS wal2lake_rewritten;
 
@@ -409,7 +395,7 @@ CREATE EVENT TRIGGER wal2lake_rewritten ON table_rewrite
 
 ALTER EVENT TRIGGER wal2lake_rewritten ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_rewritten IS 'wal2lake e7a4d738816a5e9f';
+COMMENT ON EVENT TRIGGER wal2lake_rewritten IS 'wal2lake 01e97e484e77db89';
 
 DROP EVENT TRIGGER IF EXISTS wal2lake_gone;
 
@@ -418,6 +404,6 @@ CREATE EVENT TRIGGER wal2lake_gone ON sql_drop
 
 ALTER EVENT TRIGGER wal2lake_gone ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_gone IS 'wal2lake e7a4d738816a5e9f';
+COMMENT ON EVENT TRIGGER wal2lake_gone IS 'wal2lake 01e97e484e77db89';
 
 COMMIT;

@@ -78,7 +78,8 @@ A column of a domain, or of a domain over a domain, is kept like the type it is 
 ## What else `check` refuses
 
 - A column whose type has a namesake, such as a table called `date` in its schema: the connector
-  looks types up by name and takes one for the other. Where one comes up later, the table stops.
+  looks types up by name and takes one for the other. A table that is given a column whose type is
+  called as one of Postgres's own, later, stops.
 - `money` where `lc_monetary` is not that of C or en_US: the connector reads the printed amount.
 - A type of your own with the name of a type in these tables.
 """

@@ -324,7 +324,7 @@ def _bad_names(new: Structure) -> Iterator[Stop]:
 def _misread(old: Structure, new: Structure) -> Iterator[Stop]:
     """Yield columns whose values the connector alters, or leaves out for it.
 
-    Also those that are not new: the type of another name may be.
+    Also those that are not new: their type may have been renamed.
     """
     before = {column.number for column in old.followed}
     for column in new.columns:
@@ -334,7 +334,7 @@ def _misread(old: Structure, new: Structure) -> Iterator[Stop]:
             yield Stop(
                 f"column {column.name} of {new.table}: the connector takes its type {name} for"
                 f" {column.namesake}",
-                f"rename one of the two; wal2lake down and wal2lake up; then {READ_AGAIN}",
+                f"rename its type; wal2lake down and wal2lake up; then {READ_AGAIN}",
             )
 
 

@@ -9,6 +9,7 @@ from cdc.observe.hops import LIMIT_SECONDS, Hop
 
 DEBEZIUM: Final = "Debezium"
 RUNNING: Final = "RUNNING"
+_ANEW: Final = "wal2lake up --new-epoch, then wal2lake resnapshot --all"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +24,7 @@ class SlotFacts:
     blocked_by: str = ""  # pids whose locks the connector's sessions wait for
     working: bool = False  # Postgres computes for the connector
     heartbeat_seconds: float = 0.0  # age of the row, by the source's clock
+    published: bool = True  # whether there is a publication of the slot's name
     unnoted: str = ""  # why changes of a structure may not be noted
 
 
@@ -134,6 +136,12 @@ def _unreadable(facts: Facts) -> Iterator[Cause]:
             "which is not the connector",
             "end that reader: a slot has one",
         )
+    if slot is not None and not slot.published:
+        yield Cause(
+            "the source has no publication of the slot's name: it was renamed or dropped",
+            "name it so again; what was written meanwhile Postgres refuses to send (up to 17) or "
+            f"leaves out: {_ANEW}",
+        )
 
 
 def _connector(facts: Facts) -> Iterator[Cause]:
@@ -150,8 +158,7 @@ def remedy_of(state: str) -> str:
         return "wal2lake down and wal2lake up let it run again"
     if state == "FAILED":
         return (
-            "wal2lake up restarts it again and again; where it stays so, wal2lake down and "
-            "wal2lake up --new-epoch, then wal2lake resnapshot --all"
+            f"wal2lake up restarts it again and again; where it stays so, wal2lake down and {_ANEW}"
         )
     return "see the worker's log: it has no task for it"
 

@@ -28,7 +28,8 @@ SELECT s.slot_name IS NOT NULL, coalesce(s.wal_status = 'lost', false), s.active
                    FROM (SELECT unnest(pg_blocking_pids(own.pid)) FROM own) AS b (pid)), ''),
        EXISTS (SELECT FROM own WHERE state = 'active' AND CASE backend_type
                  WHEN 'walsender' THEN coalesce(wait_event_type, 'IO') = 'IO'
-                 ELSE coalesce(wait_event_type, '') NOT IN ('Lock', 'Client') END)
+                 ELSE coalesce(wait_event_type, '') NOT IN ('Lock', 'Client') END),
+       EXISTS (SELECT FROM pg_publication WHERE pubname = %s)
   FROM (SELECT) AS one
   LEFT JOIN pg_replication_slots s ON s.slot_name = %s
   LEFT JOIN pg_stat_activity a ON a.pid = s.active_pid
@@ -41,10 +42,10 @@ SELECT extract(epoch FROM clock_timestamp() - at)::float8 FROM wal2lake.heartbea
 def slot_facts(connection: Connection, slot: str) -> SlotFacts:
     """The slot, who reads it and what that waits for. Raises UNREACHABLE, SOURCE_NOT_READY."""
     with translated("looking for the connector"):
-        row = connection.execute(_FACTS, (slot,)).fetchone()
+        row = connection.execute(_FACTS, (slot, slot)).fetchone()
     if row is None:
         return SlotFacts(exists=False)
-    exists, lost, pid, application, waits_for, blocked_by, working = row
+    exists, lost, pid, application, waits_for, blocked_by, working, published = row
     return SlotFacts(
         exists=exists,
         lost=lost,
@@ -53,6 +54,7 @@ def slot_facts(connection: Connection, slot: str) -> SlotFacts:
         waits_for=waits_for,
         blocked_by=blocked_by,
         working=working,
+        published=published,
         heartbeat_seconds=_heartbeat_seconds(connection),
         unnoted=spoiled(connection, TRIGGERS),
     )

@@ -1,12 +1,13 @@
 """That nobody moves the slot on but the connector: what lies between is in no log.
 
 The connector stores a place before it confirms it to the slot, so a slot that is ahead of it was
-moved by somebody else. The connector does not see that: it goes on from the slot, and a few seconds
-later has stored a place that is further still. So this looks every second, in a thread of its own.
+moved by somebody else. The connector does not see that: it goes on from the slot, and seconds later
+has stored a place that is further still. So this looks twice a second, in a thread of its own.
 While the connector reads the slot nobody else can move it, and its worker is not asked.
 """
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -19,7 +20,11 @@ from cdc.source import slot
 from cdc.source.postgres import Connection, connect
 from cdc.source.slot import SlotState
 
-_EVERY_SECONDS: Final = 1.0
+_EVERY_SECONDS: Final = 0.5
+_SOON_SECONDS: Final = 1.5
+"""In which no session of the connector begins, confirms something and ends."""
+_CERTAIN_SECONDS: Final = 5.0
+"""Shorter than the connector waits before it reads again what was taken from it."""
 _CONNECT_SECONDS: Final = 3
 _ANSWER_SECONDS: Final = 10.0
 logger = structlog.get_logger(__name__)
@@ -31,9 +36,15 @@ class Followed:
 
     name: str
     ask: Callable[[], int]
+    clock: Callable[[], float] = time.monotonic
     stored: int = 0
     session: int | None = None
     """The connector's that was looked at: all that it confirms is its own."""
+    unread: int | None = None
+    """Where the slot was at the last look, if the connector did not read it."""
+    looked: float = 0.0
+    moved: bool = False
+    since: float | None = None
 
     def look(self, state: SlotState) -> None:
         """Raises CHAIN_BROKEN where the slot is ahead.
@@ -43,12 +54,29 @@ class Followed:
         session = state.active_pid if state.application.startswith(DEBEZIUM) else None
         if session is not None and session == self.session:
             return
-        if (state.confirmed_lsn or 0) > self.stored:
-            stored = self.ask()
-            slot.refuse_ahead(self.name, state, stored)
-            self.stored = max(self.stored, stored)
-        if (state.confirmed_lsn or 0) <= self.stored:
-            self.session = session
+        confirmed = state.confirmed_lsn or 0
+        self.moved |= session is None and self._has_moved(confirmed)
+        self.unread, self.looked = confirmed if session is None else None, self.clock()
+        asked = self.ask() if confirmed > self.stored else self.stored
+        self.stored = max(self.stored, asked)
+        if confirmed <= self.stored:
+            self.session, self.moved, self.since = session, False, None
+        elif asked and self._is_certain():
+            slot.refuse_ahead(self.name, state, self.stored)
+
+    def _has_moved(self, confirmed: int) -> bool:
+        """Unless the connector may have had a session since the last look."""
+        soon = self.clock() - self.looked <= _SOON_SECONDS
+        return soon and self.unread not in {None, confirmed}
+
+    def _is_certain(self) -> bool:
+        """It was seen to move while the connector did not read it, or has been ahead for long.
+
+        What the connector stored last may be told a moment after it was: a commit takes its time.
+        """
+        if self.since is None:
+            self.since = self.clock()
+        return self.moved or self.clock() - self.since >= _CERTAIN_SECONDS
 
 
 class SlotWatch:

@@ -10,7 +10,6 @@ from typing import Final
 
 from cdc.events.sql_text import postgres_string, standard_string
 from cdc.source.catalog import ATTRIBUTES, DECLARED
-from cdc.source.type_names import MISTAKEN, NAMESAKES
 from cdc.tables import CONTROL_SCHEMA, HEARTBEAT, STRUCTURE
 
 COLUMNS: Final = """(
@@ -71,6 +70,13 @@ _INSIDE: Final = """
                 JOIN pg_attribute s ON s.attrelid = p.typrelid AND s.attnum > 0
                      AND NOT s.attisdropped)"""
 """Of a column: the values of all enums in its type, and the parts of all composite types in it."""
+_NAMESAKE: Final = """
+                SELECT concat('pg_catalog.', o.typname) FROM pg_type y
+                  JOIN pg_type o ON o.typname = y.typname AND o.oid <> y.oid
+                       AND o.typnamespace = 'pg_catalog'::regnamespace
+                 WHERE y.oid = ANY (ARRAY[t.oid, CASE WHEN t.typcategory = 'A' THEN t.typelem END])
+                 ORDER BY y.oid = t.oid LIMIT 1"""
+"""Of a column: the type of Postgres's own whose name its type has; the connector goes by that."""
 _DESCRIPTION: Final = f"""\
 SELECT json_build_object(
     'oid', c.oid::bigint, 'schema', n.nspname, 'table', c.relname, 'kind', c.relkind,
@@ -82,7 +88,7 @@ SELECT json_build_object(
             'number', a.attnum, 'name', a.attname,
             {_DECLARED},
             'missing', (a.attmissingval::text::text[])[1],
-            'namesake', (SELECT concat(s.nspname, '.', o.typname) FROM {NAMESAKES}),
+            'namesake', ({_NAMESAKE}),
             'default', a.attgenerated = '' AND (
                 a.atthasdef OR a.attidentity <> '' OR t.typdefault IS NOT NULL),
             'labels', i.labels, 'parts', COALESCE(i.parts, ''))
@@ -178,7 +184,7 @@ BEGIN
     IF TG_TAG = 'ALTER SCHEMA' THEN
         SELECT array_agg(c.oid) INTO relations FROM pg_event_trigger_ddl_commands() d
           JOIN pg_class c ON c.relnamespace = d.objid WHERE d.classid = 'pg_namespace'::regclass;
-    ELSE  -- also tables with a type that is made of what has changed, or is called as it
+    ELSE  -- also tables with a type that is made of what has changed
         WITH RECURSIVE changed(oid) AS (
             SELECT d.objid FROM pg_event_trigger_ddl_commands() d
              WHERE d.classid = 'pg_class'::regclass),
@@ -192,21 +198,9 @@ BEGIN
               FROM types y
               JOIN pg_depend p ON p.refclassid = 'pg_type'::regclass AND p.refobjid = y.oid
               LEFT JOIN pg_class c ON p.classid = 'pg_class'::regclass AND c.oid = p.objid
-             WHERE p.classid = 'pg_type'::regclass OR c.reltype <> 0),
-        named(oid) AS (
-            SELECT c.reltype FROM changed d JOIN pg_class c ON c.oid = d.oid
-            UNION
-            SELECT d.objid FROM pg_event_trigger_ddl_commands() d
-             WHERE d.classid = 'pg_type'::regclass)
+             WHERE p.classid = 'pg_type'::regclass OR c.reltype <> 0)
         SELECT array_agg(u.oid) INTO relations FROM (
             SELECT d.oid FROM changed d
-            UNION
-            SELECT c.oid
-              FROM named m JOIN pg_type o ON o.oid = m.oid
-              JOIN pg_type y ON y.typname = o.typname AND y.oid <> o.oid
-              JOIN pg_attribute a ON a.atttypid IN (y.oid, y.typarray) AND a.attnum > 0
-              JOIN pg_class c ON c.oid = a.attrelid AND c.relkind IN ('r', 'p')
-             WHERE {MISTAKEN}
             UNION
             SELECT p.objid FROM types y
               JOIN pg_depend p ON p.refclassid = 'pg_type'::regclass AND p.refobjid = y.oid
@@ -386,12 +380,6 @@ FUNCTIONS: Final = (
     _REWRITTEN,
     _GONE,
 )
-_OF_OTHERS: Final = tuple(
-    f"{made} {kind}"
-    for made in ("CREATE", "ALTER")
-    for kind in ("VIEW", "MATERIALIZED VIEW", "FOREIGN TABLE")
-)
-"""What makes a type of its name, which may be that of a column."""
 TRIGGERS: Final = {
     "wal2lake_changed": (
         "ddl_command_end",
@@ -404,11 +392,8 @@ TRIGGERS: Final = {
             "SELECT INTO",
             "CREATE SCHEMA",
             "ALTER SCHEMA",
-            "CREATE TYPE",
             "ALTER TYPE",
-            "CREATE DOMAIN",
             "ALTER DOMAIN",
-            *_OF_OTHERS,
             "ALTER PUBLICATION",
         ),
     ),

@@ -14,27 +14,21 @@ from cdc.source.finding import Finding
 from cdc.source.postgres import Connection, translated
 from cdc.tables import TableId
 
-MISTAKEN: Final = """(o.typnamespace IN ('pg_catalog'::regnamespace, c.relnamespace)
-            OR y.typnamespace NOT IN ('pg_catalog'::regnamespace, c.relnamespace))"""
-"""Whether type ``o`` is taken for ``y`` of the same name, which a column of table ``c`` is of."""
-NAMESAKES: Final = f"""pg_type y
-  JOIN pg_type o ON o.typname = y.typname AND o.oid <> y.oid
-       AND {MISTAKEN}
-  JOIN pg_namespace s ON s.oid = o.typnamespace
- WHERE y.oid = ANY (ARRAY[t.oid, CASE WHEN t.typcategory = 'A' THEN t.typelem END])
- ORDER BY s.nspname, y.oid = t.oid LIMIT 1"""
-"""Of a column of type ``t`` of table ``c``; the element comes before its array."""
-_SHADOWED: Final = f"""
-SELECT n.nspname, c.relname, a.attname, f.typname, f.nspname
+_SHADOWED: Final = """
+SELECT DISTINCT ON (n.nspname, c.relname, a.attnum)
+       n.nspname, c.relname, a.attname, y.typname, s.nspname
   FROM pg_attribute a
   JOIN pg_class c ON c.oid = a.attrelid
   JOIN pg_namespace n ON n.oid = c.relnamespace
   JOIN pg_type t ON t.oid = a.atttypid
-  CROSS JOIN LATERAL (
-       SELECT y.typname, s.nspname FROM {NAMESAKES}) f
+  JOIN pg_type y ON y.oid = t.oid OR t.typcategory = 'A' AND y.oid = t.typelem
+  JOIN pg_type o ON o.typname = y.typname AND o.oid <> y.oid
+       AND (o.typnamespace IN ('pg_catalog'::regnamespace, c.relnamespace)
+            OR y.typnamespace NOT IN ('pg_catalog'::regnamespace, c.relnamespace))
+  JOIN pg_namespace s ON s.oid = o.typnamespace
  WHERE a.attrelid = ANY(%s) AND a.attnum > 0 AND NOT a.attisdropped
- ORDER BY n.nspname, c.relname, a.attnum
-"""  # noqa: S608 - of constants
+ ORDER BY n.nspname, c.relname, a.attnum, s.nspname
+"""
 
 _MONEY: Final = """
 SELECT n.nspname, c.relname, a.attname, current_setting('lc_monetary')
@@ -70,7 +64,7 @@ def _money(connection: Connection, oids: list[int]) -> list[Finding]:
 
 def _shadowed(connection: Connection, oids: list[int]) -> list[Finding]:
     with translated("looking for types of one name"):
-        rows = connection.execute(_SHADOWED.encode(), (oids,)).fetchall()
+        rows = connection.execute(_SHADOWED, (oids,)).fetchall()
     return [
         _of(
             TableId(schema, table),

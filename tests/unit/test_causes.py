@@ -41,6 +41,12 @@ FAULTS: list[tuple[Hop, dict[str, Any], str, str]] = [
     (Hop.CAPTURE, {"slot": SlotFacts(exists=False)}, "no slot", "up say"),
     (Hop.CAPTURE, {"slot": replace(SLOT, lost=True)}, "slot was lost", "up say"),
     (Hop.CAPTURE, {"slot": replace(SLOT, application="psql")}, "by pid 7 (psql)", "end that"),
+    (
+        Hop.CAPTURE,
+        {"slot": replace(SLOT, published=False), "connector": ("FAILED", "below")},
+        "no publication",
+        "name it so again",
+    ),
     (Hop.CAPTURE, {"slot": replace(SLOT, pid=None)}, "nobody reads", "restarts it"),
     (Hop.CAPTURE, {"slot": replace(SLOT, blocked_by="4, 5")}, "pid 4, 5", "pg_terminate"),
     (Hop.CAPTURE, {"slot": replace(SLOT, heartbeat_seconds=99)}, "for 99 s", "role"),

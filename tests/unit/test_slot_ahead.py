@@ -1,21 +1,25 @@
 """A slot is refused that left its connector behind, and never one that the connector moves on."""
 
+from dataclasses import dataclass
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cdc.errors import CdcError, Reason
 from cdc.source.slot import SlotState, refuse_ahead
+from cdc.source.slot_watch import Followed
 
+STEPS = st.sampled_from(["store", "tell", "confirm", "end", "begin", "look"])
 MOVES = st.lists(st.tuples(st.sampled_from(["store", "confirm", "look", "ask"]), st.integers(1, 9)))
 
 
-def slot_at(confirmed: int | None) -> SlotState:
+def slot_at(confirmed: int | None, pid: int | None = None, by: str = "Debezium") -> SlotState:
     return SlotState(
         plugin="pgoutput",
         database="d",
-        active_pid=None,
-        application="",
+        active_pid=pid,
+        application=by if pid else "",
         confirmed_lsn=confirmed,
         wal_status="reserved",
         retained_bytes=0,
@@ -53,3 +57,114 @@ def test_a_slot_beyond_what_was_stored_is_refused(stored: int, by: int) -> None:
 def test_nothing_is_said_where_nothing_is_known(confirmed: int | None) -> None:
     refuse_ahead("s", slot_at(confirmed), 0)
     refuse_ahead("s", slot_at(None), 1)
+
+
+@dataclass
+class Connector:
+    """It stores before it confirms; what it has stored is told a little later."""
+
+    stored: int = 100
+    told: int = 100
+    confirmed: int = 100
+    pid: int | None = None
+    sessions: int = 0
+
+    def __post_init__(self) -> None:
+        self.followed = Followed("s", lambda: self.told, clock=lambda: 0.0)
+
+    def store(self, by: int) -> None:
+        self.stored += by if self.pid else 0
+
+    def tell(self, _by: int) -> None:
+        self.told = self.stored
+
+    def confirm(self, by: int) -> None:
+        if self.pid:
+            self.confirmed = max(self.confirmed, self.stored - by)
+
+    def end(self, _by: int) -> None:
+        self.pid = None
+
+    def begin(self, by: int) -> None:
+        if not self.pid:
+            self.sessions += 1
+            self.pid = self.sessions
+            self.look(by)  # no session is too short to be seen
+
+    def look(self, _by: int) -> None:
+        self.followed.look(slot_at(self.confirmed, self.pid))
+
+
+@given(steps=st.lists(st.tuples(STEPS, st.integers(1, 9)), max_size=60), by=st.integers(1, 9))
+def test_a_slot_is_refused_when_others_moved_it_and_never_before(
+    steps: list[tuple[str, int]], by: int
+) -> None:
+    chain = Connector()
+    for step, number in steps:
+        getattr(chain, step)(number)
+    chain.end(0)
+    chain.look(0)
+    with pytest.raises(CdcError) as caught:
+        chain.followed.look(slot_at(chain.stored + by))
+    assert caught.value.reason is Reason.SLOT_RECREATED
+
+
+def test_the_worker_is_asked_once_for_a_session_of_the_connector() -> None:
+    asked = [130, 120, 110]
+    followed = Followed("s", asked.pop)
+    for confirmed in (100, 110, 200, 300):
+        followed.look(slot_at(confirmed, 7))
+    assert len(asked) == 2
+    followed.look(slot_at(118, 8))
+    assert len(asked) == 1
+    followed.look(slot_at(119, None))
+    assert len(asked) == 1
+
+
+def test_another_reader_is_not_trusted() -> None:
+    followed = Followed("s", lambda: 110)
+    followed.look(slot_at(100, 7, by="psql"))
+    with pytest.raises(CdcError):
+        followed.look(slot_at(120, 7, by="psql"))
+
+
+@pytest.mark.parametrize("pid", [None, 7])
+def test_one_that_stays_ahead_is_refused_though_nobody_saw_it_move(pid: int | None) -> None:
+    now = [0.0]
+    followed = Followed("s", lambda: 110, clock=lambda: now[0])
+    for at in (0.0, 4.9):
+        now[0] = at
+        followed.look(slot_at(120, pid))
+    now[0] = 5.0
+    with pytest.raises(CdcError):
+        followed.look(slot_at(120, pid))
+
+
+def test_one_that_is_ahead_of_what_was_told_too_late_is_not() -> None:
+    now, told = [0.0], [130, 110]
+    followed = Followed("s", told.pop, clock=lambda: now[0])
+    followed.look(slot_at(120))
+    now[0] = 9.0
+    followed.look(slot_at(120))
+    assert not told
+
+
+def test_a_session_that_was_not_seen_moves_nothing() -> None:
+    """Where the looks lie further apart than one may be."""
+    now = [0.0]
+    followed = Followed("s", lambda: 110, clock=lambda: now[0])
+    followed.look(slot_at(100))
+    now[0] = 1.6
+    followed.look(slot_at(120))
+    now[0] = 1.7
+    with pytest.raises(CdcError):
+        followed.look(slot_at(121))
+
+
+def test_a_worker_that_does_not_answer_is_asked_again() -> None:
+    asked = [110, 0, 0, 110]
+    followed = Followed("s", asked.pop, clock=lambda: 0.0)
+    for confirmed in (100, 120, 120):
+        followed.look(slot_at(confirmed))
+    with pytest.raises(CdcError):
+        followed.look(slot_at(120))

@@ -292,6 +292,13 @@ def test_a_column_whose_type_is_taken_for_another_stops(
     assert "rename" in found.remedy
 
 
+def test_a_note_that_others_may_be_missing_before_stops() -> None:
+    (found,) = follow(OLD, (Note(structure=OLD, unnoted=True),)).steps
+
+    assert isinstance(found, Stop)
+    assert "shop.orders's structure may not have been noted" in found.reason
+
+
 def test_a_column_that_does_not_arrive_may_have_a_type_of_any_name() -> None:
     hidden = column(4, "x", "bool", namesake="pg_catalog.bool", generated=True)
     assert steps(structure(ID, A), structure(ID, A, hidden)) == ()
