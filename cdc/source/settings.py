@@ -15,6 +15,7 @@ from cdc.source.catalog import SourceTable
 from cdc.source.finding import Finding
 from cdc.source.postgres import address, password
 from cdc.source.snapshot_select import overrides
+from cdc.source.tls import KEPT, tls
 from cdc.stack.endpoints import Endpoints, password_reference
 from cdc.tables import CONTROL_SCHEMA, HEARTBEAT, STRUCTURE, TableId
 
@@ -27,7 +28,11 @@ _PLACES: Final = (
     Path(sys.prefix) / "share" / "wal2lake",  # installed from a wheel
 )
 _EXACT: Final = "(?-i:"
-_OPTIONAL: Final = ("column.exclude.list",)  # an empty list means something else than no list
+_OPTIONAL: Final = (
+    "column.exclude.list",  # an empty list means something else than no list
+    "driver.pemKeyAlgorithm",
+    *(f"database.{name}" for name in KEPT),
+)
 
 
 def settings(
@@ -48,7 +53,7 @@ def settings(
         "port": str(source.port),
         "user": source.user,
         "database": source.database,
-        "sslmode": source.sslmode,
+        **tls(config, endpoints.source_url),
         "password": _password(config, endpoints),
         "name": config.name,
         "tables": ",".join(map(pattern, [HEARTBEAT, STRUCTURE, *(t.table for t in tables)])),
