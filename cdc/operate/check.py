@@ -25,6 +25,7 @@ from cdc.source.finding import Finding, Level
 from cdc.source.postgres import Connection, address, connect
 from cdc.source.preflight import role_findings, server_findings, slot_findings
 from cdc.source.settings import clear_password
+from cdc.source.tls import tls
 from cdc.stack.endpoints import Endpoints
 from cdc.tables import TableId
 
@@ -66,6 +67,7 @@ def _collect(looks: Callable[[], Iterator[Finding]]) -> list[Finding]:
 def _source(config: Config, endpoints: Endpoints) -> Iterator[Finding]:
     with connect(endpoints.source_url) as connection:
         yield Finding.ok("source", f"answers at {address(endpoints.source_url)}")
+        yield from _collect(lambda: _kept(config, endpoints))
         yield from server_findings(connection)
         catalog = inspect(connection, config)
         yield from _collect(lambda: iter(role_findings(connection, config, catalog.tables)))
@@ -78,6 +80,11 @@ def _source(config: Config, endpoints: Endpoints) -> Iterator[Finding]:
             _table(table) for table in catalog.tables if not errors_of(table.table, catalog, known)
         )
         yield from (f for f in catalog.findings if not (f.of_new and f.table in known))
+
+
+def _kept(config: Config, endpoints: Endpoints) -> Iterator[Finding]:
+    mode = tls(config, endpoints.source_url)["sslmode"]
+    yield Finding.ok("TLS", f"the connector is told sslmode={mode}")
 
 
 def _slot(config: Config, endpoints: Endpoints, connection: Connection) -> Iterator[Finding]:

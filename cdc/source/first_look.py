@@ -5,6 +5,7 @@ from cdc.lake.layout import refuse_unwritable
 from cdc.source.bootstrap import has_begun_here, refuse_unfit
 from cdc.source.captured import captured_tables
 from cdc.source.postgres import connect
+from cdc.source.tls import tls
 from cdc.stack.endpoints import configured_source_url
 
 
@@ -18,6 +19,7 @@ def look(config: Config) -> None:
     url = configured_source_url(config.source)
     if url is None:
         return  # an embedded source is empty, or holds what an earlier start has judged
+    tls(config, url)
     with connect(url) as connection:
         refuse_unfit(connection, config)
         if config.connect.url is None and not has_begun_here(config):

@@ -79,7 +79,6 @@ class Address:
     port: int
     user: str
     database: str
-    sslmode: str
 
     def __str__(self) -> str:
         return f"{self.user}@{self.host}:{self.port}/{self.database}"
@@ -98,8 +97,12 @@ def address(url: str) -> Address:
         port=port,
         user=user,
         database=str(parts.get("dbname") or user),
-        sslmode=str(parts.get("sslmode") or "prefer"),
     )
+
+
+def parameters(url: str) -> dict[str, str]:
+    """All that it says, secrets too. Raises as ``address``."""
+    return {name: str(value) for name, value in _parse(url).items()}
 
 
 def password(url: str) -> str:

@@ -15,6 +15,7 @@ from cdc.source.catalog import SourceTable
 from cdc.source.finding import Finding
 from cdc.source.postgres import address, password
 from cdc.source.snapshot_select import overrides
+from cdc.source.tls import KEPT, tls
 from cdc.stack.endpoints import Endpoints, password_reference
 from cdc.tables import CONTROL_SCHEMA, HEARTBEAT, STRUCTURE, ColumnId, TableId
 
@@ -32,7 +33,11 @@ PASSED_OVER: Final = "wal2lake.passed.over"
 COLUMNS: Final = "column.exclude.list"
 COLUMNS_PASSED_OVER: Final = "wal2lake.passed.over.columns"
 """Another one: columns in its list that would arrive, if it could read them."""
-_OPTIONAL: Final = (COLUMNS,)  # an empty list means something else than no list
+_OPTIONAL: Final = (
+    COLUMNS,  # an empty list means something else than no list
+    "driver.pemKeyAlgorithm",
+    *(f"database.{name}" for name in KEPT),
+)
 
 
 def settings(
@@ -53,7 +58,7 @@ def settings(
         "port": str(source.port),
         "user": source.user,
         "database": source.database,
-        "sslmode": source.sslmode,
+        **tls(config, endpoints.source_url),
         "password": _password(config, endpoints),
         "name": config.name,
         "tables": _list(t.table for t in tables),

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from itertools import count
 from typing import Final
 
 import httpx
@@ -24,6 +25,7 @@ from cdc.operate.requests import Request
 from cdc.source.bootstrap import topic_specs, written_by_itself
 from cdc.stack.endpoints import Endpoints, resolve
 from tests.e2e.installation import Installation
+from tests.meanwhile import meanwhile
 from tests.servers.process import ProcessServer
 from tests.stopped import stopped
 from tests.waiting import until
@@ -148,12 +150,21 @@ def the_registry_stands_and_a_table_changes(shop: Installation) -> Iterator[None
 
 @contextmanager
 def a_request_holds_the_cuts(shop: Installation) -> Iterator[None]:
-    folder = requests.directory(shop.state_dir)
-    requests.write(folder, Request(id="left-behind", expires_at=time.time() + 3600))
+    """One after the other: none holds them for longer than it may."""
+    folder, number = requests.directory(shop.state_dir), count()
+
+    def hold() -> None:
+        turn = next(number)
+        requests.write(folder, Request(id=f"left-behind-{turn}", expires_at=time.time() + 3600))
+        if turn:
+            requests.remove(folder, f"left-behind-{turn - 1}")
+
+    hold()
     try:
-        yield
+        with meanwhile(hold, every=requests.MOST_HOLD_SECONDS / 2):
+            yield
     finally:
-        requests.remove(folder, "left-behind")
+        requests.remove(folder, f"left-behind-{next(number) - 1}")
 
 
 FAULTS: Final[dict[str, tuple[Fault, tuple[str, ...]]]] = {

@@ -38,13 +38,14 @@ _SPEAKING: Final = {
             "io.debezium.connector.postgresql.connection.PostgresReplicationConnection",
             "io.debezium.pipeline.ChangeEventSourceCoordinator",
             "io.debezium.pipeline.ErrorHandler",
-            "io.debezium.pipeline.source",
+            "io.debezium.pipeline.source.AbstractSnapshotChangeEventSource",
             "io.debezium.util.Threads",
         ),
         "info",
     ),
 }
-"""What of the worker may say its messages; Debezium's converters, for one, quote values."""
+"""What of the worker may say its messages; Debezium's converters, for one, quote values, and the
+snapshots that somebody asks it for by a signal tell the keys between which they read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,168 @@
+"""No value of a row is in a file of the worker's, however it fails on one.
+
+What a task failed with is in Connect's status topic with its texts, and in no other file.
+"""
+
+import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from cdc import rest
+from cdc.config import Config
+from cdc.source import connector, slot
+from cdc.source.bootstrap import establish
+from cdc.source.postgres import Connection
+from cdc.stack.endpoints import Endpoints
+from tests.servers.fixtures import on_containers
+from tests.source.conftest import Maker, open_schema
+from tests.source.topic import Topic
+from tests.waiting import until
+
+pytestmark = pytest.mark.integration
+
+CANARY = "canary-7f3a-of-a-row"
+ROWS = ("data/kafka", "data/postgres", "logs/postgres")
+"""Where values belong: topics, tables, and the server log of the embedded source."""
+TRANSFORM = {
+    "transforms": "key,flat,cast",
+    "transforms.flat.type": "io.debezium.transforms.ExtractNewRecordState",
+    "transforms.cast.type": "org.apache.kafka.connect.transforms.Cast$Value",
+    "transforms.cast.spec": "v:int32",
+}
+CONVERTER = {
+    "transforms": "key,flat,one",
+    "transforms.flat.type": "io.debezium.transforms.ExtractNewRecordState",
+    "transforms.one.type": "org.apache.kafka.connect.transforms.ExtractField$Value",
+    "transforms.one.field": "v",
+    "value.converter": "org.apache.kafka.connect.converters.IntegerConverter",
+}
+
+
+@pytest.fixture
+def source(request: pytest.FixtureRequest, chain: Endpoints, schema: str) -> Iterator[Connection]:
+    if on_containers(request):
+        pytest.skip("a container's log is its engine's")
+    with open_schema(chain.source_url, schema) as connection:
+        yield connection
+        connector.delete(chain.connect, schema)
+        until(lambda: not slot.is_read(connection, schema))
+        slot.drop(connection, schema)
+
+
+@pytest.fixture
+def config(chain: Endpoints, source: Connection, make_config: Maker) -> Config:
+    """Of a connector that runs and has sent a row."""
+    config = make_config(chain)
+    source.execute("CREATE TABLE t (v text PRIMARY KEY)")
+    source.execute("INSERT INTO t VALUES ('harmless')")
+    establish(config, chain)
+    Topic(chain, f"{config.name}.{config.name}.t").until(lambda found: len(found) >= 1)
+    return config
+
+
+def fails_on(chain: Endpoints, config: Config, source: Connection, given: dict[str, str]) -> str:
+    """What it ended with, by the worker's REST interface."""
+    now = connector.configuration(chain.connect, config.name) or {}
+    connector.configure(chain.connect, config.name, now | given)
+    numbers = count()
+
+    def failed() -> bool:
+        # One after the other: the first may have met the task as it was before.
+        source.execute(f"INSERT INTO t VALUES ('{CANARY}{next(numbers)}')".encode())
+        found = connector.status(chain.connect, config.name)
+        return found is not None and found.failed
+
+    until(failed)
+    answer = rest.get(f"{chain.connect}/connectors/{config.name}/status", timeout=60)
+    return str(answer.json())
+
+
+def assert_kept(state: Path) -> None:
+    files = [path for path in state.rglob("*") if path.is_file()]
+    found = {path.relative_to(state).as_posix() for path in files if _holds(path)}
+    assert any(name.startswith("data/kafka") for name in found), "there has to be something to find"
+    assert sorted(name for name in found if not name.startswith(ROWS)) == []
+
+
+def _holds(path: Path) -> bool:
+    try:
+        return CANARY.encode() in path.read_bytes()
+    except FileNotFoundError:
+        return False
+
+
+def test_a_transform_that_fails_on_a_value(
+    chain: Endpoints, chain_state: Path, config: Config, source: Connection
+) -> None:
+    assert CANARY in fails_on(chain, config, source, TRANSFORM)
+    assert_kept(chain_state)
+
+
+def test_a_converter_that_fails_on_a_value(
+    chain: Endpoints, chain_state: Path, config: Config, source: Connection
+) -> None:
+    assert "Exception" in fails_on(chain, config, source, CONVERTER)
+    assert_kept(chain_state)
+
+
+class Refusing(BaseHTTPRequestHandler):
+    """A registry that takes no schema, and says what was asked."""
+
+    def _refuse(self) -> None:
+        asked = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+        said = json.dumps({"error_code": 409, "message": f"no {asked}", "name": "Refused"}).encode()
+        self.send_response(409)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(said)))
+        self.end_headers()
+        self.wfile.write(said)
+
+    do_GET = do_POST = do_PUT = _refuse  # noqa: N815 - http.server's names
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_a_registry_that_refuses_a_schema(
+    chain: Endpoints, chain_state: Path, config: Config, source: Connection
+) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
+        Thread(target=server.serve_forever).start()
+        url = f"http://127.0.0.1:{server.server_port}/apis/registry/v2"
+        source.execute(f"ALTER TABLE t ADD w text DEFAULT '{CANARY}'".encode())
+        said = fails_on(chain, config, source, {"value.converter.apicurio.registry.url": url})
+        server.shutdown()
+    assert "Exception" in said
+    assert_kept(chain_state)
+
+
+def test_a_statement_of_the_connector_s_that_fails_on_a_value(
+    chain: Endpoints, chain_state: Path, config: Config, source: Connection
+) -> None:
+    now = connector.configuration(chain.connect, config.name) or {}
+    source.execute(f"INSERT INTO t VALUES ('{CANARY}')".encode())
+    query = f"SELECT v::int FROM {config.name}.t WHERE v LIKE 'canary%'"
+    log = chain_state / "logs" / "connect.log"
+    before = log.stat().st_size
+    connector.configure(chain.connect, config.name, now | {"heartbeat.action.query": query})
+    until(lambda: b"PSQLException" in log.read_bytes()[before:])
+    assert_kept(chain_state)
+
+
+def test_a_signal_that_makes_it_read_a_table(
+    chain: Endpoints, chain_state: Path, config: Config, source: Connection
+) -> None:
+    """The keys that it reads from and to are values; so may be what is no signal."""
+    source.execute(f"INSERT INTO t VALUES ('{CANARY}'), ('{CANARY}-2')".encode())
+    asked = json.dumps({"data-collections": [f"{config.name}.t"], "type": "incremental"})
+    for name, data in (("none", f"{CANARY} {{"), ("one", asked)):
+        values = (name, "execute-snapshot", data)
+        source.execute("INSERT INTO wal2lake.signal VALUES (%s, %s, %s)", values)
+    topic = Topic(chain, f"{config.name}.{config.name}.t")
+    topic.until(lambda found: [v["op"] for _, v in found if v].count("r") >= 4)
+    assert_kept(chain_state)
