@@ -135,7 +135,8 @@ def _of_slot(now: Status) -> Iterator[Finding]:
     elif source.wal_status == "lost":
         yield _finding(ErrorKind.CHAIN_BROKEN, "the slot has lost WAL that it needs", NEW_EPOCH)
     elif not source.slot_active and (now.lsn is not None or not now.job.alive):
-        remedy = "the connector reads it as soon as it runs; see the worker's log"
+        # Postgres says only in its own log what it cannot decode; the connector tries for ever.
+        remedy = "the connector reads it as soon as it runs; see the worker's log, and the source's"
         yield _finding(ErrorKind.SERVER_FAILED, "nobody reads the replication slot", remedy)
     elif source.reader and not source.reader.startswith(DEBEZIUM):
         what = f"the slot is read by {source.reader}, which is not the connector"
