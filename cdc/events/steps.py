@@ -15,6 +15,7 @@ from cdc.events.names import column_refusals
 from cdc.events.schema import Column
 from cdc.events.structure import Structure, StructureColumn
 from cdc.events.types import lake_type
+from cdc.source.columns import may_end_connector
 from cdc.tables import SchemaPolicy, TableId, TableMode
 
 READ_AGAIN: Final = "let the table be read again: wal2lake resnapshot TABLE"
@@ -218,6 +219,7 @@ def _of_columns(old: Structure, new: Structure, note: Note) -> Iterator[Step]:
         yield Stop(f"{new.table} was dropped and created again")
         return
     yield from _bad_names(new)
+    yield from _ending(old, new)
     if note.rewrite & _CONVERTED and note.converted:
         yield Stop(f"values of {new.table} were converted by an expression")
     present = {column.number: column for column in new.columns if column.followed}
@@ -312,6 +314,18 @@ def _bad_names(new: Structure) -> Iterator[Stop]:
     """What ``check`` says of a table before the start."""
     for found in column_refusals(new.table, [column.name for column in new.followed]):
         yield Stop(f"{new.table}: {found.reason}", f"{found.remedy}, then {READ_AGAIN}")
+
+
+def _ending(old: Structure, new: Structure) -> Iterator[Stop]:
+    """New columns that the connector was not told to leave out, and may end at."""
+    known = {(column.number, column.declared.name) for column in old.columns}
+    for column in new.columns:
+        fresh = (column.number, column.declared.name) not in known and not column.generated
+        if fresh and may_end_connector(column.declared):
+            yield Stop(
+                f"the connector may end at values of the new column {column.name} of {new.table}",
+                f"wal2lake down and up, so that it leaves the column out; then {READ_AGAIN}",
+            )
 
 
 def _identity_remedy(new: Structure) -> str:
