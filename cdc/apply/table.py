@@ -38,7 +38,6 @@ from cdc.lake.ledger import TableEntry
 from cdc.lake.maintenance import Maintainer
 from cdc.lake.progress import Position
 from cdc.lake.quarantine import Quarantine
-from cdc.lake.session import activate
 from cdc.tables import SchemaPolicy, TableState
 
 Catalogue = Callable[[int], Structure | None]
@@ -203,7 +202,6 @@ class AppliedTable:
         self._look()
         if self._stopped:
             return
-        activate(self._session)
         mine = rows.where(F.col("topic") == topic)
         try:
             waiting = list(notes)

@@ -16,7 +16,6 @@ import structlog
 from cdc.lake.layout import operations_path
 from cdc.lake.operations import Operations
 from cdc.lake.removal import remove
-from cdc.lake.session import activate
 from cdc.operate import imaging, purging, replaying
 from cdc.operate.desk import Desk, Handler
 from cdc.operate.operation import Operation
@@ -105,14 +104,13 @@ def handlers(shop: Workshop) -> Mapping[str, Handler]:
 def _shared(shop: Workshop, handler: Handler) -> Handler:
     """With a pool of its own, so that the rounds get their part of the cores meanwhile.
 
-    And with a tag, by which its jobs are cancelled, and the settings by which its SQL is read.
+    And with a tag, by which its jobs are cancelled.
     """
 
     def run(operation: Operation, reporter: Reporter) -> None:
         context = shop.spark.sparkContext
         context.setLocalProperty("spark.scheduler.pool", "desk")
         context.addJobTag(_TAG)
-        activate(shop.spark)
         handler(operation, reporter)
 
     return run
