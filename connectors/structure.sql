@@ -21,6 +21,8 @@ CREATE TABLE IF NOT EXISTS wal2lake.structure (
 
 DROP FUNCTION IF EXISTS wal2lake.note(oid, text, int, boolean);
 
+DROP FUNCTION IF EXISTS wal2lake.leave_out_clashing(oid);
+
 CREATE OR REPLACE FUNCTION wal2lake.describe(relation oid) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path = pg_catalog, pg_temp
@@ -170,17 +172,33 @@ AS $body$
         name, '[𐀀-􏿿]', '__', 'g'), '[^A-Za-z0-9_]', '_', 'g'), '^(?=[0-9])', '_'))
 $body$;
 
-CREATE OR REPLACE FUNCTION wal2lake.leave_out_clashing(relation oid) RETURNS void
+CREATE OR REPLACE FUNCTION wal2lake.leave_out_unreadable(relation oid) RETURNS void
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
+    SET standard_conforming_strings = on
 AS $body$
 DECLARE
+    harmless CONSTANT text[] := string_to_array('bool bpchar bytea char cidr date daterange float4 float8 inet int2 int4 int4range int8 int8range interval json jsonb macaddr macaddr8 money name numrange oid text time timestamp timestamptz timetz tsrange tstzrange uuid varbit varchar xml', ' ');
+    noted jsonb[];
     publication text;
+    why text;
 BEGIN
-    IF NOT EXISTS (
-        SELECT FROM pg_attribute a
-         WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped
-         GROUP BY wal2lake.avro_name(a.attname) HAVING count(*) > 1) THEN
+    SELECT array_agg(n.columns ORDER BY n.id DESC) INTO noted FROM (
+        SELECT s.id, s.structure::jsonb -> 'columns' AS columns FROM wal2lake.structure s
+         WHERE s.table_oid = relation::bigint ORDER BY s.id DESC LIMIT 2) n;
+    SELECT 'two of its columns have one name in Avro' INTO why FROM pg_attribute a
+     WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped
+     GROUP BY wal2lake.avro_name(a.attname) HAVING count(*) > 1 LIMIT 1;
+    IF why IS NULL AND noted[2] IS NOT NULL THEN  -- what was there before is left out already
+        SELECT 'values of its new column may end the connector: ' || (c ->> 'name') INTO why
+          FROM jsonb_array_elements(noted[1]) c
+         WHERE c ->> 'element' <> '' AND c ->> 'element' <> ALL (harmless)
+           AND NOT (c ->> 'generated')::boolean AND NOT EXISTS (
+               SELECT FROM jsonb_array_elements(noted[2]) o
+                WHERE (o ->> 'number', o ->> 'type') = (c ->> 'number', c ->> 'type'))
+         LIMIT 1;
+    END IF;
+    IF why IS NULL THEN
         RETURN;
     END IF;
     FOR publication IN
@@ -189,8 +207,7 @@ BEGIN
          WHERE EXISTS (SELECT FROM pg_publication_rel o WHERE o.prpubid = p.oid
                           AND o.prrelid = 'wal2lake.heartbeat'::regclass)
     LOOP
-        RAISE WARNING 'wal2lake: % leaves publication %: two of its columns have one name in Avro',
-            relation::regclass, publication;
+        RAISE WARNING 'wal2lake: % leaves publication %: %', relation::regclass, publication, why;
         EXECUTE format('ALTER PUBLICATION %I DROP TABLE ONLY %s', publication, relation::regclass);
     END LOOP;
 EXCEPTION WHEN OTHERS THEN
@@ -256,7 +273,7 @@ BEGIN
           FROM tables t ORDER BY t.oid
     LOOP
         PERFORM wal2lake.note(relation, TG_TAG, reason, expressed, NULL);
-        PERFORM wal2lake.leave_out_clashing(relation);
+        PERFORM wal2lake.leave_out_unreadable(relation);
     END LOOP;
     IF TG_TAG IN ('ALTER PUBLICATION', 'ALTER TABLE') THEN
         FOR relation, publication IN
@@ -386,7 +403,7 @@ CREATE EVENT TRIGGER wal2lake_changed ON ddl_command_end
 
 ALTER EVENT TRIGGER wal2lake_changed ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_changed IS 'wal2lake 01e97e484e77db89';
+COMMENT ON EVENT TRIGGER wal2lake_changed IS 'wal2lake 2255d5bfd070552a';
 
 DROP EVENT TRIGGER IF EXISTS wal2lake_rewritten;
 
@@ -395,7 +412,7 @@ CREATE EVENT TRIGGER wal2lake_rewritten ON table_rewrite
 
 ALTER EVENT TRIGGER wal2lake_rewritten ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_rewritten IS 'wal2lake 01e97e484e77db89';
+COMMENT ON EVENT TRIGGER wal2lake_rewritten IS 'wal2lake 2255d5bfd070552a';
 
 DROP EVENT TRIGGER IF EXISTS wal2lake_gone;
 
@@ -404,6 +421,6 @@ CREATE EVENT TRIGGER wal2lake_gone ON sql_drop
 
 ALTER EVENT TRIGGER wal2lake_gone ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_gone IS 'wal2lake 01e97e484e77db89';
+COMMENT ON EVENT TRIGGER wal2lake_gone IS 'wal2lake 2255d5bfd070552a';
 
 COMMIT;

@@ -42,6 +42,8 @@ _OUT_OF_RANGE: Final = "infinite ones and years outside 1 to 9999 are refused, u
 _BITS: Final = "every bit of it, -0 and the infinities too; NaN is one value"
 _UNMARKED: Final = "the connector cannot say that a large one did not change"
 _NULL_STOPS: Final = "a NULL in one stops the connector"
+_NAN_STOPS: Final = "a NaN in one stops the connector"
+_CUT: Final = "the connector cuts off their microseconds"
 _ABSENT: Final = "the connector does not send them"
 _ZONES: Final = "the connector reads them in its worker's time zone and alters those before 1582"
 _ERAS: Final = "a BC date in one arrives as AD, and 5 to 14 October 1582 ten days later"
@@ -92,7 +94,7 @@ _NUMBERS: Final = {
         "decimal(p,s)",
         "up to 38 digits, where NaN is refused, unless kept as text; with more digits, or without "
         "a precision, a string of all of them, of NaN or of Infinity",
-        of_arrays="a NaN in one stops the connector",
+        of_arrays=_NAN_STOPS,
         can_be_text=True,
     ),
     "money": _text(_NUMBER, altered=_NUMBER, of_arrays=_ABSENT),
@@ -101,7 +103,7 @@ _TIMES: Final = {
     "date": _with_arrays(_exact("date", _OUT_OF_RANGE, can_be_text=True), _ERAS),
     "timestamp": _exact("timestamp_ntz", _OUT_OF_RANGE, of_arrays=_ZONES, can_be_text=True),
     "timestamptz": _exact("timestamp", _OUT_OF_RANGE, of_arrays=_ZONES, can_be_text=True),
-    "time": _text("24:00:00 too", of_arrays="the connector cuts off their microseconds"),
+    "time": _text("24:00:00 too", of_arrays=_CUT),
     "timetz": _refused("the connector gives it in UTC, and as NULL where its offset has seconds"),
     "interval": replace(
         _text(
@@ -123,7 +125,7 @@ _STRINGS: Final = {
     "bit": _text(
         f"bit(n) with n up to {LARGEST_BIT}; of longer ones the connector cannot say that they "
         "did not change",
-        of_arrays="the connector sends NULL for them",
+        of_arrays="the connector sends NULL for them, and a NULL in one stops it",
     ),
     "varbit": _refused("the connector fills it up to whole bytes: its length is lost"),
 }
@@ -202,6 +204,15 @@ FAMILIES: Final[dict[str, dict[str, Kept]]] = {
 TYPES: Final[dict[str, Kept]] = {
     name: found for family in FAMILIES.values() for name, found in family.items()
 }
+
+_NO_END: Final = frozenset({_UNMARKED, _ABSENT, _ZONES, _CUT})
+HARMLESS_IN_ARRAYS: Final = frozenset(
+    name
+    for name, found in TYPES.items()
+    if (found.arrays or found.of_arrays in _NO_END or name in {"timetz", "varbit"})
+    and name not in _EXTENSIONS
+)
+"""What an array is of where no value of it ends the connector, which all other tables need too."""
 
 
 def kept(name: str) -> Kept:

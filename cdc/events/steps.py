@@ -15,6 +15,7 @@ from cdc.events.names import column_refusals, without_case
 from cdc.events.schema import Column
 from cdc.events.structure import Structure, StructureColumn
 from cdc.events.types import lake_type
+from cdc.source.columns import may_end_connector
 from cdc.tables import SchemaPolicy, TableId, TableMode
 
 READ_AGAIN: Final = "let the table be read again: wal2lake resnapshot TABLE"
@@ -220,6 +221,7 @@ def _of_columns(old: Structure, new: Structure, note: Note) -> Iterator[Step]:
         yield Stop(f"{new.table} was dropped and created again")
         return
     yield from _misread(old, new)
+    yield from _ending(old, new)
     bad = tuple(_bad_names(new))
     yield from bad
     if bad:  # the lake has no place for a name that is another's, whatever is put aside
@@ -335,6 +337,18 @@ def _misread(old: Structure, new: Structure) -> Iterator[Stop]:
                 f"column {column.name} of {new.table}: the connector takes its type {name} for"
                 f" {column.namesake}",
                 f"rename its type; wal2lake down and wal2lake up; then {READ_AGAIN}",
+            )
+
+
+def _ending(old: Structure, new: Structure) -> Iterator[Stop]:
+    """New columns that the connector was not told to leave out, and may end at."""
+    known = {(column.number, column.declared.name) for column in old.columns}
+    for column in new.columns:
+        fresh = (column.number, column.declared.name) not in known and not column.generated
+        if fresh and may_end_connector(column.declared):
+            yield Stop(
+                f"the connector may end at values of the new column {column.name} of {new.table}",
+                f"wal2lake down and up, so that it leaves the column out; then {READ_AGAIN}",
             )
 
 

@@ -99,6 +99,18 @@ def build(config: Config) -> SparkSession:
     return session
 
 
+def activate(session: SparkSession) -> None:
+    """Make it the one whose settings hold for what this thread says in SQL.
+
+    A thread of ours is one of Java's in which no session is active. Some of its texts are read with
+    Spark's defaults then, not with ``TEXTS``: an update in a MERGE put variables into the names.
+    """
+    jvm = session._jvm  # noqa: SLF001
+    assert jvm is not None  # noqa: S101 - a session of this process has one
+    java = getattr(jvm, "org.apache.spark.sql.classic.SparkSession")
+    java.setActiveSession(session._jsparkSession)  # noqa: SLF001
+
+
 def _scratch(config: Config) -> Path:
     folder = config.state_dir / "scratch"
     folder.mkdir(parents=True, exist_ok=True)

@@ -14,6 +14,7 @@ from cdc.events.schema import Column, TableSchema
 from cdc.events.sql_text import spark_delta, spark_name, spark_string
 from cdc.events.structure import Structure, parse
 from cdc.lake.progress import METADATA_CONF, Position, open_table
+from cdc.lake.session import activate
 from cdc.tables import TableId, TableMode
 
 KEY_PROPERTY: Final = "wal2lake.key"
@@ -192,6 +193,7 @@ def merge(
 ) -> None:
     """Merge one row per key; source and target are called ``source`` and ``target``."""
     spark.conf.set(METADATA_CONF, position.metadata())
+    activate(spark)  # Delta reads the texts of a plan by what is active in the thread
     source = rows.withColumnsRenamed(dict(plan.arriving)).alias("source")
     merger = DeltaTable.forPath(spark, path).alias("target").merge(source, plan.condition)
     if plan.delete_when is not None:

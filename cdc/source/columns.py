@@ -6,7 +6,17 @@ Not every type that Postgres knows survives the connector: ``cdc/events/pg_types
 from dataclasses import dataclass, replace
 from typing import Final
 
-from cdc.events.pg_types import COMPOSITE, ENUM, LARGEST_BIT, MULTIRANGE, OTHER, RANGE, TYPES, kept
+from cdc.events.pg_types import (
+    COMPOSITE,
+    ENUM,
+    HARMLESS_IN_ARRAYS,
+    LARGEST_BIT,
+    MULTIRANGE,
+    OTHER,
+    RANGE,
+    TYPES,
+    kept,
+)
 from cdc.events.types import PgType, can_be_text, canonical, lake_type
 
 _HEADER: Final = 4  # added by Postgres to the length of varchar, char and numeric
@@ -74,6 +84,14 @@ def source_column(
         arrives=not refusal,
         reason=refusal or kind.reason,
     )
+
+
+def may_end_connector(declared: DeclaredType) -> bool:
+    """Whether the connector ends at some values of the type, where it is not told to leave it out.
+
+    As ``leave_out_unreadable`` in cdc/source/structure_sql.py sees it.
+    """
+    return bool(declared.element) and declared.element not in HARMLESS_IN_ARRAYS
 
 
 def _refusal(declared: DeclaredType) -> str:

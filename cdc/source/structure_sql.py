@@ -8,6 +8,7 @@ warning and a note that says so.
 # ruff: noqa: S608 - every part of a statement is a constant of ours
 from typing import Final
 
+from cdc.events.pg_types import HARMLESS_IN_ARRAYS
 from cdc.events.sql_text import postgres_string, standard_string
 from cdc.source.catalog import ATTRIBUTES, DECLARED
 from cdc.tables import CONTROL_SCHEMA, HEARTBEAT, STRUCTURE
@@ -48,6 +49,7 @@ _KEY: Final = """COALESCE((
            AND {kind}), '[]')"""
 _CONTROL: Final = postgres_string(CONTROL_SCHEMA)
 _BASELINE: Final = postgres_string(BASELINE)
+_HARMLESS: Final = standard_string(" ".join(sorted(HARMLESS_IN_ARRAYS)))
 _DECLARED: Final = ",\n            ".join(
     f"{postgres_string(name)}, {text}" for name, text in DECLARED.items()
 )
@@ -216,7 +218,7 @@ BEGIN
           FROM tables t ORDER BY t.oid
     LOOP
         PERFORM {CONTROL_SCHEMA}.note(relation, TG_TAG, reason, expressed, NULL);
-        PERFORM {CONTROL_SCHEMA}.leave_out_clashing(relation);
+        PERFORM {CONTROL_SCHEMA}.leave_out_unreadable(relation);
     END LOOP;
     IF TG_TAG IN ('ALTER PUBLICATION', 'ALTER TABLE') THEN
         FOR relation, publication IN
@@ -258,17 +260,33 @@ $body$"""
 """As ``cdc/events/names.py``: the connector spells a sign beyond the first plane as two."""
 
 _LEAVE_OUT: Final = f"""\
-CREATE OR REPLACE FUNCTION {CONTROL_SCHEMA}.leave_out_clashing(relation oid) RETURNS void
+CREATE OR REPLACE FUNCTION {CONTROL_SCHEMA}.leave_out_unreadable(relation oid) RETURNS void
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
+    SET standard_conforming_strings = on
 AS $body$
 DECLARE
+    harmless CONSTANT text[] := string_to_array({_HARMLESS}, ' ');
+    noted jsonb[];
     publication text;
+    why text;
 BEGIN
-    IF NOT EXISTS (
-        SELECT FROM pg_attribute a
-         WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped
-         GROUP BY {CONTROL_SCHEMA}.avro_name(a.attname) HAVING count(*) > 1) THEN
+    SELECT array_agg(n.columns ORDER BY n.id DESC) INTO noted FROM (
+        SELECT s.id, s.structure::jsonb -> 'columns' AS columns FROM {STRUCTURE} s
+         WHERE s.table_oid = relation::bigint ORDER BY s.id DESC LIMIT 2) n;
+    SELECT 'two of its columns have one name in Avro' INTO why FROM pg_attribute a
+     WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped
+     GROUP BY {CONTROL_SCHEMA}.avro_name(a.attname) HAVING count(*) > 1 LIMIT 1;
+    IF why IS NULL AND noted[2] IS NOT NULL THEN  -- what was there before is left out already
+        SELECT 'values of its new column may end the connector: ' || (c ->> 'name') INTO why
+          FROM jsonb_array_elements(noted[1]) c
+         WHERE c ->> 'element' <> '' AND c ->> 'element' <> ALL (harmless)
+           AND NOT (c ->> 'generated')::boolean AND NOT EXISTS (
+               SELECT FROM jsonb_array_elements(noted[2]) o
+                WHERE (o ->> 'number', o ->> 'type') = (c ->> 'number', c ->> 'type'))
+         LIMIT 1;
+    END IF;
+    IF why IS NULL THEN
         RETURN;
     END IF;
     FOR publication IN
@@ -277,8 +295,7 @@ BEGIN
          WHERE EXISTS (SELECT FROM pg_publication_rel o WHERE o.prpubid = p.oid
                           AND o.prrelid = {standard_string(str(HEARTBEAT))}::regclass)
     LOOP
-        RAISE WARNING 'wal2lake: % leaves publication %: two of its columns have one name in Avro',
-            relation::regclass, publication;
+        RAISE WARNING 'wal2lake: % leaves publication %: %', relation::regclass, publication, why;
         EXECUTE format('ALTER PUBLICATION %I DROP TABLE ONLY %s', publication, relation::regclass);
     END LOOP;
 EXCEPTION WHEN OTHERS THEN
@@ -286,8 +303,9 @@ EXCEPTION WHEN OTHERS THEN
 END
 $body$"""
 """The connector ends at such a table, and with it all others; nothing that is said to it then lets
-it pass, for it reads the table's description before it asks whether the table is one of its own. So
-no row of the table is published under these columns: it leaves in the transaction of the DDL.
+it pass, for it reads the table's description before it asks whether the table is one of its own,
+and knows of no new column that it is to leave it out. So no row of the table is published under
+these columns: it leaves in the transaction of the DDL, which is noted already.
 """
 
 _REWRITTEN: Final = f"""\
@@ -368,7 +386,10 @@ EXCEPTION WHEN OTHERS THEN
 END
 $body$"""
 
-SUPERSEDED: Final = (f"DROP FUNCTION IF EXISTS {CONTROL_SCHEMA}.note(oid, text, int, boolean)",)
+SUPERSEDED: Final = (
+    f"DROP FUNCTION IF EXISTS {CONTROL_SCHEMA}.note(oid, text, int, boolean)",
+    f"DROP FUNCTION IF EXISTS {CONTROL_SCHEMA}.leave_out_clashing(oid)",
+)
 """What an earlier version made, and a replacement of this one's does not reach."""
 FUNCTIONS: Final = (
     _DESCRIBE,

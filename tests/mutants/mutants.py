@@ -348,7 +348,7 @@ MUTANTS: Final = (
     Mutant(
         name="a table that the connector cannot read leaves the publication",
         file="cdc/source/structure_sql.py",
-        old="        PERFORM {CONTROL_SCHEMA}.leave_out_clashing(relation);\n",
+        old="        PERFORM {CONTROL_SCHEMA}.leave_out_unreadable(relation);\n",
         new="",
         tests=("tests/source/test_structure.py",),
     ),

@@ -416,6 +416,15 @@ CLASHES = {
     "two planes": 'ALTER TABLE t ADD "😀" int, ADD "__" int',
     "a renaming": 'ALTER TABLE t ADD w int; ALTER TABLE t RENAME w TO "V"',
     "of its parent": 'ALTER TABLE parent ADD "V" text',
+    "an array of paths": "ALTER TABLE t ADD p path[]",
+    "an array of what may be NULL": "ALTER TABLE t ADD q tsquery[]",
+    "an array of its own": "CREATE TYPE mood AS ENUM ('sad'); ALTER TABLE t ADD m mood[]",
+    "an array of a domain": "CREATE DOMAIN d AS text; ALTER TABLE t ADD m d[]",
+    "an array by its type": (
+        "ALTER TABLE t ADD w text; ALTER TABLE t ALTER w TYPE numeric[] USING NULL"
+    ),
+    "an array of its parent": "ALTER TABLE parent ADD q xid8[]",
+    "an array in two steps": "BEGIN; ALTER TABLE t ADD w int; ALTER TABLE t ADD q xid8[]; COMMIT",
 }
 
 
@@ -450,6 +459,22 @@ def test_a_table_that_the_connector_cannot_read_leaves_our_publications(
     assert published_by(noting, "theirs") == {"t"}
     left = [unpublished_from(note.text) for note in notes if note.name == "t" and note.text]
     assert "ours" in left
+
+
+def test_a_table_stays_published_with_what_the_connector_leaves_out_or_can_write(
+    noting: Source,
+) -> None:
+    noting.run("CREATE TABLE t (id int PRIMARY KEY, q tsquery[], v int)")
+    noting.connection.execute(
+        "CREATE TABLE IF NOT EXISTS wal2lake.heartbeat"
+        " (id int PRIMARY KEY, token text NOT NULL, at timestamptz NOT NULL)"
+    )
+    noting.run("DROP PUBLICATION IF EXISTS ours; CREATE PUBLICATION ours FOR TABLE t")
+    noting.run("ALTER PUBLICATION ours ADD TABLE wal2lake.heartbeat")
+    noting.run("ALTER TABLE t ADD a int[], ADD b text[], ADD c inet[], ADD d xml[], ADD e path")
+    noting.run("ALTER TABLE t RENAME q TO r; ALTER TABLE t DROP v; ALTER TABLE t ADD v bytea[]")
+
+    assert published_by(noting, "ours") == {"t"}
 
 
 @given(st.lists(NAMES, min_size=20, max_size=60))

@@ -6,6 +6,7 @@ large text once more under every other name: as the connector spells them in Avr
 
 import json
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -21,7 +22,9 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from cdc.apply.likeness import likeness
 from cdc.apply.merge_plan import DELETED, OFFSET, merge_plan
+from cdc.apply.table import AppliedTable
 from cdc.apply.unlike import unlike
+from cdc.config import Job
 from cdc.events import avro
 from cdc.events.fold import fold
 from cdc.events.names import OF_ENGINES, avro_name, column_refusals
@@ -31,8 +34,9 @@ from cdc.events.types import SOURCE_NAME
 from cdc.lake import store
 from cdc.lake.maintenance import optimize, purge
 from cdc.lake.progress import Position
+from cdc.lake.quarantine import Quarantine
 from cdc.tables import TableMode
-from tests.events.recorded import Message, recording, unchanged_by
+from tests.events.recorded import LOG_COLUMNS, Message, recording, unchanged_by
 from tests.events.source import SCHEMA_ID, TABLE, Source, act
 from tests.spark.test_apply_is_fold import TOKEN, Table
 from tests.unit.test_names import KEPT
@@ -163,6 +167,40 @@ def test_any_name_that_is_taken_is_kept(
     read = held.select(*map(spark_name, odd.schema.names))
     assert likeness(read, held, odd.schema).equal
     assert unlike(read, held, odd.schema, 1).isEmpty()
+
+
+def test_a_name_is_what_it_is_in_every_thread(spark: SparkSession, tmp_path: Path) -> None:
+    """The job's own threads have no session that is the active one: Spark's defaults hold there."""
+    odd = Odd(1, 24, 60)
+    assert "${env:HOME}" in odd.schema.names
+    messages = odd.messages()
+    rows = spark.createDataFrame([m.row() for m in messages], LOG_COLUMNS)
+    table = applied(spark, tmp_path, odd.schema)
+    middle = next(n for n in range(30, 60) if _ends(odd, n))
+    ends = [messages[number - 1].offset for number in (middle, len(messages))]
+    topic, schemas = messages[0].topic, {SCHEMA_ID: odd.text}
+    with ThreadPoolExecutor(1) as pool:
+        for upto in ends:
+            some = rows.where(f"offset <= {upto}")
+            pool.submit(table.apply, some, topic=topic, upto=upto, schemas=schemas).result()
+
+    assert table.reason == ""
+    found = {row[odd.key]: row for row in by_delta_rs(table.path, odd.schema.names)}
+    assert found == odd.expected()
+
+
+def applied(spark: SparkSession, root: Path, schema: TableSchema) -> AppliedTable:
+    session, path, at = spark.newSession(), str(root / "t"), Position(epoch=1, offset=-1)
+    store.create(session, path, schema, at)
+    return AppliedTable(
+        session=session,
+        path=path,
+        schema=schema,
+        position=at,
+        quarantine=Quarantine(str(root / "quarantine")),
+        placeholder=TOKEN,
+        policy=Job(),
+    )
 
 
 def _ends(odd: Odd, number: int) -> bool:

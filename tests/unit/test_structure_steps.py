@@ -247,6 +247,17 @@ def test_a_composite_type_with_other_attributes_stops() -> None:
     assert steps(structure(ID, old), structure(ID, old)) == ()
 
 
+def test_a_new_column_at_which_the_connector_may_end_stops() -> None:
+    """It leaves the publication; the connector leaves out only what was there at its start."""
+    array = column(4, "q", "_xid8")
+
+    found = steps(OLD, structure(ID, A, B, array))
+    assert "may end at values of the new column q of shop.orders" in stop(found)
+    assert steps(structure(ID, array), structure(ID, array)) == ()
+    assert of(A, B, column(4, "q", "_inet")) == ()
+    assert of(A, B, column(4, "q", "_xid8", generated=True)) == ()
+
+
 def test_a_column_that_begins_to_arrive_stops() -> None:
     old = structure(ID, column(2, "x", generated=True))
 
