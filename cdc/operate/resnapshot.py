@@ -88,7 +88,7 @@ class Resnapshot:
     ) -> TableResult:
         source = self._source(table)
         # Else nothing of it would arrive after the reading.
-        take_back(self._shop.config, self._shop.endpoints, table)
+        take_back(self._shop.config, self._shop.endpoints, source)
         shadow = operation.options.get("mode") == SHADOW
         with self._shop.flagged(table, at_once=not shadow) as live:
             remove(self._shop.spark, folder)

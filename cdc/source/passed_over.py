@@ -14,7 +14,7 @@ from typing import Final
 from cdc.config import Config
 from cdc.source import connector
 from cdc.source.captured import wanted_of
-from cdc.source.catalog import inspect
+from cdc.source.catalog import SourceTable, inspect
 from cdc.source.connector_start import await_running, reconfigure
 from cdc.source.postgres import Connection, connect
 from cdc.source.retyped import retyped
@@ -23,6 +23,7 @@ from cdc.source.settings import (
     columns_passed_over,
     passed_over,
     with_columns_passed_over,
+    with_excluded,
     with_passed_over,
 )
 from cdc.stack.endpoints import Endpoints
@@ -59,18 +60,22 @@ def pass_over(
     return (*sorted(new_tables), *sorted(new_columns))
 
 
-def take_back(config: Config, endpoints: Endpoints, table: TableId) -> bool:
+def take_back(config: Config, endpoints: Endpoints, source: SourceTable) -> bool:
     """Let the connector read a table, or columns of it, that it passes over; False for any other.
 
-    Returns when it runs so: every later change of the table arrives. The table has to be fit, and
-    published. Raises TIMEOUT, SERVER_FAILED.
+    New columns that it would not get over are left out by now. Returns when it runs so: every later
+    change of the table arrives. The table has to be fit, and published. Raises TIMEOUT,
+    SERVER_FAILED.
     """
     running = connector.configuration(endpoints.connect, config.name)
-    tables, columns = passed_over(running), columns_passed_over(running)
-    if running is None or table not in tables | {column.table for column in columns}:
+    if running is None:
         return False
-    told = with_passed_over(running, tables - {table})
-    told = with_columns_passed_over(told, {each for each in columns if each.table != table})
+    tables, columns = passed_over(running), columns_passed_over(running)
+    told = with_passed_over(running, tables - {source.table})
+    told = with_columns_passed_over(told, {each for each in columns if each.table != source.table})
+    told = with_excluded(told, source)
+    if told == running:
+        return False
     with connect(endpoints.source_url) as connection:
         reconfigure(connection, config, endpoints, told)
         await_running(connection, config, endpoints, streams=True)

@@ -160,6 +160,13 @@ def _name(literal: str) -> str:
     return re.sub(r"\\x\{([0-9a-f]+)\}", lambda found: chr(int(found[1], 16)), literal)
 
 
+def with_excluded(configuration: Mapping[str, str], table: SourceTable) -> dict[str, str]:
+    """With all columns of the table in the list that do not arrive: a new one may be missing."""
+    listed = [each for each in configuration.get(COLUMNS, "").split(",") if each]
+    more = [each for each in _excluded([table]) if each not in listed]
+    return {**configuration, COLUMNS: ",".join(listed + more)} if more else dict(configuration)
+
+
 def _excluded(tables: list[SourceTable]) -> list[str]:
     """Columns that would arrive by snapshot or by stream alone, or never."""
     return [

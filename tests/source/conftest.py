@@ -7,8 +7,10 @@ import pytest
 
 from cdc.config import Config, Connect, Kafka, Lake, Registry, Source
 from cdc.source import structure_notes
+from cdc.source.catalog import SourceTable, inspect
 from cdc.source.postgres import Connection, connect
 from cdc.stack.endpoints import Endpoints
+from cdc.tables import TableId
 from tests.servers.fixtures import started, worker_settings
 from tests.source.noting import Source as Noting
 
@@ -95,3 +97,9 @@ def noting(noting_url: str, schema: str) -> Iterator[Noting]:
         found = Noting(connection, schema)
         found.notes()
         yield found
+
+
+def judged(config: Config, connection: Connection, name: str) -> SourceTable:
+    """A table of the test's schema, as the catalogue of now has it."""
+    table = TableId(config.name, name)
+    return next(each for each in inspect(connection, config).tables if each.table == table)

@@ -19,7 +19,7 @@ from cdc.source.settings import captured, passed_over
 from cdc.stack.connector_watch import Absence, ConnectorWatch
 from cdc.stack.endpoints import Endpoints
 from cdc.tables import TableId
-from tests.source.conftest import Maker, open_schema
+from tests.source.conftest import Maker, judged, open_schema
 from tests.source.topic import Topic, ops
 
 pytestmark = pytest.mark.integration
@@ -74,9 +74,9 @@ def test_it_is_passed_over_until_its_names_are_told_apart(
 
     table = TableId(config.name, "case")
     source.execute('ALTER TABLE "case" RENAME "V" TO other')
-    assert not take_back(config, chain, TableId(config.name, "other"))
+    assert not take_back(config, chain, judged(config, source, "other"))
     source.execute(f'ALTER PUBLICATION {config.name} ADD TABLE "case"'.encode())
-    assert take_back(config, chain, table)
+    assert take_back(config, chain, judged(config, source, table.name))
     source.execute("""INSERT INTO "case" VALUES (9, 'again')""")
     topic = Topic(chain, f"{config.name}.{config.name}.case")
     assert topic.until(lambda found: len(found) >= 2)[-1][1]["after"]["id"] == 9

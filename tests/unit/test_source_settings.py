@@ -20,6 +20,7 @@ from cdc.source.settings import (
     passed_over,
     pattern,
     settings,
+    with_excluded,
     with_passed_over,
 )
 from cdc.source.structure_notes import script
@@ -79,6 +80,13 @@ def test_what_cannot_be_read_is_named_apart_and_is_still_captured() -> None:
     assert with_passed_over(made, ()) == settings(
         config(), ENDPOINTS, [table("orders"), twins, *unpublished[1:]], placeholder="t"
     )
+
+
+def test_a_new_column_that_does_not_arrive_is_left_out_once() -> None:
+    before = settings(config(), ENDPOINTS, [table("orders")], placeholder="t")
+    after = with_excluded(before, table("orders", total=True))
+    assert after == settings(config(), ENDPOINTS, [table("orders", total=True)], placeholder="t")
+    assert with_excluded(after, table("orders", total=True)) == after
 
 
 def test_filled_in() -> None:
