@@ -88,10 +88,13 @@ class SlotWatch:
         self._connection: Connection | None = None
         self._refused: CdcError | None = None
         self._closed = threading.Event()
-        threading.Thread(target=self._run, name="slot", daemon=True).start()
+        self._thread: threading.Thread | None = None
 
     def refuse(self) -> None:
-        """Raise what was seen, if anything was."""
+        """Raise what was seen, if anything was; the first call begins to look."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="slot", daemon=True)
+            self._thread.start()
         if self._refused is not None:
             raise self._refused
 

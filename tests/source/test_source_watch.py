@@ -112,7 +112,7 @@ def following(server: Server, connection: Connection) -> Iterator[tuple[SourceWa
     """A look at a slot that is where its connector is."""
     stored = Stored(confirmed(connection))
     found = SourceWatch(server.address, NAME, origin(connection), stored)
-    until(lambda: stored.asked > 0, 30, "it does not look")
+    until(lambda: looked(found) and stored.asked > 0, 30, "it does not look")
     yield found, stored
     found.close()
 
