@@ -32,20 +32,22 @@ _SPEAKING: Final = {
     "org.apache.kafka.connect": "info",
     **dict.fromkeys(
         (
-            "io.debezium.connector.common",
             "io.debezium.connector.postgresql.PostgresConnectorTask",
             "io.debezium.connector.postgresql.PostgresStreamingChangeEventSource",
             "io.debezium.connector.postgresql.connection.PostgresReplicationConnection",
-            "io.debezium.pipeline.ChangeEventSourceCoordinator",
             "io.debezium.pipeline.ErrorHandler",
             "io.debezium.pipeline.source.AbstractSnapshotChangeEventSource",
             "io.debezium.util.Threads",
         ),
         "info",
     ),
+    # Below a warning they tell positions. In a snapshot that somebody asks for by a signal these
+    # hold the keys between which it reads.
+    "io.debezium.connector.common": "warn",
+    "io.debezium.pipeline.ChangeEventSourceCoordinator": "warn",
 }
-"""What of the worker may say its messages; Debezium's converters, for one, quote values, and the
-snapshots that somebody asks it for by a signal tell the keys between which they read."""
+"""What of the worker may say its messages; Debezium's converters, for one, quote values, and what
+reads a table that a signal asks for (``pipeline.source.snapshot``) quotes keys."""
 
 
 @dataclass(frozen=True, slots=True)
