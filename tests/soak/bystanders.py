@@ -79,7 +79,7 @@ class Standing:
                 yield f"{name} has the rows of {len(seen)} steps of {steps}"
 
     def summary(self) -> str:
-        return f"bystanders: alike at {self.cuts} cuts, at most {self.still:.0f} s between two"
+        return f"bystanders: seen at {self.cuts} cuts, at most {self.still:.0f} s between two"
 
 
 class Watch:
