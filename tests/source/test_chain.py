@@ -363,6 +363,31 @@ def test_a_note_has_its_place_between_the_rows(
     assert {value["source"]["txId"] for value in order[:3]} == {notes[0]["source"]["txId"]}
 
 
+def test_a_type_that_is_called_as_another_is_noted_before_its_values_arrive(
+    chain: Endpoints, source: Connection, make_config: Maker
+) -> None:
+    """The connector goes by its name; one that is called as the type of a column harms nobody."""
+    config = make_config(chain)
+    source.execute("CREATE TABLE t (id int PRIMARY KEY, d date)")
+    establish(config, chain)
+    changes = Topic(chain, f"{config.name}.{config.name}.t")
+    source.execute("CREATE SCHEMA own; CREATE TYPE own.interval AS RANGE (subtype = numeric)")
+    source.execute('CREATE TABLE "date" (id int)')
+    source.execute("INSERT INTO t VALUES (1, '2020-01-01')")
+    source.execute("ALTER TABLE t ADD x own.interval")
+    source.execute("INSERT INTO t VALUES (2, '2020-01-01', '[1,2]')")
+    rows = changes.until(lambda found: len(found) >= 2)
+    assert {value["after"]["d"] for _, value in rows} == {18262}  # days since 1970
+    assert rows[1][1]["after"]["x"] != b"[1,2]"
+    topic = Topic(chain, STRUCTURE.topic(config.name))
+    events = topic.until(lambda found: bool(_alterations(found, config.name)))
+    (note,) = _alterations(events, config.name)
+    (*_, x) = parse(note["after"]["structure"]).columns
+    assert x.namesake == "pg_catalog.interval"
+    assert note["source"]["lsn"] < rows[1][1]["source"]["lsn"]
+    source.execute("DROP SCHEMA own CASCADE")
+
+
 def _alterations(events: list[Event], schema: str) -> list[Any]:
     """Of the notes that came by the stream: other tests' are in the snapshot."""
     values = [value for _, value in events if value and value["op"] == "c"]
