@@ -115,9 +115,9 @@ def _is_at_source(config: Config, endpoints: Endpoints) -> bool | None:
 
 
 def _pass_over(config: Config, endpoints: Endpoints, at_an_event: bool) -> Sequence[object]:
-    found: Sequence[object] = import_module("cdc.source.passed_over").pass_over(
-        config, endpoints, at_an_event=at_an_event
-    )
+    source = import_module("cdc.source.passed_over")
+    source.refuse_moved(config, endpoints)
+    found: Sequence[object] = source.pass_over(config, endpoints, at_an_event=at_an_event)
     return found
 
 

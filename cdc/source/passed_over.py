@@ -12,10 +12,11 @@ from collections.abc import Collection
 from typing import Final
 
 from cdc.config import Config
-from cdc.source import connector
+from cdc.source import connector, slot
 from cdc.source.captured import wanted_of
 from cdc.source.catalog import SourceTable, inspect
 from cdc.source.connector_start import await_running, reconfigure
+from cdc.source.continuity import stored
 from cdc.source.postgres import Connection, connect
 from cdc.source.retyped import retyped
 from cdc.source.settings import (
@@ -58,6 +59,19 @@ def pass_over(
         told = with_columns_passed_over(told, columns | new_columns)
         connector.configure(endpoints.connect, config.name, told)
     return (*sorted(new_tables), *sorted(new_columns))
+
+
+def refuse_moved(config: Config, endpoints: Endpoints) -> None:
+    """Raise CHAIN_BROKEN where the slot of a failed connector is beyond what that has stored.
+
+    Started again it would go on from there, and nothing would show what it has missed.
+    """
+    with connect(
+        endpoints.source_url, connect_timeout=_CONNECT_SECONDS, answer_seconds=_ANSWER_SECONDS
+    ) as connection:
+        state = slot.slot_state(connection, config.name)
+    if state is not None:  # asked for before the place, which the connector stores first
+        slot.refuse_ahead(config.name, state, stored(endpoints.connect, config.name))
 
 
 def take_back(config: Config, endpoints: Endpoints, source: SourceTable) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import httpx
 
 from cdc import rest
-from cdc.errors import CdcError
+from cdc.errors import CdcError, ErrorKind
 from cdc.source.connector_failure import cause, is_at_an_event
 
 _EVERY_SECONDS = 5.0
@@ -86,17 +86,18 @@ class ConnectorWatch:
     def _after_failure(self, trace: str, now: float) -> str:
         self.failures += 1
         self.next_at = now + min(_EVERY_SECONDS * 2**self.failures, _LONGEST_PAUSE_SECONDS)
-        said = f"connector {self.name} failed and is restarted: {cause(trace) or 'no trace'}"
-        if left_out := self._newly_passed_over(trace):
+        failed = f"connector {self.name} failed"
+        try:
+            left_out = self.pass_over(at_an_event=is_at_an_event(trace))
+        except CdcError as error:
+            if error.kind is ErrorKind.CHAIN_BROKEN:
+                return f"{failed} and is not started again: {error.message}"
+            left_out = ()  # who did not answer is asked again after the next failure
+        said = f"{failed} and is restarted: {cause(trace) or 'no trace'}"
+        if left_out:
             return f"{said}; it passes over {', '.join(map(str, left_out))}"
         self._restart(only_failed=True)
         return said
-
-    def _newly_passed_over(self, trace: str) -> Sequence[object]:
-        try:
-            return self.pass_over(at_an_event=is_at_an_event(trace))
-        except CdcError:
-            return ()  # who did not answer is asked again after the next failure
 
     def _has_vanished(self, parts: list[dict[str, Any]], now: float) -> bool:
         if parts and all(part["state"] == "RUNNING" for part in parts):

@@ -39,6 +39,7 @@ class Steps:
 
     ``is_at_source`` is whether the connector is there; None where nobody can say. ``pass_over``
     lets it go on without what it cannot read, and names that; True where it failed at an event.
+    It raises CHAIN_BROKEN where it must not go on.
     """
 
     establish: Establish

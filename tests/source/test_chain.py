@@ -23,6 +23,7 @@ from cdc.source.captured import captured_tables
 from cdc.source.continuity import markers, stored, until
 from cdc.source.finding import Level
 from cdc.source.origin import origin
+from cdc.source.passed_over import refuse_moved
 from cdc.source.postgres import Connection, connect, password
 from cdc.source.watch import SourceWatch
 from cdc.stack.connector_watch import Absence, ConnectorWatch
@@ -510,6 +511,9 @@ def test_a_slot_that_others_move_on_ends_the_job(
         until(lambda: not _looked(looking), 30, "nothing was noticed")
     assert caught.value.reason is Reason.SLOT_RECREATED
     assert refusal(config, chain).reason is Reason.SLOT_RECREATED
+    with pytest.raises(CdcError) as caught:
+        refuse_moved(config, chain)  # as the supervisor does before it starts a failed one again
+    assert caught.value.reason is Reason.SLOT_RECREATED
     source.execute("INSERT INTO t VALUES (7)")
     connector.resume(chain.connect, name)
     events = topic.until(lambda found: len(found) >= 6)

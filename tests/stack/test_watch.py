@@ -278,6 +278,21 @@ def test_a_server_that_tells_nothing_is_waited_for_no_longer() -> None:
     assert patience.is_over()
 
 
+def test_one_whose_slot_somebody_moved_on_is_not_started_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    restarts = connect_says(monkeypatch, "FAILED")
+
+    def pass_over(*, at_an_event: bool) -> list[str]:
+        del at_an_event
+        raise CdcError(ErrorKind.CHAIN_BROKEN, "slot wal2lake was moved on by somebody else")
+
+    watch = ConnectorWatch("http://c", "wal2lake", Absence(lambda: True), pass_over)
+    said = str(watch.look(0))
+    assert "is not started again: slot wal2lake was moved on" in said
+    assert restarts == []
+
+
 def test_what_kept_a_connector_from_starting_is_named_and_passed_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
