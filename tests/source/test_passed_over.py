@@ -110,6 +110,8 @@ def _first_snapshot_beside(
 ) -> None:
     _tables(config, source)
     establish(config, chain)
+    other = Topic(chain, f"{config.name}.{config.name}.other")
+    other.until(lambda found: ops(found) == ["r"])
     connector.stop(chain.connect, config.name)
     connector.forget_offsets(chain.connect, config.name)
     source.execute(change.encode())
@@ -118,7 +120,6 @@ def _first_snapshot_beside(
     assert pass_over(config, chain) == (TableId(config.name, "case"),)
     until(lambda: not _failed(chain, config), 60, "the failure of before is still told")
     await_running(source, config, chain, streams=False)
-    other = Topic(chain, f"{config.name}.{config.name}.other")
     other.until(lambda found: len(found) >= 2 and set(ops(found)) == {"r"})
 
 
