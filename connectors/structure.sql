@@ -189,6 +189,10 @@ BEGIN
     SELECT 'two of its columns have one name in Avro' INTO why FROM pg_attribute a
      WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped
      GROUP BY wal2lake.avro_name(a.attname) HAVING count(*) > 1 LIMIT 1;
+    IF NOT EXISTS (SELECT FROM pg_attribute a
+                    WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped) THEN
+        why := 'it has no column left';
+    END IF;
     IF why IS NULL AND noted[2] IS NOT NULL THEN  -- what was there before is left out already
         SELECT 'values of its new column may end the connector: ' || (c ->> 'name') INTO why
           FROM jsonb_array_elements(noted[1]) c
@@ -359,6 +363,7 @@ BEGIN
            AND NOT EXISTS (SELECT FROM pg_index x WHERE x.indrelid = c.oid AND x.indisreplident)
     LOOP
         PERFORM wal2lake.note(relation, TG_TAG, 0, false, NULL);
+        PERFORM wal2lake.leave_out_unreadable(relation);
     END LOOP;
 EXCEPTION WHEN OTHERS THEN
     PERFORM wal2lake.note_failure(TG_TAG, SQLSTATE, SQLERRM);
@@ -403,7 +408,7 @@ CREATE EVENT TRIGGER wal2lake_changed ON ddl_command_end
 
 ALTER EVENT TRIGGER wal2lake_changed ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_changed IS 'wal2lake 2255d5bfd070552a';
+COMMENT ON EVENT TRIGGER wal2lake_changed IS 'wal2lake ab903119930ec215';
 
 DROP EVENT TRIGGER IF EXISTS wal2lake_rewritten;
 
@@ -412,7 +417,7 @@ CREATE EVENT TRIGGER wal2lake_rewritten ON table_rewrite
 
 ALTER EVENT TRIGGER wal2lake_rewritten ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_rewritten IS 'wal2lake 2255d5bfd070552a';
+COMMENT ON EVENT TRIGGER wal2lake_rewritten IS 'wal2lake ab903119930ec215';
 
 DROP EVENT TRIGGER IF EXISTS wal2lake_gone;
 
@@ -421,6 +426,6 @@ CREATE EVENT TRIGGER wal2lake_gone ON sql_drop
 
 ALTER EVENT TRIGGER wal2lake_gone ENABLE ALWAYS;
 
-COMMENT ON EVENT TRIGGER wal2lake_gone IS 'wal2lake 2255d5bfd070552a';
+COMMENT ON EVENT TRIGGER wal2lake_gone IS 'wal2lake ab903119930ec215';
 
 COMMIT;

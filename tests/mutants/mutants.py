@@ -348,8 +348,8 @@ MUTANTS: Final = (
     Mutant(
         name="a table that the connector cannot read leaves the publication",
         file="cdc/source/structure_sql.py",
-        old="        PERFORM {CONTROL_SCHEMA}.leave_out_unreadable(relation);\n",
-        new="",
+        old="expressed, NULL);\n        PERFORM {CONTROL_SCHEMA}.leave_out_unreadable(relation);",
+        new="expressed, NULL);",
         tests=("tests/source/test_structure.py",),
     ),
     Mutant(

@@ -94,18 +94,32 @@ def test_a_first_snapshot_goes_on_without_it(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
     """The columns get their names after the tables were judged, before the connector reads them."""
-    config = make_config(chain)
+    _first_snapshot_beside(chain, source, make_config(chain), 'ALTER TABLE "case" ADD "V" text')
+
+
+def test_a_first_snapshot_goes_on_without_a_table_that_lost_all_its_columns(
+    chain: Endpoints, source: Connection, make_config: Maker
+) -> None:
+    """The connector ends with a NullPointerException at what has none."""
+    change = 'ALTER TABLE "case" DROP id, DROP v'
+    _first_snapshot_beside(chain, source, make_config(chain), change)
+
+
+def _first_snapshot_beside(
+    chain: Endpoints, source: Connection, config: Config, change: str
+) -> None:
     _tables(config, source)
     establish(config, chain)
+    other = Topic(chain, f"{config.name}.{config.name}.other")
+    other.until(lambda found: ops(found) == ["r"])
     connector.stop(chain.connect, config.name)
     connector.forget_offsets(chain.connect, config.name)
-    source.execute('ALTER TABLE "case" ADD "V" text')
+    source.execute(change.encode())
     connector.resume(chain.connect, config.name)
     until(lambda: _failed(chain, config), 60, "it went on beside such a table")
     assert pass_over(config, chain) == (TableId(config.name, "case"),)
     until(lambda: not _failed(chain, config), 60, "the failure of before is still told")
     await_running(source, config, chain, streams=False)
-    other = Topic(chain, f"{config.name}.{config.name}.other")
     other.until(lambda found: len(found) >= 2 and set(ops(found)) == {"r"})
 
 

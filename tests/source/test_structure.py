@@ -416,6 +416,11 @@ CLASHES = {
     "two planes": 'ALTER TABLE t ADD "😀" int, ADD "__" int',
     "a renaming": 'ALTER TABLE t ADD w int; ALTER TABLE t RENAME w TO "V"',
     "of its parent": 'ALTER TABLE parent ADD "V" text',
+    "no column": "ALTER TABLE t NO INHERIT parent; ALTER TABLE t DROP id, DROP v",
+    "no column, by its type": (
+        "CREATE DOMAIN d AS int; ALTER TABLE t NO INHERIT parent; ALTER TABLE t ADD w d;"
+        " ALTER TABLE t DROP id, DROP v; DROP DOMAIN d CASCADE"
+    ),
     "an array of paths": "ALTER TABLE t ADD p path[]",
     "an array of what may be NULL": "ALTER TABLE t ADD q tsquery[]",
     "an array of its own": "CREATE TYPE mood AS ENUM ('sad'); ALTER TABLE t ADD m mood[]",
