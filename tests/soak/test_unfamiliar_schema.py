@@ -80,6 +80,7 @@ def test_source_and_lake_are_equal_after_random_changes(
     verified = installation.any_facts("verify")
 
     stopped = _by_name(installation)
+    _say(f"stopped by name: {', '.join(sorted(stopped)) or 'none'}")
     failures = [*_stopped(installation, stopped), *_different(verified, stopped)]
     failures += [f"{name} was not moved: give it more minutes" for name in walk.unmoved]
     failures += [*watch.standing.failures(walk.steps), *walk.unmarked]

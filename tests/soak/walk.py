@@ -170,8 +170,8 @@ def _taken(session: Session, change: Change) -> bool:
     """Tried before anybody waits for it.
 
     In a transaction of its own, and not in a savepoint: a table that is rewritten twice in one,
-    the first time for nothing, is what Postgres 17 may not decode ("unexpected duplicate for
-    tablespace 0, relfilenumber"), and then the slot stands still for ever.
+    the first time for nothing, and has large values then, is what Postgres 17.11 sometimes cannot
+    decode ("unexpected duplicate for tablespace 0, relfilenumber"): its slot stands still for ever.
     """
     session.execute("BEGIN")
     taken = session.attempt(change.lock) and session.attempt(change.statement)
