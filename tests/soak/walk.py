@@ -139,7 +139,12 @@ class Walk:
     def _before(
         self, session: Session, change: Change, rng: random.Random, done: Counter[str]
     ) -> bool:
-        """The lock first: what is committed after it is not of this table."""
+        """The lock first: what is committed after it is not of this table.
+
+        Not before the connector has read the table's last change: it waits for the lock there.
+        """
+        if change.alone:
+            self._await_connector()
         if not session.attempt(change.lock):
             return False
         if change.alone:
