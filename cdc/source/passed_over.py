@@ -22,6 +22,7 @@ from cdc.source.retyped import retyped
 from cdc.source.settings import (
     captured,
     columns_passed_over,
+    left_out,
     passed_over,
     with_columns_passed_over,
     with_excluded,
@@ -39,26 +40,32 @@ def pass_over(
 ) -> tuple[TableId | ColumnId, ...]:
     """Name to the failed connector the tables that it is to pass over, and start it so.
 
-    With ``at_an_event`` it failed as it read one: then also columns. Returns what it was not told
-    of before; nothing is done where there is nothing. Raises what a source or a worker that does
-    not answer raises.
+    And new columns that it would not get over. With ``at_an_event`` it failed as it read one: then
+    also columns whose old values it cannot read. Returns what it was not told of before; nothing is
+    done where there is nothing. Raises what a source or a worker that does not answer raises.
     """
     running = connector.configuration(endpoints.connect, config.name)
     if running is None:
         return ()
-    tables, columns = passed_over(running), columns_passed_over(running)
+    tables, columns, known = passed_over(running), columns_passed_over(running), captured(running)
     with connect(
         endpoints.source_url, connect_timeout=_CONNECT_SECONDS, answer_seconds=_ANSWER_SECONDS
     ) as connection:
-        known = captured(running)
-        new_tables = _unreadable(connection, config, known) - tables
+        now = _tables(connection, config, known)
         found = retyped(connection, config.name, known) if at_an_event else frozenset[ColumnId]()
-    new_columns = found - columns
-    if new_tables or new_columns:
-        told = with_passed_over(running, tables | new_tables)
-        told = with_columns_passed_over(told, columns | new_columns)
+    told = with_passed_over(running, tables | {each.table for each in now if each.passed_over})
+    told = with_columns_passed_over(told, columns | found)
+    for table in now:
+        if table.unfit is None:
+            told = with_excluded(told, table)
+    new = left_out(told) - left_out(running)
+    more: tuple[TableId | ColumnId, ...] = (
+        *sorted(passed_over(told) - tables),
+        *sorted(new),
+    )
+    if more:
         connector.configure(endpoints.connect, config.name, told)
-    return (*sorted(new_tables), *sorted(new_columns))
+    return more
 
 
 def refuse_moved(config: Config, endpoints: Endpoints) -> None:
@@ -96,12 +103,11 @@ def take_back(config: Config, endpoints: Endpoints, source: SourceTable) -> bool
     return True
 
 
-def _unreadable(
+def _tables(
     connection: Connection, config: Config, known: Collection[TableId]
-) -> frozenset[TableId]:
-    """Of the tables that the connector knows: another configuration may name others by now."""
+) -> list[SourceTable]:
+    """Those that the connector knows: another configuration may name others by now."""
     names = [str(table) for table in known]
     source = config.source.model_copy(update={"tables": names})
     alone = config.model_copy(update={"source": source})
-    tables = wanted_of(inspect(connection, alone), alone, known)
-    return frozenset(table.table for table in tables if table.passed_over)
+    return wanted_of(inspect(connection, alone), alone, known)

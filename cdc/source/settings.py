@@ -136,8 +136,17 @@ def passed_over(configuration: Mapping[str, str] | None) -> frozenset[TableId]:
 
 def columns_passed_over(configuration: Mapping[str, str] | None) -> frozenset[ColumnId]:
     """Columns that its events lack, and would have."""
-    listed = _listed((configuration or {}).get(COLUMNS_PASSED_OVER, ""))
-    return frozenset(ColumnId(TableId(schema, table), name) for schema, table, name in listed)
+    return _columns((configuration or {}).get(COLUMNS_PASSED_OVER, ""))
+
+
+def left_out(configuration: Mapping[str, str]) -> frozenset[ColumnId]:
+    """All columns that its events lack."""
+    return _columns(configuration.get(COLUMNS, ""))
+
+
+def _columns(listed: str) -> frozenset[ColumnId]:
+    found = _listed(listed)
+    return frozenset(ColumnId(TableId(schema, table), name) for schema, table, name in found)
 
 
 def _list(tables: Iterable[TableId]) -> str:
