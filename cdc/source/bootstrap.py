@@ -226,7 +226,10 @@ def _let_run(
     ensure_topics(
         endpoints.kafka, topic_specs(config, tables), replication=config.kafka.replication_factor
     )
-    connector.configure(endpoints.connect, config.name, wanted)
+    if not connector.is_configured(endpoints.connect, config.name, wanted):
+        # A task of before may fail by what it was told then, and would be taken for the new one's.
+        connector.stop(endpoints.connect, config.name)
+        connector.configure(endpoints.connect, config.name, wanted)
     connector.resume(endpoints.connect, config.name)
     _revive(config, endpoints)
 

@@ -56,11 +56,16 @@ def configure(connect_url: str, name: str, settings: Mapping[str, str]) -> bool:
 
     Raises SOURCE_NOT_READY with the worker's own words when it refuses the configuration.
     """
-    if configuration(connect_url, name) == {**settings, "name": name}:
+    if is_configured(connect_url, name, settings):
         return False
     path = f"/connectors/{name}/config"
     _accepted(_request("PUT", connect_url, path, json=dict(settings)), name, settings)
     return True
+
+
+def is_configured(connect_url: str, name: str, settings: Mapping[str, str]) -> bool:
+    """Whether the worker has it with these settings, and no others."""
+    return configuration(connect_url, name) == {**settings, "name": name}
 
 
 def configuration(connect_url: str, name: str) -> dict[str, str] | None:

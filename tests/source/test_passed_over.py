@@ -90,6 +90,22 @@ def test_it_is_passed_over_until_its_names_are_told_apart(
     assert topic.until(lambda found: len(found) >= 2)[-1][1]["after"]["id"] == 9
 
 
+def test_a_start_does_not_fail_by_what_the_connector_was_told_before(
+    chain: Endpoints, source: Connection, make_config: Maker
+) -> None:
+    """As ``up`` after ``down``: the worker begins with the settings of before by itself."""
+    config = make_config(chain)
+    _tables(config, source)
+    establish(config, chain)
+    other = Topic(chain, f"{config.name}.{config.name}.other")
+    other.until(lambda found: ops(found) == ["r"])
+    source.execute(TWINS["case"].format('"case"').encode())
+    _restart(chain, config)
+    establish(config, chain)
+    source.execute("INSERT INTO other VALUES (2)")
+    other.until(lambda found: len(found) >= 2)
+
+
 def test_a_first_snapshot_goes_on_without_it(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
