@@ -10,6 +10,7 @@ import httpx
 import psutil
 import pytest
 
+from cdc.stack.endpoints import SOURCE_SECRET
 from tests.servers.fixtures import Makers
 from tests.servers.process import ProcessServer
 
@@ -94,13 +95,21 @@ def _secrets_are_kept(root: Path, connect: ProcessServer, address: str) -> None:
 
 def _no_other_secret_is_a_setting(address: str, root: Path) -> None:
     """Whoever may ask the worker can have it read one file of the directory, and no other."""
-    (root / "secrets" / "canary.properties").write_text("password=kept-apart")
-    reference = f"${{file:{root.resolve()}/secrets/canary.properties:password}}"
-    connector = "io.debezium.connector.postgresql.PostgresConnector"
-    config = {"connector.class": connector, "name": "c", "database.hostname": reference}
+    (root / "secrets" / SOURCE_SECRET).write_text("password=the_one_file")
+    (root / "secrets" / "canary.properties").write_text("password=kept_apart")
+    assert "the_one_file" in _refused_number(address, root / "secrets" / SOURCE_SECRET)
+    assert "kept_apart" not in _refused_number(address, root / "secrets" / "canary.properties")
+
+
+def _refused_number(address: str, file: Path) -> str:
+    """What the worker says of a setting that is to be a number: it quotes what is none."""
+    config = {
+        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+        "name": "c",
+        "tasks.max": f"${{file:{file.resolve()}:password}}",
+    }
     path = "/connector-plugins/PostgresConnector/config/validate"
-    answer = httpx.put(f"{address}{path}", json=config, timeout=60)
-    assert "kept-apart" not in answer.text
+    return httpx.put(f"{address}{path}", json=config, timeout=60).text
 
 
 def _text(path: Path) -> str:

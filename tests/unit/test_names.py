@@ -190,3 +190,15 @@ def test_a_schema_of_a_name_with_a_digit_first_is_made_one_of_avro(table: TableI
 def test_any_other_schema_stays_as_it_is() -> None:
     for text in (schema_of(TABLE), "7", "no JSON"):
         assert readable_schema(text) == text
+
+
+def test_a_schema_whose_name_begins_with_a_digit_becomes_readable() -> None:
+    row = {"type": "record", "name": "Value", "namespace": "p.2s.9lives", "fields": []}
+    again = {"name": "after", "type": ["null", "p.2s.9lives.Value"]}
+    fields = [{"name": "before", "type": ["null", row]}, again]
+    written = {"type": "record", "name": "Envelope", "namespace": "p.2s.9lives", "fields": fields}
+    made = readable_schema(json.dumps(written))
+    assert "p._2s._9lives.Value" in made
+    fastavro.parse_schema(json.loads(made))
+    plain = json.dumps(written).replace("2s", "s").replace("9lives", "lives")
+    assert readable_schema(plain) == plain
