@@ -1,13 +1,15 @@
 """The chain of real servers from Postgres up to Kafka Connect, and a schema of a test's own."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from cdc.config import Config, Connect, Kafka, Lake, Registry, Source
-from cdc.source import structure_notes
+from cdc.source import connector, slot, structure_notes
 from cdc.source.catalog import SourceTable, inspect
+from cdc.source.continuity import until
 from cdc.source.postgres import Connection, connect
 from cdc.stack.endpoints import Endpoints
 from cdc.tables import TableId
@@ -74,6 +76,17 @@ def open_schema(url: str, schema: str) -> Connection:
     connection.execute(f"CREATE SCHEMA {schema}".encode())
     connection.execute(f"SET search_path = {schema}, public".encode())
     return connection
+
+
+@contextmanager
+def capturing(chain: Endpoints, schema: str) -> Iterator[Connection]:
+    """As ``open_schema``, of a test with a connector: that and its slot are given back."""
+    with open_schema(chain.source_url, schema) as connection:
+        yield connection
+        connector.delete(chain.connect, schema)
+        # The server has few slots, and each of these tests makes one.
+        until(lambda: not slot.is_read(connection, schema), 60, f"slot {schema} stayed in use")
+        slot.drop(connection, schema)
 
 
 @pytest.fixture

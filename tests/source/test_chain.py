@@ -30,7 +30,7 @@ from cdc.stack.connector_watch import Absence, ConnectorWatch
 from cdc.stack.endpoints import Endpoints
 from cdc.tables import STRUCTURE, TableId, TableMode
 from tests.servers.fixtures import on_containers
-from tests.source.conftest import Maker, open_schema
+from tests.source.conftest import Maker, capturing
 from tests.source.topic import Event, Topic, ops
 
 pytestmark = pytest.mark.integration
@@ -38,17 +38,8 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture
 def source(chain: Endpoints, schema: str) -> Iterator[Connection]:
-    with open_schema(chain.source_url, schema) as connection:
+    with capturing(chain, schema) as connection:
         yield connection
-        connector.delete(chain.connect, schema)
-        # The server has few slots, and each of these tests makes one.
-        until(lambda: _is_free(connection, schema), 60, f"slot {schema} stayed in use")
-        slot.drop(connection, schema)
-
-
-def _is_free(connection: Connection, name: str) -> bool:
-    state = slot.slot_state(connection, name)
-    return state is None or state.active_pid is None
 
 
 def refusal(config: Config, chain: Endpoints) -> CdcError:

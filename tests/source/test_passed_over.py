@@ -8,7 +8,7 @@ import pytest
 
 from cdc import rest
 from cdc.config import Config
-from cdc.source import connector, slot
+from cdc.source import connector
 from cdc.source.bootstrap import establish
 from cdc.source.connector_start import await_running
 from cdc.source.continuity import until
@@ -19,7 +19,7 @@ from cdc.source.settings import captured, passed_over
 from cdc.stack.connector_watch import Absence, ConnectorWatch
 from cdc.stack.endpoints import Endpoints
 from cdc.tables import ColumnId, TableId
-from tests.source.conftest import Maker, judged, open_schema
+from tests.source.conftest import Maker, capturing, judged
 from tests.source.topic import Topic, ops
 
 pytestmark = pytest.mark.integration
@@ -35,11 +35,8 @@ TWINS = {
 
 @pytest.fixture
 def source(chain: Endpoints, schema: str) -> Iterator[Connection]:
-    with open_schema(chain.source_url, schema) as connection:
+    with capturing(chain, schema) as connection:
         yield connection
-        connector.delete(chain.connect, schema)
-        until(lambda: not slot.is_read(connection, schema), 60, f"slot {schema} stayed in use")
-        slot.drop(connection, schema)
 
 
 def test_it_is_passed_over_until_its_names_are_told_apart(

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from cdc.config import Config
-from cdc.source import connector, slot
+from cdc.source import connector
 from cdc.source.bootstrap import establish
 from cdc.source.continuity import until
 from cdc.source.passed_over import pass_over, take_back
@@ -15,7 +15,7 @@ from cdc.source.settings import columns_passed_over
 from cdc.stack.connector_watch import Absence, ConnectorWatch
 from cdc.stack.endpoints import Endpoints
 from cdc.tables import ColumnId, TableId
-from tests.source.conftest import Maker, judged, open_schema
+from tests.source.conftest import Maker, capturing, judged
 from tests.source.topic import Topic, ops
 
 pytestmark = pytest.mark.integration
@@ -23,11 +23,8 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture
 def source(chain: Endpoints, schema: str) -> Iterator[Connection]:
-    with open_schema(chain.source_url, schema) as connection:
+    with capturing(chain, schema) as connection:
         yield connection
-        connector.delete(chain.connect, schema)
-        until(lambda: not slot.is_read(connection, schema), 60, f"slot {schema} stayed in use")
-        slot.drop(connection, schema)
 
 
 def test_a_column_converted_by_an_expression_is_left_out(

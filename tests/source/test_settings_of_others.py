@@ -8,13 +8,11 @@ from typing import Final
 import pytest
 
 from cdc.operate.check import check
-from cdc.source import connector, slot
 from cdc.source.bootstrap import establish
-from cdc.source.continuity import until
 from cdc.source.finding import Level
 from cdc.source.postgres import Connection
 from cdc.stack.endpoints import Endpoints
-from tests.source.conftest import Maker, open_schema
+from tests.source.conftest import Maker, capturing
 from tests.source.topic import Topic
 
 pytestmark = pytest.mark.integration
@@ -61,11 +59,8 @@ VALUES: Final = {
 
 @pytest.fixture
 def source(chain: Endpoints, schema: str) -> Iterator[Connection]:
-    with open_schema(chain.source_url, schema) as connection:
+    with capturing(chain, schema) as connection:
         yield connection
-        connector.delete(chain.connect, schema)
-        until(lambda: not slot.is_read(connection, schema), 60, f"slot {schema} stayed in use")
-        slot.drop(connection, schema)
 
 
 def test_they_change_no_value_and_end_nothing(

@@ -14,12 +14,12 @@ import pytest
 
 from cdc import rest
 from cdc.config import Config
-from cdc.source import connector, slot
+from cdc.source import connector
 from cdc.source.bootstrap import establish
 from cdc.source.postgres import Connection
 from cdc.stack.endpoints import Endpoints
 from tests.servers.fixtures import on_containers
-from tests.source.conftest import Maker, open_schema
+from tests.source.conftest import Maker, capturing
 from tests.source.topic import Event, Topic
 from tests.waiting import until
 
@@ -47,11 +47,8 @@ CONVERTER = {
 def source(request: pytest.FixtureRequest, chain: Endpoints, schema: str) -> Iterator[Connection]:
     if on_containers(request):
         pytest.skip("a container's log is its engine's")
-    with open_schema(chain.source_url, schema) as connection:
+    with capturing(chain, schema) as connection:
         yield connection
-        connector.delete(chain.connect, schema)
-        until(lambda: not slot.is_read(connection, schema))
-        slot.drop(connection, schema)
 
 
 @pytest.fixture
