@@ -23,15 +23,13 @@ from cdc.observe.hops import Hop, Motion, Moving, Progress, Seen, moving, step
 from cdc.operate import parts, requests
 from cdc.operate.probe import EVERY_SECONDS, Probe
 from cdc.operate.topics_seen import TopicsSeen, topics_seen
-from cdc.source.postgres import OPTIONS, Connection, connect
+from cdc.source.postgres import OPTIONS, Connection, connect_to_ask
 from cdc.source.sessions import slot_facts
 from cdc.stack import report
 from cdc.stack.endpoints import Endpoints
 from cdc.stack.state import StateDir
 
 _FILE: Final = "health.json"
-_CONNECT_SECONDS: Final = 3
-_ANSWER_SECONDS: Final = 10.0
 logger = structlog.get_logger(__name__)
 
 
@@ -127,10 +125,8 @@ class _Source:
 
     def ask(self) -> SlotFacts:
         if self._connection is None:
-            self._connection = connect(
+            self._connection = connect_to_ask(
                 self._url,
-                connect_timeout=_CONNECT_SECONDS,
-                answer_seconds=_ANSWER_SECONDS,
                 options=f"{OPTIONS} -c lock_timeout=1s",
             )
         try:

@@ -9,7 +9,6 @@ As it streams, it fails at a value that is none of the type which its column has
 """
 
 from collections.abc import Collection
-from typing import Final
 
 from cdc.config import Config
 from cdc.source import connector, slot
@@ -17,7 +16,7 @@ from cdc.source.captured import wanted_of
 from cdc.source.catalog import SourceTable, inspect
 from cdc.source.connector_start import await_running, reconfigure
 from cdc.source.continuity import stored
-from cdc.source.postgres import Connection, connect
+from cdc.source.postgres import Connection, connect, connect_to_ask
 from cdc.source.retyped import retyped
 from cdc.source.settings import (
     captured,
@@ -30,9 +29,6 @@ from cdc.source.settings import (
 )
 from cdc.stack.endpoints import Endpoints
 from cdc.tables import ColumnId, TableId
-
-_CONNECT_SECONDS: Final = 3
-_ANSWER_SECONDS: Final = 10.0
 
 
 def pass_over(
@@ -48,9 +44,7 @@ def pass_over(
     if running is None:
         return ()
     tables, columns, known = passed_over(running), columns_passed_over(running), captured(running)
-    with connect(
-        endpoints.source_url, connect_timeout=_CONNECT_SECONDS, answer_seconds=_ANSWER_SECONDS
-    ) as connection:
+    with connect_to_ask(endpoints.source_url) as connection:
         now = _tables(connection, config, known)
         found = retyped(connection, config.name, known) if at_an_event else frozenset[ColumnId]()
     told = with_passed_over(running, tables | {each.table for each in now if each.passed_over})
@@ -73,9 +67,7 @@ def refuse_moved(config: Config, endpoints: Endpoints) -> None:
 
     Started again it would go on from there, and nothing would show what it has missed.
     """
-    with connect(
-        endpoints.source_url, connect_timeout=_CONNECT_SECONDS, answer_seconds=_ANSWER_SECONDS
-    ) as connection:
+    with connect_to_ask(endpoints.source_url) as connection:
         state = slot.slot_state(connection, config.name)
     if state is not None:  # asked for before the place, which the connector stores first
         slot.refuse_ahead(config.name, state, stored(endpoints.connect, config.name))

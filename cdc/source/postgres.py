@@ -16,6 +16,8 @@ from cdc.source.sqlstate import states
 
 CONNECT_SECONDS: Final = 10
 ANSWER_SECONDS: Final = 150.0
+_ASK_CONNECT_SECONDS: Final = 3
+_ASK_ANSWER_SECONDS: Final = 10.0
 """How long a server may say nothing: longer than any limit that it is given itself."""
 _Answer = TypeVar("_Answer")
 _PORT: Final = 5432
@@ -145,6 +147,16 @@ def connect(
     except psycopg.OperationalError as error:
         raise _not_connected(where, error, url, settings) from None
     return made
+
+
+def connect_to_ask(url: str, **parameters: Any) -> Connection:  # noqa: ANN401 - as ``connect``
+    """Open a connection for short questions, for whose answers nothing else is to wait for long."""
+    return connect(
+        url,
+        connect_timeout=_ASK_CONNECT_SECONDS,
+        answer_seconds=_ASK_ANSWER_SECONDS,
+        **parameters,
+    )
 
 
 def _not_connected(

@@ -7,12 +7,10 @@ from psycopg import errors
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.observe.causes import SlotFacts
-from cdc.source.postgres import Connection, connect, translated
+from cdc.source.postgres import Connection, connect_to_ask, translated
 from cdc.source.structure_sql import TRIGGERS
 from cdc.source.unnoted import spoiled
 
-_CONNECT_SECONDS: Final = 3
-_ANSWER_SECONDS: Final = 10.0
 _PRESENT: Final = """
 SELECT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = %s AND active)
     OR EXISTS (SELECT FROM pg_stat_activity
@@ -83,9 +81,7 @@ def is_at_source(url: str, slot: str) -> bool | None:
     """
     try:
         with (
-            connect(
-                url, connect_timeout=_CONNECT_SECONDS, answer_seconds=_ANSWER_SECONDS
-            ) as connection,
+            connect_to_ask(url) as connection,
             translated("looking for the connector"),
         ):
             row = connection.execute(_PRESENT, (slot,)).fetchone()

@@ -17,7 +17,7 @@ import structlog
 from cdc.errors import CdcError, ErrorKind
 from cdc.observe.causes import DEBEZIUM
 from cdc.source import slot
-from cdc.source.postgres import Connection, connect
+from cdc.source.postgres import Connection, connect_to_ask
 from cdc.source.slot import SlotState
 
 _EVERY_SECONDS: Final = 0.5
@@ -25,8 +25,6 @@ _SOON_SECONDS: Final = 1.5
 """In which no session of the connector begins, confirms something and ends."""
 _CERTAIN_SECONDS: Final = 5.0
 """Shorter than the connector waits before it reads again what was taken from it."""
-_CONNECT_SECONDS: Final = 3
-_ANSWER_SECONDS: Final = 10.0
 logger = structlog.get_logger(__name__)
 
 
@@ -117,9 +115,7 @@ class SlotWatch:
 
     def _look(self) -> None:
         if self._connection is None:
-            self._connection = connect(
-                self._url, connect_timeout=_CONNECT_SECONDS, answer_seconds=_ANSWER_SECONDS
-            )
+            self._connection = connect_to_ask(self._url)
         state = slot.slot_state(self._connection, self._followed.name)
         if state is not None:
             self._followed.look(state)

@@ -10,12 +10,9 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.source import slot
 from cdc.source.barrier import current_lsn
 from cdc.source.origin import Origin, origin, refuse_other
-from cdc.source.postgres import Connection, connect
+from cdc.source.postgres import Connection, connect_to_ask
 from cdc.source.slot_watch import SlotWatch
 
-_CONNECT_SECONDS: Final = 3
-_ANSWER_SECONDS: Final = 10.0
-"""A cut waits for the answer, so it does not wait long."""
 _AGAIN_SECONDS: Final = 5.0
 logger = structlog.get_logger(__name__)
 
@@ -78,9 +75,7 @@ class SourceWatch:
 
     def _look(self, reached: int) -> None:
         if self._connection is None:
-            self._connection = connect(
-                self._url, connect_timeout=_CONNECT_SECONDS, answer_seconds=_ANSWER_SECONDS
-            )
+            self._connection = connect_to_ask(self._url)
         now = origin(self._connection)
         refuse_other(self._known, now, reached)
         slot.readable(self._name, slot.slot_state(self._connection, self._name))

@@ -19,6 +19,7 @@ import pytest
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.operate import health
+from cdc.source import postgres as source_postgres
 from cdc.source import watch
 from cdc.source.copied_rows import blocks
 from cdc.source.origin import origin
@@ -249,7 +250,7 @@ def test_a_cut_does_not_wait_for_a_source_that_falls_silent(
     source_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What has landed came from it before, so it is published; the next look asks anew."""
-    monkeypatch.setattr(watch, "_ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(source_postgres, "_ASK_ANSWER_SECONDS", 0.5)
     monkeypatch.setattr(watch, "_AGAIN_SECONDS", 0.0)
     where = urlsplit(source_url)
     with proxied("127.0.0.1", int(where.port or 0)) as proxy:
@@ -275,7 +276,7 @@ def test_a_cut_does_not_wait_for_a_source_that_falls_silent(
 def test_the_watch_of_the_job_asks_a_source_that_falls_silent_anew(
     source_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(health, "_ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(source_postgres, "_ASK_ANSWER_SECONDS", 0.5)
     where = urlsplit(source_url)
     with proxied("127.0.0.1", int(where.port or 0)) as proxy:
         url = source_url.replace(f":{where.port}", f":{proxy.address[1]}")

@@ -9,6 +9,7 @@ import pytest
 
 from cdc.operate.check import check
 from cdc.source.bootstrap import establish
+from cdc.source.continuity import until
 from cdc.source.finding import Level
 from cdc.source.postgres import Connection
 from cdc.stack.endpoints import Endpoints
@@ -106,6 +107,7 @@ def _plain(value: object) -> object:
 @contextmanager
 def _altered(source: Connection) -> Iterator[None]:
     """Of sessions that begin inside the block."""
+    before = _digits(source)
     row = source.execute("SELECT current_user, current_database()").fetchone()
     assert row is not None
     role, database = row
@@ -124,3 +126,9 @@ def _altered(source: Connection) -> Iterator[None]:
         for name in OF_THE_SERVER:
             source.execute(f"ALTER SYSTEM RESET {name}".encode())
         source.execute("SELECT pg_reload_conf()")
+        # The session hears of it a moment later, and would print what is expected as it was set.
+        until(lambda: _digits(source) == before, 60, "the settings are not as they were")
+
+
+def _digits(connection: Connection) -> object:
+    return connection.execute("SHOW extra_float_digits").fetchone()
