@@ -19,6 +19,7 @@ from cdc.lake import job_state
 from cdc.lake.job_state import RELOADING, Told
 from cdc.lake.layout import refuse_unwritable
 from cdc.lake.session import build
+from cdc.stack.artifacts import spark_jars
 from cdc.operate import health, reload, running_settings
 from cdc.operate.at_work import DeskWork, at_work
 from cdc.operate.plan import RELOADED
@@ -39,7 +40,7 @@ def run(read: Callable[[], Config], endpoints: Endpoints, stop: threading.Event)
         told = Told(config.state_dir)
         told.enter("starting")
         try:
-            spark = build(config)
+            spark = build(config, spark_jars())
             try:
                 _keep_running(read, config, _Job(endpoints, spark, stop, told))
             finally:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -10,7 +11,6 @@ from pyspark.sql import SparkSession
 from cdc.config import Config
 from cdc.lake.session_log import quieten
 from cdc.lake.transaction_log import AGE_LIMIT
-from cdc.stack.artifacts import spark_jars
 
 _AVRO: Final = "-Dorg.apache.avro.fastread=false"
 """Avro's fast reader keeps every schema that a task has parsed as long as the JVM lives: tables
@@ -78,15 +78,18 @@ LOCAL: Final[dict[str, str]] = {
 """Beside the others where the master is local."""
 
 
-def build(config: Config) -> SparkSession:
-    """The session of the job; ``spark.conf`` of the configuration wins over all but ``TEXTS``."""
+def build(config: Config, jars: Iterable[Path]) -> SparkSession:
+    """Start the job's session with ``jars`` beside pyspark's own.
+
+    ``spark.conf`` of the configuration wins over everything but ``TEXTS``.
+    """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # Spark looks the host name up and warns of what it finds; it is to use loopback anyway.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = (
         SparkSession.builder.appName(f"wal2lake-{config.name}")
         .master(config.spark.master)
-        .config("spark.jars", ",".join(str(jar) for jar in spark_jars()))
+        .config("spark.jars", ",".join(str(jar) for jar in jars))
         .config("spark.driver.memory", config.spark.driver_memory)
         .config("spark.local.dir", str(_scratch(config)))
         .config("spark.sql.warehouse.dir", str(_scratch(config) / "warehouse"))

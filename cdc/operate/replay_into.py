@@ -29,6 +29,7 @@ from cdc.lake.progress import open_table
 from cdc.lake.quarantine import Quarantine
 from cdc.lake.readings import Reading, Readings, readings_at
 from cdc.lake.session import build
+from cdc.stack.artifacts import spark_jars
 from cdc.operate.material import (
     Kept,
     Place,
@@ -83,7 +84,7 @@ def replay_into(config: Config, asked: Asked, *, say: Say) -> Outcome:
     row = _cut(config, asked)
     addresses = Addresses.of(config)
     token = addresses.token(config)
-    spark = build(config)
+    spark = build(config, spark_jars())
     try:
         with _scratch(config) as folder:
             kept = Kept(

@@ -137,9 +137,3 @@ def jars(name: str) -> list[Path]:
 def spark_jars() -> list[Path]:
     """What the Spark session needs beside the jars that pyspark brings."""
     return jars(SPARK)
-
-
-if __name__ == "__main__":
-    from cdc.stack.install import main  # here: install imports this module
-
-    raise SystemExit(main())

@@ -31,6 +31,7 @@ import json, sys
 from pathlib import Path
 from cdc.config import Config
 from cdc.lake.session import build
+from cdc.stack.artifacts import spark_jars
 
 folder, conf = Path(sys.argv[1]), json.loads(sys.argv[2])
 config = Config.model_validate({
@@ -40,7 +41,7 @@ config = Config.model_validate({
     "lake": {"path": str(folder / "lake")},
     "spark": {"master": "local[2]", "driver_memory": "512m", "conf": conf},
 })
-spark = build(config)
+spark = build(config, spark_jars())
 for line in sys.stdin:
     print("rows", spark.range(1000).repartition(2).count(), flush=True)
 spark.stop()
