@@ -8,6 +8,7 @@ from rich.console import Console
 
 from bench.burst import Burst, burst
 from bench.figures import Figures, p50_p99
+from cdc.client.read.sql import query
 from cdc.config import Config
 from cdc.demo.freshness import Freshness
 from cdc.demo.meter import Meter
@@ -15,8 +16,7 @@ from cdc.demo.place import Place
 from cdc.demo.stages import await_snapshot, bring_up, keep_busy, readable_at
 from cdc.demo.workload import Workload
 from cdc.lake.layout import log_path
-from cdc.operate.sql import query
-from cdc.stack.endpoints import resolve
+from cdc.state.endpoints import resolve
 
 PLACEHOLDERS = (
     "select count(*) as found from shop.product_descriptions where length(description) < 1000"

@@ -24,10 +24,10 @@ from cdc.demo.freshness import Freshness
 from cdc.demo.stages import wait_until
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.topics import TopicSpec, ensure_topics
-from cdc.source import connector
-from cdc.stack.artifacts import spark_jars
+from cdc.source.connector import worker_rest
+from cdc.stack.artifacts.lock_file import spark_jars
 from cdc.stack.embedded import running
-from cdc.stack.endpoints import Endpoints, password_reference
+from cdc.state.endpoints import Endpoints, password_reference
 
 PATIENCE: Final = 1800.0  # seconds for one stage: this way is slow, not stuck
 TOPICS: Final = [f"{PREFIX}.shop.{table}" for table in KEYS]
@@ -79,10 +79,10 @@ class Tutorial:
 
 def measure(root: Path, config: Config, load: Load, console: Console) -> Figures:
     with running(config) as endpoints:
-        connector.delete(endpoints.connect, config.name)
+        worker_rest.delete(endpoints.connect, config.name)
         ensure_topics(endpoints.kafka, [TopicSpec(topic) for topic in TOPICS])
         began = time.time()
-        connector.configure(endpoints.connect, PREFIX, settings(config, endpoints))
+        worker_rest.configure(endpoints.connect, PREFIX, settings(config, endpoints))
         with _job(root, endpoints) as job:
             return _measure(endpoints, job, load, began, console)
 

@@ -13,13 +13,13 @@
     spark.sql("SELECT count(*) FROM shop.orders JOIN shop.prices USING (id)")
 
 ``at`` is a cut of ``cut``, its number, an LSN (``0/16B3748``), a time with its zone or ``latest``
-(cdc/operate/at.py). ``lake`` is the path of the lake; without it that of the configuration file
+(cdc/client/read/at.py). ``lake`` is the path of the lake; without it that of the configuration file
 is read. A table that is not the source's at the cut (stopped, degraded, being read) is refused,
 unless ``flagged`` says that it is wanted as it is.
 
 In a Spark session that is given, Delta's limit to the age of versions is turned off: it refuses a
-table that rested for a week at a cut of a minute ago (cdc/lake/transaction_log.py). A session that
-uses a view that another one made has to set it too.
+table that rested for a week at a cut of a minute ago (cdc/lake/upkeep/transaction_log.py). A
+session that uses a view that another one made has to set it too.
 """
 
 import re
@@ -31,14 +31,14 @@ from typing import TYPE_CHECKING, overload
 import pyarrow as pa
 from deltalake import QueryBuilder
 
+from cdc.client.read.published import cut_at, is_flagged, open_version, warning
 from cdc.config import DEFAULT_FILE, load
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.names import case_twins
-from cdc.events.sql_text import spark_delta, spark_name
+from cdc.events.values.sql_text import spark_delta, spark_name
 from cdc.lake.layout import ledger_under, table_under
-from cdc.lake.ledger import Ledger, LedgerRow
-from cdc.lake.transaction_log import AGE_LIMIT
-from cdc.operate.published import cut_at, is_flagged, open_version, warning
+from cdc.lake.records.ledger import Ledger, LedgerRow
+from cdc.lake.upkeep.transaction_log import AGE_LIMIT
 from cdc.tables import TableId
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 -- Notes changes of the structure of tables in wal2lake.structure, for a superuser to run once, and
 -- again after an upgrade: psql -d <database> -f structure.sql. Where wal2lake's own role is
 -- a superuser, `wal2lake up` does it by itself. To remove it, see docs/operations.md.
--- Made by `python -m cdc.source.structure_notes`; a test compares.
+-- Made by `python -m cdc.source.notes.triggers`; a test compares.
 
 BEGIN;
 

@@ -10,7 +10,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from cdc.lake.session import LOCAL, SETTINGS
-from cdc.stack.artifacts import spark_jars
+from cdc.stack.artifacts.lock_file import spark_jars
 
 _ONE_COMPILER: Final = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 """With one compiler Java reserves a fifth of that, and compiles nothing when it is full."""

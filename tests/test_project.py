@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from cdc.cli import COMMANDS
-from cdc.stack.artifacts import CONNECT, KAFKA, REGISTRY, postgres_set, read_lock
+from cdc.stack.artifacts.lock_file import CONNECT, KAFKA, REGISTRY, postgres_set, read_lock
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 FOLDERS: Final = ("cdc", "connectors", "jobs", "tests", "docs", "bench", ".ci")

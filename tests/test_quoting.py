@@ -1,4 +1,4 @@
-"""Only one module puts quotes around a text: cdc/events/sql_text.py, for every parser of SQL.
+"""Only cdc/events/values/sql_text.py puts quotes around a text, for every parser of SQL.
 
 What stands in quotes elsewhere is a constant. A text that is put between two quotes by hand can
 end them, and Spark puts the value of a setting in the place of a ``${..}`` in it.

@@ -1,4 +1,4 @@
-"""The command line: one file per command, imported when the command is called.
+"""The command line: a command's file is imported when the command is called.
 
 ``wal2lake --help`` lists the commands from the table below and imports none of them, so that it
 answers at once on a machine where Spark, Java or a server is missing.
@@ -31,6 +31,9 @@ COMMANDS: Final = {
     "cuts": "List the published cuts, each one moment of the source in all tables.",
     "sql": "Query the lake tables, now or as they were at a cut.",
 }
+
+FILES: Final = {"pause": "control", "resume": "control", "cancel": "control"}
+"""The files of commands that share one; every other has the command's name."""
 
 app = typer.Typer(
     name="wal2lake",
@@ -67,9 +70,9 @@ def _register(name: str, summary: str) -> None:
 
 
 def _call(name: str, summary: str, context: typer.Context) -> None:
-    """Run the command of ``cdc/cli/<name>.py`` with the arguments that the stub received."""
-    place = name.replace("-", "_")
-    found = getattr(import_module(f"cdc.cli.{place}"), place)
+    """Run the command with the arguments that the stub received."""
+    function = name.replace("-", "_")
+    found = getattr(import_module(f"cdc.cli.{FILES.get(name, function)}"), function)
     single = found
     if not isinstance(found, typer.Typer):  # one with commands of its own is there already
         single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)

@@ -8,17 +8,18 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from cdc.cli.following import DetachOption, ask_and_follow, follow, new_operation
+from cdc.capture.recapture import unpublish
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from cdc.cli.plan import facts, show
-from cdc.cli.progress import waiting
+from cdc.cli.show.follow import DetachOption, ask_and_follow, follow, new_operation
+from cdc.cli.show.waiting import waiting
+from cdc.client import config_change
+from cdc.client.plan import Plan
+from cdc.client.plan_inputs import plan as look
 from cdc.config import Config, load
 from cdc.errors import CdcError, ErrorKind
-from cdc.operate import config_change, purging
-from cdc.operate.plan import Plan
-from cdc.operate.planning import plan as look
-from cdc.source.recapturing import unpublish
-from cdc.stack.endpoints import Endpoints, resolve
+from cdc.operations import purging
+from cdc.state.endpoints import Endpoints, resolve
 from cdc.tables import TableId
 
 PurgeOption = Annotated[

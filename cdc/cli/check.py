@@ -10,11 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
+from cdc.client import check as preflight
 from cdc.config import Config, load
 from cdc.errors import POLICY, CdcError, ErrorKind
-from cdc.operate import check as preflight
-from cdc.source.finding import Finding, Level
-from cdc.stack.endpoints import Endpoints, configured_connect_url, configured_source_url, resolve
+from cdc.source.server.finding import Finding, Level
+from cdc.state.endpoints import Endpoints, configured_connect_url, configured_source_url, resolve
 
 _COLOURS: Final = {Level.OK: "green", Level.WARNING: "yellow", Level.ERROR: "red"}
 _NAMED: Final = 3

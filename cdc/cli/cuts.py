@@ -10,13 +10,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cdc.apply.merge_plan import BY_OPERATION
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
+from cdc.client.read.published import cut_at, flagged, is_flagged, warning
 from cdc.config import load
-from cdc.events.lsn import format_lsn
+from cdc.events.values.lsn import format_lsn
 from cdc.lake.layout import ledger_path
-from cdc.lake.ledger import Ledger, LedgerRow, TableEntry
-from cdc.operate.published import cut_at, flagged, is_flagged, warning
+from cdc.lake.records.ledger import Ledger, LedgerRow, TableEntry
+from cdc.lake.table.merge_plan import BY_OPERATION
 
 AtArgument = Annotated[
     str | None,

@@ -4,7 +4,7 @@ import json
 
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from cdc.config import load
-from cdc.stack import detached
+from cdc.stack.supervise import detached
 
 
 def down(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False) -> None:

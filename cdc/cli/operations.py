@@ -8,15 +8,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cdc.cli import bar
-from cdc.cli.following import NoJobTimeoutOption, follow, results_table
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
+from cdc.cli.show import bar
+from cdc.cli.show.follow import NoJobTimeoutOption, follow, results_table
 from cdc.cli.sql import plain
+from cdc.client.history import history, the_unfinished
 from cdc.config import Config, load
-from cdc.lake.operations import Row
-from cdc.operate import operation_files as files
-from cdc.operate.history import history, the_unfinished
-from cdc.operate.operation import OperationState, TableResult
+from cdc.lake.records.operations import Row
+from cdc.state import operation_files as files
+from cdc.state.operation import OperationState, TableResult
 
 IdArgument = Annotated[
     str | None, typer.Argument(metavar="[ID]", help="Show all that is known of this one.")

@@ -11,11 +11,11 @@ from rich.text import Text
 
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from cdc.cli.status import size
+from cdc.client.plan import AddedTable, Plan, RemovedTable
+from cdc.client.plan_inputs import plan as look
 from cdc.config import load
 from cdc.errors import POLICY, ErrorKind
-from cdc.operate.plan import AddedTable, Plan, RemovedTable
-from cdc.operate.planning import plan as look
-from cdc.stack.endpoints import resolve
+from cdc.state.endpoints import resolve
 
 Line = tuple[str, str]
 """Text and its style."""

@@ -9,17 +9,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cdc.cli.following import DetachOption, ask_and_follow, new_operation
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
+from cdc.cli.show.follow import DetachOption, ask_and_follow, new_operation
 from cdc.cli.sql import plain
+from cdc.client.quarantine import Decoder, key_of, parse_offset, retry_of, select
 from cdc.config import Config, load
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.registry import RegistryClient
 from cdc.lake.layout import ledger_path, quarantine_path
-from cdc.lake.ledger import Ledger
-from cdc.lake.quarantine import Quarantine, RefusedEvent
-from cdc.operate.refused_events import Decoder, key_of, parse_offset, retry_of, select
-from cdc.stack.endpoints import resolve
+from cdc.lake.records.ledger import Ledger
+from cdc.lake.records.quarantine import Quarantine, RefusedEvent
+from cdc.state.endpoints import resolve
 from cdc.tables import TableId, TableState
 
 SHOWN: Final = 1000

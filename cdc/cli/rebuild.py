@@ -4,13 +4,13 @@ from typing import Annotated
 
 import typer
 
-from cdc.cli.following import DetachOption, NoJobTimeoutOption, ask_and_follow, new_operation
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from cdc.cli.replay import FromOption, Marker
+from cdc.cli.show.follow import DetachOption, NoJobTimeoutOption, ask_and_follow, new_operation
 from cdc.config import load
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import ledger_path
-from cdc.lake.ledger import Ledger
+from cdc.lake.records.ledger import Ledger
 
 AllOption = Annotated[
     bool, typer.Option("--all", help="Every captured table; wal2lake replay is for a single one.")

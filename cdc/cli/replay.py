@@ -12,12 +12,12 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from cdc.cli.following import DetachOption, NoJobTimeoutOption, ask_and_follow, new_operation
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
+from cdc.cli.show.follow import DetachOption, NoJobTimeoutOption, ask_and_follow, new_operation
 from cdc.config import Config, load
 from cdc.errors import CdcError, ErrorKind
 from cdc.observe import logs
-from cdc.operate.replay_into import Asked, Outcome, replay_into
+from cdc.operations.replay.to_path import Asked, Outcome, replay_into
 from cdc.tables import TableId
 
 

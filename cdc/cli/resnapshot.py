@@ -6,15 +6,15 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
-from cdc.cli.following import DetachOption, NoJobTimeoutOption, ask_and_follow, new_operation
-from cdc.cli.forecast import facts, show
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
-from cdc.cli.progress import waiting
+from cdc.cli.show.follow import DetachOption, NoJobTimeoutOption, ask_and_follow, new_operation
+from cdc.cli.show.forecast import facts, show
+from cdc.cli.show.waiting import waiting
+from cdc.client.forecast import Forecast
+from cdc.client.resnapshot import refuse_now, wanted
+from cdc.client.selection import Asked
 from cdc.config import load
-from cdc.operate.asking import refuse_now, wanted
-from cdc.operate.forecast import Forecast
-from cdc.operate.selection import Asked
-from cdc.stack.endpoints import resolve
+from cdc.state.endpoints import resolve
 
 IN_PLACE: Final = "in-place"
 SHADOW: Final = "shadow"

@@ -7,10 +7,10 @@ from pathlib import Path
 from types import FrameType
 
 from cdc import config as configuration
-from cdc.apply import stream
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption
+from cdc.job import main
 from cdc.observe import logs
-from cdc.stack import endpoints
+from cdc.state import endpoints
 
 
 def run(config: ConfigOption = DEFAULT_CONFIG) -> None:
@@ -29,4 +29,4 @@ def apply_changes(path: Path) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, ask_to_stop)
-    stream.run(read, endpoints.resolve(read()), stop)
+    main.run(read, endpoints.resolve(read()), stop)

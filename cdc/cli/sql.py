@@ -14,9 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
+from cdc.client.read.published import warning
+from cdc.client.read.sql import query
 from cdc.config import load
-from cdc.operate.published import warning
-from cdc.operate.sql import query
 
 SHOWN: Final = 1000
 """Rows of the table on the terminal; --json gives all of them."""

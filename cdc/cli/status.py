@@ -9,15 +9,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cdc.cli.bar import duration
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
+from cdc.cli.show.bar import duration
+from cdc.client.status import findings as unwell
+from cdc.client.status.findings import Finding
+from cdc.client.status.status import OperationStatus, Status, TableStatus
+from cdc.client.status.status import status as ask
 from cdc.config import load
 from cdc.errors import POLICY
-from cdc.events.lsn import format_lsn
-from cdc.operate import findings as unwell
-from cdc.operate.findings import Finding
-from cdc.operate.status import OperationStatus, Status, TableStatus
-from cdc.operate.status import status as ask
+from cdc.events.values.lsn import format_lsn
 
 WELL = frozenset({"streaming", "snapshotting"})
 KIB = 1024.0

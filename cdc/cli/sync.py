@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
-from cdc.cli.progress import waiting
+from cdc.cli.show.waiting import waiting
+from cdc.client.sync import sync as wait_until_synced
 from cdc.config import load
-from cdc.events.lsn import format_lsn
-from cdc.operate.sync import sync as wait_until_synced
-from cdc.stack.endpoints import resolve
+from cdc.events.values.lsn import format_lsn
+from cdc.state.endpoints import resolve
 
 TimeoutOption = Annotated[
     float, typer.Option("--timeout", metavar="SECONDS", min=0, help="Exit code 7 after that long.")

@@ -11,14 +11,14 @@ from urllib.parse import urlsplit
 import typer
 from rich.console import Console
 
-from cdc import rest
+from cdc import http_client
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from cdc.config import READ_LOST, Config, load
 from cdc.lake.layout import epochs_path
-from cdc.stack import detached
-from cdc.stack.endpoints import Endpoints, resolve
 from cdc.stack.first_table import await_first_table
-from cdc.stack.supervisor import Establish, Say, Steps, supervise
+from cdc.stack.supervise import detached
+from cdc.stack.supervise.supervisor import Establish, Say, Steps, supervise
+from cdc.state.endpoints import Endpoints, resolve
 
 DetachOption = Annotated[
     bool, typer.Option("--detach", "-d", help="Return when the job applies; stop it with down.")
@@ -44,7 +44,7 @@ def up(
     path, loaded = config.resolve(), load(config)
     console = Console(stderr=True, highlight=False)
     if not supervisor:  # which was started by one that has looked
-        import_module("cdc.source.first_look").look(loaded)
+        import_module("cdc.capture.early_checks").look(loaded)
     if detach:
         with console.status("starting") as status:
             detached.up(
@@ -94,12 +94,14 @@ def _progress(console: Console, status: Any, what: str) -> None:  # noqa: ANN401
 def _establish(config: Config, endpoints: Endpoints, say: Say, *, new_epoch: bool) -> None:
     await_first_table(config, endpoints, say)
     # Late: the servers start while nothing of the source's clients is loaded.
-    warning = import_module("cdc.source.settings").clear_password(config, endpoints)
+    warning = import_module("cdc.source.connector.settings").clear_password(config, endpoints)
     if warning is not None:
         say(f"warning: {warning.subject} {warning.message}; {warning.remedy}")
-    epochs, path = import_module("cdc.lake.epochs"), epochs_path(config)
+    epochs, path = import_module("cdc.lake.records.epochs"), epochs_path(config)
     before = epochs.last(path)
-    import_module("cdc.source.bootstrap").establish(config, endpoints, new_epoch=new_epoch, say=say)
+    import_module("cdc.capture.bootstrap").establish(
+        config, endpoints, new_epoch=new_epoch, say=say
+    )
     if new_epoch or epochs.last(path) != before:
         alone = config.source.on_lost_changes == READ_LOST
         then = "the job reads every table again"
@@ -108,14 +110,14 @@ def _establish(config: Config, endpoints: Endpoints, say: Say, *, new_epoch: boo
 
 
 def _is_at_source(config: Config, endpoints: Endpoints) -> bool | None:
-    found: bool | None = import_module("cdc.source.sessions").is_at_source(
+    found: bool | None = import_module("cdc.source.connector.sessions").is_at_source(
         endpoints.source_url, config.name
     )
     return found
 
 
 def _pass_over(config: Config, endpoints: Endpoints, at_an_event: bool) -> Sequence[object]:
-    source = import_module("cdc.source.passed_over")
+    source = import_module("cdc.capture.passed_over")
     source.refuse_moved(config, endpoints)
     found: Sequence[object] = source.pass_over(config, endpoints, at_an_event=at_an_event)
     return found
@@ -125,8 +127,8 @@ def _print_ready(config: Config, endpoints: Endpoints, *, as_json: bool) -> None
     facts = {
         "source": without_password(endpoints.source_url),
         "kafka": endpoints.kafka,
-        "connect": rest.shown(endpoints.connect),
-        "registry": rest.shown(endpoints.registry),
+        "connect": http_client.shown(endpoints.connect),
+        "registry": http_client.shown(endpoints.registry),
         "lake": config.lake.path,
         "state_dir": str(config.state_dir),
     }

@@ -11,13 +11,13 @@ from rich.table import Table
 from rich.text import Text
 
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
-from cdc.cli.progress import waiting
+from cdc.cli.show.waiting import waiting
+from cdc.client.verify.verdict import TableVerdict
+from cdc.client.verify.verify import Report
+from cdc.client.verify.verify import verify as compare_all
 from cdc.config import load
-from cdc.events.lsn import format_lsn
-from cdc.operate.table_verdict import TableVerdict
-from cdc.operate.verify import Report
-from cdc.operate.verify import verify as compare_all
-from cdc.stack.endpoints import resolve
+from cdc.events.values.lsn import format_lsn
+from cdc.state.endpoints import resolve
 
 TimeoutOption = Annotated[
     float,

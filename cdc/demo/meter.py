@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from cdc.config import Config
 from cdc.demo.freshness import Freshness
 from cdc.lake.layout import ledger_path, log_path
-from cdc.lake.ledger import Ledger, LedgerRow
-from cdc.lake.progress import landed_position
+from cdc.lake.records.ledger import Ledger, LedgerRow
+from cdc.lake.table.positions import landed_position
 from cdc.observe.freshness import percentile
 
 RECENT = 50  # commits that the freshness shown while running is taken from

@@ -7,11 +7,11 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
+from cdc.client.read.sql import query
 from cdc.config import Config
 from cdc.demo.shop import TABLES
 from cdc.demo.stages import Live, Snapshot
 from cdc.observe.freshness import percentile
-from cdc.operate.sql import query
 
 BY_STATUS: Final = (
     "select status, count(*) as orders, sum(total) as total from shop.orders group by 1 order by 1"

@@ -17,7 +17,7 @@ from cdc.demo.place import Place
 from cdc.demo.source import filled_source
 from cdc.demo.stages import Live, Snapshot, await_snapshot, bring_up, keep_busy, measured
 from cdc.demo.workload import Workload
-from cdc.stack.endpoints import resolve
+from cdc.state.endpoints import resolve
 
 STEPS = 7
 

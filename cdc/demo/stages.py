@@ -15,9 +15,9 @@ from cdc.demo.place import Place
 from cdc.demo.workload import Workload
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import ledger_path
-from cdc.lake.ledger import Ledger, LedgerRow
-from cdc.stack.report import read
-from cdc.stack.state import StateDir
+from cdc.lake.records.ledger import Ledger, LedgerRow
+from cdc.stack.process.report import read
+from cdc.state.directory import StateDir
 
 Answer = TypeVar("Answer")
 CONNECTING: Final = "connecting the source"  # as the supervisor says it

@@ -6,9 +6,9 @@ Only for types whose text is certain: what is not is None, and whoever asks must
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
-from cdc.events.pg_types import TYPES
 from cdc.events.schema import RowField
-from cdc.events.types import branches, canonical
+from cdc.events.values.lake_types import branches, canonical
+from cdc.events.values.pg_types import TYPES
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY: Final = 86_400_000_000

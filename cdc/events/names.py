@@ -1,7 +1,7 @@
 """Names that cannot be kept, of tables and of columns, and why.
 
-Asked before a table is taken in (cdc/source/catalog.py), and again when its structure changes
-(cdc/events/steps.py). All other names of Postgres are kept as they are.
+Asked before a table is taken in (cdc/source/catalog/catalog.py), and again when its structure
+changes (cdc/events/structure/steps.py). All other names of Postgres are kept as they are.
 """
 
 import json

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from cdc.errors import CdcError, ErrorKind
-from cdc.events.types import (
+from cdc.events.values.lake_types import (
     SOURCE_NAME,
     PgType,
     branches,

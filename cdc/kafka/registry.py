@@ -8,7 +8,7 @@ from typing import Final
 import httpx
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
-from cdc import rest
+from cdc import http_client
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.names import readable_schema
 
@@ -52,7 +52,7 @@ class RegistryClient:
         except (httpx.HTTPError, _LoadingError, ValueError, KeyError) as error:
             raise CdcError(
                 ErrorKind.UNREACHABLE,
-                f"the schema registry at {rest.shown(self._url)} gives no schema {schema_id}",
+                f"the schema registry at {http_client.shown(self._url)} has no schema {schema_id}",
                 detail=str(error) if isinstance(error, _LoadingError) else type(error).__name__,
                 remedy="start it, or correct registry.url",
             ) from None
@@ -78,12 +78,12 @@ def _get(registry: str, schema_id: int) -> str | None:
 
 
 def _asked(registry: str, schema_id: int) -> httpx.Response:
-    return rest.get(f"{registry}/apis/ccompat/v7/schemas/ids/{schema_id}", timeout=_SECONDS)
+    return http_client.get(f"{registry}/apis/ccompat/v7/schemas/ids/{schema_id}", timeout=_SECONDS)
 
 
 def _refuse_loading(registry: str) -> None:
     """Apicurio answers while it reads its topic: every schema is unknown to it then."""
-    ready = rest.get(f"{registry}/health/ready", timeout=_SECONDS)
+    ready = http_client.get(f"{registry}/health/ready", timeout=_SECONDS)
     if ready.status_code >= httpx.codes.INTERNAL_SERVER_ERROR:
         raise _LoadingError("it is not ready")
 
@@ -95,7 +95,7 @@ def _content(registry: str, schema_id: int) -> str:
     Nobody decodes by defaults of a writer's schema, so all of them are left out.
     """
     url = f"{registry}/apis/registry/v2/ids/contentIds/{schema_id}"
-    response = rest.get(url, timeout=_SECONDS)
+    response = http_client.get(url, timeout=_SECONDS)
     response.raise_for_status()
     return json.dumps(_without_defaults(response.json()))
 

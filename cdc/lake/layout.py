@@ -79,7 +79,7 @@ def quarantine_path(config: Config) -> str:
 
 
 def readings_path(config: Config) -> str:
-    """The index of readings of the source (cdc/lake/readings.py)."""
+    """The index of readings of the source (cdc/lake/records/readings.py)."""
     return f"{config.lake.path}/{CONTROL_DIRECTORY}/readings"
 
 

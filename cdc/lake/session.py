@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from cdc.config import Config
 from cdc.lake.session_log import quieten
-from cdc.lake.transaction_log import AGE_LIMIT
+from cdc.lake.upkeep.transaction_log import AGE_LIMIT
 
 _AVRO: Final = "-Dorg.apache.avro.fastread=false"
 """Avro's fast reader keeps every schema that a task has parsed as long as the JVM lives: tables
@@ -18,7 +18,7 @@ times rounds of them fill the heap of the job within hours."""
 TEXTS: Final[dict[str, str]] = {
     # A text of the source is what it is: ${env:..} in it is no variable of the environment.
     "spark.sql.variable.substitute": "false",
-    # What cdc/events/sql_text.py escapes is read as it was meant.
+    # What cdc/events/values/sql_text.py escapes is read as it was meant.
     "spark.sql.parser.escapedStringLiterals": "false",
 }
 """How Spark reads SQL: all texts of ours are made for it, so that no configuration wins over it."""

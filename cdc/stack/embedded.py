@@ -10,13 +10,16 @@ from tenacity import RetryError, Retrying, retry_if_result, wait_fixed
 
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
-from cdc.stack import cleanup, endpoints, plan, prerequisites
-from cdc.stack.endpoints import Endpoints
-from cdc.stack.install import install
-from cdc.stack.patience import START_SECONDS, Patience
-from cdc.stack.process import Process
+from cdc.stack.artifacts import prerequisites
+from cdc.stack.artifacts.install import install
+from cdc.stack.process import cleanup
+from cdc.stack.process.process import Process
+from cdc.stack.servers import plan
+from cdc.stack.servers.patience import START_SECONDS, Patience
 from cdc.stack.servers.server import Server
-from cdc.stack.state import StateDir
+from cdc.state import endpoints
+from cdc.state.directory import StateDir
+from cdc.state.endpoints import Endpoints
 
 _POLL_SECONDS = 0.1
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 import psycopg
 
 from cdc.config import Config
-from cdc.stack.endpoints import Endpoints
-from cdc.stack.state import StateDir
+from cdc.state.directory import StateDir
+from cdc.state.endpoints import Endpoints
 from cdc.tables import TableId, matches
 
 _LOOK_EVERY_SECONDS = 0.5

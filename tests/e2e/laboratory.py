@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 
-from cdc.operate import requests
-from cdc.operate.requests import Request
+from cdc.state import requests
+from cdc.state.requests import Request
 from tests.e2e.installation import Installation, hashable
 
 STEP_BY_STEP: Final = 0

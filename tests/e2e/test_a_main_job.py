@@ -6,9 +6,9 @@ The tests share one installation; each makes its own changes and leaves a lake t
 import pytest
 from deltalake import DeltaTable
 
+from cdc.client.verify.verify import verify
 from cdc.config import load
-from cdc.operate.verify import verify
-from cdc.stack.endpoints import resolve
+from cdc.state.endpoints import resolve
 from tests.e2e.installation import Installation
 from tests.e2e.workload import Workload
 from tests.unpublished import unseen

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from cdc.events.structure import Structure, parse
+from cdc.events.structure.structure import Structure, parse
 
 
 def column(number: int, name: str, kind: str = "int4", **more: Any) -> dict[str, Any]:  # noqa: ANN401

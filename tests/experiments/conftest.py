@@ -4,7 +4,7 @@ from collections.abc import Generator, Iterator
 
 import pytest
 
-from cdc.stack.process import last_lines
+from cdc.stack.process.process import last_lines
 from tests.experiments.pipeline import Pipeline, Stack
 from tests.servers.fixtures import started, worker_settings
 from tests.servers.process import ProcessServer

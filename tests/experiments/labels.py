@@ -16,7 +16,7 @@ import httpx
 from confluent_kafka import Consumer, Message, TopicPartition
 
 from cdc.events.envelope import ChangeEvent, change_event
-from cdc.stack.endpoints import Endpoints
+from cdc.state.endpoints import Endpoints
 
 _SECONDS: Final = 20
 

@@ -8,13 +8,15 @@ from typing import Any, Final
 
 import httpx
 
+from cdc.capture.bootstrap import establish, placeholder
+from cdc.capture.continuity import markers
 from cdc.config import Config, Connect, Kafka, Lake, Registry, Source
 from cdc.kafka.offsets import end_offsets
-from cdc.source import connector, slot
-from cdc.source.bootstrap import establish, placeholder
-from cdc.source.continuity import markers, until
-from cdc.source.postgres import Connection, connect
-from cdc.stack.endpoints import Endpoints
+from cdc.source.connector import worker_rest
+from cdc.source.server import slot
+from cdc.source.server.connection import Connection, connect
+from cdc.state.endpoints import Endpoints
+from cdc.waiting import until
 from tests.experiments.labels import Label, Reader
 from tests.servers.server import Server
 
@@ -85,21 +87,21 @@ class Pipeline:
         establish(self.config, self.endpoints)
 
     def stop(self) -> None:
-        connector.stop(self.endpoints.connect, self.name)
+        worker_rest.stop(self.endpoints.connect, self.name)
 
     def resume(self) -> None:
-        connector.resume(self.endpoints.connect, self.name)
+        worker_rest.resume(self.endpoints.connect, self.name)
 
     def set(self, settings: Mapping[str, str]) -> None:
         """Begin a new run of the connector with other settings."""
         self.stop()
-        have = connector.configuration(self.endpoints.connect, self.name) or {}
+        have = worker_rest.configuration(self.endpoints.connect, self.name) or {}
         wanted = {name: value for name, value in have.items() if name != "name"}
-        connector.configure(self.endpoints.connect, self.name, {**wanted, **settings})
+        worker_rest.configure(self.endpoints.connect, self.name, {**wanted, **settings})
         self.resume()
 
     def close(self) -> None:
-        connector.delete(self.endpoints.connect, self.name)
+        worker_rest.delete(self.endpoints.connect, self.name)
         until(
             lambda: not slot.is_read(self.source, self.name), _SECONDS, "the slot is still in use"
         )
@@ -170,7 +172,7 @@ class Pipeline:
         until(lambda: self.blocked(blocker), _SECONDS, "nobody waits for the session")
 
     def offsets(self) -> dict[str, Any]:
-        return connector.offsets(self.endpoints.connect, self.name) or {}
+        return worker_rest.offsets(self.endpoints.connect, self.name) or {}
 
     def turn_back(self, offsets: Mapping[str, Any]) -> None:
         """Make a stopped connector believe that it got no further than this."""

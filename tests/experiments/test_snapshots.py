@@ -9,10 +9,11 @@ from contextlib import contextmanager
 
 import pytest
 
+from cdc.capture.continuity import unfinished
 from cdc.events.fold import UnknownValueError
-from cdc.source import slot
-from cdc.source.continuity import unfinished, until
-from cdc.source.postgres import Connection
+from cdc.source.server import slot
+from cdc.source.server.connection import Connection
+from cdc.waiting import until
 from tests.events.recorded import unchanged_by
 from tests.experiments.labels import Label
 from tests.experiments.pipeline import Pipeline

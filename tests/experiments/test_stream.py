@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from cdc.source.continuity import until
+from cdc.waiting import until
 from tests.experiments.labels import Label
 from tests.experiments.pipeline import Pipeline
 from tests.experiments.replay import counted, going_back, in_source, places, replayed

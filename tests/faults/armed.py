@@ -9,8 +9,8 @@ import psutil
 import yaml
 
 from cdc.failpoints import HELD, HOLD, VARIABLE, Failpoint
-from cdc.stack.process import Identity
-from cdc.stack.state import StateDir
+from cdc.stack.process.process import Identity
+from cdc.state.directory import StateDir
 from tests.e2e.installation import Installation
 from tests.servers.server import Server
 from tests.waiting import until

@@ -10,8 +10,8 @@ import psycopg
 from deltalake import DeltaTable
 
 from cdc.kafka.offsets import end_offsets
-from cdc.stack.endpoints import Endpoints
-from cdc.stack.state import StateDir, read_json
+from cdc.state.directory import StateDir, read_json
+from cdc.state.endpoints import Endpoints
 from tests.faults.armed import NAME, Armed
 from tests.faults.bank import PARTS, Bank, at_work
 from tests.faults.walk import query

@@ -19,8 +19,8 @@ from confluent_kafka.cimpl import NewTopic
 
 import cdc
 from cdc.config import load
-from cdc.stack.endpoints import Endpoints, resolve
-from cdc.stack.state import StateDir
+from cdc.state.directory import StateDir
+from cdc.state.endpoints import Endpoints, resolve
 from tests.faults.armed import Armed
 from tests.faults.checks import Scenario
 from tests.faults.clocks import Clocked, WithClock, environment, library, nothing_left, set_back

@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 from typing import Final
 
-from cdc.stack.process import Command
+from cdc.stack.process.process import Command
 from cdc.stack.servers.server import Server
 from tests.faults.armed import Armed
 

@@ -17,11 +17,11 @@ from deltalake import DeltaTable
 
 from cdc.config import Kafka
 from cdc.errors import Reason
-from cdc.kafka.emptying import empty_topic
+from cdc.kafka.empty_topic import empty_topic
+from cdc.kafka.topic_watch import found
 from cdc.kafka.topics import TopicSpec, delete_topics, ensure_topics
-from cdc.kafka.topics_found import found
 from cdc.stack.embedded import await_ready
-from cdc.stack.process import Process
+from cdc.stack.process.process import Process
 from tests.faults.armed import NAME, Armed
 from tests.faults.bank import SQL
 from tests.faults.disturbances import frozen

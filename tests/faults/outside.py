@@ -13,13 +13,13 @@ from typing import Any, Final
 import psutil
 import pytest
 
-from cdc.stack.endpoints import password_reference, write_source_secret
-from cdc.stack.ports import choose
 from cdc.stack.servers.connect import Connect
 from cdc.stack.servers.kafka import Kafka
+from cdc.stack.servers.ports import choose
 from cdc.stack.servers.registry import Registry
 from cdc.stack.servers.server import LOOPBACK, Server
-from cdc.stack.state import StateDir
+from cdc.state.directory import StateDir
+from cdc.state.endpoints import password_reference, write_source_secret
 from tests.faults.armed import NAME, Armed
 from tests.faults.conftest import PATTERNS
 from tests.faults.scene import Pair, Scene, brought_up, by_way_of, in_front_of

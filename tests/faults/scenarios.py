@@ -8,10 +8,10 @@ from typing import Final
 import httpx
 
 from cdc.stack.embedded import await_ready
-from cdc.stack.endpoints import Endpoints
-from cdc.stack.process import Process
+from cdc.stack.process.process import Process
 from cdc.stack.servers.connect import Connect
-from cdc.stack.state import StateDir, read_json
+from cdc.state.directory import StateDir, read_json
+from cdc.state.endpoints import Endpoints
 from tests.faults.armed import NAME, Armed
 from tests.faults.checks import Scenario
 from tests.faults.disturbances import DISTURBANCES, Disturb, frozen

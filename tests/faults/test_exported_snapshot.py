@@ -2,7 +2,7 @@
 
 Nothing of ``verify`` takes part. The slot is this test's own; the source's rows are as Postgres
 itself prints them (COPY), the lake's are read by delta-rs at the versions that the cut names. Of
-the product there is only the request by which a cut ends at the LSN (cdc/operate/requests.py). It
+the product there is only the request by which a cut ends at the LSN (cdc/state/requests.py). It
 is written before the snapshot is taken, so that no cut passes the LSN before it is known.
 """
 
@@ -22,8 +22,8 @@ from deltalake import DeltaTable, QueryBuilder
 from psycopg import IsolationLevel, sql
 
 from cdc.failpoints import Failpoint
-from cdc.operate import requests
-from cdc.operate.requests import Request
+from cdc.state import requests
+from cdc.state.requests import Request
 from tests.faults.armed import Armed
 from tests.faults.bank import TABLES, at_work
 from tests.faults.disturbances import DISTURBANCES, nothing

@@ -24,7 +24,7 @@ from typing import Final
 import pytest
 
 from cdc.errors import Reason
-from cdc.events.lsn import parse_lsn
+from cdc.events.values.lsn import parse_lsn
 from tests.e2e.installation import Installation
 from tests.faults.armed import SYNC_SECONDS, Armed
 from tests.faults.bank import TABLES, at_work

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cdc.failpoints import Failpoint
-from cdc.operate import operation_files as files
+from cdc.state import operation_files as files
 from tests.faults.armed import Armed
 from tests.faults.bank import TABLES
 from tests.operations.blind import unseen

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 from deltalake import DeltaTable
 
-from cdc.lake.progress import LandedPosition, landed_position
+from cdc.lake.table.positions import LandedPosition, landed_position
 from tests.e2e.installation import Installation
 from tests.faults.armed import NAME, Armed
 from tests.faults.bank import TOTAL, at_work

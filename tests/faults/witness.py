@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from cdc.stack.endpoints import Endpoints
+from cdc.state.endpoints import Endpoints
 from tests.experiments.labels import Reader
 from tests.faults.armed import Armed
 from tests.faults.walk import query

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cdc.stack.endpoints import Endpoints
+from cdc.state.endpoints import Endpoints
 from tests.kinds import odd, special
 from tests.kinds.columns import SETUP, TABLES
 from tests.kinds.pipeline import Pipeline, made, running

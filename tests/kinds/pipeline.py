@@ -17,13 +17,13 @@ from deltalake import DeltaTable, QueryBuilder
 from hypothesis import HealthCheck, Phase, given, settings
 
 from cdc import config as configuration
+from cdc.capture.bootstrap import establish
+from cdc.client.sync import sync
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import ledger_path, quarantine_path, table_path
-from cdc.lake.ledger import Ledger
-from cdc.operate.sync import sync
-from cdc.source.bootstrap import establish
-from cdc.stack.endpoints import Endpoints
+from cdc.lake.records.ledger import Ledger
+from cdc.state.endpoints import Endpoints
 from cdc.tables import TableId
 from tests.kinds.columns import AS_TEXT, SCHEMA, TABLES, Kind
 from tests.local_spark import QUICK

@@ -13,11 +13,11 @@ from typing import Any
 
 from confluent_kafka import Consumer, TopicPartition
 
+from cdc.capture.bootstrap import establish, placeholder
 from cdc.kafka.offsets import end_offsets
 from cdc.kafka.registry import RegistryClient
-from cdc.source.bootstrap import establish, placeholder
-from cdc.source.continuity import until
-from cdc.stack.endpoints import Endpoints
+from cdc.state.endpoints import Endpoints
+from cdc.waiting import until
 from tests.events.recorded import FOLDER
 from tests.kinds.columns import SCHEMA, SETUP, TABLES
 from tests.kinds.pipeline import Pipeline, configured, made

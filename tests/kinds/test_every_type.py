@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from cdc.events.pg_types import FAMILIES, TYPES, Fidelity, kept
-from cdc.operate.verify import Report, verify
-from cdc.source.catalog import inspect
-from cdc.source.postgres import connect
+from cdc.client.verify.verify import Report, verify
+from cdc.events.values.pg_types import FAMILIES, TYPES, Fidelity, kept
+from cdc.source.catalog.catalog import inspect
+from cdc.source.server.connection import connect
 from tests.kinds import odd, special
 from tests.kinds.columns import SCHEMA, TABLES
 from tests.kinds.pipeline import Pipeline, Row, made

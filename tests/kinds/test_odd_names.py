@@ -3,14 +3,14 @@
 import pytest
 from psycopg import sql
 
+from cdc.client.resnapshot import wanted
+from cdc.client.selection import Asked
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import ledger_path
-from cdc.lake.ledger import Ledger
-from cdc.operate.asking import wanted
-from cdc.operate.selection import Asked
-from cdc.source.catalog import inspect
-from cdc.source.finding import Level
-from cdc.source.postgres import connect
+from cdc.lake.records.ledger import Ledger
+from cdc.source.catalog.catalog import inspect
+from cdc.source.server.connection import connect
+from cdc.source.server.finding import Level
 from tests.kinds import odd
 from tests.kinds.columns import SCHEMA
 from tests.kinds.pipeline import Pipeline

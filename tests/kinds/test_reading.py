@@ -12,21 +12,21 @@ from hypothesis import strategies as st
 from psycopg import sql
 from pyspark.sql import DataFrame, SparkSession
 
-from cdc.apply.merge_plan import REASON
-from cdc.apply.spelled import key_texts, typed
+from cdc.client.verify.render import SETTINGS as PRINTING
+from cdc.client.verify.verdict import TableVerdict, compare_table
 from cdc.config import Config, Lake, Source
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import Column
-from cdc.events.types import PgType
+from cdc.events.structure.declared import SourceColumn
+from cdc.events.values.lake_types import PgType
 from cdc.lake.layout import table_path
-from cdc.lake.ledger import TableEntry
-from cdc.operate.render import SETTINGS as PRINTING
-from cdc.operate.table_verdict import TableVerdict, compare_table
-from cdc.source.catalog import SourceTable, inspect
-from cdc.source.columns import SourceColumn
-from cdc.source.postgres import Connection, connect
-from cdc.source.reading import ReadRows, read, read_keys
-from cdc.stack.endpoints import Endpoints
+from cdc.lake.records.ledger import TableEntry
+from cdc.lake.table.merge_plan import REASON
+from cdc.operations.resnapshot.values import key_texts, typed
+from cdc.source.catalog.catalog import SourceTable, inspect
+from cdc.source.rows.reading import ReadRows, read, read_keys
+from cdc.source.server.connection import Connection, connect
+from cdc.state.endpoints import Endpoints
 from cdc.tables import TableId
 from tests.kinds import special
 from tests.kinds.columns import SCHEMA, SETUP, TABLES, Kind, kind

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from cdc.operate.render import SETTINGS
-from cdc.source.catalog import SourceTable, inspect
-from cdc.source.postgres import connect
-from cdc.source.reading import read
+from cdc.client.verify.render import SETTINGS
+from cdc.source.catalog.catalog import SourceTable, inspect
+from cdc.source.rows.reading import read
+from cdc.source.server.connection import connect
 from tests.kinds.columns import SCHEMA, TABLES
 from tests.kinds.pipeline import Pipeline, different
 
@@ -32,7 +32,7 @@ def tables(pipeline: Pipeline) -> dict[str, SourceTable]:
 def test_texts_are_those_of_the_stream(
     pipeline: Pipeline, tables: dict[str, SourceTable], table: str, tmp_path: Path
 ) -> None:
-    """A row without a key is told from others by them: cdc/apply/order.py."""
+    """A row without a key is told from others by them: cdc/apply/changes/reduce.py."""
     path = str(tmp_path / "texts")
     columns = [column for column in tables[table].columns if column.arrives]
     texts = {column.name for column in columns if column.type == "string"}

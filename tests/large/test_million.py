@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, QueryBuilder
 
-from cdc.operate import operation_files as files
+from cdc.state import operation_files as files
 from tests.e2e.installation import Installation
 from tests.large.terminal import on_terminal
 from tests.meanwhile import meanwhile

@@ -17,7 +17,7 @@ OLD_CONNECTOR: Final = (
 PLANTED: Final = (
     Mutant(
         name="planted: position committed before the data",
-        file="cdc/apply/table.py",
+        file="cdc/apply/table/applied_table.py",
         old="        reach(Failpoint.BEFORE_TABLE_COMMIT)\n",
         new="        after = replace(self.position, offset=upto)\n"
         "        self._session.conf.set(store.METADATA_CONF, after.metadata())\n"
@@ -28,7 +28,7 @@ PLANTED: Final = (
     ),
     Mutant(
         name="planted: ledger before the last table",
-        file="cdc/apply/rounds.py",
+        file="cdc/apply/rounds/rounds.py",
         old="            self._apply(part, cut, schemas, landed_values.schema_ids(taken))\n"
         "            self._publish(cut, part, served)\n",
         new="            self._publish(cut, part, served)\n"
@@ -37,42 +37,42 @@ PLANTED: Final = (
     ),
     Mutant(
         name="planted: no transaction alignment",
-        file="cdc/apply/cut.py",
+        file="cdc/apply/rounds/cut.py",
         old="offsets={topic: _cap(landed.get(topic, {}), last[topic], closed) for topic in last},",
         new="offsets=dict(last),",
         tests=("tests/unit", "tests/property"),
     ),
     Mutant(
         name="planted: checkpoint trusted alone",
-        file="cdc/apply/running.py",
+        file="cdc/job/one_run.py",
         old="    shutil.rmtree(root, ignore_errors=True)\n    folder = root / uuid.uuid4().hex\n",
         new="    folder = root / uuid.uuid5(uuid.NAMESPACE_OID, 'kept').hex\n",
         tests=(f"{EVERY_STEP}::test_nothing_is_lost_or_doubled_by_kills_in_a_round",),
     ),
     Mutant(
         name="planted: topic name compared instead of id",
-        file="cdc/kafka/continuing.py",
+        file="cdc/kafka/same_topic.py",
         old="    if found.id != known:\n",
         new="    if False:\n",
         tests=("tests/unit",),
     ),
     Mutant(
         name="planted: failOnDataLoss=false",
-        file="cdc/apply/land.py",
+        file="cdc/land/query.py",
         old='.option("failOnDataLoss", "true")',
         new='.option("failOnDataLoss", "false")',
         tests=("--deep", f"{CORRUPTION}::test_found_out_by_the_running_job[topic shortened]"),
     ),
     Mutant(
         name="planted: deletes lost on compaction",
-        file="cdc/kafka/history.py",
+        file="cdc/operations/replay/kafka_history.py",
         old="    if len(forms) > 1:\n",
         new="    if False:\n",
         tests=("--deep", "tests/spark/test_kafka_history.py"),
     ),
     Mutant(
         name="planted: strict guard on lsn",
-        file="cdc/apply/decode.py",
+        file="cdc/apply/changes/decode.py",
         old='        f"offset AS {OFFSET}",\n',
         new="        any_of([f'{w.record}.source.lsn' for w in events], 'bigint')"
         " + f' AS {OFFSET}',\n",
@@ -80,21 +80,21 @@ PLANTED: Final = (
     ),
     Mutant(
         name="planted: early slot flush",
-        file="cdc/source/slot.py",
+        file="cdc/source/server/slot.py",
         old="    if (state.confirmed_lsn or 0) > sent > 0:\n",
         new="    if False:\n",
         tests=(SLOT,),
     ),
     Mutant(
         name="planted: number of a landing used again",
-        file="cdc/apply/land.py",
+        file="cdc/land/query.py",
         old="rows = log_rows(events, self.position.landing + 1).persist()",
         new="rows = log_rows(events, max(1, self.position.landing)).persist()",
         tests=("tests/spark/test_rounds.py",),
     ),
     Mutant(
         name="planted: Debezium 3.6.1 in place of 3.7.0",
-        file="cdc/stack/artifacts.lock",
+        file="cdc/stack/artifacts/artifacts.lock",
         old="3.7.0.Final:plugin@tar.gz "
         "660673cbabd2f269da21409208ebd0f0d9977bd92e824fc9daa272f240e88e51 5250873",
         new=OLD_CONNECTOR,

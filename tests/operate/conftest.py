@@ -8,12 +8,12 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from cdc.client.moment import enter
+from cdc.client.verify.verdict import TableVerdict, compare_table
 from cdc.config import Config, Lake, Source
-from cdc.lake.ledger import TableEntry
-from cdc.operate.moment import enter
-from cdc.operate.table_verdict import TableVerdict, compare_table
-from cdc.source.captured import captured_tables
-from cdc.source.postgres import Connection, connect
+from cdc.lake.records.ledger import TableEntry
+from cdc.source.catalog.captured import captured_tables
+from cdc.source.server.connection import Connection, connect
 
 
 @dataclass(kw_only=True)

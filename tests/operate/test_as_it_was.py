@@ -7,11 +7,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from cdc.client.moment import as_it_was, enter
 from cdc.config import Config, Lake, Source
-from cdc.operate.moment import as_it_was, enter
-from cdc.source.captured import captured_tables
-from cdc.source.catalog import SourceTable
-from cdc.source.postgres import Connection, connect
+from cdc.source.catalog.captured import captured_tables
+from cdc.source.catalog.catalog import SourceTable
+from cdc.source.server.connection import Connection, connect
 from tests.operate.conftest import Pair
 
 pytestmark = pytest.mark.integration

@@ -3,8 +3,8 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from cdc.client.status.lag import lags
 from cdc.errors import CdcError, ErrorKind
-from cdc.operate.lag import lags
 from tests.servers.fixtures import Makers
 
 pytestmark = pytest.mark.integration

@@ -15,18 +15,21 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from typer.testing import CliRunner
 
 from cdc.cli import app
+from cdc.client import moment
+from cdc.client.status import lag
+from cdc.client.sync import sync
+from cdc.client.verify import verify
 from cdc.config import Config, load
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import ledger_path, log_path, table_path
-from cdc.lake.ledger import Ledger, LedgerRow, TableEntry
-from cdc.lake.progress import LandedPosition
-from cdc.operate import lag, moment, requests, verify
-from cdc.operate.sync import sync
-from cdc.source import barrier, snapshot
-from cdc.source.captured import captured_tables
-from cdc.source.postgres import Connection, connect
-from cdc.source.prepare import prepare
-from cdc.stack.endpoints import resolve
+from cdc.lake.records.ledger import Ledger, LedgerRow, TableEntry
+from cdc.lake.table.positions import LandedPosition
+from cdc.source.catalog.captured import captured_tables
+from cdc.source.server import barrier, snapshot
+from cdc.source.server.connection import Connection, connect
+from cdc.source.setup.prepare import prepare
+from cdc.state import requests
+from cdc.state.endpoints import resolve
 from cdc.tables import TableId
 from tests.meanwhile import meanwhile
 

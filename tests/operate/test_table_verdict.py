@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pytest
 
-from cdc.operate.compare import KeyDifference
-from cdc.operate.table_verdict import TableVerdict
+from cdc.client.verify.compare import KeyDifference
+from cdc.client.verify.verdict import TableVerdict
 from tests.operate.conftest import Pair
 
 pytestmark = pytest.mark.integration

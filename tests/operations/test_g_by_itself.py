@@ -3,8 +3,8 @@
 import pytest
 import yaml
 
-from cdc.operate import operation_files as files
-from cdc.operate.by_itself import LINE
+from cdc.operations.automatic import LINE
+from cdc.state import operation_files as files
 from tests.e2e.installation import Installation
 from tests.operations.asked import swept
 

@@ -18,12 +18,12 @@ import psycopg
 import pytest
 from psycopg import pq
 
+from cdc.capture.bootstrap import topic_specs, written_by_itself
 from cdc.config import load
 from cdc.kafka.topics import delete_topics, ensure_topics
-from cdc.operate import requests
-from cdc.operate.requests import Request
-from cdc.source.bootstrap import topic_specs, written_by_itself
-from cdc.stack.endpoints import Endpoints, resolve
+from cdc.state import requests
+from cdc.state.endpoints import Endpoints, resolve
+from cdc.state.requests import Request
 from tests.e2e.installation import Installation
 from tests.meanwhile import meanwhile
 from tests.servers.process import ProcessServer

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from cdc.events.guess import supposed
 from cdc.events.names import column_refusals, without_case
 from cdc.events.schema import Column, fits
-from cdc.events.steps import (
+from cdc.events.structure.guess import supposed
+from cdc.events.structure.steps import (
     AddColumn,
     ChangeKey,
     ChangeMode,
@@ -24,7 +24,7 @@ from cdc.events.steps import (
     follow,
     steps,
 )
-from cdc.events.structure import Structure, StructureColumn, parse
+from cdc.events.structure.structure import Structure, StructureColumn, parse
 from cdc.tables import SchemaPolicy, TableId, TableMode
 from tests.events.structures import column, note, numeric, varchar
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import psycopg
 import yaml
 
-from cdc.source import connector
+from cdc.source.connector import worker_rest
 from tests.e2e.installation import Installation
 from tests.servers.server import Server
 from tests.soak.facts import Statement, identifier
@@ -142,7 +142,7 @@ class Pipeline:
     def remove(self) -> None:
         """So that the next one has the servers for itself."""
         self.installation.run("down")
-        connector.delete(self.installation.servers["connect"].address, self.name)
+        worker_rest.delete(self.installation.servers["connect"].address, self.name)
         with psycopg.connect(self._server, autocommit=True) as connection:
             until(lambda: not self._slots_in_use(connection))
             connection.execute(_DROP_SLOTS.encode(), (self.name,))

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cdc.config import Config, Lake, Source
-from cdc.stack import plan
 from cdc.stack.embedded import await_ready
-from cdc.stack.process import Process, descendants, kill
+from cdc.stack.process.process import Process, descendants, kill
+from cdc.stack.servers import plan
 from cdc.stack.servers.server import Server as Embedded
-from cdc.stack.state import StateDir
+from cdc.state.directory import StateDir
 from tests.servers.server import Server
 from tests.waiting import until
 

@@ -5,7 +5,7 @@ import pytest
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.registry import RegistryClient
-from cdc.stack.process import Process
+from cdc.stack.process.process import Process
 from tests.servers.fixtures import Makers
 from tests.servers.process import ProcessServer
 from tests.stopped import stopped

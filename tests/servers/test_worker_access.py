@@ -10,7 +10,7 @@ import httpx
 import psutil
 import pytest
 
-from cdc.stack.endpoints import SOURCE_SECRET
+from cdc.state.endpoints import SOURCE_SECRET
 from tests.servers.fixtures import Makers
 from tests.servers.process import ProcessServer
 

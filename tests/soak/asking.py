@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from cdc.operate import operation_files as files
-from cdc.operate import parts
-from cdc.operate.operation import OperationState, Progress
+from cdc.client.status import components
+from cdc.state import operation_files as files
+from cdc.state.operation import OperationState, Progress
 from tests.faults.armed import Armed
 from tests.faults.disturbances import DISTURBANCES, PROCESSES
 from tests.faults.readers import RECOVERY_SECONDS
@@ -21,7 +21,7 @@ def await_processes(bank: Armed) -> None:
     """Until each is there again, so that there is something to kill."""
 
     def all_there() -> bool:
-        found = {server.name: server.pid for server in parts.servers(bank.state_dir)}
+        found = {server.name: server.pid for server in components.servers(bank.state_dir)}
         return all(found.get(name) is not None for name in PROCESSES)
 
     until(all_there, RECOVERY_SECONDS)

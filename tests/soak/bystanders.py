@@ -13,7 +13,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
 from cdc.lake.layout import ledger_under
-from cdc.lake.ledger import Ledger, LedgerRow
+from cdc.lake.records.ledger import Ledger, LedgerRow
 from cdc.tables import TableState
 from tests.e2e.installation import Installation
 from tests.soak.facts import Database, Statement

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from cdc.config import Job
-from cdc.lake.control_tables import FILES
-from cdc.lake.small_files import TIERS
+from cdc.lake.upkeep.control_tables import FILES
+from cdc.lake.upkeep.small_files import TIERS
 
 FILES_PER_ROUND: Final = 4
 """At most of a commit: one of each of a shuffle's two tasks, and room for those of a scan."""

@@ -12,9 +12,9 @@ import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
 import cdc
-from cdc.lake.progress import file_sizes
-from cdc.lake.small_files import SMALL_BYTES
-from cdc.operate import parts
+from cdc.client.status import components
+from cdc.lake.table.positions import file_sizes
+from cdc.lake.upkeep.small_files import SMALL_BYTES
 from tests.faults.armed import Armed
 from tests.soak.flatness import Sample, TableSample, opened
 
@@ -65,7 +65,7 @@ class Sampler:
         self.samples.append(found)
 
     def _notice_the_job(self) -> None:
-        servers = parts.servers(self.bank.state_dir)
+        servers = components.servers(self.bank.state_dir)
         pid = next((server.pid for server in servers if server.name == "job"), None)
         if pid not in {None, self._pid}:
             self._pid, self.lives, self._alive_since = pid, self.lives + 1, time.time()

@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 from cdc.config import Config, Connect, Kafka, Lake, Registry, Source
-from cdc.source import connector, slot, structure_notes
-from cdc.source.catalog import SourceTable, inspect
-from cdc.source.continuity import until
-from cdc.source.postgres import Connection, connect
-from cdc.stack.endpoints import Endpoints
+from cdc.source.catalog.catalog import SourceTable, inspect
+from cdc.source.connector import worker_rest
+from cdc.source.notes import triggers
+from cdc.source.server import slot
+from cdc.source.server.connection import Connection, connect
+from cdc.state.endpoints import Endpoints
 from cdc.tables import TableId
+from cdc.waiting import until
 from tests.servers.fixtures import started, worker_settings
 from tests.source.noting import Source as Noting
 
@@ -83,7 +85,7 @@ def capturing(chain: Endpoints, schema: str) -> Iterator[Connection]:
     """As ``open_schema``, of a test with a connector: that and its slot are given back."""
     with open_schema(chain.source_url, schema) as connection:
         yield connection
-        connector.delete(chain.connect, schema)
+        worker_rest.delete(chain.connect, schema)
         # The server has few slots, and each of these tests makes one.
         until(lambda: not slot.is_read(connection, schema), 60, f"slot {schema} stayed in use")
         slot.drop(connection, schema)
@@ -100,7 +102,7 @@ def sql(source_url: str, schema: str) -> Iterator[Callable[[str], object]]:
 def noting_url(source_url: str) -> str:
     """Of a Postgres that notes changes of structure."""
     with connect(source_url) as connection:
-        connection.execute(structure_notes.script().encode())
+        connection.execute(triggers.script().encode())
     return source_url
 
 

@@ -7,7 +7,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Final
 
-from cdc.events.steps import (
+from cdc.events.structure.steps import (
     AddColumn,
     ChangeKey,
     ChangeMode,

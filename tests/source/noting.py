@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from cdc.events.steps import Course, Note, follow
-from cdc.events.structure import Structure, parse, unpublished_from
-from cdc.source.postgres import Connection
-from cdc.source.structure_notes import structure_of
-from cdc.source.structure_sql import UNNOTED
+from cdc.events.structure.steps import Course, Note, follow
+from cdc.events.structure.structure import Structure, parse, unpublished_from
+from cdc.source.notes.sql import UNNOTED
+from cdc.source.notes.triggers import structure_of
+from cdc.source.server.connection import Connection
 from tests.source.lake_rows import LakeRows, lake_value
 
 PUBLICATION: Final = "wal2lake"

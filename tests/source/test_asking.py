@@ -5,12 +5,12 @@ from typing import Final
 
 import pytest
 
+from cdc.client.resnapshot import wanted
+from cdc.client.selection import Asked
 from cdc.errors import CdcError, ErrorKind
-from cdc.lake import epochs
 from cdc.lake.layout import epochs_path
-from cdc.operate.asking import wanted
-from cdc.operate.selection import Asked
-from cdc.stack.endpoints import Endpoints
+from cdc.lake.records import epochs
+from cdc.state.endpoints import Endpoints
 from cdc.tables import TableId
 from tests.source.conftest import Maker
 

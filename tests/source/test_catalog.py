@@ -6,10 +6,10 @@ import pytest
 
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
-from cdc.source.captured import captured_tables
-from cdc.source.catalog import inspect
-from cdc.source.finding import Level
-from cdc.source.postgres import connect
+from cdc.source.catalog.captured import captured_tables
+from cdc.source.catalog.catalog import inspect
+from cdc.source.server.connection import connect
+from cdc.source.server.finding import Level
 from cdc.tables import TableId, TableMode
 from tests.source.conftest import Maker
 

@@ -9,26 +9,30 @@ from typing import Any
 import httpx
 import pytest
 
+from cdc.capture import bootstrap
+from cdc.capture.bootstrap import establish
+from cdc.capture.continuity import markers, stored
+from cdc.capture.passed_over import refuse_moved
+from cdc.capture.source_watch import SourceWatch
+from cdc.client.check import check
 from cdc.config import Config, Source
 from cdc.errors import CdcError, ErrorKind, Reason
 from cdc.events.schema import table_schema_from_avro
-from cdc.events.structure import parse
+from cdc.events.structure.structure import parse
 from cdc.kafka.offsets import end_offsets
 from cdc.kafka.registry import RegistryClient
 from cdc.kafka.topics import TopicSpec, delete_topics, ensure_topics, topic_ids
-from cdc.operate.check import check
-from cdc.source import bootstrap, catalog, connector, slot
-from cdc.source.bootstrap import establish
-from cdc.source.captured import captured_tables
-from cdc.source.continuity import markers, stored, until
-from cdc.source.finding import Level
-from cdc.source.origin import origin
-from cdc.source.passed_over import refuse_moved
-from cdc.source.postgres import Connection, connect, password
-from cdc.source.watch import SourceWatch
-from cdc.stack.connector_watch import Absence, ConnectorWatch
-from cdc.stack.endpoints import Endpoints
+from cdc.source.catalog import catalog
+from cdc.source.catalog.captured import captured_tables
+from cdc.source.connector import worker_rest
+from cdc.source.server import slot
+from cdc.source.server.connection import Connection, connect, password
+from cdc.source.server.finding import Level
+from cdc.source.server.origin import origin
+from cdc.stack.supervise.connector_watch import Absence, ConnectorWatch
+from cdc.state.endpoints import Endpoints
 from cdc.tables import STRUCTURE, TableId, TableMode
+from cdc.waiting import until
 from tests.servers.fixtures import on_containers
 from tests.source.conftest import Maker, capturing
 from tests.source.topic import Event, Topic, ops
@@ -154,7 +158,7 @@ def test_columns_that_the_connector_takes_for_one_stop_no_other_table(
     events = other.until(lambda found: len(found) >= 4)
     assert [value["after"]["id"] for _, value in events] == [0, 1, 2, 3]
     assert ops(Topic(chain, f"{config.name}.{config.name}.case").events()) == ["c"]
-    found = connector.status(chain.connect, config.name)
+    found = worker_rest.status(chain.connect, config.name)
     assert found is not None
     assert not found.failed
 
@@ -181,7 +185,7 @@ def test_a_new_column_at_which_the_connector_ends_stops_no_other_table(
         source.execute("INSERT INTO other VALUES (1)")
 
     assert [v["after"]["id"] for _, v in other.until(lambda found: len(found) >= 2)] == [0, 1]
-    found = connector.status(chain.connect, config.name)
+    found = worker_rest.status(chain.connect, config.name)
     assert found is not None
     assert not found.failed
     assert Topic(chain, f"{config.name}.{config.name}.of_path").events() == []
@@ -205,7 +209,7 @@ def test_a_table_without_a_column_is_refused_for_a_reason(
 
 
 def _failure(chain: Endpoints, config: Config) -> str:
-    found = connector.status(chain.connect, config.name)
+    found = worker_rest.status(chain.connect, config.name)
     return "" if found is None else found.failure
 
 
@@ -231,7 +235,7 @@ def test_a_table_that_loses_its_columns_or_its_key_stops_no_other_table(
     source.execute("INSERT INTO other VALUES (2)")
     other.until(lambda found: _last_id(found) == 2)
 
-    connector.restart(chain.connect, config.name)  # which reads the columns of all tables anew
+    worker_rest.restart(chain.connect, config.name)  # which reads the columns of all tables anew
     source.execute("INSERT INTO other VALUES (3)")
 
     other.until(lambda found: _last_id(found) == 3)
@@ -255,11 +259,11 @@ def test_establish_again(chain: Endpoints, source: Connection, make_config: Make
     source.execute("INSERT INTO t VALUES (2)")
     topic.until(lambda found: ops(found) == ["r", "c"])
     assert bootstrap.placeholder(config, chain) == token
-    found = connector.configuration(chain.connect, config.name)
+    found = worker_rest.configuration(chain.connect, config.name)
     assert found is not None
-    assert found[connector.PLACEHOLDER] == token
+    assert found[worker_rest.PLACEHOLDER] == token
     # A deleted connector's position is found again: no second snapshot.
-    connector.delete(chain.connect, config.name)
+    worker_rest.delete(chain.connect, config.name)
     source.execute("INSERT INTO t VALUES (3)")
     establish(config, chain)
     events = topic.until(lambda found: len(found) >= 3)
@@ -407,14 +411,14 @@ def test_chain_broken(chain: Endpoints, source: Connection, make_config: Maker) 
     for wanted in (named, config):  # a new table waits, by its name as by a pattern
         assert [str(table.table) for table in establish(wanted, chain)] == [f"{name}.t"]
 
-    connector.stop(chain.connect, name)
+    worker_rest.stop(chain.connect, name)
     until(lambda: not slot.is_read(source, name), 30, "still in use")
     slot.drop(source, name)
     error = refusal(config, chain)
     assert error.kind is ErrorKind.CHAIN_BROKEN
     assert f"slot {name} is gone" in error.message
 
-    connector.forget_offsets(chain.connect, name)
+    worker_rest.forget_offsets(chain.connect, name)
     error = refusal(config, chain)
     assert error.kind is ErrorKind.CHAIN_BROKEN
     assert "position is lost" in error.message
@@ -450,7 +454,7 @@ def test_a_start_goes_on_without_a_table_that_is_not_fit_any_more(
     assert "no usable primary key" in reasons["keyless"].message
     assert reasons["gone"] is not None
     assert "was dropped" in reasons["gone"].message
-    captured = connector.configuration(chain.connect, name)
+    captured = worker_rest.configuration(chain.connect, name)
     assert captured is not None
     assert "gone" in captured["table.include.list"]  # what it was sent before it was dropped
 
@@ -464,7 +468,7 @@ def test_slot_recreated(chain: Endpoints, source: Connection, make_config: Maker
     source.execute("INSERT INTO t VALUES (1)")
     topic = Topic(chain, f"{name}.{name}.t")
     topic.until(lambda found: ops(found) == ["c"])
-    connector.stop(chain.connect, name)
+    worker_rest.stop(chain.connect, name)
     until(lambda: not slot.is_read(source, name), 30, "still in use")
     slot.drop(source, name)
     source.execute("INSERT INTO t VALUES (2)")
@@ -474,7 +478,7 @@ def test_slot_recreated(chain: Endpoints, source: Connection, make_config: Maker
     assert error.kind is ErrorKind.CHAIN_BROKEN
     assert "was made anew" in error.message
     # The connector's own check agrees, where the job's supervisor starts it without ours.
-    connector.resume(chain.connect, name)
+    worker_rest.resume(chain.connect, name)
     until(lambda: "FAILED" in _tasks(chain, name), 60, "the connector went on")
     assert ops(topic.events()) == ["c"]
 
@@ -495,7 +499,7 @@ def test_a_slot_that_others_move_on_ends_the_job(
         source.execute("INSERT INTO t VALUES (%s)", (number,))
         topic.until(lambda found: len(found) >= number)  # noqa: B023 - is called at once
         until(lambda: _looked(looking) and _confirmed(source, name) > before, 60, "stands")  # noqa: B023
-    connector.stop(chain.connect, name)
+    worker_rest.stop(chain.connect, name)
     until(lambda: not slot.is_read(source, name), 30, "still in use")
     assert _looked(looking)
     source.execute("INSERT INTO t VALUES (6)")
@@ -508,7 +512,7 @@ def test_a_slot_that_others_move_on_ends_the_job(
         refuse_moved(config, chain)  # as the supervisor does before it starts a failed one again
     assert caught.value.reason is Reason.SLOT_RECREATED
     source.execute("INSERT INTO t VALUES (7)")
-    connector.resume(chain.connect, name)
+    worker_rest.resume(chain.connect, name)
     events = topic.until(lambda found: len(found) >= 6)
     assert [value["after"]["id"] for _, value in events] == [1, 2, 3, 4, 5, 7]
     with pytest.raises(CdcError):
@@ -544,7 +548,7 @@ def test_snapshot_interrupted(
     topic = Topic(chain, f"{name}.{name}.t")
     topic.until(lambda found: ops(found) == ["r", "r"])
     before = topic_ids(chain.kafka, [topic.name])
-    connector.stop(chain.connect, name)
+    worker_rest.stop(chain.connect, name)
     _mark_unfinished(chain, name)
     source.execute("DELETE FROM t WHERE id = 2")
     establish(_embedded_worker(config, chain_state), chain)
@@ -554,7 +558,7 @@ def test_snapshot_interrupted(
 
 
 def _tasks(chain: Endpoints, name: str) -> tuple[str, ...]:
-    status = connector.status(chain.connect, name)
+    status = worker_rest.status(chain.connect, name)
     return status.tasks if status else ()
 
 
@@ -613,13 +617,13 @@ def test_captured_tables_are_those_of_the_connector(
         source.execute("INSERT INTO mine VALUES (1)")
         name = TableId(source_schema(source), "mine").topic(config.name)
         Topic(chain, name).until(lambda found: ops(found) == ["c"])
-        status = connector.status(chain.connect, config.name)
+        status = worker_rest.status(chain.connect, config.name)
         assert status is not None
         assert status.running
         with connect(chain.source_url) as connection:
             assert len(captured_tables(connection, config)) == 1
     finally:
-        connector.delete(chain.connect, config.name)
+        worker_rest.delete(chain.connect, config.name)
 
 
 def source_schema(connection: Connection) -> str:
@@ -651,10 +655,10 @@ def test_messages_of_others_are_passed_over(
         emit(source, "app", transactional=False)
         source.execute("INSERT INTO t VALUES (4)")
         topic.until(lambda found: len(found) >= 3)
-        connector.stop(chain.connect, config.name)
+        worker_rest.stop(chain.connect, config.name)
         until(lambda: not slot.is_read(source, config.name), 30, "still in use")
         emit(source, "app", transactional=False)
-        connector.resume(chain.connect, config.name)
+        worker_rest.resume(chain.connect, config.name)
     events = topic.until(lambda found: len(found) >= 4)
     assert [value["after"]["id"] for _, value in events] == [1, 2, 4, 3]
     ends = Topic(chain, markers(config)).until(lambda found: len(_counts(found, topic)) >= 3)
@@ -668,12 +672,12 @@ def test_a_topic_that_is_not_there_fails_the_task_by_its_name(
     config = make_config(chain)
     source.execute("CREATE TABLE t (id int PRIMARY KEY)")
     establish(config, chain)
-    wanted = connector.configuration(chain.connect, config.name)
+    wanted = worker_rest.configuration(chain.connect, config.name)
     assert wanted is not None
     assert wanted["producer.override.max.block.ms"] == "60000"
     told = {name: text for name, text in wanted.items() if not name.startswith("message.prefix")}
     told["producer.override.max.block.ms"] = "5000"
-    connector.configure(chain.connect, config.name, told)
+    worker_rest.configure(chain.connect, config.name, told)
     topic = Topic(chain, f"{config.name}.{config.name}.t")
     source.execute("INSERT INTO t VALUES (1)")
     topic.until(lambda found: ops(found) == ["c"])

@@ -9,14 +9,14 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from cdc.capture.bootstrap import refuse_unfit
 from cdc.cli.check import check
 from cdc.cli.up import up
 from cdc.errors import CdcError, ErrorKind
-from cdc.source.bootstrap import refuse_unfit
-from cdc.source.postgres import connect, password
-from cdc.stack import detached
+from cdc.source.server.connection import connect, password
 from cdc.stack.embedded import Stack
 from cdc.stack.servers import postgres
+from cdc.stack.supervise import detached
 from tests.servers.process import servers as processes
 from tests.source.conftest import Maker
 

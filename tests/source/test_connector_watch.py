@@ -12,15 +12,15 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in i
     ResourceType,
 )
 
-from cdc.source import connector
-from cdc.source.bootstrap import establish
-from cdc.source.continuity import until
-from cdc.source.postgres import Connection
-from cdc.source.sessions import is_at_source
-from cdc.source.slot import is_read
-from cdc.stack.connector_watch import Absence, ConnectorWatch
-from cdc.stack.endpoints import Endpoints
-from cdc.stack.state import StateDir
+from cdc.capture.bootstrap import establish
+from cdc.source.connector import worker_rest
+from cdc.source.connector.sessions import is_at_source
+from cdc.source.server.connection import Connection
+from cdc.source.server.slot import is_read
+from cdc.stack.supervise.connector_watch import Absence, ConnectorWatch
+from cdc.state.directory import StateDir
+from cdc.state.endpoints import Endpoints
+from cdc.waiting import until
 from tests.servers.fixtures import on_containers
 from tests.source.altered import altered
 from tests.source.conftest import Maker, open_schema
@@ -37,7 +37,7 @@ ENDED_SECONDS: Final = 180  # it waits until the broker ends its transaction, af
 def source(chain: Endpoints, schema: str) -> Iterator[Connection]:
     with open_schema(chain.source_url, schema) as connection:
         yield connection
-        connector.delete(chain.connect, schema)
+        worker_rest.delete(chain.connect, schema)
 
 
 def test_is_started_again(
@@ -64,7 +64,7 @@ def test_is_started_again(
         log = StateDir(chain_state).log("connect")
         until(lambda: UNWRITTEN in log.read_text(), ENDED_SECONDS, "the task did not end")
         assert not is_read(source, config.name)
-        found = connector.status(chain.connect, config.name)
+        found = worker_rest.status(chain.connect, config.name)
         assert found is not None
         assert found.running  # as the worker believes
 

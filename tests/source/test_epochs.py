@@ -8,21 +8,24 @@ import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, write_deltalake
 
+from cdc.capture.bootstrap import establish
+from cdc.capture.continuity import unfinished
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
-from cdc.events.structure import parse
+from cdc.events.structure.structure import parse
 from cdc.kafka.offsets import end_offsets
 from cdc.kafka.topics import topic_ids
-from cdc.lake import epochs, job_state
+from cdc.lake import lock
 from cdc.lake.layout import epochs_path, log_path
-from cdc.lake.progress import LandedPosition
-from cdc.source import connector, slot
-from cdc.source.bootstrap import establish
-from cdc.source.continuity import unfinished, until
-from cdc.source.postgres import Connection
-from cdc.source.settings import SNAPSHOT_MODE, STREAM_ONLY
-from cdc.stack.endpoints import Endpoints
+from cdc.lake.records import epochs
+from cdc.lake.table.positions import LandedPosition
+from cdc.source.connector import worker_rest
+from cdc.source.connector.settings import SNAPSHOT_MODE, STREAM_ONLY
+from cdc.source.server import slot
+from cdc.source.server.connection import Connection
+from cdc.state.endpoints import Endpoints
 from cdc.tables import STRUCTURE
+from cdc.waiting import until
 from tests.source.conftest import Maker, open_schema
 from tests.source.topic import Topic, ops
 
@@ -33,7 +36,7 @@ pytestmark = pytest.mark.integration
 def source(chain: Endpoints, schema: str) -> Iterator[Connection]:
     with open_schema(chain.source_url, schema) as connection:
         yield connection
-        connector.delete(chain.connect, schema)
+        worker_rest.delete(chain.connect, schema)
 
 
 def refusal(config: Config, chain: Endpoints, *, new_epoch: bool = False) -> CdcError:
@@ -55,13 +58,13 @@ def begun(config: Config, chain: Endpoints, source: Connection) -> Topic:
 
 
 def drop_slot(config: Config, chain: Endpoints, source: Connection) -> None:
-    connector.stop(chain.connect, config.name)
+    worker_rest.stop(chain.connect, config.name)
     until(lambda: not slot.is_read(source, config.name), 30, "still in use")
     slot.drop(source, config.name)
 
 
 def mode(config: Config, chain: Endpoints) -> str:
-    return (connector.configuration(chain.connect, config.name) or {})[SNAPSHOT_MODE]
+    return (worker_rest.configuration(chain.connect, config.name) or {})[SNAPSHOT_MODE]
 
 
 def ids(events: list[Any]) -> list[int]:
@@ -95,7 +98,7 @@ def test_a_dropped_slot(chain: Endpoints, source: Connection, make_config: Maker
     assert epoch.left_of_markers == before[f"{config.name}.transaction"] - 1
     assert mode(config, chain) == STREAM_ONLY
 
-    connector.delete(chain.connect, config.name)  # its position stays with the worker
+    worker_rest.delete(chain.connect, config.name)  # its position stays with the worker
     establish(config, chain)
     source.execute("INSERT INTO t VALUES (5, 'after a start')")
     assert ids(topic.until(lambda found: len(found) >= 4)) == [1, 2, 4, 5]
@@ -136,7 +139,7 @@ def test_a_lake_of_another_pipeline(
     assert error.kind is ErrorKind.CHAIN_BROKEN
     assert f"is of pipeline {config.name}, and this one is another" in error.message
     assert f"drop slot {config.name}" in error.remedy
-    assert connector.offsets(chain.connect, "another") is None
+    assert worker_rest.offsets(chain.connect, "another") is None
     drop_slot(config, chain, source)
     try:
         establish(other, chain, new_epoch=True)
@@ -149,7 +152,7 @@ def test_a_lake_of_another_pipeline(
         assert ids(topic.until(lambda found: len(found) >= 1)) == [5]
         assert refusal(config, chain).kind is ErrorKind.CHAIN_BROKEN
     finally:
-        connector.delete(chain.connect, "another")
+        worker_rest.delete(chain.connect, "another")
 
 
 def landed(config: Config) -> None:
@@ -196,7 +199,11 @@ def test_an_interrupted_beginning_is_not_gone_on_with(
     config = make_config(chain)
     topic = begun(config, chain, source)
     drop_slot(config, chain, source)
-    for name in ("cdc.source.slot.drop", "cdc.lake.epochs.begin", "cdc.source.slot.probe"):
+    for name in (
+        "cdc.source.server.slot.drop",
+        "cdc.lake.records.epochs.begin",
+        "cdc.source.server.slot.probe",
+    ):
         with monkeypatch.context() as patch:
             patch.setattr(name, interrupted)
             with pytest.raises(KeyboardInterrupt):
@@ -222,10 +229,10 @@ def test_a_failing_connector(chain: Endpoints, source: Connection, make_config: 
     """A value that is none of the column's type of today stops it for good (decision 0011)."""
     config = make_config(chain)
     topic = begun(config, chain, source)
-    connector.stop(chain.connect, config.name)
+    worker_rest.stop(chain.connect, config.name)
     source.execute("INSERT INTO t VALUES (3, 'no number')")
     source.execute("ALTER TABLE t ALTER v TYPE int USING 0")
-    connector.resume(chain.connect, config.name)
+    worker_rest.resume(chain.connect, config.name)
 
     establish(config, chain, new_epoch=True)
 
@@ -244,7 +251,7 @@ def test_an_unfinished_first_snapshot(
     """What of it has come stays behind; what it had not read is read again from the source."""
     config = make_config(chain)
     topic = begun(config, chain, source)
-    connector.stop(chain.connect, config.name)
+    worker_rest.stop(chain.connect, config.name)
     mark_unfinished(config, chain)
 
     establish(config, chain, new_epoch=True)
@@ -255,7 +262,7 @@ def test_an_unfinished_first_snapshot(
     epoch = epochs.last(epochs_path(config))
     assert epoch is not None
     assert epoch.reason == "the first snapshot was not finished"
-    position = connector.offsets(chain.connect, config.name)
+    position = worker_rest.offsets(chain.connect, config.name)
     assert position is not None
     assert not unfinished(position)
 
@@ -275,7 +282,7 @@ def test_a_whole_chain_is_kept(chain: Endpoints, source: Connection, make_config
     error = refusal(config, chain, new_epoch=True)
     assert error.kind is ErrorKind.CONFLICT
     assert "nothing is broken" in error.message
-    with job_state.alone(config):
+    with lock.alone(config):
         assert refusal(config, chain, new_epoch=True).kind is ErrorKind.CONFLICT
     source.execute("INSERT INTO t VALUES (3, 'goes on')")
     assert ids(topic.until(lambda found: len(found) >= 3)) == [1, 2, 3]

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from cdc.operate.forecast import forecast
-from cdc.source.captured import captured_tables
-from cdc.source.postgres import connect
-from cdc.source.predicate_check import predicate
-from cdc.source.relations import size_of, tables_of
+from cdc.client.forecast import forecast
+from cdc.source.catalog.captured import captured_tables
+from cdc.source.catalog.relations import size_of, tables_of
+from cdc.source.predicate.check import predicate
+from cdc.source.server.connection import connect
 from cdc.tables import TableId
 from tests.source.conftest import Maker
 

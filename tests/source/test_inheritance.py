@@ -11,12 +11,12 @@ import pytest
 from deltalake import DeltaTable
 from psycopg import sql
 
-from cdc.operate import source_rows
-from cdc.operate.render import SETTINGS, rendering
-from cdc.source.catalog import SourceTable, inspect
-from cdc.source.postgres import Connection, connect
-from cdc.source.predicate_check import predicate, statement
-from cdc.source.reading import read, read_keys
+from cdc.client.verify import source_rows
+from cdc.client.verify.render import SETTINGS, rendering
+from cdc.source.catalog.catalog import SourceTable, inspect
+from cdc.source.predicate.check import predicate, statement
+from cdc.source.rows.reading import read, read_keys
+from cdc.source.server.connection import Connection, connect
 from cdc.tables import TableId
 from tests.source.conftest import Maker, open_schema
 

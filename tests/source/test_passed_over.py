@@ -6,19 +6,19 @@ from functools import partial
 import httpx
 import pytest
 
-from cdc import rest
+from cdc import http_client
+from cdc.capture.bootstrap import establish
+from cdc.capture.passed_over import pass_over, take_back
+from cdc.capture.recapture import recapture
 from cdc.config import Config
-from cdc.source import connector
-from cdc.source.bootstrap import establish
-from cdc.source.connector_start import await_running
-from cdc.source.continuity import until
-from cdc.source.passed_over import pass_over, take_back
-from cdc.source.postgres import Connection
-from cdc.source.recapturing import recapture
-from cdc.source.settings import captured, passed_over
-from cdc.stack.connector_watch import Absence, ConnectorWatch
-from cdc.stack.endpoints import Endpoints
+from cdc.source.connector import worker_rest
+from cdc.source.connector.settings import captured, passed_over
+from cdc.source.connector.start import await_running
+from cdc.source.server.connection import Connection
+from cdc.stack.supervise.connector_watch import Absence, ConnectorWatch
+from cdc.state.endpoints import Endpoints
 from cdc.tables import ColumnId, TableId
+from cdc.waiting import until
 from tests.source.conftest import Maker, capturing, judged
 from tests.source.topic import Topic, ops
 
@@ -61,13 +61,13 @@ def test_it_is_passed_over_until_its_names_are_told_apart(
     assert all(str(table) in said for table in tables if table.name in TWINS)
     source.execute("INSERT INTO other VALUES (3)")
     other.until(lambda found: len(found) >= 3)
-    running = connector.configuration(chain.connect, config.name)
+    running = worker_rest.configuration(chain.connect, config.name)
     assert passed_over(running) == {table for table in tables if table.name in TWINS}
     assert captured(running) == tables
     assert pass_over(config, chain) == ()  # nothing is left to be said
 
     establish(config, chain)  # a start says the same
-    assert connector.configuration(chain.connect, config.name) == running
+    assert worker_rest.configuration(chain.connect, config.name) == running
 
     table = TableId(config.name, "case")
     source.execute('ALTER TABLE "case" RENAME "V" TO other')
@@ -77,7 +77,7 @@ def test_it_is_passed_over_until_its_names_are_told_apart(
     source.execute("""INSERT INTO "case" VALUES (9, 'again')""")
     topic = Topic(chain, f"{config.name}.{config.name}.case")
     assert topic.until(lambda found: len(found) >= 2)[-1][1]["after"]["id"] == 9
-    assert table not in passed_over(connector.configuration(chain.connect, config.name))
+    assert table not in passed_over(worker_rest.configuration(chain.connect, config.name))
 
     # A changed configuration takes back what it finds fit, and publishes it.
     source.execute("ALTER TABLE signs RENAME a_b TO other")
@@ -140,10 +140,10 @@ def _first_snapshot_beside(
     establish(config, chain)
     other = Topic(chain, f"{config.name}.{config.name}.other")
     other.until(lambda found: ops(found) == ["r"])
-    connector.stop(chain.connect, config.name)
-    connector.forget_offsets(chain.connect, config.name)
+    worker_rest.stop(chain.connect, config.name)
+    worker_rest.forget_offsets(chain.connect, config.name)
     source.execute(change.encode())
-    connector.resume(chain.connect, config.name)
+    worker_rest.resume(chain.connect, config.name)
     until(lambda: _failed(chain, config), 60, "it went on beside such a table")
     assert pass_over(config, chain) == (left_out or (TableId(config.name, "case"),))
     until(lambda: not _failed(chain, config), 60, "the failure of before is still told")
@@ -161,7 +161,7 @@ def test_nothing_is_passed_over_while_its_changes_are_published(
     source.execute("SET event_triggers = off")
     source.execute('ALTER TABLE "case" ADD "V" text')
     assert pass_over(config, chain) == ()
-    assert passed_over(connector.configuration(chain.connect, config.name)) == frozenset()
+    assert passed_over(worker_rest.configuration(chain.connect, config.name)) == frozenset()
 
 
 def _tables(config: Config, source: Connection) -> frozenset[TableId]:
@@ -173,10 +173,10 @@ def _tables(config: Config, source: Connection) -> frozenset[TableId]:
 
 def _restart(chain: Endpoints, config: Config) -> None:
     url = f"{chain.connect}/connectors/{config.name}/restart"
-    found = rest.request("POST", url, params={"includeTasks": "true"}, timeout=30)
+    found = http_client.request("POST", url, params={"includeTasks": "true"}, timeout=30)
     assert found.status_code < httpx.codes.BAD_REQUEST
 
 
 def _failed(chain: Endpoints, config: Config) -> bool:
-    found = connector.status(chain.connect, config.name)
+    found = worker_rest.status(chain.connect, config.name)
     return found is not None and found.failed

@@ -11,13 +11,13 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from cdc.errors import CdcError, ErrorKind
-from cdc.events.lsn import format_lsn, parse_lsn
-from cdc.source import barrier, slot
-from cdc.source.finding import Level
-from cdc.source.postgres import connect, translated
-from cdc.source.preflight import role_findings, server_findings
-from cdc.source.prepare import prepare, published
-from cdc.source.snapshot import exported_snapshot
+from cdc.events.values.lsn import format_lsn, parse_lsn
+from cdc.source.server import barrier, slot
+from cdc.source.server.connection import connect, translated
+from cdc.source.server.finding import Level
+from cdc.source.server.snapshot import exported_snapshot
+from cdc.source.setup.preflight import role_findings, server_findings
+from cdc.source.setup.prepare import prepare, published
 from cdc.tables import HEARTBEAT, SIGNAL, STRUCTURE, TableId
 from tests.servers.proxy import proxied
 from tests.source.conftest import Maker
@@ -116,7 +116,7 @@ def test_prepare_twice(source_url: str, sql: Sql, make_config: Maker) -> None:
     sql("CREATE TABLE a (id int PRIMARY KEY)")
     config = make_config()
     first, second = TableId(config.name, "a"), TableId(config.name, "b")
-    from cdc.source.captured import captured_tables  # noqa: PLC0415
+    from cdc.source.catalog.captured import captured_tables  # noqa: PLC0415
 
     with connect(source_url) as connection:
         for _ in range(2):
@@ -169,7 +169,7 @@ def test_role_of_a_dba(source_url: str, make_config: Maker) -> None:
         admin.execute(f"CREATE ROLE early LOGIN PASSWORD '{SECRET}'".encode())
         admin.execute("GRANT SELECT ON customers, orders TO early")
         with connect(url.replace("//wal2lake", "//early")) as connection:
-            from cdc.source.captured import captured_tables  # noqa: PLC0415
+            from cdc.source.catalog.captured import captured_tables  # noqa: PLC0415
 
             tables = captured_tables(connection, config)
             found = role_findings(connection, config, tuple(tables))

@@ -13,12 +13,12 @@ from pyspark.sql import SparkSession
 
 from cdc.config import Config, Lake, Source
 from cdc.errors import CdcError, ErrorKind
-from cdc.source.catalog import SourceTable, inspect
-from cdc.source.columns import SourceColumn
-from cdc.source.postgres import Connection, connect
-from cdc.source.predicate import Predicate
-from cdc.source.predicate_check import checked, predicate
-from cdc.source.predicate_parse import RESERVED
+from cdc.events.structure.declared import SourceColumn
+from cdc.source.catalog.catalog import SourceTable, inspect
+from cdc.source.predicate.check import checked, predicate
+from cdc.source.predicate.parse import RESERVED
+from cdc.source.predicate.predicate import Predicate
+from cdc.source.server.connection import Connection, connect
 from cdc.tables import TableId
 from tests.source.predicates import COLUMNS, rows, texts
 from tests.spark import conftest as spark_session

@@ -13,25 +13,25 @@ import yaml
 from confluent_kafka import Consumer, Producer, TopicPartition
 from typer.testing import CliRunner
 
+from cdc.capture.bootstrap import establish
+from cdc.capture.recapture import Recaptured, recapture, unpublish
 from cdc.cli.plan import plan as print_plan
+from cdc.client.check import check
+from cdc.client.plan_inputs import plan
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
-from cdc.kafka.emptying import empty_topic
+from cdc.kafka.empty_topic import empty_topic
 from cdc.kafka.offsets import end_offsets
 from cdc.kafka.topics import TopicSpec, ensure_topics, topic_ids
-from cdc.operate.check import check
-from cdc.operate.planning import plan
-from cdc.source import connector
-from cdc.source.bootstrap import establish
-from cdc.source.captured import NEW
-from cdc.source.continuity import until
-from cdc.source.postgres import Connection, connect, password
-from cdc.source.prepare import published
-from cdc.source.recapturing import Recaptured, recapture, unpublish
-from cdc.source.settings import captured
-from cdc.source.structure_sql import BASELINE
-from cdc.stack.endpoints import Endpoints
+from cdc.source.catalog.captured import NEW
+from cdc.source.connector import worker_rest
+from cdc.source.connector.settings import captured
+from cdc.source.notes.sql import BASELINE
+from cdc.source.server.connection import Connection, connect, password
+from cdc.source.setup.prepare import published
+from cdc.state.endpoints import Endpoints
 from cdc.tables import TableId
+from cdc.waiting import until
 from tests.source.conftest import Maker, open_schema
 from tests.source.topic import Event, Topic, ops
 
@@ -42,7 +42,7 @@ pytestmark = pytest.mark.integration
 def source(chain: Endpoints, schema: str) -> Iterator[Connection]:
     with open_schema(chain.source_url, schema) as connection:
         yield connection
-        connector.delete(chain.connect, schema)
+        worker_rest.delete(chain.connect, schema)
 
 
 def naming(config: Config, *names: str) -> Config:
@@ -167,7 +167,7 @@ def state(chain: Endpoints, config: Config, source: Connection) -> tuple[object,
     return (
         notes and notes[0],
         published(source, config.name),
-        connector.configuration(chain.connect, config.name),
+        worker_rest.configuration(chain.connect, config.name),
         topic_ids(chain.kafka, topics),
         reader,
     )
@@ -219,16 +219,16 @@ def test_what_was_interrupted_is_finished(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(connector, "configure", killed)
-        patch.setattr(connector, "resume", killed)
+        patch.setattr(worker_rest, "configure", killed)
+        patch.setattr(worker_rest, "resume", killed)
         with pytest.raises(KeyboardInterrupt):
             recapture(wanted, chain)
-    stopped = connector.status(chain.connect, config.name)
+    stopped = worker_rest.status(chain.connect, config.name)
     assert stopped is not None
     assert not stopped.running
 
     assert recapture(wanted, chain).added == (TableId(config.name, "late"),)
-    connector.stop(chain.connect, config.name)  # as if killed before it was resumed
+    worker_rest.stop(chain.connect, config.name)  # as if killed before it was resumed
 
     assert recapture(wanted, chain) == replace_tables(recapture(wanted, chain))
     source.execute("INSERT INTO late VALUES (1)")
@@ -252,7 +252,9 @@ def test_a_start_goes_on_without_a_new_table(
     said = {finding.subject: finding for finding in check(wanted, chain) if finding.message == NEW}
     assert set(said) == {f"{config.name}.late", f"{config.name}.bad"}
     assert "apply-config" in said[f"{config.name}.late"].remedy
-    assert {t.name for t in captured(connector.configuration(chain.connect, config.name))} == {"t"}
+    assert {t.name for t in captured(worker_rest.configuration(chain.connect, config.name))} == {
+        "t"
+    }
 
 
 def refusal(config: Config, chain: Endpoints) -> CdcError:

@@ -17,14 +17,14 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
+from cdc.capture import source_watch
+from cdc.capture.source_watch import SourceWatch
 from cdc.errors import CdcError, ErrorKind
-from cdc.operate import health
-from cdc.source import postgres as source_postgres
-from cdc.source import watch
-from cdc.source.copied_rows import blocks
-from cdc.source.origin import origin
-from cdc.source.postgres import connect, translated
-from cdc.source.watch import SourceWatch
+from cdc.job import health_watch
+from cdc.source.rows.copy import blocks
+from cdc.source.server import connection as source_postgres
+from cdc.source.server.connection import connect, translated
+from cdc.source.server.origin import origin
 from cdc.stack.servers import postgres
 from tests.servers.process import ProcessServer
 from tests.servers.process import servers as processes
@@ -131,7 +131,7 @@ def test_a_server_that_shuts_down_or_starts_up_is_asked_again_later(tmp_path: Pa
         (data / "standby.signal").touch()  # recovers for ever, and takes nobody meanwhile
         with (data / "postgresql.auto.conf").open("a") as file:
             file.write("hot_standby = off\n")
-        from cdc.stack.process import Process  # noqa: PLC0415
+        from cdc.stack.process.process import Process  # noqa: PLC0415
 
         server.process = Process("postgres", server.embedded.command(), server.state)
 
@@ -251,7 +251,7 @@ def test_a_cut_does_not_wait_for_a_source_that_falls_silent(
 ) -> None:
     """What has landed came from it before, so it is published; the next look asks anew."""
     monkeypatch.setattr(source_postgres, "_ASK_ANSWER_SECONDS", 0.5)
-    monkeypatch.setattr(watch, "_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(source_watch, "_AGAIN_SECONDS", 0.0)
     where = urlsplit(source_url)
     with proxied("127.0.0.1", int(where.port or 0)) as proxy:
         url = source_url.replace(f":{where.port}", f":{proxy.address[1]}")
@@ -280,7 +280,7 @@ def test_the_watch_of_the_job_asks_a_source_that_falls_silent_anew(
     where = urlsplit(source_url)
     with proxied("127.0.0.1", int(where.port or 0)) as proxy:
         url = source_url.replace(f":{where.port}", f":{proxy.address[1]}")
-        source = health._Source(url, "none")
+        source = health_watch._Source(url, "none")
         assert not source.ask().exists
         with proxy.stalled(), ThreadPoolExecutor(1) as pool:
             error = pool.submit(source.ask).exception(60)

@@ -5,16 +5,16 @@ from functools import partial
 
 import pytest
 
+from cdc.capture.bootstrap import establish
+from cdc.capture.passed_over import pass_over, take_back
 from cdc.config import Config
-from cdc.source import connector
-from cdc.source.bootstrap import establish
-from cdc.source.continuity import until
-from cdc.source.passed_over import pass_over, take_back
-from cdc.source.postgres import Connection
-from cdc.source.settings import columns_passed_over
-from cdc.stack.connector_watch import Absence, ConnectorWatch
-from cdc.stack.endpoints import Endpoints
+from cdc.source.connector import worker_rest
+from cdc.source.connector.settings import columns_passed_over
+from cdc.source.server.connection import Connection
+from cdc.stack.supervise.connector_watch import Absence, ConnectorWatch
+from cdc.state.endpoints import Endpoints
 from cdc.tables import ColumnId, TableId
+from cdc.waiting import until
 from tests.source.conftest import Maker, capturing, judged
 from tests.source.topic import Topic, ops
 
@@ -61,7 +61,7 @@ def _goes_on_without(config: Config, chain: Endpoints, source: Connection, chang
     other = Topic(chain, f"{config.name}.{config.name}.other")
     other.until(lambda found: ops(found) == ["c"])
     table = TableId(config.name, "t")
-    told = columns_passed_over(connector.configuration(chain.connect, config.name))
+    told = columns_passed_over(worker_rest.configuration(chain.connect, config.name))
     assert ColumnId(table, "v") in told
     [_, (_, event)] = topic.events()
     assert "v" not in event["after"]
@@ -88,5 +88,5 @@ def test_without_a_change_of_types_nothing_is_left_out(
 
 
 def _failed(chain: Endpoints, name: str) -> bool:
-    found = connector.status(chain.connect, name)
+    found = worker_rest.status(chain.connect, name)
     return found is not None and found.failed

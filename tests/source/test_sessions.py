@@ -8,9 +8,9 @@ import psycopg
 import pytest
 from psycopg import pq
 
-from cdc.source import structure_notes
-from cdc.source.postgres import connect
-from cdc.source.sessions import is_at_source, slot_facts
+from cdc.source.connector.sessions import is_at_source, slot_facts
+from cdc.source.notes import triggers
+from cdc.source.server.connection import connect
 from tests.servers.fixtures import Makers
 from tests.waiting import until
 
@@ -40,13 +40,13 @@ def test_of_event_triggers_that_somebody_altered(source_url: str) -> None:
     """Nothing is said where there are none: their role may not make them."""
     with connect(source_url) as connection:
         assert slot_facts(connection, SLOT).unnoted == ""
-        connection.execute(structure_notes.script().encode())
+        connection.execute(triggers.script().encode())
         assert slot_facts(connection, SLOT).unnoted == ""
         connection.execute("ALTER EVENT TRIGGER wal2lake_changed DISABLE")
         assert slot_facts(connection, SLOT).unnoted == "event trigger wal2lake_changed is disabled"
         connection.execute("ALTER EVENT TRIGGER wal2lake_changed ENABLE ALWAYS")
         assert "wal2lake_changed was altered" in slot_facts(connection, SLOT).unnoted
-        connection.execute(structure_notes.script().encode())
+        connection.execute(triggers.script().encode())
         assert slot_facts(connection, SLOT).unnoted == ""
         connection.execute("DROP EVENT TRIGGER wal2lake_changed, wal2lake_gone, wal2lake_rewritten")
         connection.execute("DROP SCHEMA wal2lake CASCADE")

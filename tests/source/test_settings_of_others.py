@@ -7,12 +7,12 @@ from typing import Final
 
 import pytest
 
-from cdc.operate.check import check
-from cdc.source.bootstrap import establish
-from cdc.source.continuity import until
-from cdc.source.finding import Level
-from cdc.source.postgres import Connection
-from cdc.stack.endpoints import Endpoints
+from cdc.capture.bootstrap import establish
+from cdc.client.check import check
+from cdc.source.server.connection import Connection
+from cdc.source.server.finding import Level
+from cdc.state.endpoints import Endpoints
+from cdc.waiting import until
 from tests.source.conftest import Maker, capturing
 from tests.source.topic import Topic
 

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 import pytest
 
+from cdc.capture import source_watch
+from cdc.capture.source_watch import SourceWatch
 from cdc.errors import CdcError, ErrorKind, Reason
-from cdc.source import slot, watch
-from cdc.source.continuity import until
-from cdc.source.origin import Origin, origin
-from cdc.source.postgres import Connection, connect
-from cdc.source.watch import SourceWatch
+from cdc.source.server import slot
+from cdc.source.server.connection import Connection, connect
+from cdc.source.server.origin import Origin, origin
+from cdc.waiting import until
 from tests.servers.fixtures import Makers
 from tests.servers.server import Server
 
@@ -177,7 +178,7 @@ def test_a_slot_whose_connector_cannot_be_asked(
 def test_a_source_that_is_away_is_asked_again(
     server: Server, looking: SourceWatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(source_watch, "_AGAIN_SECONDS", 0.0)
     looking.look(0)
     server.kill()
     looking.look(2**60)  # nobody can tell

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdc.errors import POLICY, CdcError, ErrorKind
-from cdc.source.postgres import connect
-from cdc.source.refusals import _LATER, _OURS
+from cdc.source.server.connection import connect
+from cdc.source.server.refusals import _LATER, _OURS
 from tests.source.refusing import refusing
 
 SEVERITIES = ("FATAL", "SCHWERWIEGEND", "ВАЖНО", "致命错误")
@@ -87,7 +87,7 @@ def test_a_host_that_nobody_knows_is_named(monkeypatch: pytest.MonkeyPatch, code
 
 @pytest.mark.integration
 def test_a_server_that_takes_the_second_attempt_is_asked_again(source_url: str) -> None:
-    from cdc.source.sqlstate import TAKEN, states  # noqa: PLC0415
+    from cdc.source.server.sqlstate import TAKEN, states  # noqa: PLC0415
 
     assert states(source_url, 10) == {TAKEN}
 

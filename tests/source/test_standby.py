@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from cdc.errors import CdcError, ErrorKind, Reason
-from cdc.source.origin import origin, refuse_other
-from cdc.source.postgres import connect
-from cdc.source.preflight import server_findings
+from cdc.source.server.connection import connect
+from cdc.source.server.origin import origin, refuse_other
+from cdc.source.setup.preflight import server_findings
 from tests.servers.process import ProcessServer
 from tests.servers.process import servers as processes
 from tests.waiting import until

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from cdc.errors import CdcError
 from cdc.events.names import avro_name
-from cdc.events.steps import follow
-from cdc.events.structure import unpublished_from
-from cdc.source import structure_notes
-from cdc.source.captured import captured_tables
-from cdc.source.finding import Level
-from cdc.source.postgres import Connection, connect
-from cdc.source.prepare import prepare, published
-from cdc.source.structure_notes import structure_of
+from cdc.events.structure.steps import follow
+from cdc.events.structure.structure import unpublished_from
+from cdc.source.catalog.captured import captured_tables
+from cdc.source.notes import triggers
+from cdc.source.notes.triggers import structure_of
+from cdc.source.server.connection import Connection, connect
+from cdc.source.server.finding import Level
+from cdc.source.setup.prepare import prepare, published
 from cdc.tables import STRUCTURE
 from tests.source.conftest import Maker
 from tests.source.noting import Source
@@ -270,16 +270,16 @@ def test_installed_once_and_renewed_when_it_is_another_version(noting: Source) -
     connection = noting.connection
     first = connection.execute(TRIGGERS.encode()).fetchall()
     assert len(first) == 3
-    assert structure_notes.install(connection)
+    assert triggers.install(connection)
     assert connection.execute(TRIGGERS.encode()).fetchall() == first
     for spoiled, said in SPOILED.items():
         connection.execute(spoiled.encode())
-        (finding,) = structure_notes.findings(connection)
+        (finding,) = triggers.findings(connection)
         assert said in finding.message
         assert finding.level is (Level.OK if "up installs" in said else Level.WARNING)
-        assert structure_notes.install(connection)
-        assert structure_notes.is_installed(connection)
-        (finding,) = structure_notes.findings(connection)
+        assert triggers.install(connection)
+        assert triggers.is_installed(connection)
+        (finding,) = triggers.findings(connection)
         assert finding.message == "are noted by event triggers"
     noting.run("CREATE TABLE t (id int PRIMARY KEY)")
     assert [n.name for n in noting.run("ALTER TABLE t ADD a int")] == ["t"]
@@ -345,17 +345,17 @@ def test_a_trigger_that_was_off_while_nothing_changed_stops_nothing(noting: Sour
     noting.run("ALTER TABLE t ADD x int")
     for statement in (OFF, "INSERT INTO t VALUES (1, 1)", "ANALYZE t", "VACUUM t", ON):
         noting.run(statement)
-    assert not structure_notes.is_installed(noting.connection)
+    assert not triggers.is_installed(noting.connection)
     _made_again(noting, "up")
     assert noting.notes() == []
-    assert structure_notes.is_installed(noting.connection)
+    assert triggers.is_installed(noting.connection)
 
 
 def _made_again(noting: Source, by: str) -> None:
     if by == "up":
-        assert structure_notes.install(noting.connection)
+        assert triggers.install(noting.connection)
     else:
-        noting.connection.execute(structure_notes.script().encode())
+        noting.connection.execute(triggers.script().encode())
 
 
 def _last(noting: Source) -> int:
@@ -377,17 +377,17 @@ def test_a_role_that_may_not_install_them_is_told_and_goes_on(
     admin.execute("CREATE TABLE t (id int PRIMARY KEY); ALTER TABLE t OWNER TO owner")
     config = make_config(tables=[f"{noting.schema}.t"])
     with connect(noting_url, user="owner", password="x") as connection:
-        (finding,) = structure_notes.findings(connection)
+        (finding,) = triggers.findings(connection)
         assert finding.level is Level.WARNING
         assert "connectors/structure.sql" in finding.remedy
         prepare(connection, config, captured_tables(connection, config))
         assert STRUCTURE in (published(connection, config.name) or ())
-        assert not structure_notes.is_installed(connection)
+        assert not triggers.is_installed(connection)
         admin.execute(SCRIPT.read_bytes())
         noting.seen = 0
         connection.execute(f"ALTER TABLE {noting.schema}.t ADD a int".encode())
         assert [n.name for n in noting.notes()] == ["t"]
-        (finding,) = structure_notes.findings(connection)
+        (finding,) = triggers.findings(connection)
         assert finding.level is Level.OK
 
 

@@ -13,13 +13,14 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
+from cdc.capture.bootstrap import establish
 from cdc.config import Config
 from cdc.errors import CdcError
-from cdc.source import connector, slot
-from cdc.source.bootstrap import establish
-from cdc.source.continuity import until
-from cdc.source.postgres import connect
-from cdc.stack.endpoints import Endpoints
+from cdc.source.connector import worker_rest
+from cdc.source.server import slot
+from cdc.source.server.connection import connect
+from cdc.state.endpoints import Endpoints
+from cdc.waiting import until
 from tests.servers.process import ProcessServer
 from tests.servers.process import servers as processes
 from tests.source.authority import EC, RSA, Authority, authority, openssl
@@ -114,7 +115,7 @@ def config(secured: Secured, make_config: Maker, schema: str) -> Iterator[Config
         connection.execute("CREATE TABLE t (id int PRIMARY KEY)")
         connection.execute("INSERT INTO t VALUES (1)")
         yield config
-        connector.delete(secured.endpoints.connect, schema)
+        worker_rest.delete(secured.endpoints.connect, schema)
         until(lambda: not slot.is_read(connection, schema), 60, f"slot {schema} stays in use")
         slot.drop(connection, schema)
 

@@ -17,13 +17,13 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in i
     ResourceType,
 )
 
+from cdc.capture.refill import go_on
 from cdc.errors import CdcError, Reason
-from cdc.kafka.continuing import Expected, refuse_broken
-from cdc.kafka.emptying import empty_topic
-from cdc.kafka.going_on import go_on
+from cdc.kafka.empty_topic import empty_topic
 from cdc.kafka.offsets import end_offsets
+from cdc.kafka.same_topic import Expected, refuse_broken
+from cdc.kafka.topic_watch import TopicWatch, found
 from cdc.kafka.topics import TopicSpec, delete_topics, ensure_topics
-from cdc.kafka.topics_found import TopicWatch, found
 from tests.waiting import until
 
 pytestmark = pytest.mark.integration
@@ -159,7 +159,7 @@ def test_one_that_was_shortened(broker: str, spec: TopicSpec) -> None:
 KILLED: Final = """
 import os, signal, sys
 from confluent_kafka.admin import AdminClient
-from cdc.kafka.emptying import empty_topic
+from cdc.kafka.empty_topic import empty_topic
 bootstrap, topic, request, side, number = sys.argv[1:]
 asked, left = getattr(AdminClient, request), int(number)
 def dies(*arguments, **named):

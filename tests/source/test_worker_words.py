@@ -12,12 +12,12 @@ from threading import Thread
 
 import pytest
 
-from cdc import rest
+from cdc import http_client
+from cdc.capture.bootstrap import establish
 from cdc.config import Config
-from cdc.source import connector
-from cdc.source.bootstrap import establish
-from cdc.source.postgres import Connection
-from cdc.stack.endpoints import Endpoints
+from cdc.source.connector import worker_rest
+from cdc.source.server.connection import Connection
+from cdc.state.endpoints import Endpoints
 from tests.servers.fixtures import on_containers
 from tests.source.conftest import Maker, capturing
 from tests.source.topic import Event, Topic
@@ -64,18 +64,18 @@ def config(chain: Endpoints, source: Connection, make_config: Maker) -> Config:
 
 def fails_on(chain: Endpoints, config: Config, source: Connection, given: dict[str, str]) -> str:
     """What it ended with, by the worker's REST interface."""
-    now = connector.configuration(chain.connect, config.name) or {}
-    connector.configure(chain.connect, config.name, now | given)
+    now = worker_rest.configuration(chain.connect, config.name) or {}
+    worker_rest.configure(chain.connect, config.name, now | given)
     numbers = count()
 
     def failed() -> bool:
         # One after the other: the first may have met the task as it was before.
         source.execute(f"INSERT INTO t VALUES ('{CANARY}{next(numbers)}')".encode())
-        found = connector.status(chain.connect, config.name)
+        found = worker_rest.status(chain.connect, config.name)
         return found is not None and found.failed
 
     until(failed)
-    answer = rest.get(f"{chain.connect}/connectors/{config.name}/status", timeout=60)
+    answer = http_client.get(f"{chain.connect}/connectors/{config.name}/status", timeout=60)
     return str(answer.json())
 
 
@@ -143,12 +143,12 @@ def test_a_registry_that_refuses_a_schema(
 def test_a_statement_of_the_connector_s_that_fails_on_a_value(
     chain: Endpoints, chain_state: Path, config: Config, source: Connection
 ) -> None:
-    now = connector.configuration(chain.connect, config.name) or {}
+    now = worker_rest.configuration(chain.connect, config.name) or {}
     source.execute(f"INSERT INTO t VALUES ('{CANARY}')".encode())
     query = f"SELECT v::int FROM {config.name}.t WHERE v LIKE 'canary%'"
     log = chain_state / "logs" / "connect.log"
     before = log.stat().st_size
-    connector.configure(chain.connect, config.name, now | {"heartbeat.action.query": query})
+    worker_rest.configure(chain.connect, config.name, now | {"heartbeat.action.query": query})
     until(lambda: b"PSQLException" in log.read_bytes()[before:])
     assert_kept(chain_state)
 

@@ -12,8 +12,8 @@ import httpx
 from confluent_kafka import Consumer, TopicPartition
 
 from cdc.kafka.offsets import end_offsets
-from cdc.source.continuity import until
-from cdc.stack.endpoints import Endpoints
+from cdc.state.endpoints import Endpoints
+from cdc.waiting import until
 
 Event = tuple[Any, Any]
 

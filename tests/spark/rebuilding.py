@@ -9,15 +9,15 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from cdc.apply.rebuild import Material
-from cdc.apply.table import AppliedTable
+from cdc.apply.table.applied_table import AppliedTable
 from cdc.config import Job
 from cdc.events import avro
 from cdc.events.envelope import ChangeEvent, Op, change_event
 from cdc.events.fold import fold, fold_multiset
 from cdc.events.schema import TableSchema, table_schema_from_avro
-from cdc.lake import store
-from cdc.lake.quarantine import Quarantine
+from cdc.lake.records.quarantine import Quarantine
+from cdc.lake.table import store
+from cdc.operations.replay.rebuild import Material
 from cdc.tables import TableId, TableMode
 from tests.events.recorded import LOG_COLUMNS, Message, recording, table_topic, unchanged_by
 from tests.events.source import SCHEMA_ID, TABLE, TOPIC, Source, act, envelope

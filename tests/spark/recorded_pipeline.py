@@ -11,20 +11,20 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from cdc.apply import recovery
-from cdc.apply.first_snapshot import FirstSnapshot
-from cdc.apply.land import Lander, create_log
-from cdc.apply.replaying import nothing
-from cdc.apply.rounds import Applier
-from cdc.apply.table import AppliedTable
+from cdc.apply.replay import nothing
+from cdc.apply.rounds import recovery
+from cdc.apply.rounds.first_snapshot import FirstSnapshot
+from cdc.apply.rounds.rounds import Applier
+from cdc.apply.table.applied_table import AppliedTable
 from cdc.config import Job
 from cdc.events.schema import Column, TableSchema, table_schema_from_avro
-from cdc.events.sql_text import spark_name
-from cdc.lake import store
-from cdc.lake.epochs import Epoch
-from cdc.lake.ledger import Ledger
-from cdc.lake.progress import LandedPosition, Position, landed_position, position
-from cdc.lake.quarantine import Quarantine
+from cdc.events.values.sql_text import spark_name
+from cdc.lake.records.epochs import Epoch
+from cdc.lake.records.ledger import Ledger
+from cdc.lake.records.quarantine import Quarantine
+from cdc.lake.table import store
+from cdc.lake.table.positions import LandedPosition, Position, landed_position, position
+from cdc.land.query import Lander, create_log
 from cdc.tables import STRUCTURE, TableId, TableMode
 
 RECORDED: dict[str, Any] = json.loads(

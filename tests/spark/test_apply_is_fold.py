@@ -11,16 +11,16 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from cdc.apply import moves, order
-from cdc.apply.decode import decode_table
-from cdc.apply.merge_plan import KEEP, OFFSET, REASON, ROW_HASH, UNRESOLVED, merge_plan
+from cdc.apply.changes import changed_keys, reduce
+from cdc.apply.changes.decode import decode_table
 from cdc.events import avro
 from cdc.events.envelope import change_event
 from cdc.events.fold import fold, fold_multiset
 from cdc.events.schema import Column, TableSchema, table_schema_from_avro
-from cdc.events.sql_text import spark_name
-from cdc.lake import store
-from cdc.lake.progress import Position
+from cdc.events.values.sql_text import spark_name
+from cdc.lake.table import row_hash, store
+from cdc.lake.table.merge_plan import KEEP, OFFSET, REASON, ROW_HASH, UNRESOLVED, merge_plan
+from cdc.lake.table.positions import Position
 from cdc.tables import TableId, TableMode
 from tests.events.recorded import LOG_COLUMNS, Message, recording, table_topic, unchanged_by
 from tests.events.source import SCHEMA_ID, TABLE, Source, act, envelope
@@ -65,18 +65,20 @@ class Table:
 
     def apply(self, messages: Sequence[Message]) -> None:
         changes = self.decode(messages, self.schemas).persist()
-        changes = moves.resolve(changes, self.rows(), self.schema).persist()
-        facts = order.overview(changes).collect()[0]
+        changes = changed_keys.resolve(changes, self.rows(), self.schema).persist()
+        facts = reduce.overview(changes).collect()[0]
         assert facts["refused"] == 0
         keep = facts["keeps"] > 0
-        latest = order.latest_per_key(changes, self.schema, carry=keep)
+        latest = reduce.latest_per_key(changes, self.schema, carry=keep)
         self.merge(latest, keep=keep, offset=messages[-1].offset)
         changes.unpersist()
 
     def apply_copies(self, messages: Sequence[Message]) -> None:
         changes = self.decode(messages, {NO_KEY_ID: recording("tables").schemas[NO_KEY_ID]})
-        net = order.net_copies(changes, self.schema)
-        rows = order.multiset_rows(net, order.held_copies(self.rows(), net), self.schema).persist()
+        net = reduce.net_copies(changes, self.schema)
+        rows = reduce.multiset_rows(
+            net, reduce.held_copies(self.rows(), net), self.schema
+        ).persist()
         assert rows.where(f"{REASON} IS NOT NULL").isEmpty()
         self.merge(rows, keep=False, offset=messages[-1].offset)
         rows.unpersist()
@@ -169,9 +171,13 @@ def test_a_changed_key_without_its_old_row_is_refused(spark: SparkSession, tmp_p
     table = Table(spark, tmp_path / "t", TOASTY)
 
     changes = table.decode(source.messages()[1:], SCHEMAS)
-    found = moves.resolve(changes, table.rows(), TOASTY).where("_cdc_op = 'c'").collect()
+    found = changed_keys.resolve(changes, table.rows(), TOASTY).where("_cdc_op = 'c'").collect()
 
-    assert {row["id"]: row[REASON] for row in found} == {11: moves.NO_OLD_ROW, 2: None, 12: None}
+    assert {row["id"]: row[REASON] for row in found} == {
+        11: changed_keys.NO_OLD_ROW,
+        2: None,
+        12: None,
+    }
 
 
 def test_an_older_event_does_not_move_a_row_back(spark: SparkSession, tmp_path: Path) -> None:
@@ -200,8 +206,8 @@ def test_an_unchanged_value_without_a_row_fails_the_merge_and_is_found(
     table.apply(messages[1:2])
 
     changes = table.decode(messages[2:], SCHEMAS)
-    latest = order.latest_per_key(changes, TOASTY, carry=True)
-    lost = order.unresolved(latest, table.rows(), TOASTY)
+    latest = reduce.latest_per_key(changes, TOASTY, carry=True)
+    lost = reduce.unresolved(latest, table.rows(), TOASTY)
 
     assert [row["id"] for row in lost.collect()] == [1]
     with pytest.raises(Exception, match=UNRESOLVED):
@@ -228,9 +234,9 @@ def test_an_unchanged_value_is_not_taken_across_a_refused_event(
     refused = f"IF({OFFSET} IN (3, 4, 5), 'refused', {REASON})"
     changes = table.decode(source.messages(), SCHEMAS).withColumn(REASON, F.expr(refused))
 
-    found = {row["id"]: row for row in order.latest_per_key(changes, TOASTY, carry=True).collect()}
+    found = {row["id"]: row for row in reduce.latest_per_key(changes, TOASTY, carry=True).collect()}
 
-    assert found[1][REASON] == order.AFTER_REFUSED
+    assert found[1][REASON] == reduce.AFTER_REFUSED
     assert (found[2][REASON], found[2][KEEP], found[2]["big"]) == (None, None, "text 3")
     assert (found[3][REASON], found[3][KEEP], found[3]["big"]) == (None, None, "text 4")
 
@@ -279,10 +285,10 @@ def test_more_copies_deleted_than_held_are_named(spark: SparkSession, tmp_path: 
     message = Message(topic=table_topic("no_key"), offset=3, key=None, value=data)
     table = Table(spark, tmp_path / "t", NO_KEY)
 
-    net = order.net_copies(table.decode([message], {NO_KEY_ID: schema}), NO_KEY)
-    rows = order.multiset_rows(net, order.held_copies(table.rows(), net), NO_KEY).collect()
+    net = reduce.net_copies(table.decode([message], {NO_KEY_ID: schema}), NO_KEY)
+    rows = reduce.multiset_rows(net, reduce.held_copies(table.rows(), net), NO_KEY).collect()
 
-    assert [(row[OFFSET], row[REASON]) for row in rows] == [(3, order.TOO_FEW_COPIES)]
+    assert [(row[OFFSET], row[REASON]) for row in rows] == [(3, reduce.TOO_FEW_COPIES)]
 
 
 def test_different_rows_have_different_hashes(spark: SparkSession) -> None:
@@ -318,6 +324,6 @@ def test_different_rows_have_different_hashes(spark: SparkSession) -> None:
     ]
     frame = spark.createDataFrame(rows, columns)
 
-    hashes = [row[0] for row in frame.selectExpr(order.row_hash(schema)).collect()]
+    hashes = [row[0] for row in frame.selectExpr(row_hash.row_hash(schema)).collect()]
 
     assert len(set(hashes)) == len(rows)

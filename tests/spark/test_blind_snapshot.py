@@ -6,16 +6,16 @@ from typing import Any, Final
 import pytest
 from pyspark.sql import SparkSession
 
-from cdc.apply.land import LOG_COLUMNS
-from cdc.apply.notes import BoundNote
-from cdc.apply.table import AppliedTable
+from cdc.apply.table.applied_table import AppliedTable
+from cdc.apply.table.structure_notes import BoundNote
 from cdc.config import Job
 from cdc.errors import Reason
 from cdc.events.schema import TableSchema
-from cdc.events.steps import Note
-from cdc.lake import store
-from cdc.lake.progress import Position
-from cdc.lake.quarantine import Quarantine
+from cdc.events.structure.steps import Note
+from cdc.lake.records.quarantine import Quarantine
+from cdc.lake.table import store
+from cdc.lake.table.positions import Position
+from cdc.land.query import LOG_COLUMNS
 from cdc.tables import TableMode
 from tests.events.structures import column, structure
 

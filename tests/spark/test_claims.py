@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from cdc.lake.ledger import LedgerRow, TableEntry
-from cdc.operate import requests
-from cdc.operate.requests import Request
+from cdc.lake.records.ledger import LedgerRow, TableEntry
+from cdc.state import requests
+from cdc.state.requests import Request
 from tests.spark.recorded_pipeline import (
     ORDERS,
     PREFIX,

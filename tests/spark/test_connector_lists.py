@@ -10,7 +10,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from cdc.source.settings import pattern
+from cdc.source.connector.settings import pattern
 from cdc.tables import TableId
 
 pytestmark = pytest.mark.spark

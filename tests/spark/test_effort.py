@@ -3,7 +3,7 @@
 import pytest
 from pyspark.sql import SparkSession
 
-from cdc.apply import effort
+from cdc.apply.table import spark_plans
 
 WHOLE_STAGE = "spark.sql.codegen.wholeStage"
 
@@ -11,11 +11,11 @@ WHOLE_STAGE = "spark.sql.codegen.wholeStage"
 def test_code_is_generated_for_many_events_alone_and_in_one_session(spark: SparkSession) -> None:
     session = spark.newSession()
 
-    effort.suit(session, effort.FEW)
+    spark_plans.suit(session, spark_plans.FEW)
     assert session.conf.get(WHOLE_STAGE) == "false"
     assert "WholeStageCodegen" not in plan(session)
 
-    effort.suit(session, effort.WHOLE_FILES)
+    spark_plans.suit(session, spark_plans.WHOLE_FILES)
     assert session.conf.get(WHOLE_STAGE) == "true"
     assert "WholeStageCodegen" in plan(session)
     assert spark.conf.get(WHOLE_STAGE) == "true"
@@ -27,7 +27,7 @@ def test_what_the_configuration_names_stays(
     session = spark.newSession()
     monkeypatch.setattr("pyspark.SparkConf.contains", lambda _, name: name == WHOLE_STAGE)
 
-    effort.suit(session, 1)
+    spark_plans.suit(session, 1)
 
     assert session.conf.get(WHOLE_STAGE) == "true"
     assert session.conf.get("spark.sql.adaptive.enabled") == "false"

@@ -8,9 +8,9 @@ from typing import Any, Final
 import pytest
 from pyspark.sql import SparkSession
 
-from cdc.apply import batch
-from cdc.apply.merge_plan import MergePlan, merge_plan
+from cdc.apply.table import batch
 from cdc.events.schema import TableSchema
+from cdc.lake.table.merge_plan import MergePlan, merge_plan
 from tests.spark.recorded_pipeline import ORDERS, Pipeline, landed_topics
 
 pytestmark = pytest.mark.spark

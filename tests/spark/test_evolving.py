@@ -10,9 +10,9 @@ from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import SparkSession
 
 from cdc.events.schema import Column, TableSchema
-from cdc.events.steps import AddColumn, RenameColumn, Step, WidenColumn
-from cdc.lake import evolve, store
-from cdc.lake.progress import Position, position
+from cdc.events.structure.steps import AddColumn, RenameColumn, Step, WidenColumn
+from cdc.lake.table import evolve, store
+from cdc.lake.table.positions import Position, position
 from cdc.tables import TableId, TableMode
 
 pytestmark = pytest.mark.spark

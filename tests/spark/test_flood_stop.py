@@ -13,16 +13,16 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from cdc.apply.batch import NO_ROW_TO_KEEP_FROM, Batch
-from cdc.apply.decode import NO_FRAME
-from cdc.apply.merge_plan import REASON, UNRESOLVED
+from cdc.apply.changes.decode import NO_FRAME
+from cdc.apply.table.batch import NO_ROW_TO_KEEP_FROM, Batch
 from cdc.config import Job
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema, table_schema_from_avro
-from cdc.lake import progress, store
-from cdc.lake.progress import Position
-from cdc.lake.quarantine import EventState, Quarantine, RefusedEvent
-from cdc.operate.staging import Staged, refused_events
+from cdc.lake.records.quarantine import EventState, Quarantine, RefusedEvent
+from cdc.lake.table import positions, store
+from cdc.lake.table.merge_plan import REASON, UNRESOLVED
+from cdc.lake.table.positions import Position
+from cdc.operations.resnapshot.read import Staged, refused_events
 from cdc.tables import TableId, TableMode
 from tests.events.recorded import LOG_COLUMNS, Message, recording, table_topic
 from tests.events.source import SCHEMA_ID, TABLE, TOPIC, Source
@@ -44,7 +44,7 @@ class Table:
         store.create(spark, self.path, schema, BEGIN)
 
     def apply(self, messages: Sequence[Message], policy: Job | None = None) -> Position:
-        at = progress.position(self.path)
+        at = positions.position(self.path)
         assert at is not None
         batch = Batch(
             session=self.spark,
@@ -106,7 +106,7 @@ def test_too_many_stop_the_table_before_anything_is_written(
     assert raised.value.message.endswith(f"the first at offset {bad[0]}: {NO_FRAME}")
     assert f"wal2lake quarantine list {TABLE}" in raised.value.remedy
     assert table.quarantine.rows() == []
-    assert progress.position(table.path) == BEGIN
+    assert positions.position(table.path) == BEGIN
     assert table.rows() == {}
 
 
@@ -143,7 +143,7 @@ def test_the_count_is_of_the_open_ones_and_a_batch_again_counts_nothing_twice(
     """As after a crash between the record and the commit; one was discarded in between."""
     table, messages = Table(spark, tmp_path), spoiled(inserts(4).messages(), 1, 3)
     assert table.apply(messages).refused == 2
-    position = progress.position(table.path)
+    position = positions.position(table.path)
     assert position is not None
     first = table.quarantine.rows()[:1]
     table.quarantine.settle(
@@ -160,7 +160,7 @@ def test_refused_events_are_taken_a_few_at_a_time(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However many a batch refuses, their values are never all in the memory of the driver."""
-    monkeypatch.setattr("cdc.apply.batch.REFUSED_BYTES", 20_000, raising=False)
+    monkeypatch.setattr("cdc.apply.table.batch.REFUSED_BYTES", 20_000, raising=False)
     table = Table(spark, tmp_path)
     taken: list[list[int]] = []
     add = table.quarantine.add
@@ -221,7 +221,7 @@ def test_what_only_the_merge_finds_is_counted_before_anything_is_recorded(
         table.apply(second, Job(quarantine_limit_run=1))
 
     assert table.quarantine.rows() == []
-    assert progress.position(table.path) == before
+    assert positions.position(table.path) == before
     after = table.apply(second)
     assert table.recorded() == {2: NO_ROW_TO_KEEP_FROM, 4: NO_FRAME}
     assert (after.refused, after.rows_applied) == (2, 2)

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from cdc.apply.following import Shape, course_of, followed
-from cdc.apply.merge_plan import COPY, OFFSET, ROW_HASH
-from cdc.apply.notes import BoundNote
-from cdc.apply.order import row_hash
+from cdc.apply.table.structure_change import Shape, course_of, followed
+from cdc.apply.table.structure_notes import BoundNote
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema
-from cdc.events.steps import Note, Step
-from cdc.events.structure import Structure
-from cdc.lake import evolve, store
-from cdc.lake.progress import Position, position
+from cdc.events.structure.steps import Note, Step
+from cdc.events.structure.structure import Structure
+from cdc.lake.table import evolve, store
+from cdc.lake.table.merge_plan import COPY, OFFSET, ROW_HASH
+from cdc.lake.table.positions import Position, position
+from cdc.lake.table.row_hash import row_hash
 from cdc.tables import TableMode
 from tests.events.structures import column, numeric, structure
 

@@ -31,7 +31,7 @@ import json, sys
 from pathlib import Path
 from cdc.config import Config
 from cdc.lake.session import build
-from cdc.stack.artifacts import spark_jars
+from cdc.stack.artifacts.lock_file import spark_jars
 
 folder, conf = Path(sys.argv[1]), json.loads(sys.argv[2])
 config = Config.model_validate({

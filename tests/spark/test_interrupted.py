@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 import cdc.failpoints
 from cdc.failpoints import Failpoint
-from cdc.lake.ledger import TableEntry
+from cdc.lake.records.ledger import TableEntry
 from tests.spark.recorded_pipeline import Pipeline, assert_equal_to_source, landed_topics
 
 pytestmark = pytest.mark.spark

@@ -10,19 +10,20 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined] # not in its __all__
 from pyspark.sql import SparkSession
 
-from cdc.apply.rebuild import Material
-from cdc.apply.table import AppliedTable
+from cdc.apply.table.applied_table import AppliedTable
 from cdc.config import Job
 from cdc.errors import CdcError, ErrorKind
 from cdc.events import avro
 from cdc.events.envelope import NEW_KEY, OLD_KEY
-from cdc.kafka import history
-from cdc.kafka.history import History
 from cdc.kafka.topic_facts import TopicFacts, topic_facts
 from cdc.kafka.topics import SECONDS, admin
-from cdc.lake.quarantine import Quarantine
-from cdc.operate.material import FromKafka, Kept, Place, rebuilt_from_kafka
-from cdc.source.continuity import until
+from cdc.lake.records.quarantine import Quarantine
+from cdc.operations.desk.context import Kept
+from cdc.operations.replay import kafka_history
+from cdc.operations.replay.inputs import FromKafka, Place, rebuilt_from_kafka
+from cdc.operations.replay.kafka_history import History
+from cdc.operations.replay.rebuild import Material
+from cdc.waiting import until
 from tests.events.source import LARGE, SCHEMA_ID, TABLE, TOPIC, Source
 from tests.spark.rebuilding import SCHEMAS, TOASTY, TOKEN, by_id, changes, expected
 
@@ -101,13 +102,13 @@ class Topic:
 
     def left(self) -> int:
         """Records of the source that are still there."""
-        rows = history._events(self.session, self.kafka, topic_facts(self.kafka, self.name))
+        rows = kafka_history._events(self.session, self.kafka, topic_facts(self.kafka, self.name))
         return rows.where(f"offset < {self.sent}").count()
 
     def take(self, upto: int | None = None) -> History:
         folder = str(self.root / f"taken-{time.monotonic_ns()}")
-        found = history.take(self.session, self.kafka, self.name, folder, upto=upto, span=20)
-        history.check(found, known, TOKEN)
+        found = kafka_history.take(self.session, self.kafka, self.name, folder, upto=upto, span=20)
+        kafka_history.check(found, known, TOKEN)
         return found
 
     def table(self, found: History, upto: int) -> AppliedTable:
@@ -312,11 +313,11 @@ def test_the_second_half_of_one_change_is_told_from_that_of_another(
     found = History(topic=TOPIC, rows=frame.selectExpr("*", "127 AS value_schema_id"), facts=facts)
 
     if apart > 2 and leaves_out:
-        error = refusal(lambda: history.check(found, known, TOKEN))
+        error = refusal(lambda: kafka_history.check(found, known, TOKEN))
         assert "1 events leave out values" in error.message
         assert f"offset {7 + apart}" in error.detail
     else:
-        history.check(found, known, TOKEN)
+        kafka_history.check(found, known, TOKEN)
 
 
 _MORE = "key_schema_id int, headers array<struct<key: string, value: binary>>"

@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from cdc.apply.notes import BoundNote
-from cdc.apply.table import AppliedTable
+from cdc.apply.table.applied_table import AppliedTable
+from cdc.apply.table.structure_notes import BoundNote
 from cdc.config import Job
 from cdc.events.schema import Column, table_schema_from_avro
-from cdc.events.steps import Note
-from cdc.events.structure import Structure
-from cdc.lake import store
-from cdc.lake.progress import Position
-from cdc.lake.quarantine import Quarantine
+from cdc.events.structure.steps import Note
+from cdc.events.structure.structure import Structure
+from cdc.lake.records.quarantine import Quarantine
+from cdc.lake.table import store
+from cdc.lake.table.positions import Position
 from cdc.tables import TableMode
 from tests.events.recorded import LOG_COLUMNS, recording
 from tests.events.source import SCHEMA_ID, TABLE, TOPIC, Source

@@ -7,28 +7,20 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from cdc.apply.land import create_log
-from cdc.apply.rebuild import rebuilt
 from cdc.config import Config, Lake, Source
 from cdc.errors import CdcError, ErrorKind
-from cdc.lake import store
 from cdc.lake.layout import log_path
-from cdc.lake.maintenance import expire
-from cdc.lake.progress import LandedPosition, landed_position, open_table
-from cdc.lake.quarantine import Quarantine
-from cdc.lake.readings import Reading
-from cdc.operate.material import Kept, Place, from_log
+from cdc.lake.records.quarantine import Quarantine
+from cdc.lake.records.readings import Reading
+from cdc.lake.table import store
+from cdc.lake.table.positions import LandedPosition, landed_position, open_table
+from cdc.lake.upkeep.maintenance import expire
+from cdc.land.query import create_log
+from cdc.operations.desk.context import Kept
+from cdc.operations.replay.inputs import Place, from_log
+from cdc.operations.replay.rebuild import rebuilt
 from tests.events.source import TABLE, TOPIC
-from tests.spark.rebuilding import (
-    SCHEMAS,
-    TOASTY,
-    TOKEN,
-    Log,
-    by_id,
-    changes,
-    expected,
-    legal_cuts,
-)
+from tests.spark.rebuilding import SCHEMAS, TOASTY, TOKEN, Log, by_id, changes, expected, legal_cuts
 
 pytestmark = pytest.mark.spark
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from cdc.apply.decode import decode_table
+from cdc.apply.changes.decode import decode_table
 from cdc.events.schema import table_schema_from_avro
 from cdc.tables import TableId, TableMode
 from tests.events.recorded import LOG_COLUMNS, recording, table_topic

@@ -12,11 +12,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.config import Job
-from cdc.events.sql_text import spark_delta
-from cdc.lake import store
-from cdc.lake.maintenance import USUAL, Maintainer, optimize
-from cdc.lake.progress import Position, position
-from cdc.lake.transaction_log import clean
+from cdc.events.values.sql_text import spark_delta
+from cdc.lake.table import store
+from cdc.lake.table.positions import Position, position
+from cdc.lake.upkeep.maintenance import USUAL, Maintainer, optimize
+from cdc.lake.upkeep.transaction_log import clean
 from tests.aged import age
 from tests.waiting import until
 

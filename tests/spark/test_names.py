@@ -20,21 +20,21 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from cdc.apply.likeness import likeness
-from cdc.apply.merge_plan import DELETED, OFFSET, merge_plan
-from cdc.apply.table import AppliedTable
-from cdc.apply.unlike import unlike
+from cdc.apply.difference.likeness import likeness
+from cdc.apply.difference.row_difference import unlike
+from cdc.apply.table.applied_table import AppliedTable
 from cdc.config import Job
 from cdc.events import avro
 from cdc.events.fold import fold
 from cdc.events.names import OF_ENGINES, avro_name, column_refusals
 from cdc.events.schema import Column, TableSchema, table_schema_from_avro
-from cdc.events.sql_text import fusion_name, spark_name
-from cdc.events.types import SOURCE_NAME
-from cdc.lake import store
-from cdc.lake.maintenance import optimize, purge
-from cdc.lake.progress import Position
-from cdc.lake.quarantine import Quarantine
+from cdc.events.values.lake_types import SOURCE_NAME
+from cdc.events.values.sql_text import fusion_name, spark_name
+from cdc.lake.records.quarantine import Quarantine
+from cdc.lake.table import store
+from cdc.lake.table.merge_plan import DELETED, OFFSET, merge_plan
+from cdc.lake.table.positions import Position
+from cdc.lake.upkeep.maintenance import optimize, purge
 from cdc.tables import TableMode
 from tests.events.recorded import LOG_COLUMNS, Message, recording, unchanged_by
 from tests.events.source import SCHEMA_ID, TABLE, Source, act

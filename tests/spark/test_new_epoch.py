@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from cdc.apply import recovery
-from cdc.apply.table import AppliedTable
+from cdc.apply.rounds import recovery
+from cdc.apply.table.applied_table import AppliedTable
 from cdc.events.schema import TableSchema
-from cdc.lake.epochs import Epoch
+from cdc.lake.records.epochs import Epoch
 from tests.spark.recorded_pipeline import (
     PREFIX,
     RECORDED,

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from cdc.apply.opening import Opener, schema_of
 from cdc.config import load
-from cdc.lake import store
+from cdc.job.opening import Opener, schema_of
 from cdc.lake.layout import table_path
-from cdc.lake.ledger import LedgerRow, TableEntry
-from cdc.lake.progress import Position
-from cdc.lake.quarantine import Quarantine
-from cdc.source.catalog import SourceTable
+from cdc.lake.records.ledger import LedgerRow, TableEntry
+from cdc.lake.records.quarantine import Quarantine
+from cdc.lake.table import store
+from cdc.lake.table.positions import Position
+from cdc.source.catalog.catalog import SourceTable
 from cdc.tables import TableId, TableMode
 
 pytestmark = pytest.mark.spark

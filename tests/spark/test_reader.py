@@ -9,9 +9,9 @@ from pyspark.sql import SparkSession
 import cdc
 from cdc.errors import CdcError
 from cdc.lake.layout import ledger_under, table_under
-from cdc.lake.ledger import Ledger, LedgerRow, TableEntry
-from cdc.lake.progress import open_table
-from cdc.lake.transaction_log import AGE_LIMIT
+from cdc.lake.records.ledger import Ledger, LedgerRow, TableEntry
+from cdc.lake.table.positions import open_table
+from cdc.lake.upkeep.transaction_log import AGE_LIMIT
 from cdc.tables import TableId
 from tests.aged import age
 

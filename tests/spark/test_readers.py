@@ -13,9 +13,9 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from cdc.events.schema import Column, TableSchema
-from cdc.events.steps import AddColumn, DropColumn, RenameColumn, WidenColumn
-from cdc.lake import evolve, store
-from cdc.lake.progress import Position
+from cdc.events.structure.steps import AddColumn, DropColumn, RenameColumn, WidenColumn
+from cdc.lake.table import evolve, store
+from cdc.lake.table.positions import Position
 from cdc.tables import TableId, TableMode
 
 pytestmark = pytest.mark.spark

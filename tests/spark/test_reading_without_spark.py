@@ -7,9 +7,9 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import SparkSession
 
-from cdc.lake.ledger import TableEntry
-from cdc.operate.lake_rows import LakeTable
-from cdc.operate.render import rendering
+from cdc.client.verify.lake_rows import LakeTable
+from cdc.client.verify.render import rendering
+from cdc.lake.records.ledger import TableEntry
 
 pytestmark = pytest.mark.spark
 

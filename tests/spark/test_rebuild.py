@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from cdc.apply.merge_plan import DELETED, OFFSET
-from cdc.apply.notes import PlacedNote
-from cdc.apply.rebuild import rebuilt
+from cdc.apply.table.structure_notes import PlacedNote
 from cdc.errors import CdcError, ErrorKind
 from cdc.events import avro
 from cdc.events.envelope import Op
-from cdc.events.steps import Note
-from cdc.lake import store
-from cdc.lake.progress import Position, position
-from cdc.lake.readings import Reading
+from cdc.events.structure.steps import Note
+from cdc.lake.records.readings import Reading
+from cdc.lake.table import store
+from cdc.lake.table.merge_plan import DELETED, OFFSET
+from cdc.lake.table.positions import Position, position
+from cdc.operations.replay.rebuild import rebuilt
 from cdc.tables import TableId
 from tests.events.recorded import Message
 from tests.events.source import LARGE, SCHEMA_ID, TABLE, TOPIC, Source

@@ -10,13 +10,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.avro.functions import from_avro
 
-from cdc.apply.decode import decode_envelope, decode_markers, decode_table
-from cdc.apply.merge_plan import DELETED, KEEP, OFFSET, REASON
-from cdc.apply.moves import resolve
-from cdc.apply.order import after_truncate, latest_per_key, overview
+from cdc.apply.changes.changed_keys import resolve
+from cdc.apply.changes.decode import decode_envelope, decode_markers, decode_table
+from cdc.apply.changes.reduce import after_truncate, latest_per_key, overview
 from cdc.events.schema import TableSchema, refused_columns, row_fields, table_schema_from_avro
 from cdc.events.transactions import marker
-from cdc.events.types import lake_type
+from cdc.events.values.lake_types import lake_type
+from cdc.lake.table.merge_plan import DELETED, KEEP, OFFSET, REASON
 from cdc.tables import TableId, TableMode
 from tests.events.recorded import LOG_COLUMNS, PREFIX, Message, Recording, recording, table_topic
 

@@ -10,7 +10,8 @@ import fastavro
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from cdc.apply.decode import (
+from cdc.apply.changes.columns import NO_KEY, NO_ROW, NOT_APPENDED
+from cdc.apply.changes.decode import (
     NO_FRAME,
     NOT_AN_EVENT,
     UNKNOWN_SCHEMA,
@@ -19,11 +20,10 @@ from cdc.apply.decode import (
     decode_markers,
     decode_table,
 )
-from cdc.apply.merge_plan import DELETED, OFFSET, OP, REASON
-from cdc.apply.projection import NO_KEY, NO_ROW, NOT_APPENDED
 from cdc.events import avro
 from cdc.events.envelope import change_event
 from cdc.events.schema import Column, TableSchema, table_schema_from_avro
+from cdc.lake.table.merge_plan import DELETED, OFFSET, OP, REASON
 from cdc.tables import TableId, TableMode
 from tests.events.recorded import LOG_COLUMNS, PREFIX, Message, recording, table_topic
 from tests.events.source import envelope

@@ -10,15 +10,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cdc.config import Config, Lake, Source
-from cdc.events.sql_text import spark_delta
+from cdc.events.values.sql_text import spark_delta
 from cdc.lake.layout import ledger_path, log_path, readings_path
-from cdc.lake.progress import position
-from cdc.lake.readings import Readings
-from cdc.operate.operation import Operation, OperationState, Progress, TableResult
-from cdc.operate.replaying import handler
-from cdc.operate.reporter import Reporter
-from cdc.operate.workshop import Workshop
-from cdc.stack.endpoints import Endpoints
+from cdc.lake.records.readings import Readings
+from cdc.lake.table.positions import position
+from cdc.operations.desk.context import Workshop
+from cdc.operations.desk.reporter import Reporter
+from cdc.operations.replay.in_place import handler
+from cdc.state.endpoints import Endpoints
+from cdc.state.operation import Operation, OperationState, Progress, TableResult
 from tests.spark.recorded_pipeline import (
     COMPOSITE,
     NO_KEY,

@@ -12,9 +12,9 @@ import fastavro
 import pytest
 from pyspark.sql import SparkSession
 
-from cdc.apply import effort
-from cdc.lake import store
-from cdc.lake.ledger import Ledger, LedgerRow
+from cdc.apply.table import spark_plans
+from cdc.lake.records.ledger import Ledger, LedgerRow
+from cdc.lake.table import store
 from tests.spark.recorded_pipeline import (
     COMPOSITE,
     MARKERS,
@@ -49,7 +49,7 @@ def test_tables_equal_the_source_after_one_landing(spark: SparkSession, tmp_path
 def test_tables_equal_the_source_with_a_restart_between_any_two_landings(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
-    monkeypatch.setattr(effort, "FEW", 0)  # with generated code, as for many events
+    monkeypatch.setattr(spark_plans, "FEW", 0)  # with generated code, as for many events
     pipeline = Pipeline(spark, tmp_path, budget=5)
     records = landed_topics()
     for begin in range(0, len(records), size):

@@ -6,15 +6,15 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from cdc.apply import slices
-from cdc.apply.land import Lander, create_log
-from cdc.apply.landings import Landing
-from cdc.apply.notes import note_rows
-from cdc.apply.replaying import nothing
+from cdc.apply.replay import nothing
+from cdc.apply.rounds import log_slice
+from cdc.apply.table.structure_notes import note_rows
 from cdc.config import Job
-from cdc.events.sql_text import spark_delta
-from cdc.lake import store
-from cdc.lake.progress import METADATA_CONF, LandedPosition, landed_position
+from cdc.events.values.sql_text import spark_delta
+from cdc.lake.table import store
+from cdc.lake.table.positions import METADATA_CONF, LandedPosition, landed_position
+from cdc.land.landing import Landing
+from cdc.land.query import Lander, create_log
 from tests.spark.recorded_pipeline import events, landed_topics
 
 
@@ -27,7 +27,7 @@ def test_what_lands_meanwhile_does_not_make_a_round_read_its_slice_again(
     create_log(spark, log, begin)
     lander = Lander(spark, log, begin, landed.append, Job(), look=nothing, notes_topic="n")
     lander.land(events(spark, records[:20]), 0)
-    rows = slices.read(spark.newSession(), log, landed, {})
+    rows = log_slice.read(spark.newSession(), log, landed, {})
     rows.count()  # Delta keeps what it knows of the log
     before = _kept(spark)
     found = rows.persist().count()

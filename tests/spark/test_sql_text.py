@@ -8,13 +8,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from cdc.apply.merge_plan import stored
 from cdc.events.schema import Column, TableSchema
-from cdc.events.sql_text import spark_delta, spark_name, spark_string
-from cdc.lake import store
-from cdc.lake.maintenance import expire
-from cdc.lake.progress import Position
+from cdc.events.values.sql_text import spark_delta, spark_name, spark_string
 from cdc.lake.session import TEXTS
+from cdc.lake.table import store
+from cdc.lake.table.merge_plan import stored
+from cdc.lake.table.positions import Position
+from cdc.lake.upkeep.maintenance import expire
 from cdc.tables import TableId, TableMode
 from tests.unit.test_sql_text import ODD, texts
 

@@ -11,16 +11,16 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import SparkSession
 
-from cdc.apply.likeness import likeness
-from cdc.apply.merge_plan import COPY, OFFSET, ROW_HASH
-from cdc.apply.order import row_hash
-from cdc.apply.replaying import nothing
+from cdc.apply.difference.likeness import likeness
+from cdc.apply.replay import nothing
 from cdc.errors import CdcError
 from cdc.events.schema import Column, TableSchema
-from cdc.events.sql_text import spark_delta
-from cdc.lake import store
-from cdc.lake.progress import Position, position
-from cdc.lake.swap import swap
+from cdc.events.values.sql_text import spark_delta
+from cdc.lake.table import store
+from cdc.lake.table.merge_plan import COPY, OFFSET, ROW_HASH
+from cdc.lake.table.positions import Position, position
+from cdc.lake.table.row_hash import row_hash
+from cdc.lake.table.swap import swap
 from cdc.tables import TableId, TableMode
 from tests.events.structures import column, structure
 

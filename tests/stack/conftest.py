@@ -12,10 +12,11 @@ import pytest
 import yaml
 
 from cdc.config import Config, load
-from cdc.stack import cleanup, prerequisites
-from cdc.stack.prerequisites import Java
-from cdc.stack.process import STATE_VARIABLE
-from cdc.stack.state import StateDir
+from cdc.stack.artifacts import prerequisites
+from cdc.stack.artifacts.prerequisites import Java
+from cdc.stack.process import cleanup
+from cdc.stack.process.process import STATE_VARIABLE
+from cdc.state.directory import StateDir
 
 DRIVER = Path(__file__).with_name("driver.py")
 

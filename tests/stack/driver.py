@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from cdc.config import load
-from cdc.stack.supervisor import Steps, supervise
+from cdc.stack.supervise.supervisor import Steps, supervise
 
 if __name__ == "__main__":
     supervise(

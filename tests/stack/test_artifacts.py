@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from cdc.errors import CdcError, ErrorKind
-from cdc.stack import artifacts, install, ivy
-from cdc.stack.artifacts import Artifact
+from cdc.stack.artifacts import install, ivy, lock_file
+from cdc.stack.artifacts.lock_file import Artifact
 
 LINE = "org.example:thing:1.0:all@tar.gz " + "0" * 64 + " 12"
 
@@ -28,8 +28,8 @@ def test_a_line_names_one_file() -> None:
 
 
 def test_the_lock_is_exact() -> None:
-    lock = artifacts.read_lock()
-    assert set(artifacts.every_set()) <= set(lock)
+    lock = lock_file.read_lock()
+    assert set(lock_file.every_set()) <= set(lock)
     for entries in lock.values():
         assert len({entry.file_name for entry in entries}) == len(entries)
         for entry in entries:
@@ -39,17 +39,17 @@ def test_the_lock_is_exact() -> None:
 
 
 def test_a_changed_lock_is_another_directory(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = artifacts.set_dir("spark")
-    lock = dict(artifacts.read_lock())
+    before = lock_file.set_dir("spark")
+    lock = dict(lock_file.read_lock())
     lock["spark"] = (replace(lock["spark"][0], sha256="f" * 64), *lock["spark"][1:])
-    monkeypatch.setattr(artifacts, "read_lock", lambda: lock)
-    assert artifacts.set_dir("spark") != before
+    monkeypatch.setattr(lock_file, "read_lock", lambda: lock)
+    assert lock_file.set_dir("spark") != before
 
 
 def test_jars_that_are_not_there_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv(artifacts.CACHE_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(lock_file.CACHE_VARIABLE, str(tmp_path))
     with pytest.raises(CdcError) as caught:
-        artifacts.spark_jars()
+        lock_file.spark_jars()
     assert caught.value.kind is ErrorKind.PREREQUISITE
     assert str(tmp_path) in caught.value.detail
 
@@ -118,9 +118,9 @@ def repository(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Repo
     """Two jars in a lock of their own, an empty cache, and where they are served."""
     contents = {name: jar(name * 50_000) for name in ("alpha", "beta")}
     lock = {"spark": tuple(locked(name, content) for name, content in contents.items())}
-    monkeypatch.setattr(artifacts, "read_lock", lambda: lock)
+    monkeypatch.setattr(lock_file, "read_lock", lambda: lock)
     monkeypatch.setattr(install, "read_lock", lambda: lock)
-    monkeypatch.setenv(artifacts.CACHE_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setenv(lock_file.CACHE_VARIABLE, str(tmp_path / "cache"))
     files = {f"{name}-1.0.jar": content for name, content in contents.items()}
     with serving(Repository(files)) as served:
         monkeypatch.setenv(ivy.ROOT_VARIABLE, served.url)
@@ -137,12 +137,12 @@ def test_an_interrupted_download_is_named_and_goes_on_where_it_ended(
     assert caught.value.kind is ErrorKind.UNREACHABLE
     assert "beta" in str(caught.value)
     assert "again" in caught.value.remedy
-    assert not artifacts.is_installed("spark")
+    assert not lock_file.is_installed("spark")
 
     repository.cut.clear()
     repository.served.clear()
     install.install(["spark"])
-    found = {path.name: path.read_bytes() for path in artifacts.spark_jars()}
+    found = {path.name: path.read_bytes() for path in lock_file.spark_jars()}
     assert found == repository.files
     assert "alpha-1.0.jar" not in repository.served
 
@@ -160,11 +160,11 @@ def test_a_file_that_the_lock_does_not_know_is_refused_and_fetched_anew(
     with pytest.raises(CdcError) as caught:
         install.install(["spark"])
     assert "beta-1.0.jar is damaged" in caught.value.message
-    assert not artifacts.is_installed("spark")
+    assert not lock_file.is_installed("spark")
 
     repository.files["beta-1.0.jar"] = right
     install.install(["spark"])
-    assert len(artifacts.spark_jars()) == 2
+    assert len(lock_file.spark_jars()) == 2
 
 
 @pytest.mark.integration

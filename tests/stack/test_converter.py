@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from cdc.errors import CdcError
-from cdc.stack import converter
-from cdc.stack.artifacts import CONVERTER, jars, set_dir
-from cdc.stack.prerequisites import find_java
+from cdc.stack.artifacts import converter
+from cdc.stack.artifacts.lock_file import CONVERTER, jars, set_dir
+from cdc.stack.artifacts.prerequisites import find_java
 
 pytestmark = pytest.mark.integration
 

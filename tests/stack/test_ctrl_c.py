@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from cdc.stack.state import StateDir
+from cdc.state.directory import StateDir
 from tests.stack.conftest import ours
 from tests.stack.test_up import create_table_when_asked
 from tests.waiting import until

@@ -15,12 +15,13 @@ from confluent_kafka.cimpl import NewTopic
 
 from cdc.config import Config, load
 from cdc.errors import CdcError, ErrorKind
-from cdc.stack import embedded, prerequisites
-from cdc.stack.endpoints import resolve
-from cdc.stack.process import Identity
-from cdc.stack.report import Report, read
+from cdc.stack import embedded
+from cdc.stack.artifacts import prerequisites
+from cdc.stack.process.process import Identity
+from cdc.stack.process.report import Report, read
 from cdc.stack.servers import kafka
-from cdc.stack.state import StateDir
+from cdc.state.directory import StateDir
+from cdc.state.endpoints import resolve
 from tests.small_disk import fill, small_disk
 from tests.stack.conftest import ours, supervised
 from tests.waiting import until

@@ -10,7 +10,8 @@ from pydantic import SecretStr
 
 from cdc.config import Config, Source
 from cdc.errors import CdcError, ErrorKind
-from cdc.stack.endpoints import (
+from cdc.state.directory import StateDir
+from cdc.state.endpoints import (
     Endpoints,
     combine,
     configured_source_url,
@@ -20,7 +21,6 @@ from cdc.stack.endpoints import (
     resolve,
     write_source_secret,
 )
-from cdc.stack.state import StateDir
 
 EMBEDDED = {"source_url": "postgresql://e", "kafka": "k:1", "connect": "http://c", "registry": "r"}
 

@@ -9,18 +9,18 @@ from typing import Final
 
 import pytest
 
+from cdc.client.status import status as statuses
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.observe.defects import told
-from cdc.operate import status as statuses
-from cdc.stack import log_files
 from cdc.stack.embedded import Stack
-from cdc.stack.endpoints import Endpoints
-from cdc.stack.log_files import last_crash, rotate
-from cdc.stack.process import Identity, last_lines
-from cdc.stack.report import READY, STOPPING, Report, read, reported_error
-from cdc.stack.state import StateDir
-from cdc.stack.supervisor import Steps, supervise
+from cdc.stack.process import log_files
+from cdc.stack.process.log_files import last_crash, rotate
+from cdc.stack.process.process import Identity, last_lines
+from cdc.stack.process.report import READY, STOPPING, Report, read, reported_error
+from cdc.stack.supervise.supervisor import Steps, supervise
+from cdc.state.directory import StateDir
+from cdc.state.endpoints import Endpoints
 from tests.stack.test_watch import Scene, Scripted
 from tests.waiting import until
 

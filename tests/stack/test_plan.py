@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from cdc.config import Config
-from cdc.stack import plan
-from cdc.stack.artifacts import every_set
+from cdc.stack.artifacts.lock_file import every_set
+from cdc.stack.servers import plan
 from cdc.stack.servers.registry import Registry
-from cdc.stack.state import StateDir
+from cdc.state.directory import StateDir
 
 POSTGRES = {"source": {"tables": ["a.b"], "url": "postgresql://u@h/d"}}
 KAFKA = {"kafka": {"bootstrap_servers": "broker:9092"}}

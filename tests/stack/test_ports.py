@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from cdc.errors import CdcError, ErrorKind
-from cdc.stack import ports
-from cdc.stack.state import StateDir
+from cdc.stack.servers import ports
+from cdc.state.directory import StateDir
 
 
 @pytest.fixture

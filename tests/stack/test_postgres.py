@@ -9,14 +9,13 @@ import psycopg
 import pytest
 
 from cdc.errors import CdcError
-from cdc.stack import ports
-from cdc.stack.artifacts import postgres_set
+from cdc.stack.artifacts.install import install
+from cdc.stack.artifacts.lock_file import postgres_set
 from cdc.stack.embedded import await_ready
-from cdc.stack.install import install
-from cdc.stack.process import Process
-from cdc.stack.servers import postgres
+from cdc.stack.process.process import Process
+from cdc.stack.servers import ports, postgres
 from cdc.stack.servers.postgres import Postgres
-from cdc.stack.state import StateDir
+from cdc.state.directory import StateDir
 
 pytestmark = pytest.mark.integration
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from cdc.errors import CdcError, ErrorKind
-from cdc.stack import prerequisites
+from cdc.stack.artifacts import prerequisites
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from cdc.stack import cleanup
-from cdc.stack.process import STATE_VARIABLE, Command, Identity, Process, last_lines
-from cdc.stack.state import StateDir
+from cdc.stack.process import cleanup
+from cdc.stack.process.process import STATE_VARIABLE, Command, Identity, Process, last_lines
+from cdc.state.directory import StateDir
 from tests.waiting import until
 
 SLEEP = "import time; time.sleep(600)"

@@ -8,13 +8,13 @@ import psycopg
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from cdc.capture.bootstrap import establish
 from cdc.config import Config
 from cdc.kafka.topics import topic_ids
-from cdc.source import connector
-from cdc.source.bootstrap import establish
+from cdc.source.connector import worker_rest
 from cdc.stack.embedded import Stack, running
-from cdc.stack.endpoints import Endpoints
-from cdc.stack.state import StateDir
+from cdc.state.directory import StateDir
+from cdc.state.endpoints import Endpoints
 from tests.stack.conftest import ours
 from tests.waiting import until
 
@@ -119,5 +119,5 @@ def test_a_task_that_ended_while_the_registry_was_away_starts_again(
 
 
 def failed(endpoints: Endpoints) -> bool:
-    status = connector.status(endpoints.connect, "wal2lake")
+    status = worker_rest.status(endpoints.connect, "wal2lake")
     return status is not None and status.failed

@@ -12,12 +12,12 @@ import pytest
 import yaml
 
 from cdc.config import load
-from cdc.stack import detached
-from cdc.stack.endpoints import resolve
-from cdc.stack.process import last_lines
-from cdc.stack.report import read
+from cdc.stack.process.process import last_lines
+from cdc.stack.process.report import read
 from cdc.stack.servers import connect, kafka, registry
-from cdc.stack.state import StateDir
+from cdc.stack.supervise import detached
+from cdc.state.directory import StateDir
+from cdc.state.endpoints import resolve
 from tests.stack.conftest import ours, supervised
 from tests.waiting import until
 

@@ -12,8 +12,8 @@ import psycopg
 import pytest
 
 from cdc.cli.up import without_password
-from cdc.stack.report import read
-from cdc.stack.state import StateDir
+from cdc.stack.process.report import read
+from cdc.state.directory import StateDir
 from tests.stack.conftest import ours
 from tests.waiting import until
 

@@ -11,19 +11,19 @@ from pathlib import Path
 import httpx
 import pytest
 
-from cdc import rest
+from cdc import http_client
 from cdc.config import Config
 from cdc.errors import POLICY, CdcError, ErrorKind
-from cdc.lake import job_state
-from cdc.lake.job_state import JobState
-from cdc.stack.connector_watch import Absence, ConnectorWatch
 from cdc.stack.embedded import Stack
-from cdc.stack.job import Job
-from cdc.stack.patience import START_SECONDS, Patience
-from cdc.stack.process import Command, Identity
-from cdc.stack.report import READY, Report, read, reported_error, supervisor
-from cdc.stack.state import StateDir
-from cdc.stack.watch import Backoff, Watch, member_of
+from cdc.stack.process.process import Command, Identity
+from cdc.stack.process.report import READY, Report, read, reported_error, supervisor
+from cdc.stack.servers.job import Job
+from cdc.stack.servers.patience import START_SECONDS, Patience
+from cdc.stack.supervise.connector_watch import Absence, ConnectorWatch
+from cdc.stack.supervise.watch import Backoff, Watch, member_of
+from cdc.state import job_state
+from cdc.state.directory import StateDir
+from cdc.state.job_state import JobState
 from tests.waiting import until
 
 
@@ -209,8 +209,8 @@ def connect_says(monkeypatch: pytest.MonkeyPatch, *states: str) -> list[tuple[st
     def request(_method: str, url: str, *, params: dict[str, str], **_options: object) -> None:
         restarts.append((url, params))
 
-    monkeypatch.setattr(rest, "get", get)
-    monkeypatch.setattr(rest, "request", request)
+    monkeypatch.setattr(http_client, "get", get)
+    monkeypatch.setattr(http_client, "request", request)
     return restarts
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from deltalake import DeltaTable
 
-from cdc.lake.operations import Operations
-from cdc.operate import operation_files as files
-from cdc.operate.desk import Desk, Handler
-from cdc.operate.operation import Operation, OperationState, Progress
+from cdc.lake.records.operations import Operations
+from cdc.operations.desk.desk import Desk, Handler
+from cdc.state import operation_files as files
+from cdc.state.operation import Operation, OperationState, Progress
 from tests.waiting import until
 
 ID = "20261121T000001-0001"

@@ -10,20 +10,20 @@ from pathlib import Path
 
 import pytest
 
+from cdc.capture.recapture import Recaptured
 from cdc.cli import apply_config
-from cdc.cli.following import new_operation
+from cdc.cli.show.follow import new_operation
+from cdc.client import config_change
+from cdc.client.plan import Plan, Refusal, RemovedTable
 from cdc.config import Config, Lake, Source
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import ledger_path
-from cdc.lake.ledger import Ledger, LedgerRow, TableEntry
-from cdc.lake.progress import UNREAD
-from cdc.operate import config_change
-from cdc.operate import operation_files as files
-from cdc.operate.plan import Plan, Refusal, RemovedTable
-from cdc.source.catalog import SourceTable
-from cdc.source.finding import Finding
-from cdc.source.recapturing import Recaptured
-from cdc.stack.endpoints import Endpoints
+from cdc.lake.records.ledger import Ledger, LedgerRow, TableEntry
+from cdc.lake.table.positions import UNREAD
+from cdc.source.catalog.catalog import SourceTable
+from cdc.source.server.finding import Finding
+from cdc.state import operation_files as files
+from cdc.state.endpoints import Endpoints
 from cdc.tables import TableId, TableMode
 
 NOTHING = Plan(

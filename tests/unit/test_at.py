@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from cdc.client.read.at import Latest, Numbered, UpToLsn, UpToTime, parse
+from cdc.client.read.published import cut_at
 from cdc.errors import CdcError, ErrorKind
-from cdc.lake.ledger import Ledger, LedgerRow
-from cdc.operate.at import Latest, Numbered, UpToLsn, UpToTime, parse
-from cdc.operate.published import cut_at
+from cdc.lake.records.ledger import Ledger, LedgerRow
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 

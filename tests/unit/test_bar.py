@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from cdc.cli import bar
-from cdc.cli.following import new_operation
-from cdc.operate.operation import OperationState, Progress
+from cdc.cli.show import bar
+from cdc.cli.show.follow import new_operation
+from cdc.state.operation import OperationState, Progress
 from tests.unit.desk_room import RUNNING
 
 OPERATION = new_operation("resnapshot", ["shop.orders"])

@@ -6,11 +6,11 @@ from typing import Any, cast
 
 import pytest
 
-from cdc.apply.table import AppliedTable
+from cdc.apply.table.applied_table import AppliedTable
 from cdc.config import Config, Lake, LostPolicy, Source
-from cdc.operate import operation_files as files
-from cdc.operate.asked_now import asked_now
-from cdc.operate.by_itself import LINE, read_lost
+from cdc.operations.automatic import LINE, read_lost
+from cdc.state import operation_files as files
+from cdc.state.submission import asked_now
 from cdc.tables import TableId
 
 

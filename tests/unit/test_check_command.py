@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from cdc.cli.check import folded, summary
+from cdc.client import check
 from cdc.config import Config
-from cdc.operate import check
-from cdc.source.finding import Finding, Level
+from cdc.source.server.finding import Finding, Level
 
 
 def test_warnings_that_say_the_same_are_one_line() -> None:

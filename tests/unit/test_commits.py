@@ -9,8 +9,8 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from cdc.errors import CdcError, ErrorKind
-from cdc.lake.commits import Commits
-from cdc.lake.progress import MARK
+from cdc.lake.table.commits import Commits
+from cdc.lake.table.positions import MARK
 
 OURS = CommitProperties(custom_metadata={"userMetadata": json.dumps({MARK: 1, "offset": 1})})
 ROW = pa.table({"id": [1]})

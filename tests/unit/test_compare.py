@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdc.operate.compare import BUCKET_BYTES, SHOWN, Comparison, KeyDifference, compare
+from cdc.client.verify.compare import BUCKET_BYTES, SHOWN, Comparison, KeyDifference, compare
 
 Row = tuple[str | None, ...]
 
@@ -158,7 +158,7 @@ LARGE = """
 import sys
 from pathlib import Path
 import pyarrow as pa
-from cdc.operate.compare import compare
+from cdc.client.verify.compare import compare
 def rows(number):
     for start in range(0, number, 1000):
         ids = [str(n) for n in range(start, start + 1000)]
@@ -182,7 +182,7 @@ import resource, sys
 from pathlib import Path
 resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200))
 import pyarrow as pa
-from cdc.operate.compare import compare
+from cdc.client.verify.compare import compare
 def rows(first):
     for start in range(0, 40_000, 4_000):
         ids = [str(n + first) for n in range(start, start + 4_000)]

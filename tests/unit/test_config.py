@@ -4,7 +4,7 @@ import pytest
 
 from cdc.config import Config, load
 from cdc.errors import CdcError, ErrorKind
-from cdc.stack.endpoints import configured_connect_url
+from cdc.state.endpoints import configured_connect_url
 from cdc.tables import TableId
 
 GOOD = """\

@@ -4,7 +4,7 @@ from typing import Final
 
 import pytest
 
-from cdc.source.connector_failure import cause
+from cdc.source.connector.failure import cause
 
 CANARY: Final = "canary-7f3a"
 OUTER: Final = "org.apache.kafka.connect.errors.ConnectException: It ended\n\tat a.b(C:1)"

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from cdc.errors import CdcError, ErrorKind, Reason
-from cdc.kafka.continuing import Expected, Found, broken, refuse_broken, refuse_other
+from cdc.kafka.same_topic import Expected, Found, broken, refuse_broken, refuse_other
 
 KNOWN = {"w.s.t": Expected(id="a", last=41)}
 WHOLE = Found(id="a", partitions=1, first=0, end=45)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cdc.source.continuity import unfinished
+from cdc.capture.continuity import unfinished
 
 STREAMING = {"lsn": 26270640, "lsn_proc": 26270640, "messageType": "COMMIT", "txId": 758}
 INSIDE = {"lsn": 26331408, "last_snapshot_record": False, "snapshot_completed": False}

@@ -8,9 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
-from cdc.lake.control_tables import FILES, optimize
-from cdc.lake.ledger import SCHEMA, TABLE_ENTRY, Ledger, LedgerRow, TableEntry
-from cdc.lake.quarantine import Quarantine, RefusedEvent
+from cdc.lake.records.ledger import SCHEMA, TABLE_ENTRY, Ledger, LedgerRow, TableEntry
+from cdc.lake.records.quarantine import Quarantine, RefusedEvent
+from cdc.lake.upkeep.control_tables import FILES, optimize
 from tests.aged import age
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, UTC)

@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 from cdc.cli import app
 from cdc.config import Config, load
 from cdc.lake.layout import ledger_path, table_path
-from cdc.lake.ledger import Ledger, LedgerRow, TableEntry
+from cdc.lake.records.ledger import Ledger, LedgerRow, TableEntry
 from cdc.tables import TableId
 
 ORDERS = TableId("shop", "orders")

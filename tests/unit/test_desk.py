@@ -10,11 +10,11 @@ import pytest
 from deltalake import DeltaTable
 
 from cdc.errors import CdcError, ErrorKind
-from cdc.lake.control_tables import FILES
-from cdc.lake.operations import Operations
-from cdc.operate import operation_files as files
-from cdc.operate.desk import Reporter
-from cdc.operate.operation import Operation, OperationState, Progress, TableResult
+from cdc.lake.records.operations import Operations
+from cdc.lake.upkeep.control_tables import FILES
+from cdc.operations.desk.desk import Reporter
+from cdc.state import operation_files as files
+from cdc.state.operation import Operation, OperationState, Progress, TableResult
 from tests.unit.desk_room import ID, Room, operation
 from tests.waiting import until
 
@@ -236,12 +236,12 @@ def test_rows_are_written_seldom_and_another_phase_at_once(
         reporter.tell(rows=rows)
         return files.progress(room.folder, ID).rows
 
-    monkeypatch.setattr("cdc.operate.reporter.WRITE_SECONDS", math.inf)
+    monkeypatch.setattr("cdc.operations.desk.reporter.WRITE_SECONDS", math.inf)
     assert [written(rows) for rows in (1, 2, 3)] == [1, 1, 1]
-    monkeypatch.setattr("cdc.operate.reporter.WRITE_SECONDS", 0)
+    monkeypatch.setattr("cdc.operations.desk.reporter.WRITE_SECONDS", 0)
     assert [written(rows) for rows in (4, 5)] == [4, 5]
 
-    monkeypatch.setattr("cdc.operate.reporter.WRITE_SECONDS", math.inf)
+    monkeypatch.setattr("cdc.operations.desk.reporter.WRITE_SECONDS", math.inf)
     reporter.tell(phase="reading", table="a.t1", rows=6, rows_expected=10)
     assert files.progress(room.folder, ID).rows == 6
     reporter.tell(phase="comparing")

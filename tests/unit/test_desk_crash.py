@@ -8,17 +8,17 @@ from datetime import UTC, datetime
 import pytest
 from deltalake import DeltaTable
 
-from cdc.operate import operation_files as files
-from cdc.operate.desk import MOST_STARTS, Desk, Reporter
-from cdc.operate.operation import Operation, OperationState, Progress, TableResult
+from cdc.operations.desk.desk import MOST_STARTS, Desk, Reporter
+from cdc.state import operation_files as files
+from cdc.state.operation import Operation, OperationState, Progress, TableResult
 from tests.unit.desk_room import ID, Room, operation
 from tests.waiting import until
 
 KILLED = """
 import os, pathlib, signal, sys
-from cdc.lake.operations import Operations
-from cdc.operate.desk import Desk
-from cdc.operate.operation import Commit, TableResult
+from cdc.lake.records.operations import Operations
+from cdc.operations.desk.desk import Desk
+from cdc.state.operation import Commit, TableResult
 
 def die(asked, reporter):
     reporter.done(TableResult(table="a.t1", rows_read=8))

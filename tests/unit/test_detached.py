@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cdc.stack.detached import command
+from cdc.stack.supervise.detached import command
 
 
 @pytest.mark.parametrize("new_epoch", [True, False])

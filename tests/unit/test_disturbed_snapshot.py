@@ -5,15 +5,15 @@ from typing import Any, Final, cast
 
 import pytest
 
-from cdc.apply.notes import BoundNote
-from cdc.apply.table import AppliedTable
+from cdc.apply.table.applied_table import AppliedTable
+from cdc.apply.table.structure_notes import BoundNote
+from cdc.capture import first_slot
 from cdc.config import Config, Job, Lake, Source
 from cdc.errors import Reason
 from cdc.events.schema import TableSchema
-from cdc.events.steps import Note
-from cdc.lake.progress import Position
-from cdc.lake.quarantine import Quarantine
-from cdc.source import first_slot
+from cdc.events.structure.steps import Note
+from cdc.lake.records.quarantine import Quarantine
+from cdc.lake.table.positions import Position
 from cdc.tables import TableMode
 from tests.events.structures import column, structure
 

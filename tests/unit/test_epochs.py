@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from cdc.apply.base import base_of
-from cdc.lake import epochs
-from cdc.lake.epochs import Epoch
-from cdc.lake.ledger import LedgerRow, TableEntry
+from cdc.lake.records import epochs
+from cdc.lake.records.base import base_of
+from cdc.lake.records.epochs import Epoch
+from cdc.lake.records.ledger import LedgerRow, TableEntry
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, UTC)
 LEFT = {"w.s.t": 41, "w.s.empty": -1, "w.transaction": 99, "w.wal2lake.structure": 7}

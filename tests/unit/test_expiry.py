@@ -7,11 +7,11 @@ from typing import Final
 
 import pytest
 
-from cdc.every import Every
-from cdc.lake.expiry import due, expired
-from cdc.lake.ledger import LedgerRow, TableEntry
-from cdc.lake.progress import LOST, UNREAD, LandedPosition, Position
-from cdc.lake.readings import Reading, Readings, readings_at
+from cdc.lake.records.expiry import due, expired
+from cdc.lake.records.ledger import LedgerRow, TableEntry
+from cdc.lake.records.readings import Reading, Readings, readings_at
+from cdc.lake.table.positions import LOST, UNREAD, LandedPosition, Position
+from cdc.waiting import Every
 
 NOW: Final = datetime(2026, 3, 1, tzinfo=UTC)
 DAY: Final = timedelta(days=1)

@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from cdc.cli import app
+from cdc.client.status.components import ConnectorPart, JobPart, ServerPart, SourcePart, UpPart
+from cdc.client.status.findings import PASSING, WORST_FIRST, exit_code, findings, live
+from cdc.client.status.status import Status, TableStatus
 from cdc.errors import POLICY, ErrorKind
 from cdc.observe.hops import Hop, Motion
-from cdc.operate import health
-from cdc.operate.findings import PASSING, WORST_FIRST, exit_code, findings, live
-from cdc.operate.health import Health, HopHealth
-from cdc.operate.parts import ConnectorPart, JobPart, ServerPart, SourcePart, UpPart
-from cdc.operate.status import Status, TableStatus
-from cdc.stack.process import Identity
-from cdc.stack.report import Report
-from cdc.stack.state import StateDir
+from cdc.stack.process.process import Identity
+from cdc.stack.process.report import Report
+from cdc.state import health
+from cdc.state.directory import StateDir
+from cdc.state.health import Health, HopHealth
 
 HOPS = tuple(HopHealth(hop=hop, motion=Motion.MOVES, seconds=1.0) for hop in Hop)
 SOURCE = SourcePart(

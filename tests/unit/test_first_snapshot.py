@@ -5,12 +5,12 @@ from typing import Any, cast
 
 import pytest
 
-from cdc.apply.cut import Span
-from cdc.apply.first_snapshot import FirstSnapshot, Offsets
-from cdc.apply.landings import Landing, TopicSpan
-from cdc.apply.slices import Slice
+from cdc.apply.rounds.cut import Span
+from cdc.apply.rounds.first_snapshot import FirstSnapshot, Offsets
+from cdc.apply.rounds.log_slice import Slice
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.transactions import END, Marker
+from cdc.land.landing import Landing, TopicSpan
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 END_MARKER = Marker(status=END, txid=7, lsn=100, committed_at=NOW, counts={"t": 1})

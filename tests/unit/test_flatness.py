@@ -9,8 +9,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from cdc.config import Job
-from cdc.lake.control_tables import FILES
-from cdc.lake.small_files import TIERS
+from cdc.lake.upkeep.control_tables import FILES
+from cdc.lake.upkeep.small_files import TIERS
 from tests.soak.flatness import (
     FILES_PER_ROUND,
     SLACK,

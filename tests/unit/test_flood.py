@@ -2,7 +2,7 @@
 
 import pytest
 
-from cdc.apply.flood import flooded, possible, remedy
+from cdc.apply.table.flood import flooded, possible, remedy
 from cdc.config import Job
 
 POLICY = Job(quarantine_limit_share=0.1, quarantine_limit_run=10)

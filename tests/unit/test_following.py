@@ -13,20 +13,21 @@ import pytest
 from structlog.testing import capture_logs
 from typer.testing import CliRunner
 
-from cdc.cli import app, bar
-from cdc.cli.following import ask_and_follow, follow, new_operation
+from cdc.cli import app
+from cdc.cli.show import bar
+from cdc.cli.show.follow import ask_and_follow, follow, new_operation
 from cdc.config import Config, load
 from cdc.errors import POLICY, CdcError, ErrorKind
-from cdc.lake import job_state
-from cdc.lake.job_state import JobState
 from cdc.lake.layout import operations_path
-from cdc.lake.operations import Operations
-from cdc.operate import operation_files as files
-from cdc.operate.desk import Desk, Handler, Reporter
-from cdc.operate.operation import Operation, OperationState, Progress, TableResult
+from cdc.lake.records.operations import Operations
+from cdc.operations.desk.desk import Desk, Handler, Reporter
+from cdc.state import job_state
+from cdc.state import operation_files as files
+from cdc.state.job_state import JobState
+from cdc.state.operation import Operation, OperationState, Progress, TableResult
 from tests.unit.desk_room import RUNNING
 
-SLEEP = "cdc.cli.following.time.sleep"
+SLEEP = "cdc.cli.show.follow.time.sleep"
 PAUSE = threading.Event()  # never set: to let time pass where sleep is replaced
 
 

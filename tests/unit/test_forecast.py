@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from cdc.cli.forecast import facts, lines, span
-from cdc.errors import CdcError, ErrorKind
-from cdc.operate.check import LITTLE_BYTES
-from cdc.operate.forecast import (
+from cdc.cli.show.forecast import facts, lines, span
+from cdc.client.check import LITTLE_BYTES
+from cdc.client.forecast import (
     DiskRoom,
     Forecast,
     SlotRoom,
@@ -16,6 +15,7 @@ from cdc.operate.forecast import (
     refuse_full,
     total,
 )
+from cdc.errors import CdcError, ErrorKind
 
 GIB = 1024**3
 FORECAST = Forecast(

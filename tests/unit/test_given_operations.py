@@ -9,8 +9,8 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdc.operate import operation_files as files
-from cdc.operate.operation import OperationState, operation_facts, progress_facts
+from cdc.state import operation_files as files
+from cdc.state.operation import OperationState, operation_facts, progress_facts
 from tests.unit.desk_room import RUNNING, operation
 from tests.unit.test_holds import CONTENTS, FORMS, VALUES, put
 

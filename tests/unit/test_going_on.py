@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from cdc.capture import refill
 from cdc.errors import CdcError, ErrorKind
-from cdc.kafka import going_on
-from cdc.kafka.continuing import Expected, Found
+from cdc.kafka.same_topic import Expected, Found
 from cdc.kafka.topics import TopicSpec
 
 TOPIC = "w.a.b"
@@ -25,13 +25,13 @@ def test_a_topic_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     def fill(_bootstrap: str, topic: str, now: Found, last: int, _say: object) -> None:
         filled.append((topic, now, last))
 
-    monkeypatch.setattr(going_on, "found", found)
-    monkeypatch.setattr(going_on, "_fill", fill)
-    monkeypatch.setattr(going_on, "delete_topics", lambda *_: None)
-    monkeypatch.setattr(going_on, "ensure_topics", lambda *_, **__: None)
+    monkeypatch.setattr(refill, "found", found)
+    monkeypatch.setattr(refill, "_fill", fill)
+    monkeypatch.setattr(refill, "delete_topics", lambda *_: None)
+    monkeypatch.setattr(refill, "ensure_topics", lambda *_, **__: None)
 
     known, spec = {TOPIC: Expected(id="old", last=40)}, TopicSpec(TOPIC, {})
-    assert going_on.go_on("broker", known, [spec], replication=1) == [TOPIC]
+    assert refill.go_on("broker", known, [spec], replication=1) == [TOPIC]
 
     assert filled == [(TOPIC, MADE, 40)]
 
@@ -69,14 +69,14 @@ def test_a_gap_of_a_million_offsets_is_filled_by_few_requests(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     broker, emptied = Broker(), []
-    monkeypatch.setattr(going_on, "Producer", lambda _: broker)
+    monkeypatch.setattr(refill, "Producer", lambda _: broker)
     monkeypatch.setattr(
-        going_on, "empty_topic", lambda _b, topic, before: emptied.append((topic, before))
+        refill, "empty_topic", lambda _b, topic, before: emptied.append((topic, before))
     )
     now = Found(id="new", partitions=1, first=0, end=7)
     said: list[str] = []
 
-    going_on._fill("broker", TOPIC, now, 1_250_006, said.append)
+    refill._fill("broker", TOPIC, now, 1_250_006, said.append)
 
     assert sum(broker.requests) == 1_250_000
     assert len(broker.requests) == 13
@@ -89,18 +89,18 @@ def test_a_gap_of_a_million_offsets_is_filled_by_few_requests(
 def test_a_gap_that_would_take_hours_is_refused_before_anything_is_changed(
     monkeypatch: pytest.MonkeyPatch, there: Found | None
 ) -> None:
-    monkeypatch.setattr(going_on, "found", lambda *_: {TOPIC: there} if there else {})
+    monkeypatch.setattr(refill, "found", lambda *_: {TOPIC: there} if there else {})
     for name in ("delete_topics", "ensure_topics", "_fill"):
-        monkeypatch.setattr(going_on, name, lambda *_, **__: pytest.fail("something is changed"))
+        monkeypatch.setattr(refill, name, lambda *_, **__: pytest.fail("something is changed"))
     spec = TopicSpec(TOPIC, {})
-    far = {TOPIC: Expected(id="old", last=going_on.MOST)}
+    far = {TOPIC: Expected(id="old", last=refill.MOST)}
 
     for asked in (
-        lambda: going_on.go_on("broker", far, [spec], replication=1),
-        lambda: going_on.refuse_far("broker", far, [spec]),
+        lambda: refill.go_on("broker", far, [spec], replication=1),
+        lambda: refill.refuse_far("broker", far, [spec]),
     ):
         with pytest.raises(CdcError, match="2,000,000,001 offsets before where it was") as caught:
             asked()
         assert caught.value.kind is ErrorKind.CHAIN_BROKEN
-    near = {TOPIC: Expected(id="old", last=going_on.MOST - 1)}
-    going_on.refuse_far("broker", near, [spec])
+    near = {TOPIC: Expected(id="old", last=refill.MOST - 1)}
+    refill.refuse_far("broker", near, [spec])

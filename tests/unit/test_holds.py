@@ -17,10 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from cdc.apply.rounds import Applier
-from cdc.operate import requests
-from cdc.operate.holds import Holds
-from cdc.operate.requests import MOST_HOLD_SECONDS, Request
+from cdc.apply.rounds.rounds import Applier
+from cdc.state import requests
+from cdc.state.holds import Holds
+from cdc.state.requests import MOST_HOLD_SECONDS, Request
 
 NOW = 1000.0
 GOOD = Request(id="good", expires_at=2e10, bound=7)
@@ -148,8 +148,8 @@ def test_a_hold_lasts_no_longer_than_the_cap_whatever_it_says_and_clocks_do(
 HOLDER = """
 import sys, time
 from pathlib import Path
-from cdc.operate import requests
-from cdc.operate.requests import Request
+from cdc.state import requests
+from cdc.state.requests import Request
 folder = Path(sys.argv[1])
 with requests.alive(folder, "a"):
     requests.write(folder, Request(id="a", expires_at=float("inf")))

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from cdc.source.hstore import connector_json
+from cdc.source.rows.hstore import connector_json
 
 ORDERS = [
     (["b", "a", "long", "id", "é"], ["a", "b", "é", "id", "long"]),

@@ -10,14 +10,14 @@ import pytest
 
 from cdc.config import Config, load
 from cdc.errors import CdcError, ErrorKind
-from cdc.lake import job_state
+from cdc.lake import lock
 
 HOLD = """
 import signal, sys
 from pathlib import Path
 from cdc.config import load
-from cdc.lake import job_state
-with job_state.alone(load(Path(sys.argv[1]), {})):
+from cdc.lake import lock
+with lock.alone(load(Path(sys.argv[1]), {})):
     print("held", flush=True)
     signal.pause()
 """
@@ -43,13 +43,13 @@ def test_a_second_job_on_one_lake_is_refused_until_the_first_is_gone_however_it_
         assert holder.stdout.readline() == b"held\n"
         with (
             pytest.raises(CdcError, match=f"another job is writing to the lake {lake}") as told,
-            job_state.alone(second),
+            lock.alone(second),
         ):
             pass
         os.kill(holder.pid, signal.SIGKILL)
 
     assert told.value.kind is ErrorKind.CONFLICT
-    with job_state.alone(second):
+    with lock.alone(second):
         pass
 
 
@@ -60,9 +60,9 @@ def test_a_second_job_with_one_state_directory_is_refused(tmp_path: Path) -> Non
     )
 
     with (
-        job_state.alone(first),
+        lock.alone(first),
         pytest.raises(CdcError, match="running with the state directory"),
-        job_state.alone(other),
+        lock.alone(other),
     ):
         pass
 
@@ -71,5 +71,5 @@ def test_a_lake_on_an_object_store_has_no_lock(tmp_path: Path) -> None:
     first = config(tmp_path / "one", "s3://bucket/lake")
     second = config(tmp_path / "two", "s3://bucket/lake")
 
-    with job_state.alone(first), job_state.alone(second):
+    with lock.alone(first), lock.alone(second):
         assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "two"]

@@ -4,13 +4,13 @@ from datetime import UTC, datetime
 
 import pytest
 
+from cdc.capture.provenance import known_origin, known_topics
 from cdc.errors import CdcError, ErrorKind, Reason
-from cdc.kafka.continuing import Expected
-from cdc.lake.epochs import Epoch
-from cdc.lake.progress import LandedPosition
-from cdc.source.known import known_origin, known_topics
-from cdc.source.origin import Origin, refuse_other
-from cdc.source.slot import LostChangesError
+from cdc.kafka.same_topic import Expected
+from cdc.lake.records.epochs import Epoch
+from cdc.lake.table.positions import LandedPosition
+from cdc.source.server.origin import Origin, refuse_other
+from cdc.source.server.slot import LostChangesError
 
 LANDED = LandedPosition(
     epoch=1,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cdc.apply.landings import Landing, TopicSpan, beyond, floor
+from cdc.land.landing import Landing, TopicSpan, beyond, floor
 
 
 def landing(number: int, **last: int) -> Landing:

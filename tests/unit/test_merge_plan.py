@@ -2,9 +2,9 @@
 
 import pytest
 
-from cdc.apply.merge_plan import UNRESOLVED, merge_plan, stored
 from cdc.events.schema import Column, TableSchema
-from cdc.events.sql_text import spark_name
+from cdc.events.values.sql_text import spark_name
+from cdc.lake.table.merge_plan import UNRESOLVED, merge_plan, stored
 from cdc.tables import TableId, TableMode
 
 COLUMNS = (Column("id", "int"), Column("we`ird. name", "string"))

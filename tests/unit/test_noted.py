@@ -5,7 +5,7 @@ from functools import reduce
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdc.lake.noted import MOST, Ranges, with_landing
+from cdc.lake.table.noted_landings import MOST, Ranges, with_landing
 
 LANDINGS = st.lists(st.integers(1, 10_000), unique=True, max_size=300).map(sorted)
 

@@ -14,13 +14,15 @@ from typing import Any
 
 import pytest
 
-from cdc.apply import stream
-from cdc.apply.inbox import Inbox
 from cdc.config import Config, Lake, Source
-from cdc.lake.job_state import Told
-from cdc.operate import at_work, health, operation_files, reload, running_settings
-from cdc.operate.operation import Operation, OperationState
-from cdc.operate.reporter import Reporter
+from cdc.job import handlers as at_work
+from cdc.job import health_watch
+from cdc.job import main as stream
+from cdc.land.inbox import Inbox
+from cdc.operations.desk.reporter import Reporter
+from cdc.state import operation_files, reload, settings
+from cdc.state.job_state import Told
+from cdc.state.operation import Operation, OperationState
 from tests.unit.desk_room import operation
 from tests.waiting import until
 
@@ -101,8 +103,8 @@ def test_no_run_begins_while_an_operation_of_the_one_before_can_commit(
     monkeypatch.setattr(at_work, "GRACE_SECONDS", 0.1, raising=False)
     monkeypatch.setattr(stream, "assembled", assembled)
     monkeypatch.setattr(at_work, "handlers", handlers)
-    monkeypatch.setattr(running_settings, "remember", lambda _: None)
-    monkeypatch.setattr(health, "watched", lambda *_: nullcontext())
+    monkeypatch.setattr(settings, "remember", lambda _: None)
+    monkeypatch.setattr(health_watch, "watched", lambda *_: nullcontext())
     monkeypatch.setattr(stream, "Work", lambda _: SimpleNamespace(is_going_on=lambda: True))
     job: Any = stream._Job(SimpleNamespace(), spark, stop, Told(tmp_path))  # type: ignore[arg-type]
     keep = partial(stream._keep_running, lambda: config, config, job)

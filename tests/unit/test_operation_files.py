@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from cdc.errors import CdcError, ErrorKind
-from cdc.operate import operation_files as files
-from cdc.operate.operation import (
+from cdc.state import operation_files as files
+from cdc.state.operation import (
     Commit,
     Operation,
     OperationState,
@@ -94,7 +94,7 @@ def test_half_a_file_is_none(tmp_path: Path) -> None:
 def test_the_lock_of_one_who_was_killed_is_free(tmp_path: Path) -> None:
     script = (
         "import sys, time, pathlib\n"
-        "from cdc.operate.operation_files import locked\n"
+        "from cdc.state.operation_files import locked\n"
         "with locked(pathlib.Path(sys.argv[1])):\n"
         "    print('held', flush=True)\n"
         "    time.sleep(600)\n"

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 from cdc.cli.status import size
+from cdc.client.status import components
 from cdc.errors import CdcError, ErrorKind
-from cdc.lake import job_state
-from cdc.lake.job_state import JobState
-from cdc.operate import parts
-from cdc.source.connector_failure import cause
-from cdc.stack.process import Identity
-from cdc.stack.report import READY, STOPPING, Report, last_of_connector
-from cdc.stack.state import StateDir
+from cdc.source.connector.failure import cause
+from cdc.stack.process.process import Identity
+from cdc.stack.process.report import READY, STOPPING, Report, last_of_connector
+from cdc.state import job_state
+from cdc.state.directory import StateDir
+from cdc.state.job_state import JobState
 
 TRACE = (
     "org.apache.kafka.connect.errors.ConnectException: An exception occurred\n"
@@ -74,51 +74,53 @@ def test_a_failed_task_is_a_failed_connector_with_its_innermost_cause(
     connect_worker: tuple[str, dict[str, object]],
 ) -> None:
     url, answer = connect_worker
-    assert parts.connector(url, "w").state == "missing"
+    assert components.connector(url, "w").state == "missing"
 
     answer.update(connector={"state": "RUNNING"}, tasks=[{"id": 0, "state": "RUNNING"}])
-    assert parts.connector(url, "w") == parts.ConnectorPart(state="RUNNING")
+    assert components.connector(url, "w") == components.ConnectorPart(state="RUNNING")
 
     answer["tasks"] = [{"id": 0, "state": "FAILED", "trace": TRACE}]
-    found = parts.connector(url, "w")
+    found = components.connector(url, "w")
     assert (found.state, found.reason) == ("FAILED", "ERROR: slot is active for PID 7")
 
     answer["tasks"] = []
-    assert parts.connector(url, "w").state == "UNASSIGNED"
+    assert components.connector(url, "w").state == "UNASSIGNED"
 
 
 def test_no_worker_is_unreachable() -> None:
     with pytest.raises(CdcError) as caught:
-        parts.connector("http://127.0.0.1:1", "w")
+        components.connector("http://127.0.0.1:1", "w")
     assert caught.value.kind is ErrorKind.UNREACHABLE
 
 
 def test_a_job_is_alive_only_as_the_process_it_was(tmp_path: Path) -> None:
-    assert parts.job(tmp_path).alive is False
+    assert components.job(tmp_path).alive is False
     now = datetime.now(UTC)
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
         said = JobState(pid=process.pid, state="applying", started_at=now.isoformat())
         job_state.write(tmp_path, said)
-        assert parts.job(tmp_path) == parts.JobPart(state="applying", pid=process.pid, alive=True)
+        assert components.job(tmp_path) == components.JobPart(
+            state="applying", pid=process.pid, alive=True
+        )
 
         # A process that began after the job said it had started took the pid over.
         long_ago = (now - timedelta(hours=1)).isoformat()
         job_state.write(tmp_path, JobState(pid=os.getpid(), state="applying", started_at=long_ago))
-        assert parts.job(tmp_path).alive is False
+        assert components.job(tmp_path).alive is False
     finally:
         process.communicate(b"\n")
     job_state.write(tmp_path, said)
-    assert parts.job(tmp_path).alive is False
+    assert components.job(tmp_path).alive is False
 
 
 def test_an_unreadable_job_file_is_an_unknown_job(tmp_path: Path) -> None:
     job_state.path(tmp_path).write_text('{"pid": 1')
-    assert parts.job(tmp_path).state == "unknown"
+    assert components.job(tmp_path).state == "unknown"
 
 
 def test_embedded_servers_of_a_supervisor_that_is_gone_are_gone(tmp_path: Path) -> None:
-    assert parts.servers(tmp_path) == []
+    assert components.servers(tmp_path) == []
     member = {"pid": 1, "state": "running", "restarts": 2, "reason": ""}
     (tmp_path / "stack.json").write_text(
         json.dumps(
@@ -126,8 +128,8 @@ def test_embedded_servers_of_a_supervisor_that_is_gone_are_gone(tmp_path: Path) 
         )
     )
 
-    assert parts.servers(tmp_path) == [
-        parts.ServerPart(name="kafka", state="gone", pid=None, restarts=2, reason="")
+    assert components.servers(tmp_path) == [
+        components.ServerPart(name="kafka", state="gone", pid=None, restarts=2, reason="")
     ]
 
 
@@ -141,21 +143,21 @@ def test_sizes_are_readable(number: int, text: str) -> None:
 
 def test_of_up_what_it_says_of_itself_and_whether_it_is_there(tmp_path: Path) -> None:
     state = StateDir(tmp_path)
-    assert parts.up(tmp_path) is None
+    assert components.up(tmp_path) is None
     mine = Report(state=state, supervisor=Identity.of(os.getpid()))
     mine.event("starting kafka")
-    assert parts.up(tmp_path) == parts.UpPart(phase="starting", doing="starting kafka")
+    assert components.up(tmp_path) == components.UpPart(phase="starting", doing="starting kafka")
     mine.enter(READY)
-    assert parts.up(tmp_path) == parts.UpPart(phase="ready", doing="starting kafka")
+    assert components.up(tmp_path) == components.UpPart(phase="ready", doing="starting kafka")
     gone = Report(state=state, supervisor=Identity(pid=os.getpid(), create_time=1.0), phase=READY)
     gone.write()
-    assert parts.up(tmp_path) == parts.UpPart(phase="gone")
+    assert components.up(tmp_path) == components.UpPart(phase="gone")
     gone.fail(CdcError(ErrorKind.CONFIG, "a typo", detail="line 3", remedy="mend it"))
-    assert parts.up(tmp_path) == parts.UpPart(
+    assert components.up(tmp_path) == components.UpPart(
         phase="failed", kind="config", error="a typo: line 3", remedy="mend it"
     )
     gone.enter(STOPPING)
-    assert parts.up(tmp_path) is None
+    assert components.up(tmp_path) is None
 
 
 def test_what_was_said_of_the_connector_is_told_for_as_long_as_it_may_be_the_cause(

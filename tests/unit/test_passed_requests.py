@@ -4,10 +4,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from cdc.apply.rounds import Applier
-from cdc.operate import requests
-from cdc.operate.holds import Holds
-from cdc.operate.requests import Request
+from cdc.apply.rounds.rounds import Applier
+from cdc.state import requests
+from cdc.state.holds import Holds
+from cdc.state.requests import Request
 
 
 def test_what_lies_before_the_last_cut_stops_none_and_served_ones_are_forgotten(

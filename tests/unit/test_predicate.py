@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 from cdc.errors import CdcError, ErrorKind
-from cdc.source.columns import DeclaredType, SourceColumn, source_column
-from cdc.source.predicate import Predicate, parse, refuse_unlike
+from cdc.events.structure.declared import DeclaredType, SourceColumn, source_column
+from cdc.source.predicate.predicate import Predicate, parse, refuse_unlike
 from cdc.tables import TableId
 
 TABLE = TableId("shop", "orders")

@@ -4,7 +4,7 @@ import threading
 from contextlib import closing
 
 from cdc.errors import CdcError, ErrorKind
-from cdc.operate.probe import Probe
+from cdc.job.probe import Probe
 from tests.waiting import until
 
 

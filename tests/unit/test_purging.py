@@ -12,13 +12,13 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from cdc.config import Config, Lake, Source
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import log_path, reading_path, readings_path
-from cdc.lake.progress import LandedPosition, Position
-from cdc.lake.readings import Reading, Readings
-from cdc.operate import purging
-from cdc.operate.operation import Operation, OperationState, Progress, TableResult
-from cdc.operate.reporter import Reporter
-from cdc.source import connector
-from cdc.stack.endpoints import Endpoints
+from cdc.lake.records.readings import Reading, Readings
+from cdc.lake.table.positions import LandedPosition, Position
+from cdc.operations import purging
+from cdc.operations.desk.reporter import Reporter
+from cdc.source.connector import worker_rest
+from cdc.state.endpoints import Endpoints
+from cdc.state.operation import Operation, OperationState, Progress, TableResult
 from cdc.tables import TableId
 
 ENDPOINTS = Endpoints(source_url="", kafka="kafka", connect="connect", registry="")
@@ -39,7 +39,7 @@ class Lakes:
         self.emptied: list[tuple[str, int | None]] = []
         self.captured = INCLUDED
         monkeypatch.setattr(purging, "empty_topic", self._empty)
-        monkeypatch.setattr(connector, "configuration", lambda *_: self.captured)
+        monkeypatch.setattr(worker_rest, "configuration", lambda *_: self.captured)
         landed = LandedPosition(epoch=1, landing=1, offsets={"pipe.shop.old": 41}, topic_ids={})
         self._write(log_path(self.config), landed.metadata())
 

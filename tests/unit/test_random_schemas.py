@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from cdc.events.names import column_refusals, table_refusal
-from cdc.events.pg_types import TYPES
+from cdc.events.values.pg_types import TYPES
 from cdc.tables import TableId
 from tests.schemas import names
 from tests.schemas.database import SHAPES, TABLES, database

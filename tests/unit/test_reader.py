@@ -13,7 +13,7 @@ from deltalake import DeltaTable, write_deltalake
 import cdc
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import ledger_under, table_under
-from cdc.lake.ledger import Ledger, LedgerRow, TableEntry
+from cdc.lake.records.ledger import Ledger, LedgerRow, TableEntry
 from cdc.tables import TableId
 
 ORDERS = TableId("shop", "orders")

@@ -7,10 +7,10 @@ import pytest
 from deltalake import DeltaTable
 
 from cdc.errors import CdcError, ErrorKind
-from cdc.events.types import PgType
-from cdc.source import reading
-from cdc.source.columns import SourceColumn
-from cdc.source.postgres import Connection
+from cdc.events.structure.declared import SourceColumn
+from cdc.events.values.lake_types import PgType
+from cdc.source.rows import reading
+from cdc.source.server.connection import Connection
 from cdc.tables import TableId
 
 TABLE = TableId("shop", "orders")

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from cdc.cli.reference import pages
+from cdc.cli.reference.pages import pages
 from cdc.config import Config
 from cdc.errors import ErrorKind
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cdc.errors import CdcError, ErrorKind
-from cdc.operate.reload import ask_reload, await_done, done, pending
+from cdc.state.reload import ask_reload, await_done, done, pending
 
 
 def test_asked_and_answered(tmp_path: Path) -> None:

@@ -7,16 +7,16 @@ from pathlib import Path
 import fastavro
 import pytest
 
-from cdc.apply.difference import difference_plan
-from cdc.apply.likeness import Likeness
+from cdc.apply.difference.likeness import Likeness
+from cdc.apply.difference.merge import difference_plan
 from cdc.cli.rebuild import rebuild
 from cdc.cli.replay import Marker, facts, replay, sentences
 from cdc.config import Config, Kafka, Lake, Registry, Source
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import Column, TableSchema
-from cdc.kafka.history import _zigzag
-from cdc.operate.replay_into import Addresses, Asked, Outcome, refuse_taken, replay_into
-from cdc.stack.state import StateDir
+from cdc.operations.replay.kafka_history import _zigzag
+from cdc.operations.replay.to_path import Addresses, Asked, Outcome, refuse_taken, replay_into
+from cdc.state.directory import StateDir
 from cdc.tables import TableId, TableMode
 
 TABLE = TableId("shop", "orders")

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from cdc.operate.requests import Request, pending, remove, remove_expired, write
+from cdc.state.requests import Request, pending, remove, remove_expired, write
 
 
 def test_a_written_request_is_pending_until_removed(tmp_path: Path) -> None:

@@ -13,18 +13,18 @@ import httpx
 import pytest
 
 import cdc
-from cdc import rest
+from cdc import http_client
+from cdc.client.check import check
+from cdc.client.status import components
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.registry import RegistryClient
-from cdc.operate import parts
-from cdc.operate.check import check
-from cdc.source import connector
-from cdc.source.finding import Level
-from cdc.stack.connector_watch import Absence, ConnectorWatch
-from cdc.stack.endpoints import Endpoints
+from cdc.source.connector import worker_rest
+from cdc.source.server.finding import Level
 from cdc.stack.servers import connect as worker
 from cdc.stack.servers import registry
+from cdc.stack.supervise.connector_watch import Absence, ConnectorWatch
+from cdc.state.endpoints import Endpoints
 
 DEAD: Final = "http://127.0.0.1:9"
 PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy")
@@ -79,8 +79,8 @@ def test_what_is_embedded_is_asked_past_every_proxy() -> None:
         assert worker.answers(url)
         assert registry.answers(url)
         assert RegistryClient(url).schema(7) == "s"
-        assert connector.status(url, "c") is not None
-        assert parts.connector(url, "c").state == "FAILED"
+        assert worker_rest.status(url, "c") is not None
+        assert components.connector(url, "c").state == "FAILED"
         watch = ConnectorWatch(url, "c", Absence(lambda: True))
         assert watch.look(0) is not None
     assert asked[-1][0].startswith("/connectors/c/restart")
@@ -97,20 +97,20 @@ def test_another_machine_is_asked_by_the_proxy_of_the_environment(
     with answering() as (place, asked):
         monkeypatch.setenv(name, f"http://{place}")
         if scheme == "http":
-            assert rest.get(url, timeout=5).status_code == httpx.codes.OK
+            assert http_client.get(url, timeout=5).status_code == httpx.codes.OK
         else:  # a tunnel, which this proxy does not make
             with pytest.raises(httpx.ProxyError):
-                rest.get(url, timeout=5)
+                http_client.get(url, timeout=5)
         monkeypatch.setenv("NO_PROXY", "registry.invalid")
         with pytest.raises(httpx.ConnectError):
-            rest.get(url, timeout=5)
+            http_client.get(url, timeout=5)
     assert len(asked) == (scheme == "http")
 
 
 def test_a_proxy_that_cannot_be_used_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALL_PROXY", "gopher://p:1")
     with pytest.raises(CdcError, match="proxy of the environment") as caught:
-        rest.get("http://u:hunter2@registry.invalid/", timeout=1)
+        http_client.get("http://u:hunter2@registry.invalid/", timeout=1)
     assert caught.value.kind is ErrorKind.CONFIG
     assert "hunter2" not in str(caught.value)
 
@@ -129,24 +129,24 @@ def test_a_proxy_that_cannot_be_used_is_refused_by_name(monkeypatch: pytest.Monk
     ],
 )
 def test_which_addresses_are_of_this_machine(url: str, *, local: bool) -> None:
-    assert rest.is_local(url) is local
+    assert http_client.is_local(url) is local
 
 
 def test_credentials_go_with_every_request_and_into_no_message() -> None:
     with answering() as (place, asked):
-        url = rest.with_login(f"http://{place}", "u:@/", "p %:@/")
-        assert rest.shown(url) == f"http://{place}"
-        connector.status(url, "c")
-        parts.connector(url, "c")
+        url = http_client.with_login(f"http://{place}", "u:@/", "p %:@/")
+        assert http_client.shown(url) == f"http://{place}"
+        worker_rest.status(url, "c")
+        components.connector(url, "c")
         assert worker.answers(url)
     # A colon cannot be part of a user in basic authentication; all else arrives as it is.
     expected = "Basic " + base64.b64encode(b"u:@/:p %:@/").decode()
     assert {header for _, header in asked} == {expected}
 
 
-@pytest.mark.parametrize("ask", [connector.status, parts.connector])
+@pytest.mark.parametrize("ask", [worker_rest.status, components.connector])
 def test_an_error_shows_no_credentials(ask: object) -> None:
-    url = rest.with_login(DEAD, "u", "hunter2")
+    url = http_client.with_login(DEAD, "u", "hunter2")
     with pytest.raises(CdcError) as caught:
         ask(url, "c")  # type: ignore[operator]
     assert "127.0.0.1:9" in str(caught.value)
@@ -167,10 +167,10 @@ def test_check_names_a_password_in_clear() -> None:
 def test_a_refused_login_is_named() -> None:
     """401 is no outage: what is wrong is who asks."""
     with refusing() as url, pytest.raises(CdcError) as caught:
-        connector.status(url, "c")
+        worker_rest.status(url, "c")
     assert "connect.user" in caught.value.remedy
     with refusing() as url, pytest.raises(CdcError) as caught:
-        parts.connector(url, "c")
+        components.connector(url, "c")
     assert "connect.user" in caught.value.remedy
 
 
@@ -201,7 +201,7 @@ def test_nobody_asks_past_this_door() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{line} {what}"
         for path in sorted(ROOT.rglob("*.py"))
-        if path != Path(rest.__file__)
+        if path != Path(http_client.__file__)
         for line, what in _requests(ast.parse(path.read_text()))
     ]
     assert found == []

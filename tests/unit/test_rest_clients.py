@@ -11,7 +11,7 @@ import pytest
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.registry import RegistryClient
-from cdc.source import connector
+from cdc.source.connector import worker_rest
 
 Answer = tuple[int, Any]
 
@@ -140,7 +140,7 @@ def test_status_of_a_failed_task() -> None:
         "tasks": [{"state": "FAILED", "trace": trace}],
     }
     with serving(lambda *_: (200, state)) as (url, _):
-        found = connector.status(url, "c")
+        found = worker_rest.status(url, "c")
     assert found is not None
     assert not found.running
     assert found.failure == "the reason"
@@ -149,14 +149,14 @@ def test_status_of_a_failed_task() -> None:
 def test_a_connector_without_a_task_does_not_run() -> None:
     state = {"connector": {"state": "RUNNING"}, "tasks": []}
     with serving(lambda *_: (200, state)) as (url, _):
-        found = connector.status(url, "c")
+        found = worker_rest.status(url, "c")
     assert found is not None
     assert not found.running
 
 
 def test_nothing_to_configure() -> None:
     with serving(lambda *_: (200, {"a": "1", "name": "c"})) as (url, asked):
-        assert not connector.configure(url, "c", {"a": "1"})
+        assert not worker_rest.configure(url, "c", {"a": "1"})
     assert asked == ["GET /connectors/c/config"]
 
 
@@ -167,7 +167,7 @@ def test_refused_configuration_does_not_show_the_password() -> None:
         return 400, {"message": "invalid:\npassword hunter2 for user u"}
 
     with serving(answer) as (url, _), pytest.raises(CdcError) as caught:
-        connector.configure(url, "c", {connector.PASSWORD: "hunter2"})
+        worker_rest.configure(url, "c", {worker_rest.PASSWORD: "hunter2"})
     assert caught.value.kind is ErrorKind.SOURCE_NOT_READY
     assert caught.value.detail == "invalid: password *** for user u"
 
@@ -175,7 +175,7 @@ def test_refused_configuration_does_not_show_the_password() -> None:
 def test_a_rebalance_is_waited_for() -> None:
     answers: Iterator[Answer] = iter([(409, {}), (409, {}), (202, {})])
     with serving(lambda *_: next(answers)) as (url, asked):
-        connector.resume(url, "c")
+        worker_rest.resume(url, "c")
     assert asked == ["PUT /connectors/c/resume"] * 3
 
 
@@ -183,6 +183,6 @@ def test_no_worker() -> None:
     with serving(lambda *_: (200, {})) as (url, _):
         pass
     with pytest.raises(CdcError) as caught:
-        connector.status(url, "c")
+        worker_rest.status(url, "c")
     assert caught.value.kind is ErrorKind.UNREACHABLE
     assert "correct connect.url" in caught.value.remedy

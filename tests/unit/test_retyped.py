@@ -2,10 +2,10 @@
 
 import pytest
 
-from cdc.events.structure import Structure
-from cdc.source.connector_failure import is_at_an_event
-from cdc.source.retyped import changed
-from cdc.source.settings import (
+from cdc.capture.retyped import changed
+from cdc.events.structure.structure import Structure
+from cdc.source.connector.failure import is_at_an_event
+from cdc.source.connector.settings import (
     COLUMNS,
     COLUMNS_PASSED_OVER,
     columns_passed_over,

@@ -2,8 +2,8 @@
 
 import pytest
 
+from cdc.client.selection import Asked, Selection, Tables, refuse_where, selected
 from cdc.errors import CdcError, ErrorKind
-from cdc.operate.selection import Asked, Selection, Tables, refuse_where, selected
 from cdc.tables import TableId, TableMode
 
 ORDERS, ITEMS, USERS, NEW, LOG, GONE = (

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdc.errors import CdcError, Reason
-from cdc.source.slot import SlotState, refuse_ahead
-from cdc.source.slot_watch import Followed
+from cdc.source.server.slot import SlotState, refuse_ahead
+from cdc.source.server.slot_watch import Followed
 
 STEPS = st.sampled_from(["store", "tell", "confirm", "end", "begin", "look"])
 MOVES = st.lists(st.tuples(st.sampled_from(["store", "confirm", "look", "ask"]), st.integers(1, 9)))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdc.lake.small_files import SMALL_BYTES, TIERS, rewritten
+from cdc.lake.upkeep.small_files import SMALL_BYTES, TIERS, rewritten
 
 KB = 1024
 

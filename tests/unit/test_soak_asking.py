@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cdc.operate import operation_files as files
-from cdc.operate.operation import Operation, OperationState, Progress
+from cdc.state import operation_files as files
+from cdc.state.operation import Operation, OperationState, Progress
 from tests.faults.armed import Armed
 from tests.soak.asking import PAUSE, operate
 

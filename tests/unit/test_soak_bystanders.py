@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from cdc.lake.ledger import LedgerRow, TableEntry
+from cdc.lake.records.ledger import LedgerRow, TableEntry
 from tests.soak.bystanders import NAMES, STILL_SECONDS, Standing
 
 ONE = frozenset({"renamed 1"})

@@ -4,10 +4,10 @@ import pytest
 
 from cdc.config import Config, Lake, Source
 from cdc.errors import CdcError
-from cdc.events.pg_types import TYPES, Fidelity
-from cdc.events.types import lake_type
-from cdc.source.columns import DeclaredType, SourceColumn, source_column
-from cdc.source.text_choice import text_findings, with_text
+from cdc.events.structure.declared import DeclaredType, SourceColumn, source_column
+from cdc.events.values.lake_types import lake_type
+from cdc.events.values.pg_types import TYPES, Fidelity
+from cdc.source.catalog.text_choice import text_findings, with_text
 from cdc.tables import TableId
 
 TABLE = TableId("shop", "orders")

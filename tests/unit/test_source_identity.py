@@ -2,10 +2,10 @@
 
 import pytest
 
-from cdc.source.columns import DeclaredType, source_column
-from cdc.source.finding import Level
-from cdc.source.identity import Identity, mode_of
-from cdc.source.preflight import FIRST_SOUND_MINOR, _version
+from cdc.events.structure.declared import DeclaredType, source_column
+from cdc.source.catalog.identity import Identity, mode_of
+from cdc.source.server.finding import Level
+from cdc.source.setup.preflight import FIRST_SOUND_MINOR, _version
 from cdc.tables import TableMode
 
 

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from cdc.capture.bootstrap import topic_specs
+from cdc.capture.continuity import markers
 from cdc.config import Config, Connect, Lake, Source
-from cdc.operate.topics_seen import written_to
-from cdc.source.bootstrap import topic_specs
-from cdc.source.catalog import SourceTable
-from cdc.source.columns import DeclaredType, source_column
-from cdc.source.continuity import markers
-from cdc.source.finding import Finding, Level
-from cdc.source.settings import (
+from cdc.events.structure.declared import DeclaredType, source_column
+from cdc.job.topics_seen import written_to
+from cdc.source.catalog.catalog import SourceTable
+from cdc.source.connector.settings import (
     captured,
     clear_password,
     passed_over,
@@ -23,8 +22,9 @@ from cdc.source.settings import (
     with_excluded,
     with_passed_over,
 )
-from cdc.source.structure_notes import script
-from cdc.stack.endpoints import Endpoints
+from cdc.source.notes.triggers import script
+from cdc.source.server.finding import Finding, Level
+from cdc.state.endpoints import Endpoints
 from cdc.tables import STRUCTURE, TableId, TableMode
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -246,7 +246,7 @@ def test_the_reasons_are_written_down() -> None:
 
 
 def test_the_script_for_a_superuser_is_what_up_runs() -> None:
-    """``python -m cdc.source.structure_notes > connectors/structure.sql`` makes it again."""
+    """``python -m cdc.source.notes.triggers > connectors/structure.sql`` makes it again."""
     assert (ROOT / "connectors" / "structure.sql").read_text() == script()
 
 

@@ -3,11 +3,11 @@
 import pytest
 from psycopg import sql
 
-from cdc.events.pg_types import TYPES, Fidelity, kept
-from cdc.events.types import PgType
-from cdc.operate.render import PLAIN
-from cdc.source.copied_rows import expression, parsed
-from cdc.source.spelling import ODD_ARRAY, spelled, spelling
+from cdc.client.verify.render import PLAIN
+from cdc.events.values.lake_types import PgType
+from cdc.events.values.pg_types import TYPES, Fidelity, kept
+from cdc.source.rows.copy import expression, parsed
+from cdc.source.rows.spelling import ODD_ARRAY, spelled, spelling
 
 OTHERWISE = {"money", "hstore"}
 KEPT = sorted(name for name, found in TYPES.items() if found.fidelity is not Fidelity.REFUSED)

@@ -9,11 +9,11 @@ from deltalake import DeltaTable, write_deltalake
 from typer.testing import CliRunner
 
 from cdc.cli import app
+from cdc.client.read.sql import query
 from cdc.config import Config, load
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import ledger_path, log_path, table_path
-from cdc.lake.ledger import Ledger, LedgerRow, TableEntry
-from cdc.operate.sql import query
+from cdc.lake.records.ledger import Ledger, LedgerRow, TableEntry
 from cdc.tables import TableId
 
 ORDERS = TableId("shop", "orders")

@@ -10,7 +10,7 @@ from deltalake import QueryBuilder
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cdc.events import sql_text
+from cdc.events.values import sql_text
 
 ODD = [
     "",

@@ -4,9 +4,9 @@ import json
 import threading
 from pathlib import Path
 
-from cdc.apply.starting import told_alive
-from cdc.lake import job_state
-from cdc.lake.job_state import Told
+from cdc.job.start_progress import told_alive
+from cdc.state import job_state
+from cdc.state.job_state import Told
 from tests.waiting import until
 
 

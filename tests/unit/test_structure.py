@@ -6,8 +6,8 @@ import pytest
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import Column
-from cdc.events.structure import parse
-from cdc.events.types import PgType
+from cdc.events.structure.structure import parse
+from cdc.events.values.lake_types import PgType
 from cdc.tables import TableId, TableMode
 from tests.events.structures import column, note, numeric, structure, varchar
 

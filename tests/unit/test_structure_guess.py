@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from cdc.events.guess import guess, supposed
 from cdc.events.schema import Column
-from cdc.events.steps import AddColumn, DropColumn, RenameColumn, Step, Stop, WidenColumn
-from cdc.events.structure import Structure
+from cdc.events.structure.guess import guess, supposed
+from cdc.events.structure.steps import AddColumn, DropColumn, RenameColumn, Step, Stop, WidenColumn
+from cdc.events.structure.structure import Structure
 from tests.events.structures import column, numeric, structure
 
 ID = column(1, "id", "int8")

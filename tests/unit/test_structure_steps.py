@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cdc.events.schema import Column
-from cdc.events.steps import (
+from cdc.events.structure.steps import (
     AddColumn,
     ChangeKey,
     ChangeMode,

@@ -6,7 +6,7 @@ import pytest
 
 from cdc.config import Config, Connect, Lake, Source
 from cdc.errors import CdcError, ErrorKind
-from cdc.source.tls import tls
+from cdc.source.server.tls import tls
 
 _EC = "MIGEAgEAMBAGByqGSM49AgEGBSuBBAAK"
 PKCS8 = "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n"

@@ -10,7 +10,7 @@ from deltalake import DeltaTable, write_deltalake
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdc.lake.transaction_log import clean, obsolete
+from cdc.lake.upkeep.transaction_log import clean, obsolete
 
 SINCE = 1000.0
 EVERY = 4  # commits between two checkpoints, the last of which delta-rs makes one of

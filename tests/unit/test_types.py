@@ -3,7 +3,7 @@
 import pytest
 
 from cdc.events.schema import fits
-from cdc.events.types import (
+from cdc.events.values.lake_types import (
     SOURCE_LENGTH,
     SOURCE_SCALE,
     SOURCE_TYPE,

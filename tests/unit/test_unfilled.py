@@ -1,7 +1,7 @@
 """A transaction that ended and never fills raises an alarm; one that is on its way does not."""
 
-from cdc.apply.cut import Cut, Span, find_cut
-from cdc.apply.unfilled import Unfilled
+from cdc.apply.rounds.cut import Cut, Span, find_cut
+from cdc.apply.rounds.stuck_transaction import Unfilled
 from cdc.events.transactions import Marker
 
 

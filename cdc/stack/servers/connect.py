@@ -7,15 +7,15 @@ from typing import Final
 
 import httpx
 
-from cdc import rest
+from cdc import http_client
 from cdc.observe.java_log import configuration
-from cdc.stack.artifacts import CONNECT, CONVERTER, DEBEZIUM, jars, set_dir
-from cdc.stack.endpoints import SOURCE_SECRET
-from cdc.stack.process import Command
+from cdc.stack.artifacts.lock_file import CONNECT, CONVERTER, DEBEZIUM, jars, set_dir
+from cdc.stack.process.process import Command
 from cdc.stack.servers.jvm import java_command
 from cdc.stack.servers.kafka import LARGEST_MESSAGE, end_transaction
 from cdc.stack.servers.server import LOOPBACK, write_properties
-from cdc.stack.state import StateDir, write_private
+from cdc.state.directory import StateDir, write_private
+from cdc.state.endpoints import SOURCE_SECRET
 
 _HEAP = "640m"
 _USER: Final = "wal2lake"
@@ -62,7 +62,7 @@ class Connect:
     @property
     def url(self) -> str:
         """With the credentials, without which the worker answers nothing."""
-        return rest.with_login(self._listener, _USER, self._password())
+        return http_client.with_login(self._listener, _USER, self._password())
 
     @property
     def _listener(self) -> str:
@@ -160,7 +160,7 @@ class Connect:
 def answers(url: str) -> bool:
     """The worker has joined its group and read its configuration topic."""
     try:
-        response = rest.get(f"{url}/health", timeout=3)
+        response = http_client.get(f"{url}/health", timeout=3)
     except httpx.HTTPError:
         return False
     return response.status_code == httpx.codes.OK

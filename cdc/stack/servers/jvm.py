@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from cdc.stack.prerequisites import find_java
+from cdc.stack.artifacts.prerequisites import find_java
 
 _FLAGS = (
     "-XX:+UseSerialGC",  # one collector thread: the heaps are small and the cores are few

@@ -12,11 +12,11 @@ from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from cdc.errors import CdcError, ErrorKind
-from cdc.stack.artifacts import KAFKA, jars
-from cdc.stack.process import Command
+from cdc.stack.artifacts.lock_file import KAFKA, jars
+from cdc.stack.process.process import Command
 from cdc.stack.servers.jvm import java_command, write_log4j
 from cdc.stack.servers.server import LOOPBACK, write_properties
-from cdc.stack.state import StateDir
+from cdc.state.directory import StateDir
 
 LARGEST_MESSAGE = 64 * 1024 * 1024
 """A change event of a row with large values is one message; the default is 1 MiB."""

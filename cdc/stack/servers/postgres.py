@@ -12,10 +12,10 @@ from urllib.parse import quote
 import psycopg
 
 from cdc.errors import CdcError, ErrorKind
-from cdc.stack.artifacts import postgres_set, set_dir
-from cdc.stack.process import Command
+from cdc.stack.artifacts.lock_file import postgres_set, set_dir
+from cdc.stack.process.process import Command
 from cdc.stack.servers.server import LOOPBACK
-from cdc.stack.state import StateDir
+from cdc.state.directory import StateDir
 
 DATABASE = "app"
 SUPERUSER = "postgres"

@@ -9,13 +9,13 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from cdc import rest
+from cdc import http_client
 from cdc.errors import CdcError, ErrorKind
-from cdc.stack.artifacts import REGISTRY, set_dir
-from cdc.stack.process import Command
+from cdc.stack.artifacts.lock_file import REGISTRY, set_dir
+from cdc.stack.process.process import Command
 from cdc.stack.servers.jvm import java_command
 from cdc.stack.servers.server import LOOPBACK
-from cdc.stack.state import StateDir
+from cdc.state.directory import StateDir
 
 _HEAP = "320m"
 
@@ -95,8 +95,8 @@ class Registry:
 
 def answers(url: str) -> bool:
     try:
-        ready = rest.get(f"{url}/health/ready", timeout=3)
-        subjects = rest.get(f"{url}/apis/ccompat/v7/subjects", timeout=3)
+        ready = http_client.get(f"{url}/health/ready", timeout=3)
+        subjects = http_client.get(f"{url}/apis/ccompat/v7/subjects", timeout=3)
     except httpx.HTTPError:
         return False
     return ready.status_code == httpx.codes.OK and subjects.status_code == httpx.codes.OK

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from cdc.stack.endpoints import properties_value
-from cdc.stack.process import Command
+from cdc.stack.process.process import Command
+from cdc.state.endpoints import properties_value
 
 LOOPBACK = "127.0.0.1"
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from cdc.config import Config, load
-from cdc.lake import job_state
-from cdc.lake.job_state import JobState
 from cdc.lake.layout import quarantine_path, table_path
-from cdc.lake.quarantine import Quarantine
+from cdc.lake.records.quarantine import Quarantine
+from cdc.state import job_state
+from cdc.state.job_state import JobState
 from tests.operate.quarantine.refused import NO_KEY, PAIRS, answering, lake_table
 
 

@@ -14,17 +14,17 @@ from structlog.testing import capture_logs
 from typer.testing import CliRunner
 
 from cdc.cli import app
+from cdc.client.quarantine import KEY_PROPERTY, Decoder
 from cdc.config import Config
 from cdc.errors import CdcError
 from cdc.events import avro
 from cdc.lake.layout import operations_path
-from cdc.lake.operations import Operations
-from cdc.lake.quarantine import Quarantine, RefusedEvent
-from cdc.operate.desk import Desk
-from cdc.operate.operation import Operation
-from cdc.operate.quarantine_handlers import discard
-from cdc.operate.refused_events import KEY_PROPERTY, Decoder
-from cdc.operate.reporter import Reporter
+from cdc.lake.records.operations import Operations
+from cdc.lake.records.quarantine import Quarantine, RefusedEvent
+from cdc.operations.desk.desk import Desk
+from cdc.operations.desk.reporter import Reporter
+from cdc.operations.discard import discard
+from cdc.state.operation import Operation
 from cdc.tables import TableId
 from tests.events.recorded import Message, recording, table_topic
 

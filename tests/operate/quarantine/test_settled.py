@@ -6,18 +6,18 @@ from datetime import timedelta
 
 import pytest
 
+from cdc.client.quarantine import MOST_KEYS, retry_of
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.events import avro
 from cdc.lake.layout import ledger_path, operations_path
-from cdc.lake.ledger import Ledger, LedgerRow, TableEntry
-from cdc.lake.operations import Operations
-from cdc.lake.quarantine import EventState, Quarantine
-from cdc.operate import operation_files as files
-from cdc.operate.operation import Operation
-from cdc.operate.quarantine_handlers import discard
-from cdc.operate.refused_events import MOST_KEYS, retry_of
-from cdc.operate.reporter import Reporter
+from cdc.lake.records.ledger import Ledger, LedgerRow, TableEntry
+from cdc.lake.records.operations import Operations
+from cdc.lake.records.quarantine import EventState, Quarantine
+from cdc.operations.desk.reporter import Reporter
+from cdc.operations.discard import discard
+from cdc.state import operation_files as files
+from cdc.state.operation import Operation
 from tests.operate.quarantine.refused import (
     BY_KEY,
     DECODER,

@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from cdc.client.quarantine import KEY_PROPERTY
 from cdc.config import Config
-from cdc.lake import store
-from cdc.lake.quarantine import SCHEMA, EventState, Quarantine
-from cdc.operate.refused_events import KEY_PROPERTY
+from cdc.lake.records.quarantine import SCHEMA, EventState, Quarantine
+from cdc.lake.table import store
 from cdc.tables import TableId
 from tests.operate.quarantine.refused import (
     DECODER,

@@ -1,0 +1,1 @@
+"""From rows of the log to one change per key."""

@@ -1,0 +1,201 @@
+"""From rows of the log to typed changes: one ``from_avro`` per writer schema, all in one pass.
+
+Nothing is dropped in silence: a message that is not a change event of its table, or holds a value
+that the lake cannot hold exactly, comes out with a reason. Spark's decoder does not see bytes
+that are left over, so what it gives is checked against the table.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
+from pyspark.sql.avro.functions import from_avro
+
+from cdc.apply.changes import columns
+from cdc.apply.changes.columns import Writer, any_of
+from cdc.events.envelope import OLD_KEY
+from cdc.events.schema import TableSchema, envelope_reader
+from cdc.events.transactions import is_marker_schema
+from cdc.events.values.sql_text import spark_name, spark_string
+from cdc.lake.table.merge_plan import DELETED, KEEP, OFFSET, OP, REASON
+from cdc.tables import TableMode
+
+Schemas = Mapping[int, str]
+"""Writer schemas by id, as the registry gives them; one it does not know is left out."""
+
+NO_FRAME: Final = "the message does not begin with a schema id"
+UNKNOWN_SCHEMA: Final = "the registry does not know its schema"
+NOT_AN_EVENT: Final = "it is not a change event of its schema"
+WRONG_TABLE: Final = "it is an event of another table"
+
+_BODY: Final = "substring(value, 6)"  # behind the magic byte and the schema id
+_KEY_BODY: Final = "substring(key, 6)"
+_LENIENT: Final = {"mode": "PERMISSIVE"}
+_KNOWN_OP: Final = "coalesce({op} IN ('c', 'r', 'u', 'd', 't'), false)"
+_TXID: Final = "try_cast(substring_index({id}, ':', 1) AS bigint)"
+_TORN: Final = f"({{id}} IS NOT NULL AND {_TXID} IS NULL)"  # of a transaction nobody can tell
+_NO_PLACE: Final = (
+    "CAST(NULL AS struct<source: struct<schema: string, table: string, lsn: bigint>, op: string, "
+    "transaction: struct<id: string>>)"
+)
+_NO_MARKER: Final = (
+    "CAST(NULL AS struct<status: string, id: string, event_count: bigint, data_collections: "
+    "array<struct<data_collection: string, event_count: bigint>>, ts_ms: bigint>)"
+)
+
+
+def decode_envelope(rows: DataFrame, schemas: Schemas) -> DataFrame:
+    """Where each event belongs: topic, offset, op, txid, lsn, source_schema, source_table.
+
+    ``op`` is null for a tombstone and for what is no event, ``txid`` for a snapshot's read.
+    The rows of the tables are not decoded.
+    """
+    places = [
+        (number, from_avro(F.expr(_BODY), text, {**_LENIENT, "avroSchema": reader}))
+        for number, text in schemas.items()
+        if (reader := envelope_reader(text)) is not None
+    ]
+    place = _by_schema("value_schema_id", places, otherwise=_NO_PLACE)
+    torn = _TORN.format(id="place.transaction.id")
+    return rows.select("topic", "offset", place.alias("place")).selectExpr(
+        "topic",
+        "offset",
+        f"IF({_KNOWN_OP.format(op='place.op')} AND NOT {torn}, place.op, NULL) AS op",
+        f"{_TXID.format(id='place.transaction.id')} AS txid",
+        "place.source.lsn AS lsn",
+        "place.source.schema AS source_schema",
+        "place.source.table AS source_table",
+    )
+
+
+def decode_markers(rows: DataFrame, schemas: Schemas) -> DataFrame:
+    """Transaction markers by offset, in the columns that ``transactions.marker`` reads.
+
+    ``status`` is null for a record that is not a marker.
+    """
+    markers = [
+        (number, from_avro(F.expr(_BODY), text, _LENIENT))
+        for number, text in schemas.items()
+        if is_marker_schema(text)
+    ]
+    found = _by_schema("value_schema_id", markers, otherwise=_NO_MARKER)
+    return rows.select("offset", found.alias("found")).selectExpr(
+        "offset",
+        "IF(found.status IN ('BEGIN', 'END'), found.status, NULL) AS status",
+        "found.id",
+        "found.event_count",
+        "found.data_collections",
+        "found.ts_ms",
+    )
+
+
+def decode_table(
+    rows: DataFrame,
+    schemas: Schemas,
+    target: TableSchema,
+    *,
+    token: str,
+    key_schemas: Schemas | None = None,
+) -> DataFrame:
+    """Events of one table as typed changes; tombstones are left out.
+
+    Columns: the table's, from the row before of a delete (its key only, unless in MULTISET mode)
+    and from the row after of others; ``_cdc_offset``; ``_cdc_op``; ``_cdc_deleted``; ``_cdc_keep``,
+    the numbers of the columns that are marked as unchanged (``token`` in its several forms), null
+    where there is none; ``_cdc_reason``, null unless the event is refused. In MULTISET mode an
+    update is two changes of one offset, a delete and a create.
+    """
+    events = columns.writers(schemas)
+    keys = columns.key_writers(key_schemas or {}) if target.mode is TableMode.KEYED else []
+    plans = columns.columns(target, events, keys, token)
+    placed = _placed(_events(rows, schemas, events, target.mode), schemas, events, target)
+    known = _with_keys(placed, key_schemas or {}, keys)
+    return known.selectExpr("*", *(f"{plan.sql} AS {plan.made}" for plan in plans)).selectExpr(
+        *(f"{plan.made} AS {spark_name(plan.name)}" for plan in plans),
+        f"offset AS {OFFSET}",
+        f"_op AS {OP}",
+        f"coalesce(_op = 'd', false) AS {DELETED}",
+        f"{columns.keep(plans)} AS {KEEP}",
+        f"{columns.reason(plans, target)} AS {REASON}",
+    )
+
+
+def is_moved(header: str) -> Column:
+    """Whether a row of the log is the half of a key's change that has this header."""
+    return F.expr(f"coalesce(exists(headers, h -> h.key = {spark_string(header)}), false)")
+
+
+def _events(
+    rows: DataFrame, schemas: Schemas, events: Sequence[Writer], mode: TableMode
+) -> DataFrame:
+    """With one struct per writer, null in another's messages, ``_moved`` and ``_op``."""
+    written = [
+        _when(
+            "value_schema_id", w.schema_id, from_avro(F.expr(_BODY), schemas[w.schema_id], _LENIENT)
+        )
+        for w in events
+    ]
+    decoded = rows.where("value IS NOT NULL").select(
+        "offset",
+        "key",
+        "key_schema_id",
+        "value_schema_id",
+        is_moved(OLD_KEY).alias("_moved"),
+        *(column.alias(w.record) for w, column in zip(events, written, strict=True)),
+    )
+    op = any_of([f"{w.record}.op" for w in events], "string")
+    if mode is TableMode.MULTISET:
+        op = f"explode(IF({op} = 'u', array('d', 'c'), array({op})))"
+    return decoded.selectExpr("*", f"{op} AS _op")
+
+
+def _placed(
+    decoded: DataFrame, schemas: Schemas, events: Sequence[Writer], target: TableSchema
+) -> DataFrame:
+    """With ``_problem``, why a message is no event of this table, and ``_no_row``."""
+    ids = ", ".join(str(number) for number in schemas) or "NULL"
+    schema = any_of([f"{w.record}.source.schema" for w in events], "string")
+    table = any_of([f"{w.record}.source.table" for w in events], "string")
+    own_schema, own_name = spark_string(target.table.schema), spark_string(target.table.name)
+    here = f"{schema} <=> {own_schema} AND {table} <=> {own_name}"
+    transaction = any_of([f"{w.record}.transaction.id" for w in events], "string")
+    has_row = " OR ".join(
+        f"IF(_op = 'd', {w.record}.before, {w.record}.after) IS NOT NULL" for w in events
+    )
+    return decoded.selectExpr(
+        "*",
+        f"CASE WHEN value_schema_id IS NULL THEN {spark_string(NO_FRAME)}"
+        f" WHEN NOT coalesce(value_schema_id IN ({ids}), false) THEN {spark_string(UNKNOWN_SCHEMA)}"
+        f" WHEN NOT {_KNOWN_OP.format(op='_op')} THEN {spark_string(NOT_AN_EVENT)}"
+        f" WHEN {_TORN.format(id=transaction)} THEN {spark_string(NOT_AN_EVENT)}"
+        f" WHEN NOT ({here}) THEN {spark_string(WRONG_TABLE)} END AS _problem",
+        f"NOT ({has_row or 'false'}) AS _no_row",
+    )
+
+
+def _with_keys(placed: DataFrame, schemas: Schemas, keys: Sequence[Writer]) -> DataFrame:
+    """With the key records of deletes that have no row before."""
+    wanted = F.expr("_op = 'd' AND _no_row")
+    records = [
+        F.when(
+            wanted & (F.col("key_schema_id") == w.schema_id),
+            from_avro(F.expr(_KEY_BODY), schemas[w.schema_id], _LENIENT),
+        ).alias(w.record)
+        for w in keys
+    ]
+    return placed.select("*", *records)
+
+
+def _when(column: str, number: int, record: Column) -> Column:
+    return F.when(F.col(column) == number, record)
+
+
+def _by_schema(column: str, records: Sequence[tuple[int, Column]], *, otherwise: str) -> Column:
+    """The record by its writer's schema; null where none of them wrote it."""
+    if not records:
+        return F.expr(otherwise)
+    found = _when(column, *records[0])
+    for number, record in records[1:]:
+        found = found.when(F.col(column) == number, record)
+    return found

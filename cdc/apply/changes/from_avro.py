@@ -1,0 +1,294 @@
+"""How a column's value gets from Avro to the lake, as SQL text over a field of the decoded event.
+
+Three texts per column: the value; whether it could not be kept (it was there and has no exact form
+in the lake); whether it only says that it did not change. Pure: Spark is not needed to say it.
+"""
+
+import hashlib
+import uuid
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from cdc.apply.changes import postgres_text
+from cdc.apply.changes.intervals import interval
+from cdc.events.schema import Column, RowField, fits
+from cdc.events.values.lake_types import (
+    PgType,
+    branches,
+    can_be_text,
+    canonical,
+    has_whole_scale,
+    lake_type,
+)
+from cdc.events.values.pg_types import TYPES
+from cdc.events.values.sql_text import spark_string
+
+FIRST_DAY: Final = -719_162  # 0001-01-01, the first day every reader of Parquet agrees on
+LAST_DAY: Final = 2_932_896  # 9999-12-31
+FIRST_MICRO: Final = FIRST_DAY * 86_400_000_000
+LAST_MICRO: Final = (LAST_DAY + 1) * 86_400_000_000 - 1
+_EPOCH: Final = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
+_MICRO: Final = "INTERVAL '0 00:00:00.000001' DAY TO SECOND"
+_FIRST_INSTANT: Final = "TIMESTAMP'0001-01-01 00:00:00Z'"
+_LAST_INSTANT: Final = "TIMESTAMP'9999-12-31 23:59:59.999999Z'"
+
+_PRIMITIVES: Final[dict[str, str]] = {
+    "boolean": "boolean",
+    "int": "int",
+    "long": "bigint",
+    "float": "float",
+    "double": "double",
+    "bytes": "binary",
+    "string": "string",
+}
+_NESTED: Final = r"^\[+(L[A-Za-z0-9_.$]+;|[BCDFIJSZ])@[0-9a-f]+$"
+_NESTED_AS_NULL: Final = frozenset({"citext", "hstore"})
+"""An element of an array of arrays comes as the name of a Java class, of other types as NULL."""
+
+_LIMITS: Final = {
+    "decimal": "NaN, infinity, or more digits",
+    "date": "infinity, or a year outside 1 to 9999",
+    "timestamp": "infinity, or a year outside 1 to 9999",
+    "array": "several dimensions, nothing but NULL, or a value its elements cannot",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """SQL texts; None is a condition that cannot be. ``limit`` is what cannot be kept, in words."""
+
+    sql: str
+    failed: str | None = None
+    unchanged: str | None = None
+    limit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Scalar:
+    sql: str
+    spark: str  # type of ``sql``
+    fallible: bool = False
+
+
+def value(field: RowField, raw: str, made: str, column: Column, token: str) -> Value:
+    """The texts for one column, from the field ``raw`` to the lake's ``column``.
+
+    ``made`` names the column that will hold the value: whether it failed is asked afterwards.
+    Without a ``token`` no value is marked as unchanged.
+    """
+    branch, target = branches(field.type)[0], column.type
+    kept = lake_type(field.pg)
+    as_text = column.as_text and can_be_text(field.pg)
+    if kept.refused or not (as_text or fits(kept.spark, target)):
+        return Value(sql=f"CAST(NULL AS {target})", failed=_lost(raw, made))
+    if _kind(branch) == "array":
+        sql, failed = _array(field, branch, raw, made, target)
+    else:
+        find = _as_text if as_text else _scalar
+        scalar = _to(find(branch, field.pg, raw, kept.spark), target)
+        lost = _lost(raw, made) if scalar.fallible else None
+        sql, failed = scalar.sql, _any(lost, _not_text(made, target))
+    unchanged = unchanged_when(branch, raw, token) if token else None
+    return _or_unchanged(Value(sql=sql, failed=failed, limit=limit(target)), unchanged)
+
+
+def _or_unchanged(found: Value, unchanged: str | None) -> Value:
+    if unchanged is None:
+        return found
+    return replace(
+        found,
+        sql=f"IF({unchanged}, NULL, {found.sql})",
+        failed=found.failed and f"(({found.failed}) AND NOT ({unchanged}))",
+        unchanged=unchanged,
+    )
+
+
+def _lost(raw: str, made: str) -> str:
+    return f"({raw} IS NOT NULL AND {made} IS NULL)"
+
+
+def _any(*conditions: str | None) -> str | None:
+    """Whether one of them is true; one that is unknown is not."""
+    given = [f"coalesce({condition}, false)" for condition in conditions if condition]
+    return " OR ".join(given) or None
+
+
+def limit(target: str) -> str:
+    """What a column of the lake's type cannot hold, in words; empty where it holds everything."""
+    return next((text for kind, text in _LIMITS.items() if target.startswith(kind)), "")
+
+
+def unchanged_when(branch: Any, raw: str, token: str) -> str | None:  # noqa: ANN401 - Avro is JSON
+    """Whether the value is the connector's placeholder for one that did not change.
+
+    Its form follows the column's type: the token (of hstore, a pair of it), its bytes, or an
+    array of one of those, of its bytes as numbers, or of a UUID made of it.
+    """
+    kind = _kind(branch)
+    pair = f'{{"{token}":"{token}"}}'
+    if kind == "string":
+        return f"{raw} IN ({spark_string(token)}, {spark_string(pair)})"
+    if kind == "bytes":
+        return f"{raw} = {_binary(token)}"
+    return (
+        _unchanged_array(_kind(branches(branch["items"])[0]), raw, token)
+        if kind == "array"
+        else None
+    )
+
+
+def _unchanged_array(item: str, raw: str, token: str) -> str | None:
+    data = token.encode()
+    if item == "string":
+        digest = hashlib.md5(data, usedforsecurity=False).digest()
+        made = str(uuid.UUID(bytes=digest, version=3))
+        return f"{raw} IN (array({spark_string(token)}), array({spark_string(made)}))"
+    if item == "bytes":
+        return f"{raw} = array({_binary(token)})"
+    if item in {"int", "long"}:
+        numbers = ", ".join(str(int.from_bytes([byte], signed=True)) for byte in data)
+        return f"{raw} = CAST(array({numbers}) AS array<{_PRIMITIVES[item]}>)"
+    return None
+
+
+def _binary(text: str) -> str:
+    return f"X'{text.encode().hex()}'"
+
+
+def _array(
+    field: RowField,
+    branch: Any,  # noqa: ANN401 - Avro is JSON
+    raw: str,
+    made: str,
+    target: str,
+) -> tuple[str, str | None]:
+    element = field.pg.element
+    items = branches(branch["items"])[0]
+    if element is None or _kind(items) == "array":
+        return f"CAST(NULL AS {target})", _lost(raw, made)
+    inner = target.removeprefix("array<").removesuffix(">")
+    scalar = _to(_scalar(items, element, "x", lake_type(element).spark), inner)
+    nested = _nested(items, canonical(element.name), raw)
+    broken = _not_text("x", inner)
+    unclean = broken and f"exists({made}, x -> {broken})"
+    if scalar.sql == "x":
+        return raw, _any(nested, unclean)
+    nulls = "size(filter({}, x -> x IS NULL))"
+    failed = f"({raw} IS NOT NULL AND {nulls.format(made)} <> {nulls.format(raw)})"
+    lost = failed if scalar.fallible else None
+    return f"transform({raw}, x -> {scalar.sql})", _any(nested, unclean, lost)
+
+
+def _nested(items: Any, element: str, raw: str) -> str:  # noqa: ANN401
+    """Whether it may be an array of arrays, whose elements the connector does not send."""
+    named = _kind(items) == "string" and element not in _NESTED_AS_NULL
+    one = f"coalesce(x RLIKE {spark_string(_NESTED)}, false)" if named else "x IS NULL"
+    return f"(size({raw}) > 0 AND forall({raw}, x -> {one}))"
+
+
+def _not_text(made: str, target: str) -> str | None:
+    """Spark's decoder takes any bytes for text; readers of the lake would stop at them."""
+    return f"NOT is_valid_utf8({made})" if target == "string" else None
+
+
+def _to(scalar: _Scalar, target: str) -> _Scalar:
+    if scalar.spark == target:
+        return scalar
+    return _Scalar(f"try_cast({scalar.sql} AS {target})", target, fallible=True)
+
+
+def _as_text(branch: Any, pg: PgType, raw: str, kept: str) -> _Scalar:  # noqa: ANN401
+    """As Postgres writes it, where the lake's own type would refuse some of its values."""
+    make = _TEXTS.get(_logical(branch))
+    if make is not None:
+        return _Scalar(make(raw), "string", fallible=True)
+    return _scalar(branch, pg, raw, "string" if canonical(pg.name) == "numeric" else kept)
+
+
+def _scalar(branch: Any, pg: PgType, raw: str, kept: str) -> _Scalar:  # noqa: ANN401
+    logical, kind, name = _logical(branch), _kind(branch), canonical(pg.name)
+    if logical in _TEMPORAL:
+        return _TEMPORAL[logical](raw)
+    if name == "bit":
+        return _Scalar(_bits(kind, raw, pg.length or 1), "string")
+    if kind == "string":
+        return _to(_string(name, raw, pg, kept, logical), kept)
+    if kind == "bytes" and kept == "string":
+        return _Scalar(f"CAST({raw} AS string)", "string")
+    return _to(_Scalar(raw, _PRIMITIVES.get(kind, "?")), kept)
+
+
+def _string(name: str, raw: str, pg: PgType, kept: str, logical: str) -> _Scalar:
+    if name == "numeric":
+        sql = postgres_text.number(raw, whole=has_whole_scale(pg))
+        return _Scalar(sql, "string") if kept == "string" else _to(_Scalar(sql, "string"), kept)
+    if name == "interval":
+        return _Scalar(interval(raw), "string", fallible=True)
+    if name not in TYPES and not logical:
+        # Perhaps of a domain over numeric: then it is the connector's word for NaN.
+        plain = postgres_text.number(raw, whole=has_whole_scale(pg))
+        return _Scalar(
+            f"IF({postgres_text.special_number(raw)}, NULL, {plain})", "string", fallible=True
+        )
+    return _Scalar(raw, "string")
+
+
+def _bits(kind: str, raw: str, length: int) -> str:
+    if kind == "boolean":
+        return f"IF({raw} IS NULL, NULL, IF({raw}, '1', '0'))"
+    return postgres_text.bits(raw, length)
+
+
+def _logical(branch: Any) -> str:  # noqa: ANN401
+    return str(branch.get("connect.name", "")) if isinstance(branch, dict) else ""
+
+
+def _kind(branch: Any) -> str:  # noqa: ANN401
+    if isinstance(branch, dict):
+        return _kind(branch["type"])
+    return str(branch)
+
+
+def _date(raw: str) -> _Scalar:
+    inside = f"{raw} BETWEEN {FIRST_DAY} AND {LAST_DAY}"
+    return _Scalar(f"IF({inside}, date_from_unix_date({raw}), NULL)", "date", fallible=True)
+
+
+def _micro_timestamp(raw: str) -> _Scalar:
+    inside = f"{raw} BETWEEN {FIRST_MICRO} AND {LAST_MICRO}"
+    return _Scalar(f"IF({inside}, {_EPOCH} + {_MICRO} * {raw}, NULL)", "timestamp_ntz", True)  # noqa: FBT003
+
+
+def _milli_timestamp(raw: str) -> _Scalar:
+    inside = f"{raw} BETWEEN {FIRST_MICRO // 1000} AND {LAST_MICRO // 1000}"
+    sql = f"IF({inside}, {_EPOCH} + {_MICRO} * ({raw} * 1000), NULL)"
+    return _Scalar(sql, "timestamp_ntz", fallible=True)
+
+
+def _instant(raw: str) -> _Scalar:
+    made = f"try_cast({raw} AS timestamp)"
+    sql = f"IF({made} BETWEEN {_FIRST_INSTANT} AND {_LAST_INSTANT}, {made}, NULL)"
+    return _Scalar(sql, "timestamp", fallible=True)
+
+
+def _micro_time(raw: str) -> _Scalar:
+    return _Scalar(postgres_text.time_of_day(raw), "string")
+
+
+def _milli_time(raw: str) -> _Scalar:
+    return _micro_time(f"(CAST({raw} AS bigint) * 1000)")
+
+
+_TEMPORAL: Final = {
+    "io.debezium.time.Date": _date,
+    "io.debezium.time.MicroTime": _micro_time,
+    "io.debezium.time.Time": _milli_time,
+    "io.debezium.time.MicroTimestamp": _micro_timestamp,
+    "io.debezium.time.Timestamp": _milli_timestamp,
+    "io.debezium.time.ZonedTimestamp": _instant,
+}
+_TEXTS: Final = {
+    "io.debezium.time.Date": postgres_text.date,
+    "io.debezium.time.MicroTimestamp": postgres_text.timestamp,
+    "io.debezium.time.ZonedTimestamp": postgres_text.instant,
+}

@@ -1,0 +1,200 @@
+"""From all changes of a slice to one row per key (or per copy of a row), by offset.
+
+In one topic the offset is the order of commits, so the last event of a key says what the row is;
+only a value that it marks as unchanged is taken from an event before it.
+"""
+
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
+
+from cdc.events.schema import TableSchema
+from cdc.events.values.sql_text import spark_name, spark_string
+from cdc.lake.table.merge_plan import (
+    BY_OPERATION,
+    COPY,
+    DELETED,
+    KEEP,
+    OFFSET,
+    OP,
+    REASON,
+    ROW_HASH,
+)
+from cdc.lake.table.row_hash import row_hash
+
+AFTER_REFUSED: Final = "an unchanged value follows an event that was refused"
+TOO_FEW_COPIES: Final = "more copies of a row were deleted than there are"
+
+NET: Final = "_cdc_net"
+HELD: Final = "_cdc_held"
+_GOOD: Final = f"{REASON} IS NULL"
+_APPLIES: Final = f"({REASON} IS NULL AND {OP} IN ('c', 'r', 'u', 'd'))"
+SINCE: Final = "greatest(coalesce(_cdc_full, -1L), coalesce(_cdc_refused + 1, -1L))"
+"""Nothing older than this offset says anything of the key; -1 where the slice holds no such."""
+
+_FULL: Final = f"{OP} IN ('c', 'r', 'd')"  # nothing of an older event matters to the key
+
+
+def overview(changes: DataFrame) -> DataFrame:
+    """One row: events, refused, keeps, moves, last_truncate (offset), and BY_OPERATION.
+
+    ``keeps`` counts events with an unchanged value, ``moves`` the creates among them.
+    """
+    return changes.selectExpr(
+        "count(*) AS events",
+        f"count_if(NOT ({_GOOD})) AS refused",
+        f"count_if({_GOOD} AND {KEEP} IS NOT NULL) AS keeps",
+        f"count_if({_GOOD} AND {KEEP} IS NOT NULL AND {OP} = 'c') AS moves",
+        f"max(IF({_GOOD} AND {OP} = 't', {OFFSET}, NULL)) AS last_truncate",
+        *(
+            f"count_if({_GOOD} AND {OP} = {spark_string(op)}) AS {name}"
+            for name, op in BY_OPERATION.items()
+        ),
+    )
+
+
+def after_truncate(changes: DataFrame, offset: int) -> DataFrame:
+    """What is left to apply to the emptied table."""
+    return changes.where(f"{OFFSET} > {offset}")
+
+
+def latest_per_key(changes: DataFrame, schema: TableSchema, *, carry: bool) -> DataFrame:
+    """One row per key: its columns as of the last event that was not refused.
+
+    With ``carry`` (where ``overview`` has keeps) a value marked as unchanged is taken from an
+    older event of the slice, back to the last full row of the key and not across a refused event;
+    what is then left in ``_cdc_keep`` only the row in the lake can supply. A row with a
+    ``_cdc_reason`` cannot be made. One shuffle.
+    """
+    found = _carried(changes, schema) if carry else _ranked(changes, schema)
+    return found.selectExpr(*map(spark_name, schema.names), OFFSET, OP, DELETED, KEEP, REASON)
+
+
+def unresolved(latest: DataFrame, target: DataFrame, schema: TableSchema) -> DataFrame:
+    """Rows with unchanged values that have no row in the lake to take them from."""
+    waiting = latest.where(f"{_GOOD} AND NOT {DELETED} AND {KEEP} IS NOT NULL").alias("source")
+    same = " AND ".join(f"source.{spark_name(k)} = target.{spark_name(k)}" for k in schema.key)
+    return waiting.join(target.alias("target"), F.expr(same), "left_anti")
+
+
+def net_copies(changes: DataFrame, schema: TableSchema) -> DataFrame:
+    """One row per distinct row of a table without a key: by how many copies it grew or shrank."""
+    columns = ", ".join(spark_name(name) for name in schema.names)
+    counted = changes.where(f"{_GOOD} AND {OP} IN ('c', 'r', 'd')").selectExpr(
+        f"{row_hash(schema)} AS {ROW_HASH}",
+        f"IF({DELETED}, -1L, 1L) AS one",
+        OFFSET,
+        f"struct({columns}) AS row",
+    )
+    grouped = counted.groupBy(ROW_HASH).agg(
+        F.expr(f"sum(one) AS {NET}"),
+        F.expr(f"max({OFFSET}) AS {OFFSET}"),
+        F.expr("first(row) AS row"),
+    )
+    return grouped.where(f"{NET} <> 0").selectExpr("row.*", ROW_HASH, NET, OFFSET)
+
+
+def held_copies(target: DataFrame, net: DataFrame) -> DataFrame:
+    """How many copies the lake holds of the rows in ``net``."""
+    asked = target.join(net.select(ROW_HASH), ROW_HASH, "left_semi")
+    return asked.groupBy(ROW_HASH).agg(F.expr(f"count(*) AS {HELD}"))
+
+
+def multiset_rows(net: DataFrame, held: DataFrame, schema: TableSchema) -> DataFrame:
+    """Rows for a MERGE on hash and copy; copies are numbered from 1 without a hole.
+
+    New copies are numbered on, and the last ones go first. A row with a ``_cdc_reason`` asks
+    for copies to go that are not there. Not idempotent: each event may be counted once only.
+    """
+    had = f"coalesce({HELD}, 0L)"
+    numbers = (
+        f"CASE WHEN {NET} > 0 THEN sequence({had} + 1, {had} + {NET})"
+        f" WHEN {had} + {NET} < 0 THEN array(CAST(NULL AS bigint))"
+        f" ELSE sequence({had} + {NET} + 1, {had}) END"
+    )
+    return net.join(held, ROW_HASH, "left").selectExpr(
+        *(spark_name(name) for name in schema.names),
+        OFFSET,
+        ROW_HASH,
+        f"explode({numbers}) AS {COPY}",
+        f"{NET} < 0 AS {DELETED}",
+        f"CAST(NULL AS array<int>) AS {KEEP}",
+        f"IF({had} + {NET} < 0, {spark_string(TOO_FEW_COPIES)}, NULL) AS {REASON}",
+    )
+
+
+# Rows are chosen behind the window and not before it: Spark would push a filter on what decoding
+# computes down through the decoding, and decode each event once for every mention of it.
+
+
+def _ranked(changes: DataFrame, schema: TableSchema) -> DataFrame:
+    keys = ", ".join(spark_name(name) for name in schema.key)
+    newest = f"IF({_APPLIES}, 0, 1), {OFFSET} DESC"
+    ranked = f"row_number() OVER (PARTITION BY {keys} ORDER BY {newest}) AS _cdc_rank"
+    return changes.selectExpr("*", ranked).where(f"_cdc_rank = 1 AND {_APPLIES}")
+
+
+def _carried(changes: DataFrame, schema: TableSchema) -> DataFrame:
+    keys = ", ".join(spark_name(name) for name in schema.key)
+    last = f"max(IF({_APPLIES}, {OFFSET}, NULL)) OVER (PARTITION BY {keys}) AS _cdc_last"
+    seen = known(changes, schema, upto="CURRENT ROW").selectExpr("*", last)
+    return _resolved(seen.where(f"{OFFSET} = _cdc_last"), schema, kept_columns(schema))
+
+
+def known(changes: DataFrame, schema: TableSchema, *, upto: str) -> DataFrame:
+    """Each event with what the slice says of its key, up to this event or the one before it.
+
+    More columns: ``_cdc_known_<n>``, value and offset (``at``) where column n was last sent;
+    ``_cdc_full`` and ``_cdc_refused``, offsets of the last full row and the last refused event.
+    """
+    keys = ", ".join(spark_name(name) for name in schema.key)
+    sofar = (
+        f"OVER (PARTITION BY {keys} ORDER BY {OFFSET} ROWS BETWEEN UNBOUNDED PRECEDING AND {upto})"
+    )
+    sent = [
+        f"last(IF({_APPLIES} AND NOT {is_kept(n)}, struct({spark_name(schema.names[n])} AS value, "
+        f"{OFFSET} AS at), NULL), true) {sofar} AS _cdc_known_{n}"
+        for n in kept_columns(schema)
+    ]
+    return changes.selectExpr(
+        "*",
+        *sent,
+        f"max(IF({_APPLIES} AND {_FULL}, {OFFSET}, NULL)) {sofar} AS _cdc_full",
+        f"max(IF({_GOOD}, NULL, {OFFSET})) {sofar} AS _cdc_refused",
+    )
+
+
+def _resolved(seen: DataFrame, schema: TableSchema, marked: list[int]) -> DataFrame:
+    missing = {n: f"({is_kept(n)} AND coalesce(_cdc_known_{n}.at, -2L) < {SINCE})" for n in marked}
+    columns = [
+        f"IF({missing[n]}, NULL, _cdc_known_{n}.value) AS {spark_name(name)}"
+        if n in missing
+        else spark_name(name)
+        for n, name in enumerate(schema.names)
+    ]
+    some = " OR ".join(missing.values()) or "false"
+    numbers = ", ".join(f"IF({condition}, {n}, NULL)" for n, condition in missing.items())
+    left = numbers or "CAST(NULL AS int)"
+    return seen.selectExpr(
+        *columns,
+        OFFSET,
+        OP,
+        DELETED,
+        f"IF({some}, filter(array({left}), x -> x IS NOT NULL), NULL) AS {KEEP}",
+        f"IF(({some}) AND {SINCE} >= 0, {spark_string(AFTER_REFUSED)}, NULL) AS {REASON}",
+    )
+
+
+def kept_columns(schema: TableSchema) -> list[int]:
+    """Numbers of those stored out of line when they are large: only these arrive as unchanged."""
+    kinds = ("string", "binary", "decimal", "array")
+    return [
+        number
+        for number, column in enumerate(schema.columns)
+        if column.type.startswith(kinds) and column.name not in schema.key
+    ]
+
+
+def is_kept(number: int) -> str:
+    return f"coalesce(array_contains({KEEP}, {number}), false)"

@@ -1,0 +1,1 @@
+"""Finds rows in which two tables differ, and merges the difference."""

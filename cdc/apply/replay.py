@@ -1,0 +1,79 @@
+"""Events of one table out of the log once more, by the code of the stream, in bounded batches."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import structlog
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
+
+from cdc.apply.changes.decode import is_moved
+from cdc.apply.rounds import log_slice
+from cdc.apply.table.applied_table import AppliedTable
+from cdc.apply.table.structure_notes import PlacedNote
+from cdc.events.envelope import NEW_KEY
+from cdc.land import landing as landed_values
+from cdc.land.landing import Landing
+from cdc.land.query import landings, summary
+
+Schemas = Callable[[Iterable[int]], dict[int, str]]
+"""Writer schemas by id; an id that the registry does not know is missing from the answer."""
+logger = structlog.get_logger(__name__)
+
+
+def nothing() -> None:
+    """Nobody waits for a sign that it goes on."""
+
+
+def replay(
+    mine: DataFrame,
+    topic: str,
+    table: AppliedTable,
+    notes: Sequence[PlacedNote],
+    *,
+    schemas_of: Schemas,
+    budget: int,
+    step: Callable[[], None] = nothing,
+) -> None:
+    """Apply what rows of the log hold beyond the table's position, ``budget`` events at a time.
+
+    ``notes`` are all changes of structures up to the same place; ``step`` is called after each
+    batch. A table that cannot go on stops.
+    """
+    beyond = mine.where(F.col("offset") > table.position.offset)
+    waiting = landings(summary(beyond))
+    logger.info("replaying", table=str(table.schema.table), landings=len(waiting))
+    every = frozenset[int]().union(*(landed_values.schema_ids([one])[topic] for one in waiting))
+    changes = table.bound(notes, beyond, schemas_of(every))
+    while waiting and table.following:
+        taken = _whole_changes(beyond, waiting, landed_values.take(waiting, budget))
+        schemas = schemas_of(landed_values.schema_ids(taken)[topic])
+        part = beyond.where(F.col("landing").between(taken[0].number, taken[-1].number))
+        upto = landed_values.last_offsets(taken)[topic]
+        table.read_at(log_slice.snapshots(part, schemas).get(topic, frozenset()))
+        if table.following:
+            before = [change for change in changes if change.after <= upto]
+            table.apply(part, topic=topic, upto=upto, schemas=schemas, notes=before)
+        changes = [change for change in changes if change.after > upto]
+        waiting = waiting[len(taken) :]
+        step()
+    if changes and table.following:
+        table.apply(beyond.limit(0), topic=topic, upto=-1, schemas={}, notes=changes)
+
+
+def _whole_changes(
+    mine: DataFrame, waiting: Sequence[Landing], taken: Sequence[Landing]
+) -> Sequence[Landing]:
+    """As many landings more as the halves of a key's change need to lie in one batch.
+
+    A cut never parts them, being of one transaction; a landing may end anywhere.
+    """
+    while len(taken) < len(waiting) and _ends_in_a_half(mine, taken[-1].number):
+        taken = waiting[: len(taken) + 1]
+    return taken
+
+
+def _ends_in_a_half(mine: DataFrame, landing: int) -> bool:
+    """Whether the last record but tombstones is the first half."""
+    events = mine.where((F.col("landing") <= landing) & F.col("value").isNotNull())
+    newest = events.select("offset", is_moved(NEW_KEY).alias("half")).orderBy(F.desc("offset"))
+    return any(row["half"] for row in newest.take(1))

@@ -1,0 +1,1 @@
+"""Rounds: find the next cut, bring every table there, publish it."""

@@ -1,0 +1,1 @@
+"""Applies the changes of one table, and follows changes of its structure."""

@@ -1,0 +1,384 @@
+"""One table of the lake: from its events up to a cut to one commit that holds the position."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import structlog
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
+
+from cdc.apply.table.batch import Batch
+from cdc.apply.table.missing_columns import refuse_lacking
+from cdc.apply.table.spark_plans import WHOLE_FILES, suit
+from cdc.apply.table.structure_change import Shape, course_of, followed
+from cdc.apply.table.structure_notes import BoundNote, PlacedNote, bound
+from cdc.config import Job
+from cdc.errors import CdcError, ErrorKind, Reason, coded
+from cdc.events.names import column_refusals
+from cdc.events.schema import (
+    Column,
+    Incompatible,
+    TableSchema,
+    Unchanged,
+    belongs_to,
+    diff,
+    table_schema_from_avro,
+)
+from cdc.events.structure.guess import supposed
+from cdc.events.structure.steps import READ_AGAIN, Course
+from cdc.events.structure.structure import Structure
+from cdc.events.values.lsn import NO_LSN
+from cdc.failpoints import Failpoint, reach
+from cdc.lake.records.ledger import TableEntry
+from cdc.lake.records.quarantine import Quarantine
+from cdc.lake.table import store
+from cdc.lake.table.commits import Commits
+from cdc.lake.table.engine_refusals import refusal
+from cdc.lake.table.merge_plan import BY_OPERATION
+from cdc.lake.table.positions import Position
+from cdc.lake.upkeep.maintenance import Maintainer
+from cdc.tables import SchemaPolicy, TableState
+
+Catalogue = Callable[[int], Structure | None]
+"""The structure that the source's catalogue has of an OID now; None when it has no such table."""
+logger = structlog.get_logger(__name__)
+
+
+class AppliedTable:
+    """The table's schema, position and state; used by one thread at a time."""
+
+    def __init__(
+        self,
+        *,
+        session: SparkSession,  # its own: the position is set in the session's configuration
+        path: str,
+        schema: TableSchema,
+        position: Position,
+        quarantine: Quarantine,
+        placeholder: str,
+        policy: Job,
+        structure: Structure | None = None,
+        changes: SchemaPolicy = "evolve",
+        catalogue: Catalogue | None = None,
+        slot_lsn: int | None = None,
+        snapshot_end: int | None = 0,
+    ) -> None:
+        self._session = session
+        self.path = path
+        self.schema = schema
+        self.position = position
+        self._quarantine = quarantine
+        self._placeholder = placeholder
+        self._reason = ""
+        self._stopped = False
+        self.frozen = False
+        """Whether it waits at its position while it is read again."""
+        self.read_again = False
+        """Whether it is being read again, frozen already or not."""
+        self._policy = policy
+        self._maintainer = Maintainer(path, policy)
+        self._commits = Commits(path)
+        self.structure = structure  # of the source; None where the table is older than notes
+        self._changes: SchemaPolicy = changes
+        self._catalogue = catalogue  # asked where the source notes nothing
+        self.snapshot_end = snapshot_end
+        """A place in the WAL not before the end of the first snapshot; None: it is not known."""
+        self._slot_lsn = slot_lsn  # no row of the first snapshot is of a later one, where known
+
+    @property
+    def following(self) -> bool:
+        """Whether rounds bring it to the next cut."""
+        return not (self._stopped or self.frozen)
+
+    @property
+    def stopped(self) -> bool:
+        return self._stopped
+
+    @property
+    def reason(self) -> str:
+        """Why it is stopped, and the remedy."""
+        return self._reason
+
+    def beside(self, session: SparkSession, path: str, shape: Shape) -> "AppliedTable":
+        """Another one of the same source and policies, at another place and of another time."""
+        return AppliedTable(
+            session=session,
+            path=path,
+            schema=shape.schema,
+            position=shape.position,
+            quarantine=self._quarantine,
+            placeholder=self._placeholder,
+            policy=self._policy,
+            structure=shape.structure,
+            changes=self._changes,
+            catalogue=self._catalogue,
+            slot_lsn=self._slot_lsn,
+            snapshot_end=self.snapshot_end,
+        )
+
+    def stop(self, reason: str, *, remedy: str, code: Reason | None = None) -> None:
+        """Follow no more; the other tables go on, and the reason stands in the ledger."""
+        self._stopped = True
+        self._reason = f"{coded(code, reason)}; remedy: {remedy}"
+        logger.error("table stopped", table=str(self.schema.table), reason=self._reason)
+
+    def again(self) -> None:
+        """Follow once more from where it stopped."""
+        self._stopped, self._reason = False, ""
+
+    def recount(self, refused: int) -> None:
+        """Some of its events are in quarantine no more."""
+        self.position = replace(self.position, refused=refused)
+
+    def become(self, schema: TableSchema, structure: Structure | None, position: Position) -> None:
+        """What a reading or a replay has made of the frozen table; it is stopped no more.
+
+        What somebody else had committed before is beneath that, and counts no more.
+        """
+        self.schema, self.structure, self.position = schema, structure, position
+        self._commits.forget()
+        self.again()
+
+    def left_at(self, version: int) -> None:
+        """The version that the last cut has of it; what came after is not of this job."""
+        self._commits.seen = version
+
+    def entry(self, offset: int, *, streaming: bool) -> TableEntry:
+        """The table's part of the ledger's row for a cut that ends at ``offset``.
+
+        What somebody else has done to the table stops it here: no cut holds it unflagged.
+        """
+        version = self._look()
+        return TableEntry(
+            table=str(self.schema.table),
+            path=self.path,
+            version=version,
+            offset=offset,
+            state=self._state(streaming=streaming).value,
+            reason=self._reason,
+            rows_applied=self.position.rows_applied,
+            refused=self.position.refused,
+            reading=self.position.reading,
+            **{name: getattr(self.position, name) for name in BY_OPERATION},
+        )
+
+    def _look(self) -> int:
+        """The newest version of ours; -1 where none is known of."""
+        try:
+            return self._commits.version()
+        except CdcError as error:
+            if not self._stopped:
+                name = self.schema.table
+                remedy = f"wal2lake replay {name}, or wal2lake resnapshot {name}"
+                self.stop(error.message, remedy=remedy, code=error.reason)
+            return -1 if self._commits.seen is None else self._commits.seen
+
+    def _state(self, *, streaming: bool) -> TableState:
+        if self.read_again:
+            return TableState.RESNAPSHOTTING
+        if self._stopped:
+            return TableState.STOPPED
+        if self.position.refused:
+            return TableState.DEGRADED
+        return TableState.STREAMING if streaming else TableState.SNAPSHOTTING
+
+    def apply(
+        self,
+        rows: DataFrame,
+        *,
+        topic: str,
+        upto: int,
+        schemas: Mapping[int, str],
+        notes: Sequence[BoundNote] = (),
+        beyond: bool = False,
+    ) -> None:
+        """Bring the table to offset ``upto`` from rows of the log; stop it where that fails.
+
+        ``notes`` are the changes of its structure before ``upto`` (``bound``); ``beyond``: events
+        behind ``upto`` may have been written by some of the schemas. An error that is
+        not the table's own (the disk, the session) is raised.
+        """
+        self._look()
+        if self._stopped:
+            return
+        mine = rows.where(F.col("topic") == topic)
+        try:
+            waiting = list(notes)
+            self._refuse_unseen(waiting)
+            while waiting:
+                self._events(mine, topic, waiting[0].after, schemas, some=True)
+                waiting = waiting[self._change(waiting) :]
+            # Of several schemas some may be of events that it has, or that are behind ``upto``.
+            some = beyond or bool(notes) or len(schemas) > 1
+            self._events(mine, topic, upto, schemas, some=some)
+            suit(self._session, WHOLE_FILES)
+            self._maintainer.committed(self._session, self.position.metadata())
+        except CdcError as error:
+            self.stop(error.message, remedy=error.remedy, code=error.reason)
+        except (AnalysisException, Py4JJavaError) as error:
+            if (condition := refusal(error)) is None:
+                raise
+            logger.exception("refused by the engine", table=str(self.schema.table))
+            self.stop(
+                f"the lake's table does not take the change: {condition}",
+                remedy=f"see the job's log; then {READ_AGAIN}",
+            )
+
+    def pending(self, notes: Iterable[PlacedNote]) -> list[PlacedNote]:
+        """Those about this table that it has not followed yet."""
+        if self.structure is None:
+            return []
+        oid, table = self.structure.oid, self.schema.table
+        return [
+            n for n in notes if n.id > self.position.note and (n.oid == oid or n.table == table)
+        ]
+
+    def bound(
+        self, notes: Iterable[PlacedNote], mine: DataFrame, schemas: Mapping[int, str]
+    ) -> list[BoundNote]:
+        """Where those it has not followed belong among its events in the rows of the log."""
+        waiting = self.pending(notes)
+        beyond = mine.where(F.col("offset") > self.position.offset)
+        return bound(waiting, beyond, schemas, before=self.position.offset) if waiting else []
+
+    def _events(
+        self,
+        mine: DataFrame,
+        topic: str,
+        upto: int,
+        schemas: Mapping[int, str],
+        *,
+        some: bool,
+    ) -> None:
+        """Events up to an offset; with ``some`` only a part of the schemas may be theirs."""
+        if upto <= self.position.offset:
+            return
+        suit(self._session, upto - self.position.offset)
+        part = mine.where(F.col("offset").between(self.position.offset + 1, upto))
+        if some:
+            found = part.select("value_schema_id").distinct().collect()
+            schemas = {i: schemas[i] for (i,) in found if i in schemas}
+        mine_only = {i: text for i, text in schemas.items() if belongs_to(text, topic)}
+        if self.structure is not None and self._catalogue is None:
+            refuse_lacking(part, mine_only, self.structure)
+        self._follow(mine_only.values())
+        self._commit(part, upto, schemas)
+
+    def _change(self, notes: Sequence[BoundNote]) -> int:
+        """Follow the first of them, with as many more as it needs; how many these were."""
+        if (shape := self.shape()) is None:
+            return len(notes)
+        course, number = course_of(shape, notes, self._changes)
+        self._take(shape, course, notes[number - 1].id)
+        return number
+
+    def shape(self) -> Shape | None:
+        """None where nothing is known of the source's structure."""
+        if self.structure is None:
+            return None
+        return Shape(schema=self.schema, structure=self.structure, position=self.position)
+
+    def _take(self, shape: Shape, course: Course, note: int) -> None:
+        found = followed(self._session, self.path, shape, course, note)
+        self.schema, self.structure, self.position = found.schema, found.structure, found.position
+
+    def read_at(self, lsns: frozenset[int]) -> None:
+        """Take note of the snapshot whose reads are to be applied; stop for every other.
+
+        All reads of one snapshot name one lsn (``NO_LSN`` for an incremental one), and those of the
+        slot's own come before all else, with an lsn that is not beyond its beginning. Where rows of
+        another stand in the topic says nothing of when they were true: decision 0009.
+        """
+        if not lsns:
+            return
+        known = {self.position.snapshot_lsn} - {None}
+        late = not known and self.position.rows_applied > 0
+        other = self._slot_lsn is not None and max(lsns) > self._slot_lsn
+        if late or other or NO_LSN in lsns or len(lsns | known) > 1:
+            self.stop(
+                "the connector read it in another snapshot: rows that were deleted may stay in "
+                "the lake, and newer ones may be replaced by older",
+                remedy=READ_AGAIN,
+                code=Reason.SNAPSHOT_REPEATED,
+            )
+        else:
+            self.position = replace(self.position, snapshot_lsn=min(lsns))
+
+    @property
+    def was_read(self) -> bool:
+        """Whether the first snapshot brought a row of it, or it was read since."""
+        return self.position.reads > 0 or self.position.reading != 0
+
+    def _refuse_unseen(self, notes: Iterable[BoundNote]) -> None:
+        """Raises TABLE_STOPPED where it was rewritten under the first snapshot, which saw no row.
+
+        That it had none to be seen cannot be told from it.
+        """
+        if self.was_read or not any(bound.rewrites_before(self.snapshot_end) for bound in notes):
+            return
+        raise CdcError(
+            ErrorKind.TABLE_STOPPED,
+            "it was rewritten while the first snapshot was read: rows of before, if there were "
+            "any, are not in it",
+            remedy=READ_AGAIN,
+            reason=Reason.SNAPSHOT_BLIND,
+        )
+
+    def _follow(self, written_by: Iterable[str]) -> None:
+        """Follow a writer schema that differs; the notes, where there are any, came before it."""
+        for text in written_by:
+            written = table_schema_from_avro(
+                text,
+                table=self.schema.table,
+                key=self.schema.key,
+                mode=self.schema.mode,
+                as_text=self.schema.as_text,
+            )
+            self._differ(written)
+
+    def _differ(self, written: TableSchema) -> None:
+        found, shape = diff(self.schema, written), self.shape()
+        if isinstance(found, Unchanged):
+            return
+        if shape is not None and self._catalogue is not None:
+            now = self._catalogue(shape.structure.oid)
+            course = supposed(
+                shape.structure, written.columns, now, policy=self._changes, append=shape.append
+            )
+            self._take(shape, course, self.position.note)
+            return
+        if isinstance(found, Incompatible):
+            raise CdcError(
+                ErrorKind.TABLE_STOPPED,
+                found.reason,
+                remedy=READ_AGAIN,
+            )
+        known = {column.name for column in shape.structure.columns} if shape else set()
+        if added := tuple(column for column in found.columns if column.name not in known):
+            self._refuse_names(added)
+            store.add_columns(self._session, self.path, added, self.position)
+            self.schema = replace(self.schema, columns=self.schema.columns + added)
+
+    def _refuse_names(self, added: Sequence[Column]) -> None:
+        """Raises TABLE_STOPPED for new columns that no note tells of and that cannot be kept."""
+        names = [*self.schema.names, *(column.name for column in added)]
+        for found in column_refusals(self.schema.table, names):
+            raise CdcError(
+                ErrorKind.TABLE_STOPPED, found.reason, remedy=f"{found.remedy}, then {READ_AGAIN}"
+            )
+
+    def _commit(self, mine: DataFrame, upto: int, schemas: Mapping[int, str]) -> None:
+        batch = Batch(
+            session=self._session,
+            path=self.path,
+            schema=self.schema,
+            position=self.position,
+            token=self._placeholder,
+            quarantine=self._quarantine,
+            policy=self._policy,
+        )
+        reach(Failpoint.BEFORE_TABLE_COMMIT)
+        self.position = batch.commit(mine, upto, schemas)
+        reach(Failpoint.AFTER_TABLE_COMMIT)

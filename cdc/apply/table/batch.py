@@ -1,0 +1,260 @@
+"""The events of one table up to a cut, as one commit: decode, refuse, reduce, write.
+
+Every durable step comes in an order that a crash may interrupt anywhere: refused events go to
+quarantine first (recording one twice changes nothing), then the rows and the position go into
+the table in one commit. Too many refused events (cdc/apply/table/flood.py) stop the table before
+either.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Final
+
+import structlog
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
+
+from cdc.apply.changes import changed_keys, reduce
+from cdc.apply.changes.decode import decode_table
+from cdc.apply.table import flood
+from cdc.config import Job
+from cdc.errors import CdcError, ErrorKind
+from cdc.events.schema import TableSchema
+from cdc.events.values.sql_text import spark_name
+from cdc.lake.records.quarantine import Quarantine, RefusedEvent
+from cdc.lake.table import store
+from cdc.lake.table.merge_plan import (
+    BY_OPERATION,
+    DELETED,
+    KEEP,
+    OFFSET,
+    REASON,
+    UNRESOLVED,
+    merge_plan,
+    stored,
+)
+from cdc.lake.table.positions import Position
+from cdc.tables import TableMode
+
+NO_ROW_TO_KEEP_FROM = "an unchanged value has no row in the lake to be taken from"
+REFUSED_BYTES: Final = 16 << 20
+"""Of refused events that are in the driver at a time, or one that is larger."""
+_HEADERS: Final = "aggregate(headers, 0, (n, h) -> n + coalesce(length(h.value), 0))"
+_BYTES: Final = (
+    f"1024 + coalesce(length(key), 0) + coalesce(length(value), 0) + coalesce({_HEADERS}, 0)"
+)
+_BYTES_SO_FAR: Final = f"sum({_BYTES}) OVER (PARTITION BY offset < 0 ORDER BY offset)"
+logger = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    """What the batch cannot keep, as far as it is known."""
+
+    decoded: int  # changes that decoding refused; they are not counted as applied
+    reasons: DataFrame | None  # offset and reason
+
+    def with_these(self, reasons: DataFrame) -> "_Refused":
+        more = reasons.select(OFFSET, REASON)
+        return replace(self, reasons=more if self.reasons is None else self.reasons.union(more))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """One table as it is before the commit, and where its refused events go."""
+
+    session: SparkSession
+    path: str
+    schema: TableSchema
+    position: Position
+    token: str  # stands for a value that did not change
+    quarantine: Quarantine
+    policy: Job = field(default_factory=Job)
+
+    def commit(self, mine: DataFrame, upto: int, schemas: Mapping[int, str]) -> Position:
+        """Apply rows of the log; returns the position that the table's new commit holds.
+
+        Raises TABLE_STOPPED, before anything is written, where too many events are refused.
+        """
+        decoded = decode_table(mine, schemas, self.schema, token=self.token).persist()
+        try:
+            changes, facts = self._whole(decoded)
+            refused = _Refused(decoded=facts["refused"], reasons=None)
+            if facts["refused"]:
+                refused = refused.with_these(_reasons(changes))
+            after = replace(
+                self.position,
+                offset=upto,
+                rows_applied=self.position.rows_applied + facts["events"] - facts["refused"],
+                **{name: getattr(self.position, name) + facts[name] for name in BY_OPERATION},
+            )
+            return self._write(mine, changes, facts, refused, after)
+        finally:
+            decoded.unpersist()
+
+    def _whole(self, decoded: DataFrame) -> tuple[DataFrame, Row]:
+        """The changes, those of a key with all their values; and the overview of them."""
+        facts = reduce.overview(decoded).collect()[0]
+        if not facts["moves"]:
+            return decoded, facts
+        target = self.session.read.format("delta").load(self.path)
+        changes = changed_keys.resolve(decoded, target, self.schema).localCheckpoint()
+        return changes, reduce.overview(changes).collect()[0]
+
+    def _write(
+        self, mine: DataFrame, changes: DataFrame, facts: Row, refused: _Refused, after: Position
+    ) -> Position:
+        truncated = facts["last_truncate"] is not None
+        if truncated:
+            changes = reduce.after_truncate(changes, facts["last_truncate"])
+        if self.schema.mode is TableMode.APPEND:
+            after = self._refuse(mine, refused, after)
+            rows = changes.where(F.col(REASON).isNull() & F.col("_cdc_op").isin("c", "r"))
+            self._add(rows, after, truncated=truncated)
+            return after
+        rows = self._reduced(changes, carry=bool(facts["keeps"]), empty=truncated)
+        return self._merge_or_add(mine, rows, facts, refused, after)
+
+    def _reduced(self, changes: DataFrame, *, carry: bool, empty: bool) -> DataFrame:
+        """One row per key, or per copy of a row; a row with a reason cannot be made."""
+        if self.schema.mode is TableMode.KEYED:
+            return reduce.latest_per_key(changes, self.schema, carry=carry)
+        net = reduce.net_copies(changes, self.schema)
+        target = self.session.read.format("delta").load(self.path)
+        held = reduce.held_copies(target.limit(0) if empty else target, net)
+        return reduce.multiset_rows(net, held, self.schema)
+
+    def _merge_or_add(
+        self, mine: DataFrame, rows: DataFrame, facts: Row, refused: _Refused, after: Position
+    ) -> Position:
+        # Only these two can find a reason that decoding did not see.
+        if facts["keeps"] or self.schema.mode is TableMode.MULTISET:
+            refused = refused.with_these(_reasons(rows))
+        good = rows.where(F.col(REASON).isNull())
+        truncated = facts["last_truncate"] is not None
+        if truncated or not self.position.rows_applied:
+            if facts["keeps"]:
+                lost = F.col(KEEP).isNotNull() & ~F.col(DELETED)
+                refused = refused.with_these(_without_row(good.where(lost)))
+                good = good.where(~lost)
+            after = self._refuse(mine, refused, after)
+            self._add(good, after, truncated=truncated)
+            return after
+        return self._merge(mine, good, refused, after, keep=bool(facts["keeps"]))
+
+    def _merge(
+        self, mine: DataFrame, rows: DataFrame, refused: _Refused, after: Position, *, keep: bool
+    ) -> Position:
+        plan = merge_plan(self.schema, keep=keep)
+        if not keep:
+            after = self._refuse(mine, refused, after)
+        # While nothing is recorded, what the merge finds is still found before any of it.
+        if not keep or refused.reasons is None or refused.reasons.isEmpty():
+            try:
+                store.merge(self.session, self.path, rows, plan, after)
+            except (PySparkException, Py4JJavaError) as error:
+                # Which of the two it is depends on where in the merge Spark meets it.
+                if UNRESOLVED not in str(error):
+                    raise
+            else:
+                return after
+        return self._merge_resolved(mine, rows, refused, after)
+
+    def _merge_resolved(
+        self, mine: DataFrame, rows: DataFrame, refused: _Refused, after: Position
+    ) -> Position:
+        """Rare, so it is asked for only where it matters: a join with the target."""
+        target = self.session.read.format("delta").load(self.path)
+        lost = reduce.unresolved(rows, target, self.schema).select(OFFSET).persist()
+        try:
+            after = self._refuse(mine, refused.with_these(_without_row(lost)), after)
+            found = rows.join(lost, OFFSET, "left_anti")
+            store.merge(self.session, self.path, found, merge_plan(self.schema, keep=True), after)
+        finally:
+            lost.unpersist()
+        return after
+
+    def _add(self, rows: DataFrame, after: Position, *, truncated: bool) -> None:
+        """Rows for a table that has none, or none with their key: what a MERGE would insert."""
+        new = rows.where(~F.col(DELETED))
+        writing = store.overwrite if truncated else store.append
+        writing(self.path, new.selectExpr(*map(spark_name, stored(self.schema))), after)
+
+    def _refuse(self, mine: DataFrame, refused: _Refused, after: Position) -> Position:
+        """Put all that the batch refuses into quarantine; called once, before it is written."""
+        if refused.reasons is None:
+            return after
+        known = refused.reasons.groupBy(OFFSET).agg(F.min(REASON)).toDF("offset", "reason")
+        known = known.persist()
+        try:
+            if not (found := known.count()):
+                return after
+            if flood.possible(found, self.policy):
+                self._stop_flood(mine, known)
+            self._put_into_quarantine(mine.join(known, "offset"))
+        finally:
+            known.unpersist()
+        table = str(self.schema.table)
+        logger.warning("events refused", table=table, events=found)
+        return replace(
+            after,
+            rows_applied=after.rows_applied - max(0, found - refused.decoded),
+            refused=self.quarantine.open_count(table),
+        )
+
+    def _put_into_quarantine(self, rows: DataFrame) -> None:
+        """Some at a time: the values of all of them may be more than the driver can hold."""
+        parts = rows.selectExpr("offset", f"{_BYTES_SO_FAR} DIV {REFUSED_BYTES} AS part")
+        bounds = parts.groupBy("part").agg(F.min("offset"), F.max("offset")).orderBy("part")
+        for _, first, last in bounds.collect():
+            these = rows.where(F.col("offset").between(first, last))
+            self.quarantine.add(self._events(these.collect()))
+
+    def _stop_flood(self, mine: DataFrame, known: DataFrame) -> None:
+        """Raises TABLE_STOPPED where so many events must not be put into quarantine."""
+        events = mine.where("value IS NOT NULL").join(known, "offset", "left")
+        events = events.selectExpr("offset", "reason AS _reason")
+        facts = events.selectExpr(*flood.FACTS).collect()[0]
+        islands = events.selectExpr("_reason", f"{flood.ISLANDS} AS island")
+        runs = islands.where("_reason IS NOT NULL").groupBy("island").count()
+        run = runs.agg(F.max("count")).collect()[0][0]
+        reason = flood.flooded(facts["events"], facts["refused"], run, self.policy)
+        if reason is not None:
+            first = f"the first at offset {facts['first_offset']}: {facts['first_reason']}"
+            remedy = flood.remedy(self.schema.table)
+            raise CdcError(ErrorKind.TABLE_STOPPED, f"{reason}, {first}", remedy=remedy)
+
+    def _events(self, rows: Sequence[Row]) -> list[RefusedEvent]:
+        now = datetime.now(UTC)
+        return [
+            RefusedEvent(
+                table=str(self.schema.table),
+                topic=row["topic"],
+                partition=row["partition"],
+                offset=row["offset"],
+                key=_bytes(row["key"]),
+                value=_bytes(row["value"]),
+                value_schema_id=row["value_schema_id"],
+                reason=row["reason"],
+                quarantined_at=now,
+                key_schema_id=row["key_schema_id"],
+                headers=tuple((h["key"], _bytes(h["value"])) for h in row["headers"] or ()),
+                epoch=self.position.epoch,
+            )
+            for row in rows
+        ]
+
+
+def _reasons(rows: DataFrame) -> DataFrame:
+    return rows.where(F.col(REASON).isNotNull())
+
+
+def _without_row(rows: DataFrame) -> DataFrame:
+    return rows.select(OFFSET).withColumn(REASON, F.lit(NO_ROW_TO_KEEP_FROM))
+
+
+def _bytes(value: bytearray | None) -> bytes | None:
+    return None if value is None else bytes(value)

@@ -1,0 +1,128 @@
+"""A table follows a change of its source's structure, step by step and over restarts."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import structlog
+from pyspark.sql import SparkSession
+
+from cdc.apply.table.structure_notes import BoundNote
+from cdc.errors import CdcError, ErrorKind
+from cdc.events.schema import TableSchema
+from cdc.events.structure.steps import (
+    READ_AGAIN,
+    ChangeKey,
+    ChangeMode,
+    Course,
+    DropTable,
+    Note,
+    RenameTable,
+    Stop,
+    follow,
+)
+from cdc.events.structure.structure import Structure
+from cdc.failpoints import Failpoint, reach
+from cdc.lake.table import evolve, store
+from cdc.lake.table.positions import METADATA_CONF, Position
+from cdc.tables import SchemaPolicy, TableMode
+
+logger = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """A table's columns and key, the source's structure they follow, and how far it is."""
+
+    schema: TableSchema
+    structure: Structure
+    position: Position
+
+    @property
+    def append(self) -> bool:
+        return self.schema.mode is TableMode.APPEND
+
+
+def course_of(
+    shape: Shape, waiting: Sequence[BoundNote], policy: SchemaPolicy
+) -> tuple[Course, int]:
+    """What the first note asks of the table, and how many notes that takes.
+
+    One that stops the table may be undone by a later one, such as a key that is given back: with
+    no event between them the table never was what lies between. Raises TABLE_STOPPED for a note
+    that says nothing.
+    """
+    together = [bound.note for bound in waiting if bound.after == waiting[0].after]
+    notes: list[Note] = []
+    for note in together:
+        if note is None:
+            break
+        notes.append(note)
+        course = follow(shape.structure, notes, policy=policy, append=shape.append)
+        if not _stops(course):
+            return course, len(notes)
+    if not notes:
+        raise CdcError(
+            ErrorKind.TABLE_STOPPED,
+            "its structure changed, and the source could not describe how",
+            remedy=f"see the warning in the source's log; {READ_AGAIN}",
+        )
+    return follow(shape.structure, notes, policy=policy, append=shape.append), len(notes)
+
+
+def followed(spark: SparkSession, path: str, shape: Shape, course: Course, note: int) -> Shape:
+    """The shape after the course, which ``note`` was the last reason for.
+
+    Every step is a commit that says how many are done. Raises TABLE_STOPPED, with the reason and
+    the remedy, before anything is changed.
+    """
+    for stop in _stops(course):
+        raise CdcError(ErrorKind.TABLE_STOPPED, stop.reason, remedy=stop.remedy)
+    schema, position = shape.schema, shape.position
+    for number in range(position.steps, len(course.steps)):
+        position = replace(position, steps=number + 1)
+        step = course.steps[number]
+        schema = evolve.done(spark, path, schema, step, position.metadata())
+        logger.info("structure", table=str(schema.table), step=type(step).__name__)
+    if any(not isinstance(step, ChangeKey) for step in course.steps):
+        evolve.rehashed(spark, path, schema, position.metadata())
+    position = replace(position, note=note, steps=0)
+    return _kept(spark, path, schema, course, position)
+
+
+def _stops(course: Course) -> tuple[Stop, ...]:
+    return (*course.stops, *_cannot(course))
+
+
+def _cannot(course: Course) -> Iterator[Stop]:
+    """Steps that the source's side would have to take too: topics and the connector's list."""
+    for step in course.steps:
+        match step:
+            case DropTable():
+                yield Stop(
+                    "it was dropped in the source",
+                    "take it out of source.tables, or create it again and let it be read again",
+                )
+            case RenameTable(table):  # what it is called by now is told by later notes
+                yield Stop(
+                    f"it was renamed to {table} in the source: changes under that name do not"
+                    " arrive",
+                    f"rename it back, if it is not yet, or name {table} in source.tables; then"
+                    f" {READ_AGAIN}",
+                )
+            case ChangeMode(mode):
+                yield Stop(
+                    f"its rows are told apart otherwise now: the table is {mode.value}",
+                    f"give it back the key it had; or {READ_AGAIN}",
+                )
+
+
+def _kept(
+    spark: SparkSession, path: str, schema: TableSchema, course: Course, position: Position
+) -> Shape:
+    if course.structure is None:  # a table that is gone stops above
+        raise CdcError(ErrorKind.INTERNAL, "a course without a structure", remedy="report this")
+    spark.conf.set(METADATA_CONF, position.metadata())
+    reach(Failpoint.BEFORE_STRUCTURE_NOTE)
+    store.set_properties(spark, path, {store.STRUCTURE_PROPERTY: course.structure.to_text()})
+    reach(Failpoint.AFTER_STRUCTURE_NOTE)
+    return Shape(schema=schema, structure=course.structure, position=position)

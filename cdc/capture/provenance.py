@@ -1,0 +1,43 @@
+"""What the lake knows of the source and the topics that its events came from."""
+
+from collections.abc import Collection
+
+from cdc.kafka.same_topic import Expected
+from cdc.lake.records.epochs import Epoch
+from cdc.lake.table.positions import LandedPosition
+from cdc.source.server.origin import Origin
+
+
+def known_topics(
+    landed: LandedPosition | None, epoch: Epoch | None, topics: Collection[str]
+) -> dict[str, Expected]:
+    """Those of ``topics`` of which something has landed, or an epoch tells."""
+    ids = landed.topic_ids if landed else {}
+    if (newer := _newer(landed, epoch)) is not None:
+        ids = {**ids, **newer.topic_ids}
+    last = landed.offsets if landed else {}
+    return {
+        topic: Expected(id=ids[topic], last=max(last.get(topic, -1), _left(epoch, topic)))
+        for topic in topics
+        if topic in ids
+    }
+
+
+def known_origin(landed: LandedPosition | None, epoch: Epoch | None) -> Origin:
+    """Empty where nothing is known: a lake of an earlier version, or a new one."""
+    if (newer := _newer(landed, epoch)) is not None and newer.system:
+        return Origin(system=newer.system, timeline=newer.timeline)
+    if landed is None:
+        return Origin(system="", timeline=0)
+    return Origin(system=landed.system, timeline=landed.timeline)
+
+
+def _newer(landed: LandedPosition | None, epoch: Epoch | None) -> Epoch | None:
+    """The epoch, where nothing of it has landed yet."""
+    if epoch is None or (landed is not None and landed.epoch >= epoch.number):
+        return None
+    return epoch
+
+
+def _left(epoch: Epoch | None, topic: str) -> int:
+    return -1 if epoch is None else epoch.left(topic)

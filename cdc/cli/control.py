@@ -1,0 +1,80 @@
+"""``wal2lake pause``, ``resume`` and ``cancel``: act on an operation that has not ended."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
+from cdc.client.history import the_unfinished
+from cdc.client.status import components
+from cdc.config import Config, load
+from cdc.errors import CdcError, ErrorKind
+from cdc.state import operation_files as files
+from cdc.state.operation import Operation
+
+IdArgument = Annotated[
+    str | None,
+    typer.Argument(metavar="[ID]", help="Of the operation; without it, the only one under way."),
+]
+
+
+def pause(
+    operation_id: IdArgument = None,
+    config: ConfigOption = DEFAULT_CONFIG,
+    as_json: JsonOption = False,
+) -> None:
+    """Let an operation rest at its next safe point."""
+    loaded = load(config)
+    operation = the_unfinished(loaded.state_dir, operation_id)
+    files.set_wish(loaded.state_dir, operation.id, files.PAUSE)
+    _show(loaded, operation, "rests at its next safe point", as_json=as_json)
+
+
+def resume(
+    operation_id: IdArgument = None,
+    config: ConfigOption = DEFAULT_CONFIG,
+    as_json: JsonOption = False,
+) -> None:
+    """Let a paused operation go on; raises CONFIG for one that is not paused."""
+    loaded = load(config)
+    operation = the_unfinished(loaded.state_dir, operation_id)
+    if files.wish(loaded.state_dir, operation.id) != files.PAUSE:
+        raise CdcError(
+            ErrorKind.CONFIG,
+            f"operation {operation.id} is not paused",
+            remedy=f"see how far it is: wal2lake operations {operation.id}",
+        )
+    files.set_wish(loaded.state_dir, operation.id, "")
+    _show(loaded, operation, "goes on", as_json=as_json)
+
+
+def cancel(
+    operation_id: IdArgument = None,
+    config: ConfigOption = DEFAULT_CONFIG,
+    as_json: JsonOption = False,
+) -> None:
+    """End an operation at its next safe point, as if it had not been asked for."""
+    loaded = load(config)
+    operation = the_unfinished(loaded.state_dir, operation_id)
+    files.set_wish(loaded.state_dir, operation.id, files.CANCEL)
+    _show(loaded, operation, "ends at its next safe point", as_json=as_json)
+
+
+def _show(config: Config, operation: Operation, effect: str, *, as_json: bool) -> None:
+    """Print what the job will do with the operation, and whether the job runs."""
+    state = files.progress(config.state_dir, operation.id).state
+    alive = components.job(config.state_dir).alive
+    if as_json:
+        facts = {
+            "id": operation.id,
+            "state": state.value,
+            "wish": files.wish(config.state_dir, operation.id),
+            "job_alive": alive,
+        }
+        print(json.dumps(facts))
+        return
+    outcome = f"is {state.value}" if state.ended else effect
+    print(f"operation {operation.id} ({operation.command}) {outcome}")
+    if not (alive or state.ended):
+        print("the job is not running: it does so when the job runs again")

@@ -1,0 +1,1 @@
+"""Shows an operation while it runs."""

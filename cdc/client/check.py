@@ -1,0 +1,184 @@
+"""Preflight: everything that would keep the pipeline from starting, or from being right.
+
+It looks and changes nothing. Servers that are embedded and not up yet are no finding.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import httpx
+
+from cdc import http_client
+from cdc.capture.bootstrap import begun
+from cdc.config import Config
+from cdc.errors import CdcError
+from cdc.kafka.topics import topic_ids
+from cdc.lake.layout import is_local
+from cdc.source.catalog.captured import NEW, TAKE_IN, errors_of, new_tables
+from cdc.source.catalog.catalog import SourceTable, inspect
+from cdc.source.connector.settings import clear_password
+from cdc.source.connector.worker_rest import status
+from cdc.source.notes import triggers
+from cdc.source.server import slot
+from cdc.source.server.connection import Connection, address, connect
+from cdc.source.server.finding import Finding, Level
+from cdc.source.server.tls import tls
+from cdc.source.setup.preflight import role_findings, server_findings, slot_findings
+from cdc.state.endpoints import Endpoints
+from cdc.tables import TableId
+
+ENOUGH_BYTES: Final = 5 * 1024**3
+LITTLE_BYTES: Final = 512 * 1024**2
+_SECONDS: Final = 10
+_FAILED: Final = f"see the worker's log; where it stays so, {slot.NEW_EPOCH}"
+
+
+def check(config: Config, endpoints: Endpoints) -> list[Finding]:
+    """All findings, the good ones too; none is raised.
+
+    An endpoint that is an empty string is of an embedded server that is not up.
+    """
+    findings = list(_disk(config))
+    findings += _collect(lambda: _source(config, endpoints))
+    if endpoints.kafka:
+        findings += _collect(lambda: _kafka(endpoints.kafka))
+    if endpoints.registry:
+        findings += _collect(lambda: _registry(endpoints.registry))
+    if endpoints.connect:
+        findings += _collect(lambda: _connect(config, endpoints))
+    return findings
+
+
+def _collect(looks: Callable[[], Iterator[Finding]]) -> list[Finding]:
+    """Up to and including the first error that makes looking further pointless."""
+    found: list[Finding] = []
+    try:
+        found.extend(looks())
+    except CdcError as error:
+        detail = f": {error.detail}" if error.detail else ""
+        found.append(
+            Finding.error(error.kind.value, f"{error.message}{detail}", remedy=error.remedy)
+        )
+    return found
+
+
+def _source(config: Config, endpoints: Endpoints) -> Iterator[Finding]:
+    with connect(endpoints.source_url) as connection:
+        yield Finding.ok("source", f"answers at {address(endpoints.source_url)}")
+        yield from _collect(lambda: _kept(config, endpoints))
+        yield from server_findings(connection)
+        catalog = inspect(connection, config)
+        yield from _collect(lambda: iter(role_findings(connection, config, catalog.tables)))
+        yield from triggers.findings(connection)
+        yield from _slot(config, endpoints, connection)
+        known = begun(config, endpoints) if endpoints.connect else frozenset[TableId]()
+        for table in new_tables(catalog, known):
+            yield Finding.warning(str(table), NEW, remedy=TAKE_IN)
+        yield from (
+            _table(table) for table in catalog.tables if not errors_of(table.table, catalog, known)
+        )
+        yield from (f for f in catalog.findings if not (f.of_new and f.table in known))
+
+
+def _kept(config: Config, endpoints: Endpoints) -> Iterator[Finding]:
+    mode = tls(config, endpoints.source_url)["sslmode"]
+    yield Finding.ok("TLS", f"the connector is told sslmode={mode}")
+
+
+def _slot(config: Config, endpoints: Endpoints, connection: Connection) -> Iterator[Finding]:
+    state = slot.slot_state(connection, config.name)
+    ours = bool(endpoints.connect) and _has_task(endpoints.connect, config.name)
+    try:
+        slot.refuse_foreign(config.name, state, read_by_us=ours)
+    except CdcError as error:
+        yield Finding.error(f"slot {config.name}", error.message, remedy=error.remedy)
+    else:
+        yield from slot_findings(connection, config.name)
+
+
+def _has_task(connect_url: str, name: str) -> bool:
+    try:
+        found = status(connect_url, name)
+    except CdcError:
+        return False
+    return found is not None and bool(found.tasks)
+
+
+def _table(table: SourceTable) -> Finding:
+    arriving = sum(column.arrives for column in table.columns)
+    key = f"key {', '.join(table.key)}" if table.key else table.mode.value
+    return Finding.ok(str(table.table), f"{key}; {arriving} of {len(table.columns)} columns arrive")
+
+
+def _kafka(bootstrap: str) -> Iterator[Finding]:
+    topic_ids(bootstrap, ["wal2lake-preflight"])
+    yield Finding.ok("kafka", f"answers at {bootstrap}")
+
+
+def _registry(url: str) -> Iterator[Finding]:
+    try:
+        answer = http_client.get(f"{url}/apis/ccompat/v7/subjects", timeout=_SECONDS)
+        answer.raise_for_status()
+    except httpx.HTTPError as error:
+        yield Finding.error(
+            "registry",
+            f"at {http_client.shown(url)} does not answer ({type(error).__name__})",
+            remedy="start it, or correct registry.url (the base, without /apis)",
+        )
+    else:
+        yield Finding.ok("registry", f"answers at {http_client.shown(url)}")
+
+
+def _connect(config: Config, endpoints: Endpoints) -> Iterator[Finding]:
+    url = endpoints.connect
+    if (warning := clear_password(config, endpoints)) is not None:
+        yield warning
+    found = status(url, config.name)
+    yield Finding.ok("connect", f"answers at {http_client.shown(url)}")
+    if found is not None and found.failure:
+        yield Finding.error(f"connector {config.name}", f"failed: {found.failure}", remedy=_FAILED)
+
+
+def _disk(config: Config) -> Iterator[Finding]:
+    places = {"state_dir": config.state_dir}
+    if is_local(config.lake.path):
+        places["lake.path"] = Path(config.lake.path)
+    for subject, path in places.items():
+        existing = next(p for p in (path.absolute(), *path.absolute().parents) if p.exists())
+        yield _unusable(subject, path, existing) or _room(subject, path, existing)
+
+
+def _unusable(subject: str, path: Path, existing: Path) -> Finding | None:
+    """What keeps anything from being written there; None when nothing does.
+
+    ``existing`` is the path, or the nearest directory above it that is there.
+    """
+    if not existing.is_dir():
+        return Finding.error(
+            subject, f"{existing} is no directory", remedy=f"correct {subject}, or move it away"
+        )
+    if not os.access(existing, os.W_OK | os.X_OK):
+        return Finding.error(
+            subject,
+            f"{path} cannot be written: this user may not write to {existing}",
+            remedy=f"correct {subject}, or give this user the right to write there",
+        )
+    if shutil.disk_usage(existing).total == 0:
+        return Finding.error(
+            subject,
+            f"{path} cannot be written: {existing} is on a file system that keeps no files",
+            remedy=f"correct {subject}",
+        )
+    return None
+
+
+def _room(subject: str, path: Path, existing: Path) -> Finding:
+    free = shutil.disk_usage(existing).free
+    text = f"{free / 1024**3:,.1f} GiB free at {path}"
+    if free >= ENOUGH_BYTES:
+        return Finding.ok(subject, text)
+    level = Level.ERROR if free < LITTLE_BYTES else Level.WARNING
+    return Finding(level, subject, text, "free some space, or choose another place")

@@ -1,0 +1,169 @@
+"""Looks at source, servers, lake and job for ``plan``; changes nothing."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from deltalake import DeltaTable
+
+from cdc.capture.bootstrap import begun, topic_specs
+from cdc.capture.recapture import settings_for
+from cdc.client.plan import LeftOut, Now, Plan, Refusal, Wanted, WantedTable, compare
+from cdc.config import Config
+from cdc.errors import CdcError
+from cdc.kafka.topics import topic_ids
+from cdc.lake.layout import ledger_path, table_path
+from cdc.lake.records.ledger import Ledger
+from cdc.lake.table.positions import UNREAD, file_sizes, open_table
+from cdc.source.catalog.captured import errors_of, refusals, wanted_of
+from cdc.source.catalog.catalog import Catalog, SourceTable, inspect
+from cdc.source.connector import worker_rest
+from cdc.source.connector.settings import clear_password
+from cdc.source.server.connection import Connection, connect, translated
+from cdc.source.server.finding import Finding, Level
+from cdc.source.setup.preflight import role_findings, server_findings
+from cdc.source.setup.prepare import published
+from cdc.state import settings
+from cdc.state.endpoints import Endpoints
+from cdc.tables import HEARTBEAT, SIGNAL, STRUCTURE, TableId
+
+_SIZES: Final = """
+SELECT c.oid, c.reltuples::bigint, pg_table_size(c.oid) FROM pg_class c WHERE c.oid = ANY(%s)
+"""
+_CONTROL: Final = (HEARTBEAT, SIGNAL, STRUCTURE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Look:
+    """What was found once and is used by all that follows."""
+
+    config: Config
+    endpoints: Endpoints
+    connection: Connection
+    catalog: Catalog
+    known: frozenset[TableId]
+    running: Mapping[str, str]  # the connector's settings
+
+    @property
+    def tables(self) -> list[SourceTable]:
+        return wanted_of(self.catalog, self.config, self.known)
+
+    @property
+    def fit(self) -> tuple[SourceTable, ...]:
+        return tuple(
+            table
+            for table in self.tables
+            if table.unfit is None and not errors_of(table.table, self.catalog, self.known)
+        )
+
+
+def plan(config: Config, endpoints: Endpoints) -> Plan:
+    """Raises UNREACHABLE for a server that does not answer, CONFLICT for a publication not ours."""
+    with connect(endpoints.source_url) as connection:
+        look = _Look(
+            config=config,
+            endpoints=endpoints,
+            connection=connection,
+            catalog=inspect(connection, config),
+            known=begun(config, endpoints),
+            running=worker_rest.configuration(endpoints.connect, config.name) or {},
+        )
+        wanted = _wanted(look)
+        return compare(_now(look, wanted), wanted)
+
+
+def sizes(config: Config, tables: Iterable[TableId]) -> dict[str, int]:
+    """Bytes of the newest version of each Delta table that is there, by table."""
+    found = {str(table): _opened(config, table) for table in tables}
+    return {name: size(table) for name, table in found.items() if table is not None}
+
+
+def size(table: DeltaTable) -> int:
+    """Bytes of the data files of its newest version."""
+    return sum(file_sizes(table))
+
+
+def read_tables(config: Config) -> dict[str, bool] | None:
+    """The tables of the newest cut, and whether each is read; None before the first cut."""
+    row = Ledger(ledger_path(config)).last()
+    return None if row is None else {entry.table: entry.reading != UNREAD for entry in row.tables}
+
+
+def _opened(config: Config, table: TableId) -> DeltaTable | None:
+    try:
+        return open_table(table_path(config, table))
+    except CdcError:
+        return None  # a name that is no directory's
+
+
+def _wanted(look: _Look) -> Wanted:
+    config, tables = look.config, look.tables
+    server = server_findings(look.connection)
+    server += role_findings(look.connection, config, look.fit)
+    errors = [found for found in server if found.level is Level.ERROR]
+    counted = _counted(look.connection, tables)
+    shown = [_table(table, look, errors, counted) for table in tables]
+    of_tables = {refusal.subject for table in shown for refusal in table.refused}
+    others = [*refusals(look.catalog, config, look.known), *errors]
+    return Wanted(
+        tables=tuple(shown),
+        published=frozenset(map(str, (*_CONTROL, *(table.table for table in look.fit)))),
+        topics=frozenset(spec.name for spec in topic_specs(config, tables)),
+        settings=settings_for(config, look.endpoints, tables, look.running),
+        job=settings.digests(config),
+        refused=tuple(_refusal(found) for found in others if found.subject not in of_tables),
+        warned=tuple(map(_refusal, filter(None, [clear_password(config, look.endpoints)]))),
+    )
+
+
+def _now(look: _Look, wanted: Wanted) -> Now:
+    config = look.config
+    names = published(look.connection, config.name)
+    return Now(
+        captured=frozenset(map(str, look.known)),
+        ledger=read_tables(config),
+        lake=sizes(config, {*look.known, *(table.table for table in look.tables)}),
+        published=None if names is None else frozenset(map(str, names)),
+        topics=frozenset(topic_ids(look.endpoints.kafka, sorted(wanted.topics))),
+        settings=look.running,
+        job=settings.remembered(config.state_dir),
+    )
+
+
+def _table(
+    table: SourceTable,
+    look: _Look,
+    errors: list[Finding],
+    counted: dict[int, tuple[int | None, int]],
+) -> WantedTable:
+    name = str(table.table)
+    rows, on_disk = counted.get(table.oid, (None, 0))
+    of_role = [found for found in errors if found.subject == name]
+    unfit = [table.unfit] if table.unfit else []
+    of_catalog = errors_of(table.table, look.catalog, look.known) or unfit
+    return WantedTable(
+        table=name,
+        mode=table.mode.value,
+        key=table.key,
+        rows=rows,
+        bytes=on_disk,
+        left_out=tuple(
+            LeftOut(column=column.name, reason=column.reason)
+            for column in table.columns
+            if not column.arrives
+        ),
+        refused=tuple(map(_refusal, (*of_catalog, *of_role))),
+    )
+
+
+def _counted(
+    connection: Connection, tables: list[SourceTable]
+) -> dict[int, tuple[int | None, int]]:
+    """By OID: rows as of the last ANALYZE (None before the first), bytes."""
+    with translated("asking for the sizes of the tables"):
+        rows = connection.execute(_SIZES, ([table.oid for table in tables],)).fetchall()
+    return {oid: (None if count < 0 else count, total) for oid, count, total in rows}
+
+
+def _refusal(finding: Finding) -> Refusal:
+    return Refusal(subject=finding.subject, message=finding.message, remedy=finding.remedy)

@@ -1,0 +1,1 @@
+"""Reads the lake as it was at one published cut."""

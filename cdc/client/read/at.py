@@ -1,0 +1,74 @@
+"""What ``--at`` may say: which published cut a reader means."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from cdc.errors import CdcError, ErrorKind
+from cdc.events.values.lsn import parse_lsn
+
+LATEST: Final = "latest"
+LSN: Final = re.compile(r"[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}")
+
+
+@dataclass(frozen=True, slots=True)
+class Latest:
+    """The newest cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """The cut of that number."""
+
+    cut: int
+
+
+@dataclass(frozen=True, slots=True)
+class UpToLsn:
+    """The newest cut that holds no commit beyond the LSN."""
+
+    lsn: int
+
+
+@dataclass(frozen=True, slots=True)
+class UpToTime:
+    """The newest cut before the first that holds a commit after the time."""
+
+    time: datetime  # with a time zone
+
+
+At = Latest | Numbered | UpToLsn | UpToTime
+
+
+def parse(text: str) -> At:
+    """``latest``, ``17``, ``0/16B3748`` or ``2026-01-31T12:00:00Z``; raises CONFIG for another."""
+    if text == LATEST:
+        return Latest()
+    if text.isdecimal():
+        return Numbered(int(text))
+    if LSN.fullmatch(text):
+        return UpToLsn(parse_lsn(text))
+    return UpToTime(of_zone(_time(text), text))
+
+
+def of_zone(time: datetime, text: str) -> datetime:
+    """The time itself; raises CONFIG where it says no zone, so that nobody has to guess it."""
+    if time.tzinfo is None:
+        raise CdcError(
+            ErrorKind.CONFIG,
+            f"--at {text!r} has no time zone",
+            remedy="add Z for UTC, or an offset: 2026-01-31T12:00:00Z, 2026-01-31T12:00:00+01:00",
+        )
+    return time
+
+
+def _time(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise CdcError(
+            ErrorKind.CONFIG,
+            f"--at {text!r} is no cut's number, no LSN, no time and not latest",
+            remedy="write 17, 0/16B3748, 2026-01-31T12:00:00Z or latest; wal2lake cuts lists them",
+        ) from None

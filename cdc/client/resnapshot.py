@@ -1,0 +1,112 @@
+"""All that is known before a resnapshot is asked for: which tables, what of them, and the room."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cdc.client.forecast import Forecast, forecast, refuse_full
+from cdc.client.selection import Asked, Selection, Tables, refuse_where, selected
+from cdc.client.status import components
+from cdc.config import Config
+from cdc.errors import CdcError, ErrorKind
+from cdc.lake.layout import epochs_path, ledger_path, operations_path
+from cdc.lake.records.epochs import last as last_epoch
+from cdc.lake.records.ledger import Ledger
+from cdc.lake.records.operations import Operations
+from cdc.source.catalog.captured import captured_tables
+from cdc.source.catalog.catalog import SourceTable
+from cdc.source.catalog.relations import tables_of
+from cdc.source.predicate.check import checked, predicate
+from cdc.source.predicate.predicate import Predicate
+from cdc.source.server.connection import Connection, connect
+from cdc.source.setup.prepare import published
+from cdc.state.endpoints import Endpoints
+from cdc.tables import TableId, TableState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """``where`` is empty for whole tables."""
+
+    selection: Selection
+    where: str
+    forecast: Forecast
+
+
+def wanted(
+    config: Config, endpoints: Endpoints, asked: Asked, *, where: str | None, shadow: bool
+) -> Wanted:
+    """Looks and changes nothing.
+
+    Raises CONFIG for tables or a predicate that cannot be meant, SOURCE_NOT_READY for a table that
+    cannot be read, and what a source that is gone raises.
+    """
+    last = Ledger(ledger_path(config)).last()
+    states = {entry.table: entry.state for entry in last.tables} if last else {}
+    with connect(endpoints.source_url) as connection:
+        sources = captured_tables(connection, config, [TableId.parse(name) for name in states])
+        there = Tables(
+            states=states or _states_before_a_cut(config, sources),
+            captured={source.table for source in sources},
+            source=tables_of(connection),
+        )
+        selection = selected(asked, there)
+        by_name = {source.table: source for source in sources}
+        found = [by_name[table] for table in selection.tables]
+        _refuse_unfit(connection, config, found)
+        part = None
+        if where is not None:
+            modes = {source.table: source.mode for source in sources}
+            refuse_where(selection, states, modes, shadow=shadow)
+            part = _predicate(connection, found[0], where)
+        past = Operations(operations_path(config)).rows()
+        ahead = forecast(
+            config, connection, "resnapshot", selection.tables, past=past, predicate=part
+        )
+    return Wanted(selection=selection, where=part.text if part else "", forecast=ahead)
+
+
+def _states_before_a_cut(config: Config, sources: Sequence[SourceTable]) -> dict[str, str]:
+    """None while the first snapshot goes on; where an epoch began instead, all wait to be read."""
+    if last_epoch(epochs_path(config)) is None:
+        return {}
+    return {str(source.table): TableState.STOPPED.value for source in sources}
+
+
+def refuse_now(config: Config, endpoints: Endpoints, ahead: Forecast) -> None:
+    """What would keep it from ending: no room, or a part through which changes come that is down.
+
+    Raises DISK_FULL, UNREACHABLE, SERVER_FAILED.
+    """
+    refuse_full(ahead)
+    found = components.connector(endpoints.connect, config.name)
+    if found.state not in {"RUNNING", "UNASSIGNED"}:
+        raise CdcError(
+            ErrorKind.SERVER_FAILED,
+            f"the connector is {found.state}: the job could give no cut at which to read",
+            detail=found.reason,
+            remedy="wal2lake status; wal2lake check",
+        )
+
+
+def _predicate(connection: Connection, source: SourceTable, where: str) -> Predicate:
+    found = predicate(connection, source.table, source.columns, where)
+    checked(connection, source.table, found)
+    return found
+
+
+def _refuse_unfit(connection: Connection, config: Config, sources: Sequence[SourceTable]) -> None:
+    publication = published(connection, config.name) or set()
+    for source in sources:
+        if source.unfit is not None:
+            raise CdcError(
+                ErrorKind.SOURCE_NOT_READY,
+                f"{source.table}: {source.unfit.message}",
+                remedy=source.unfit.remedy,
+            )
+        if source.table not in publication:
+            raise CdcError(
+                ErrorKind.SOURCE_NOT_READY,
+                f"publication {config.name} has no table {source.table}: what is changed after the "
+                "reading would not arrive",
+                remedy=f"ALTER PUBLICATION {config.name} ADD TABLE {source.table}",
+            )

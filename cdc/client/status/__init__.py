@@ -1,0 +1,1 @@
+"""How far the pipeline is, how healthy its parts are, and what to do."""

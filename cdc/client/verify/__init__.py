@@ -1,0 +1,1 @@
+"""Compares the source with the lake, row by row, at one position."""

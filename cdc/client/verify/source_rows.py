@@ -1,0 +1,35 @@
+"""A table of the source as texts that are compared."""
+
+from collections.abc import Iterator, Mapping
+
+import pyarrow as pa
+from psycopg import sql
+
+from cdc.client.verify.render import Rendering
+from cdc.source.rows.copy import alone, blocks, expression, names, parsed
+from cdc.source.server.connection import Connection
+from cdc.tables import TableId
+
+
+def rows(
+    connection: Connection, table: TableId, renderings: Mapping[str, Rendering]
+) -> Iterator[pa.Table]:
+    """Tables with a text column ``c0, c1, ..`` per rendering, in no order."""
+    columns = names(len(renderings))
+    for block in blocks(connection, _query(table, renderings), f"reading {table}"):
+        yield _refined(parsed(block, columns), renderings)
+
+
+def _query(table: TableId, renderings: Mapping[str, Rendering]) -> sql.Composed:
+    columns = sql.SQL(", ").join(
+        expression(sql.Identifier(name), rendering.sql) for name, rendering in renderings.items()
+    )
+    return sql.SQL("SELECT {} FROM {}").format(columns, alone(table))
+
+
+def _refined(table: pa.Table, renderings: Mapping[str, Rendering]) -> pa.Table:
+    for position, rendering in enumerate(renderings.values()):
+        if rendering.source is not None:
+            column = rendering.source(table.column(position).combine_chunks())
+            table = table.set_column(position, f"c{position}", column)
+    return table

@@ -1,0 +1,114 @@
+"""One table of the source compared with the lake: which columns, how, and what came out."""
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from cdc.client.verify.compare import Comparison, compare
+from cdc.client.verify.lake_rows import LakeTable
+from cdc.client.verify.render import PLAIN, Rendering, rendering
+from cdc.client.verify.source_rows import rows as source_rows
+from cdc.lake.records.ledger import TableEntry
+from cdc.source.catalog.catalog import SourceTable
+from cdc.source.server.connection import Connection
+from cdc.tables import TableMode, TableState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """A column of which not everything is in the lake, by declaration."""
+
+    column: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableVerdict:
+    """What was compared and what came out."""
+
+    table: str
+    comparison: Comparison
+    state: str
+    reason: str
+    key: tuple[str, ...]
+    lacking: tuple[str, ...] = ()  # columns that should be in the lake and are not
+    left_out: tuple[str, ...] = ()  # columns that do not arrive, by declaration: not compared
+    notes: tuple[Note, ...] = ()
+    again_at: int | None = None
+    """The cut of the verdict, where it is a later one than the report's."""
+
+    @property
+    def equal(self) -> bool:
+        return self.comparison.equal and not self.lacking
+
+
+def compare_table(
+    connection: Connection, table: SourceTable, entry: TableEntry | None, scratch: Path
+) -> TableVerdict:
+    """Compare the table as the connection's transaction sees it with the lake at the cut.
+
+    A table that the source has no more has no rows there.
+    """
+    lake = LakeTable(entry)
+    renderings = _renderings(table, lake)
+    names = list(renderings)
+    key = _key(table, names)
+    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+        comparison = compare(
+            source_rows(connection, table.table, renderings) if table.oid else (),
+            lake.rows(renderings),
+            columns=names,
+            key=key,
+            buckets=lake.buckets(),
+            scratch=Path(folder),
+        )
+    return TableVerdict(
+        table=str(table.table),
+        comparison=comparison,
+        state=entry.state if entry else TableState.SNAPSHOTTING.value,
+        reason=entry.reason if entry else "",
+        key=tuple(names[position] for position in key),
+        lacking=tuple(
+            column.name
+            for column in table.columns
+            if column.arrives and lake.exists and column.name not in lake.types
+        ),
+        left_out=tuple(column.name for column in table.columns if column.name not in renderings),
+        notes=tuple(_notes(table, lake, renderings)),
+    )
+
+
+def _renderings(table: SourceTable, lake: LakeTable) -> dict[str, Rendering]:
+    """The columns that both sides have, in the source's order.
+
+    A table that is not in the lake has no types there: its rows, if any, are missing as a whole.
+    """
+    if not table.oid:
+        return {name: rendering("", found) for name, found in lake.types.items()}
+    if not lake.exists:
+        return {column.name: PLAIN for column in table.columns if column.arrives}
+    return {
+        column.name: rendering(column.pg.name, lake.types[column.name])
+        for column in table.columns
+        if column.name in lake.types
+    }
+
+
+def _key(table: SourceTable, names: list[str]) -> list[int]:
+    """Positions of the key's columns; none for a table that has no key."""
+    if table.mode is not TableMode.KEYED or not set(table.key) <= set(names):
+        return []
+    return [names.index(name) for name in table.key]
+
+
+def _notes(table: SourceTable, lake: LakeTable, renderings: dict[str, Rendering]) -> list[Note]:
+    notes = [Note(column=name, reason=made.note) for name, made in renderings.items() if made.note]
+    notes += [
+        Note(column=column.name, reason=column.reason)
+        for column in table.columns
+        if not column.arrives and column.name not in renderings
+    ]
+    if table.mode is TableMode.APPEND:
+        notes.append(Note(column="*", reason="append only: updates and deletes are not followed"))
+    gone = sorted(lake.types.keys() - {column.name for column in table.columns})
+    return notes + [Note(column=name, reason="in the lake only") for name in gone]

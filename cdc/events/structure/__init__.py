@@ -1,0 +1,1 @@
+"""A table's structure, and what a change of it means for the lake."""

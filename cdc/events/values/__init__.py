@@ -1,0 +1,1 @@
+"""Single values: Postgres types, lake types, LSNs, and text quoted as SQL."""

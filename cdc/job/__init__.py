@@ -1,0 +1,1 @@
+"""The long-running job: its start, its threads, and its own watch."""

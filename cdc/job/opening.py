@@ -1,0 +1,252 @@
+"""The lake's tables at the start of the job: made, opened, or stopped with the reason."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from deltalake.exceptions import DeltaError
+from pyspark.sql import SparkSession
+
+from cdc.apply.replay import Schemas
+from cdc.apply.table.applied_table import AppliedTable, Catalogue
+from cdc.apply.table.spark_plans import suit
+from cdc.apply.table.structure_notes import first_notes, note_rows, placed_notes
+from cdc.config import Config
+from cdc.errors import CdcError, ErrorKind, Reason
+from cdc.events.schema import Column, TableSchema
+from cdc.events.structure.steps import READ_AGAIN
+from cdc.events.structure.structure import Structure, kept_as_text, parse
+from cdc.failpoints import Failpoint, reach
+from cdc.lake.layout import log_path, table_path
+from cdc.lake.records import epochs
+from cdc.lake.records.epochs import Epoch
+from cdc.lake.records.ledger import LedgerRow, TableEntry
+from cdc.lake.records.quarantine import Quarantine
+from cdc.lake.table import positions, store
+from cdc.lake.table.positions import LOST, METADATA_CONF, UNREAD, Position
+from cdc.observe.defects import told
+from cdc.source.catalog.catalog import SourceTable
+from cdc.tables import TableId
+
+NOT_READ: Final = "its rows are not in the lake: the log does not have all of them"
+GONE: Final = "its Delta table was gone, and the log alone does not have all of its rows"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beginning:
+    """The structure of the source that a table's log begins with; ``note`` is the note's id."""
+
+    note: int
+    structure: Structure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opener:
+    """Opens tables of one lake; ``last`` is the ledger's newest row, None before the first cut."""
+
+    config: Config
+    epoch: Epoch | None
+    last: LedgerRow | None
+    quarantine: Quarantine
+    placeholder: str
+    begins: Mapping[int, Beginning]
+    catalogue: Catalogue | None
+    slot_lsn: int | None = None  # of the first snapshot's (cdc/capture/first_slot.py)
+
+    def opened(
+        self, spark: SparkSession, sources: list[SourceTable], step: Callable[[], None]
+    ) -> dict[str, AppliedTable]:
+        """The tables by topic, each with its own session; creates those that are not there.
+
+        ``step`` is called after each.
+
+        Stopped is what cannot be followed: unfit in the source, another table, of an earlier
+        epoch, not read yet, or not as this job left it.
+        """
+        opened: dict[str, AppliedTable] = {}
+        for source in sources:
+            opened[source.table.topic(self.config.name)] = self._open(spark.newSession(), source)
+            step()
+        return opened
+
+    def _open(self, session: SparkSession, source: SourceTable) -> AppliedTable:
+        suit(session, 0)
+        path = table_path(self.config, source.table)
+        wanted = schema_of(source)
+        try:
+            position = self._position(session, path, source, wanted)
+            schema = store.read_schema(session, path, source.table) or wanted
+            structure = store.read_structure(path)
+        except CdcError as error:
+            return self._broken(session, path, wanted, error)
+        except DeltaError as error:
+            return self._broken(session, path, wanted, _unreadable(path, error))
+        table = self._table(session, path, schema, position, structure)
+        if position.refused:  # some may have been settled since its last commit
+            table.recount(self.quarantine.open_count(str(source.table)))
+        self._judge(table, source, wanted)
+        return table
+
+    def _position(
+        self, session: SparkSession, path: str, source: SourceTable, wanted: TableSchema
+    ) -> Position:
+        position = positions.position(path)
+        if position is None:
+            return self._create(session, path, source, wanted)
+        if self.last is not None and self._known(source.table) is None:
+            # It was taken out of the configuration, and nobody followed it since.
+            position = replace(position, reading=UNREAD)
+            session.conf.set(METADATA_CONF, position.metadata())
+            reach(Failpoint.BEFORE_TABLE_RETURN)
+            store.set_properties(session, path, {store.MODE_PROPERTY: wanted.mode.value})
+            reach(Failpoint.AFTER_TABLE_RETURN)
+        return position
+
+    def _create(
+        self, session: SparkSession, path: str, source: SourceTable, wanted: TableSchema
+    ) -> Position:
+        begins = self.begins.get(source.oid)
+        position = Position(
+            epoch=epochs.number(self.epoch),
+            offset=-1,
+            note=begins.note if begins else 0,
+            reading=0 if self._is_in_log(source.table) else self._lacking(source.table),
+        )
+        first = kept_as_text(begins.structure, self.config.source.as_text) if begins else None
+        reach(Failpoint.BEFORE_TABLE_CREATE)
+        store.create(session, path, _begun(wanted, first), position, first)
+        reach(Failpoint.AFTER_TABLE_CREATE)
+        return position
+
+    def _is_in_log(self, table: TableId) -> bool:
+        """Whether the log has all of the table, from its first snapshot on."""
+        if self.epoch is not None:
+            return False
+        known = self._known(table)
+        return self.last is None or (known is not None and known.reading == 0)
+
+    def _lacking(self, table: TableId) -> int:
+        known = self._known(table)
+        return UNREAD if known is None or known.reading == UNREAD else LOST
+
+    def _known(self, table: TableId) -> TableEntry | None:
+        return self.last.entry(str(table)) if self.last else None
+
+    def _broken(
+        self, session: SparkSession, path: str, wanted: TableSchema, error: CdcError
+    ) -> AppliedTable:
+        """One whose Delta table is not what this job left there; it is left as it is."""
+        name = wanted.table
+        reading = self._lacking(name)
+        position = Position(epoch=epochs.number(self.epoch), offset=-1, reading=reading)
+        table = self._table(session, path, wanted, position, None)
+        if (known := self._known(name)) is not None and known.version >= 0:
+            table.left_at(known.version)
+        again = f"wal2lake resnapshot {name}"
+        replayed = f"wal2lake replay {name}, or {again}"
+        remedy = replayed if reading == LOST else again
+        table.stop(error.message, remedy=remedy, code=error.reason)
+        return table
+
+    def _table(
+        self,
+        session: SparkSession,
+        path: str,
+        schema: TableSchema,
+        position: Position,
+        structure: Structure | None,
+    ) -> AppliedTable:
+        return AppliedTable(
+            session=session,
+            path=path,
+            schema=schema,
+            position=position,
+            quarantine=self.quarantine,
+            placeholder=self.placeholder,
+            policy=self.config.job,
+            structure=structure,
+            changes=self.config.source.schema_policy(schema.table),
+            catalogue=self.catalogue,
+            slot_lsn=self.slot_lsn,
+            snapshot_end=self.last.snapshot_end if self.last else None,
+        )
+
+    def _judge(self, table: AppliedTable, source: SourceTable, wanted: TableSchema) -> None:
+        schema, position = table.schema, table.position
+        again = f"wal2lake resnapshot {source.table}"
+        if source.unfit is not None:
+            table.stop(source.unfit.message, remedy=f"{source.unfit.remedy}; then start again")
+        elif position.reading == UNREAD:
+            table.stop(NOT_READ, remedy=again)
+        elif position.reading == LOST:
+            remedy = f"wal2lake replay {source.table}, or {again}"
+            table.stop(GONE, remedy=remedy, code=Reason.TABLE_GONE)
+        elif table.structure is not None and table.structure.oid != source.oid:
+            table.stop("it was dropped and created again in the source", remedy=READ_AGAIN)
+        elif position.epoch < epochs.number(self.epoch):
+            table.stop(
+                f"changes of it were lost when epoch {epochs.number(self.epoch)} began",
+                remedy="wal2lake resnapshot --all",
+                code=Reason.EPOCH_BEGAN,
+            )
+        # Where changes are noted, the notes say when the key became another.
+        elif table.structure is None and (schema.key, schema.mode) != (wanted.key, wanted.mode):
+            table.stop(
+                f"its key was {_identity(schema)} and is {_identity(wanted)} in the source",
+                remedy=again,
+            )
+
+
+def beginnings(
+    spark: SparkSession,
+    config: Config,
+    notes_topic: str,
+    schemas: Schemas,
+    noted: Mapping[int, tuple[int, str]],
+) -> dict[int, Beginning]:
+    """What each table begins with, by OID: as the log has it, else as the source ``noted`` it."""
+    path = log_path(config)
+    rows = note_rows(store.read_pinned(spark, path), path, notes_topic)
+    ids = [row[0] for row in rows.select("value_schema_id").distinct().collect()]
+    landed = placed_notes(rows, schemas(number for number in ids if number is not None))
+    found = {
+        oid: Beginning(note=number, structure=parse(text)) for oid, (number, text) in noted.items()
+    }
+    for oid, first in first_notes(landed).items():
+        if first.note is not None and first.note.structure is not None:
+            found[oid] = Beginning(note=first.id, structure=first.note.structure)
+    return found
+
+
+def _unreadable(path: str, error: DeltaError) -> CdcError:
+    return CdcError(
+        ErrorKind.CHAIN_BROKEN,
+        f"the Delta table {path} cannot be read: {told(error)}",
+        reason=Reason.TABLE_UNREADABLE,
+    )
+
+
+def schema_of(source: SourceTable) -> TableSchema:
+    """The lake's table for a table of the source: the columns that arrive."""
+    return TableSchema(
+        table=source.table,
+        columns=tuple(
+            Column(column.name, column.type, nullable=not column.not_null, as_text=column.is_text)
+            for column in source.columns
+            if column.arrives
+        ),
+        key=source.key,
+        mode=source.mode,
+    )
+
+
+def _begun(wanted: TableSchema, first: Structure | None) -> TableSchema:
+    """The table at the beginning of its log."""
+    if first is None:
+        return wanted
+    columns = tuple(column.column for column in first.followed)
+    return replace(wanted, columns=columns, key=first.key)
+
+
+def _identity(schema: TableSchema) -> str:
+    return ", ".join(schema.key) or f"none ({schema.mode.value})"

@@ -1,0 +1,1 @@
+"""The tables that wal2lake keeps beside the data: ledger, epochs, quarantine, readings."""

@@ -1,0 +1,200 @@
+"""The quarantine: every event that could not be decoded or kept exactly, with its position.
+
+Nothing is ever taken out of it. An event is settled when the row it was about is right again
+(retried), or when somebody gave it up (discarded); who did so, when and why stands beside it.
+"""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Any, Final
+
+import pyarrow as pa
+from deltalake import DeltaTable, QueryBuilder, Schema, write_deltalake
+
+from cdc.events.values.sql_text import fusion_name, fusion_string
+from cdc.failpoints import Failpoint, reach
+from cdc.lake.table.positions import open_table
+from cdc.lake.upkeep.control_tables import optimize
+
+HEADERS: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+SCHEMA: Final = pa.schema(
+    [
+        ("table", pa.string()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("value_schema_id", pa.int32()),
+        ("reason", pa.string()),
+        ("quarantined_at", pa.timestamp("us", "UTC")),
+        ("key_schema_id", pa.int32()),
+        ("headers", HEADERS),
+        ("epoch", pa.int64()),
+        ("state", pa.string()),
+        ("settled_at", pa.timestamp("us", "UTC")),
+        ("settled_by", pa.string()),
+        ("note", pa.string()),
+    ]
+)
+_PLACE: Final = pa.schema([("topic", pa.string()), ("offset", pa.int64()), ("epoch", pa.int64())])
+# A row of an older table has no epoch; it is taken for one of the epoch that is asked for.
+_SAME: Final = (
+    't.topic = s.topic AND t."offset" = s."offset" AND coalesce(t.epoch, s.epoch) = s.epoch'
+)
+_OPEN: Final = "coalesce({column}, 'open') = 'open'"
+
+
+class EventState(Enum):
+    """What became of a refused event."""
+
+    OPEN = "open"  # the row it was about is not what the source has, or nobody knows
+    RETRIED = "retried"  # the row was read from the source again, later than the event
+    DISCARDED = "discarded"  # somebody gave it up; the note says why
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedEvent:
+    """One event as it was found in the log, why it is not in its table, and what became of it."""
+
+    table: str  # schema.name; empty for the topic of transaction markers
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    value_schema_id: int | None
+    reason: str
+    quarantined_at: datetime
+    key_schema_id: int | None = None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+    epoch: int = 0  # 0: recorded before epochs were
+    state: EventState = EventState.OPEN
+    settled_at: datetime | None = None
+    settled_by: str = ""
+    note: str = ""
+
+
+class Quarantine:
+    """The Delta table of refused events; written by the job alone, by any of its threads."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._lock = threading.Lock()  # two writers at once would be a conflict to Delta
+
+    def add(self, events: Sequence[RefusedEvent]) -> None:
+        """Record the events; one that is recorded already, by its position, is left as it is.
+
+        Called before the position of the table moves past the events: a crash between the two
+        repeats the call.
+        """
+        if not events:
+            return
+        source = pa.Table.from_pylist([_row(event) for event in events], schema=SCHEMA)
+        with self._lock:
+            reach(Failpoint.BEFORE_QUARANTINE_ADD)
+            self._insert(source)
+            reach(Failpoint.AFTER_QUARANTINE_ADD)
+
+    def _insert(self, source: pa.Table) -> None:
+        table = self._writable()
+        if table is None:
+            write_deltalake(self.path, source)
+            return
+        merger = table.merge(source, predicate=_SAME, source_alias="s", target_alias="t")
+        merger.when_not_matched_insert_all().execute()
+        optimize(table)
+
+    def settle(
+        self, events: Sequence[RefusedEvent], *, state: EventState, by: str, note: str, at: datetime
+    ) -> int:
+        """Mark those of the events that are open; how many these were.
+
+        One that is settled already keeps what is said of it, so that the call can be repeated.
+        """
+        places = [{name: getattr(event, name) for name in _PLACE.names} for event in events]
+        source = pa.Table.from_pylist(places, schema=_PLACE)
+        said = {"state": state.value, "settled_by": by, "note": note}
+        updates = {name: fusion_string(text) for name, text in said.items()}
+        updates["settled_at"] = f"CAST({fusion_string(at.isoformat())} AS TIMESTAMP)"
+        with self._lock:
+            table = self._writable() if places else None
+            if table is None:
+                return 0
+            merger = table.merge(source, predicate=_SAME, source_alias="s", target_alias="t")
+            still_open = _OPEN.format(column="t.state")
+            reach(Failpoint.BEFORE_QUARANTINE_SETTLE)
+            facts = merger.when_matched_update(updates, predicate=still_open).execute()
+            reach(Failpoint.AFTER_QUARANTINE_SETTLE)
+            optimize(table)
+        return int(facts["num_target_rows_updated"])
+
+    def open_count(self, table: str) -> int:
+        """How many events of the table are open."""
+        opened = open_table(self.path)
+        if opened is None:
+            return 0
+        where = _where(opened, table, only_open=True)
+        query = f"SELECT count(*) AS n FROM q{where}"  # noqa: S608 - quoted
+        return int(_query(opened, query)[0]["n"])
+
+    def rows(
+        self, table: str | None = None, *, only_open: bool = False, with_values: bool = True
+    ) -> list[RefusedEvent]:
+        """The events of one table or of all, by topic, offset and epoch.
+
+        Without values these are None, and what may be much is not read.
+        """
+        opened = open_table(self.path)
+        if opened is None:
+            return []
+        columns = _names(opened) & set(SCHEMA.names) - (set() if with_values else {"value"})
+        listed = ", ".join(map(fusion_name, sorted(columns)))
+        where = _where(opened, table, only_open=only_open)
+        query = f"SELECT {listed} FROM q{where}"  # noqa: S608 - quoted
+        found = (_event(row) for row in _query(opened, query))
+        return sorted(found, key=lambda event: (event.topic, event.offset, event.epoch))
+
+    def _writable(self) -> DeltaTable | None:
+        """The table with all columns of today: one of an earlier version gets those it lacks."""
+        table = open_table(self.path)
+        if table is None:
+            return None
+        known = _names(table)
+        lacking = [field for field in Schema.from_arrow(SCHEMA).fields if field.name not in known]
+        if lacking:
+            table.alter.add_columns(lacking)
+        return table
+
+
+def _row(event: RefusedEvent) -> dict[str, Any]:
+    headers = [{"key": name, "value": value} for name, value in event.headers]
+    return {**asdict(event), "headers": headers, "state": event.state.value}
+
+
+def _names(table: DeltaTable) -> set[str]:
+    return {field.name for field in table.schema().fields}
+
+
+def _where(opened: DeltaTable, table: str | None, *, only_open: bool) -> str:
+    conditions = [f'"table" = {fusion_string(table)}'] if table is not None else []
+    if only_open and "state" in _names(opened):
+        conditions.append(_OPEN.format(column="state"))
+    return f" WHERE {' AND '.join(conditions)}" if conditions else ""
+
+
+def _query(table: DeltaTable, query: str) -> list[dict[str, Any]]:
+    found = QueryBuilder().register("q", table).execute(query).read_all()
+    return list(pa.table(found).to_pylist())
+
+
+def _event(row: dict[str, Any]) -> RefusedEvent:
+    """A row of an older table, which says nothing of its state, is open."""
+    headers = tuple((each["key"], each["value"]) for each in row.pop("headers", None) or ())
+    row = {"value": None, **{name: value for name, value in row.items() if value is not None}}
+    row["state"] = EventState(row.get("state", EventState.OPEN.value))
+    missing = {"key": None, "value_schema_id": None}
+    return RefusedEvent(**{**missing, **row, "headers": headers})

@@ -1,0 +1,1 @@
+"""Keeps Delta tables small: compaction, old versions, and the files of control tables."""

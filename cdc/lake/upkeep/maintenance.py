@@ -1,0 +1,181 @@
+"""Maintenance of a table of Spark's: what of its files is measured, and the commands that follow.
+
+Each table is maintained by the thread that writes it, between two of its commits: open-source
+Delta has no row-level concurrency, so a second writer would abort merges. Every commit made
+here carries the table's position on (cdc.lake.table.positions).
+"""
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import structlog
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from cdc.config import Job
+from cdc.events.values.sql_text import spark_delta, spark_string
+from cdc.failpoints import Failpoint, reach
+from cdc.lake.layout import is_local
+from cdc.lake.table.positions import METADATA_CONF, file_sizes, open_table
+from cdc.lake.table.store import set_properties
+from cdc.lake.upkeep.small_files import SMALL_BYTES, rewritten
+from cdc.lake.upkeep.transaction_log import clean
+
+TARGET_BYTES: Final = 128 * 1024 * 1024
+DELETED_SHARE: Final = 0.2
+"""Where more rows than that are marked deleted, files are worth rewriting, however large they are:
+it costs at most five times what was deleted."""
+HOUR: Final = 3600
+LOG_KEPT: Final = "delta.logRetentionDuration"
+FILES_KEPT: Final = "delta.deletedFileRetentionDuration"
+CLEANED_BY_DELTA: Final = "delta.enableExpiredLogCleanup"
+USUAL: Final = {
+    LOG_KEPT: "interval 2592000 seconds",
+    FILES_KEPT: "interval 604800 seconds",
+    CLEANED_BY_DELTA: "true",
+}
+"""What Delta takes where a table says nothing."""
+logger = structlog.get_logger(__name__)
+OPTIMIZE_SETTINGS: Final[dict[str, str]] = {
+    "spark.databricks.delta.optimize.maxFileSize": str(TARGET_BYTES),
+    "spark.databricks.delta.optimize.maxDeletedRowsRatio": str(DELETED_SHARE),
+}
+REWRITTEN_BELOW: Final = "spark.databricks.delta.optimize.minFileSize"
+"""Files that are smaller are rewritten; the default of 1 GB rewrites the whole table every time."""
+VACUUM_SETTINGS: Final[dict[str, str]] = {
+    # So many tasks list the files; the default of 10,000 takes longer than the listing.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Files:
+    """The data files of one version of a table."""
+
+    sizes: tuple[int, ...]  # bytes
+    deleted: float
+    """The share of rows that are marked deleted, in files with marks; 0.0 where none is large."""
+
+
+def files(path: str) -> Files:
+    """Data files of the newest version; no data is read, and marks only where a file is large.
+
+    Small ones are written again soon enough, and without what is deleted.
+    """
+    table = open_table(path)
+    if table is None:
+        return Files(sizes=(), deleted=0.0)
+    sizes = file_sizes(table)
+    large = any(size >= SMALL_BYTES for size in sizes)
+    return Files(sizes=tuple(sizes), deleted=_deleted(table) if large else 0.0)
+
+
+def _deleted(table: DeltaTable) -> float:
+    kept = pc.list_flatten(pa.table(table.deletion_vectors()).column("selection_vector"))
+    return 1 - (pc.sum(kept).as_py() or 0) / len(kept) if len(kept) else 0.0
+
+
+class Maintainer:
+    """Looks after one table; called after each of its commits, by the thread that made it."""
+
+    def __init__(self, path: str, policy: Job, clock: Callable[[], float] = time.monotonic) -> None:
+        self._path = path
+        self._policy = policy
+        self._clock = clock
+        self._commits = 0
+        every = policy.vacuum_every_hours * HOUR
+        # A job that never lives that long looks too, but not at each of its starts.
+        self._vacuumed_at = clock() - every + min(every, HOUR)
+
+    def committed(self, session: SparkSession, metadata: str) -> None:
+        """Rewrite and clean what is worth it; ``metadata`` is the position, carried on."""
+        # Also after the first one: a job may never live for as many commits as that.
+        looks = self._commits % self._policy.maintain_every_commits == 0
+        self._commits += 1
+        if not looks:
+            return
+        found = files(self._path)
+        if gone := rewritten(found.sizes, self._policy.optimize_small_files):
+            optimize(session, self._path, metadata, below=gone[-1] + 1)
+            logger.info("optimized", path=self._path, small_files=len(gone))
+        if found.deleted > DELETED_SHARE:
+            purge(session, self._path, metadata)
+            logger.info("purged", path=self._path, deleted=round(found.deleted, 2))
+        if self._clock() - self._vacuumed_at >= self._policy.vacuum_every_hours * HOUR:
+            keep(session, self._path, metadata, self._policy.vacuum_retention_hours)
+            vacuum(session, self._path, metadata)
+            if is_local(self._path):
+                clean(self._path, self._policy.vacuum_retention_hours * HOUR)
+            self._vacuumed_at = self._clock()
+            logger.info("vacuumed", path=self._path)
+
+
+def optimize(spark: SparkSession, path: str, metadata: str, *, below: int = SMALL_BYTES) -> None:
+    """Rewrite files of less than ``below`` bytes into larger ones, without rows marked deleted.
+
+    And those of which more than ``DELETED_SHARE`` is marked, where two are small enough for one.
+    """
+    spark.conf.set(REWRITTEN_BELOW, str(below))
+    _rewrite(spark, f"OPTIMIZE {spark_delta(path)}", metadata)
+
+
+def purge(spark: SparkSession, path: str, metadata: str) -> None:
+    """Rewrite each file that has rows marked deleted without them, also a large one by itself."""
+    _rewrite(spark, f"REORG TABLE {spark_delta(path)} APPLY (PURGE)", metadata)
+
+
+def _rewrite(spark: SparkSession, command: str, metadata: str) -> None:
+    for name, value in {**OPTIMIZE_SETTINGS, METADATA_CONF: metadata}.items():
+        spark.conf.set(name, value)
+    reach(Failpoint.BEFORE_OPTIMIZE)
+    spark.sql(command).collect()
+    reach(Failpoint.AFTER_OPTIMIZE)
+
+
+def keep(spark: SparkSession, path: str, metadata: str, retention_hours: float) -> None:
+    """Tell Delta how long it is to keep removed files, and the commits to open their versions by.
+
+    A commit where that changes. Vacuum goes by this property of the table.
+    """
+    table = open_table(path)
+    have = table.metadata().configuration if table else {}
+    interval = f"interval {math.ceil(retention_hours * HOUR)} seconds"
+    by_delta = str(not is_local(path)).lower()
+    said = {LOG_KEPT: interval, FILES_KEPT: interval, CLEANED_BY_DELTA: by_delta}
+    if any(have.get(name, USUAL[name]) != text for name, text in said.items()):
+        spark.conf.set(METADATA_CONF, metadata)
+        set_properties(spark, path, said)
+
+
+def expire(
+    spark: SparkSession, path: str, metadata: str, places: Mapping[str, tuple[int, int]]
+) -> None:
+    """Delete each topic's events up to a landing (cdc/lake/records/expiry.py), in one commit."""
+    spark.conf.set(METADATA_CONF, metadata)
+    given_up = [
+        f"(topic = {spark_string(topic)} AND landing <= {landing:d})"
+        for topic, (landing, _) in places.items()
+    ]
+    reach(Failpoint.BEFORE_LOG_EXPIRY)
+    spark.sql(f"DELETE FROM {spark_delta(path)} WHERE {' OR '.join(given_up)}").collect()  # noqa: S608
+    reach(Failpoint.AFTER_LOG_EXPIRY)
+
+
+def vacuum(spark: SparkSession, path: str, metadata: str) -> None:
+    """Delete files that no version within the retention needs; two commits without rows tell of it.
+
+    How long that is the table says (``keep``). RETAIN would be rounded to hours, and where that
+    gives none, all would go.
+    """
+    # Nothing else may have set it in this session, or something that lies back.
+    spark.conf.set(METADATA_CONF, metadata)
+    for name, value in VACUUM_SETTINGS.items():
+        spark.conf.set(name, value)
+    reach(Failpoint.BEFORE_VACUUM)
+    spark.sql(f"VACUUM {spark_delta(path)}").collect()
+    reach(Failpoint.AFTER_VACUUM)

@@ -1,0 +1,1 @@
+"""Appends every change event, untouched, to the log."""

@@ -1,0 +1,244 @@
+"""Land: every change event, untouched, is appended once to the Delta table ``log``.
+
+The landing query starts from the log's own position, in a checkpoint of its own run, so a
+checkpoint that was lost, restored or shared cannot make it skip or repeat an event.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+import structlog
+from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
+from pyspark.sql.streaming.query import StreamingQuery
+
+from cdc.config import Job
+from cdc.errors import CdcError
+from cdc.failpoints import Failpoint, reach
+from cdc.lake.records.expiry import Expired
+from cdc.lake.table.noted_landings import Ranges, with_landing
+from cdc.lake.table.positions import NOTHING, LandedPosition
+from cdc.lake.upkeep.maintenance import HOUR, Maintainer, expire
+from cdc.land.landing import Landing, TopicSpan
+from cdc.waiting import Every
+
+FRAME_BYTES: Final = 5  # Confluent frame: a zero byte and the schema's id in four
+POLLING_DELAY: Final = "spark.sql.streaming.pollingDelay"  # between two looks that find nothing
+ONE_FILE_EVENTS: Final = 50_000  # beyond that a landing is written by all cores
+LOG_COLUMNS: Final = (
+    "landing BIGINT, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, "
+    "key BINARY, value BINARY, headers ARRAY<STRUCT<key: STRING, value: BINARY>>, "
+    "key_schema_id INT, value_schema_id INT, landed_at TIMESTAMP"
+)
+logger = structlog.get_logger(__name__)
+
+
+def create_log(spark: SparkSession, path: str, position: LandedPosition) -> None:
+    """Create the empty log, with a position in its first commit."""
+    empty = spark.createDataFrame([], LOG_COLUMNS)
+    writer = empty.write.format("delta").option("userMetadata", position.metadata())
+    # Statistics for skipping are wanted on the first four columns, never on raw bytes.
+    writer.option("delta.dataSkippingNumIndexedCols", "4").mode("errorifexists").save(path)
+
+
+def log_rows(events: DataFrame, landing: int) -> DataFrame:
+    """Rows of the log from rows of Spark's Kafka source."""
+    return events.select(
+        F.lit(landing).cast("long").alias("landing"),
+        "topic",
+        "partition",
+        "offset",
+        "timestamp",
+        "key",
+        "value",
+        "headers",
+        schema_id("key").alias("key_schema_id"),
+        schema_id("value").alias("value_schema_id"),
+        F.current_timestamp().alias("landed_at"),
+    )
+
+
+def schema_id(column: str) -> Column:
+    """The writer schema's id in a Confluent frame; null where the bytes are no such frame."""
+    framed = (F.length(column) > FRAME_BYTES) & (F.hex(F.substring(column, 1, 1)) == "00")
+    number = F.conv(F.hex(F.substring(column, 2, FRAME_BYTES - 1)), 16, 10).cast("long")
+    # Ids of a registry are positive 32-bit integers; a larger number is garbage.
+    return F.when(framed & (number < 2**31), number.cast("int"))
+
+
+def summary(rows: DataFrame) -> list[Row]:
+    """Per landing and topic: last offset, number of events, writer schemas."""
+    grouped = rows.groupBy("landing", "topic").agg(
+        F.max("offset").alias("last"),
+        F.count("*").alias("count"),
+        F.collect_set("value_schema_id").alias("schema_ids"),
+    )
+    return grouped.collect()
+
+
+def landings(rows: list[Row]) -> list[Landing]:
+    """Landings in order, from rows of ``summary``."""
+    found: dict[int, dict[str, TopicSpan]] = {}
+    for row in rows:
+        found.setdefault(row["landing"], {})[row["topic"]] = TopicSpan(
+            last=row["last"], count=row["count"], schema_ids=frozenset(row["schema_ids"])
+        )
+    return [Landing(number=number, topics=topics) for number, topics in sorted(found.items())]
+
+
+def starting_offsets(topics: list[str], position: LandedPosition) -> str:
+    """Spark's JSON: after what has landed, and from the earliest event of a new topic."""
+    earliest = -2
+    offsets = {
+        topic: {"0": position.offsets[topic] + 1 if topic in position.offsets else earliest}
+        for topic in topics
+    }
+    return json.dumps(offsets)
+
+
+class Lander:
+    """The landing query and what it has landed; ``landed`` is called after every commit."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        path: str,
+        position: LandedPosition,
+        landed: Callable[[Landing], None],
+        policy: Job,
+        *,
+        look: Callable[[], None],
+        notes_topic: str,
+        expired: Callable[[], Expired] = dict,
+    ) -> None:
+        """``look`` raises what is wrong with the topics; it is called behind each reading.
+
+        ``expired`` says what of the log is not needed any more; it is asked as often as files are
+        looked for that are not.
+        """
+        self._spark = spark
+        self._path = path
+        self.position = position
+        self._landed = landed
+        self._look = look
+        self._notes_topic = notes_topic
+        self.refused: CdcError | None = None
+        """What ended the query, where it is known better than Spark tells."""
+        self._policy = policy
+        self._expired = expired
+        self._expiry = Every(policy.vacuum_every_hours * HOUR)
+        self._maintainer = Maintainer(path, policy)
+        self._query: StreamingQuery | None = None
+        self._stopping = threading.Event()
+
+    def start(
+        self,
+        topics: list[str],
+        *,
+        bootstrap_servers: str,
+        checkpoint: str,
+    ) -> StreamingQuery:
+        """One query for all topics; it ends only by ``stop`` or by an error.
+
+        Spark's trigger waits for a time of the clock on the wall: set back by an hour, it would
+        land nothing for an hour. So the query runs on, and pauses by one that does not go back.
+        """
+        pause = max(1, int(self._policy.trigger_seconds * 1000))
+        self._spark.conf.set(POLLING_DELAY, str(pause))
+        reader = (
+            self._spark.readStream.format("kafka")
+            .option("kafka.bootstrap.servers", bootstrap_servers)
+            .option("subscribe", ",".join(topics))
+            .option("startingOffsets", starting_offsets(topics, self.position))
+            .option("kafka.isolation.level", "read_committed")
+            .option("failOnDataLoss", "true")
+            .option("includeHeaders", "true")
+            .option("maxOffsetsPerTrigger", self._policy.max_events_per_batch)
+        )
+        writer = reader.load().writeStream.foreachBatch(self._paced).queryName("land")
+        self._query = (
+            writer.option("checkpointLocation", checkpoint)
+            .trigger(processingTime="0 seconds")
+            .start()
+        )
+        return self._query
+
+    def stop(self) -> None:
+        """End the query, also in a pause."""
+        self._stopping.set()
+        if self._query is not None:
+            self._query.stop()
+
+    def read(self) -> dict[str, int]:
+        """Up to where the running query has landed each topic, exclusive, with what is no event."""
+        progress = self._query.lastProgress if self._query else None
+        if progress is None:
+            return {}
+        [source] = json.loads(progress.json)["sources"]
+        return {topic: partitions["0"] for topic, partitions in source["endOffset"].items()}
+
+    def _paced(self, events: DataFrame, batch_id: int) -> None:
+        began = time.monotonic()
+        self.land(events, batch_id)
+        self._stopping.wait(began + self._policy.trigger_seconds - time.monotonic())
+
+    def land(self, events: DataFrame, _batch_id: int) -> None:
+        """Append one micro-batch and its end position in one commit."""
+        rows = log_rows(events, self.position.landing + 1).persist()
+        try:
+            found = landings(summary(rows))
+            self._refuse_other_topics()
+            for landing in found:  # one, or none for an empty micro-batch
+                self._append(rows, landing)
+        finally:
+            rows.unpersist()
+
+    def _refuse_other_topics(self) -> None:
+        try:
+            self._look()
+        except CdcError as error:
+            self.refused = error
+            raise
+
+    def _append(self, rows: DataFrame, landing: Landing) -> None:
+        last = {topic: span.last for topic, span in landing.topics.items()}
+        position = replace(
+            self.position,
+            landing=landing.number,
+            offsets={**self.position.offsets, **last},
+            noted=self._noted(landing),
+        )
+        files = 1 if landing.count <= ONE_FILE_EVENTS else 2
+        ordered = rows.coalesce(files).sortWithinPartitions("topic", "offset")
+        writer = ordered.write.format("delta").option("userMetadata", position.metadata())
+        reach(Failpoint.BEFORE_LOG_APPEND)
+        writer.mode("append").save(self._path)
+        reach(Failpoint.AFTER_LOG_APPEND)
+        self.position = position
+        logger.info("landed", landing=landing.number, events=landing.count)
+        self._landed(landing)
+        # Here, where the log is written: no other commit of it can come between.
+        if self._expiry.is_due():
+            self._expire()
+        self._maintainer.committed(self._spark, self.position.metadata())
+
+    def _noted(self, landing: Landing) -> Ranges:
+        before = self.position.noted
+        is_noted = self._notes_topic in landing.topics
+        return with_landing(before, landing.number) if is_noted else before
+
+    def _expire(self) -> None:
+        """Give up what is not needed any more, in a commit that says so."""
+        before = self.position.expired
+        wanted = {**before, **self._expired()}
+        more = {t: place for t, place in wanted.items() if place[0] > before.get(t, NOTHING)[0]}
+        if not more:
+            return
+        position = replace(self.position, expired={**before, **more})
+        expire(self._spark, self._path, position.metadata(), more)
+        self.position = position
+        logger.info("expired", topics=len(more))

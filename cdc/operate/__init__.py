@@ -1,1 +1,0 @@
-"""What an operator asks of a running pipeline: is it up, how far, is it equal."""

@@ -1,0 +1,1 @@
+"""What the job does when it is asked: resnapshot, replay, purge, discard."""

@@ -1,0 +1,1 @@
+"""Rebuilds a table from the log, from readings, or from Kafka."""

@@ -1,0 +1,208 @@
+"""All events that a topic still has, taken aside once: what a table is rebuilt from without a log.
+
+A topic that Kafka compacts has lost events by design, and of each key keeps the newest. Removed
+older ones change nothing in the end, unless a newer one leaves something out that only they had, or
+the place asked for lies before the newest. Whatever could give a wrong table is refused.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
+
+from cdc.apply.changes.decode import is_moved
+from cdc.apply.replay import Schemas
+from cdc.errors import CdcError, ErrorKind
+from cdc.events.envelope import NEW_KEY, OLD_KEY
+from cdc.events.schema import key_fields
+from cdc.kafka.topic_facts import TopicFacts, topic_facts
+from cdc.land.query import log_rows
+
+_APART: Final = 4
+"""The halves of a key's change lie that near: between them a tombstone and control records. Two
+that belong to different changes lie five apart at least."""
+_ATTEMPTS: Final = 3
+FROM_LOG: Final = "rebuild it from the log: --from log"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """``rows`` are in the columns of the log, dealt into landings by offset."""
+
+    topic: str
+    rows: DataFrame
+    facts: TopicFacts
+
+
+def take(
+    spark: SparkSession, bootstrap: str, topic: str, folder: str, *, upto: int | None, span: int
+) -> History:
+    """Read the topic whole into a Delta table at ``folder``.
+
+    ``upto`` is the offset of a cut, None for the end. A landing spans ``span`` offsets. Raises
+    CHAIN_BROKEN where retention or compaction has removed what is needed.
+    """
+    facts = topic_facts(bootstrap, topic)
+    _refuse_removed(facts)
+    for attempt in range(_ATTEMPTS):
+        seconds = _copy(spark, bootstrap, facts, folder, span)
+        if not facts.compacted or _unchanged(spark, bootstrap, facts, folder):
+            break
+        if attempt == _ATTEMPTS - 1:
+            raise _broken(f"topic {topic} was compacted each time it was read")
+    _refuse_removed(topic_facts(bootstrap, topic))
+    _refuse_slow(facts, seconds)
+    history = History(topic=topic, rows=spark.read.format("delta").load(folder), facts=facts)
+    if upto is not None:
+        _refuse_superseded(history, upto)
+    return history
+
+
+def check(history: History, schemas_of: Schemas, token: str) -> None:
+    """Raises CHAIN_BROKEN where the rows cannot be decoded, or a key's newest event is not enough.
+
+    ``token`` stands for a value that did not change.
+    """
+    _known(history, "value_schema_id", schemas_of)
+    if not history.facts.compacted:
+        return
+    keys = _known(history, "key_schema_id", schemas_of)
+    forms = [number for number, text in keys.items() if key_fields(text)[0]]
+    if len(forms) > 1:
+        raise _broken(
+            f"topic {history.topic} is compacted and its keys have {len(forms)} forms",
+            "a delete under one form leaves what is older under another",
+        )
+    _refuse_orphans(history, token)
+
+
+def _refuse_removed(facts: TopicFacts) -> None:
+    if facts.first > 0:
+        raise _broken(
+            f"topic {facts.topic} begins at offset {facts.first}: retention removed the rest",
+            f"cleanup.policy={facts.policy}",
+        )
+
+
+def _copy(spark: SparkSession, bootstrap: str, facts: TopicFacts, folder: str, span: int) -> float:
+    """Seconds that it took."""
+    started = time.monotonic()
+    landing = (F.floor(F.col("offset") / span) + 1).cast("long")
+    rows = log_rows(_events(spark, bootstrap, facts), 0).withColumn("landing", landing)
+    writer = rows.write.format("delta").option("maxRecordsPerFile", span)
+    writer.option("delta.dataSkippingNumIndexedCols", "4").mode("overwrite").save(folder)
+    return time.monotonic() - started
+
+
+def _events(spark: SparkSession, bootstrap: str, facts: TopicFacts) -> DataFrame:
+    return (
+        spark.read.format("kafka")
+        .option("kafka.bootstrap.servers", bootstrap)
+        .option("subscribe", facts.topic)
+        .option("startingOffsets", f'{{"{facts.topic}": {{"0": {facts.first}}}}}')
+        .option("endingOffsets", f'{{"{facts.topic}": {{"0": {facts.end}}}}}')
+        .option("kafka.isolation.level", "read_committed")
+        .option("failOnDataLoss", "true")
+        .option("includeHeaders", "true")
+        .load()
+    )
+
+
+def _unchanged(spark: SparkSession, bootstrap: str, facts: TopicFacts, folder: str) -> bool:
+    """Whether the topic has the same offsets still.
+
+    What compaction removed ahead of the first reader while older ones were read already would
+    make a state that never was; the older ones are gone by now too.
+    """
+    measure = F.count("*"), F.sum(F.hash("offset").cast("decimal(38,0)"))
+    now, then = _events(spark, bootstrap, facts), spark.read.format("delta").load(folder)
+    return now.agg(*measure).collect() == then.agg(*measure).collect()
+
+
+def _refuse_slow(facts: TopicFacts, seconds: float) -> None:
+    limit = facts.delete_retention_ms / 1000
+    if facts.compacted and seconds >= limit:
+        raise _broken(
+            f"reading topic {facts.topic} took {seconds:.0f} s, and its tombstones stay for "
+            f"{limit:g} s: a delete may be gone",
+            remedy=f"set delete.retention.ms of the topic higher, or {FROM_LOG}",
+        )
+
+
+def _refuse_superseded(history: History, upto: int) -> None:
+    """An event may be gone for one beyond the cut that is old enough to be compacted by."""
+    beyond = history.rows.where(F.col("offset") > upto)
+    oldest = beyond.agg(F.min(F.unix_millis("timestamp"))).collect()[0][0]
+    lag = history.facts.min_compaction_lag_ms
+    if not history.facts.compacted or oldest is None:
+        return
+    if time.time() * 1000 - oldest >= lag:
+        raise _broken(
+            f"topic {history.topic} is compacted: events up to offset {upto} may be gone for "
+            "later ones",
+            remedy=f"leave --to out, or {FROM_LOG}",
+        )
+
+
+def _known(history: History, column: str, schemas_of: Schemas) -> dict[int, str]:
+    """The schemas of the ids in a column; raises where the registry lacks one."""
+    rows = history.rows.where(F.col(column).isNotNull()).groupBy(column)
+    found = {row[0]: row[1] for row in rows.agg(F.min("offset")).collect()}
+    known = schemas_of(found)
+    lacking = sorted(set(found) - set(known))
+    if lacking:
+        raise _broken(
+            f"the registry lacks schema {lacking[0]} of topic {history.topic}",
+            f"first used at offset {found[lacking[0]]}",
+            "restore the registry's topic: without the schemas nothing can be decoded",
+        )
+    return known
+
+
+def _refuse_orphans(history: History, token: str) -> None:
+    """The second half of a key's change whose first is gone, and that leaves out what it had."""
+    halves = history.rows.where("value IS NOT NULL").select(
+        "offset",
+        is_moved(NEW_KEY).alias("first"),
+        is_moved(OLD_KEY).alias("second"),
+        _holds(token).alias("lacks"),
+    )
+    before = F.lag(F.struct("offset", "first")).over(Window.orderBy("offset")).alias("before")
+    near = F.expr(f"coalesce(before.first AND offset - before.offset <= {_APART}, false)")
+    placed = halves.where("first OR second").select("*", before)
+    lost = placed.where(F.col("second") & F.col("lacks") & ~near)
+    count, offset = lost.agg(F.count("*"), F.min("offset")).collect()[0]
+    if count:
+        raise lacking_values(history.topic, count, offset)
+
+
+def lacking_values(topic: str, count: int, offset: int) -> CdcError:
+    """Events whose unchanged values only removed events had."""
+    return _broken(
+        f"topic {topic}: {count} events leave out values that only compacted events had",
+        f"the first at offset {offset}",
+    )
+
+
+def _holds(token: str) -> Column:
+    """Whether an event may hold what stands for an unchanged value: text, bytes or integers."""
+    data = token.encode()
+    numbers = b"".join(_zigzag(byte - 256 if byte > 127 else byte) for byte in data)  # noqa: PLR2004
+    value = F.col("value")
+    return value.contains(F.lit(data)) | value.contains(F.lit(numbers))
+
+
+def _zigzag(number: int) -> bytes:
+    """An integer as Avro writes it."""
+    left = number * 2 if number >= 0 else -number * 2 - 1
+    found = bytearray()
+    while left > 127:  # noqa: PLR2004 - seven bits to a byte
+        found.append(left & 127 | 128)
+        left >>= 7
+    return bytes([*found, left])
+
+
+def _broken(message: str, detail: str = "", remedy: str = FROM_LOG) -> CdcError:
+    return CdcError(ErrorKind.CHAIN_BROKEN, message, detail=detail, remedy=remedy)

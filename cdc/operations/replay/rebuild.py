@@ -1,0 +1,266 @@
+"""One table made anew, at a place of its own, of what is kept of it: the log and the readings.
+
+It begins as its log begins, or with the newest whole reading of the source, and goes through the
+events by the code of the stream. What later readings changed is merged where the table is at
+their offsets. A table that cannot be made exactly is refused, with the reason.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
+
+from cdc.apply.difference.merge import merge_difference
+from cdc.apply.replay import Schemas, replay
+from cdc.apply.table.applied_table import AppliedTable, Catalogue
+from cdc.apply.table.structure_notes import PlacedNote
+from cdc.config import Job
+from cdc.errors import CdcError, ErrorKind
+from cdc.events.schema import TableSchema
+from cdc.events.structure.structure import Structure, kept_as_text
+from cdc.lake.records import epochs
+from cdc.lake.records.quarantine import Quarantine
+from cdc.lake.records.readings import Reading, base_of
+from cdc.lake.table import store
+from cdc.lake.table.positions import Position
+from cdc.tables import SchemaPolicy, TableId, TableMode
+
+READ_ANEW: Final = "let the table be read from the source: wal2lake resnapshot"
+Point = Callable[[], None]
+Tell = Callable[[int], None]
+"""Hears how many events are applied."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Material:
+    """What is kept of one table, up to the place or further."""
+
+    rows: DataFrame  # of the table's topic, in the columns of the log
+    topic: str
+    marker: Literal["log", "kafka"]  # where the rows are from
+    notes: Sequence[PlacedNote]  # all changes of structures up to the place
+    schemas_of: Schemas
+    readings: Sequence[Reading]  # those of the table that count, the oldest first
+    begins: PlacedNote | None  # says what the table began with, where a note does
+    known: TableSchema | None  # columns and key where no note says them
+    first_landing: int  # the number of the first landing that is kept of any table
+    budget: int
+    token: str  # stands for a value that did not change
+    quarantine: Quarantine
+    policy: Job
+    changes: SchemaPolicy = "evolve"
+    as_text: Sequence[str] = ()
+    append: bool = False  # without a key, its rows are inserts only
+    catalogue: Catalogue | None = None
+    snapshot_end: int | None = 0  # of the first snapshot, as the ledger has it
+
+
+def rebuilt(
+    session: SparkSession,
+    material: Material,
+    table: TableId,
+    path: str,
+    *,
+    upto: int,
+    epoch: int,
+    point: Point = lambda: None,
+    tell: Tell = lambda _: None,
+) -> AppliedTable:
+    """The table as of offset ``upto`` of an epoch, at the path, where nothing may be.
+
+    ``session`` is no other table's. ``point`` is called between two commits and may raise. Raises
+    CHAIN_BROKEN where something is missing, TABLE_STOPPED where the events cannot be followed.
+    """
+    base = base_of(material.readings, upto, epoch)
+    whole = base[0] if base and base[0].whole else None
+    _refuse_other_epoch(table, whole, epoch)
+    rows = _rows_after(material, whole, epoch)
+    _refuse_missing(material, table, rows, whole, upto)
+    made = _copied(session, material, table, path, whole) if whole else None
+    made = made or _created(session, material, table, path)
+    for reading in base[1:] if whole else base:
+        notes = [note for note in material.notes if note.id <= reading.position.note]
+        bring(
+            made,
+            replace(material, rows=rows, notes=notes),
+            upto=reading.position.offset,
+            point=point,
+            tell=tell,
+        )
+        _merge(session, made, reading)
+    bring(made, replace(material, rows=rows), upto=upto, point=point, tell=tell)
+    return made
+
+
+def bring(
+    table: AppliedTable,
+    material: Material,
+    *,
+    upto: int,
+    point: Point = lambda: None,
+    tell: Tell = lambda _: None,
+) -> None:
+    """Replay to the offset, and follow all notes of the material.
+
+    Raises TABLE_STOPPED where an event cannot be followed.
+    """
+
+    def schemas_of(ids: Iterable[int]) -> dict[int, str]:  # asked for before each batch
+        point()
+        tell(table.position.rows_applied + table.position.refused)
+        return material.schemas_of(ids)
+
+    mine = material.rows.where(F.col("offset") <= upto)
+    replay(
+        mine,
+        material.topic,
+        table,
+        material.notes,
+        schemas_of=schemas_of,
+        budget=material.budget,
+    )
+    tell(table.position.rows_applied + table.position.refused)
+    if not table.following:
+        raise _stopped(table, material)
+
+
+def _stopped(table: AppliedTable, material: Material) -> CdcError:
+    reason, _, remedy = table.entry(-1, streaming=True).reason.partition("; remedy: ")
+    return CdcError(
+        ErrorKind.TABLE_STOPPED,
+        f"{table.schema.table} cannot be made from the {material.marker} "
+        f"beyond offset {table.position.offset}: {reason}",
+        remedy=remedy or READ_ANEW,
+    )
+
+
+def _refuse_other_epoch(table: TableId, whole: Reading | None, epoch: int) -> None:
+    begins = whole.position.epoch if whole else epochs.FIRST
+    if begins != epoch:
+        raise CdcError(
+            ErrorKind.CHAIN_BROKEN,
+            f"{table} was not read whole in epoch {epoch}, and what came before it has gaps",
+            remedy=READ_ANEW,
+        )
+
+
+def _rows_after(material: Material, whole: Reading | None, epoch: int) -> DataFrame:
+    """The rows of the epoch beyond the base: offsets of another one say nothing here."""
+    rows = material.rows
+    if whole is not None and material.marker == "log":
+        rows = rows.where(F.col("landing") > whole.landing)
+    later = [r.landing for r in material.readings if r.position.epoch > epoch]
+    if later and material.marker == "log":
+        rows = rows.where(F.col("landing") <= min(later))
+    return rows
+
+
+def _refuse_missing(
+    material: Material, table: TableId, rows: DataFrame, whole: Reading | None, upto: int
+) -> None:
+    """As far as it can be told: control records of Kafka leave gaps between offsets too."""
+    after = whole.position.offset if whole else -1
+    if upto <= after or material.marker == "kafka":
+        return
+    ends = rows.where(F.col("offset") > after).agg(F.min("offset"), F.max("offset"))
+    first, last = ends.collect()[0]
+    _refuse(material, table, f"ends before offset {upto}", last is None or last < upto)
+    expired = material.first_landing > (whole.landing if whole else 0) + 1
+    read_since = any(r.whole and r.position.offset > upto for r in material.readings)
+    reason = f"begins at offset {first}: what lay between {after} and it is removed"
+    gap = first is not None and first > after + 1
+    _refuse(material, table, reason, gap and (expired or (whole is None and read_since)))
+
+
+def _refuse(material: Material, table: TableId, reason: str, broken: object) -> None:
+    if broken:
+        raise CdcError(
+            ErrorKind.CHAIN_BROKEN,
+            f"the {material.marker} of {table} {reason}",
+            remedy=f"choose a later cut, or {READ_ANEW}",
+        )
+
+
+def _created(session: SparkSession, material: Material, table: TableId, path: str) -> AppliedTable:
+    """The empty table, as its log begins."""
+    begins, first, schema = material.begins, None, material.known
+    if begins is not None and begins.note is not None and begins.note.structure is not None:
+        first = kept_as_text(begins.note.structure, list(material.as_text))
+        schema = _schema_of(table, first, append=material.append)
+    if schema is None:
+        raise CdcError(
+            ErrorKind.CHAIN_BROKEN,
+            f"no note says which columns {table} began with",
+            remedy=f"where the lake has the table, let the job rebuild it; or {READ_ANEW}",
+        )
+    position = Position(epoch=epochs.FIRST, offset=-1, note=begins.id if begins and first else 0)
+    store.create(session, path, schema, position, first)
+    return _table(session, material, path, schema=schema, position=position, structure=first)
+
+
+def _schema_of(table: TableId, structure: Structure, *, append: bool) -> TableSchema:
+    mode = structure.mode(append=append)
+    if not isinstance(mode, TableMode):
+        raise CdcError(ErrorKind.SOURCE_NOT_READY, f"{table} {mode}", remedy="wal2lake check")
+    return TableSchema(
+        table=table,
+        columns=tuple(column.column for column in structure.followed),
+        key=structure.key if mode is TableMode.KEYED else (),
+        mode=mode,
+    )
+
+
+def _copied(
+    session: SparkSession, material: Material, table: TableId, path: str, whole: Reading
+) -> AppliedTable | None:
+    """A copy of the reading, in one commit."""
+    schema = store.read_schema(session, whole.path, table, whole.version)
+    if schema is None:
+        return None
+    structure = store.read_structure(whole.path, whole.version)
+    rows = store.read(session, whole.path, whole.version)
+    # Of a table without applied rows the first batch is added, and not merged.
+    applied = max(whole.position.rows_applied, rows.count())
+    position = replace(whole.position, rows_applied=applied)
+    store.replace(session, path, rows, schema, position, structure)
+    return _table(session, material, path, schema=schema, position=position, structure=structure)
+
+
+def _table(
+    session: SparkSession,
+    material: Material,
+    path: str,
+    *,
+    schema: TableSchema,
+    position: Position,
+    structure: Structure | None,
+) -> AppliedTable:
+    return AppliedTable(
+        session=session,
+        path=path,
+        schema=schema,
+        position=position,
+        quarantine=material.quarantine,
+        placeholder=material.token,
+        policy=material.policy,
+        structure=structure,
+        changes=material.changes,
+        catalogue=material.catalogue,
+        snapshot_end=material.snapshot_end,
+    )
+
+
+def _merge(session: SparkSession, table: AppliedTable, reading: Reading) -> None:
+    """The difference; the position is that of the reading, but for what the table followed."""
+    rows = store.read(session, reading.path, reading.version)
+    applied = max(reading.position.rows_applied, table.position.rows_applied, 1)
+    position = replace(
+        reading.position,
+        note=table.position.note,
+        steps=table.position.steps,
+        rows_applied=applied,
+    )
+    merge_difference(session, table.path, table.schema, rows, position)
+    table.position = position

@@ -1,0 +1,305 @@
+"""What was read from the source is taken into the lake's table, and kept beside the log.
+
+Every durable step may be the last of this process: refused rows, the reading, its line in the
+index, what comes of it, then the one commit of the table. A repeated operation begins with a
+reading of its own, unless that commit was made.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
+
+from cdc.apply.difference import row_difference
+from cdc.apply.difference.merge import merge_difference
+from cdc.apply.replay import replay
+from cdc.apply.table.applied_table import AppliedTable
+from cdc.apply.table.structure_change import Shape
+from cdc.client.moment import Moment
+from cdc.errors import CdcError, ErrorKind
+from cdc.failpoints import Failpoint, reach
+from cdc.lake.layout import broken_path, reading_path
+from cdc.lake.records import epochs
+from cdc.lake.records.quarantine import EventState, RefusedEvent
+from cdc.lake.records.readings import Reading
+from cdc.lake.table import store
+from cdc.lake.table.positions import Position, open_table
+from cdc.lake.table.removal import remove
+from cdc.lake.table.swap import is_readable, swap
+from cdc.operations.desk.context import Workshop
+from cdc.operations.desk.reporter import Reporter
+from cdc.operations.resnapshot.read import Staged, counted, refused_events
+from cdc.operations.resnapshot.target import Described, newest_note
+from cdc.state.operation import Commit, Operation, TableResult
+from cdc.tables import TableMode
+
+_ROUNDS: Final = 5
+"""How often a shadow catches up while its table goes on, before the table has to wait for it."""
+_NEAR: Final = 1000
+"""So many offsets behind it is near enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taking:
+    """One reading of one table; ``session`` is no other thread's."""
+
+    shop: Workshop
+    session: SparkSession
+    live: AppliedTable
+    to_be: Described
+    at: Moment
+    operation: Operation
+    reporter: Reporter
+    number: int  # of the reading
+
+    def in_place(self, staged: Staged) -> TableResult:
+        """Into the frozen table; what came of it.
+
+        A table that was stopped, or has other columns, is not what its log makes of it: the whole
+        reading is kept for it, of any other the difference. One that is gone or cannot be read
+        is replaced.
+        """
+        settled, refused = self._refusals(staged)
+        position = self._position(refused)
+        self.reporter.tell(phase="comparing")
+        merges = self.to_be.same and self.to_be.schema.mode is not TableMode.APPEND
+        if merges and is_readable(self.session, self.live.path):
+            return self._merged(staged, position, settled, whole=self.live.stopped)
+        return self._replaced(staged, position, settled)
+
+    def replace(self, staged: Staged) -> TableResult:
+        """By a shadow that catches up beside the live table, which goes on until the swap."""
+        settled, refused = self._refusals(staged)
+        position = self._position(refused)
+        position = replace(position, rows_applied=position.rows_applied + staged.rows_read)
+        path = self._write_whole(staged, position)
+        shadow = self.live.beside(self.session, path, self._shape(position))
+        self._catch_up(shadow)
+        counts = self._unlike(shadow)
+        shape = shadow.shape() or self._shape(shadow.position)
+        with self._committing(staged, shape.position, settled, counts) as result:
+            self._swap(shape)
+        return result
+
+    @property
+    def _topic(self) -> str:
+        return self.shop.topic(self.live.schema.table)
+
+    @contextmanager
+    def _committing(
+        self,
+        staged: Staged,
+        position: Position,
+        settled: list[RefusedEvent],
+        found: Mapping[str, Any],
+    ) -> Iterator[TableResult]:
+        """Say what comes of it before the block, which commits it; settle the events after it."""
+        result = TableResult(
+            table=str(self.live.schema.table),
+            rows_read=staged.rows_read,
+            refused=position.refused,
+            cut_before=self.at.cut.cut,
+            **found,
+        )
+        settles = tuple(event.offset for event in settled)
+        self.reporter.refuse_ended()
+        reach(Failpoint.BEFORE_COMMIT_NOTE)
+        self.reporter.put(commit=Commit(reading=self.number, result=result, settles=settles))
+        reach(Failpoint.AFTER_COMMIT_NOTE)
+        yield result
+        settle(self.shop, self.operation, settled)
+
+    def _merged(
+        self, staged: Staged, position: Position, settled: list[RefusedEvent], *, whole: bool
+    ) -> TableResult:
+        schema, path = self.to_be.schema, self._path("difference" if whole else "")
+        held = self._held() if staged.part is None else staged.part
+        reach(Failpoint.BEFORE_DIFFERENCE_WRITE)
+        _write(row_difference.unlike(staged.rows, held, schema, position.offset), path)
+        reach(Failpoint.AFTER_DIFFERENCE_WRITE)
+        counts = counted(self.session, path)
+        more = staged.rows_read if whole else sum(counts.values())
+        position = replace(position, rows_applied=position.rows_applied + more)
+        if whole:
+            self._write_whole(staged, position)
+        else:
+            self._keep(position, path, whole=False)
+        rows = self.session.read.format("delta").load(path).drop(row_difference.KIND)
+        with self._committing(staged, position, settled, counts) as result:
+            reach(Failpoint.BEFORE_DIFFERENCE_MERGE)
+            merge_difference(self.session, self.live.path, schema, rows, position)
+            reach(Failpoint.AFTER_DIFFERENCE_MERGE)
+            self.live.become(schema, self.to_be.structure, position)
+        if whole:
+            remove(self.session, path)
+        return result
+
+    def _replaced(
+        self, staged: Staged, position: Position, settled: list[RefusedEvent]
+    ) -> TableResult:
+        readable = is_readable(self.session, self.live.path)
+        before = f"with {self._held().count():,} rows" if readable else "gone or not readable"
+        position = replace(position, rows_applied=position.rows_applied + staged.rows_read)
+        self._write_whole(staged, position)
+        note = {"note": f"replaced whole, {before} before"}
+        with self._committing(staged, position, settled, note) as result:
+            self._swap(self._shape(position))
+        return result
+
+    def _swap(self, shape: Shape) -> None:
+        reach(Failpoint.BEFORE_READING_SWAP)
+        swap(
+            self.session,
+            self._place(),
+            self.live.path,
+            schema=shape.schema,
+            position=shape.position,
+            structure=shape.structure,
+            broken=broken_path(self.shop.config, self.operation.id, self.live.schema.table),
+            going_on=self.reporter.refuse_ended,
+        )
+        reach(Failpoint.AFTER_READING_SWAP)
+        self.live.become(shape.schema, shape.structure, shape.position)
+
+    def _held(self) -> DataFrame:
+        return self.session.read.format("delta").load(self.live.path)
+
+    def _shape(self, position: Position) -> Shape:
+        return Shape(schema=self.to_be.schema, structure=self.to_be.structure, position=position)
+
+    def _write_whole(self, staged: Staged, position: Position) -> str:
+        """The reading as a table of its own, kept for a rebuild from the log."""
+        schema, path = self.to_be.schema, self._path()
+        reach(Failpoint.BEFORE_READING_WRITE)
+        store.create(self.session, path, schema, position, self.to_be.structure)
+        store.append(
+            path, row_difference.whole_rows(staged.rows, schema, position.offset), position
+        )
+        reach(Failpoint.AFTER_READING_WRITE)
+        self._keep(position, path, whole=True)
+        return path
+
+    def _keep(self, position: Position, path: str, *, whole: bool) -> None:
+        opened = open_table(path)
+        reach(Failpoint.BEFORE_READING_RECORD)
+        self.shop.readings.add(
+            Reading(
+                number=self.number,
+                table=str(self.live.schema.table),
+                whole=whole,
+                path=path,
+                version=opened.version() if opened else 0,
+                position=position,
+                lsn=self.at.lsn,
+                cut=self.at.cut.cut,
+                landing=self.at.cut.landing_floor,
+                operation=self.operation.id,
+                made_at=datetime.now(UTC),
+            )
+        )
+        reach(Failpoint.AFTER_READING_RECORD)
+
+    def _place(self, suffix: str = "") -> str:
+        path = reading_path(self.shop.config, self.live.schema.table, self.number)
+        return f"{path}.{suffix}" if suffix else path
+
+    def _path(self, suffix: str = "") -> str:
+        """With nothing there: a run that was interrupted may have left something."""
+        remove(self.session, self._place(suffix))
+        return self._place(suffix)
+
+    def _position(self, refused: int) -> Position:
+        entry = self.at.cut.entry(str(self.live.schema.table))
+        if entry is None:
+            raise CdcError(ErrorKind.INTERNAL, "the cut of the reading is without the table")
+        notes, epoch = self.shop.notes(self.at.cut.notes_offset), epochs.number(self.shop.epoch)
+        # A source that was restored gives the numbers of notes again.
+        least = self.live.position.note if self.live.position.epoch == epoch else 0
+        return Position(
+            epoch=epoch,
+            offset=entry.offset,
+            rows_applied=self.live.position.rows_applied,
+            refused=refused,
+            note=newest_note(notes, self.to_be.structure, least),
+            reading=self.number,
+        )
+
+    def _refusals(self, staged: Staged) -> tuple[list[RefusedEvent], int]:
+        """Open events that the reading settles, and how many of the table are open afterwards.
+
+        What the lake cannot hold of the rows that were read goes into quarantine here.
+        """
+        table = str(self.live.schema.table)
+        known = self.shop.quarantine.rows(table, only_open=True, with_values=False)
+        settled = [event for event in known if self._is_settled(event)]
+        found = refused_events(staged, self.to_be, self._topic, self.number)
+        self.shop.quarantine.add(found)
+        return settled, len(known) + len(found) - len(settled)
+
+    def _is_settled(self, event: RefusedEvent) -> bool:
+        """Whether its row is read again now, at a later place.
+
+        A predicate may leave some of them out, so it settles none.
+        """
+        options, entry = self.operation.options, self.at.cut.entry(event.table)
+        if options.get("where") or entry is None or event.offset > entry.offset:
+            return False
+        chosen = json.loads(options.get("offsets", "null"))
+        return not chosen or event.offset in chosen
+
+    def _catch_up(self, shadow: AppliedTable) -> None:
+        self.reporter.tell(phase="catching up")
+        for _ in range(_ROUNDS):
+            self._replay(shadow)
+            if self.shop.applier.offsets[self._topic] - shadow.position.offset <= _NEAR:
+                break
+        self.shop.frozen(self.live.schema.table, self.reporter)
+        self._replay(shadow)
+
+    def _replay(self, shadow: AppliedTable) -> None:
+        """To the last cut."""
+        self.reporter.point()
+        applier, topic = self.shop.applier, self._topic
+        offsets = applier.offsets
+        notes = self.shop.notes(offsets[applier.notes_topic])
+        mine = (F.col("topic") == topic) & (F.col("offset") <= offsets[topic])
+        rows = self.shop.log().where(mine)
+        replay(rows, topic, shadow, notes, schemas_of=applier.schemas, budget=applier.budget)
+        if shadow.stopped:
+            raise CdcError(
+                ErrorKind.TABLE_STOPPED,
+                f"what was read of {shadow.schema.table} cannot follow the log",
+                detail=shadow.reason,
+                remedy=f"read it in place: wal2lake resnapshot {shadow.schema.table}",
+            )
+        if shadow.position.offset < offsets[topic]:
+            shadow.position = replace(shadow.position, offset=offsets[topic])
+
+    def _unlike(self, shadow: AppliedTable) -> dict[str, int]:
+        self.reporter.tell(phase="comparing")
+        if self.live.stopped or self.live.schema != shadow.schema:
+            return {}
+        there = self.session.read.format("delta").load(shadow.path)
+        rows = row_difference.unlike(there, self._held(), shadow.schema, 0)
+        return {row[0]: row[1] for row in rows.groupBy(row_difference.KIND).count().collect()}
+
+
+def settle(shop: Workshop, operation: Operation, events: list[RefusedEvent]) -> None:
+    """Mark events as made good by the operation."""
+    shop.quarantine.settle(
+        events,
+        state=EventState.RETRIED,
+        by=operation.asked_by,
+        note=f"read again by operation {operation.id}",
+        at=datetime.now(UTC),
+    )
+
+
+def _write(rows: DataFrame, path: str) -> None:
+    writer = rows.write.format("delta").option("delta.columnMapping.mode", "name")
+    writer.mode("errorifexists").save(path)

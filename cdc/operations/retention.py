@@ -1,0 +1,63 @@
+"""How long the past is kept: what the job asks itself for, and what of the log may go."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from cdc.capture.continuity import markers
+from cdc.config import Config, Job
+from cdc.lake.layout import ledger_path, readings_path
+from cdc.lake.records import expiry
+from cdc.lake.records.ledger import Ledger, LedgerRow
+from cdc.lake.records.readings import Readings
+from cdc.operations.automatic import make_images
+from cdc.tables import TableId
+from cdc.waiting import Every
+
+_LOOKS: Final = 24
+"""So often an image may be asked for within the time for which the log is kept."""
+_LEAST_SECONDS: Final = 1.0
+
+
+def cuts_kept(policy: Job) -> timedelta | None:
+    """How long a cut stays in the ledger: as long as it can be read, or replayed."""
+    if policy.log_retention_hours is None:
+        return None
+    return timedelta(hours=max(policy.log_retention_hours, policy.vacuum_retention_hours))
+
+
+class Retention:
+    """Of one run of the job; each method is for one thread."""
+
+    def __init__(self, config: Config) -> None:
+        hours = config.job.log_retention_hours
+        self._config = config
+        self._retention = None if hours is None else timedelta(hours=hours)
+        seconds = 0.0 if hours is None else hours * 3600 / _LOOKS
+        self._looks = Every(max(seconds, _LEAST_SECONDS))
+
+    def look(self) -> None:
+        """Ask for the images that are due."""
+        if self._retention is None or not self._looks.is_due():
+            return
+        if (ends := self._ends()) is None:
+            return
+        now, readings = datetime.now(UTC), Readings(readings_path(self._config)).rows()
+        due = expiry.due(*ends, readings, now=now, retention=self._retention)
+        make_images(self._config, due)
+
+    def expired(self) -> dict[str, tuple[int, int]]:
+        """What of the log is not needed any more."""
+        if self._retention is None or (ends := self._ends()) is None:
+            return {}
+        return expiry.expired(
+            *ends,
+            Readings(readings_path(self._config)).rows(),
+            topic=lambda name: TableId.parse(name).topic(self._config.name),
+            marker_topic=markers(self._config),
+        )
+
+    def _ends(self) -> tuple[LedgerRow, LedgerRow] | None:
+        """The oldest and the newest cut."""
+        ledger = Ledger(ledger_path(self._config))
+        first, last = ledger.first(), ledger.last()
+        return None if first is None or last is None else (first, last)

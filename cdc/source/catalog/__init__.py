@@ -1,0 +1,1 @@
+"""The source's catalogue: which tables there are and how their rows are identified."""

@@ -1,0 +1,87 @@
+"""Types that the connector misreads because of what else is in the database.
+
+It looks a column's type up by name: in the table's schema first, then wherever it finds one. A
+table makes a type of its name, too, so a table ``date`` is enough to lose the dates of its schema.
+A type of one's own that is called as one of Postgres's, ``interval``, has the values of that one in
+the stream, and its own in the snapshot.
+Of money it reads the text, which the database's locale decides.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from cdc.source.server.connection import Connection, translated
+from cdc.source.server.finding import Finding
+from cdc.tables import TableId
+
+_SHADOWED: Final = """
+SELECT DISTINCT ON (n.nspname, c.relname, a.attnum)
+       n.nspname, c.relname, a.attname, y.typname, s.nspname
+  FROM pg_attribute a
+  JOIN pg_class c ON c.oid = a.attrelid
+  JOIN pg_namespace n ON n.oid = c.relnamespace
+  JOIN pg_type t ON t.oid = a.atttypid
+  JOIN pg_type y ON y.oid = t.oid OR t.typcategory = 'A' AND y.oid = t.typelem
+  JOIN pg_type o ON o.typname = y.typname AND o.oid <> y.oid
+       AND (o.typnamespace IN ('pg_catalog'::regnamespace, c.relnamespace)
+            OR y.typnamespace NOT IN ('pg_catalog'::regnamespace, c.relnamespace))
+  JOIN pg_namespace s ON s.oid = o.typnamespace
+ WHERE a.attrelid = ANY(%s) AND a.attnum > 0 AND NOT a.attisdropped
+ ORDER BY n.nspname, c.relname, a.attnum, s.nspname
+"""
+
+_MONEY: Final = """
+SELECT n.nspname, c.relname, a.attname, current_setting('lc_monetary')
+  FROM pg_attribute a
+  JOIN pg_class c ON c.oid = a.attrelid
+  JOIN pg_namespace n ON n.oid = c.relnamespace
+  JOIN pg_type t ON t.oid = a.atttypid
+ WHERE a.attrelid = ANY(%s) AND a.attnum > 0 AND NOT a.attisdropped
+   AND 'money'::regtype IN (t.oid, t.typbasetype)
+   AND current_setting('lc_monetary') !~ '^(C|POSIX|en_US)'
+ ORDER BY 1, 2, a.attnum
+"""
+
+
+def misread(connection: Connection, oids: list[int]) -> list[Finding]:
+    """Columns of these tables whose values would be altered."""
+    return _shadowed(connection, oids) + _money(connection, oids)
+
+
+def _money(connection: Connection, oids: list[int]) -> list[Finding]:
+    with translated("looking for columns of money"):
+        rows = connection.execute(_MONEY, (oids,)).fetchall()
+    return [
+        _of(
+            TableId(schema, table),
+            column,
+            f"the connector does not read money as lc_monetary {locale} prints it",
+            remedy="keep the amounts as numeric, or leave this table out",
+        )
+        for schema, table, column, locale in rows
+    ]
+
+
+def _shadowed(connection: Connection, oids: list[int]) -> list[Finding]:
+    with translated("looking for types of one name"):
+        rows = connection.execute(_SHADOWED, (oids,)).fetchall()
+    return [
+        _of(
+            TableId(schema, table),
+            column,
+            f"the connector takes its type {name} for {other}.{name}",
+            remedy=f"rename {_which(other, name)}, or leave this table out",
+        )
+        for schema, table, column, name, other in rows
+    ]
+
+
+def _which(schema: str, name: str) -> str:
+    """Name the one of the two types that its owner can rename."""
+    if schema == "pg_catalog":
+        return f"the column's own type {name}"
+    return f"{schema}.{name}, which may be a table"
+
+
+def _of(table: TableId, column: str, message: str, *, remedy: str) -> Finding:
+    return replace(Finding.error(f"{table}.{column}", message, remedy=remedy), table=table)

@@ -1,0 +1,1 @@
+"""The Debezium connector on a Kafka Connect worker."""

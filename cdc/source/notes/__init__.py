@@ -1,0 +1,1 @@
+"""Event triggers in the source that note every change of structure."""

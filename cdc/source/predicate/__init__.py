@@ -1,0 +1,1 @@
+"""Compiles the predicate of ``resnapshot --where`` for Postgres and for Spark."""

@@ -1,0 +1,132 @@
+"""Which columns a predicate can compare, and how: where Postgres and Spark agree on every value."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from cdc.events.structure.declared import SourceColumn
+from cdc.events.values.pg_types import TYPES
+from cdc.source.predicate import constants
+from cdc.source.predicate.constants import Given
+from cdc.source.predicate.texts import Texts
+
+_COLLATED: Final = "the order of texts depends on a collation of Postgres"
+_NUMBERS: Final = frozenset({"number", "string"})
+_INTEGER_CASTS: Final = frozenset({"SMALLINT", "INT", "BIGINT"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """How the columns of a type are compared."""
+
+    name: str  # of a constant: an integer
+    read: Callable[[Given, SourceColumn], Texts | None]  # None: not a constant of it
+    casts: frozenset[str]  # types a constant may be given, by sqlglot's names
+    forms: frozenset[str] = frozenset({"string"})
+    unordered: str = ""  # why < and > are refused
+    source: str = "{}"  # the column's name in a comparison, for Postgres
+    lake: str = "{}"  # and for Spark
+    collated: bool = False  # equal texts are equal bytes only under a deterministic collation
+    patterns: bool = False  # LIKE
+    divisible: bool = False  # the remainder of a division
+    apart: bool = False  # Spark's IN is not a row of its =
+
+
+_INTEGER: Final = Kind(
+    name="an integer",
+    read=constants.an_integer,
+    casts=_INTEGER_CASTS,
+    forms=_NUMBERS,
+    divisible=True,
+)
+_OID: Final = Kind(
+    name="an integer from 0 to 4294967295",
+    read=constants.an_oid,
+    casts=_INTEGER_CASTS,
+    forms=_NUMBERS,
+    source="CAST({} AS pg_catalog.int8)",
+)
+_TEXT: Final = Kind(
+    name="a text",
+    read=constants.a_text,
+    casts=frozenset({"TEXT", "VARCHAR"}),
+    unordered=_COLLATED,
+    collated=True,
+    patterns=True,
+)
+_FLOAT: Final = Kind(
+    name="a floating-point number of its size",
+    read=constants.a_float,
+    casts=frozenset({"FLOAT", "DOUBLE"}),
+    forms=_NUMBERS,
+    # Not the plain column: statistics of files, which know no -0 and NaN, are not asked then.
+    lake="(CAST({} AS DOUBLE) + 0.0D)",
+    apart=True,
+)
+_LABEL: Final = Kind(
+    name="a label",
+    read=constants.a_label,
+    casts=frozenset(),
+    unordered="the lake does not know the order of the enum's labels",
+)
+_KINDS: Final[dict[str, Kind]] = {
+    **dict.fromkeys(("int2", "int4", "int8"), _INTEGER),
+    "oid": _OID,
+    "float4": _FLOAT,
+    "float8": _FLOAT,
+    "text": _TEXT,
+    "varchar": _TEXT,
+    "numeric": Kind(
+        name="a number with at most the column's digits after the point",
+        read=constants.a_decimal,
+        casts=frozenset({"DECIMAL"}),
+        forms=_NUMBERS,
+    ),
+    "bool": Kind(
+        name="true or false",
+        read=constants.a_boolean,
+        casts=frozenset({"BOOLEAN"}),
+        forms=frozenset({"boolean", "string"}),
+    ),
+    "date": Kind(
+        name="a date like '2026-01-31', from year 1 to 9999",
+        read=constants.a_date,
+        casts=frozenset({"DATE"}),
+    ),
+    "timestamp": Kind(
+        name="a timestamp like '2026-01-31 12:00:00', without a zone, from year 1 to 9999",
+        read=constants.a_timestamp,
+        casts=frozenset({"TIMESTAMP", "TIMESTAMPNTZ", "DATE"}),
+    ),
+    "timestamptz": Kind(
+        name="a timestamp with its offset, like '2026-01-31 12:00:00+00', from year 1 to 9999",
+        read=constants.an_instant,
+        casts=frozenset({"TIMESTAMPTZ"}),
+    ),
+    "bpchar": Kind(
+        name="a text",
+        read=constants.a_padded_text,
+        casts=frozenset({"BPCHAR"}),
+        unordered=_COLLATED,
+        lake="rtrim({})",
+        collated=True,
+    ),
+    "uuid": Kind(name="a UUID with its hyphens", read=constants.a_uuid, casts=frozenset({"UUID"})),
+}
+
+
+def kind_of(column: SourceColumn, *, is_enum: bool) -> Kind | str:
+    """How the column is compared, or why it is not."""
+    name = column.pg.name
+    if column.is_text:
+        return f"the lake keeps it as text, and it is {name} in Postgres"
+    if is_enum:
+        return _LABEL
+    if name == "numeric" and column.type == "string":
+        return "the lake keeps a numeric without a precision, or with a large one, as text"
+    return _KINDS.get(name, f"values of type {name} are not compared alike in Postgres and Spark")
+
+
+def is_own(column: SourceColumn) -> bool:
+    """Of a type that the database made for itself: it may be a composite one."""
+    return column.pg.element is None and column.pg.name not in TYPES

@@ -1,0 +1,1 @@
+"""Reads rows of the source as text."""

@@ -1,0 +1,1 @@
+"""The Postgres server: connections, its identity, the slot, and what its refusals mean."""

@@ -1,0 +1,1 @@
+"""Checks and creates what must exist in the source."""

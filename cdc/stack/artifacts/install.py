@@ -1,0 +1,138 @@
+"""Installing artifact sets into the cache: download, check, unpack, and one rename per set.
+
+``python -m cdc.stack.artifacts`` installs all of this machine; nothing is fetched after that.
+"""
+
+import fcntl
+import hashlib
+import shutil
+import tarfile
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
+
+from cdc.errors import CdcError, ErrorKind
+from cdc.stack.artifacts import converter, ivy
+from cdc.stack.artifacts.lock_file import (
+    CONNECT,
+    CONVERTER,
+    Artifact,
+    cache_dir,
+    every_set,
+    is_installed,
+    jars,
+    read_lock,
+    set_dir,
+)
+from cdc.stack.artifacts.prerequisites import check_disk, disk_full_named, find_java
+
+_UNPACKED_FACTOR = 5  # a Postgres archive grows to four times its size
+
+
+def install(names: Sequence[str]) -> None:
+    """Make the sets present; a no-op when they are. Progress goes to stderr."""
+    if CONVERTER in names:  # a part of it is compiled against the worker
+        names = [CONNECT, *(name for name in names if name != CONNECT)]
+    if all(is_installed(name) for name in names):
+        return
+    cache_dir().mkdir(parents=True, exist_ok=True)
+    with _exclusive(cache_dir() / "lock"), disk_full_named(cache_dir()):
+        missing = {name: read_lock()[name] for name in names if not is_installed(name)}
+        total = _size(missing.values())
+        check_disk(cache_dir(), total * _UNPACKED_FACTOR)
+        if missing:
+            _install_missing(missing, total)
+
+
+def _install_missing(missing: dict[str, tuple[Artifact, ...]], total: int) -> None:
+    downloads = cache_dir() / "downloads"
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        bar = progress.add_task("downloading", total=total)
+        java = find_java().path
+        ivy.download(missing, downloads, java, lambda done: progress.update(bar, completed=done))
+        progress.update(bar, completed=total, description="checking")
+        for name, artifacts in missing.items():
+            _check(downloads, name, artifacts)
+        for name in missing:
+            progress.update(bar, description=f"unpacking {name}")
+            _place(downloads / "files" / name, name)
+        progress.update(bar, description="installed")
+    shutil.rmtree(downloads)
+
+
+def _size(sets: Iterable[Sequence[Artifact]]) -> int:
+    return sum(artifact.size for artifacts in sets for artifact in artifacts)
+
+
+@contextmanager
+def _exclusive(path: Path) -> Iterator[None]:
+    """Two first runs at once: one installs, the other waits and finds it done."""
+    with path.open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _check(downloads: Path, name: str, artifacts: Sequence[Artifact]) -> None:
+    """A file that is not what the lock says is removed everywhere, so that a retry fetches it."""
+    for artifact in artifacts:
+        path = downloads / "files" / name / artifact.file_name
+        with path.open("rb") as content:
+            found = hashlib.file_digest(content, "sha256").hexdigest()
+        if found == artifact.sha256:
+            continue
+        for copy in downloads.rglob(artifact.file_name):
+            copy.unlink()
+        raise CdcError(
+            ErrorKind.UNREACHABLE,
+            f"the download of {artifact.file_name} is damaged",
+            detail=f"sha256 is {found}, the lock says {artifact.sha256}",
+            remedy="run the command again; if it repeats, the repository serves another file",
+        )
+
+
+def _place(files: Path, name: str) -> None:
+    """Unpack into a folder beside the final one and rename it: never half a set."""
+    partial = set_dir(name).with_suffix(".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir()
+    if name.startswith("postgres-"):
+        _unpack_postgres(files, partial)
+    elif name == CONVERTER:
+        converter.arrange(files, partial, worker=jars(CONNECT), java=find_java().path)
+    else:
+        _copy_or_unpack(files, partial)
+    partial.rename(set_dir(name))
+
+
+def _copy_or_unpack(files: Path, target: Path) -> None:
+    for path in sorted(files.iterdir()):
+        if path.name.endswith(".tar.gz"):
+            with tarfile.open(path) as archive:
+                archive.extractall(target, filter="data")
+        else:
+            shutil.copy2(path, target)
+
+
+def _unpack_postgres(files: Path, target: Path) -> None:
+    """The jar holds one archive with bin, lib and share."""
+    (jar,) = files.iterdir()
+    with zipfile.ZipFile(jar) as outer:
+        (inner,) = (name for name in outer.namelist() if name.endswith(".txz"))
+        with outer.open(inner) as stream, tarfile.open(fileobj=stream, mode="r:xz") as archive:
+            archive.extractall(target, filter="data")
+
+
+def main() -> int:
+    console = Console(stderr=True)
+    try:
+        install(every_set())
+    except CdcError as error:
+        console.print(f"error: {error}", markup=False, highlight=False)
+        return error.policy.exit_code
+    console.print(f"artifacts are in {cache_dir()}", markup=False, highlight=False)
+    return 0

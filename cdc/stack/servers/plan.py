@@ -1,0 +1,90 @@
+"""Which servers are embedded, where they listen, and the order they start in."""
+
+from dataclasses import dataclass
+
+from cdc.config import Config
+from cdc.stack.artifacts.lock_file import (
+    CONNECT,
+    CONVERTER,
+    DEBEZIUM,
+    KAFKA,
+    REGISTRY,
+    SPARK,
+    postgres_set,
+)
+from cdc.stack.servers import ports
+from cdc.stack.servers.connect import Connect
+from cdc.stack.servers.kafka import Kafka
+from cdc.stack.servers.postgres import Postgres
+from cdc.stack.servers.registry import Registry
+from cdc.stack.servers.server import Server
+from cdc.state.directory import StateDir
+from cdc.state.endpoints import Endpoints, combine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Servers in waves: those of one wave do not need each other.
+
+    The registry is ready before the worker starts: a connector that the worker remembers begins
+    at once, and its task ends for good when the registry does not answer.
+    """
+
+    waves: tuple[tuple[Server, ...], ...]
+    endpoints: Endpoints
+
+    @property
+    def servers(self) -> tuple[Server, ...]:
+        return tuple(server for wave in self.waves for server in wave)
+
+
+def make(config: Config, state: StateDir) -> Plan:
+    """Every server that no configured address replaces."""
+    chosen = ports.choose(state, config.stack.ports)
+    postgres = Postgres(state, chosen["postgres"])
+    kafka = Kafka(state, chosen["kafka"], chosen["controller"])
+    bootstrap = config.kafka.bootstrap_servers or kafka.bootstrap
+    copies = config.kafka.replication_factor
+    registry = Registry(state, chosen["registry"], bootstrap, config.name, copies)
+    connect = Connect(state, chosen["connect"], bootstrap, config.name, copies)
+    endpoints = combine(
+        config,
+        {
+            "source_url": postgres.url,
+            "kafka": kafka.bootstrap,
+            "connect": connect.url,
+            "registry": registry.url,
+        },
+    )
+    stores: tuple[Server, ...] = (postgres, kafka)
+    replaced = replaced_names(config)
+    waves = tuple(
+        tuple(server for server in wave if server.name not in replaced)
+        for wave in (stores, (registry,), (connect,))
+    )
+    return Plan(waves=waves, endpoints=endpoints)
+
+
+def replaced_names(config: Config) -> set[str]:
+    configured = {
+        "postgres": config.source.url,
+        "kafka": config.kafka.bootstrap_servers,
+        "registry": config.registry.url,
+        "connect": config.connect.url,
+    }
+    return {name for name, address in configured.items() if address}
+
+
+def needed_sets(config: Config) -> tuple[str, ...]:
+    """The artifact sets that this configuration runs; Spark's always."""
+    replaced = replaced_names(config)
+    needed = [SPARK]
+    if "postgres" not in replaced:
+        needed.append(postgres_set())
+    if "kafka" not in replaced:
+        needed.append(KAFKA)
+    if "connect" not in replaced:
+        needed += [CONNECT, CONVERTER, DEBEZIUM]
+    if "registry" not in replaced:
+        needed.append(REGISTRY)
+    return tuple(needed)

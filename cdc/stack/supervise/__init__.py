@@ -1,0 +1,1 @@
+"""Keeps the servers, the connector and the job running."""

@@ -1,0 +1,131 @@
+"""Restarting a connector or task that has ended: Connect never does so itself."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import httpx
+
+from cdc import http_client
+from cdc.errors import CdcError, ErrorKind
+from cdc.source.connector.failure import cause, is_at_an_event
+
+_EVERY_SECONDS = 5.0
+_LONGEST_PAUSE_SECONDS = 60.0
+_ASK_SOURCE_EVERY_SECONDS = 30.0
+_ABSENT_SECONDS = 120.0
+"""Longer than the connector waits between two attempts to reach its source."""
+
+
+@dataclass(slots=True)
+class Absence:
+    """How long there has been nobody of the connector's at the source."""
+
+    is_at_source: Callable[[], bool | None]  # None where the source does not answer
+    next_at: float = 0.0
+    since: float | None = None
+
+    def is_too_long(self, now: float) -> bool:
+        """Asked every half a minute; once True, all begins anew."""
+        if now < self.next_at:
+            return False
+        self.next_at = now + _ASK_SOURCE_EVERY_SECONDS
+        if self.is_at_source() is not False:
+            self.since = None
+        elif self.since is None:
+            self.since = now
+        elif now - self.since >= _ABSENT_SECONDS:
+            self.since = None
+            return True
+        return False
+
+
+class PassOver(Protocol):
+    """Lets a failed connector go on without what it cannot read, and names that."""
+
+    def __call__(self, *, at_an_event: bool) -> Sequence[object]: ...
+
+
+def _nothing(*, at_an_event: bool) -> Sequence[object]:
+    del at_an_event
+    return ()
+
+
+@dataclass(slots=True)
+class ConnectorWatch:
+    """Asks every few seconds; restarts with growing pauses while it keeps failing.
+
+    A worker that could not write down that a task failed says for good that it runs. What it takes
+    for running, and has had no session at the source for two minutes, is restarted as well.
+    """
+
+    connect_url: str
+    name: str
+    absence: Absence
+    pass_over: PassOver = _nothing
+    next_at: float = 0.0
+    failures: int = 0
+
+    def look(self, now: float) -> str | None:
+        """What to report, if anything; a worker that does not answer is somebody else's matter."""
+        if now < self.next_at:
+            return None
+        self.next_at = now + _EVERY_SECONDS
+        parts = self._parts()
+        if (trace := _failure(parts)) is not None:
+            return self._after_failure(trace, now)
+        self.failures = 0
+        if self._has_vanished(parts, now):
+            self._restart(only_failed=False)
+            return (
+                f"connector {self.name} is restarted: it is said to run, and had no session at "
+                f"the source for {_ABSENT_SECONDS:.0f} s"
+            )
+        return None
+
+    def _after_failure(self, trace: str, now: float) -> str:
+        self.failures += 1
+        self.next_at = now + min(_EVERY_SECONDS * 2**self.failures, _LONGEST_PAUSE_SECONDS)
+        failed = f"connector {self.name} failed"
+        try:
+            left_out = self.pass_over(at_an_event=is_at_an_event(trace))
+        except CdcError as error:
+            if error.kind is ErrorKind.CHAIN_BROKEN:
+                return f"{failed} and is not started again: {error.message}"
+            left_out = ()  # who did not answer is asked again after the next failure
+        said = f"{failed} and is restarted: {cause(trace) or 'no trace'}"
+        if left_out:
+            return f"{said}; it passes over {', '.join(map(str, left_out))}"
+        self._restart(only_failed=True)
+        return said
+
+    def _has_vanished(self, parts: list[dict[str, Any]], now: float) -> bool:
+        if parts and all(part["state"] == "RUNNING" for part in parts):
+            return self.absence.is_too_long(now)
+        self.absence.since = None
+        return False
+
+    def _parts(self) -> list[dict[str, Any]]:
+        """The connector and its tasks; empty where nobody answers for it."""
+        try:
+            response = http_client.get(
+                f"{self.connect_url}/connectors/{self.name}/status", timeout=3
+            )
+            said = response.json() if response.status_code == httpx.codes.OK else {}
+        except (httpx.HTTPError, ValueError, CdcError):
+            return []
+        return [said["connector"], *said["tasks"]] if "connector" in said else []
+
+    def _restart(self, *, only_failed: bool) -> None:
+        parameters = {"includeTasks": "true", "onlyFailed": str(only_failed).lower()}
+        url = f"{self.connect_url}/connectors/{self.name}/restart"
+        try:
+            http_client.request("POST", url, params=parameters, timeout=10)
+        except (httpx.HTTPError, CdcError):
+            return  # asked again at the next look
+
+
+def _failure(parts: list[dict[str, Any]]) -> str | None:
+    """The trace of the first failed part; None while none has failed."""
+    failed = [part for part in parts if part["state"] == "FAILED"]
+    return str(failed[0].get("trace", "")) if failed else None

@@ -1,0 +1,160 @@
+"""Everything that ``up`` keeps running, and the ways it ends: a signal, an error, ``down``."""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+from cdc.config import Config
+from cdc.errors import CdcError, ErrorKind
+from cdc.observe.defects import told
+from cdc.stack.artifacts.prerequisites import disk_full_named
+from cdc.stack.embedded import Stack
+from cdc.stack.process.log_files import crash_file, keep_crash, keep_silent_end, last_crash
+from cdc.stack.process.process import Identity
+from cdc.stack.process.report import READY, STARTING, STOPPING, Report
+from cdc.stack.process.report import read as report_of
+from cdc.stack.servers.job import Job
+from cdc.stack.supervise.connector_watch import Absence, ConnectorWatch
+from cdc.stack.supervise.watch import Watch, member_of
+from cdc.state.directory import StateDir
+from cdc.state.endpoints import Endpoints
+
+Say = Callable[[str], None]
+Establish = Callable[[Config, Endpoints, Say], object]
+
+_LOOK_EVERY_SECONDS = 0.5
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steps:
+    """What is done around the servers: ``establish`` before the job, the rest to tell a person.
+
+    ``is_at_source`` is whether the connector is there; None where nobody can say. ``pass_over``
+    lets it go on without what it cannot read, and names that; True where it failed at an event.
+    It raises CHAIN_BROKEN where it must not go on.
+    """
+
+    establish: Establish
+    is_at_source: Callable[[Config, Endpoints], bool | None]
+    pass_over: Callable[[Config, Endpoints, bool], Sequence[object]]
+    job_config: Path | None  # None leaves the job out
+    on_progress: Say
+    on_ready: Callable[[Endpoints], None]
+
+
+def supervise(config: Config, steps: Steps) -> None:
+    """Bring all up, keep it up until a signal, stop all.
+
+    Raises the error of a start that failed, and KeyboardInterrupt for one that a signal broke off,
+    after everything is stopped.
+    """
+    with ends_on_signal(), Stack(config, steps.on_progress) as stack:
+        ended_silently = _keep_silent_end(stack.state)
+        report = Report(state=stack.state, supervisor=Identity.of(os.getpid()))
+        stack.say = _told_twice(report, steps)
+        if ended_silently:
+            stack.say(f"the supervisor before this one crashed: {last_crash(stack.state)}")
+        try:
+            with disk_full_named(stack.state.root):
+                _bring_up_and_keep(stack, report, steps)
+        except KeyboardInterrupt:
+            was_up = report.phase == READY
+            report.enter(STOPPING)
+            if not was_up:
+                raise
+        except CdcError as error:
+            report.fail(error)
+            raise
+        except Exception as error:
+            keep_crash(stack.state, error)
+            report.fail(_defect(stack.state, error))
+            raise
+
+
+def _keep_silent_end(state: StateDir) -> bool:
+    """Keep what is known of the supervisor before; whether it ended without a word."""
+    before = report_of(state)
+    if before.get("phase") not in {STARTING, READY}:
+        return False
+    events = before.get("events") or [{"what": "nothing"}]
+    keep_silent_end(state, str(events[-1]["what"]))
+    return True
+
+
+def _defect(state: StateDir, error: Exception) -> CdcError:
+    return CdcError(
+        ErrorKind.INTERNAL,
+        f"internal: {told(error)}",
+        remedy=f"report this, with {crash_file(state)}",
+    )
+
+
+def _told_twice(report: Report, steps: Steps) -> Say:
+    def say(what: str) -> None:
+        report.event(what)
+        steps.on_progress(what)
+
+    return say
+
+
+def _bring_up_and_keep(stack: Stack, report: Report, steps: Steps) -> NoReturn:
+    report.write()
+    endpoints = stack.start()
+    stack.say("connecting the source")
+    steps.establish(stack.config, endpoints, stack.say)
+    if steps.job_config is not None:
+        _start_job(stack, steps.job_config)
+    report.members = {name: member_of(stack, name) for name in stack.processes}
+    report.enter(READY)
+    steps.on_ready(endpoints)
+    absence = Absence(partial(steps.is_at_source, stack.config, endpoints))
+
+    def pass_over(*, at_an_event: bool) -> Sequence[object]:
+        return steps.pass_over(stack.config, endpoints, at_an_event)
+
+    connector = ConnectorWatch(endpoints.connect, stack.config.name, absence, pass_over)
+    _keep_up(Watch(stack, report, connector))
+
+
+def _start_job(stack: Stack, config_path: Path) -> None:
+    stack.say("starting job")
+    job = Job(stack.state, config_path)
+    stack.servers[job.name] = job
+    stack.spawn(job)
+    stack.await_ready(job)
+    stack.say("job is applying")
+
+
+def _keep_up(watch: Watch) -> NoReturn:
+    while True:
+        watch.look()
+        time.sleep(_LOOK_EVERY_SECONDS)
+
+
+@contextmanager
+def ends_on_signal() -> Iterator[None]:
+    """The first of the signals becomes KeyboardInterrupt; later ones cannot disturb the stop."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    # A signal that is ignored already (nohup) stays ignored.
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

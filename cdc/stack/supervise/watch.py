@@ -1,0 +1,130 @@
+"""Keeping the stack up: a process that died is started again, later each time it dies soon."""
+
+import time
+from dataclasses import dataclass
+
+from cdc.errors import CdcError
+from cdc.stack.artifacts import prerequisites
+from cdc.stack.embedded import Stack
+from cdc.stack.process.log_files import rotate_all
+from cdc.stack.process.report import Member, Report
+from cdc.stack.servers.job import FINAL_EXIT_CODES
+from cdc.stack.servers.patience import START_SECONDS, Clock, Patience
+from cdc.stack.supervise.connector_watch import ConnectorWatch
+
+_LONGEST_PAUSE_SECONDS = 30.0
+_STABLE_SECONDS = 60.0
+"""A process that ran this long begins again with the shortest pause."""
+
+
+@dataclass(slots=True)
+class Backoff:
+    """1, 2, 4, ... seconds between a death and the next start."""
+
+    attempts: int = 0
+
+    def after_death(self, lived: float) -> float:
+        self.attempts = 1 if lived >= _STABLE_SECONDS else self.attempts + 1
+        return min(2.0 ** (self.attempts - 1), _LONGEST_PAUSE_SECONDS)
+
+
+@dataclass(slots=True)
+class Life:
+    """One supervised process over its restarts."""
+
+    backoff: Backoff
+    started_at: float
+    restart_at: float | None = None
+    over: bool = False
+    patience: Patience | None = None
+
+
+class Watch:
+    """One look at a time: ``look()`` is called again and again by the supervisor."""
+
+    def __init__(
+        self,
+        stack: Stack,
+        report: Report,
+        connector: ConnectorWatch,
+        clock: Clock = time.monotonic,
+    ) -> None:
+        self._stack = stack
+        self._report = report
+        self._connector = connector
+        self._clock = clock
+        self._lives = {name: Life(Backoff(), clock()) for name in stack.processes}
+
+    def look(self) -> None:
+        rotate_all(self._stack.state)
+        for name, life in self._lives.items():
+            if not life.over:
+                self._look_at(name, life)
+        if said := self._connector.look(self._clock()):
+            self._report.said_of_connector(said)
+            self._stack.say(said)
+
+    def _look_at(self, name: str, life: Life) -> None:
+        if life.restart_at is not None:
+            if self._clock() >= life.restart_at:
+                self._start(name, life)
+        elif (code := self._stack.processes[name].exit_code()) is not None:
+            self._died(name, life, f"ended with exit code {code}", code)
+        elif self._report.members[name].state == "starting":
+            self._look_at_start(name, life)
+
+    def _look_at_start(self, name: str, life: Life) -> None:
+        if self._stack.servers[name].is_ready():
+            member = self._report.members[name]
+            member.state, member.reason = "running", ""
+            self._stack.say(f"{name} is ready again")
+        elif life.patience is not None and life.patience.is_over():
+            self._stack.processes[name].stop()
+            self._died(name, life, f"was not ready, and did not go on, for {START_SECONDS} s", None)
+
+    def _died(self, name: str, life: Life, what: str, code: int | None) -> None:
+        self._stack.processes[name].sweep()
+        if name == "job" and code in FINAL_EXIT_CODES:
+            life.over = True
+            self._say(name, "failed", f"{what}: {self._words(name)}")
+            return
+        pause = life.backoff.after_death(self._clock() - life.started_at)
+        life.restart_at = self._clock() + pause
+        self._say(name, "waiting", f"{what}{self._disk()}, next start in {pause:.0f} s")
+
+    def _start(self, name: str, life: Life) -> None:
+        life.restart_at, life.started_at = None, self._clock()
+        member = self._report.members[name]
+        member.restarts += 1
+        try:
+            self._stack.spawn(self._stack.servers[name])
+        except (CdcError, OSError) as error:
+            self._died(name, life, f"could not be started: {error}", None)
+            return
+        life.patience = Patience(self._stack.servers[name], self._clock)
+        member.pid = self._stack.processes[name].pid
+        self._say(name, "starting", "started again")
+
+    def _say(self, name: str, state: str, what: str) -> None:
+        member = self._report.members[name]
+        member.state, member.reason = state, what
+        if state != "starting":
+            member.pid = None
+        self._stack.say(f"{name} {what}")
+
+    def _words(self, name: str) -> str:
+        """The error and the remedy that it ended with, else its last line."""
+        lines = self._stack.processes[name].failure("").detail.splitlines()
+        told = [line for line in lines if line.startswith(("error: ", "remedy: "))]
+        return "; ".join(told[-2:] or lines[-1:])
+
+    def _disk(self) -> str:
+        try:
+            prerequisites.check_disk(self._stack.state.root)
+        except CdcError as error:
+            return f" ({error.message})"
+        return ""
+
+
+def member_of(stack: Stack, name: str) -> Member:
+    return Member(pid=stack.processes[name].pid, state="running")

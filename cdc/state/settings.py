@@ -1,0 +1,66 @@
+"""The keys of the configuration that the job runs with, remembered so that a change is seen.
+
+Only digests are kept, keyed by a secret of the installation: a value may be a secret too, and one
+that can be guessed would be told by a plain digest.
+"""
+
+import hmac
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from cdc.config import Config
+from cdc.state.directory import StateDir, read_json, write_private
+
+_SECRET: Final = "settings"  # noqa: S105 - the name of a file
+_OF_NO_JOB: Final = ("kafka.delete_", "kafka.min_", "kafka.replication_")
+"""Of topics when they are created."""
+
+
+def digests(config: Config) -> dict[str, str]:
+    """Digest by key (``job.merge_threads``) of all that matters to a running job.
+
+    Comparable with what is remembered in the same state directory, and with nothing else; empty
+    where nothing is.
+    """
+    secret = StateDir(config.state_dir).known_secret(_SECRET)
+    return {} if secret is None else _digests(config, secret)
+
+
+def _digests(config: Config, secret: str) -> dict[str, str]:
+    found = _leaves("", config.model_dump(mode="python"))
+    return {
+        key: hmac.digest(secret.encode(), _text(value), "sha256").hex()
+        for key, value in found
+        if not key.startswith(_OF_NO_JOB)
+    }
+
+
+def remember(config: Config) -> None:
+    """The job's, when it begins with a configuration or has taken it over."""
+    secret = StateDir(config.state_dir).secret(_SECRET)
+    text = json.dumps(_digests(config, secret), indent=1)
+    write_private(_file(config.state_dir), text)
+
+
+def remembered(state_dir: Path) -> dict[str, str]:
+    """What the job said last; empty where it said nothing."""
+    return {str(key): str(text) for key, text in (read_json(_file(state_dir)) or {}).items()}
+
+
+def _leaves(prefix: str, values: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    for name, value in values.items():
+        if not prefix and isinstance(value, dict):
+            yield from _leaves(f"{name}.", value)
+        else:
+            yield f"{prefix}{name}", value
+
+
+def _text(value: object) -> bytes:
+    reveal = getattr(value, "get_secret_value", None)
+    return repr(reveal() if reveal is not None else value).encode()
+
+
+def _file(state_dir: Path) -> Path:
+    return state_dir / "job.settings"

@@ -1,0 +1,38 @@
+"""A thing that is due again after a time."""
+
+import time
+from collections.abc import Callable
+
+from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
+
+from cdc.errors import CdcError, ErrorKind
+
+
+def until(done: Callable[[], bool], seconds: float, message: str) -> None:
+    """Ask until it is so. Raises TIMEOUT with the message."""
+    attempts = Retrying(
+        stop=stop_after_delay(seconds),
+        wait=wait_fixed(0.1),
+        retry=retry_if_result(lambda ok: not ok),
+    )
+    try:
+        attempts(done)
+    except RetryError:
+        raise CdcError(ErrorKind.TIMEOUT, f"{message} within {seconds:g} s") from None
+
+
+class Every:
+    """Due at once, and then once in so many seconds."""
+
+    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._seconds = seconds
+        self._clock = clock
+        self._next = clock()
+
+    def is_due(self) -> bool:
+        """Whether it is; true once, until it is due again."""
+        now = self._clock()
+        if now < self._next:
+            return False
+        self._next = now + self._seconds
+        return True
