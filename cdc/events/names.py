@@ -31,7 +31,7 @@ OF_ENGINES: Final = frozenset(
     }
 )
 """Columns that Spark and Delta put beside a table's own, whatever these are called: where two have
-one name, a MERGE fails, or an UPDATE writes NULL. tests/spark/test_names.py tries them."""
+one name, a MERGE fails, or an UPDATE writes NULL. tests/spark/lake/test_names.py tries them."""
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_-]+")
 _NOT_AVRO: Final = re.compile(r"[^A-Za-z0-9_]")
 _NAMES: Final = frozenset({"name", "namespace"})

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.armed import Armed
-from tests.faults.bank import SQL
-from tests.faults.budget import Budget, Case, shuffled
-from tests.faults.walk import Walk
+from tests.faults.bank.armed import Armed
+from tests.faults.bank.bank import SQL
+from tests.faults.bank.walk import Walk
+from tests.faults.scenes.budget import Budget, Case, shuffled
 from tests.local_spark import QUICK
 from tests.seeds import seed_of
 from tests.servers.fixtures import started

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.faults.checks import every_check
-from tests.faults.clock_jumps import JUMPS, clocked
-from tests.faults.clocks import library
-from tests.faults.scene import Scene
+from tests.faults.bank.checks import every_check
+from tests.faults.scenes.clock_jumps import JUMPS, clocked
+from tests.faults.scenes.clocks import library
+from tests.faults.scenes.scene import Scene
 from tests.servers.fixtures import on_containers
 
 pytestmark = [

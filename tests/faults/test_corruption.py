@@ -14,9 +14,9 @@ import yaml
 
 from cdc.errors import Reason
 from tests.e2e.installation import Installation
-from tests.faults.bank import at_work
+from tests.faults.bank.bank import at_work
 from tests.faults.conftest import written
-from tests.faults.corruptions import (
+from tests.faults.scenes.corruptions import (
     AT_THE_START,
     BEHIND,
     MEANWHILE,

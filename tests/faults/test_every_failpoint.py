@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import pytest
 
 from cdc.failpoints import Failpoint
-from tests.faults.armed import Armed
-from tests.faults.bank import TABLES, at_work
-from tests.faults.steps import AT_THE_FIRST_START, CASES, Trigger, nothing, points_of
-from tests.faults.walk import Walk, query
-from tests.faults.witness import witnessed
+from tests.faults.bank.armed import Armed
+from tests.faults.bank.bank import TABLES, at_work
+from tests.faults.bank.walk import Walk, query
+from tests.faults.bank.witness import witnessed
+from tests.faults.scenes.steps import AT_THE_FIRST_START, CASES, Trigger, nothing, points_of
 
 pytestmark = pytest.mark.e2e
 

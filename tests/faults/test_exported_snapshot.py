@@ -24,10 +24,10 @@ from psycopg import IsolationLevel, sql
 from cdc.failpoints import Failpoint
 from cdc.state import requests
 from cdc.state.requests import Request
-from tests.faults.armed import Armed
-from tests.faults.bank import TABLES, at_work
-from tests.faults.disturbances import DISTURBANCES, nothing
-from tests.faults.walk import Row, Walk, query
+from tests.faults.bank.armed import Armed
+from tests.faults.bank.bank import TABLES, at_work
+from tests.faults.bank.walk import Row, Walk, query
+from tests.faults.scenes.disturbances import DISTURBANCES, nothing
 from tests.waiting import until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.deep, pytest.mark.timeout(3600)]

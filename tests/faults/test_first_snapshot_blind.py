@@ -13,11 +13,11 @@ from deltalake import DeltaTable
 
 from cdc.errors import Reason
 from tests.e2e.installation import Installation
-from tests.faults.armed import Armed
-from tests.faults.bank import TABLES, at_work
-from tests.faults.breaking import EARLY, OURS, SQL, await_landed, gated, starting
+from tests.faults.bank.armed import Armed
+from tests.faults.bank.bank import TABLES, at_work
+from tests.faults.bank.walk import Unflagged, queried, query
 from tests.faults.conftest import written
-from tests.faults.walk import Unflagged, queried, query
+from tests.faults.scenes.breaking import EARLY, OURS, SQL, await_landed, gated, starting
 from tests.servers.fixtures import on_containers
 
 pytestmark = [pytest.mark.e2e, pytest.mark.deep, pytest.mark.timeout(3600)]

@@ -26,9 +26,12 @@ import pytest
 from cdc.errors import Reason
 from cdc.events.values.lsn import parse_lsn
 from tests.e2e.installation import Installation
-from tests.faults.armed import SYNC_SECONDS, Armed
-from tests.faults.bank import TABLES, at_work
-from tests.faults.breaking import (
+from tests.faults.bank.armed import SYNC_SECONDS, Armed
+from tests.faults.bank.bank import TABLES, at_work
+from tests.faults.bank.readers import recovered
+from tests.faults.bank.walk import Row, Unflagged
+from tests.faults.conftest import written
+from tests.faults.scenes.breaking import (
     BREAKS,
     CHANGES,
     EARLY,
@@ -43,10 +46,7 @@ from tests.faults.breaking import (
     starting,
     steadily_at_work,
 )
-from tests.faults.conftest import written
-from tests.faults.corruptions import NEW_EPOCH
-from tests.faults.readers import recovered
-from tests.faults.walk import Row, Unflagged
+from tests.faults.scenes.corruptions import NEW_EPOCH
 from tests.meanwhile import meanwhile
 from tests.servers.fixtures import on_containers
 from tests.waiting import until

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.faults.checks import every_check
-from tests.faults.network import NETWORK
-from tests.faults.outside import Outside, outside
-from tests.faults.scene import Scene
+from tests.faults.bank.checks import every_check
+from tests.faults.scenes.network import NETWORK
+from tests.faults.scenes.outside import Outside, outside
+from tests.faults.scenes.scene import Scene
 from tests.servers.fixtures import on_containers
 
 pytestmark = [pytest.mark.e2e, pytest.mark.deep, pytest.mark.timeout(3600)]

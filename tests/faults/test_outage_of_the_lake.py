@@ -20,12 +20,12 @@ import psycopg
 import pytest
 
 import cdc
-from tests.faults.armed import Armed
-from tests.faults.bank import TABLES, at_work
+from tests.faults.bank.armed import Armed
+from tests.faults.bank.bank import TABLES, at_work
+from tests.faults.bank.readers import recovered
+from tests.faults.bank.walk import Walk
 from tests.faults.conftest import written
-from tests.faults.disturbances import frozen
-from tests.faults.readers import recovered
-from tests.faults.walk import Walk
+from tests.faults.scenes.disturbances import frozen
 from tests.meanwhile import meanwhile
 from tests.servers.fixtures import on_containers
 from tests.small_disk import fill, small_disk

@@ -11,11 +11,11 @@ from typing import Final
 
 import pytest
 
-from tests.faults.armed import Armed
-from tests.faults.checks import checked
-from tests.faults.disturbances import DISTURBANCES, KILLS, drawn, is_possible
-from tests.faults.readers import recovered
-from tests.faults.walk import Walk
+from tests.faults.bank.armed import Armed
+from tests.faults.bank.checks import checked
+from tests.faults.bank.readers import recovered
+from tests.faults.bank.walk import Walk
+from tests.faults.scenes.disturbances import DISTURBANCES, KILLS, drawn, is_possible
 from tests.seeds import seed_of
 from tests.waiting import until
 

@@ -11,11 +11,11 @@ from typing import Final
 
 import pytest
 
-from tests.faults.checks import checked
+from tests.faults.bank.checks import checked
+from tests.faults.bank.readers import recovered
+from tests.faults.bank.walk import Walk
 from tests.faults.conftest import written
-from tests.faults.disturbances import DISTURBANCES, Disturb, is_possible, nothing
-from tests.faults.readers import recovered
-from tests.faults.walk import Walk
+from tests.faults.scenes.disturbances import DISTURBANCES, Disturb, is_possible, nothing
 from tests.waiting import until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.deep, pytest.mark.timeout(7200)]

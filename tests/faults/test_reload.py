@@ -8,8 +8,8 @@ import pytest
 
 from cdc.failpoints import Failpoint
 from cdc.state import operation_files as files
-from tests.faults.armed import Armed
-from tests.faults.bank import TABLES
+from tests.faults.bank.armed import Armed
+from tests.faults.bank.bank import TABLES
 from tests.operations.blind import unseen
 from tests.waiting import until
 

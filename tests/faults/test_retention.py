@@ -11,12 +11,12 @@ from deltalake import DeltaTable
 
 from cdc.lake.table.positions import LandedPosition, landed_position
 from tests.e2e.installation import Installation
-from tests.faults.armed import NAME, Armed
-from tests.faults.bank import TOTAL, at_work
+from tests.faults.bank.armed import NAME, Armed
+from tests.faults.bank.bank import TOTAL, at_work
+from tests.faults.bank.walk import queried, query
 from tests.faults.conftest import written
-from tests.faults.corruptions import TABLES
-from tests.faults.steps import EXPIRY, points_of
-from tests.faults.walk import queried, query
+from tests.faults.scenes.corruptions import TABLES
+from tests.faults.scenes.steps import EXPIRY, points_of
 from tests.waiting import until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.deep, pytest.mark.timeout(3600)]

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.faults.checks import every_check
-from tests.faults.scenarios import SCENARIOS
-from tests.faults.scene import Scene, staged
+from tests.faults.bank.checks import every_check
+from tests.faults.scenes.scenarios import SCENARIOS
+from tests.faults.scenes.scene import Scene, staged
 from tests.servers.fixtures import on_containers
 
 pytestmark = [pytest.mark.e2e, pytest.mark.deep, pytest.mark.timeout(3600)]

@@ -4,8 +4,8 @@ from psycopg import sql
 
 from tests.kinds.columns import SCHEMA
 from tests.kinds.pipeline import Pipeline, Row
-from tests.spark.test_names import INSIDE, compatible
-from tests.unit.test_names import KEPT
+from tests.spark.lake.test_names import INSIDE, compatible
+from tests.unit.events.test_names import KEPT
 
 TABLES = ("9lives", "0", "-", "_x", "T1", "t1", "Value", "Envelope", "null", "a-b_c", "a_b-c")
 TWIN = SCHEMA.upper()

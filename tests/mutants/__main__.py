@@ -21,7 +21,7 @@ from tests.mutants.planted import PLANTED
 
 ROOT = Path(__file__).resolve().parents[2]
 ASIDE = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info")
-OF_THE_TEXT = "tests/unit/test_mutants.py"  # red for every mutant, whatever it does
+OF_THE_TEXT = "tests/unit/harness/test_mutants.py"  # red for every mutant, whatever it does
 SECONDS = 2400
 WIDE = os.environ | {"COLUMNS": "400"}  # pytest cuts an error short where the terminal ends
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S.*)$", re.MULTILINE)

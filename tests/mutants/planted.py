@@ -4,10 +4,10 @@ from typing import Final
 
 from tests.mutants.mutant import Mutant
 
-INTERRUPTED: Final = ("tests/spark/test_interrupted.py",)
+INTERRUPTED: Final = ("tests/spark/apply/test_interrupted.py",)
 EVERY_STEP: Final = "tests/faults/test_every_failpoint.py"
 CORRUPTION: Final = "tests/faults/test_corruption.py"
-SLOT: Final = "tests/source/test_chain.py::test_slot_recreated"
+SLOT: Final = "tests/source/capture/test_chain.py::test_slot_recreated"
 RESTART: Final = "tests/experiments/test_stream.py::test_restart_inside_a_transaction"
 OLD_CONNECTOR: Final = (
     "3.6.1.Final:plugin@tar.gz "
@@ -68,7 +68,7 @@ PLANTED: Final = (
         file="cdc/operations/replay/kafka_history.py",
         old="    if len(forms) > 1:\n",
         new="    if False:\n",
-        tests=("--deep", "tests/spark/test_kafka_history.py"),
+        tests=("--deep", "tests/spark/operations/test_kafka_history.py"),
     ),
     Mutant(
         name="planted: strict guard on lsn",
@@ -76,7 +76,7 @@ PLANTED: Final = (
         old='        f"offset AS {OFFSET}",\n',
         new="        any_of([f'{w.record}.source.lsn' for w in events], 'bigint')"
         " + f' AS {OFFSET}',\n",
-        tests=("tests/spark/test_apply_is_fold.py", "tests/spark/test_rounds.py"),
+        tests=("tests/spark/apply/test_apply_is_fold.py", "tests/spark/apply/test_rounds.py"),
     ),
     Mutant(
         name="planted: early slot flush",
@@ -90,7 +90,7 @@ PLANTED: Final = (
         file="cdc/land/query.py",
         old="rows = log_rows(events, self.position.landing + 1).persist()",
         new="rows = log_rows(events, max(1, self.position.landing)).persist()",
-        tests=("tests/spark/test_rounds.py",),
+        tests=("tests/spark/apply/test_rounds.py",),
     ),
     Mutant(
         name="planted: Debezium 3.6.1 in place of 3.7.0",

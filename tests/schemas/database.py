@@ -10,7 +10,7 @@ from typing import Final
 
 from tests.schemas import kinds, names
 from tests.schemas.kinds import Kind
-from tests.soak.facts import identifier, literal
+from tests.soak.schema.facts import identifier, literal
 
 TABLES: Final = 22
 """Besides children and partitions, which make some thirty of them."""

@@ -13,9 +13,9 @@ import yaml
 from cdc.source.connector import worker_rest
 from tests.e2e.installation import Installation
 from tests.servers.server import Server
-from tests.soak.facts import Statement, identifier
-from tests.soak.session import Session
-from tests.soak.tally import Tally
+from tests.soak.schema.facts import Statement, identifier
+from tests.soak.schema.session import Session
+from tests.soak.schema.tally import Tally
 from tests.waiting import until
 
 LOCK_SECONDS: Final = 10

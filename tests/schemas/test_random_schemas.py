@@ -15,9 +15,9 @@ from tests.schemas.database import database
 from tests.schemas.pipeline import Judged, Pipeline
 from tests.servers.fixtures import worker_settings
 from tests.servers.server import Server
-from tests.soak import catalogue
-from tests.soak.rows import row_change
-from tests.soak.transactions import Transaction, transaction
+from tests.soak.schema import catalogue
+from tests.soak.schema.rows import row_change
+from tests.soak.schema.transactions import Transaction, transaction
 
 pytestmark = [pytest.mark.e2e, pytest.mark.deep, pytest.mark.timeout(3600)]
 

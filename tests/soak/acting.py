@@ -7,12 +7,12 @@ from typing import Final, Self
 
 from deltalake import DeltaTable
 
-from tests.faults import steps as cases
-from tests.faults.armed import SYNC_SECONDS, Armed
-from tests.faults.bank import TABLES, at_work
-from tests.faults.readers import RECOVERY_SECONDS
-from tests.faults.scenarios import SCENARIOS
-from tests.faults.scene import Scene
+from tests.faults.bank.armed import SYNC_SECONDS, Armed
+from tests.faults.bank.bank import TABLES, at_work
+from tests.faults.bank.readers import RECOVERY_SECONDS
+from tests.faults.scenes import steps as cases
+from tests.faults.scenes.scenarios import SCENARIOS
+from tests.faults.scenes.scene import Scene
 from tests.soak import own_tables
 from tests.soak.asking import await_processes, operate
 from tests.soak.steps import Step

@@ -5,10 +5,10 @@ from typing import Final
 from cdc.client.status import components
 from cdc.state import operation_files as files
 from cdc.state.operation import OperationState, Progress
-from tests.faults.armed import Armed
-from tests.faults.disturbances import DISTURBANCES, PROCESSES
-from tests.faults.readers import RECOVERY_SECONDS
-from tests.faults.steps import COMMAND_SECONDS
+from tests.faults.bank.armed import Armed
+from tests.faults.bank.readers import RECOVERY_SECONDS
+from tests.faults.scenes.disturbances import DISTURBANCES, PROCESSES
+from tests.faults.scenes.steps import COMMAND_SECONDS
 from tests.operations.asked import last_object
 from tests.waiting import until
 

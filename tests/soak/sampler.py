@@ -15,7 +15,7 @@ import cdc
 from cdc.client.status import components
 from cdc.lake.table.positions import file_sizes
 from cdc.lake.upkeep.small_files import SMALL_BYTES
-from tests.faults.armed import Armed
+from tests.faults.bank.armed import Armed
 from tests.soak.flatness import Sample, TableSample, opened
 
 EVERY_SECONDS: Final = 30.0

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Final, TypeVar
 
-from tests.faults.bank import TABLES
-from tests.faults.disturbances import PROCESSES
-from tests.faults.scenarios import SCENARIOS
+from tests.faults.bank.bank import TABLES
+from tests.faults.scenes.disturbances import PROCESSES
+from tests.faults.scenes.scenarios import SCENARIOS
 from tests.soak.own_tables import ROWS, Shifting
 
 T = TypeVar("T")
@@ -50,7 +50,7 @@ FAULTS: Final[dict[str, int]] = {
     "second worker": 1,
 }
 CASES: Final = {"unseen rows": 4, "refusal": 4, "taken in": 3, "returned": 1, "purged": 1}
-"""By name; most of what they do is in ``tests/faults/steps.py``."""
+"""By name; most of what they do is in ``tests/faults/scenes/steps.py``."""
 DURING: Final[dict[str, int]] = {
     "": 10,
     "pause": 4,

@@ -20,10 +20,10 @@ import pytest
 
 from cdc.config import Job
 from cdc.errors import CdcError, ErrorKind
-from tests.faults.armed import JOB, SYNC_SECONDS
-from tests.faults.readers import Reader, recovered
-from tests.faults.scene import DISKS, Scene, staged
-from tests.faults.witness import witnessed
+from tests.faults.bank.armed import JOB, SYNC_SECONDS
+from tests.faults.bank.readers import Reader, recovered
+from tests.faults.bank.witness import witnessed
+from tests.faults.scenes.scene import DISKS, Scene, staged
 from tests.meanwhile import meanwhile
 from tests.seeds import seed_of
 from tests.servers.fixtures import on_containers

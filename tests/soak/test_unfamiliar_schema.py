@@ -1,7 +1,7 @@
 """A schema that no code and no test of ours knows, changed at random under load: equal at the end.
 
-Tables that are moved meanwhile (``tests/soak/moves.py``) are equal too, or stopped by name, and
-no other table stands still beside them (``tests/soak/bystanders.py``).
+Tables that are moved meanwhile (``tests/soak/schema/moves.py``) are equal too, or stopped by name,
+and no other table stands still beside them (``tests/soak/schema/bystanders.py``).
 
 .venv/bin/pytest tests/soak -m soak -s --sql schema.sql --sql data.sql --minutes 5 --seed 1
 """
@@ -19,11 +19,11 @@ import pytest
 from tests.e2e.installation import Installation
 from tests.seeds import seed_of
 from tests.servers.fixtures import on_containers, started, worker_settings
-from tests.soak import bystanders, catalogue, moves, scripts
-from tests.soak.comparison import uncounted
-from tests.soak.facts import Table
-from tests.soak.judged import Judged, judge
-from tests.soak.walk import Walk
+from tests.soak.schema import bystanders, catalogue, moves, scripts
+from tests.soak.schema.comparison import uncounted
+from tests.soak.schema.facts import Table
+from tests.soak.schema.judged import Judged, judge
+from tests.soak.schema.walk import Walk
 
 pytestmark = pytest.mark.soak
 

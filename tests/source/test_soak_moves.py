@@ -7,9 +7,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.soak import catalogue
-from tests.soak.facts import Column, Table
-from tests.soak.moves import MOVES, Move, Rows, made
+from tests.soak.schema import catalogue
+from tests.soak.schema.facts import Column, Table
+from tests.soak.schema.moves import MOVES, Move, Rows, made
 
 pytestmark = pytest.mark.integration
 _DATABASE = """

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cdc.failpoints import HELD, HOLD, VARIABLE, Failpoint
-from tests.faults.steps import AT_THE_FIRST_START, CASES, EXPIRY, points_of
+from tests.faults.scenes.steps import AT_THE_FIRST_START, CASES, EXPIRY, points_of
 from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -1,0 +1,104 @@
+"""Every row of the ledger is opened as a reader would, and by delta-rs alone, and judged."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pyarrow as pa
+from deltalake import DeltaTable, QueryBuilder
+
+from tests.faults.bank.armed import Armed
+from tests.faults.bank.bank import TABLES
+from tests.faults.bank.promises import MARKED, assert_none_fell, judged
+
+Row = dict[str, Any]
+_AT_THE_CUT: Final = ("streaming", "degraded")
+
+
+@dataclass
+class Walk:
+    """What was seen of the ledger until now; ``versions`` of tables were opened."""
+
+    installation: Armed
+    seen: dict[int, Row] = field(default_factory=dict)
+    commits: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """Of the transactions, by mark: ``bank.Commits``."""
+    walked: int = 0
+    versions: int = 0
+    kills: int = 0
+    _counters: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def told(self) -> str:
+        return f"{self.kills} kills, {self.walked} cuts walked, {self.versions} versions opened"
+
+    def note(self) -> None:
+        """Take note of the rows there are: none that was seen before has changed or is gone."""
+        found = query(self.installation, "_wal2lake/ledger", "SELECT * FROM t ORDER BY cut")
+        cuts = [row["cut"] for row in found]
+        assert cuts == list(range(1, len(cuts) + 1)), "a cut is missing or there twice"
+        by_cut = {row["cut"]: row for row in found}
+        changed = [cut for cut, row in self.seen.items() if by_cut.get(cut) != row]
+        assert changed == [], f"rows of the ledger changed after they were published: {changed}"
+        self.seen = by_cut
+
+    def go_on(self) -> None:
+        """Judge the rows that were not judged yet."""
+        self.note()
+        for cut in range(self.walked + 1, len(self.seen) + 1):
+            row = self.seen[cut]
+            before = self.seen.get(cut - 1)
+            if before is not None and before["lsn"] is not None:
+                assert row["lsn"] >= before["lsn"], f"cut {cut} lies before the one before it"
+            if row["lsn"] is not None:  # until then the first snapshot is not whole
+                self._judge(row)
+            self.walked = cut
+
+    def _judge(self, row: Row) -> None:
+        entries = {entry["table"]: entry for entry in row["tables"]}
+        where = f"cut {row['cut']}"
+        # One that is read again stands at an older cut, and says so.
+        marked = all(entries[name]["state"] in _AT_THE_CUT for name in MARKED)
+
+        def rows(table: str, *columns: str) -> list[tuple[Any, ...]]:
+            return self._rows(entries[table], columns)
+
+        kept = judged(rows, where, marks=marked)
+        assert_none_fell(self._counters, kept.counters, where)
+        self._counters = kept.counters
+        if kept.marks is not None:
+            self._judge_commits(set(kept.marks), row["lsn"], where)
+
+    def _judge_commits(self, marks: set[int], lsn: int, where: str) -> None:
+        inside = {mark for mark, (_, after) in self.commits.items() if after <= lsn}
+        beyond = {mark for mark, (before, _) in self.commits.items() if before > lsn}
+        assert inside <= marks, f"{where}: a transaction before its LSN is missing"
+        assert not beyond & marks, f"{where}: a transaction after its LSN is there"
+
+    def _rows(self, entry: Row, columns: Sequence[str]) -> list[tuple[Any, ...]]:
+        self.versions += 1
+        opened = DeltaTable(entry["path"], version=entry["version"])
+        found = queried(opened, f"SELECT {', '.join(columns)} FROM t")
+        return [tuple(row.values()) for row in found]
+
+
+class Unflagged(Walk):
+    """Of cuts that call every table of the bank the source's; the others promise less."""
+
+    def _judge(self, row: Row) -> None:
+        mine = {f"bank.{table}" for table in TABLES}
+        states = {entry["state"] for entry in row["tables"] if entry["table"] in mine}
+        if states == {"streaming"}:
+            super()._judge(row)
+
+
+def query(installation: Armed, path: str, text: str) -> list[Row]:
+    """Rows of the newest version of a table of the lake."""
+    return queried(DeltaTable(str(installation.folder / "lake" / path)), text)
+
+
+def queried(opened: DeltaTable, text: str) -> list[Row]:
+    found: list[Row] = pa.table(
+        QueryBuilder().register("t", opened).execute(text).read_all()
+    ).to_pylist()
+    return found

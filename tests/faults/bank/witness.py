@@ -1,0 +1,112 @@
+"""A second slot, read by Postgres's own ``test_decoding``: what the log must hold, event for event.
+
+Neither the connector nor anything of wal2lake takes part in it. The log is decoded by fastavro.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from cdc.state.endpoints import Endpoints
+from tests.experiments.labels import Reader
+from tests.faults.bank.armed import Armed
+from tests.faults.bank.walk import query
+
+SLOT: Final = "witness"
+LOG: Final = "_wal2lake/log"
+TABLES: Final = (
+    *("accounts", "debits", "credits", "audit", "counters", "flicker", "visits"),
+    *("thousands", "broad", "reshaped"),
+)
+OPERATIONS: Final = {"INSERT": "c", "UPDATE": "u", "DELETE": "d"}
+_CHANGE: Final = re.compile(r"^table bank\.(\w+): (INSERT|UPDATE|DELETE): (.*)$", re.DOTALL)
+_VALUE: Final = re.compile(r"(\w+)\[[^\]]+\]:('(?:[^']|'')*'|\S+)")
+_UNCHANGED: Final = "unchanged-toast-datum"
+Event = tuple[int, str, dict[str, str | None]]
+"""Transaction, operation, and the values by column: of a delete those of its identity."""
+
+
+@dataclass(kw_only=True)
+class Witness:
+    """Of the bank's transactions since its slot was made."""
+
+    bank: Armed
+    begin: dict[str, int]  # topic -> last offset of before
+    reader: Reader
+
+    def compare(self) -> int:
+        """The number of events; fails where the log has others, or in another order."""
+        expected, found = self._expected(), self._found()
+        for table in TABLES:
+            _assert_same(table, expected[table], found[table])
+        return sum(map(len, expected.values()))
+
+    def _expected(self) -> dict[str, list[Event]]:
+        events: dict[str, list[Event]] = {table: [] for table in TABLES}
+        with self.bank.connect() as connection:
+            rows = connection.execute(
+                "SELECT xid::text::bigint, data FROM pg_logical_slot_peek_changes(%s, NULL, NULL)",
+                (SLOT,),
+            )
+            for xid, text in rows:
+                change = _CHANGE.match(text)
+                if change is not None and change[1] in events:
+                    operation = OPERATIONS[change[2]]
+                    events[change[1]].append((xid, operation, _values(change[3])))
+        return events
+
+    def _found(self) -> dict[str, list[Event]]:
+        events: dict[str, list[Event]] = {table: [] for table in TABLES}
+        for row in query(self.bank, LOG, 'SELECT topic, "offset", value FROM t ORDER BY "offset"'):
+            table = row["topic"].rpartition(".")[2]
+            if table in events and row["offset"] > self.begin.get(row["topic"], -1):
+                event = None if row["value"] is None else self.reader.decode(row["value"])
+                if event is not None:  # a tombstone is none
+                    events[table].append(_event(event))
+        return events
+
+
+@contextmanager
+def witnessed(bank: Armed) -> Iterator[Witness]:
+    """From a moment on at which nothing is on its way; the slot is gone afterwards."""
+    bank.sync()
+    bank.execute(f"SELECT pg_create_logical_replication_slot('{SLOT}', 'test_decoding')")
+    try:
+        ends = query(bank, LOG, 'SELECT topic, max("offset") AS last FROM t GROUP BY topic')
+        endpoints = json.loads((bank.state_dir / "endpoints.json").read_text())
+        yield Witness(
+            bank=bank,
+            begin={row["topic"]: row["last"] for row in ends},
+            reader=Reader(endpoints=Endpoints(**endpoints)),
+        )
+    finally:
+        bank.execute(f"SELECT pg_drop_replication_slot('{SLOT}')")
+
+
+def _values(text: str) -> dict[str, str | None]:
+    """``id[integer]:1 body[text]:'it''s'``; of an update the new row."""
+    row = text.rpartition("new-tuple: ")[2]
+    return {name: _plain(value) for name, value in _VALUE.findall(row) if value != _UNCHANGED}
+
+
+def _plain(value: str) -> str | None:
+    if value.startswith("'"):
+        return value[1:-1].replace("''", "'")
+    return None if value == "null" else value
+
+
+def _event(event: dict[str, Any]) -> Event:
+    row = event["before"] if event["op"] == "d" else event["after"]
+    texts = {name: None if value is None else str(value) for name, value in row.items()}
+    return event["source"]["txId"], event["op"], texts
+
+
+def _assert_same(table: str, expected: list[Event], found: list[Event]) -> None:
+    """Of a value that the second slot leaves out, the log has a placeholder, or nothing."""
+    assert len(found) == len(expected), f"{table}: {len(found)} events, and not {len(expected)}"
+    for number, (theirs, ours) in enumerate(zip(expected, found, strict=True)):
+        shown = {name: ours[2].get(name) for name in theirs[2]}
+        assert (*ours[:2], shown) == theirs, f"{table}: event {number} is another one"

@@ -1,0 +1,163 @@
+"""A first snapshot that stands still at a table until it was broken off there."""
+
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Final
+
+import psycopg
+from deltalake import DeltaTable
+
+from cdc.kafka.offsets import end_offsets
+from cdc.state.directory import StateDir, read_json
+from cdc.state.endpoints import Endpoints
+from tests.faults.bank.armed import NAME, Armed
+from tests.faults.bank.bank import PARTS, Bank, at_work
+from tests.faults.bank.walk import query
+from tests.waiting import until
+
+ROWS: Final = 200_000
+EARLY: Final = "a_mid"
+LATE: Final = "z_end"
+LARGE: Final = "a_large"
+OURS: Final = (LARGE, EARLY, LATE)
+"""The connector reads by name: the large one, one of nothing, those of the bank, another."""
+SQL: Final = f"""
+CREATE TABLE bank.{LARGE} (id int PRIMARY KEY, body text);
+CREATE TABLE bank.{EARLY} (id int PRIMARY KEY);
+CREATE TABLE bank.{LATE} (id int PRIMARY KEY);
+INSERT INTO bank.{LARGE} SELECT i, md5(i::text) FROM generate_series(1, {ROWS}) i;
+"""
+CHANGES: Final = f"""
+DELETE FROM bank.{LARGE} WHERE id <= 1000;
+UPDATE bank.{LARGE} SET body = 'changed' WHERE id BETWEEN 1001 AND 1100;
+DELETE FROM bank.odd WHERE id <= 3;
+DELETE FROM bank.visits WHERE who = 'v1';
+"""
+"""Of rows that the broken attempt has read, where it got so far."""
+TOPIC: Final = f"{NAME}.bank.{LARGE}"
+START_SECONDS: Final = 600
+_SLOT_IS_MADE: Final = """
+SELECT 1 FROM pg_replication_slots
+ WHERE slot_name = 'wal2lake' AND confirmed_flush_lsn IS NOT NULL
+"""
+_WAITING: Final = "SELECT 1 FROM pg_stat_activity WHERE {pid} = ANY(pg_blocking_pids(pid))"
+_END: Final = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+ WHERE backend_type = 'walsender'
+    OR pid IN (SELECT l.pid FROM pg_locks l WHERE NOT l.granted
+                  AND l.relation IN ('bank.a_mid'::regclass, 'bank.z_end'::regclass))
+"""
+Break = Callable[[Armed], object]
+
+
+@contextmanager
+def starting(bank: Armed) -> Iterator[subprocess.Popen[str]]:
+    """The first ``up``, in a terminal."""
+    process = subprocess.Popen(
+        bank.command("up", "--detach"),
+        cwd=bank.folder,
+        env=bank.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@contextmanager
+def gated(bank: Armed, table: str) -> Iterator[None]:
+    """The connector waits to read the table in its snapshot; it may, after the block.
+
+    The lock comes once the slot is made, for that waits for a transaction that holds one.
+    """
+    until(lambda: _holds(bank, _SLOT_IS_MADE), START_SECONDS)
+    gate = bank.connect()
+    try:
+        gate.execute("BEGIN")
+        gate.execute(f"LOCK TABLE bank.{table} IN ACCESS EXCLUSIVE MODE".encode())
+        waiting = _WAITING.format(pid=gate.info.backend_pid)
+        until(lambda: _holds(bank, waiting), START_SECONDS)
+        yield
+    finally:
+        gate.close()
+
+
+def _holds(bank: Armed, condition: str) -> bool:
+    with bank.connect() as connection:
+        return connection.execute(condition.encode()).fetchone() is not None
+
+
+class Steady(Bank):
+    """Truncates nothing: what a snapshot reads of a table that was truncated after it is nothing.
+
+    The stream makes that good at the truncate, and no cut before it can be judged.
+    """
+
+    def _empty(self, mark: int) -> None:
+        self._connection.execute("DELETE FROM bank.emptied")
+        self._connection.execute(
+            "INSERT INTO bank.emptied SELECT i, %s FROM generate_series(1, %s) i", (mark, PARTS)
+        )
+
+
+steadily_at_work: Final = partial(at_work, kind=Steady)
+
+
+def crowd(bank: Armed) -> None:
+    """Rows of a table without a key, none like another: one that comes twice is seen."""
+    row = "INSERT INTO bank.visits (who, page) VALUES ('crowd', (random() * 1e9)::int)"
+    try:
+        with bank.connect() as connection:
+            for _ in range(10):
+                connection.execute(row.encode())
+    except psycopg.OperationalError:
+        pass  # the source is being killed
+
+
+def await_sent(bank: Armed) -> None:
+    """Rows of the large table are in Kafka; the job may not be there yet."""
+    kafka = Endpoints(**(read_json(StateDir(bank.state_dir).endpoints_file) or {})).kafka
+    until(lambda: end_offsets(kafka, [TOPIC]).get(TOPIC, 0) > 0, START_SECONDS)
+
+
+def await_landed(bank: Armed) -> None:
+    until(lambda: landed(bank) > 0, START_SECONDS)
+
+
+def landed(bank: Armed) -> int:
+    """Events of the large table that are in the lake's log."""
+    if not DeltaTable.is_deltatable(f"{bank.lake}/_wal2lake/log"):
+        return 0
+    (row,) = query(bank, "_wal2lake/log", f"SELECT count(*) AS n FROM t WHERE topic = '{TOPIC}'")
+    return int(row["n"])
+
+
+def _killed(name: str, bank: Armed) -> None:
+    bank.crash(name)
+
+
+def _crashed(bank: Armed) -> None:
+    bank.crash("postgres")
+
+
+def _sessions_end(bank: Armed) -> None:
+    """That which reads, and that which made the slot."""
+    bank.execute(_END)
+
+
+def _down(bank: Armed) -> None:
+    bank.run("down")
+
+
+BREAKS: Final[dict[str, Break]] = {
+    **{f"kill {name}": partial(_killed, name) for name in ("connect", "kafka", "registry", "job")},
+    "kill postgres": _crashed,
+    "end its sessions": _sessions_end,
+    "down": _down,
+}

@@ -1,0 +1,279 @@
+"""What can happen to the parts that a pipeline remembers itself by, each done for real."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import httpx
+from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in its __all__
+    AdminClient,
+    NewPartitions,
+)
+from deltalake import DeltaTable
+
+from cdc.config import Kafka
+from cdc.errors import Reason
+from cdc.kafka.empty_topic import empty_topic
+from cdc.kafka.topic_watch import found
+from cdc.kafka.topics import TopicSpec, delete_topics, ensure_topics
+from cdc.stack.embedded import await_ready
+from cdc.stack.process.process import Process
+from tests.faults.bank.armed import NAME, Armed
+from tests.faults.bank.bank import SQL
+from tests.faults.scenes.disturbances import frozen
+from tests.servers.process import ProcessServer
+from tests.waiting import until
+
+TABLES: Final = ("accounts", "counters", "flicker", "visits")
+TOPIC: Final = f"{NAME}.bank.flicker"
+NO_ARCHIVE: Final = "restore_command = '/bin/false'\n"
+KEPT: Final = {
+    "cleanup.policy": "compact",
+    "min.compaction.lag.ms": str(Kafka().min_compaction_lag_ms),
+    "delete.retention.ms": str(Kafka().delete_retention_ms),
+}
+"""As the product makes its topics: one that somebody makes otherwise is refused by its setting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Corruption:
+    """What is done, the code it is found out by, and the commands that put it right."""
+
+    reason: Reason
+    do: Callable[["Vault"], None]
+    remedy: tuple[str, ...] = ()  # a new epoch where there is none
+
+
+@dataclass(frozen=True, slots=True)
+class Vault:
+    """An installation, and the hands of somebody who should not touch it."""
+
+    bank: Armed
+    backup: Path  # of the source's cluster, from before the first start
+
+    @property
+    def kafka(self) -> str:
+        return str(self._endpoints["kafka"])
+
+    @property
+    def worker(self) -> str:
+        return f"{self._endpoints['connect']}/connectors/{NAME}"
+
+    @property
+    def source(self) -> ProcessServer:
+        server = self.bank.servers["postgres"]
+        assert isinstance(server, ProcessServer)
+        return server
+
+    @property
+    def cluster(self) -> Path:
+        """The directory of the source's cluster."""
+        return self.source.state.data("postgres")
+
+    def table(self, name: str) -> Path:
+        return self.bank.folder / "lake" / "bank" / name
+
+    def stop_connector(self) -> None:
+        httpx.put(f"{self.worker}/stop", timeout=60).raise_for_status()
+        until(lambda: not self._tasks())
+        until(lambda: not self._is_slot_read())
+
+    def forget_position(self) -> None:
+        httpx.delete(f"{self.worker}/offsets", timeout=60).raise_for_status()
+
+    def resume_connector(self) -> None:
+        httpx.put(f"{self.worker}/resume", timeout=60).raise_for_status()
+
+    def drop_slot(self) -> None:
+        until(lambda: not self._is_slot_read())
+        self.bank.execute(f"SELECT pg_drop_replication_slot('{NAME}')")
+
+    @property
+    def _endpoints(self) -> dict[str, str]:
+        found: dict[str, str] = json.loads((self.bank.state_dir / "endpoints.json").read_text())
+        return found
+
+    def _tasks(self) -> object:
+        return httpx.get(f"{self.worker}/status", timeout=60).json()["tasks"]
+
+    def _is_slot_read(self) -> bool:
+        with self.bank.connect() as connection:
+            row = connection.execute(
+                "SELECT 1 FROM pg_replication_slots WHERE active AND slot_name = %s", (NAME,)
+            ).fetchone()
+        return row is not None
+
+
+def slot_is_dropped(vault: Vault) -> None:
+    vault.drop_slot()
+    unseen(vault)
+
+
+def slot_is_dropped_while_it_is_read(vault: Vault) -> None:
+    vault.stop_connector()
+    vault.drop_slot()
+    unseen(vault)
+    vault.resume_connector()
+
+
+def slot_is_made_anew(vault: Vault) -> None:
+    slot_is_dropped(vault)
+    vault.bank.execute(f"SELECT pg_create_logical_replication_slot('{NAME}', 'pgoutput')")
+    unseen(vault)
+
+
+def slot_is_lost(vault: Vault) -> None:
+    """Postgres removes what it needs: more WAL than it may keep."""
+    command = vault.source.embedded.command()
+    tight = replace(command, arguments=(*command.arguments, "-cmax_slot_wal_keep_size=1MB"))
+    vault.source.stop()
+    vault.source.process = Process("postgres", tight, vault.source.state)
+    await_ready(vault.source.embedded, vault.source.process)
+    with vault.bank.connect() as connection:
+        connection.execute("DELETE FROM bank.visits")
+        for _ in range(4):
+            connection.execute("SELECT pg_switch_wal()")
+            connection.execute("INSERT INTO bank.visits VALUES ('lost', 1)")
+        connection.execute("CHECKPOINT")
+        query = "SELECT wal_status FROM pg_replication_slots WHERE slot_name = %s"
+        assert connection.execute(query, (NAME,)).fetchone() == ("lost",)
+    vault.source.stop()
+    vault.source.start()
+
+
+def unseen(vault: Vault) -> None:
+    """Changes that no slot keeps."""
+    vault.bank.execute("DELETE FROM bank.visits")
+
+
+def position_is_deleted(vault: Vault) -> None:
+    vault.stop_connector()
+    vault.forget_position()
+
+
+def snapshot_is_taken_again(vault: Vault) -> None:
+    position_is_deleted(vault)
+    vault.resume_connector()
+
+
+def topic_is_deleted(vault: Vault) -> None:
+    vault.stop_connector()
+    delete_topics(vault.kafka, [TOPIC])
+    until(lambda: not found(vault.kafka, [TOPIC]))
+
+
+def topic_is_made_again(vault: Vault) -> None:
+    topic_is_deleted(vault)
+    ensure_topics(vault.kafka, [TopicSpec(TOPIC, KEPT)])
+    vault.resume_connector()
+
+
+def topic_has_more_partitions(vault: Vault) -> None:
+    client = AdminClient({"bootstrap.servers": vault.kafka})
+    client.create_partitions([NewPartitions(TOPIC, 3)])[TOPIC].result()
+    until(lambda: found(vault.kafka, [TOPIC])[TOPIC].partitions == 3)
+
+
+def topic_is_shortened(vault: Vault) -> None:
+    """While the job cannot read on, so that some of it has not landed."""
+    before = found(vault.kafka, [TOPIC])[TOPIC].end
+    with frozen(vault.bank, "job"):
+        vault.bank.execute("UPDATE bank.flicker SET n = n + 1")
+        until(lambda: found(vault.kafka, [TOPIC])[TOPIC].end > before)
+        empty_topic(vault.kafka, TOPIC)
+
+
+def source_is_restored(vault: Vault) -> None:
+    """The cluster as it was before wal2lake came."""
+    vault.source.stop()
+    shutil.rmtree(vault.cluster)
+    subprocess.run(["cp", "-a", str(vault.backup), str(vault.cluster)], check=True)
+    vault.source.start()
+
+
+def source_is_recovered(vault: Vault) -> None:
+    """To the end of its WAL, as by a promotion: nothing is lost, and nobody can tell."""
+    vault.source.stop()
+    for name, text in (("recovery.signal", ""), ("postgresql.auto.conf", NO_ARCHIVE)):
+        file = vault.cluster / name
+        file.write_text(text)
+        subprocess.run(["chown", f"--reference={vault.cluster}", str(file)], check=True)
+    vault.source.start()
+
+
+def source_is_replaced(vault: Vault) -> None:
+    vault.source.stop()
+    shutil.rmtree(vault.cluster)
+    vault.source.start()
+    vault.bank.execute(SQL)
+
+
+def table_is_edited(vault: Vault) -> None:
+    DeltaTable(str(vault.table("accounts"))).delete("id <= 3")
+
+
+def table_is_restored(vault: Vault) -> None:
+    table = DeltaTable(str(vault.table("counters")))
+    table.restore(table.version() - 1)
+
+
+def table_is_deleted(vault: Vault) -> None:
+    shutil.rmtree(vault.table("visits"))
+
+
+def table_is_an_older_copy(vault: Vault) -> None:
+    """Without its newest commits, as a backup of its files is."""
+    log = vault.table("flicker") / "_delta_log"
+    (first, *newer) = sorted(log.glob("*.json"))
+    checkpoints = log.glob("*checkpoint*")
+    sums = (file for file in log.glob("*.crc") if file.stem != first.stem)
+    for file in dict.fromkeys((*newer, *checkpoints, *sums)):  # some are sums of checkpoints
+        file.unlink()
+
+
+def table_is_unreadable(vault: Vault) -> None:
+    for file in (vault.table("accounts") / "_delta_log").glob("*.json"):
+        file.write_text("{garbage")
+
+
+NEW_EPOCH: Final = ("up --detach --new-epoch", "resnapshot --all")
+AT_THE_START: Final = {
+    "slot dropped": Corruption(Reason.SLOT_GONE, slot_is_dropped),
+    "slot invalidated": Corruption(Reason.SLOT_LOST, slot_is_lost),
+    "slot made anew": Corruption(Reason.SLOT_RECREATED, slot_is_made_anew),
+    "source recovered": Corruption(Reason.SOURCE_PROMOTED, source_is_recovered),
+    "source restored": Corruption(Reason.SOURCE_RESTORED, source_is_restored),
+    "source replaced": Corruption(Reason.SOURCE_REPLACED, source_is_replaced),
+}
+"""Done between two runs; the next start refuses."""
+MEANWHILE: Final = {
+    "more partitions": Corruption(Reason.TOPIC_PARTITIONS, topic_has_more_partitions),
+    "topic made again": Corruption(Reason.TOPIC_RECREATED, topic_is_made_again),
+    "topic shortened": Corruption(Reason.TOPIC_SHORTENED, topic_is_shortened),
+    "slot dropped": Corruption(Reason.SLOT_GONE, slot_is_dropped_while_it_is_read),
+}
+"""Done while everything runs; the job ends before the next cut, and no start goes on."""
+BEHIND: Final = {
+    "position deleted": Corruption(Reason.POSITION_LOST, position_is_deleted),
+    "topic deleted": Corruption(Reason.TOPIC_GONE, topic_is_deleted),
+}
+"""Done while everything runs, without a sign to the job; the next start refuses."""
+OF_TABLES: Final = {
+    "edited": Corruption(Reason.TABLE_EDITED, table_is_edited, ("replay bank.accounts",)),
+    "restored": Corruption(Reason.TABLE_RESTORED, table_is_restored, ("replay bank.counters",)),
+    "deleted": Corruption(Reason.TABLE_GONE, table_is_deleted, ("resnapshot bank.visits",)),
+    "older copy": Corruption(
+        Reason.TABLE_OLDER, table_is_an_older_copy, ("resnapshot bank.flicker",)
+    ),
+    "unreadable": Corruption(
+        Reason.TABLE_UNREADABLE, table_is_unreadable, ("resnapshot bank.accounts",)
+    ),
+    "snapshot taken again": Corruption(
+        Reason.SNAPSHOT_REPEATED, snapshot_is_taken_again, ("resnapshot --stopped",)
+    ),
+}
+"""Done while everything runs; the table stops, the others go on."""

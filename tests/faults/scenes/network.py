@@ -1,0 +1,50 @@
+"""Scenarios of a network between parts that are not embedded; each returns when it is over."""
+
+from functools import partial
+from typing import Final
+
+from tests.faults.bank.checks import Scenario
+from tests.faults.scenes.outside import CLIENTS
+from tests.faults.scenes.scene import ALL, Scene
+from tests.faults.scenes.trouble import SHORT_SECONDS, TROUBLES, elapse, troubled
+
+
+def undisturbed(scene: Scene) -> None:
+    """Each of them is in use: what goes round a proxy is in no trouble when the proxy is."""
+    elapse(SHORT_SECONDS)
+    unused = [pair for pair, proxy in scene.proxies.items() if not proxy.passed]
+    assert unused == [], f"nothing has gone through {unused}"
+
+
+def server_is(what: str, server: str, client: str, scene: Scene) -> None:
+    """A column is new meanwhile: its schema is registered by one, and asked for by another."""
+    with troubled(scene, TROUBLES[what], server, client):
+        scene.bank.execute(f"ALTER TABLE bank.ring ADD COLUMN {server}_{what}_{client} int")
+        elapse(TROUBLES[what].seconds)
+
+
+def worker_is(what: str, scene: Scene) -> None:
+    """Nothing that is told of the pipeline may wait for a worker that does not answer."""
+    trouble = TROUBLES[what]
+    with troubled(scene, trouble, "connect"):
+        told = scene.bank.any_facts("status")
+        assert (told["connector"] is None) == (what != "slow")
+        elapse(trouble.seconds)
+
+
+NETWORK: Final[dict[str, Scenario]] = {
+    "undisturbed": undisturbed,  # the control
+    **{
+        f"{server} {what}": partial(server_is, what, server, ALL)
+        for server in ("kafka", "registry")
+        for what in TROUBLES
+    },
+    **{f"connect {what}": partial(worker_is, what) for what in TROUBLES},
+    **{
+        f"{server} stalled for {client}": partial(server_is, "stalled", server, client)
+        for server, clients in CLIENTS.items()
+        for client in clients
+        if len(clients) > 1
+    },
+}
+"""A server for all of its clients, and for one while the others reach it."""

@@ -1,0 +1,102 @@
+"""An installation whose source is behind a proxy, and whose disks are small enough to be filled."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit, urlunsplit
+
+import pytest
+
+from tests.faults.bank.armed import JOB, Armed
+from tests.faults.bank.bank import SQL
+from tests.faults.bank.walk import Walk
+from tests.faults.conftest import PATTERNS
+from tests.servers.fixtures import started
+from tests.servers.proxy import Proxy, proxied
+from tests.small_disk import small_disk
+
+DISKS: Final = {"lake": "1g", "kafka": "1g"}
+"""What has a disk of its own; the source's and the job's are tried in tests/stack."""
+ALL: Final = "all"
+Pair = tuple[str, str]
+"""A client, or all of them, and a server."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    bank: Armed
+    walk: Walk
+    proxies: Mapping[Pair, Proxy]
+    """What lies between the two of a pair; the test itself goes past them."""
+
+    def disk(self, name: str) -> Path:
+        return _disks(self.bank.folder)[name]
+
+    def before(self, server: str, client: str = ALL) -> list[Proxy]:
+        """Those in front of a server, for one of its clients or for all."""
+        pairs = [pair for pair in self.proxies if pair[1] == server and client in {ALL, pair[0]}]
+        assert pairs, f"nothing lies between {client} and {server}"
+        return [self.proxies[pair] for pair in pairs]
+
+
+def _disks(folder: Path) -> dict[str, Path]:
+    return {"lake": folder / "lake", "kafka": folder / ".wal2lake" / "data" / "kafka"}
+
+
+@contextmanager
+def staged(
+    request: pytest.FixtureRequest,
+    root: Path,
+    disks: Mapping[str, str] = DISKS,
+    job: Mapping[str, float] = JOB,
+) -> Iterator[Scene]:
+    """Up, with the first snapshot in the lake; nothing is left running afterwards.
+
+    ``disks`` has the sizes of those in ``DISKS``, as mount(8) takes them; ``job`` is that section
+    of the configuration.
+    """
+    with ExitStack() as stack:
+        servers = stack.enter_context(started(request, root / "servers", ("postgres",)))
+        postgres = servers["postgres"]
+        proxy = stack.enter_context(in_front_of(postgres.address))
+        url = by_way_of(proxy, postgres.address)
+        bank = Armed.of(root / "lakehouse", postgres, PATTERNS, through=url, job=job)
+        for name, disk in _disks(bank.folder).items():
+            stack.enter_context(small_disk(disk, disks[name]))
+        stack.enter_context(brought_up(bank))
+        yield Scene(bank=bank, walk=Walk(bank), proxies={(ALL, "source"): proxy})
+
+
+@contextmanager
+def brought_up(bank: Armed) -> Iterator[None]:
+    """From its configuration and a source without tables; down at the end of the block."""
+    bank.execute(SQL)
+    try:
+        bank.run("up", "--detach")
+        bank.sync()
+        yield
+    finally:
+        bank.run("down")
+        assert bank.processes() == []
+
+
+@contextmanager
+def in_front_of(address: str) -> Iterator[Proxy]:
+    """A proxy to the server of a URL, or of ``host:port``."""
+    url = urlsplit(address if "://" in address else f"//{address}")
+    assert url.hostname is not None
+    assert url.port is not None
+    with proxied(url.hostname, url.port) as proxy:
+        yield proxy
+
+
+def by_way_of(proxy: Proxy, address: str) -> str:
+    """The address with the proxy's place in it."""
+    host, port = proxy.address
+    if "://" not in address:
+        return f"{host}:{port}"
+    url = urlsplit(address)
+    user, at, _ = url.netloc.rpartition("@")
+    return urlunsplit(url._replace(netloc=f"{user}{at}{host}:{port}"))

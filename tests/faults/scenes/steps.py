@@ -1,0 +1,193 @@
+"""What is asked of the installation so that the job gets to a failpoint."""
+
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from cdc.failpoints import Failpoint
+from tests.faults.bank.armed import SYNC_SECONDS, Armed
+from tests.unpublished import unseen
+from tests.waiting import until
+
+COMMAND_SECONDS: Final = 1800
+_APPLY: Final = ("apply-config", "--timeout", str(COMMAND_SECONDS))
+Await = Callable[[], None]
+Trigger = Callable[[Armed, str, Await], None]
+
+
+def nothing(_bank: Armed, _name: str, await_kills: Await) -> None:
+    """The transactions alone bring the job there."""
+    await_kills()
+
+
+@contextmanager
+def _running(bank: Armed, *arguments: str) -> Iterator[None]:
+    """A command in a terminal: it outlives the job, and ends well after the block."""
+    process = subprocess.Popen(
+        bank.command(*arguments),
+        cwd=bank.folder,
+        env=bank.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        yield
+        printed, _ = process.communicate(timeout=COMMAND_SECONDS)
+        assert process.returncode == 0, f"{arguments} gave {process.returncode}\n{printed}"
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def structure(bank: Armed, name: str, await_kills: Await) -> None:
+    """A column with a value in every row of a table without a key: steps, digests, note."""
+    bank.execute(f"ALTER TABLE bank.visits ADD COLUMN {name} int DEFAULT 7")
+    await_kills()
+
+
+def upkeep(bank: Armed, _name: str, await_kills: Await) -> None:
+    """Vacuum is due at once in a job that begins now, and not in the one after it."""
+    hours = {"vacuum_every_hours": 1e-6}
+    bank.configure(lambda written: written["job"].update(hours))
+    bank.crash("job")
+    await_kills()
+    bank.configure(lambda written: written["job"].pop("vacuum_every_hours"))
+
+
+def reading(bank: Armed, name: str, await_kills: Await) -> None:
+    """Rows differ that no log tells of; the table is read and merged."""
+    _unseen(bank, name)
+    with _running(bank, "resnapshot", "bank.flicker"):
+        await_kills()
+
+
+def shadow(bank: Armed, name: str, await_kills: Await) -> None:
+    _unseen(bank, name)
+    with _running(bank, "resnapshot", "bank.flicker", "--shadow"):
+        await_kills()
+
+
+def _unseen(bank: Armed, name: str) -> None:
+    """Written while the table is in no publication, in one transaction."""
+    rows = f"INSERT INTO bank.flicker SELECT max(id) + 1, 1, '{name}' FROM bank.flicker"
+    bank.execute(unseen("bank.flicker", rows))
+
+
+def refusal(bank: Armed, _name: str, await_kills: Await) -> None:
+    """A day that the lake cannot hold is refused; its row goes, and the table is read again."""
+    bank.execute("INSERT INTO bank.odd VALUES (0, 'infinity')")
+    bank.run("sync", "--timeout", SYNC_SECONDS, expect=8)
+    bank.execute("DELETE FROM bank.odd WHERE id = 0")
+    with _running(bank, "resnapshot", "bank.odd"):
+        await_kills()
+
+
+def operation(bank: Armed, _name: str, await_kills: Await) -> None:
+    with _running(bank, "resnapshot", "bank.odd"):
+        await_kills()
+
+
+def replay(bank: Armed, _name: str, await_kills: Await) -> None:
+    with _running(bank, "replay", "bank.counters"):
+        await_kills()
+
+
+def taken_in(bank: Armed, name: str, await_kills: Await) -> None:
+    """A table that is new among those that a pattern names."""
+    _create(bank, name)
+    with _running(bank, *_APPLY):
+        await_kills()
+
+
+def _create(bank: Armed, name: str) -> str:
+    table = f"gone.{name}"
+    bank.execute(
+        f"CREATE TABLE {table} (id int PRIMARY KEY, word text);"
+        f"INSERT INTO {table} SELECT i, 'word ' || i FROM generate_series(1, 5) i"
+    )
+    return table
+
+
+@contextmanager
+def _without(bank: Armed) -> Iterator[None]:
+    """The tables of the schema are named no more, as long as the block lasts."""
+    bank.configure(lambda written: written["source"].update(tables=["bank.*"]))
+    yield
+    bank.configure(lambda written: written["source"].update(tables=["bank.*", "gone.*"]))
+
+
+def returned(bank: Armed, name: str, await_kills: Await) -> None:
+    """A table is taken out, changed, and taken in again."""
+    table = _create(bank, name)
+    bank.run(*_APPLY)
+    with _without(bank):
+        bank.run(*_APPLY)
+        bank.execute(f"DELETE FROM {table} WHERE id < 3")
+    with _running(bank, *_APPLY):
+        await_kills()
+
+
+def purge(bank: Armed, name: str, await_kills: Await) -> None:
+    """A table is taken out and purged; it goes from the source too."""
+    table = _create(bank, name)
+    bank.run(*_APPLY)
+    with _without(bank):
+        bank.run(*_APPLY)
+        with _running(bank, *_APPLY, "--purge", table, "--confirm", table):
+            await_kills()
+        assert not (bank.folder / "lake" / table.replace(".", "/")).exists()
+        bank.execute(f"DROP TABLE {table}")
+    bank.run(*_APPLY)
+
+
+def broken(bank: Armed, name: str, await_kills: Await) -> None:
+    """Nobody can read the directory of a table; it is made again from the log."""
+    table = _create(bank, name)
+    bank.run(*_APPLY)
+    bank.sync()
+    place = bank.folder / "lake" / table.replace(".", "/")
+    for commit in (place / "_delta_log").glob("*.json"):
+        commit.write_text("no JSON")
+    bank.crash("job")
+    until(lambda: _state(bank, table) == "stopped", COMMAND_SECONDS)
+    with _running(bank, "replay", table):
+        await_kills()
+
+
+def _state(bank: Armed, table: str) -> str:
+    tables: list[dict[str, Any]] = bank.any_facts("status")["tables"]
+    return next((str(each["state"]) for each in tables if each["table"] == table), "")
+
+
+AT_THE_FIRST_START: Final = ("log-create",)
+EXPIRY: Final = ("image-record", "reading-expiry", "log-expiry", "ledger-expiry")
+"""Where ``job.log_retention_hours`` is set: tests/faults/test_retention.py."""
+CASES: Final[dict[str, tuple[Trigger, tuple[str, ...]]]] = {
+    "rounds": (nothing, ("log-append", "table-commit", "ledger-append")),
+    "structure": (structure, ("structure-step", "rehash", "structure-note")),
+    "refusal": (refusal, ("quarantine-add", "quarantine-settle")),
+    "reading": (reading, ("difference-write", "reading-record")),
+    "merged": (reading, ("commit-note", "difference-merge")),
+    "shadow": (shadow, ("reading-write", "reading-swap")),
+    "begun": (operation, ("operation-claim", "operation-begin")),
+    "done": (operation, ("operation-result", "operation-ending")),
+    "told": (operation, ("operation-end", "operation-tell")),
+    "taken in": (taken_in, ("table-create",)),
+    "returned": (returned, ("table-return",)),
+    "purged": (purge, ("purge-topic", "purge-index")),
+    "emptied": (purge, ("topic-open", "topic-close")),
+    "purged whole": (purge, ("purge-readings", "purge-table")),
+    "replayed": (replay, ("replay-swap",)),
+    "broken": (broken, ("broken-move",)),
+    "optimized": (nothing, ("optimize",)),
+    "vacuumed": (upkeep, ("vacuum", "commit-expiry")),
+    "control": (nothing, ("control-optimize", "control-vacuum")),
+}
+"""What brings the job to which steps; an operation during which it dies five times is given up."""
+
+
+def points_of(*steps: str) -> tuple[Failpoint, ...]:
+    """Those before and after the steps, in the order in which the job gets to them."""
+    return tuple(Failpoint(f"{side}-{step}") for step in steps for side in ("before", "after"))

@@ -1,0 +1,90 @@
+"""Events without a column that the table has: a change stops it, a row that was read does not."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from cdc.apply.table.applied_table import AppliedTable
+from cdc.apply.table.structure_notes import BoundNote
+from cdc.config import Job
+from cdc.events.schema import Column, table_schema_from_avro
+from cdc.events.structure.steps import Note
+from cdc.events.structure.structure import Structure
+from cdc.lake.records.quarantine import Quarantine
+from cdc.lake.table import store
+from cdc.lake.table.positions import Position
+from cdc.tables import TableMode
+from tests.events.recorded import LOG_COLUMNS, recording
+from tests.events.source import SCHEMA_ID, TABLE, TOPIC, Source
+from tests.events.structures import column, structure
+from tests.spark.apply.test_apply_is_fold import TOKEN
+
+pytestmark = pytest.mark.spark
+
+WRITTEN = recording("tables").schemas[SCHEMA_ID]
+SCHEMA = table_schema_from_avro(WRITTEN, table=TABLE, key=("id",), mode=TableMode.KEYED)
+KINDS = {"int": "int4", "string": "text", "binary": "bytea", "array<int>": "_int4"}
+
+
+def structured(*more: str) -> Structure:
+    known = [(c.name, KINDS.get(c.type, "text")) for c in SCHEMA.columns]
+    columns = [column(n, *each) for n, each in enumerate([*known, *((m, "text") for m in more)], 1)]
+    return structure(*columns, schema=TABLE.schema, table=TABLE.name)
+
+
+def opened(spark: SparkSession, root: Path) -> AppliedTable:
+    """The table has a column that its events lack."""
+    session, path = spark.newSession(), str(root / "t")
+    schema = replace(SCHEMA, columns=(*SCHEMA.columns, Column("lost", "string")))
+    at = Position(epoch=1, offset=-1)
+    store.create(session, path, schema, at, structured("lost"))
+    return AppliedTable(
+        session=session,
+        path=path,
+        schema=schema,
+        position=at,
+        quarantine=Quarantine(str(root / "quarantine")),
+        placeholder=TOKEN,
+        policy=Job(),
+        structure=structured("lost"),
+    )
+
+
+def applied(
+    spark: SparkSession, table: AppliedTable, source: Source, notes: tuple[BoundNote, ...] = ()
+) -> int:
+    """How many rows the lake has afterwards."""
+    rows = spark.createDataFrame([m.row() for m in source.messages()], LOG_COLUMNS)
+    last = source.messages()[-1].offset
+    table.apply(rows, topic=TOPIC, upto=last, schemas={SCHEMA_ID: WRITTEN}, notes=notes)
+    return spark.read.format("delta").load(table.path).count()
+
+
+def test_a_change_without_it_stops_the_table_before_anything_of_the_batch(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    source, table = Source(token=TOKEN), opened(spark, tmp_path)
+    source.insert(1, 1, 1, op="r")
+    source.insert(2, 1, 1)
+    assert applied(spark, table, source) == 0
+    assert table.stopped
+    assert table.reason.startswith("lost did not arrive with a change")
+
+
+def test_a_row_that_was_read_without_it_is_taken(spark: SparkSession, tmp_path: Path) -> None:
+    source, table = Source(token=TOKEN), opened(spark, tmp_path)
+    source.insert(1, 1, 1, op="r")
+    assert applied(spark, table, source) == 1
+    assert not table.stopped
+
+
+def test_a_change_behind_the_note_that_drops_it_is_taken(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    source, table = Source(token=TOKEN), opened(spark, tmp_path)
+    source.insert(1, 1, 1)
+    dropped = BoundNote(id=1, after=-1, note=Note(structure=structured()), lsn=1)
+    assert applied(spark, table, source, (dropped,)) == 1
+    assert not table.stopped

@@ -1,0 +1,24 @@
+"""Every rule that the mutants take out still stands where they look for it."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.mutants.__main__ import mutated
+from tests.mutants.mutant import Mutant
+from tests.mutants.mutants import MUTANTS
+from tests.mutants.planted import PLANTED
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.mark.parametrize("mutant", [*MUTANTS, *PLANTED], ids=lambda mutant: mutant.name)
+def test_a_mutant_is_another_program(mutant: Mutant) -> None:
+    text = (ROOT / mutant.file).read_text()
+
+    assert mutated(mutant, text) != text
+    if mutant.file.endswith(".py"):
+        compile(mutated(mutant, text), mutant.file, "exec")
+    tests = [test.partition("::")[0] for test in mutant.tests if not test.startswith("--")]
+    assert tests
+    assert all((ROOT / test).exists() for test in tests)

@@ -1,0 +1,264 @@
+"""The connector's configuration: what is filled in, and how the password is given."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cdc.capture.bootstrap import topic_specs
+from cdc.capture.continuity import markers
+from cdc.config import Config, Connect, Lake, Source
+from cdc.events.structure.declared import DeclaredType, source_column
+from cdc.job.topics_seen import written_to
+from cdc.source.catalog.catalog import SourceTable
+from cdc.source.connector.settings import (
+    captured,
+    clear_password,
+    passed_over,
+    pattern,
+    settings,
+    with_excluded,
+    with_passed_over,
+)
+from cdc.source.notes.triggers import script
+from cdc.source.server.finding import Finding, Level
+from cdc.state.endpoints import Endpoints
+from cdc.tables import STRUCTURE, TableId, TableMode
+
+ROOT = Path(__file__).resolve().parents[3]
+SECRET = "s3cr$t%21"
+ENDPOINTS = Endpoints(
+    source_url="postgresql://app:s3cr%24t%2521@db:5433/shop?sslmode=require",
+    kafka="broker:9092",
+    connect="http://connect:8083",
+    registry="http://registry:8080",
+)
+
+
+def config(connect: Connect | None = None) -> Config:
+    return Config(
+        name="pipe",
+        source=Source(tables=["shop.*"]),
+        lake=Lake(path="/lake"),
+        connect=connect or Connect(),
+        state_dir=Path("/state"),
+    )
+
+
+def table(name: str, **generated: bool) -> SourceTable:
+    columns = (
+        source_column(
+            column, DeclaredType(name="int4", kind="b"), not_null=True, generated=is_generated
+        )
+        for column, is_generated in {"id": False, **generated}.items()
+    )
+    return SourceTable(
+        table=TableId("shop", name),
+        oid=1,
+        columns=tuple(columns),
+        key=("id",),
+        mode=TableMode.KEYED,
+        replica_identity="d",
+    )
+
+
+def test_what_cannot_be_read_is_named_apart_and_is_still_captured() -> None:
+    unfit = Finding.error("shop.twins", "two columns have one name", remedy="rename one of them")
+    twins = replace(table("twins"), unfit=unfit)
+    unpublished = [
+        replace(twins, published=False),
+        replace(table("gone"), unfit=unfit, published=False, oid=0),
+        replace(table("new"), published=False),
+    ]
+    made = settings(config(), ENDPOINTS, [table("orders"), *unpublished], placeholder="t")
+    names = {TableId("shop", name) for name in ("orders", "twins", "gone", "new")}
+    assert captured(made) == names
+    assert passed_over(made) == {TableId("shop", "twins")}
+    assert "twins" not in made["table.include.list"]
+    assert with_passed_over(made, ()) == settings(
+        config(), ENDPOINTS, [table("orders"), twins, *unpublished[1:]], placeholder="t"
+    )
+
+
+def test_a_new_column_that_does_not_arrive_is_left_out_once() -> None:
+    before = settings(config(), ENDPOINTS, [table("orders")], placeholder="t")
+    after = with_excluded(before, table("orders", total=True))
+    assert after == settings(config(), ENDPOINTS, [table("orders", total=True)], placeholder="t")
+    assert with_excluded(after, table("orders", total=True)) == after
+
+
+def test_filled_in() -> None:
+    made = settings(
+        config(), ENDPOINTS, [table("orders", total=True), table("a-b")], placeholder="token"
+    )
+    expected = {
+        "database.hostname": "db",
+        "database.port": "5433",
+        "database.user": "app",
+        "database.dbname": "shop",
+        "database.sslmode": "require",
+        "topic.prefix": "pipe",
+        "slot.name": "pipe",
+        "publication.name": "pipe",
+        "table.include.list": r"(?-i:wal2lake[.]heartbeat),(?-i:wal2lake[.]structure),"
+        r"(?-i:shop[.]a\x{2d}b),(?-i:shop[.]orders)",
+        "column.exclude.list": r"(?-i:shop[.]orders[.]total)",
+        "unavailable.value.placeholder": "token",
+        "transforms.key.type": "org.apache.kafka.connect.transforms.HoistField$Key",
+        "value.converter.apicurio.registry.url": "http://registry:8080/apis/registry/v2",
+    }
+    assert {key: made[key] for key in expected} == expected
+    assert not [text for text in made.values() if re.search(r"\$[a-z]", text)]
+
+
+def test_nothing_excluded_is_no_list() -> None:
+    made = settings(config(), ENDPOINTS, [table("orders")], placeholder="token")
+    assert "column.exclude.list" not in made
+
+
+def with_columns(name: str, declared: dict[str, str]) -> SourceTable:
+    columns = tuple(
+        source_column(n, DeclaredType(name=t, kind="b"), not_null=False, generated=False)
+        for n, t in declared.items()
+    )
+    return replace(table(name), columns=columns)
+
+
+def test_the_snapshot_reads_dates_as_numbers() -> None:
+    """Names cannot end their quotes, and nothing in them is a reference for Connect."""
+    odd = 'a"${x}'
+    tables = [with_columns("a-b", {odd: "date", "v": "int4", "lost": "timetz"}), table("orders")]
+
+    made = settings(config(), ENDPOINTS, tables, placeholder="token")
+
+    assert made["snapshot.select.statement.overrides"] == "shop.a-b"
+    select = made["snapshot.select.statement.overrides.shop.a-b"]
+    name = r'U&"a\+000022\+000024\+00007Bx\+00007D"'
+    assert select == (
+        f"SELECT CASE WHEN {name} = 'infinity' THEN 2146033979 WHEN {name} = '-infinity'"
+        f" THEN -2147472691 ELSE {name} - date '1970-01-01' END AS {name}, U&\"v\""
+        r' FROM ONLY U&"shop".U&"a\+00002Db"'
+    )
+    assert "$" not in select
+
+
+def test_the_snapshot_reads_a_parent_without_those_that_inherit_from_it() -> None:
+    parent = replace(with_columns("t", {"id": "int4"}), has_children=True)
+    made = settings(config(), ENDPOINTS, [parent, table("orders")], placeholder="token")
+
+    assert made["snapshot.select.statement.overrides"] == "shop.t"
+    select = made["snapshot.select.statement.overrides.shop.t"]
+    assert select == 'SELECT U&"id" FROM ONLY U&"shop".U&"t"'
+
+
+def test_without_either_no_select_is_replaced() -> None:
+    made = settings(config(), ENDPOINTS, [table("orders")], placeholder="token")
+
+    assert not [key for key in made if key.startswith("snapshot.select")]
+
+
+@pytest.mark.parametrize(
+    ("connect", "expected"),
+    [
+        (Connect(), "${file:/state/secrets/source.properties:password}"),
+        (Connect(url="http://c", source_password="${env:PG}"), "${env:PG}"),
+        (Connect(url="http://c"), SECRET),
+    ],
+)
+def test_password(connect: Connect, expected: str) -> None:
+    made = settings(config(connect), ENDPOINTS, [table("orders")], placeholder="token")
+    assert made["database.password"] == expected
+    others = {key: text for key, text in made.items() if key != "database.password"}
+    assert SECRET not in json.dumps(others)
+
+
+@pytest.mark.parametrize(
+    ("connect", "source_url", "warned"),
+    [
+        (Connect(), ENDPOINTS.source_url, False),
+        (Connect(url="http://c", source_password="${env:PG}"), ENDPOINTS.source_url, False),
+        (Connect(url="http://c"), "postgresql://app@db/shop", False),
+        (Connect(url="http://c"), ENDPOINTS.source_url, True),
+    ],
+)
+def test_a_password_in_clear_is_warned_of(
+    connect: Connect, source_url: str, *, warned: bool
+) -> None:
+    """Just where the connector's settings hold it."""
+    endpoints = replace(ENDPOINTS, source_url=source_url)
+    found = clear_password(config(connect), endpoints)
+    assert (found is not None) is warned
+    made = settings(config(connect), endpoints, [table("orders")], placeholder="token")
+    assert (made["database.password"] == SECRET) is warned
+    if found is not None:
+        assert found.level is Level.WARNING
+        assert SECRET not in f"{found.message}{found.remedy}"
+
+
+def test_other_addresses_for_the_worker() -> None:
+    connect = Connect(
+        url="http://c", source_url="postgresql://app@postgres/shop", registry_url="http://r/"
+    )
+    made = settings(config(connect), ENDPOINTS, [table("orders")], placeholder="token")
+    assert (made["database.hostname"], made["database.port"]) == ("postgres", "5432")
+    assert made["key.converter.apicurio.registry.url"] == "http://r/apis/registry/v2"
+
+
+def test_pattern_names_one_table() -> None:
+    assert re.fullmatch(pattern(TableId("a.b", "c")).replace(r"\x{2e}", r"\x2e"), "a.b.c")
+    assert not re.fullmatch(pattern(TableId("shop", "orders")), "shopXorders")
+    assert not re.fullmatch(pattern(TableId("shop", "orders")), "shop.Orders", re.IGNORECASE)
+
+
+def test_what_was_configured_can_be_read_back() -> None:
+    tables = [replace(table("a"), table=TableId("sh,op", "a.b[.]\\x{2c} é")), table("orders")]
+    made = settings(config(), ENDPOINTS, tables, placeholder="token")
+
+    assert captured(made) == {found.table for found in tables}
+    assert captured(None) == frozenset()
+
+
+def test_what_an_earlier_version_configured_can_be_read_back() -> None:
+    listed = r"wal2lake[.]heartbeat,shop[.]orders,shop[.]a\x{2d}b"
+
+    found = captured({"table.include.list": listed})
+
+    assert found == {TableId("shop", "orders"), TableId("shop", "a-b")}
+
+
+def test_the_reasons_are_written_down() -> None:
+    """Every setting that is not a name or an address stands in connectors/README.md."""
+    readme = (ROOT / "connectors" / "README.md").read_text()
+    template = json.loads((ROOT / "connectors" / "postgres-source.json").read_text())
+    plain = re.compile(r"\$(host|port|user|password|database|sslmode|name)$")
+    obvious = {"connector.class", "tasks.max", "plugin.name"}
+    unexplained = [
+        key
+        for key, text in template.items()
+        if not plain.fullmatch(text)
+        and key not in obvious
+        and not any(part in readme for part in (f"`{key}`", f"`{key}=", f"`{key},"))
+        and not key.startswith(("key.converter", "value.converter", "transforms", "producer."))
+    ]
+    assert unexplained == []
+
+
+def test_the_script_for_a_superuser_is_what_up_runs() -> None:
+    """``python -m cdc.source.notes.triggers > connectors/structure.sql`` makes it again."""
+    assert (ROOT / "connectors" / "structure.sql").read_text() == script()
+
+
+def test_every_topic_that_the_connector_can_write_to_is_made_and_watched() -> None:
+    """Or is impossible: of messages, of notifications, of changes of a schema."""
+    made = settings(config(), ENDPOINTS, [table("orders")], placeholder="token")
+    topics = {spec.name for spec in topic_specs(config(), [table("orders")])}
+    landing = ["pipe.shop.orders", STRUCTURE.topic("pipe"), markers(config())]
+    assert topics == set(written_to("pipe", landing))
+    assert f"pipe.{made['signal.data.collection']}" in topics
+    assert not any(name.startswith(("notification.", "topic.creation.")) for name in made)
+    excluded = re.compile(made["message.prefix.exclude.list"])
+    prefixes = ("", "app", "a\nb", "a\r\u2028b", "x" * 99)
+    assert all(excluded.fullmatch(prefix) for prefix in prefixes)
+    assert "," not in excluded.pattern  # it would be two

@@ -1,0 +1,58 @@
+"""Whatever lies in the directory of operations, those that are some are found and run."""
+
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cdc.state import operation_files as files
+from cdc.state.operation import OperationState, operation_facts, progress_facts
+from tests.unit.desk_room import RUNNING, operation
+from tests.unit.state.test_holds import CONTENTS, FORMS, VALUES, put
+
+GOOD = operation(1)
+OTHER = operation(2)
+CHANGED = st.builds(
+    lambda facts, name, value: json.dumps({**facts, name: value}).encode(),
+    st.sampled_from([operation_facts(OTHER), progress_facts(RUNNING)]),
+    st.sampled_from([*operation_facts(OTHER), *progress_facts(RUNNING)]),
+    VALUES,
+)
+STEMS = st.sampled_from([OTHER.id, "a", "../a", "a b", "é", "x" * 200, GOOD.id])
+KINDS = st.sampled_from(["operation", "progress", "wish", "ending"])
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.lists(st.tuples(STEMS, KINDS, FORMS, CONTENTS | CHANGED), max_size=6))
+def test_nothing_in_the_directory_keeps_operations_from_being_found(
+    given_files: list[tuple[str, str, str, bytes]],
+) -> None:
+    place = Path(tempfile.mkdtemp())
+    try:
+        files.ask(place, GOOD)
+        folder = files.directory(place)
+        for stem, kind, form, content in given_files:
+            name = f"{stem.replace('/', '_')}.{kind}"
+            if name != f"{GOOD.id}.operation":
+                put(folder, os.fsencode(name), form, content)
+
+        found = files.everything(place)
+
+        assert GOOD in found
+        assert {each.id for each in found} <= {GOOD.id, OTHER.id, "a"}
+        for each in found:
+            told = files.progress(place, each.id)
+            assert isinstance(told.state, OperationState)
+            assert told.id == each.id
+            assert isinstance(told.starts + told.rows + told.tables_done, int)
+            assert files.wish(place, each.id) in {"", files.PAUSE, files.CANCEL}
+            files.ending(place, each.id)
+        assert [each.id for each in files.asked(place)] == [
+            each.id for each in found if not files.progress(place, each.id).state.ended
+        ]
+    finally:
+        shutil.rmtree(place)
