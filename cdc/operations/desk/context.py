@@ -17,6 +17,7 @@ from cdc.client.status.diagnosis import where_it_hangs
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import ledger_path, log_path
+from cdc.lake.records import epochs
 from cdc.lake.records.epochs import Epoch
 from cdc.lake.records.ledger import Ledger
 from cdc.lake.records.quarantine import Quarantine
@@ -131,8 +132,7 @@ class Workshop:
         row = wait_for_cut(
             ledger,
             lambda row: (
-                row.lsn is not None
-                and row.lsn >= lsn
+                row.reaches(lsn, epochs.number(self.epoch))
                 and (entry := row.entry(str(table))) is not None
                 and entry.state != TableState.RESNAPSHOTTING.value
             ),
