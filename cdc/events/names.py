@@ -1,7 +1,7 @@
-"""Names that cannot be kept, of tables and of columns, and why.
+"""Find names of tables and columns that the lake cannot have, and say why.
 
-Asked before a table is taken in (cdc/source/catalog/catalog.py), and again when its structure
-changes (cdc/events/structure/steps.py). All other names of Postgres are kept as they are.
+This is checked before a table is captured (cdc/source/catalog/catalog.py) and again when its
+structure changes (cdc/events/structure/steps.py). All other Postgres names are kept unchanged.
 """
 
 import json
@@ -14,7 +14,7 @@ from cdc.tables import TableId
 
 OURS: Final = "_cdc_"
 CONTROL_DIRECTORY: Final = "_wal2lake"
-"""Beside the directories of the schemas, in the lake."""
+"""The lake's directory for wal2lake's own tables, beside the directories of the schemas."""
 _OF_DELTA: Final = "_delta_log"  # what makes a directory a table
 OF_ENGINES: Final = frozenset(
     {
@@ -30,8 +30,8 @@ OF_ENGINES: Final = frozenset(
         "deletionvectorid",
     }
 )
-"""Columns that Spark and Delta put beside a table's own, whatever these are called: where two have
-one name, a MERGE fails, or an UPDATE writes NULL. tests/spark/lake/test_names.py tries them."""
+"""Columns that Spark and Delta add to a table's own, regardless of their names. If two have the
+same name, a MERGE fails or an UPDATE writes NULL. tests/spark/lake/test_names.py tries each."""
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_-]+")
 _NOT_AVRO: Final = re.compile(r"[^A-Za-z0-9_]")
 _NAMES: Final = frozenset({"name", "namespace"})
@@ -40,7 +40,7 @@ _TYPES: Final = frozenset({"type", "items", "values"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """Why a name cannot be kept, in words, and the table that bears it."""
+    """A table that has a name the lake cannot have, with the reason and the remedy."""
 
     table: TableId
     reason: str
@@ -48,9 +48,9 @@ class Refusal:
 
 
 def avro_name(name: str) -> str:
-    """What the connector calls a column or a part of a schema's name, in Avro.
+    """Return the connector's Avro name for a column or for one part of a schema's name.
 
-    It goes by units of UTF-16, so that a sign beyond the first 65,536 becomes two.
+    It replaces UTF-16 units, so a character beyond the first 65,536 becomes two underscores.
     """
     units = name.encode("utf-16-be", "surrogatepass")
     pairs = zip(units[::2], units[1::2], strict=True)
@@ -59,17 +59,20 @@ def avro_name(name: str) -> str:
 
 
 def without_case(name: str) -> str:
-    """What two names have in common that Spark takes for one: sign by sign, as Java compares."""
-    return "".join(map(_without_case, name))
+    """Return a text that is equal for names Spark takes for the same.
+
+    Case is folded character by character, as Java compares.
+    """
+    return "".join(map(_character_without_case, name))
 
 
-def _without_case(sign: str) -> str:
-    upper = sign.upper()
-    return (upper if len(upper) == 1 else sign).lower()[:1]
+def _character_without_case(character: str) -> str:
+    upper = character.upper()
+    return (upper if len(upper) == 1 else character).lower()[:1]
 
 
 def column_refusals(table: TableId, names: Sequence[str]) -> Iterator[Refusal]:
-    """Of the columns that are to be in the lake's table."""
+    """Yield a refusal for each of the table's column names that the lake cannot have."""
     in_avro: dict[str, str] = {}
     in_lake: dict[str, str] = {}
     for name in names:
@@ -78,37 +81,37 @@ def column_refusals(table: TableId, names: Sequence[str]) -> Iterator[Refusal]:
         if other != name:
             reason = f"columns {other} and {name} have one name in Avro or in the lake"
             yield Refusal(table=table, reason=reason, remedy="rename one of them")
-        if reason := _of_others(name):
+        if reason := _reserved(name):
             yield Refusal(table=table, reason=f"column {name}: {reason}", remedy="rename it")
 
 
-def _of_others(name: str) -> str:
+def _reserved(name: str) -> str:
     if name.lower().startswith(OURS):
-        return f"names that begin with {OURS} are ours"
+        return f"names that begin with {OURS} are reserved for wal2lake"
     if name.lower() in OF_ENGINES:
-        return "Spark and Delta call a column of their own so"
+        return "Spark and Delta have a column of their own with this name"
     return ""
 
 
 def table_refusal(table: TableId) -> Refusal | None:
-    """Of one table, whatever others there are."""
+    """Return why the lake cannot have a table of this name, or None if it can."""
     if not (_PLAIN.fullmatch(table.schema) and _PLAIN.fullmatch(table.name)):
         return Refusal(
             table=table,
-            reason="has a name that cannot be a topic's",
-            remedy="only letters, digits, _ and - are possible: rename it, or leave it out",
+            reason="has a name that a Kafka topic cannot have",
+            remedy="rename it to letters, digits, _ and - only, or leave it out",
         )
     if table.schema.lower() == CONTROL_DIRECTORY:
-        reason = f"the directory {CONTROL_DIRECTORY} of the lake is ours"
+        reason = f"the lake's directory {CONTROL_DIRECTORY} is reserved for wal2lake"
     elif table.name.lower() == _OF_DELTA or table.schema.lower() == _OF_DELTA:
-        reason = f"a directory {_OF_DELTA} is a part of Delta's"
+        reason = f"a directory {_OF_DELTA} is reserved for Delta"
     else:
         return None
     return Refusal(table=table, reason=reason, remedy="rename it, or leave it out")
 
 
 def table_collisions(tables: Sequence[TableId]) -> Iterator[Refusal]:
-    """Of tables that cannot be kept beside one that stands before them."""
+    """Yield a refusal for each table whose topic has the name of an earlier table's topic."""
     topics: dict[str, TableId] = {}
     remedy = "rename one of them, or leave one out"
     for table in tables:
@@ -116,12 +119,12 @@ def table_collisions(tables: Sequence[TableId]) -> Iterator[Refusal]:
             continue
         topic = _as_kafka_compares(table)
         if (other := topics.setdefault(topic, table)) != table:
-            reason = f"Kafka takes its topic for that of {other}: to it . and _ are the same"
+            reason = f"Kafka confuses its topic with that of {other}: it treats . and _ alike"
             yield Refusal(table=table, reason=reason, remedy=remedy)
 
 
 def case_twins(tables: Sequence[TableId]) -> Iterator[tuple[TableId, TableId]]:
-    """Of each table that differs only by case from one that stands before it: that one, and it."""
+    """Yield (earlier, later) for each table whose name differs from an earlier one only by case."""
     seen: dict[str, TableId] = {}
     for table in tables:
         if (other := seen.setdefault(without_case(str(table)), table)) is not table:
@@ -133,30 +136,30 @@ def _as_kafka_compares(table: TableId) -> str:
 
 
 def readable_schema(schema_json: str) -> str:
-    """An Avro schema with names that every reader takes, from one the connector has written.
+    """Return the connector's Avro schema with names that every Avro reader accepts.
 
-    In the name of a schema it leaves a digit at the beginning of a table's name, which is no name
-    in Avro. Names are no part of what is encoded.
+    The connector keeps a digit at the start of a table's name in the schema's name, which Avro
+    forbids. Names are not part of the encoding, so the bytes stay readable.
     """
     try:
         schema = json.loads(schema_json)
     except ValueError:
         return schema_json
-    made = _readable(schema)
-    return schema_json if made == schema else json.dumps(made)
+    readable = _readable(schema)
+    return schema_json if readable == schema else json.dumps(readable)
 
 
 def _readable(schema: Any) -> Any:  # noqa: ANN401 - Avro is JSON
     if isinstance(schema, str):
         return _readable_name(schema)
     if isinstance(schema, list):
-        return [_readable(one) for one in schema]
+        return [_readable(branch) for branch in schema]
     if not isinstance(schema, Mapping):
         return schema
-    return {key: _of_key(key, value) for key, value in schema.items()}
+    return {key: _readable_value(key, value) for key, value in schema.items()}
 
 
-def _of_key(key: str, value: Any) -> Any:  # noqa: ANN401
+def _readable_value(key: str, value: Any) -> Any:  # noqa: ANN401
     if key in _NAMES and isinstance(value, str):
         return _readable_name(value)
     if key in _TYPES:
@@ -167,5 +170,5 @@ def _of_key(key: str, value: Any) -> Any:  # noqa: ANN401
 
 
 def _readable_name(name: str) -> str:
-    """Of all names that have a digit where none may be, and of no other."""
+    """Prefix an underscore to each part of a dotted name that begins with a digit."""
     return ".".join(f"_{part}" if part[:1].isdigit() else part for part in name.split("."))

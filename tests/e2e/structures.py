@@ -60,7 +60,7 @@ CHANGES: Final = (
     Change(
         name="s_volatile",
         steps=("ALTER TABLE lab.{t} ADD c float8 DEFAULT random(); UPDATE lab.{t} SET a = 0",),
-        stops="were made for each of them",
+        stops="each its own",
     ),
     Change(
         name="s_drop",
@@ -136,7 +136,7 @@ CHANGES: Final = (
     Change(
         name="s_cut_off",
         steps=("ALTER TABLE lab.{t} ALTER b TYPE varchar(20); UPDATE lab.{t} SET b = 'n'",),
-        stops="may be others now",
+        stops="may have changed",
     ),
     Change(
         name="s_using",

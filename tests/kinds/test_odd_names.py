@@ -72,7 +72,7 @@ def test_a_name_that_comes_while_it_streams_stops_its_table_and_no_other(
         STOPPED: "stopped",
     }
     said = reason(pipeline, STOPPED)
-    assert "column _metadata: Spark and Delta call a column of their own so" in said
+    assert "column _metadata: Spark and Delta have a column of their own with this name" in said
     assert odd.lake(pipeline, odd.WIDE) == odd.source(pipeline, odd.WIDE)
     asked = Asked(names=(f"{SCHEMA}.{STOPPED}",))
     with pytest.raises(CdcError) as caught:

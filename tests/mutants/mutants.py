@@ -155,8 +155,8 @@ MUTANTS: Final = (
     Mutant(
         name="notes: a table that was away counts as one that stayed",
         file="cdc/events/structure/steps.py",
-        old="(*_missed(old, notes), *_of_table(old, before, append=append))",
-        new="tuple(_of_table(old, before, append=append))",
+        old="(*_missed(old, notes), *_table_steps(old, before, append=append))",
+        new="tuple(_table_steps(old, before, append=append))",
         tests=PURE,
     ),
     Mutant(

@@ -1,1 +1,1 @@
-"""A table's structure, and what a change of it means for the lake."""
+"""A table's structure in the source, and what the lake must do when it changes."""

@@ -1,8 +1,8 @@
-"""What ``ALTER COLUMN ... TYPE`` without USING does to the values that are there already.
+"""Decide what ``ALTER COLUMN ... TYPE`` without USING does to a column's existing values.
 
-Postgres converts them by the cast it has for assignments and refuses the statement when a value
-does not fit, so a narrower type is no loss by itself. Rounding, cutting off blanks and another
-spelling are: such a pair of types is not here.
+Postgres converts them with its assignment cast and rejects the statement if a value does not fit,
+so a narrower type alone loses nothing. Rounding, trimming blanks and spelling a value differently
+do alter it: pairs of types that may do so are not accepted here.
 """
 
 import re
@@ -14,7 +14,7 @@ from cdc.events.structure.structure import StructureColumn
 _INTEGERS: Final = frozenset({"int2", "int4", "int8"})
 _TEXTS: Final = frozenset({"text", "varchar", "citext"})
 _SPELLED_ALIKE: Final = frozenset({*_INTEGERS, "numeric", "bool", "uuid"})
-"""Their cast to text is how the lake spells them, and has no blanks at its end to lose."""
+"""Types whose cast to text is the lake's own spelling and has no trailing blanks to lose."""
 _KEPT_AS_TEXT: Final = frozenset({"json", "jsonb", "xml"})
 _EXACT: Final = frozenset(
     {
@@ -39,9 +39,9 @@ _ARRAY: Final = re.compile(r"array<(.*)>")
 
 
 def held(old: StructureColumn, new: StructureColumn) -> str | None:
-    """The lake's type for the old values and the new ones; None when an old value may differ now.
+    """Return the lake type that holds old and new values, or None if an old value may have changed.
 
-    A plain cast of the old values to it is what the source shows.
+    The type is Spark DDL text. Casting the old values to it gives what the source shows now.
     """
     if not _same_values(old, new):
         return None
@@ -82,7 +82,10 @@ def _base(column: StructureColumn) -> str:
 
 
 def _same_type(old: StructureColumn, new: StructureColumn) -> bool:
-    """A user's type may have got another name. How its values are spelled is compared elsewhere."""
+    """Compare two types by content, because a user-defined type may have been renamed.
+
+    The spelling of enum values is compared in ``steps``.
+    """
     if old.parts:
         return old.parts == new.parts
     if _is_enum(old) and _is_enum(new):
@@ -102,13 +105,16 @@ def _same_text(old: StructureColumn, new: StructureColumn) -> bool:
         return True
     longest = new.pg.length
     if before in _TEXTS:
-        # A shorter one cuts off blanks at the end without a word.
+        # A shorter type silently trims trailing blanks.
         return longest is None or (old.pg.length is not None and old.pg.length <= longest)
     return longest is None and (before in _KEPT_AS_TEXT or _is_enum(old))
 
 
 def _same_number(old: StructureColumn, new: StructureColumn) -> bool:
-    """As text also the zeros behind the point count; a negative scale rounds to tens."""
+    """Tell whether a cast to numeric keeps every value.
+
+    A negative scale rounds to tens. Where the lake keeps text, trailing zeros count too.
+    """
     if _base(old) in _INTEGERS:
         scale = new.pg.scale or 0
         return scale == 0 or (scale > 0 and new.lake != "string")

@@ -1,7 +1,7 @@
-"""Which columns of the source arrive in the lake, and as what.
+"""Decide which source columns arrive in the lake, and with which type.
 
-Not every type of Postgres survives the connector: ``cdc/events/values/pg_types.py`` has those
-that do.
+Not every Postgres type survives the connector: ``cdc/events/values/pg_types.py`` lists those that
+do.
 """
 
 from dataclasses import dataclass, replace
@@ -20,26 +20,29 @@ from cdc.events.values.pg_types import (
     kept,
 )
 
-_HEADER: Final = 4  # added by Postgres to the length of varchar, char and numeric
+_HEADER: Final = 4  # Postgres adds it to the length of varchar, char and numeric
 _MOVED: Final = {"int2": "int4", "oid": "int8"}
-"""A domain is declared by its own name, so only the Avro type tells what it is over."""
+"""Base types of domains that the connector's Avro schema shows as a wider type.
+
+A domain is declared under its own name, so only the Avro type tells its base type.
+"""
 
 _OWN_KINDS: Final = {"e": ENUM, "c": COMPOSITE, "r": RANGE, "m": MULTIRANGE}
 _DOMAINS_LOST: Final = {
-    "bytea": "the connector writes a domain over it like the text of a type it does not know",
+    "bytea": "the connector writes a domain over bytea like the text of an unknown type",
     "bit": "the connector writes a domain over bit(1) like a boolean",
 }
-_UNMARKED: Final = "the connector cannot say that a large value did not change"
+_UNMARKED: Final = "the connector cannot mark a large value as unchanged"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredType:
-    """A column's type as the catalogue has it."""
+    """A column's type as Postgres's catalogue declares it; domains are resolved to their base."""
 
-    name: str  # pg_type.typname; of a domain the type it is over, through other domains
-    kind: str  # pg_type.typtype of that: b base, e enum, c composite, r range, m multirange
-    modifier: int = -1  # atttypmod; of a domain that of the innermost one
-    element: str = ""  # of an array the element's name
+    name: str  # pg_type.typname; for a domain, that of the innermost base type
+    kind: str  # pg_type.typtype of ``name``: b base, e enum, c composite, r range, m multirange
+    modifier: int = -1  # atttypmod; for a domain, that of the innermost domain
+    element: str = ""  # pg_type.typname of an array's element
     element_kind: str = ""
     domain: str = ""  # the domain's own name
     dimensions: int = 0
@@ -47,7 +50,7 @@ class DeclaredType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceColumn:
-    """A column of a captured table; ``type`` is the lake's, ``pg`` the source's."""
+    """A column of a captured table: ``type`` is its lake type, ``pg`` its source type."""
 
     name: str
     type: str
@@ -55,25 +58,27 @@ class SourceColumn:
     not_null: bool
     arrives: bool
     reason: str = ""
-    """Why it does not arrive, or what of it is lost."""
+    """Why the column does not arrive, or what is lost of its values."""
 
     @property
     def is_text(self) -> bool:
-        """By the operator's choice."""
+        """Whether the operator chose to keep this column as text."""
         return self.type == "string" and lake_type(self.pg).spark != "string"
 
     @property
     def can_be_text(self) -> bool:
+        """Whether the operator may choose to keep this column as text."""
         return self.arrives and can_be_text(self.pg)
 
     def as_text(self) -> "SourceColumn":
-        """In the lake as Postgres writes it."""
+        """Return this column kept as the text that Postgres writes."""
         return replace(self, type="string")
 
 
 def source_column(
     name: str, declared: DeclaredType, *, not_null: bool, generated: bool
 ) -> SourceColumn:
+    """Decide how a column with this declared type arrives in the lake, if it does."""
     pg = _pg_type(declared)
     kind = lake_type(pg)
     refusal = "Postgres does not publish generated columns" if generated else _refusal(declared)
@@ -88,35 +93,35 @@ def source_column(
 
 
 def may_end_connector(declared: DeclaredType) -> bool:
-    """Whether the connector ends at some values of the type, where it is not told to leave it out.
+    """Return whether some values of the type crash the connector unless it excludes the column.
 
-    As ``leave_out_unreadable`` in cdc/source/notes/sql.py sees it.
+    The SQL function ``leave_out_unreadable`` in cdc/source/notes/sql.py has the same rule.
     """
     return bool(declared.element) and declared.element not in HARMLESS_IN_ARRAYS
 
 
 def _refusal(declared: DeclaredType) -> str:
-    """Why a column cannot arrive; empty when it does."""
+    """Return why a column cannot arrive, or an empty text if it arrives."""
     own = declared.domain or (declared.name if declared.kind in _OWN_KINDS else "")
     built_in = declared.kind in {"r", "m"} and declared.name in TYPES and not declared.domain
     if canonical(own) in TYPES and not built_in:
-        return f"its type has the name of another one: {own}"
+        return f"its type shares its name with a type of Postgres or an extension: {own}"
     if declared.element and declared.name not in TYPES:
         return _array_refusal(declared)
-    found = kept(_known_name(declared))
-    if found.fidelity is found.fidelity.REFUSED:
-        return found.note
+    base = kept(_known_name(declared))
+    if base.fidelity is base.fidelity.REFUSED:
+        return base.note
     return _domain_refusal(declared) or _bit_refusal(declared)
 
 
 def _array_refusal(declared: DeclaredType) -> str:
     if declared.dimensions > 1:
-        return "the connector sends no array of more than one dimension"
+        return "the connector sends no arrays of more than one dimension"
     if declared.domain:
         return _UNMARKED
     name = canonical(declared.element)
-    found = kept(name if name in TYPES else _OWN_KINDS.get(declared.element_kind, OTHER))
-    return "" if found.arrays else f"arrays of {declared.element}: {found.of_arrays}"
+    element = kept(name if name in TYPES else _OWN_KINDS.get(declared.element_kind, OTHER))
+    return "" if element.arrays else f"arrays of {declared.element}: {element.of_arrays}"
 
 
 def _domain_refusal(declared: DeclaredType) -> str:
@@ -141,7 +146,7 @@ def _known_name(declared: DeclaredType) -> str:
 
 
 def _pg_type(declared: DeclaredType) -> PgType:
-    """As the connector's Avro tells it, so that catalogue and log agree on the lake's type."""
+    """Return the type as the connector's Avro shows it, so that catalogue and log agree."""
     name = f"_{declared.element}" if declared.element else declared.name
     length, scale = _length(declared.element or declared.name, declared.modifier)
     if declared.domain and not declared.element:
@@ -150,7 +155,7 @@ def _pg_type(declared: DeclaredType) -> PgType:
 
 
 def _length(base: str, modifier: int) -> tuple[int | None, int | None]:
-    """Precision and scale, or length, from a type modifier."""
+    """Return (precision, scale) or (length, None) from a type modifier."""
     if modifier < 0:
         return None, None
     if base == "numeric":

@@ -1,9 +1,9 @@
-"""What became of a table where the source noted nothing: told from its catalogue, or not at all.
+"""Infer how a table changed when the source recorded no note of it.
 
-Without the event trigger a change is first seen in what the connector writes, by name, and in the
-catalogue, which may have gone on since. What is taken from it is taken by the numbers of columns,
-and only where the connector's names and types are the catalogue's own. Columns that exchange their
-names under one type, and values that are others after a rewrite of equal types, are seen by nobody.
+Without the event trigger, a change first shows in what the connector writes, by column name, and
+in the catalogue, which may have changed again since. The catalogue's columns are matched by number,
+and only where the connector's names and types agree with the catalogue's. Two changes go unseen:
+columns of one type that swap names, and a rewrite that alters values but not their type.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,13 +15,13 @@ from cdc.events.structure.structure import Structure, StructureColumn
 from cdc.events.values.lake_types import lake_type
 from cdc.tables import SchemaPolicy
 
-_INSTALL = "connectors/structure.sql has the event triggers that note such changes; for this one, "
+_INSTALL = "install the event triggers of connectors/structure.sql, which note such changes; then "
 
 
 def guess(
     old: Structure, written: Sequence[Column], now: Structure | None, *, append: bool = False
 ) -> tuple[Step, ...]:
-    """The steps to what the connector writes; a stop where more than one history leads there."""
+    """Return the steps of ``supposed``: a single stop if more than one history is possible."""
     return supposed(old, written, now, append=append).steps
 
 
@@ -33,52 +33,58 @@ def supposed(
     policy: SchemaPolicy = "evolve",
     append: bool = False,
 ) -> Course:
-    """``guess`` with the structure that is to be kept beside the table afterwards.
+    """Infer the steps from ``old`` to what the connector writes, and the structure to keep.
 
-    ``written`` are the columns of a writer's schema, under their names in Postgres, with the types
-    that the lake has for them; ``now`` is None where the catalogue has no such table.
+    ``written`` are the columns of a writer's schema, under their Postgres names with their lake
+    types; ``now`` is the catalogue's structure, or None if the catalogue has no such table. The
+    course has one stop and no structure if more than one history leads to what is written.
     """
     if now is None or now.oid != old.oid:
         return _doubtful(old, "was dropped, or dropped and created again")
-    then = _at_writing(written, now)
-    doubt = next(_doubts(old, written, now, then, append=append), None)
+    at_writing = _at_writing(written, now)
+    doubt = next(_doubts(old, written, now, at_writing, append=append), None)
     if doubt is not None:
         return _doubtful(old, doubt)
-    return follow(old, (Note(structure=then),), policy=policy, append=append)
+    return follow(old, (Note(structure=at_writing),), policy=policy, append=append)
 
 
 def _at_writing(written: Sequence[Column], now: Structure) -> Structure:
-    """The catalogue's structure without the columns that the connector did not know yet."""
+    """Return the catalogue's structure without columns that the connector did not know yet."""
     names = {column.name for column in written}
     return replace(now, columns=tuple(c for c in now.columns if c.name in names or not c.arrives))
 
 
 def _doubts(
-    old: Structure, written: Sequence[Column], now: Structure, then: Structure, *, append: bool
+    old: Structure,
+    written: Sequence[Column],
+    now: Structure,
+    at_writing: Structure,
+    *,
+    append: bool,
 ) -> Iterator[str]:
-    """In the words that follow the table's name."""
+    """Yield why the history is uncertain, each time as words that follow the table's name."""
     for column in written:
-        yield from _of_name(column, old, now)
-    if _come_and_gone(old, now):
+        yield from _name_doubts(column, old, now)
+    if _had_short_lived_columns(old, now):
         yield "had columns added and dropped again"
     if old.key_numbers() != now.key_numbers() or old.mode(append=append) != now.mode(append=append):
-        yield "has another key now"
-    silent = set(now.numbered()) - set(then.numbered())
-    for number in sorted(silent & {c.number for c in old.followed}):
+        yield "has a different key now"
+    unwritten = set(now.numbered()) - set(at_writing.numbered())
+    for number in sorted(unwritten & {c.number for c in old.followed}):
         yield f"has a column {now.numbered()[number].name} that the connector does not write"
     if old.filenode != now.filenode:
-        yield from _of_rewrite(old, then)
+        yield from _rewrite_doubts(old, at_writing)
 
 
-def _of_name(column: Column, old: Structure, now: Structure) -> Iterator[str]:
-    """Whether it is certain which column the connector means by a name."""
+def _name_doubts(column: Column, old: Structure, now: Structure) -> Iterator[str]:
+    """Yield why it is uncertain which column the connector means by a name."""
     before, after = _named(old, column.name), _named(now, column.name)
     if after is None:
-        yield f"has no column {column.name} any more"
+        yield f"no longer has a column {column.name}"
     elif not _is_of_type(after, column.type):
         yield f"has a column {column.name} that was of type {column.type} for a while"
     elif before is not None and before.number != after.number and _is_of_type(before, column.type):
-        yield f"had two columns of the name {column.name}, one after the other"
+        yield f"had two columns named {column.name}, one after the other"
 
 
 def _named(structure: Structure, name: str) -> StructureColumn | None:
@@ -86,26 +92,29 @@ def _named(structure: Structure, name: str) -> StructureColumn | None:
 
 
 def _is_of_type(column: StructureColumn, lake: str) -> bool:
-    """What does not arrive may be written; nobody looks at it."""
+    """Return whether the column has the lake type; one that is not followed may have any."""
     return not column.followed or lake in {column.lake, lake_type(column.pg).spark}
 
 
-def _come_and_gone(old: Structure, now: Structure) -> bool:
-    """Whether a column that is in neither may have had any of the names between the two."""
+def _had_short_lived_columns(old: Structure, now: Structure) -> bool:
+    """Return whether columns were added and dropped in between; they may have had any name."""
     first = max(old.numbered(), default=0)
     later = [number for number in now.numbered() if number > first]
     return bool(later) and len(later) < max(later) - first
 
 
-def _of_rewrite(old: Structure, then: Structure) -> Iterator[str]:
-    """Its files are others: after a conversion, a default for each row, a TRUNCATE, a VACUUM."""
-    known = old.numbered()
-    for column in then.followed:
-        before = known.get(column.number)
+def _rewrite_doubts(old: Structure, at_writing: Structure) -> Iterator[str]:
+    """Yield which columns a rewrite may have filled or altered.
+
+    The table has new files after a conversion, a default per row, a TRUNCATE or a VACUUM FULL.
+    """
+    old_columns = old.numbered()
+    for column in at_writing.followed:
+        before = old_columns.get(column.number)
         if before is None and column.missing is None:
             yield f"was rewritten, perhaps with values in the new column {column.name}"
         elif before is not None and before.declared != column.declared:
-            yield f"was rewritten, perhaps with other values in column {column.name}"
+            yield f"was rewritten, perhaps with altered values in column {column.name}"
 
 
 def _doubtful(old: Structure, doubt: str) -> Course:

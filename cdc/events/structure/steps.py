@@ -1,8 +1,8 @@
-"""What the lake's table must go through when the structure of its source changes.
+"""Derive the steps a lake table must take when the structure of its source table changes.
 
-Steps are in an order in which each can be done after the one before it, and bring the lake's table
-to what the source shows, the rows that are there already included. Where that cannot be known,
-there is one kind of step: stop.
+Each step can be done once the ones before it are done. Together they bring the lake table,
+including the rows it already has, to what the source shows. Where that cannot be known, the only
+step is a stop.
 """
 
 import re
@@ -18,7 +18,7 @@ from cdc.events.structure.structure import Structure, StructureColumn
 from cdc.events.values.lake_types import lake_type
 from cdc.tables import SchemaPolicy, TableId, TableMode
 
-READ_AGAIN: Final = "let the table be read again: wal2lake resnapshot TABLE"
+READ_AGAIN: Final = "run wal2lake resnapshot TABLE"
 _CONVERTED: Final = 4  # pg_event_trigger_table_rewrite_reason(): a column's values were converted
 _TIMES: Final = frozenset({"date", "timestamp", "timestamp_ntz"})
 _PLAIN_TIME: Final = re.compile(r"\d{4}-[^B]*")  # neither infinite, nor BC, nor after 9999
@@ -28,18 +28,22 @@ _ASIDE: Final = "_cdc_aside_"
 
 @dataclass(frozen=True, slots=True)
 class RenameColumn:
+    """Rename a column; no other column has the new name at this step."""
+
     old: str
     new: str
 
 
 @dataclass(frozen=True, slots=True)
 class DropColumn:
+    """Drop a column with its values."""
+
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class AddColumn:
-    """``value`` is Postgres's text of what every row shows that is there already."""
+    """Add a column; ``value`` is what every existing row shows in it, as Postgres's text."""
 
     column: Column
     value: str | None = None
@@ -47,7 +51,7 @@ class AddColumn:
 
 @dataclass(frozen=True, slots=True)
 class WidenColumn:
-    """A plain cast of every value that is there to ``type`` is exact, and succeeds."""
+    """Change a column's type; a plain cast of every existing value to ``type`` is exact."""
 
     name: str
     type: str
@@ -55,31 +59,33 @@ class WidenColumn:
 
 @dataclass(frozen=True, slots=True)
 class ChangeMode:
-    """From now on rows are told apart otherwise; a key follows in a step of its own."""
+    """Change how rows are identified; a new key follows in a ``ChangeKey`` of its own."""
 
     mode: TableMode
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeKey:
-    """No two rows that are there have these columns alike."""
+    """Change the key; no two existing rows have equal values in these columns."""
 
     key: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RenameTable:
+    """Follow the table under another name."""
+
     table: TableId
 
 
 @dataclass(frozen=True, slots=True)
 class DropTable:
-    """The source has it no more."""
+    """Note that the source no longer has the table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The table can follow no further without somebody's help."""
+    """Stop following the table until someone applies the remedy."""
 
     reason: str
     remedy: str = READ_AGAIN
@@ -100,28 +106,28 @@ Step = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """One row of ``wal2lake.structure``; ``structure`` is None where the table is gone."""
+    """One row of ``wal2lake.structure``; ``structure`` is None if the table was dropped."""
 
     structure: Structure | None
     rewrite: int = 0  # pg_event_trigger_table_rewrite_reason(); 0: none
     converted: bool = False
-    """Whether an expression, and not a plain cast, may have made the values of a rewrite."""
+    """Whether the rewrite may have used an expression rather than a plain cast."""
     unpublished: bool = False
-    """Whether changes of the table, or some of them, stopped being published at this note."""
+    """Whether some or all changes of the table stopped being published at this note."""
     unnoted: bool = False
-    """Whether notes of the table may be missing before this one."""
+    """Whether earlier notes of the table may be missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
-    """The steps, and what is to be kept beside the table once they are done."""
+    """The steps, and the structure to store with the table once they are done."""
 
     steps: tuple[Step, ...]
     structure: Structure | None
 
     @property
     def stops(self) -> tuple[Stop, ...]:
-        """Where there are any, nothing else is to be done."""
+        """The stops among the steps; if there are any, there is no other step."""
         return tuple(step for step in self.steps if isinstance(step, Stop))
 
 
@@ -133,7 +139,11 @@ def steps(
     converted: bool = False,
     append: bool = False,
 ) -> tuple[Step, ...]:
-    """From one structure to the next; ``append`` as ``source.append_only`` says."""
+    """Return the steps from one structure to the next, which is None for a dropped table.
+
+    ``append`` says whether ``source.append_only`` names the table; ``rewrite`` and ``converted``
+    are those of ``Note``.
+    """
     note = Note(structure=new, rewrite=rewrite, converted=converted)
     return follow(old, (note,), append=append).steps
 
@@ -145,67 +155,73 @@ def follow(
     policy: SchemaPolicy = "evolve",
     append: bool = False,
 ) -> Course:
-    """Follow changes that have no event of the table between them.
+    """Derive the course through changes that have no event of the table between them.
 
-    Columns go from note to note. Only the last key counts: one that was dropped and added again
-    was missed by no event. But every note counts that says where events went: what is written to
-    a table under another name, or while it is not published, is in no log.
+    Columns are followed from note to note. Of the key only the last note counts: no event missed a
+    key that was dropped and added again. Every note counts that says where events went, because
+    changes made under another name, or while the table is not published, are in no log.
     """
-    found: list[Step] = []
+    followed: list[Step] = []
     before = old
     for note in notes:
         if note.structure is None:
             return Course(steps=policed((_dropped(old, notes),), policy), structure=None)
         new = _left_out(before, note.structure) if policy == "ignore" else note.structure
-        taken = policed(tuple(_of_columns(before, new, note)), policy)
-        found += taken
-        before = _followed(before, new, taken)
-    found += policed((*_missed(old, notes), *_of_table(old, before, append=append)), policy)
-    stops = tuple(dict.fromkeys(step for step in found if isinstance(step, Stop)))
-    return Course(steps=stops or tuple(found), structure=before)
+        column_steps = policed(tuple(_column_steps(before, new, note)), policy)
+        followed += column_steps
+        before = _followed(before, new, column_steps)
+    followed += policed((*_missed(old, notes), *_table_steps(old, before, append=append)), policy)
+    stops = tuple(dict.fromkeys(step for step in followed if isinstance(step, Stop)))
+    return Course(steps=stops or tuple(followed), structure=before)
 
 
 def _dropped(old: Structure, notes: Sequence[Note]) -> Step:
-    """Tell a table that is gone from one that stands under its name again, and is another."""
+    """Return a stop if another table has the dropped table's name now, else a drop."""
     again = any(note.structure and note.structure.table == old.table for note in notes)
     return Stop(f"{old.table} was dropped and created again") if again else DropTable()
 
 
-def policed(found: tuple[Step, ...], policy: SchemaPolicy) -> tuple[Step, ...]:
-    """What ``source.schema_changes`` lets happen.
+def policed(proposed: tuple[Step, ...], policy: SchemaPolicy) -> tuple[Step, ...]:
+    """Return the steps that ``source.schema_changes`` allows.
 
-    ``ignore`` is about which columns there are. What says where their values are to be found, or
-    that they are others now, is followed all the same: else the lake would be wrong.
+    ``ignore`` only skips adding and dropping columns. Steps that say where a column's values are,
+    or that they have changed, are still taken: otherwise the lake would be wrong.
     """
-    if policy == "stop" and found:
-        return (Stop("its structure changed, and source.schema_changes says stop"),)
+    if policy == "stop" and proposed:
+        return (Stop("its structure changed, and source.schema_changes is set to stop"),)
     if policy == "ignore":
-        kept = {without_case(step.name) for step in found if isinstance(step, DropColumn)}
-        for step in found:
+        kept = {without_case(step.name) for step in proposed if isinstance(step, DropColumn)}
+        for step in proposed:
             if isinstance(step, RenameColumn) and without_case(step.new) in kept:
-                return (Stop(f"column {step.old} takes the name of one that is kept: {step.new}"),)
-        return tuple(step for step in found if not isinstance(step, AddColumn | DropColumn))
-    return found
+                return (
+                    Stop(
+                        f"column {step.old} takes the name of a dropped column that the lake keeps:"
+                        f" {step.new}"
+                    ),
+                )
+        return tuple(step for step in proposed if not isinstance(step, AddColumn | DropColumn))
+    return proposed
 
 
 def _left_out(old: Structure, new: Structure) -> Structure:
-    known = old.numbered()
+    """Return ``new`` with its new columns marked as left out of the lake."""
+    old_columns = old.numbered()
     return replace(
         new,
         columns=tuple(
-            column if column.number in known else replace(column, left_out=True)
+            column if column.number in old_columns else replace(column, left_out=True)
             for column in new.columns
         ),
     )
 
 
 def _followed(old: Structure, new: Structure, taken: Sequence[Step]) -> Structure:
-    """``new`` with what the lake holds wider than the source needs, and what it leaves out."""
-    known = old.numbered()
+    """Return ``new`` with the lake's types, which may be wider, and the columns it leaves out."""
+    old_columns = old.numbered()
     widened = {step.name: step.type for step in taken if isinstance(step, WidenColumn)}
     columns = []
     for column in new.columns:
-        before = known.get(column.number)
+        before = old_columns.get(column.number)
         if before is not None and before.followed and column.arrives:
             columns.append(replace(column, lake=widened.get(column.name, before.lake)))
         elif before is not None and before.left_out:
@@ -215,16 +231,16 @@ def _followed(old: Structure, new: Structure, taken: Sequence[Step]) -> Structur
     return replace(new, columns=tuple(columns))
 
 
-def _of_columns(old: Structure, new: Structure, note: Note) -> Iterator[Step]:
-    """Drops free names, renames take them, and additions come last."""
+def _column_steps(old: Structure, new: Structure, note: Note) -> Iterator[Step]:
+    """Yield drops first, which free names, then renames, which use them, and additions last."""
     if old.oid != new.oid:
         yield Stop(f"{new.table} was dropped and created again")
         return
     yield from _misread(old, new)
-    yield from _ending(old, new)
+    yield from _connector_crashes(old, new)
     bad = tuple(_bad_names(new))
     yield from bad
-    if bad:  # the lake has no place for a name that is another's, whatever is put aside
+    if bad:  # two columns of one name never fit in the lake, whichever is put aside
         return
     if note.rewrite & _CONVERTED and note.converted:
         yield Stop(f"values of {new.table} were converted by an expression")
@@ -240,10 +256,10 @@ def _of_columns(old: Structure, new: Structure, note: Note) -> Iterator[Step]:
 
 
 def _renamed(names: Mapping[int, tuple[str, str]]) -> Iterator[RenameColumn]:
-    """One by one, each to a name that is free. Names that differ only in case are one in the lake.
+    """Yield renames one by one, each to a free name; case does not tell names apart in the lake.
 
-    Of names that go round in a circle, one is put aside first. The new ones are all told apart: of
-    two that are one, one would be put aside for ever.
+    Where names go round in a circle, one is put aside first. The new names must all differ:
+    otherwise one of two equal names would be put aside for ever.
     """
     taken = {without_case(old) for old, _ in names.values()}
     waiting = {number: pair for number, pair in names.items() if pair[0] != pair[1]}
@@ -266,18 +282,18 @@ def _retyped(table: TableId, old: StructureColumn, new: StructureColumn) -> Iter
         yield Stop(f"a value of the enum of column {new.name} of {table} was renamed")
     lake = held(old, new)
     if old.parts != new.parts and old.declared == new.declared:
-        yield Stop(f"the type of column {new.name} of {table} has other attributes now")
+        yield Stop(f"the attributes of the type of column {new.name} of {table} changed")
     elif lake is None:
         yield Stop(
             f"column {new.name} of {table} changed its type from {_type(old)} to {_type(new)}:"
-            " values that are there may be others now"
+            " existing values may have changed"
         )
     elif lake != old.lake:
         yield WidenColumn(new.name, lake)
 
 
 def _type(column: StructureColumn) -> str:
-    """As the source declares it, as far as this tells two types apart."""
+    """Return the declared type, with as much detail as tells two types apart."""
     name = column.declared.element or column.declared.name
     numbers = [str(number) for number in (column.pg.length, column.pg.scale) if number is not None]
     array = "[]" if column.declared.element else ""
@@ -285,29 +301,30 @@ def _type(column: StructureColumn) -> str:
 
 
 def _added(old: Structure, present: Mapping[int, StructureColumn], note: Note) -> Iterator[Step]:
-    known = old.numbered()
+    old_columns = old.numbered()
     for number, column in present.items():
-        before = known.get(number)
-        # A partitioned table has no rows of its own, and says nothing of those of its partitions.
-        unsaid = column.has_default and column.missing is None
-        if before is None and unsaid and (note.rewrite or old.kind == "p"):
+        before = old_columns.get(number)
+        # A partitioned table has no rows of its own; its catalogue row does not describe those of
+        # its partitions.
+        unknown_value = column.has_default and column.missing is None
+        if before is None and unknown_value and (note.rewrite or old.kind == "p"):
             yield Stop(
-                f"the rows of {old.table} hold values in the new column {column.name}"
-                " that were made for each of them"
+                f"existing rows of {old.table} were given values in the new column {column.name},"
+                " each its own"
             )
         elif before is None and not _holds(column):
             yield Stop(
-                f"the rows of {old.table} show a value in the new column {column.name}"
+                f"existing rows of {old.table} show a value in the new column {column.name}"
                 " that the lake's column cannot hold"
             )
         elif before is None:
             yield AddColumn(column.column, column.missing)
         elif not before.arrives:
-            yield Stop(f"column {column.name} of {old.table} did not arrive until now")
+            yield Stop(f"column {column.name} of {old.table} did not arrive before this change")
 
 
 def _holds(column: StructureColumn) -> bool:
-    """Whether the lake's type has the value that older rows show, in Postgres's own spelling."""
+    """Return whether the lake's type can hold the value that older rows show."""
     if column.missing is None:
         return True
     if not lake_type(column.pg).exact:
@@ -318,15 +335,15 @@ def _holds(column: StructureColumn) -> bool:
 
 
 def _bad_names(new: Structure) -> Iterator[Stop]:
-    """What ``check`` says of a table before the start."""
-    for found in column_refusals(new.table, [column.name for column in new.followed]):
-        yield Stop(f"{new.table}: {found.reason}", f"{found.remedy}, then {READ_AGAIN}")
+    """Yield a stop for each column name that ``check`` would refuse before the start."""
+    for refusal in column_refusals(new.table, [column.name for column in new.followed]):
+        yield Stop(f"{new.table}: {refusal.reason}", f"{refusal.remedy}, then {READ_AGAIN}")
 
 
 def _misread(old: Structure, new: Structure) -> Iterator[Stop]:
-    """Yield columns whose values the connector alters, or leaves out for it.
+    """Yield a stop for each column whose type the connector takes for another of the same name.
 
-    Also those that are not new: their type may have been renamed.
+    It alters or leaves out their values. Old columns count too: their type may have been renamed.
     """
     before = {column.number for column in old.followed}
     for column in new.columns:
@@ -336,24 +353,25 @@ def _misread(old: Structure, new: Structure) -> Iterator[Stop]:
             yield Stop(
                 f"column {column.name} of {new.table}: the connector takes its type {name} for"
                 f" {column.namesake}",
-                f"rename its type; wal2lake down and wal2lake up; then {READ_AGAIN}",
+                f"rename the type, run wal2lake down and wal2lake up, then {READ_AGAIN}",
             )
 
 
-def _ending(old: Structure, new: Structure) -> Iterator[Stop]:
-    """New columns that the connector was not told to leave out, and may end at."""
-    known = {(column.number, column.declared.name) for column in old.columns}
+def _connector_crashes(old: Structure, new: Structure) -> Iterator[Stop]:
+    """Yield a stop for each new column that may crash the connector, which does not exclude it."""
+    old_types = {(column.number, column.declared.name) for column in old.columns}
     for column in new.columns:
-        fresh = (column.number, column.declared.name) not in known and not column.generated
-        if fresh and may_end_connector(column.declared):
+        is_new = (column.number, column.declared.name) not in old_types and not column.generated
+        if is_new and may_end_connector(column.declared):
             yield Stop(
-                f"the connector may end at values of the new column {column.name} of {new.table}",
-                f"wal2lake down and up, so that it leaves the column out; then {READ_AGAIN}",
+                f"values of the new column {column.name} of {new.table} may crash the connector",
+                "run wal2lake down and wal2lake up, so that the connector leaves the column out;"
+                f" then {READ_AGAIN}",
             )
 
 
 def _identity_remedy(new: Structure) -> str:
-    """Say what brings the rows a name again: that of the key where there is one."""
+    """Return how to identify the table's rows again: by its key if it has one."""
     alter = f"ALTER TABLE {new.table} REPLICA IDENTITY"
     if new.primary_key:
         return f"{alter} DEFAULT, then {READ_AGAIN}"
@@ -363,19 +381,18 @@ def _identity_remedy(new: Structure) -> str:
 def _missed(old: Structure, notes: Sequence[Note]) -> Iterator[Stop]:
     """Yield why events between the notes may have gone elsewhere, or nowhere.
 
-    A table that has another name at the last note is renamed, and no more than that.
+    A table that still has another name at the last note was only renamed.
     """
     names = [note.structure.table for note in notes if note.structure is not None]
     if names[-1:] == [old.table]:
         for name in dict.fromkeys(name for name in names if name != old.table):
             yield Stop(
-                f"{old.table} was called {name} for a while: changes of it under that name did not"
+                f"{old.table} was called {name} for a while: changes made under that name did not"
                 " arrive"
             )
     if any(note.unpublished for note in notes):
         yield Stop(
-            f"{old.table} was not published, or not wholly, for a while: changes that were made"
-            " then did not arrive"
+            f"{old.table} was not fully published for a while: changes made then did not arrive"
         )
     if any(note.unnoted for note in notes):
         yield Stop(
@@ -384,11 +401,11 @@ def _missed(old: Structure, notes: Sequence[Note]) -> Iterator[Stop]:
         )
 
 
-def _of_table(old: Structure, new: Structure, *, append: bool) -> Iterator[Step]:
+def _table_steps(old: Structure, new: Structure, *, append: bool) -> Iterator[Step]:
     mode = new.mode(append=append)
     missing = [name for name in new.key if name not in {c.name for c in new.followed}]
     if not new.followed:
-        yield Stop(f"no column of {new.table} arrives any more", f"give it one, then {READ_AGAIN}")
+        yield Stop(f"no column of {new.table} arrives any longer", f"add one, then {READ_AGAIN}")
     if isinstance(mode, str):
         yield Stop(f"{new.table} {mode}", _identity_remedy(new))
     elif mode is TableMode.KEYED and missing:

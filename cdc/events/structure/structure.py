@@ -1,8 +1,8 @@
-"""A table's structure as the source's catalogue has it, at one place of the log.
+"""Represent a table's structure as the source's catalogue has it at one place in the log.
 
-The source notes it as JSON in ``wal2lake.structure`` (cdc/source/notes/triggers.py); the same,
-with what the lake made of it, is kept beside the lake's table. Columns are told apart by their
-number, which Postgres never gives twice, and not by their name.
+The source writes it as JSON to ``wal2lake.structure`` (cdc/source/notes/triggers.py). The same
+JSON, with the lake's types added, is stored with the lake table. Columns are identified by number,
+which Postgres never reuses, not by name.
 """
 
 import json
@@ -16,14 +16,14 @@ from cdc.events.structure.declared import DeclaredType, source_column
 from cdc.events.values.lake_types import PgType, can_be_text, lake_type
 from cdc.tables import TableId, TableMode, names_column
 
-_NO_KEY: Final = "has neither a primary key nor REPLICA IDENTITY FULL any more"
+_NO_KEY: Final = "has neither a primary key nor REPLICA IDENTITY FULL now"
 _NOTHING: Final = "has REPLICA IDENTITY NOTHING: updates and deletes would not arrive"
 _MISMATCH: Final = "its replica identity is an index without the columns of its primary key"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StructureColumn:
-    """``lake`` is what the lake's column is: it may be wider than the source's type needs now."""
+    """One column; ``lake`` is the lake column's type, which may be wider than the source needs."""
 
     number: int  # pg_attribute.attnum
     name: str
@@ -32,19 +32,19 @@ class StructureColumn:
     declared: DeclaredType
     pg: PgType
     missing: str | None = None
-    """Postgres's text of the value that rows show which are older than the column."""
+    """The value, as Postgres's text, that rows older than the column show."""
     has_default: bool = False
-    """Where the table was rewritten, older rows hold it, each with a value of its own."""
+    """Whether it has a default; after a rewrite each older row holds a value of its own."""
     not_null: bool = False
     generated: bool = False
     labels: tuple[tuple[int, str], ...] = ()
-    """Of the enums in its type: the OID of each value, and how it is spelled."""
+    """The values of the enums in its type: the OID and the label of each."""
     parts: str = ""
-    """Of the composite types in its type: numbers and types of their attributes."""
+    """The numbers and types of the attributes of the composite types in its type."""
     namesake: str = ""
-    """Another type of the name of its own, for which the connector takes it."""
+    """Another type with the same name as its own, for which the connector takes it."""
     left_out: bool = False
-    """By ``source.schema_changes: ignore``: it would arrive, and the lake has no column for it."""
+    """Whether the lake lacks it because of ``source.schema_changes: ignore``, though it arrives."""
 
     @property
     def followed(self) -> bool:
@@ -53,13 +53,14 @@ class StructureColumn:
 
     @property
     def column(self) -> Column:
-        chosen = self.lake == "string" and lake_type(self.pg).spark != "string"
-        return Column(self.name, self.lake, as_text=chosen and can_be_text(self.pg))
+        """The column as the lake's table has it."""
+        is_text = self.lake == "string" and lake_type(self.pg).spark != "string"
+        return Column(self.name, self.lake, as_text=is_text and can_be_text(self.pg))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Structure:
-    """``columns`` are all of them, also those that do not arrive."""
+    """A table's columns, key and replica identity; ``columns`` includes those not arriving."""
 
     oid: int
     table: TableId
@@ -67,11 +68,12 @@ class Structure:
     identity: str  # pg_class.relreplident: d, f, i, n
     primary_key: tuple[str, ...]
     identity_index: tuple[str, ...]
-    filenode: int  # another one after every rewrite, and after TRUNCATE
+    filenode: int  # changes with every rewrite and TRUNCATE
     columns: tuple[StructureColumn, ...]
 
     @property
     def key(self) -> tuple[str, ...]:
+        """The names of the columns that identify a row; empty if the table has no key."""
         return self.primary_key or (self.identity_index if self.identity == "i" else ())
 
     @property
@@ -80,13 +82,15 @@ class Structure:
         return tuple(column for column in self.columns if column.followed)
 
     def numbered(self) -> dict[int, StructureColumn]:
+        """Return the columns by number."""
         return {column.number: column for column in self.columns}
 
     def key_numbers(self) -> frozenset[int]:
+        """Return the numbers of the key's columns."""
         return frozenset(column.number for column in self.columns if column.name in self.key)
 
     def mode(self, *, append: bool) -> TableMode | str:
-        """How its events become rows, or why they cannot."""
+        """Return how the table's events become rows, or the reason why they cannot."""
         if self.identity == "n":
             return _NOTHING
         if self.identity == "i" and not set(self.primary_key) <= set(self.identity_index):
@@ -98,95 +102,98 @@ class Structure:
         return TableMode.MULTISET if self.identity == "f" else _NO_KEY
 
     def to_text(self) -> str:
-        """JSON that ``parse`` reads, the same for equal structures."""
+        """Return JSON for ``parse``; equal structures give equal text."""
         return json.dumps(_as_json(self), ensure_ascii=False, sort_keys=True)
 
 
 def kept_as_text(structure: Structure, patterns: list[str]) -> Structure:
-    """With the columns as text for which the operator chose so; before the lake has the table."""
-    chosen = (
+    """Return the structure with the columns that ``patterns`` name kept as text.
+
+    Use it only before the lake has the table.
+    """
+    columns = (
         replace(column, lake="string")
         if can_be_text(column.pg) and names_column(structure.table, column.name, patterns)
         else column
         for column in structure.columns
     )
-    return replace(structure, columns=tuple(chosen))
+    return replace(structure, columns=tuple(columns))
 
 
 def unpublished_from(text: str) -> str:
-    """Return the publication that a note says its table has left; empty where it says none."""
+    """Return the publication that a note says its table has left; empty if it names none."""
     try:
         return str(json.loads(text).get("unpublished_from") or "")
     except (AttributeError, ValueError):
-        return ""  # it is no note, and is refused as such by ``parse``
+        return ""  # not a note: ``parse`` refuses it
 
 
 def parse(text: str) -> Structure:
-    """From the source's note, the catalogue, or what ``to_text`` made of either.
+    """Read a structure from the source's note, the catalogue's JSON or the text of ``to_text``.
 
-    Raises BAD_EVENT for anything else, and where the source could not describe the table.
+    Raises BAD_EVENT for anything else, and if the source could not describe the table.
     """
     try:
-        found = json.loads(text)
-        if failure := found.get("failed"):
+        fields = json.loads(text)
+        if failure := fields.get("failed"):
             raise CdcError(
                 ErrorKind.BAD_EVENT,
-                f"the source could not describe the structure of table {found['oid']}",
+                f"the source could not describe the structure of table {fields['oid']}",
                 detail=f"SQLSTATE {failure}",
-                remedy="see the warning in the source's log; then wal2lake check",
+                remedy="see the warning in the source's log, then run wal2lake check",
             )
-        return _structure(found)
+        return _structure(fields)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise CdcError(
             ErrorKind.BAD_EVENT,
-            "a note of wal2lake.structure is not the structure of a table",
+            "a row of wal2lake.structure does not describe a table's structure",
             detail=type(error).__name__,
-            remedy="let nobody but wal2lake's event trigger write to that table",
+            remedy="let only wal2lake's event trigger write to that table",
         ) from None
 
 
-def _structure(found: Mapping[str, Any]) -> Structure:
+def _structure(fields: Mapping[str, Any]) -> Structure:
     return Structure(
-        oid=int(found["oid"]),
-        table=TableId(str(found["schema"]), str(found["table"])),
-        kind=str(found["kind"]),
-        identity=str(found["identity"]),
-        primary_key=tuple(map(str, found["primary_key"])),
-        identity_index=tuple(map(str, found["identity_index"])),
-        filenode=int(found["filenode"]),
-        columns=tuple(_column(each) for each in found["columns"]),
+        oid=int(fields["oid"]),
+        table=TableId(str(fields["schema"]), str(fields["table"])),
+        kind=str(fields["kind"]),
+        identity=str(fields["identity"]),
+        primary_key=tuple(map(str, fields["primary_key"])),
+        identity_index=tuple(map(str, fields["identity_index"])),
+        filenode=int(fields["filenode"]),
+        columns=tuple(_column(column) for column in fields["columns"]),
     )
 
 
-def _column(found: Mapping[str, Any]) -> StructureColumn:
+def _column(fields: Mapping[str, Any]) -> StructureColumn:
     declared = DeclaredType(
-        name=found["type"],
-        kind=found["kind"],
-        modifier=found["modifier"],
-        element=found["element"],
-        element_kind=found["element_kind"],
-        domain=found["domain"],
-        dimensions=found["dimensions"],
+        name=fields["type"],
+        kind=fields["kind"],
+        modifier=fields["modifier"],
+        element=fields["element"],
+        element_kind=fields["element_kind"],
+        domain=fields["domain"],
+        dimensions=fields["dimensions"],
     )
-    known = source_column(
-        found["name"], declared, not_null=found["not_null"], generated=found["generated"]
+    column = source_column(
+        fields["name"], declared, not_null=fields["not_null"], generated=fields["generated"]
     )
     return StructureColumn(
-        number=int(found["number"]),
-        name=known.name,
-        # What was kept wins: a later version may map a type otherwise.
-        lake=found.get("lake", known.type),
-        arrives=found.get("arrives", known.arrives),
+        number=int(fields["number"]),
+        name=column.name,
+        # A stored type wins: a later version of wal2lake may map the source's type differently.
+        lake=fields.get("lake", column.type),
+        arrives=fields.get("arrives", column.arrives),
         declared=declared,
-        pg=known.pg,
-        missing=found["missing"],
-        has_default=found["default"],
-        not_null=found["not_null"],
-        generated=found["generated"],
-        labels=tuple((int(oid), label) for oid, label in (found.get("labels") or {}).items()),
-        parts=found["parts"],
-        namesake=found.get("namesake") or "",
-        left_out=found.get("left_out", False),
+        pg=column.pg,
+        missing=fields["missing"],
+        has_default=fields["default"],
+        not_null=fields["not_null"],
+        generated=fields["generated"],
+        labels=tuple((int(oid), label) for oid, label in (fields.get("labels") or {}).items()),
+        parts=fields["parts"],
+        namesake=fields.get("namesake") or "",
+        left_out=fields.get("left_out", False),
     )
 
 

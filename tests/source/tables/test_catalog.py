@@ -85,17 +85,20 @@ def test_without_key_and_choice(source_url: str, sql: Sql, make_config: Maker) -
         ("CREATE TABLE t (id int PRIMARY KEY, _cdc_offset int)", "column _cdc_offset: names that"),
         (
             'CREATE TABLE t (id int PRIMARY KEY, "_metadata" int)',
-            "column _metadata: Spark and Delta call a column of their own so",
+            "column _metadata: Spark and Delta have a column of their own with this name",
         ),
         (
             'CREATE TABLE t (id int PRIMARY KEY, "deletionVectorId" int)',
-            "column deletionVectorId: Spark and Delta call a column of their own so",
+            "column deletionVectorId: Spark and Delta have a column of their own with this name",
         ),
         ('CREATE TABLE t ("9" int PRIMARY KEY, _9 int)', "columns 9 and _9 have one name"),
         ('CREATE TABLE t (i int PRIMARY KEY, "\u0131" int)', "columns i and \u0131 have one name"),
-        ('CREATE TABLE "_delta_log" (id int PRIMARY KEY)', "a directory _delta_log is a part of"),
+        (
+            'CREATE TABLE "_delta_log" (id int PRIMARY KEY)',
+            "a directory _delta_log is reserved for",
+        ),
         ("CREATE TABLE t (id timetz PRIMARY KEY)", "is part of the key and will not arrive"),
-        ('CREATE TABLE "t t" (id int PRIMARY KEY)', "has a name that cannot be a topic's"),
+        ('CREATE TABLE "t t" (id int PRIMARY KEY)', "has a name that a Kafka topic cannot have"),
         ("CREATE TABLE t (); ALTER TABLE t REPLICA IDENTITY FULL", "has no columns"),
         (
             "CREATE TABLE t (p point); ALTER TABLE t REPLICA IDENTITY FULL",
@@ -256,7 +259,7 @@ def test_a_table_whose_topic_kafka_takes_for_that_of_another(
     ((subject, message),) = errors(source_url, config)
 
     assert subject == str(tables[1])
-    assert message.startswith(f"Kafka takes its topic for that of {tables[0]}")
+    assert message.startswith(f"Kafka confuses its topic with that of {tables[0]}")
     with connect(source_url) as connection:
         with pytest.raises(CdcError):
             captured_tables(connection, config)

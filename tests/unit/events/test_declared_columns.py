@@ -1,4 +1,4 @@
-"""Which columns arrive, by what the catalogue says of them."""
+"""Tests of which columns arrive, given what the catalogue declares."""
 
 import pytest
 

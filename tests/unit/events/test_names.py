@@ -1,4 +1,4 @@
-"""Which names are refused, and that everything else is taken."""
+"""Tests of which names are refused, and that every other name is accepted."""
 
 import json
 from itertools import combinations
@@ -33,10 +33,10 @@ names = st.text(
 
 
 def reasons(*columns: str) -> list[str]:
-    return [found.reason for found in column_refusals(TABLE, columns)]
+    return [refusal.reason for refusal in column_refusals(TABLE, columns)]
 
 
-def test_the_words_of_all_that_comes_between_are_names_like_others() -> None:
+def test_words_used_by_the_systems_in_between_are_ordinary_names() -> None:
     assert reasons(*KEPT) == []
 
 
@@ -45,7 +45,7 @@ def test_the_words_of_all_that_comes_between_are_names_like_others() -> None:
 def test_a_column_of_the_engines_own_is_named(name: str, spelled: type[str]) -> None:
     (reason,) = reasons("id", spelled(name))
 
-    assert reason == f"column {spelled(name)}: Spark and Delta call a column of their own so"
+    assert reason.startswith(f"column {spelled(name)}: Spark and Delta have a column of their own")
 
 
 @pytest.mark.parametrize(
@@ -70,19 +70,19 @@ def test_two_columns_of_one_name_are_named(one: str, other: str) -> None:
 
 
 @given(names)
-def test_a_name_is_one_that_avro_takes(name: str) -> None:
-    """As long as the connector's in UTF-16, and a name by the rule of Avro."""
-    made = avro_name(name)
+def test_a_name_is_valid_in_avro(name: str) -> None:
+    """It has at most one character per UTF-16 unit, and one more before a digit."""
+    in_avro = avro_name(name)
 
     assert fastavro.parse_schema(
-        {"type": "record", "name": "r", "fields": [{"name": made, "type": "int"}]}
+        {"type": "record", "name": "r", "fields": [{"name": in_avro, "type": "int"}]}
     )
-    assert len(made) - made.startswith("_") <= len(name.encode("utf-16-be")) // 2
+    assert len(in_avro) - in_avro.startswith("_") <= len(name.encode("utf-16-be")) // 2
 
 
 @given(st.lists(names, unique=True, max_size=6))
-def test_what_is_taken_has_a_name_of_its_own_everywhere(columns: list[str]) -> None:
-    """In Avro, in Spark, which ignores case, and beside the columns of ours and of the engines."""
+def test_accepted_names_are_unique_everywhere(columns: list[str]) -> None:
+    """They differ in Avro, in Spark, which ignores case, and from our and the engines' columns."""
     if reasons(*columns):
         return
     assert len({avro_name(name).lower() for name in columns}) == len(columns)
@@ -92,8 +92,8 @@ def test_what_is_taken_has_a_name_of_its_own_everywhere(columns: list[str]) -> N
 
 
 @given(st.lists(names, unique=True, min_size=2, max_size=6))
-def test_a_refusal_is_of_a_column_or_of_two(columns: list[str]) -> None:
-    """Any table that is refused has one or two columns that are refused by themselves."""
+def test_a_refusal_is_caused_by_one_column_or_by_two(columns: list[str]) -> None:
+    """Any refused table has a column or a pair of columns that would be refused alone."""
     alone = any(reasons(name) for name in columns)
     assert bool(reasons(*columns)) == (
         alone or any(reasons(*pair) for pair in combinations(columns, 2))
@@ -101,7 +101,7 @@ def test_a_refusal_is_of_a_column_or_of_two(columns: list[str]) -> None:
 
 
 @pytest.mark.parametrize("name", ["orders", "9lives", "0", "-", "_", "a-b", "Value", "Envelope"])
-def test_names_of_tables_that_are_taken(name: str) -> None:
+def test_names_of_tables_that_are_accepted(name: str) -> None:
     assert table_refusal(TableId("shop", name)) is None
     assert table_refusal(TableId(name, "orders")) is None
 
@@ -110,23 +110,23 @@ def test_names_of_tables_that_are_taken(name: str) -> None:
     ("schema", "name", "reason"),
     [
         *(
-            ("shop", odd, "has a name that cannot be a topic's")
+            ("shop", odd, "has a name that a Kafka topic cannot have")
             for odd in ("a b", "é", "..", "a/b")
         ),
-        ("%2e", "t", "has a name that cannot be a topic's"),
-        ("_wal2lake", "t", "the directory _wal2lake of the lake is ours"),
-        ("_WAL2LAKE", "t", "the directory _wal2lake of the lake is ours"),
-        ("shop", "_delta_log", "a directory _delta_log is a part of Delta's"),
+        ("%2e", "t", "has a name that a Kafka topic cannot have"),
+        ("_wal2lake", "t", "the lake's directory _wal2lake is reserved for wal2lake"),
+        ("_WAL2LAKE", "t", "the lake's directory _wal2lake is reserved for wal2lake"),
+        ("shop", "_delta_log", "a directory _delta_log is reserved for Delta"),
     ],
 )
-def test_names_of_tables_that_are_not(schema: str, name: str, reason: str) -> None:
+def test_names_of_tables_that_are_refused(schema: str, name: str, reason: str) -> None:
     found = table_refusal(TableId(schema, name))
 
     assert found is not None
     assert found.reason.endswith(reason)
 
 
-def test_two_tables_with_one_topic_for_kafka_are_named_once() -> None:
+def test_two_tables_that_kafka_gives_one_topic_are_refused_once() -> None:
     first, second = TableId("a_b", "c"), TableId("a", "b_c")
     (found,) = table_collisions([first, TableId("a", "bc"), second])
 
@@ -142,7 +142,7 @@ def test_tables_that_differ_by_case_are_two() -> None:
 
 
 def schema_of(table: TableId) -> str:
-    """As the connector writes it: a part of a name may begin with a digit."""
+    """Return a schema as the connector writes it: a part of a name may begin with a digit."""
     namespace = f"w.{table.schema}.{table.name}"
     row = {"type": "record", "name": "Value", "fields": [{"name": "9x", "type": "int"}][:0]}
     place = {
@@ -179,15 +179,15 @@ def schema_of(table: TableId) -> str:
 
 
 @pytest.mark.parametrize("table", [TableId("9s", "9lives"), TableId("shop", "0")])
-def test_a_schema_of_a_name_with_a_digit_first_is_made_one_of_avro(table: TableId) -> None:
-    made = readable_schema(schema_of(table))
+def test_a_schema_whose_name_begins_with_a_digit_becomes_valid_avro(table: TableId) -> None:
+    readable = readable_schema(schema_of(table))
 
-    assert fastavro.parse_schema(json.loads(made))
-    assert belongs_to(made, table.topic("w"))
-    assert json.loads(made)["connect.name"].startswith(f"w.{table}")
+    assert fastavro.parse_schema(json.loads(readable))
+    assert belongs_to(readable, table.topic("w"))
+    assert json.loads(readable)["connect.name"].startswith(f"w.{table}")
 
 
-def test_any_other_schema_stays_as_it_is() -> None:
+def test_any_other_schema_is_returned_unchanged() -> None:
     for text in (schema_of(TABLE), "7", "no JSON"):
         assert readable_schema(text) == text
 
@@ -197,8 +197,8 @@ def test_a_schema_whose_name_begins_with_a_digit_becomes_readable() -> None:
     again = {"name": "after", "type": ["null", "p.2s.9lives.Value"]}
     fields = [{"name": "before", "type": ["null", row]}, again]
     written = {"type": "record", "name": "Envelope", "namespace": "p.2s.9lives", "fields": fields}
-    made = readable_schema(json.dumps(written))
-    assert "p._2s._9lives.Value" in made
-    fastavro.parse_schema(json.loads(made))
+    readable = readable_schema(json.dumps(written))
+    assert "p._2s._9lives.Value" in readable
+    fastavro.parse_schema(json.loads(readable))
     plain = json.dumps(written).replace("2s", "s").replace("9lives", "lives")
     assert readable_schema(plain) == plain

@@ -1,4 +1,4 @@
-"""A table's structure: its text, its key, and how its events become rows."""
+"""Tests of a table's structure: its text, its key, and how its events become rows."""
 
 import json
 
@@ -48,7 +48,7 @@ def test_what_is_kept_beside_the_table_is_read_again() -> None:
 
 
 def test_what_the_lake_has_outlives_another_mapping_of_types() -> None:
-    """A later version may keep the type otherwise; the table has what it has."""
+    """A later version may map the type differently; the lake's table keeps the type it has."""
     kept = json.loads(structure(column(1, "id"), column(2, "n", "int4")).to_text())
     kept["columns"][1] |= {"lake": "bigint", "left_out": True}
 

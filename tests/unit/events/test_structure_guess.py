@@ -19,14 +19,15 @@ def written_by(now: Structure) -> list[Column]:
     return [c.column for c in now.followed]
 
 
-def told(*columns: dict[str, Any], **more: Any) -> tuple[Step, ...]:  # noqa: ANN401
-    """Of a catalogue that is what the connector writes."""
+def guessed(*columns: dict[str, Any], **more: Any) -> tuple[Step, ...]:  # noqa: ANN401
+    """Guess the steps to a catalogue that agrees with what the connector writes."""
     now = structure(ID, *columns, **more)
     return guess(OLD, written_by(now), now)
 
 
-def doubt(found: tuple[Step, ...]) -> str:
-    (only,) = found
+def doubt(steps: tuple[Step, ...]) -> str:
+    """Return the reason of the only step, which must be a stop."""
+    (only,) = steps
     assert isinstance(only, Stop)
     assert "connectors/structure.sql" in only.remedy
     return only.reason
@@ -54,17 +55,17 @@ def doubt(found: tuple[Step, ...]) -> str:
         ),
     ],
 )
-def test_what_the_numbers_of_columns_tell(
+def test_column_numbers_show_what_changed(
     columns: tuple[dict[str, Any], ...], expected: tuple[Step, ...]
 ) -> None:
-    assert told(*columns) == expected
+    assert guessed(*columns) == expected
 
 
-def test_a_value_that_rows_show_is_certain_also_after_a_rewrite() -> None:
-    """Postgres forgets it in the rewrite: so there was none after the column was added."""
+def test_the_value_that_older_rows_show_is_certain_even_after_a_rewrite() -> None:
+    """A rewrite erases that value in the catalogue, so none came after the column was added."""
     added = column(4, "c", missing="5", default=True)
 
-    assert told(A, B, added, filenode=7) == (AddColumn(Column("c", "int"), "5"),)
+    assert guessed(A, B, added, filenode=7) == (AddColumn(Column("c", "int"), "5"),)
 
 
 @pytest.mark.parametrize(
@@ -72,22 +73,22 @@ def test_a_value_that_rows_show_is_certain_also_after_a_rewrite() -> None:
     [
         ((A, B, column(4, "c", default=True)), {"filenode": 7}, "values in the new column c"),
         ((A, B, column(4, "c")), {"filenode": 7}, "values in the new column c"),
-        ((A, column(3, "b", "numeric")), {"filenode": 7}, "other values in column b"),
-        ((A, column(4, "b", **numeric(8, 2))), {}, "two columns of the name b"),
-        ((column(2, "b", "text"), column(3, "a", "text")), {}, "two columns of the name a"),
+        ((A, column(3, "b", "numeric")), {"filenode": 7}, "altered values in column b"),
+        ((A, column(4, "b", **numeric(8, 2))), {}, "two columns named b"),
+        ((column(2, "b", "text"), column(3, "a", "text")), {}, "two columns named a"),
         ((A, B, column(9, "c")), {}, "added and dropped again"),
-        ((A, B), {"primary_key": ["a"]}, "has another key now"),
-        ((A, B), {"identity": "n"}, "has another key now"),
+        ((A, B), {"primary_key": ["a"]}, "has a different key now"),
+        ((A, B), {"identity": "n"}, "has a different key now"),
         ((A, B), {"oid": 5}, "was dropped"),
     ],
 )
 def test_a_doubt_stops(
     columns: tuple[dict[str, Any], ...], more: dict[str, Any], reason: str
 ) -> None:
-    assert reason in doubt(told(*columns, **more))
+    assert reason in doubt(guessed(*columns, **more))
 
 
-def test_a_catalogue_that_has_gone_on() -> None:
+def test_a_catalogue_that_has_changed_again_since() -> None:
     now = structure(ID, A, B, column(4, "c"), column(5, "d"))
     writes = written_by(structure(ID, A, B, column(4, "c")))
 
@@ -95,14 +96,14 @@ def test_a_catalogue_that_has_gone_on() -> None:
 
     assert course.steps == (AddColumn(Column("c", "int")),)
     assert course.structure == structure(ID, A, B, column(4, "c"))
-    assert "has no column b any more" in doubt(guess(OLD, writes, structure(ID, A)))
+    assert "no longer has a column b" in doubt(guess(OLD, writes, structure(ID, A)))
     other = structure(ID, A, B, column(4, "c", "text"))
     assert "of type int for a while" in doubt(guess(OLD, writes, other))
     assert "does not write" in doubt(guess(OLD, written_by(structure(ID, A)), OLD))
     assert "was dropped" in doubt(guess(OLD, writes, None))
 
 
-def test_what_was_left_out_stays_so() -> None:
+def test_a_column_that_was_left_out_stays_left_out() -> None:
     new = structure(ID, A, B, column(4, "c"))
     course = supposed(OLD, written_by(new), new, policy="ignore")
 

@@ -1,4 +1,4 @@
-"""What the lake does for each change of a table's structure, one by one and several at once."""
+"""Tests of the steps for changes of a table's structure, one at a time and several at once."""
 
 from typing import Any
 
@@ -29,18 +29,19 @@ OLD = structure(ID, column(2, "a", "text"), column(3, "b"))
 
 
 def enum(number: int, name: str, **labels: str) -> dict[str, Any]:
-    """Of values by their OID, ``_7="sad"``."""
-    known = {oid.removeprefix("_"): label for oid, label in labels.items()}
-    return column(number, name, "mood") | {"kind": "e", "labels": known}
+    """Describe an enum column; each label is given under its OID, as in ``_7="sad"``."""
+    by_oid = {oid.removeprefix("_"): label for oid, label in labels.items()}
+    return column(number, name, "mood") | {"kind": "e", "labels": by_oid}
 
 
 def of(*columns: dict[str, Any], **more: Any) -> tuple[Step, ...]:  # noqa: ANN401
-    """The steps from OLD to these columns beside the key."""
+    """Return the steps from OLD to a table with these columns beside the key."""
     flags = {name: more.pop(name) for name in ("rewrite", "converted", "append") if name in more}
     return steps(OLD, structure(ID, *columns, **more), **flags)
 
 
 def stop(found: tuple[Step, ...]) -> str:
+    """Return the reason of the only step, which must be a stop with a remedy."""
     (only,) = found
     assert isinstance(only, Stop)
     assert only.remedy
@@ -66,7 +67,7 @@ A, B = column(2, "a", "text"), column(3, "b")
         ((A, column(4, "b", "text")), (DropColumn("b"), AddColumn(Column("b", "string"), None))),
         ((A, column(3, "b", not_null=True)), ()),
         ((A, column(3, "b", default=True)), ()),
-        ((A, column(3, "b", "int2")), ()),  # narrower: what is there fits, and so does what comes
+        ((A, column(3, "b", "int2")), ()),  # narrower: old and new values fit the lake's type
         ((A, column(3, "b", "point")), (DropColumn("b"),)),
         ((A, B, column(4, "p", "point")), ()),
     ],
@@ -137,7 +138,7 @@ def test_a_value_on_older_rows_that_the_lake_cannot_hold_stops(
 
 
 def test_a_constant_default_beside_a_conversion_stops() -> None:
-    """Postgres writes it into every row then, and forgets that it was one value."""
+    """The rewrite stores the default in every row, and the catalogue forgets it was one value."""
     new = A, column(3, "b", "int8"), column(4, "c", default=True)
 
     assert "new column c" in stop(of(*new, rewrite=4))
@@ -232,7 +233,7 @@ def test_a_renamed_value_of_an_enum_stops_and_an_added_one_does_not() -> None:
     assert steps(old, structure(ID, enum(2, "m", _7="sad", _8="ok"))) == ()
     renamed = enum(2, "m", _7="sad") | {"type": "feeling"}
     assert steps(old, structure(ID, renamed)) == ()
-    # By a cast of the user's own, which may turn one value into any other.
+    # The user's own cast may turn one value into any other.
     another = enum(2, "m", _9="sad") | {"type": "feeling"}
     assert "changed its type from mood to feeling" in stop(steps(old, structure(ID, another)))
 
@@ -241,18 +242,18 @@ def test_a_composite_type_with_other_attributes_stops() -> None:
     pair = column(2, "p", "pair") | {"kind": "c"}
     old, new = pair | {"parts": "7:1:23:-1"}, pair | {"parts": "7:1:23:-1 7:2:23:-1"}
 
-    assert "type of column p of shop.orders has other attributes" in stop(
+    assert "attributes of the type of column p of shop.orders changed" in stop(
         steps(structure(ID, old), structure(ID, new))
     )
     assert steps(structure(ID, old), structure(ID, old)) == ()
 
 
-def test_a_new_column_at_which_the_connector_may_end_stops() -> None:
-    """It leaves the publication; the connector leaves out only what was there at its start."""
+def test_a_new_column_that_may_crash_the_connector_stops() -> None:
+    """The trigger unpublishes it, but the connector excludes only what it saw at its start."""
     array = column(4, "q", "_xid8")
 
     found = steps(OLD, structure(ID, A, B, array))
-    assert "may end at values of the new column q of shop.orders" in stop(found)
+    assert "new column q of shop.orders may crash the connector" in stop(found)
     assert steps(structure(ID, array), structure(ID, array)) == ()
     assert of(A, B, column(4, "q", "_inet")) == ()
     assert of(A, B, column(4, "q", "_xid8", generated=True)) == ()
@@ -271,8 +272,8 @@ def test_a_column_that_begins_to_arrive_stops() -> None:
     [
         ((A, column(4, "A", "text")), "shop.orders: columns a and A have one name"),
         ((column(2, "a-b"), column(4, "a b")), "columns a-b and a b have one name"),
-        ((A, column(4, "_CDC_offset")), "names that begin with _cdc_ are ours"),
-        ((A, column(4, "_metadata")), "column _metadata: Spark and Delta call a column"),
+        ((A, column(4, "_CDC_offset")), "names that begin with _cdc_ are reserved"),
+        ((A, column(4, "_metadata")), "column _metadata: Spark and Delta have a column"),
         ((column(2, "_9"), column(4, "9")), "columns _9 and 9 have one name"),
         ((column(2, "__"), column(4, "😀")), "columns __ and 😀 have one name"),
     ],
@@ -293,7 +294,7 @@ def test_a_name_that_the_lake_cannot_have_stops(
 def test_a_column_whose_type_is_taken_for_another_stops(
     columns: tuple[dict[str, Any], ...],
 ) -> None:
-    """New with its table's column, and new beside one that was there."""
+    """The type is new with its column, or appears beside a column that was there before."""
     taken = columns[-1]
     (found,) = steps(structure(ID, A), structure(ID, *columns))
 
@@ -315,7 +316,7 @@ def test_a_column_that_does_not_arrive_may_have_a_type_of_any_name() -> None:
     assert steps(structure(ID, A), structure(ID, A, hidden)) == ()
 
 
-@pytest.mark.timeout(20, method="thread")  # a course without an end would take all memory
+@pytest.mark.timeout(20, method="thread")  # an endless course would use up all memory
 @pytest.mark.parametrize("name", ["A", "ID", "b-1"])
 def test_a_column_that_is_renamed_to_what_is_another_s_in_the_lake_stops(name: str) -> None:
     old = structure(ID, A, column(3, "b"), column(4, "b_1"))
@@ -425,7 +426,7 @@ def test_ignored_are_columns_that_come_and_go() -> None:
     assert found.structure is not None
     assert [c.name for c in found.structure.followed] == ["id", "z"]
     later = follow(found.structure, [Note(structure=new)], policy="evolve")
-    assert later.steps == ()  # its values of before are not in the lake
+    assert later.steps == ()  # its earlier values are not in the lake
 
 
 def test_a_name_of_a_column_that_is_kept_cannot_be_taken() -> None:
