@@ -1,4 +1,4 @@
-"""A change event, as the oracle reads it: plain values from a decoded envelope."""
+"""Represent change events as plain values from decoded envelopes, as the oracle reads them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from cdc.events.transactions import txid_of
 
 Row = Mapping[str, Any]
 OLD_KEY: Final = "__debezium.oldkey"
-"""The header of a create that is the second half of a key's change."""
+"""The header of the create that is the second half of a change of a key."""
 NEW_KEY: Final = "__debezium.newkey"
-"""The header of the delete, and its tombstone, that is the first half."""
+"""The header of the delete that is the first half, and of its tombstone."""
 
 
 class Op(Enum):
-    """What happened, in the connector's letters."""
+    """What an event did, as the connector's letter."""
 
     READ = "r"  # found by a snapshot
     CREATE = "c"
@@ -26,12 +26,12 @@ class Op(Enum):
 
 
 FULL_IMAGE = frozenset({Op.READ, Op.CREATE, Op.DELETE})
-"""After these nothing of an older event matters to the key."""
+"""After one of these, older events of its key no longer matter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeEvent:
-    """One event of one table. A tombstone is none: it only tells Kafka what to forget."""
+    """One event of one table. A tombstone is not one: it only tells Kafka what to forget."""
 
     topic: str
     offset: int
@@ -44,11 +44,11 @@ class ChangeEvent:
     schema: str = ""
     table: str = ""
     moved: bool = False
-    """A create that is the second half of a key's change; the delete before it is the first."""
+    """Whether this create is the second half of a key's change; the delete before is the first."""
 
     @property
     def image(self) -> Row | None:
-        """The row the event is about; None for a truncate."""
+        """The row that the event is about; None for a truncate."""
         if self.op is Op.DELETE:
             return self.before if self.before is not None else self.key
         return self.after
@@ -61,7 +61,10 @@ def change_event(
     key: Row | None = None,
     headers: Iterable[str] = (),
 ) -> ChangeEvent:
-    """From a decoded envelope; raises BAD_EVENT when it is not one of a change."""
+    """Return the event in a decoded envelope, or raise BAD_EVENT if it is not a change event.
+
+    ``key`` is the decoded key; ``headers`` are the names of the message's headers.
+    """
     try:
         source = value["source"]
         transaction = value.get("transaction")
@@ -83,11 +86,12 @@ def change_event(
             ErrorKind.BAD_EVENT,
             f"a message of {topic} is not a change event",
             detail=f"offset {offset}",
-            remedy="let no other program write to the connector's topics",
+            remedy="stop any other program that writes to the connector's topics",
         ) from None
 
 
 def _unhoisted(key: Row | None) -> Row | None:
+    """Return the key's record if the connector wrapped it in a field ``key``."""
     if key is not None and set(key) == {"key"} and (key["key"] is None or _is_row(key["key"])):
         return None if key["key"] is None else dict(key["key"])
     return key

@@ -1,6 +1,6 @@
-"""What the lake must hold after any list of events: the meaning of a change, in plain Python.
+"""Compute in plain Python what the lake must hold after a list of events.
 
-This is the oracle. Everything fast is compared with it.
+This is the oracle, with which every faster implementation is compared.
 """
 
 from collections import Counter
@@ -11,42 +11,46 @@ from cdc.events.envelope import ChangeEvent, Op, Row
 from cdc.events.order import in_order
 
 Unchanged = Callable[[Any], bool]
-"""Whether a value only says that it did not change."""
+"""Tells whether a value is the connector's placeholder for an unchanged value."""
 
 
 class UnknownValueError(Exception):
-    """An unchanged value of a row that is not there."""
+    """Raised for an unchanged value of a row that does not exist."""
 
 
 def fold(
     events: Iterable[ChangeEvent], key: Sequence[str], unchanged: Unchanged = lambda _: False
 ) -> dict[tuple[Any, ...], Row]:
-    """Rows by key after the events of one table, in the order of their offsets.
+    """Return the rows by key after the events of one table, in the order of their offsets.
 
-    An offset seen before (a duplicate, a replayed prefix) changes nothing. A change of the key is
-    a delete and, next, a create that is ``moved``: what it leaves out is the deleted row's.
+    An offset seen before (a duplicate, a replayed prefix) changes nothing. A change of a key is a
+    delete followed by a create that is ``moved``; the create's placeholders stand for values of
+    the deleted row. Raises UnknownValueError for a placeholder without a row.
     """
     rows: dict[tuple[Any, ...], Row] = {}
-    gone: Row = {}
+    deleted: Row = {}
     for event in in_order(events):
         if event.op is Op.TRUNCATE:
             rows.clear()
-            gone = {}
+            deleted = {}
             continue
         image = event.image or {}
         identity = tuple(image[name] for name in key)
         if event.op is Op.DELETE:
-            gone = rows.pop(identity, {})
+            deleted = rows.pop(identity, {})
             continue
-        known = gone if event.moved else {}
-        old = rows.get(identity, {}) if event.op is Op.UPDATE else known
-        rows[identity] = {name: _known(image, old, name, unchanged) for name in image}
-        gone = {}
+        before_move = deleted if event.moved else {}
+        old = rows.get(identity, {}) if event.op is Op.UPDATE else before_move
+        rows[identity] = {name: _value(image, old, name, unchanged) for name in image}
+        deleted = {}
     return rows
 
 
 def fold_multiset(events: Iterable[ChangeEvent]) -> Counter[tuple[tuple[str, Any], ...]]:
-    """Copies by row, for a table without a key; events carry whole rows before and after."""
+    """Return the number of copies of each row of a table without a key.
+
+    The events must have whole rows before and after the change.
+    """
     copies: Counter[tuple[tuple[str, Any], ...]] = Counter()
     for event in in_order(events):
         if event.op is Op.TRUNCATE:
@@ -58,7 +62,7 @@ def fold_multiset(events: Iterable[ChangeEvent]) -> Counter[tuple[tuple[str, Any
     return +copies
 
 
-def _known(image: Row, old: Row, name: str, unchanged: Unchanged) -> Any:  # noqa: ANN401
+def _value(image: Row, old: Row, name: str, unchanged: Unchanged) -> Any:  # noqa: ANN401
     if not unchanged(image[name]):
         return image[name]
     if name not in old:

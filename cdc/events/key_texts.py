@@ -1,6 +1,7 @@
-"""A key's value as the text that Postgres writes it with, from the connector's form of it.
+"""Convert a key's value from the connector's form to the text that Postgres writes.
 
-Only for types whose text is certain: what is not is None, and whoever asks must do without.
+Only types whose text is certain are converted. Otherwise the text is None, and the caller must do
+without it.
 """
 
 from datetime import UTC, date, datetime, timedelta
@@ -16,13 +17,14 @@ _AS_THEY_COME: Final = frozenset(
     {"text", "varchar", "bpchar", "name", "uuid", "inet", "cidr", "macaddr", "macaddr8"}
 )
 _WORDS: Final = {"NAN": "NaN", "POSITIVE_INFINITY": "Infinity", "NEGATIVE_INFINITY": "-Infinity"}
-"""What the connector writes for numerics that are no numbers."""
+"""The connector's words for NaN and the infinities of a numeric."""
 
 
 def key_text(field: RowField, value: object, declared: str | None) -> str | None:
-    """The text of a value of the key's ``field``; ``declared`` is the column's type, where known.
+    """Return the text of a value of the key's ``field``, or None if it is not certain.
 
-    Times are in UTC and in ISO style; years outside 1 to 9999 have no text here.
+    ``declared`` is the column's Postgres type, if known. Times are in UTC and in ISO style; years
+    outside 1 to 9999 have no certain text.
     """
     match value:
         case bool():
@@ -39,7 +41,7 @@ def key_text(field: RowField, value: object, declared: str | None) -> str | None
 
 
 def readable(field: RowField, value: object, declared: str | None) -> Any:  # noqa: ANN401 - JSON
-    """For a person: numbers as they are, all else as text, where there is one."""
+    """Return the value for display: integers and booleans as they are, all else as text."""
     if isinstance(value, bool) or (isinstance(value, int) and _name(field) == ""):
         return value
     text = key_text(field, value, declared)
@@ -49,7 +51,7 @@ def readable(field: RowField, value: object, declared: str | None) -> Any:  # no
 
 
 def _name(field: RowField) -> str:
-    """Of the connector's logical type; empty for a plain one."""
+    """Return the name of the connector's logical type; empty for a plain type."""
     kind = branches(field.type)[0]
     return str(kind.get("connect.name", "")) if isinstance(kind, dict) else ""
 
@@ -70,7 +72,7 @@ def _of_integer(name: str, value: int) -> str | None:
 
 
 def _of_bit(value: bool, declared: str | None) -> str | None:
-    """The connector has one form for a boolean and a ``bit(1)``."""
+    """Return the text of a boolean or a ``bit(1)``, which have the same form."""
     texts = {"bool": ("false", "true"), "bit": ("0", "1")}.get(canonical(declared or ""))
     return texts[value] if texts else None
 
@@ -85,12 +87,12 @@ def _of_text(name: str, value: str, declared: str | None) -> str | None:
         return _instant(value)
     if name.startswith("io.debezium.time."):
         return None
-    if declared is None:  # a text, or a number's word: nothing says which
+    if declared is None:  # a word of _WORDS may be a text or a numeric
         return None if value in _WORDS else value
     kind = canonical(declared)
     if kind == "numeric":
         return _WORDS.get(value, value)
-    # A type that is none of Postgres's own is an enum, or a domain over a text.
+    # A type that Postgres itself does not have is an enum, or a domain over a text.
     return value if kind in _AS_THEY_COME or kind not in TYPES else None
 
 
@@ -103,21 +105,21 @@ def _date(days: int) -> str | None:
 
 def _timestamp(micros: int) -> str | None:
     try:
-        found = _EPOCH + timedelta(microseconds=micros)
+        moment = _EPOCH + timedelta(microseconds=micros)
     except OverflowError:
         return None
-    return f"{found:%Y-%m-%d}".zfill(10) + " " + _time(micros % _DAY)
+    return f"{moment:%Y-%m-%d}".zfill(10) + " " + _time(micros % _DAY)
 
 
 def _instant(text: str) -> str | None:
-    """From ISO 8601 in UTC."""
+    """Return the text of a timestamptz from its ISO 8601 form in UTC."""
     try:
-        found = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         return None
-    micros = (found - _EPOCH) // timedelta(microseconds=1) if found.tzinfo else None
-    made = None if micros is None else _timestamp(micros)
-    return None if made is None else f"{made}+00"
+    micros = (moment - _EPOCH) // timedelta(microseconds=1) if moment.tzinfo else None
+    timestamp = None if micros is None else _timestamp(micros)
+    return None if timestamp is None else f"{timestamp}+00"
 
 
 def _time(micros: int) -> str:

@@ -1,8 +1,8 @@
-"""The order in which the events of a table count: docs/decisions/0009-order.md.
+"""Order the events of a table (docs/decisions/0009-order.md).
 
-It is the offset in the table's topic, within an epoch, and nothing that the connector says. One
-partition and exactly-once delivery make it the order of commits; an LSN is that of a row's record,
-which may be older than what was committed before it.
+Within an epoch, the order is that of offsets in the table's topic, and of nothing the connector
+writes. One partition and exactly-once delivery make it the order of commits. An LSN would not do:
+it is that of the row's WAL record, which may be older than changes committed earlier.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,11 +11,10 @@ from cdc.events.envelope import ChangeEvent
 
 
 def in_order(events: Iterable[ChangeEvent], after: int = -1) -> Iterator[ChangeEvent]:
-    """Each event beyond offset ``after`` once, out of what a reader of one topic was given.
+    """Yield each event beyond offset ``after`` once, from what a reader of one topic receives.
 
-    A reader may be given any part of the topic again, but never one that begins beyond the place
-    it had come to. So that place is all there is to remember: not what happened to which key, and
-    nothing of rows that are gone.
+    A reader may receive any part of the topic again, but never skips ahead of where it was. So the
+    offset reached is all it has to remember: nothing about keys or deleted rows.
     """
     for event in events:
         if event.offset > after:

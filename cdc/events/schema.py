@@ -1,4 +1,4 @@
-"""The columns of a table as its log describes them, and what a change of them means."""
+"""Read a table's columns from the Avro schemas of its log, and compare them with the lake's."""
 
 import json
 import re
@@ -29,17 +29,17 @@ _DECIMAL: Final = re.compile(r"decimal\((\d+),(\d+)\)")
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column under its Postgres name, with its type in the lake (Spark DDL text)."""
+    """A column with its Postgres name and its lake type (Spark DDL text)."""
 
     name: str
     type: str
     nullable: bool = True
-    as_text: bool = False  # by the operator's choice, where the lake has a type for it
+    as_text: bool = False  # the operator chose text although the lake has a better type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSchema:
-    """What the lake's table holds, without our own columns.
+    """The columns of a lake table, without wal2lake's own.
 
     ``key`` names the columns that identify a row; it is empty unless ``mode`` is KEYED.
     """
@@ -51,10 +51,12 @@ class TableSchema:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
         return tuple(column.name for column in self.columns)
 
     @property
     def as_text(self) -> frozenset[str]:
+        """The names of the columns that the operator chose to keep as text."""
         return frozenset(column.name for column in self.columns if column.as_text)
 
 
@@ -65,14 +67,14 @@ class Unchanged:
 
 @dataclass(frozen=True, slots=True)
 class Additive:
-    """The new schema has these columns more, all nullable in the lake."""
+    """The new schema has these additional columns, all nullable in the lake."""
 
     columns: tuple[Column, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Incompatible:
-    """The table cannot follow."""
+    """The lake's table cannot hold rows of the new schema."""
 
     reason: str
 
@@ -82,7 +84,7 @@ Difference = Unchanged | Additive | Incompatible
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowField:
-    """A column as one writer spells it: the Avro field's name and type, the declared type."""
+    """A column in one writer's schema: its Avro name and type, and its declared type."""
 
     name: str
     type: Any
@@ -91,9 +93,9 @@ class RowField:
 
 
 def row_fields(schema_json: str) -> tuple[RowField, ...]:
-    """The columns a writer's envelope schema carries, in order.
+    """Return the columns in a writer's envelope schema, in order.
 
-    Raises BAD_EVENT when the schema is not that of a change event.
+    Raises BAD_EVENT if the schema is not that of a change event.
     """
     for field in _parse(schema_json).get("fields", []):
         if field["name"] in {"before", "after"}:
@@ -103,12 +105,15 @@ def row_fields(schema_json: str) -> tuple[RowField, ...]:
     raise CdcError(
         ErrorKind.BAD_EVENT,
         "an Avro schema is not that of a change event",
-        remedy="let no other program write to the connector's topics",
+        remedy="stop any other program that writes to the connector's topics",
     )
 
 
 def key_fields(schema_json: str) -> tuple[tuple[str, ...], tuple[RowField, ...]]:
-    """The path to the key's record (``("key",)`` when it is hoisted) and its fields."""
+    """Return the path to the key's record and its fields.
+
+    The path is ``("key",)`` if the connector wrapped the record in a field, else empty.
+    """
     fields = _parse(schema_json).get("fields", [])
     if len(fields) == 1 and fields[0]["name"] == "key":
         for branch in branches(fields[0]["type"]):
@@ -125,9 +130,9 @@ def table_schema_from_avro(
     mode: TableMode,
     as_text: Collection[str] = (),
 ) -> TableSchema:
-    """The table a writer schema describes; key and mode come from the source's catalogue.
+    """Return the lake table for a writer's schema, with key and mode from the source's catalogue.
 
-    ``as_text`` names columns that are kept as text where they can be. Columns that cannot be kept
+    ``as_text`` names columns to keep as text if their type allows it. Columns that cannot be kept
     (``refused_columns``) are left out.
     """
     columns = tuple(
@@ -139,31 +144,31 @@ def table_schema_from_avro(
 
 
 def text_column(column: Column, pg: PgType) -> Column:
-    """The column kept as text, where that is another type than the lake has for it."""
+    """Return the column kept as text; unchanged if it is a string anyway or cannot be text."""
     if column.type == "string" or not can_be_text(pg):
         return column
     return replace(column, type="string", as_text=True)
 
 
 def diff(old: TableSchema, new: TableSchema) -> Difference:
-    """What the lake's table ``old`` must become to hold rows of ``new``.
+    """Return how the lake's table ``old`` must change to hold rows of ``new``.
 
-    A column that is gone stays in the lake and is written no more. Types are compared as the
-    lake keeps them: the connector names one column ``serial`` and ``int4`` in turn.
+    A dropped column stays in the lake but is no longer written. Lake types are compared, not
+    Postgres names, because the connector calls one column ``serial`` and ``int4`` in turn.
     """
     if old.key != new.key:
         return Incompatible(f"the key changed from {old.key} to {new.key}")
-    known = {column.name: column for column in old.columns}
+    old_columns = {column.name: column for column in old.columns}
     for column in new.columns:
-        before = known.get(column.name)
+        before = old_columns.get(column.name)
         if before is not None and not fits(column.type, before.type):
             return Incompatible(f"column {column.name} changed from {before.type} to {column.type}")
-    added = tuple(column for column in new.columns if column.name not in known)
+    added = tuple(column for column in new.columns if column.name not in old_columns)
     return Additive(added) if added else Unchanged()
 
 
 def fits(narrow: str, wide: str) -> bool:
-    """Whether every value of one lake type is a value of the other, unaltered."""
+    """Return whether every value of one lake type is a value of the other, unaltered."""
     if narrow == wide:
         return True
     if narrow in _LADDER and wide in _LADDER:
@@ -177,9 +182,9 @@ def fits(narrow: str, wide: str) -> bool:
 
 
 def belongs_to(schema_json: str, topic: str) -> bool:
-    """Whether the schema is that of the topic's own events.
+    """Return whether the schema is that of the topic's own events.
 
-    Its namespace is the topic, with another sign for each that Avro does not take in a name.
+    Its namespace is the topic's name with characters replaced that Avro does not allow.
     """
     namespace = str(_parse(schema_json).get("namespace", ""))
     same = re.sub(r"[^0-9A-Za-z.]", "", namespace) == re.sub(r"[^0-9A-Za-z.]", "", topic)
@@ -187,7 +192,10 @@ def belongs_to(schema_json: str, topic: str) -> bool:
 
 
 def envelope_reader(schema_json: str) -> str | None:
-    """The writer's schema without the row: enough to tell an event's place; None for another."""
+    """Return the writer's schema without the row, which is enough to read an event's place.
+
+    Returns None if the schema is not that of a change event.
+    """
     try:
         envelope = dict(json.loads(schema_json))
         fields = {field["name"]: field for field in envelope["fields"]}
@@ -211,7 +219,7 @@ def _pruned(field: Mapping[str, Any], names: frozenset[str]) -> dict[str, Any]:
 
 
 def refused_columns(schema_json: str) -> tuple[tuple[str, str], ...]:
-    """Columns of a writer's schema that cannot be kept at all, with the reason."""
+    """Return the columns of a writer's schema that cannot be kept at all, as (name, reason)."""
     kinds = ((field.column.name, lake_type(field.pg)) for field in row_fields(schema_json))
     return tuple((name, kind.reason) for name, kind in kinds if kind.refused)
 

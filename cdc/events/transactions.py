@@ -1,7 +1,7 @@
-"""Transaction markers: where a transaction ends and how many events it has in which topic.
+"""Read transaction markers: where a transaction ends, and its number of events per topic.
 
-The id of an END marker is ``txid:lsn`` where lsn is the commit's end, monotone in commit order;
-BEGIN and the events carry the same txid with other suffixes.
+The id of an END marker is ``txid:lsn``; the LSN is the end of the commit and rises in commit order.
+BEGIN markers and events have the same txid with other suffixes.
 """
 
 import json
@@ -18,7 +18,7 @@ END = "END"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marker:
-    """A record of the transaction topic. ``counts`` is by topic and empty on BEGIN."""
+    """A record of the transaction topic; ``counts`` is events by topic, empty for a BEGIN."""
 
     txid: int
     lsn: int
@@ -29,12 +29,15 @@ class Marker:
 
 
 def txid_of(transaction_id: str) -> int:
-    """The part of ``txid:lsn`` that all records of one transaction share."""
+    """Return the part of ``txid:lsn`` that all records of one transaction share."""
     return int(transaction_id.partition(":")[0])
 
 
 def marker(decoded: Mapping[str, Any], *, prefix: str) -> Marker:
-    """From a decoded record; raises BAD_EVENT when it is not a transaction marker."""
+    """Return the marker in a decoded record, or raise BAD_EVENT if it is not one.
+
+    ``prefix`` is that of the topics' names.
+    """
     try:
         txid, _, lsn = str(decoded["id"]).partition(":")
         return Marker(
@@ -52,12 +55,12 @@ def marker(decoded: Mapping[str, Any], *, prefix: str) -> Marker:
         raise CdcError(
             ErrorKind.BAD_EVENT,
             "a record of the transaction topic is not a transaction marker",
-            remedy="let no other program write to the connector's topics",
+            remedy="stop any other program that writes to the connector's topics",
         ) from None
 
 
 def is_marker_schema(schema_json: str) -> bool:
-    """Whether a writer's schema is that of the transaction topic's values."""
+    """Return whether a writer's schema is that of the transaction topic's values."""
     try:
         names = {field["name"] for field in json.loads(schema_json)["fields"]}
     except (KeyError, TypeError, ValueError):

@@ -173,7 +173,7 @@ def test_every_type_that_this_postgres_has_is_in_the_table(pipeline: Pipeline) -
             SELECT typname FROM pg_type WHERE typnamespace = 'pg_catalog'::regnamespace
                AND typtype IN ('b', 'r', 'm') AND typname !~ '^_'
         """).fetchall()
-    others = {*FAMILIES["Of extensions"], *FAMILIES["Of your own"]}
+    others = {*FAMILIES["Types of extensions"], *FAMILIES["User-defined types"]}
 
     assert {name for (name,) in rows} == TYPES.keys() - others
 

@@ -1,1 +1,1 @@
-"""Single values: Postgres types, lake types, LSNs, and text quoted as SQL."""
+"""Handle single values: Postgres types, lake types, LSNs, and text quoted as SQL."""

@@ -1,8 +1,8 @@
-"""From a Postgres type to the type of the lake's column, and from an Avro field to its type.
+"""Map a Postgres type to the lake column's type, and an Avro field to its Postgres type.
 
 The connector writes each column's declared type into the Avro schema (``connect.parameters``), so
-a log can be read years later without the source. Names of types are Postgres's own, lower case,
-an array as ``_element``.
+the log can be read years later without the source. Types have Postgres's own names in lower case;
+an array is ``_element``.
 """
 
 from collections.abc import Mapping
@@ -17,14 +17,14 @@ SOURCE_SCALE: Final = "__debezium.source.column.scale"
 SOURCE_NAME: Final = "__debezium.source.column.name"
 
 MAX_PRECISION: Final = 38
-"""Of a Delta decimal; a wider numeric is kept as its text."""
+"""The most digits of a Delta decimal; a wider numeric is kept as text."""
 
 _SCALES: Final = 2048
 
 
 @dataclass(frozen=True, slots=True)
 class PgType:
-    """A column's type: ``length`` is the precision of a numeric, None or 0 where there is none."""
+    """A column's type; ``length`` is a numeric's precision, None or 0 if it has none."""
 
     name: str
     length: int | None = None
@@ -38,7 +38,7 @@ class PgType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LakeType:
-    """What the lake keeps: ``spark`` is DDL text; ``reason`` says why it is not ``exact``."""
+    """The lake's type: ``spark`` is DDL text; ``reason`` says why it is not ``exact``."""
 
     spark: str
     exact: bool = True
@@ -79,7 +79,7 @@ _FORMS: Final[dict[str, str]] = {
     **dict.fromkeys(("text", "varchar", "bpchar", "uuid", "json", "jsonb", "numeric"), "text"),
     "int2": "int4",
 }
-"""What the connector makes of the commonest types: each has one form only."""
+"""The connector's form of the most common types, which have only one form each."""
 _LOGICAL: Final[dict[str, str]] = {
     "io.debezium.time.Date": "date",
     "io.debezium.time.Time": "time",
@@ -98,7 +98,7 @@ _LOGICAL: Final[dict[str, str]] = {
 
 
 def canonical(name: str) -> str:
-    """One spelling per type: ``serial`` and ``INTEGER`` are ``int4``."""
+    """Return the one spelling of a type's name: ``int4`` for ``serial`` and ``INTEGER``."""
     lower = name.lower()
     if lower.startswith("_"):
         return "_" + canonical(lower[1:])
@@ -106,34 +106,35 @@ def canonical(name: str) -> str:
 
 
 def lake_type(pg: PgType) -> LakeType:
-    """The Delta type that holds every value of ``pg``; text where no other type does."""
+    """Return the Delta type that holds every value of ``pg``; text if no other type does."""
     element = pg.element
     if element is not None:
         return _array(element)
     name = canonical(pg.name)
-    found = kept(name)
-    if found.fidelity is Fidelity.REFUSED:
-        return LakeType(spark="string", exact=False, reason=found.note, refused=True)
+    rule = kept(name)
+    if rule.fidelity is Fidelity.REFUSED:
+        return LakeType(spark="string", exact=False, reason=rule.note, refused=True)
     return LakeType(
-        spark=_numeric(pg) if name == "numeric" else found.spark,
-        exact=not found.altered,
-        reason=found.altered or found.caution,
+        spark=_numeric(pg) if name == "numeric" else rule.spark,
+        exact=not rule.altered,
+        reason=rule.altered or rule.caution,
     )
 
 
 def _array(element: PgType) -> LakeType:
     inner = lake_type(element)
-    found = kept(canonical(element.name))
+    rule = kept(canonical(element.name))
     spark = f"array<{inner.spark}>"
     if element.element is not None:
         return LakeType(spark=spark, exact=False, reason="an array of arrays", refused=True)
-    return LakeType(
-        spark=spark, exact=found.arrays, reason=found.of_arrays, refused=not found.arrays
-    )
+    return LakeType(spark=spark, exact=rule.arrays, reason=rule.of_arrays, refused=not rule.arrays)
 
 
 def _numeric(pg: PgType) -> str:
-    """A negative scale leaves zeros before the point, one above the precision zeros behind it."""
+    """Return the type of a numeric.
+
+    A negative scale means zeros before the point; one above the precision, zeros after it.
+    """
     precision, scale = pg.length or 0, _signed(pg.scale or 0)
     digits = precision - scale if scale < 0 else max(precision, scale)
     if not precision or digits > MAX_PRECISION:
@@ -142,56 +143,59 @@ def _numeric(pg: PgType) -> str:
 
 
 def can_be_text(pg: PgType) -> bool:
-    """Whether the operator may have Postgres's own text of it instead."""
+    """Return whether the operator may choose to keep the type as Postgres's own text."""
     return kept(canonical(pg.name)).can_be_text
 
 
 def has_whole_scale(pg: PgType) -> bool:
-    """A numeric that is rounded to tens, hundreds and so on."""
+    """Return whether the type is a numeric rounded to tens, hundreds and so on."""
     return _signed(pg.scale or 0) < 0
 
 
 def _signed(scale: int) -> int:
-    """The connector takes the eleven bits that Postgres stores a scale in for a positive one."""
+    """Return the scale with its sign.
+
+    The connector reads the eleven bits in which Postgres stores a scale as an unsigned number.
+    """
     return scale - _SCALES if scale >= _SCALES // 2 else scale
 
 
 def branches(avro_type: Any) -> list[Any]:  # noqa: ANN401 - Avro schemas are JSON
-    """The non-null branches of a field's type."""
+    """Return the non-null branches of a field's type."""
     union = avro_type if isinstance(avro_type, list) else [avro_type]
     return [branch for branch in union if branch != "null"]
 
 
 def parameters(avro_type: Any) -> Mapping[str, str]:  # noqa: ANN401
-    """The connector's notes on a field: declared type, length, scale, name."""
+    """Return the connector's parameters of a field: declared type, length, scale, name."""
     for branch in branches(avro_type):
         if isinstance(branch, dict) and "connect.parameters" in branch:
-            noted: Mapping[str, str] = branch["connect.parameters"]
-            return noted
+            by_name: Mapping[str, str] = branch["connect.parameters"]
+            return by_name
     return {}
 
 
 def from_avro_field(field: Mapping[str, Any]) -> PgType:
-    """The declared type of a column, from the Avro field that carries it.
+    """Return a column's declared type from its Avro field.
 
-    The name of a domain or an enum means nothing here, so the bytes say what it is over. Bytes
-    under such a name are the text of a type that the connector does not know.
+    The name of a domain or an enum is unknown here, so the Avro type shows its base type. Avro
+    bytes under such a name are the text of a type that the connector does not know.
 
-    The connector reads the name in the catalogue when the event passes: where the column's type
-    changed, that may be a moment too early or too late, and the form of the value is right.
+    The connector looks the name up in the catalogue when the event passes. If the column's type
+    changed, that may be slightly too early or too late; then the form of the value is right.
     """
-    noted = parameters(field["type"])
-    declared = canonical(noted.get(SOURCE_TYPE, ""))
-    length, scale = (_number(noted.get(key)) for key in (SOURCE_LENGTH, SOURCE_SCALE))
+    declared_as = parameters(field["type"])
+    declared = canonical(declared_as.get(SOURCE_TYPE, ""))
+    length, scale = (_number(declared_as.get(key)) for key in (SOURCE_LENGTH, SOURCE_SCALE))
     physical = _physical(branches(field["type"])[0])
     if declared.removeprefix("_") not in TYPES:
-        declared = _of_own_type(declared, physical)
+        declared = _user_defined(declared, physical)
     elif physical in _FORMS and _FORMS.get(declared, physical) != physical:
         declared = physical
     return PgType(declared, length, scale)
 
 
-def _of_own_type(declared: str, physical: str) -> str:
+def _user_defined(declared: str, physical: str) -> str:
     if not declared:
         return physical
     if physical == "bytea":

@@ -1,8 +1,8 @@
-"""What becomes of a value of each Postgres type on its way through the connector.
+"""List what happens to values of each Postgres type on their way through the connector.
 
-Found by sending values of every type through it, by snapshot and by stream.
-Names are those of ``pg_type.typname``; one in parentheses stands for types that a database makes
-for itself. docs/reference/types.md is made of this.
+The rules were found by sending values of every type through it, by snapshot and by stream. Names
+are those of ``pg_type.typname``; a name in parentheses stands for user-defined types.
+docs/reference/types.md is generated from this list.
 """
 
 from dataclasses import dataclass, replace
@@ -11,51 +11,51 @@ from typing import Final
 
 
 class Fidelity(Enum):
-    """How a value is kept."""
+    """How completely the lake keeps a value."""
 
-    EXACT = "exact"  # by the lake's type that means the same
-    TEXT = "as text"  # which says all of it
-    REFUSED = "refused"  # not at all: its column is left out
+    EXACT = "exact"  # in an equivalent lake type
+    TEXT = "as text"  # in a string that loses nothing
+    REFUSED = "refused"  # not at all: the column is left out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """``note`` is the reason of a refusal, or says more of the values; so does ``of_arrays``."""
+    """The rule for one type: ``note`` is a refusal's reason or a remark; so is ``of_arrays``."""
 
     fidelity: Fidelity
     spark: str = "string"
     note: str = ""
-    altered: str = ""  # in what its text is not Postgres's own
-    caution: str = ""  # a value that nothing tells from another one
-    arrays: bool = False  # of one dimension
+    altered: str = ""  # how its text differs from Postgres's own
+    caution: str = ""  # a value that arrives as another one
+    arrays: bool = False  # whether arrays of one dimension are kept
     of_arrays: str = ""
-    can_be_text: bool = False  # where the operator chooses so
+    can_be_text: bool = False  # whether the operator may choose to keep it as text
 
 
 LARGEST_BIT: Final = 128
-"""Bits of a ``bit(n)`` that Postgres never stores out of line: such a value always arrives."""
+"""The longest ``bit(n)`` that Postgres never stores out of line: such a value always arrives."""
 
 INFINITE_DAYS: Final = {"infinity": 2_146_033_979, "-infinity": -2_147_472_691}
-"""The days since 1970 that the connector writes for the two dates that have none."""
+"""The connector's days since 1970 for the two infinite dates."""
 
-_OUT_OF_RANGE: Final = "infinite ones and years outside 1 to 9999 are refused, unless kept as text"
-_BITS: Final = "every bit of it, -0 and the infinities too; NaN is one value"
-_UNMARKED: Final = "the connector cannot say that a large one did not change"
+_OUT_OF_RANGE: Final = "infinity and years outside 1 to 9999 are refused, unless kept as text"
+_BITS: Final = "every bit is kept, also of -0 and the infinities; all NaNs are one value"
+_UNMARKED: Final = "the connector cannot mark a large one as unchanged"
 _NULL_STOPS: Final = "a NULL in one stops the connector"
 _NAN_STOPS: Final = "a NaN in one stops the connector"
 _CUT: Final = "the connector cuts off their microseconds"
 _ABSENT: Final = "the connector does not send them"
 _ZONES: Final = "the connector reads them in its worker's time zone and alters those before 1582"
-_ERAS: Final = "a BC date in one arrives as AD, and 5 to 14 October 1582 ten days later"
-_GEOMETRY: Final = "the connector sends a structure of its own, not the value"
-_CATALOGUE: Final = "its text changes with the catalogue, and no event says so"
-_INTERNAL: Final = "Postgres keeps its own statistics in it"
-_UNTRIED: Final = "the connector has a form of its own for this extension, which was not tried"
+_ERAS: Final = "a BC date in one arrives as AD, and 5 to 14 October 1582 arrive ten days later"
+_GEOMETRY: Final = "the connector sends a structure of its own instead of the value"
+_CATALOGUE: Final = "its text changes with the catalogue, without an event"
+_INTERNAL: Final = "Postgres uses it for its own statistics"
+_UNTRIED: Final = "the connector has its own format for this extension, which is untested"
 _EMPTY: Final = "the connector sends it empty"
 _NUMBER: Final = "as a decimal number, without the currency sign"
 _JSON: Final = "as a JSON object"
 _INFINITE: Final = "an infinite one arrives as 00:00:00"
-_WORKER: Final = "with times in the time zone of the connector's worker: let it be UTC"
+_WORKER: Final = "with times in the time zone of the connector's worker, which should be UTC"
 
 
 def _exact(
@@ -78,8 +78,8 @@ def _refused(note: str) -> Kept:
     return Kept(fidelity=Fidelity.REFUSED, note=note, of_arrays=note)
 
 
-def _with_arrays(found: Kept, of_arrays: str = "") -> Kept:
-    return replace(found, arrays=True, of_arrays=of_arrays)
+def _with_arrays(rule: Kept, of_arrays: str = "") -> Kept:
+    return replace(rule, arrays=True, of_arrays=of_arrays)
 
 
 _NUMBERS: Final = {
@@ -92,8 +92,8 @@ _NUMBERS: Final = {
     "float8": _exact("double", _BITS),
     "numeric": _exact(
         "decimal(p,s)",
-        "up to 38 digits, where NaN is refused, unless kept as text; with more digits, or without "
-        "a precision, a string of all of them, of NaN or of Infinity",
+        "a decimal up to 38 digits, with NaN refused unless kept as text; beyond that, or without "
+        "a precision, a string with every digit, NaN or Infinity",
         of_arrays=_NAN_STOPS,
         can_be_text=True,
     ),
@@ -103,11 +103,11 @@ _TIMES: Final = {
     "date": _with_arrays(_exact("date", _OUT_OF_RANGE, can_be_text=True), _ERAS),
     "timestamp": _exact("timestamp_ntz", _OUT_OF_RANGE, of_arrays=_ZONES, can_be_text=True),
     "timestamptz": _exact("timestamp", _OUT_OF_RANGE, of_arrays=_ZONES, can_be_text=True),
-    "time": _text("24:00:00 too", of_arrays=_CUT),
-    "timetz": _refused("the connector gives it in UTC, and as NULL where its offset has seconds"),
+    "time": _text("including 24:00:00", of_arrays=_CUT),
+    "timetz": _refused("the connector sends it in UTC, and as NULL if its offset has seconds"),
     "interval": replace(
         _text(
-            f"{_INFINITE}; one of more than 2147483647 hours stops the connector",
+            f"{_INFINITE}; one longer than 2147483647 hours stops the connector",
             of_arrays=_ABSENT,
         ),
         caution=_INFINITE,
@@ -115,31 +115,30 @@ _TIMES: Final = {
 }
 _STRINGS: Final = {
     **dict.fromkeys(("text", "varchar", "uuid", "jsonb"), _with_arrays(_text())),
-    "bpchar": _with_arrays(_text("char(n), with its blanks")),
-    "json": _with_arrays(_text("as it was written")),
-    "char": _text('"char", of one byte', of_arrays=_UNMARKED),
+    "bpchar": _with_arrays(_text("char(n), with its trailing blanks")),
+    "json": _with_arrays(_text("exactly as it was written")),
+    "char": _text('"char", a single byte', of_arrays=_UNMARKED),
     "name": _text(of_arrays=_ABSENT),
     "bytea": _with_arrays(_exact("binary")),
     "xml": _text(of_arrays=_ABSENT),
     **dict.fromkeys(("jsonpath", "tsvector", "tsquery"), _text()),
     "bit": _text(
-        f"bit(n) with n up to {LARGEST_BIT}; of longer ones the connector cannot say that they "
-        "did not change",
+        f"bit(n) with n up to {LARGEST_BIT}; the connector cannot mark longer ones as unchanged",
         of_arrays="the connector sends NULL for them, and a NULL in one stops it",
     ),
-    "varbit": _refused("the connector fills it up to whole bytes: its length is lost"),
+    "varbit": _refused("the connector pads it to whole bytes, so its length is lost"),
 }
 _NETWORK: Final = dict.fromkeys(("inet", "cidr", "macaddr", "macaddr8"), _text(of_arrays=_UNMARKED))
 _GEOMETRIC: Final = dict.fromkeys(
     ("point", "line", "lseg", "box", "path", "polygon", "circle"), _refused(_GEOMETRY)
 )
 _RANGES: Final = {
-    name: found
+    name: rule
     for base, note in (
         *dict.fromkeys(("int4", "int8", "num", "ts", "date"), "").items(),
         ("tstz", _WORKER),
     )
-    for name, found in (
+    for name, rule in (
         (f"{base}range", _text(note, of_arrays=_UNMARKED)),
         (f"{base}multirange", _text(note)),
     )
@@ -182,12 +181,10 @@ ENUM, COMPOSITE, RANGE, MULTIRANGE, OTHER = (
 )
 _OWN: Final = {
     ENUM: _text(),
-    COMPOSITE: _text(
-        f"{_WORKER}; an attribute added to the type is not seen until the row changes"
-    ),
+    COMPOSITE: _text(f"{_WORKER}; an attribute added to the type shows only once the row changes"),
     RANGE: _text(),
     MULTIRANGE: _text(),
-    OTHER: _text("as its output function writes it"),
+    OTHER: _text("as the type's output function writes it"),
 }
 
 FAMILIES: Final[dict[str, dict[str, Kept]]] = {
@@ -197,24 +194,24 @@ FAMILIES: Final[dict[str, dict[str, Kept]]] = {
     "Network addresses": _NETWORK,
     "Geometry": _GEOMETRIC,
     "Ranges": _RANGES,
-    "Of the system": _SYSTEM,
-    "Of extensions": _EXTENSIONS,
-    "Of your own": _OWN,
+    "System types": _SYSTEM,
+    "Types of extensions": _EXTENSIONS,
+    "User-defined types": _OWN,
 }
 TYPES: Final[dict[str, Kept]] = {
-    name: found for family in FAMILIES.values() for name, found in family.items()
+    name: rule for family in FAMILIES.values() for name, rule in family.items()
 }
 
 _NO_END: Final = frozenset({_UNMARKED, _ABSENT, _ZONES, _CUT})
 HARMLESS_IN_ARRAYS: Final = frozenset(
     name
-    for name, found in TYPES.items()
-    if (found.arrays or found.of_arrays in _NO_END or name in {"timetz", "varbit"})
+    for name, rule in TYPES.items()
+    if (rule.arrays or rule.of_arrays in _NO_END or name in {"timetz", "varbit"})
     and name not in _EXTENSIONS
 )
-"""What an array is of where no value of it ends the connector, which all other tables need too."""
+"""Element types whose arrays never crash the connector, which serves all other tables too."""
 
 
 def kept(name: str) -> Kept:
-    """Of a type by its name; one that is not known is the database's own."""
+    """Return the rule for a type; an unknown name counts as a user-defined base type."""
     return TYPES.get(name, TYPES[OTHER])

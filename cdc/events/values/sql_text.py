@@ -1,7 +1,7 @@
-"""Strings and names as SQL text, for each of the parsers that read some of ours.
+"""Quote strings and names as SQL text for each of the SQL parsers we use.
 
-Nothing else in the project puts quotes around a text. Every function takes any text without NUL,
-which Postgres has none of either, and what it gives is one token that means exactly that text.
+No other module quotes text. Every function accepts any text without NUL, which Postgres does not
+allow either, and returns one token that means exactly that text.
 """
 
 import re
@@ -12,41 +12,41 @@ _NOT_PLAIN: Final = re.compile(r"[^A-Za-z0-9_]")
 
 
 def spark_string(text: str) -> str:
-    """A string of Spark SQL.
+    """Return a string literal of Spark SQL.
 
-    Spark puts the value of a setting, or of a variable of the environment, in the place of
-    ``${..}`` before it parses, inside of strings too: here no dollar is left for it.
+    Before parsing, Spark substitutes settings and environment variables for ``${..}``, even inside
+    strings, so the result contains no dollar sign.
     """
-    escaped = _IN_SPARK.sub(lambda found: f"\\u{ord(found[0]):04X}", text)
+    escaped = _IN_SPARK.sub(lambda match: f"\\u{ord(match[0]):04X}", text)
     return f"'{escaped}'"
 
 
 def spark_name(name: str) -> str:
-    """A name of Spark SQL.
+    """Return a quoted name of Spark SQL.
 
-    No escape stands for a dollar in it: a session that is to read it must not put values in the
-    place of ``${..}`` (cdc/lake/session.py).
+    A dollar sign in a name cannot be escaped, so the session that parses it must have the
+    substitution of ``${..}`` switched off (cdc/lake/session.py).
     """
     return _quoted(name, "`")
 
 
 def spark_delta(path: str) -> str:
-    """The Delta table at the path, as Spark SQL names it."""
+    """Return Spark SQL's name for the Delta table at the path."""
     return f"delta.{spark_name(path)}"
 
 
 def fusion_string(text: str) -> str:
-    """A string of DataFusion, which delta-rs reads predicates and queries with."""
+    """Return a string literal of DataFusion, which parses delta-rs's predicates and queries."""
     return _quoted(text, "'")
 
 
 def fusion_name(name: str) -> str:
-    """A name of DataFusion."""
+    """Return a quoted name of DataFusion."""
     return _quoted(name, '"')
 
 
 def postgres_string(text: str) -> str:
-    """A string of Postgres, the same whatever the setting of standard_conforming_strings."""
+    """Return a string literal of Postgres, valid for either standard_conforming_strings."""
     plain = _quoted(text, "'")
     if "\\" not in text:
         return plain
@@ -55,18 +55,18 @@ def postgres_string(text: str) -> str:
 
 
 def postgres_name(name: str) -> str:
-    """A name of Postgres, which is one of the SQL standard."""
+    """Return a quoted name of Postgres, which is also one of standard SQL."""
     return _quoted(name, '"')
 
 
 def postgres_name_in_codes(name: str) -> str:
-    """A name of Postgres with nothing in it that a configuration could take for its own."""
-    spelled = _NOT_PLAIN.sub(lambda found: f"\\+{ord(found[0]):06X}", name)
+    """Return a Postgres name with special characters as codes, safe inside a configuration."""
+    spelled = _NOT_PLAIN.sub(lambda match: f"\\+{ord(match[0]):06X}", name)
     return f'U&"{spelled}"'
 
 
 def standard_string(text: str) -> str:
-    """A string as the SQL standard has it: how an operator writes one."""
+    """Return a string literal of standard SQL, as an operator would write it."""
     return _quoted(text, "'")
 
 

@@ -1,4 +1,4 @@
-"""Frames, envelopes, markers: the independent way to read the log."""
+"""Tests of frames, envelopes and markers, the independent way to read the log."""
 
 import pytest
 
@@ -12,7 +12,7 @@ CUSTOMERS = table_topic("customers")
 
 
 @pytest.mark.parametrize("data", [None, b"", b"\0\0\0\1", b"\1\0\0\0\1body"])
-def test_no_frame(data: bytes | None) -> None:
+def test_data_without_a_frame(data: bytes | None) -> None:
     assert avro.frame(data) is None
 
 
@@ -21,7 +21,7 @@ def test_a_frame_has_an_id_and_a_body() -> None:
 
 
 @pytest.mark.parametrize("table", ["customers", "toasty", "odd"])
-def test_what_is_encoded_is_what_was_recorded(table: str) -> None:
+def test_encoding_gives_the_recorded_bytes(table: str) -> None:
     found = recording("tables")
     values = [m.value for m in found.of(table_topic(table)) if m.value]
     for value in values:
@@ -101,7 +101,7 @@ def test_another_record_is_not_a_marker(record: dict[str, object]) -> None:
         marker(record, prefix="p")
 
 
-def test_the_schema_of_markers_is_told_from_others() -> None:
+def test_the_schema_of_markers_is_distinguished_from_others() -> None:
     schemas = recording("tables").schemas
 
     assert [number for number, text in schemas.items() if is_marker_schema(text)] == [10]

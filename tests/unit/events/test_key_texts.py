@@ -1,4 +1,4 @@
-"""Texts of key values against those that Postgres itself wrote when the events were recorded."""
+"""Compare texts of key values with those Postgres wrote when the events were recorded."""
 
 import re
 from typing import Any
@@ -13,11 +13,11 @@ from tests.events.recorded import PREFIX, recording
 TABLES = [("types", "every_type"), ("tables", "customers"), ("tables", "orders")]
 CERTAIN = {"int2", "int4", "int8", "oid", "bool", "numeric", "text", "varchar", "uuid", "bytea"}
 CERTAIN |= {"date", "time", "timestamp", "timestamptz", "mood", "inet", "cidr", "macaddr"}
-BEYOND = re.compile(r"infinity$| BC$|^\d{5,}-")  # these have no place in the lake either
+BEYOND = re.compile(r"infinity$| BC$|^\d{5,}-")  # the lake cannot hold these either
 
 
 def recorded(name: str, table: str) -> list[tuple[RowField, Any, str]]:
-    """Columns with a value of the newest event of each row, and the text that Postgres has."""
+    """Return (column, value, Postgres's text) for the values in each row's newest event."""
     found = recording(name)
     rows = {str(row["id"]): row for row in found.expected[table]}
     newest: dict[tuple[str, str], tuple[RowField, Any, str]] = {}
@@ -33,7 +33,7 @@ def recorded(name: str, table: str) -> list[tuple[RowField, Any, str]]:
 
 
 def alike(text: str, expected: str, kind: str) -> bool:
-    """Whether Postgres reads both as one value of the type."""
+    """Return whether Postgres reads both texts as the same value of the type."""
     if kind in {"float4", "float8"}:
         return float(text) == pytest.approx(float(expected), rel=1e-7, nan_ok=True)
     if kind == "inet":
@@ -42,7 +42,7 @@ def alike(text: str, expected: str, kind: str) -> bool:
 
 
 @pytest.mark.parametrize(("name", "table"), TABLES)
-def test_a_text_is_postgres_s_own_or_there_is_none(name: str, table: str) -> None:
+def test_a_text_is_postgres_s_own_or_absent(name: str, table: str) -> None:
     seen = set()
     for field, value, expected in recorded(name, table):
         kind = field.pg.name
@@ -55,7 +55,7 @@ def test_a_text_is_postgres_s_own_or_there_is_none(name: str, table: str) -> Non
     assert len(seen & CERTAIN) >= 3
 
 
-def test_what_a_word_for_a_number_means_depends_on_the_type() -> None:
+def test_the_meaning_of_a_word_for_a_number_depends_on_the_type() -> None:
     [field] = [f for f in row_fields(schema("customers")) if f.name == "balance"]
 
     assert key_text(field, "NAN", "numeric") == "NaN"
@@ -78,13 +78,13 @@ def test_what_a_word_for_a_number_means_depends_on_the_type() -> None:
         ("name", None),
     ],
 )
-def test_what_has_no_certain_text(column: str, value: Any) -> None:  # noqa: ANN401
+def test_values_without_a_certain_text(column: str, value: Any) -> None:  # noqa: ANN401
     [field] = [f for f in row_fields(schema("customers")) if f.name == column]
 
     assert key_text(field, value, field.pg.name) is None
 
 
-def test_for_a_person_numbers_stay_numbers() -> None:
+def test_integers_are_displayed_as_numbers() -> None:
     fields = {f.name: f for f in row_fields(schema("customers"))}
 
     assert readable(fields["id"], 7, "int8") == 7

@@ -1,4 +1,4 @@
-"""Each quoting means exactly its text: asked of sqlglot and of DataFusion, which need no server."""
+"""Tests that quoted SQL means exactly its text, with sqlglot and DataFusion as the parsers."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -38,7 +38,7 @@ Test = TypeVar("Test", bound=Callable[..., None])
 
 
 def odd(test: Test) -> Test:
-    """Tried with each of these beside the random ones."""
+    """Run the test with each text of ``ODD`` beside the random ones."""
     for text in ODD:
         test = example(text)(test)
     return test
@@ -46,17 +46,17 @@ def odd(test: Test) -> Test:
 
 @odd
 @given(texts)
-def test_a_string_of_spark_leaves_nothing_to_end_it_or_to_be_replaced(text: str) -> None:
-    made = sql_text.spark_string(text)
+def test_a_string_of_spark_has_no_quote_or_dollar_inside(text: str) -> None:
+    literal = sql_text.spark_string(text)
 
-    assert made[0] == made[-1] == "'"
-    assert not set(made[1:-1]) & set("'$\n")
-    assert made[1:-1].encode().decode() == made[1:-1]
-    assert _unescaped(made[1:-1]) == text
+    assert literal[0] == literal[-1] == "'"
+    assert not set(literal[1:-1]) & set("'$\n")
+    assert literal[1:-1].encode().decode() == literal[1:-1]
+    assert _unescaped(literal[1:-1]) == text
 
 
 def _unescaped(text: str) -> str:
-    """By the rule of Spark's parser: the only escapes are of four hexadecimal digits."""
+    """Undo the escapes as Spark's parser does; all of them have four hexadecimal digits."""
     first, *rest = text.split("\\u")
     return first + "".join(chr(int(part[:4], 16)) + part[4:] for part in rest)
 
@@ -93,7 +93,7 @@ def test_names_of_spark_and_of_postgres_are_read_back(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ODD)
-def test_a_name_in_codes_has_no_sign_that_a_configuration_knows(text: str) -> None:
-    made = sql_text.postgres_name_in_codes(text)
+def test_a_name_in_codes_has_no_character_that_is_special_in_a_configuration(text: str) -> None:
+    name = sql_text.postgres_name_in_codes(text)
 
-    assert not set(made) & set("${}:,`'") - {"&"}
+    assert not set(name) & set("${}:,`'") - {"&"}

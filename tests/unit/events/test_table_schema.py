@@ -1,4 +1,4 @@
-"""The columns a writer's schema describes, and what a change of them means."""
+"""Tests of the columns in a writer's schema, and of how a change of them is classified."""
 
 import json
 
@@ -30,7 +30,7 @@ def schema(*columns: Column, key: tuple[str, ...] = ("id",)) -> TableSchema:
     return TableSchema(table=TABLE, columns=columns, key=key)
 
 
-def test_names_of_columns_are_those_of_postgres() -> None:
+def test_columns_have_their_postgres_names() -> None:
     [text] = recording("tables").written(table_topic("odd")).values()
 
     found = table_schema_from_avro(text, table=TABLE, key=("A b",), mode=TableMode.KEYED)
@@ -79,7 +79,7 @@ def test_a_schema_belongs_to_its_topic_only(table: str) -> None:
     assert own == found.written(topic).keys()
 
 
-def test_the_reader_of_places_holds_no_row() -> None:
+def test_the_schema_for_an_event_s_place_has_no_row() -> None:
     text = recording("tables").schemas[123]
 
     found = json.loads(envelope_reader(text) or "")
@@ -94,7 +94,7 @@ def test_the_same_columns_change_nothing() -> None:
     assert diff(old, schema(ID, Column("n", "int"))) == Unchanged()
 
 
-def test_a_column_more_is_added_and_one_less_is_kept() -> None:
+def test_an_additional_column_is_added_and_a_missing_one_is_kept() -> None:
     more = Column("n", "string")
 
     assert diff(schema(ID), schema(ID, more)) == Additive((more,))

@@ -1,4 +1,4 @@
-"""From Postgres types to lake types, and from Avro fields to Postgres types."""
+"""Tests of the mapping from Avro fields to Postgres types, and from these to lake types."""
 
 import pytest
 
@@ -102,7 +102,7 @@ def test_the_declared_type_is_read_from_the_field() -> None:
         ({"type": "array", "items": ["null", "long"]}, "_int8"),
     ],
 )
-def test_a_type_of_the_source_only_is_what_its_bytes_are(avro: object, name: str) -> None:
+def test_an_unknown_type_is_told_by_its_avro_form(avro: object, name: str) -> None:
     assert from_avro_field(field(avro, **{SOURCE_TYPE: "MY_DOMAIN"})).name == name
 
 
@@ -121,7 +121,7 @@ def test_an_enum_keeps_its_name_and_is_text() -> None:
         ("string", "string"),
     ],
 )
-def test_a_wider_type_takes_every_value(narrow: str, wide: str) -> None:
+def test_a_wider_type_holds_every_value(narrow: str, wide: str) -> None:
     assert fits(narrow, wide)
 
 
@@ -137,14 +137,14 @@ def test_a_wider_type_takes_every_value(narrow: str, wide: str) -> None:
         ("timestamp", "timestamp_ntz"),
     ],
 )
-def test_a_type_that_would_alter_a_value_takes_none(narrow: str, wide: str) -> None:
+def test_a_type_that_would_alter_a_value_does_not_fit(narrow: str, wide: str) -> None:
     assert not fits(narrow, wide)
 
 
 @pytest.mark.parametrize(
-    ("said", "avro", "is_one"),
+    ("declared", "avro", "name"),
     [
-        ("TEXT", "int", "int4"),  # it was text when the catalogue was asked, and is int
+        ("TEXT", "int", "int4"),  # the connector read text in the catalogue; the value is an int
         ("INT4", "string", "text"),
         ("INT4", "long", "int8"),
         ("NUMERIC", "double", "float8"),
@@ -155,7 +155,8 @@ def test_a_type_that_would_alter_a_value_takes_none(narrow: str, wide: str) -> N
         ("OID", "long", "oid"),
     ],
 )
-def test_a_name_that_the_value_s_form_contradicts_is_of_another_moment(
-    said: str, avro: str, is_one: str
+def test_the_form_of_the_value_overrides_a_declared_type_that_contradicts_it(
+    declared: str, avro: str, name: str
 ) -> None:
-    assert from_avro_field(field(avro, **{SOURCE_TYPE: said})).name == is_one
+    """The catalogue was read at another moment than the value was written."""
+    assert from_avro_field(field(avro, **{SOURCE_TYPE: declared})).name == name
