@@ -1,7 +1,7 @@
-"""The one configuration file, ``wal2lake.yaml``: its keys, its checks, its errors.
+"""Define, load and check the configuration file, ``wal2lake.yaml``.
 
-Every key can also come from the environment, ``WAL2LAKE_<SECTION>__<KEY>``, which is how secrets
-arrive. An error names the key, the line of the file (or the variable) and the remedy, and never
+Every key can also be set in the environment as ``WAL2LAKE_<SECTION>__<KEY>``, which is meant for
+secrets. An error names the key, the line of the file (or the variable) and the remedy, and never
 repeats a value that may be a secret.
 """
 
@@ -39,42 +39,47 @@ _Patterns = TypeVar("_Patterns", list[str], dict[str, SchemaPolicy])
 
 
 class Section(BaseModel):
-    # The docstrings under the keys are the reference (docs/reference/configuration.md).
-    # An error of the check must not repeat its input, which may be a secret.
+    """A section of the configuration file.
+
+    The docstrings of sections and keys become the reference, docs/reference/configuration.md.
+    """
+
+    # A validation error must not repeat its input, which may be a secret.
     model_config = ConfigDict(
         extra="forbid", frozen=True, use_attribute_docstrings=True, hide_input_in_errors=True
     )
 
 
 class Source(Section):
-    """The Postgres database whose tables are kept."""
+    """The Postgres database whose tables are copied to the lake."""
 
     url: str | None = Field(None, repr=False)
-    """``postgresql://user@host:port/database``; absent: an embedded Postgres is started."""
+    """``postgresql://user@host:port/database``. If absent, an embedded Postgres is started."""
     password: SecretStr | None = None
-    """Better given by WAL2LAKE_SOURCE__PASSWORD or ``password_file``."""
+    """The source's password. Prefer WAL2LAKE_SOURCE__PASSWORD or ``password_file``."""
     password_file: Path | None = None
     """A file that holds the password and nothing else."""
     tables: list[str] = Field(min_length=1)
-    """Patterns ``schema.table``; ``*`` and ``?`` stand for any characters."""
+    """The tables to capture, as patterns ``schema.table``: ``*`` stands for any characters, ``?``
+    for one."""
     append_only: list[str] = []
-    """Patterns of tables without a key that are kept as inserts only, by explicit choice."""
+    """Patterns of tables without a key of which only inserts are kept."""
     schema_changes: dict[str, SchemaPolicy] = {}
-    """By pattern, what becomes of the lake's table when its columns change: ``evolve`` (they change
-    too; the default), ``ignore`` (columns that are added or dropped later change nothing), ``stop``
-    (the table stops). The first pattern that names a table counts."""
+    """What happens to a lake table when its source columns change, by pattern: ``evolve`` (the
+    default) makes the same change; ``ignore`` makes no change for added or dropped columns;
+    ``stop`` stops the table. The first matching pattern applies."""
 
     on_lost_changes: LostPolicy = "stop"
-    """What happens where changes are in no log any more (the slot is dropped or lost, the position
-    is gone, a first snapshot broke off): ``stop`` (``up`` refuses until it is told ``--new-epoch``,
-    and tables wait for ``resnapshot``; the default), ``read_again`` (``up`` begins a new epoch, and
-    the job reads the tables again, one after the other)."""
+    """What happens if changes are lost (the slot was dropped or lost, the connector's position is
+    gone, the first snapshot broke off). ``stop`` (the default): ``up`` fails until it is run with
+    ``--new-epoch``, and the tables wait for ``resnapshot``. ``read_again``: ``up`` begins a new
+    epoch, and the job reads the tables again, one after the other."""
     read_timeout_seconds: float = Field(900, gt=0)
-    """How long a reading of a table, or ``verify``, waits for the next row of the source before it
-    takes the source for gone. A condition (``--where``) that few rows meet makes it wait long."""
+    """How long ``verify`` or a reading of a table waits for the next row before it considers the
+    source unreachable. A condition (``--where``) that few rows meet needs a longer wait."""
     as_text: list[str] = []
-    """Patterns ``schema.table.column`` of numeric, date and timestamp columns that are kept as
-    Postgres's own text, with NaN, infinity and years outside 1 to 9999. It counts for a table
+    """Patterns ``schema.table.column`` of numeric, date and timestamp columns to keep as Postgres's
+    own text, which can also hold NaN, infinity and years outside 1 to 9999. It applies to tables
     that the lake does not have yet."""
 
     @field_validator("url")
@@ -86,6 +91,7 @@ class Source(Section):
         return value
 
     def schema_policy(self, table: TableId) -> SchemaPolicy:
+        """Return what ``schema_changes`` says of the table; ``evolve`` by default."""
         return next(
             (p for name, p in self.schema_changes.items() if matches(table, [name])), "evolve"
         )
@@ -122,38 +128,42 @@ class Source(Section):
 
 
 class Kafka(Section):
+    """The Kafka broker that holds the change events."""
+
     bootstrap_servers: str | None = None
-    """Absent: an embedded broker."""
+    """The brokers as ``host:port,host:port``. If absent, an embedded broker is started."""
     replication_factor: int = Field(1, ge=1)
-    """Of the topics that wal2lake creates."""
+    """The replication factor of the topics that wal2lake creates."""
     min_compaction_lag_ms: int = Field(86_400_000, ge=0)
-    """How long every change event is kept before compaction may leave only the newest of a key."""
+    """How long every change event is kept before compaction may reduce a key to its newest one."""
     delete_retention_ms: int = Field(604_800_000, ge=0)
-    """How long a tombstone outlives its compaction: longer than the job may ever be down."""
+    """How long a tombstone outlives its compaction. Set it longer than the job may ever be down."""
 
 
 class Connect(Section):
+    """The Kafka Connect worker that runs the Debezium connector."""
+
     url: str | None = Field(None, repr=False)
-    """Absent: an embedded worker."""
+    """The URL of the worker's REST interface. If absent, an embedded worker is started."""
     user: str | None = None
-    """Of the worker's REST interface, where it asks for basic authentication."""
+    """The user for basic authentication at the worker's REST interface."""
     password: SecretStr | None = None
-    """Of ``connect.user``; better given by WAL2LAKE_CONNECT__PASSWORD or ``password_file``."""
+    """The password of ``connect.user``. Prefer WAL2LAKE_CONNECT__PASSWORD or ``password_file``."""
     password_file: Path | None = None
-    """A file that holds that password and nothing else."""
+    """A file that holds the password of ``connect.user`` and nothing else."""
     source_password: str | None = Field(None, repr=False)
-    """What the connector's configuration holds as password, for a worker that is not embedded:
-    a reference to a config provider of that worker, ``${file:/run/secrets/pg:password}``."""
+    """For a worker of your own: the password in the connector's configuration, as a reference to
+    one of that worker's config providers, such as ``${file:/run/secrets/pg:password}``."""
     source_url: str | None = None
-    """How the worker reaches the source where that differs from ``source.url`` (containers)."""
+    """The source's URL as the worker sees it, if it differs from ``source.url`` (containers)."""
     registry_url: str | None = None
-    """How the worker reaches the registry where that differs from ``registry.url``."""
+    """The registry's URL as the worker sees it, if it differs from ``registry.url``."""
 
     @model_validator(mode="after")
     def _one_login(self) -> Self:
         given = [value for value in (self.password, self.password_file) if value is not None]
         if self.url is None and (self.user or given):
-            message = "user and password are of the worker at connect.url, and there is none"
+            message = "user and password belong to a worker at connect.url, which is not set"
         elif len(given) > 1 or (self.user and urlsplit(self.url or "").username):
             message = "the login is given more than once (url, user, password, password_file)"
         elif bool(given) != (self.user is not None):
@@ -164,67 +174,78 @@ class Connect(Section):
 
 
 class Registry(Section):
+    """The schema registry that holds the Avro schemas of the change events."""
+
     url: str | None = None
-    """Base of an Apicurio registry; absent: an embedded one."""
+    """The base URL of an Apicurio registry. If absent, an embedded registry is started."""
 
 
 class Spark(Section):
+    """The Spark session of the job."""
+
     master: str = "local[*]"
     """``local[*]``, ``local[2]``, or the address of a cluster."""
     driver_memory: str = "2g"
-    """Heap of the job."""
+    """The heap of the job's JVM."""
     conf: dict[str, str] = {}
-    """Settings that win over ours, but for those of how SQL is read."""
+    """Spark settings that override wal2lake's own, except those that govern how SQL is parsed."""
 
 
 class Lake(Section):
+    """The directory of the Delta tables."""
+
     path: str
-    """Directory or object-store URL under which ``<schema>/<table>`` lie."""
+    """A directory or object-store URL; each table is at ``<schema>/<table>`` below it."""
 
 
 class Job(Section):
+    """How the job lands and applies events, and looks after the tables."""
+
     trigger_seconds: float = Field(1.0, ge=0)
-    """Least time between two micro-batches."""
+    """The shortest time between two micro-batches."""
     max_events_per_batch: int = Field(200_000, ge=1)
-    """Most change events of one micro-batch, over all tables."""
+    """The most change events in one micro-batch, over all tables."""
     merge_threads: int = Field(2, ge=1)
-    """Tables merged at the same time."""
+    """How many tables are merged at the same time."""
     optimize_small_files: int = Field(24, ge=2)
-    """A table is optimized when at least this many small files of it go together, of which none is
-    larger than twice all others."""
+    """A table is optimized once it has at least this many small files to combine, none of them
+    larger than twice all the others together."""
     maintain_every_commits: int = Field(16, ge=1)
-    """Commits of a table between two counts of its small files."""
+    """How many commits of a table pass between two counts of its small files."""
     vacuum_retention_hours: float = Field(168, ge=0)
-    """How long time travel and slow readers find an old version: its files, and its commits."""
+    """How long an old version's files and commits are kept for time travel and slow readers."""
     vacuum_every_hours: float = Field(12, gt=0)
-    """Time between two looks for files that no kept version needs, while the job runs."""
+    """The time between two searches for files that no kept version needs, while the job runs."""
     log_retention_hours: float | None = Field(None, gt=0)
-    """How long every cut can be replayed. Older events of the log and older cuts are given up, and
-    a table of which none is newer is replayed to an image before that. Without it all are kept."""
+    """How long every cut can be replayed. Older events of the log and older cuts are deleted; a
+    table whose last reading or image is older is first replayed to an image. If absent, everything
+    is kept."""
     transaction_alarm_seconds: float = Field(60, gt=0)
-    """An alarm is raised when a transaction has ended, some of its events have not landed, and
-    none has for that long: no cut can pass it."""
+    """An alarm is raised for a committed transaction if some of its events are missing and none
+    has landed for this long, because no cut can pass it."""
     quarantine_limit_share: float = Field(0.1, ge=0, le=1)
-    """Largest share of a batch's events of one table that may be refused, where more than
-    ``job.quarantine_limit_run`` are. A batch is what one commit of the table applies; one with a
-    larger share stops the table before anything of it is written or put into quarantine."""
+    """The largest share of one table's events in a batch that may be refused, once more than
+    ``job.quarantine_limit_run`` are. A batch is what one commit of the table applies. A larger
+    share stops the table before any event of the batch is written or put into quarantine."""
     quarantine_limit_run: int = Field(1000, ge=1)
-    """Most events of one table that a batch may refuse in a row, with none between them that is
-    kept; more stop the table likewise. No more than that are never too many, whatever their
-    share."""
+    """The most events of one table that a batch may refuse in a row, without an accepted one
+    between them. A longer run stops the table in the same way. A batch with no more refused events
+    than this never stops it, whatever their share."""
 
 
 class Stack(Section):
+    """The embedded servers."""
+
     ports: dict[str, int] = {}
-    """Fixed ports by server (postgres, kafka, registry, connect); others are chosen free."""
+    """Fixed ports by server (postgres, kafka, registry, connect). Others get a free port."""
 
 
 class Config(Section):
-    """The whole file."""
+    """The whole configuration file."""
 
     name: str = "wal2lake"
-    """Names the slot, the publication, the connector and the prefix of the topics: a lower-case
-    letter, then up to 39 lower-case letters, digits or ``_``."""
+    """The name of the slot, the publication and the connector, and the prefix of the topics: a
+    lower-case letter, then up to 39 lower-case letters, digits or ``_``."""
     source: Source
     lake: Lake
     kafka: Kafka = Kafka()
@@ -234,24 +255,25 @@ class Config(Section):
     job: Job = Job()
     stack: Stack = Stack()
     state_dir: Path = Path(".wal2lake")
-    """Everything the embedded servers and the job keep, but for the lake."""
+    """The directory for everything except the lake that the embedded servers and the job keep."""
 
     @field_validator("name")
     @classmethod
     def _name_of_a_slot(cls, value: str) -> str:
         if not _NAME.fullmatch(value):
             message = (
-                "must begin with a lower-case letter and go on with lower-case letters, digits "
-                "or _, 40 characters at most: Postgres takes no other name for a slot"
+                "must begin with a lower-case letter, followed by up to 39 lower-case letters, "
+                "digits or _, so that it can name a replication slot"
             )
             raise ValueError(message)
         return value
 
 
 def load(path: Path, environ: Mapping[str, str] | None = None) -> Config:
-    """Read, merge with the environment, check; relative paths are relative to the file.
+    """Read the file, merge the environment into it and check the result.
 
-    Raises CONFIG naming the key, the line and the remedy.
+    Relative paths are taken from the file's directory; ``environ`` defaults to ``os.environ``.
+    Raises CONFIG with the key, the line and the remedy.
     """
     raw, lines = _read(path)
     merged, variables = _with_environment(raw, os.environ if environ is None else environ)
@@ -266,7 +288,7 @@ Keys = tuple[str, ...]
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[Keys, str]]:
-    """The keys of the file, and where each stands (``:line``)."""
+    """Return the keys of the file, and the place of each (``:line``)."""
     try:
         text = path.read_text()
         node = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -275,7 +297,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[Keys, str]]:
         raise CdcError(
             ErrorKind.CONFIG,
             f"no configuration file {path}",
-            remedy="run wal2lake init, or name one with --config",
+            remedy="run wal2lake init, or name the file with --config",
         ) from None
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise _unreadable(path, error) from None
@@ -283,25 +305,25 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[Keys, str]]:
         raise CdcError(
             ErrorKind.CONFIG,
             f"{path} has no keys",
-            remedy="run wal2lake init --force to see a file that works",
+            remedy="run wal2lake init --force to write a working example",
         )
     return cast("dict[str, Any]", raw), dict(_lines(path, node, ()))
 
 
 def _unreadable(path: Path, error: Exception) -> CdcError:
-    """Without the excerpt that YAML errors carry: the line may hold a password."""
+    """Explain an error without the excerpt that YAML adds, as the line may hold a password."""
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         return CdcError(
             ErrorKind.CONFIG,
             f"{path}:{error.problem_mark.line + 1}: not YAML: {error.problem}",
-            remedy="indent with spaces, and quote values that hold : # * or {",
+            remedy="indent with spaces, and quote values that contain : # * or {",
         )
     reason = error.strerror if isinstance(error, OSError) else "not YAML text in UTF-8"
     return CdcError(ErrorKind.CONFIG, f"{path} cannot be read: {str(reason).lower()}")
 
 
 def _lines(path: Path, node: yaml.Node | None, above: Keys) -> Iterator[tuple[Keys, str]]:
-    """Where each key and list item stands; raises CONFIG for a key given twice."""
+    """Yield the place of each key and list item; raise CONFIG for a key that is given twice."""
     if isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
             yield (*above, str(index)), f":{item.start_mark.line + 1}"
@@ -324,7 +346,7 @@ def _lines(path: Path, node: yaml.Node | None, above: Keys) -> Iterator[tuple[Ke
 def _with_environment(
     raw: dict[str, Any], environ: Mapping[str, str]
 ) -> tuple[dict[str, Any], dict[Keys, str]]:
-    """The keys with those of the environment over them, and the variable of each of these."""
+    """Return the keys overridden by the environment, and the variable of each that it sets."""
     # A section whose every key is commented out reads as null.
     merged = {key: {} if value is None else value for key, value in raw.items()}
     variables: dict[Keys, str] = {}
@@ -335,7 +357,7 @@ def _with_environment(
         elif keys:
             section, key = keys
             below = merged.get(section, {})
-            if isinstance(below, dict):  # else the check says that the section is wrong
+            if isinstance(below, dict):  # otherwise validation reports the section
                 merged[section] = {**below, key: _value(section, key, text)}
         if keys:
             variables[keys] = name
@@ -343,7 +365,7 @@ def _with_environment(
 
 
 def _keys_of(variable: str) -> Keys:
-    """The keys that an environment variable sets; none for variables that are not ours."""
+    """Return the keys that an environment variable sets; none if it is not one of wal2lake's."""
     if not variable.startswith(ENV_PREFIX):
         return ()
     name = variable.removeprefix(ENV_PREFIX).lower()
@@ -354,7 +376,7 @@ def _keys_of(variable: str) -> Keys:
 
 
 def _value(section: str, key: str, text: str) -> Any:  # noqa: ANN401 - what YAML gives
-    """Lists come separated by commas, mappings as YAML; everything else is the text itself."""
+    """Parse a variable: lists separated by commas, mappings as YAML, all else as plain text."""
     field = Config.model_fields.get(section)
     model = field.annotation if field else None
     below = getattr(model, "model_fields", {}).get(key)
@@ -365,7 +387,7 @@ def _value(section: str, key: str, text: str) -> Any:  # noqa: ANN401 - what YAM
         try:
             return yaml.safe_load(text)
         except yaml.YAMLError:
-            return text  # and the check says that it is no mapping
+            return text  # validation reports that it is not a mapping
     return text
 
 
@@ -383,17 +405,17 @@ def _message(error: ErrorDetails, keys: Keys) -> tuple[str, str]:
     match error["type"]:
         case "extra_forbidden":
             near = get_close_matches(keys[-1], _siblings(keys), n=1)
-            remedy = f"did you mean {near[0]}?" if near else f"remove it; {reference} has the keys"
+            remedy = f"did you mean {near[0]}?" if near else f"remove it; {reference} lists all"
             return "unknown key", remedy
         case "missing":
-            return "missing", f"add it; {reference} says what it means"
+            return "missing", f"add it; {reference} explains it"
         case _:
             text = error["msg"].removeprefix("Value error, ")
             return f"{text[:1].lower()}{text[1:]}", f"correct the value; see {reference}"
 
 
 def _siblings(keys: Keys) -> list[str]:
-    """The keys that there are at the place of an unknown one."""
+    """Return the valid keys beside an unknown one."""
     model: Any = Config
     for key in keys[:-1]:
         model = model.model_fields[key].annotation

@@ -1,6 +1,6 @@
-"""One error type, one list of kinds, one table that says what each kind means for a caller.
+"""Define the project's one error type, its kinds, and how a caller reacts to each kind.
 
-The default is "stop and tell a person": only the kinds marked ``retry`` are transient.
+The default reaction is to stop and tell a person: only the kinds marked ``retry`` are transient.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from typing import Final
 
 
 class ErrorKind(Enum):
-    """What went wrong, as far as the reaction to it differs."""
+    """The kinds of errors; two errors are of different kinds if callers react differently."""
 
     CONFIG = "config"
     PREREQUISITE = "prerequisite"
@@ -31,7 +31,7 @@ class ErrorKind(Enum):
 
 
 class Reason(Enum):
-    """What was found broken between source, log and lake; printed in brackets before words."""
+    """What is broken between source, log and lake; printed in brackets before the message."""
 
     SLOT_GONE = "slot-gone"
     SLOT_LOST = "slot-lost"
@@ -63,36 +63,37 @@ MEANING: Final[dict[Reason, str]] = {
     Reason.SLOT_GONE: "the replication slot was dropped",
     Reason.SLOT_LOST: "Postgres removed WAL that the slot needed",
     Reason.SLOT_RECREATED: "the slot begins after the connector's last event",
-    Reason.POSITION_LOST: "the connector's position was deleted, and events of it are there",
-    Reason.SNAPSHOT_INTERRUPTED: "the first snapshot broke off, and a part of it is in the lake",
-    Reason.SNAPSHOT_REPEATED: "the connector took another snapshot behind its stream",
-    Reason.SNAPSHOT_BLIND: "a table was rewritten under the first snapshot, which saw no row",
-    Reason.SOURCE_RESTORED: "the source's WAL ends before what came from it: an older backup",
-    Reason.SOURCE_PROMOTED: "the source is on another timeline: a standby, or a recovery",
-    Reason.SOURCE_REPLACED: "the source is another cluster (system identifier)",
+    Reason.POSITION_LOST: "the connector's position was deleted after it had sent events",
+    Reason.SNAPSHOT_INTERRUPTED: "the first snapshot broke off, and part of it is in the lake",
+    Reason.SNAPSHOT_REPEATED: "the connector took another snapshot after its stream had begun",
+    Reason.SNAPSHOT_BLIND: "a table was rewritten during the first snapshot, which saw no rows",
+    Reason.SOURCE_RESTORED: "the source's WAL ends before changes it sent: an older backup",
+    Reason.SOURCE_PROMOTED: "the source is on another timeline: a promoted standby or a recovery",
+    Reason.SOURCE_REPLACED: "the source is another cluster: its system identifier differs",
     Reason.TOPIC_GONE: "a topic whose events have landed was deleted",
-    Reason.TOPIC_RECREATED: "a topic is another one of the same name (Kafka's id)",
+    Reason.TOPIC_RECREATED: "a topic was deleted and created again: its id in Kafka differs",
     Reason.TOPIC_SHORTENED: "events were removed from a topic before they landed",
     Reason.TOPIC_CUT_OFF: "a topic ends before the last event that has landed",
-    Reason.TOPIC_PARTITIONS: "a topic has more than one partition, so offsets are no order",
-    Reason.OTHER_PIPELINE: "the lake is of a pipeline with another name",
+    Reason.TOPIC_PARTITIONS: "a topic has several partitions, so its offsets give no order",
+    Reason.OTHER_PIPELINE: "the lake belongs to a pipeline with another name",
     Reason.OTHER_LAKE: "the connector began in an epoch that the lake does not know",
     Reason.EPOCH_BEGAN: "changes of a table were lost when a new epoch began",
-    Reason.TABLE_EDITED: "somebody else made a commit to a Delta table",
-    Reason.TABLE_RESTORED: "somebody else took a Delta table back with RESTORE",
-    Reason.TABLE_OLDER: "a Delta table is an older copy of itself",
+    Reason.TABLE_EDITED: "another program made a commit to a Delta table",
+    Reason.TABLE_RESTORED: "another program ran RESTORE on a Delta table",
+    Reason.TABLE_OLDER: "a Delta table was replaced by an older copy of itself",
     Reason.TABLE_GONE: "the files of a Delta table are gone",
     Reason.TABLE_UNREADABLE: "the files of a Delta table cannot be read",
     Reason.SECOND_JOB: "another job holds the lake or the state directory",
 }
+"""The meaning of each reason code, for docs/reference/exit-codes.md."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """How a caller reacts to a kind."""
 
-    exit_code: int  # of the command line
-    retry: bool  # True only where trying again unchanged can help
+    exit_code: int  # with which a command ends
+    retry: bool  # True only if trying again unchanged can help
 
 
 POLICY: Final[dict[ErrorKind, Policy]] = {
@@ -117,11 +118,11 @@ POLICY: Final[dict[ErrorKind, Policy]] = {
 
 
 class CdcError(Exception):
-    """What happened, its detail and what to do about it.
+    """An error with its message, detail and remedy.
 
     ``message`` is a lower-case statement that names the thing and the place; ``detail`` adds
-    facts; ``remedy`` says what the reader can do. A row value or a secret is in none of them.
-    ``reason`` is its code where something was found broken.
+    facts; ``remedy`` tells the reader what to do. None of them contains a row's value or a secret.
+    ``reason`` is the code of what is broken between source, log and lake, if something is.
     """
 
     def __init__(
@@ -142,11 +143,12 @@ class CdcError(Exception):
 
     @property
     def policy(self) -> Policy:
+        """How a caller reacts to the error's kind."""
         return POLICY[self.kind]
 
     @property
     def coded(self) -> str:
-        """The message, with the code of the reason before it where there is one."""
+        """The message, preceded by the reason's code if there is a reason."""
         return coded(self.reason, self.message)
 
     def __str__(self) -> str:
@@ -159,4 +161,5 @@ class CdcError(Exception):
 
 
 def coded(reason: Reason | None, message: str) -> str:
+    """Return the message, preceded by the reason's code in brackets if there is a reason."""
     return message if reason is None else f"[{reason.value}] {message}"

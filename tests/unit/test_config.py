@@ -1,3 +1,5 @@
+"""Tests of the configuration file: loading, the environment, errors and secrets."""
+
 from pathlib import Path
 
 import pytest
@@ -24,7 +26,7 @@ def written(folder: Path, text: str) -> Path:
 
 
 def failure(folder: Path, text: str, environ: dict[str, str] | None = None) -> tuple[str, str]:
-    """Message (from the file's name on) and remedy of the error that loading gives."""
+    """Load the text and return the error's message, from the file's name on, and its remedy."""
     with pytest.raises(CdcError) as caught:
         load(written(folder, text), environ or {})
     assert caught.value.kind is ErrorKind.CONFIG
@@ -41,7 +43,7 @@ def test_defaults_and_paths_relative_to_the_file(tmp_path: Path) -> None:
     assert config.kafka.bootstrap_servers is None
 
 
-def test_absolute_paths_and_urls_stay(tmp_path: Path) -> None:
+def test_absolute_paths_and_urls_are_kept(tmp_path: Path) -> None:
     text = GOOD.replace("path: lake", "path: s3://bucket/lake") + "state_dir: /var/lib/w\n"
     config = load(written(tmp_path, text), {})
 
@@ -54,15 +56,15 @@ def test_password_file_is_relative_to_the_file(tmp_path: Path) -> None:
     assert load(written(tmp_path, text), {}).source.password_file == tmp_path / "secrets/pg"
 
 
-def test_the_first_pattern_says_what_becomes_of_a_table(tmp_path: Path) -> None:
-    given = '  schema_changes: {"shop.o*": stop, "shop.*": ignore}\n'
-    source = load(written(tmp_path, GOOD.replace("  tables:", f"{given}  tables:")), {}).source
+def test_the_first_matching_pattern_decides_a_schema_policy(tmp_path: Path) -> None:
+    policies = '  schema_changes: {"shop.o*": stop, "shop.*": ignore}\n'
+    source = load(written(tmp_path, GOOD.replace("  tables:", f"{policies}  tables:")), {}).source
 
     found = [source.schema_policy(TableId(*name)) for name in (("shop", "o"), ("shop", "p"))]
     assert [*found, source.schema_policy(TableId("a", "o"))] == ["stop", "ignore", "evolve"]
 
 
-def test_the_environment_wins_and_brings_every_type(tmp_path: Path) -> None:
+def test_the_environment_overrides_keys_of_every_type(tmp_path: Path) -> None:
     environ = {
         "WAL2LAKE_SOURCE__PASSWORD": "0123",
         "WAL2LAKE_SOURCE__TABLES": "a.b, c.*",
@@ -165,7 +167,7 @@ def test_an_error_names_key_line_and_remedy(
     assert remedy in advice
 
 
-def test_an_error_of_the_environment_names_the_variable(tmp_path: Path) -> None:
+def test_an_error_in_the_environment_names_the_variable(tmp_path: Path) -> None:
     message, _ = failure(tmp_path, GOOD, {"WAL2LAKE_KAFKA__REPLICATION_FACTOR": "x"})
     assert message.startswith("WAL2LAKE_KAFKA__REPLICATION_FACTOR: kafka.replication_factor: ")
 
@@ -174,7 +176,7 @@ def test_an_error_of_the_environment_names_the_variable(tmp_path: Path) -> None:
     assert remedy == "did you mean password?"
 
 
-def test_no_file_is_an_error_with_a_way_out(tmp_path: Path) -> None:
+def test_a_missing_file_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     with pytest.raises(CdcError, match="no configuration file") as caught:
         load(tmp_path / "absent.yaml", {})
     assert "wal2lake init" in caught.value.remedy
@@ -199,19 +201,19 @@ WORKER = GOOD + "\nconnect:\n  url: http://connect:8083\n"
         ("  user: u\n  password: hunter2\n  password_file: f\n", "more than once"),
     ],
 )
-def test_a_login_of_the_worker_is_whole(tmp_path: Path, keys: str, error: str) -> None:
+def test_an_incomplete_or_doubled_login_is_refused(tmp_path: Path, keys: str, error: str) -> None:
     with pytest.raises(CdcError, match=error) as caught:
         load(written(tmp_path, WORKER + keys), {})
     assert "hunter2" not in str(caught.value)
 
 
-def test_a_login_of_an_embedded_worker_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CdcError, match="there is none"):
+def test_a_login_for_an_embedded_worker_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CdcError, match="which is not set"):
         load(written(tmp_path, GOOD + "\nconnect:\n  user: u\n  password: p\n"), {})
 
 
 @pytest.mark.parametrize("by", ["environment", "file"])
-def test_the_login_of_a_worker_comes_by_environment_or_file(tmp_path: Path, by: str) -> None:
+def test_the_worker_s_password_comes_from_environment_or_file(tmp_path: Path, by: str) -> None:
     (tmp_path / "login").write_text("p@ss\n")
     keys = "  user: u\n" + ("  password_file: login\n" if by == "file" else "")
     environ = {"WAL2LAKE_CONNECT__PASSWORD": "p@ss"} if by == "environment" else {}
@@ -232,7 +234,7 @@ def test_the_login_of_a_worker_comes_by_environment_or_file(tmp_path: Path, by: 
         GOOD.replace("app@", "app:hunter2@").replace("  tables:", "  password_file: x\n  tables:"),
     ],
 )
-def test_an_error_never_holds_the_password(tmp_path: Path, text: str) -> None:
+def test_an_error_never_contains_the_password(tmp_path: Path, text: str) -> None:
     with pytest.raises(CdcError) as caught:
         load(written(tmp_path, text), {})
     error = caught.value
