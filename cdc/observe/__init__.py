@@ -1,1 +1,1 @@
-"""What the pipeline says about itself: its log lines and its measures."""
+"""Log lines, descriptions of errors, and measures of the pipeline's health."""

@@ -1,4 +1,4 @@
-"""Why a hop stands still, and what to do: decided from what every part says of itself."""
+"""Decide why a hop stands still and what to do, from what every part reports."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -9,51 +9,51 @@ from cdc.observe.hops import LIMIT_SECONDS, Hop
 
 DEBEZIUM: Final = "Debezium"
 RUNNING: Final = "RUNNING"
-_ANEW: Final = "wal2lake up --new-epoch, then wal2lake resnapshot --all"
+_NEW_EPOCH: Final = "run wal2lake up --new-epoch, then wal2lake resnapshot --all"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotFacts:
-    """The slot, and the sessions of who reads it."""
+    """The replication slot, and the sessions of its reader."""
 
     exists: bool
     lost: bool = False
     pid: int | None = None
     application: str = ""
-    waits_for: str = ""  # what Postgres says that the process which sends from it waits for
+    waits_for: str = ""  # wait event of the walsender that reads the slot
     blocked_by: str = ""  # pids whose locks the connector's sessions wait for
     working: bool = False  # Postgres computes for the connector
-    heartbeat_seconds: float = 0.0  # age of the row, by the source's clock
-    published: bool = True  # whether there is a publication of the slot's name
+    heartbeat_seconds: float = 0.0  # age of the heartbeat row, by the source's clock
+    published: bool = True  # whether a publication has the slot's name
     unnoted: str = ""  # why changes of a structure may not be noted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """One look at every part; ``silent`` has what is known of those that did not answer."""
+    """One look at every part; ``silent`` describes those that did not answer."""
 
     silent: dict[str, str]  # by part: source, kafka, connect, registry
     slot: SlotFacts | None
     connector: tuple[str, str] | None  # state and reason
-    restarted: str  # what the supervisor said of the connector since it was seen to move
-    missing: tuple[str, ...]  # topics that the connector writes to, and that are not there
-    unended: bool  # a topic has records beyond the committed ones
+    restarted: str  # why the supervisor restarted the connector since it last made progress
+    missing: tuple[str, ...]  # topics that the connector writes to and that do not exist
+    unended: bool  # whether a topic has records after the last committed one
     alarm: str
     held: tuple[str, ...]  # requests that keep cuts from being published
-    merging: tuple[str, ...]  # tables that a round is at
-    disk: str  # where there is too little room
+    merging: tuple[str, ...]  # tables that a round is applying
+    disk: str  # which disk has too little space
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """``why`` is a statement, ``remedy`` what to do."""
+    """Why a hop stands still, as a statement, and the remedy, as an imperative."""
 
     why: str
     remedy: str
 
 
 def cause(hop: Hop, facts: Facts) -> Cause:
-    """The first that is known, and else that none is."""
+    """Return the first cause that the facts show, or one that says that none is known."""
     return next(_CAUSES[hop](facts))
 
 
@@ -69,12 +69,12 @@ def _capture(facts: Facts) -> Iterator[Cause]:
     yield from _sessions(facts)
     if facts.unended:
         yield Cause(
-            "there are records behind a transaction of Kafka that has no end",
-            "see the worker's log; docs/operations.md, A transaction without an end",
+            "records wait behind a Kafka transaction that never ended",
+            "see the worker's log, and docs/operations.md, A transaction without an end",
         )
     yield Cause(
-        "every part answers and the connector is said to run, and nothing of it arrives",
-        "see the worker's log; wal2lake down and wal2lake up start the connector again",
+        "every part answers and the connector is reported as running, but nothing arrives from it",
+        "see the worker's log; run wal2lake down and wal2lake up to restart the connector",
     )
 
 
@@ -82,8 +82,8 @@ def _land(facts: Facts) -> Iterator[Cause]:
     yield from _silent(facts, "kafka")
     yield from _disk(facts)
     yield Cause(
-        "the landing query neither lands what Kafka has nor ends",
-        "see the job's log; wal2lake down and wal2lake up, it goes on from the log's position",
+        "the landing query runs but does not land the events that Kafka has",
+        "see the job's log; run wal2lake down and wal2lake up to continue from the log's position",
     )
 
 
@@ -94,24 +94,24 @@ def _apply(facts: Facts) -> Iterator[Cause]:
     if facts.held:
         yield Cause(
             f"cuts are held for request {', '.join(facts.held)} of a verify or a reading",
-            "wait until it ends or its request expires; wal2lake operations shows readings",
+            "wait until it ends or its request expires; run wal2lake operations to see readings",
         )
     yield from _disk(facts)
     if facts.merging:
         yield Cause(
-            f"{', '.join(facts.merging)} is being brought to the next cut, and nothing is computed",
-            "see the job's log and the lake's storage; wal2lake down and wal2lake up",
+            f"{', '.join(facts.merging)} is being brought to the next cut, but Spark is idle",
+            "see the job's log and check the lake's storage; run wal2lake down and wal2lake up",
         )
     yield Cause(
-        "what has landed is not brought to a cut",
-        "see the job's log; wal2lake down and wal2lake up",
+        "events have landed but are not applied up to a cut",
+        "see the job's log; run wal2lake down and wal2lake up",
     )
 
 
 def _silent(facts: Facts, part: str) -> Iterator[Cause]:
     if part in facts.silent:
         yield Cause(
-            facts.silent[part], f"see that {_NAMES[part]} runs and can be reached from the job"
+            facts.silent[part], f"check that {_NAMES[part]} runs and can be reached from the job"
         )
 
 
@@ -119,7 +119,7 @@ def _missing(facts: Facts) -> Iterator[Cause]:
     if facts.missing:
         yield Cause(
             f"the broker has no topic {', '.join(facts.missing)}, which the connector writes to",
-            "wal2lake down and wal2lake up make it, or say what is lost",
+            "run wal2lake down and wal2lake up, which creates it or says what is lost",
         )
 
 
@@ -128,19 +128,19 @@ def _unreadable(facts: Facts) -> Iterator[Cause]:
     if slot is not None and (slot.lost or not slot.exists):
         yield Cause(
             "the slot was lost" if slot.exists else "there is no slot",
-            "wal2lake down and wal2lake up say what of it is lost",
+            "run wal2lake down and wal2lake up, which says what is lost",
         )
     elif slot is not None and slot.pid is not None and not _is_connector(slot):
         yield Cause(
             f"the slot is read by pid {slot.pid} ({slot.application or 'unnamed'}), "
             "which is not the connector",
-            "end that reader: a slot has one",
+            "end that session: a slot has one reader only",
         )
     if slot is not None and not slot.published:
         yield Cause(
-            "the source has no publication of the slot's name: it was renamed or dropped",
-            "name it so again; what was written meanwhile Postgres refuses to send (up to 17) or "
-            f"leaves out: {_ANEW}",
+            "the source has no publication with the slot's name: it was renamed or dropped",
+            "give it that name again; Postgres will not send the changes made meanwhile (up to "
+            f"version 17) or leaves them out, so then {_NEW_EPOCH}",
         )
 
 
@@ -153,14 +153,15 @@ def _connector(facts: Facts) -> Iterator[Cause]:
 
 
 def remedy_of(state: str) -> str:
-    """What to do about a connector in a state that is not RUNNING."""
+    """Return what to do about a connector in a state other than RUNNING."""
     if state in {"PAUSED", "STOPPED", "missing"}:
-        return "wal2lake down and wal2lake up let it run again"
+        return "run wal2lake down and wal2lake up to start it again"
     if state == "FAILED":
         return (
-            f"wal2lake up restarts it again and again; where it stays so, wal2lake down and {_ANEW}"
+            "wait, because wal2lake up keeps restarting it; if it still fails, run wal2lake down, "
+            f"then {_NEW_EPOCH}"
         )
-    return "see the worker's log: it has no task for it"
+    return "see the worker's log: the worker runs no task of it"
 
 
 def _sessions(facts: Facts) -> Iterator[Cause]:
@@ -174,35 +175,37 @@ def _sessions(facts: Facts) -> Iterator[Cause]:
         )
     if slot.pid is None:
         yield Cause(
-            "nobody reads the slot, and the connector is said to run",
-            "wal2lake up restarts it within two minutes; see the worker's log",
+            "nobody reads the slot, but the connector is reported as running",
+            "wait two minutes for wal2lake up to restart it; see the worker's log",
         )
     if slot.heartbeat_seconds > LIMIT_SECONDS:
         gone = math.isinf(slot.heartbeat_seconds)
         since = "its row is gone" if gone else f"for {slot.heartbeat_seconds:.0f} s"
         yield Cause(
             f"the connector does not update wal2lake.heartbeat: {since}",
-            "see that its role may, and the worker's log; wal2lake down and wal2lake up make it",
+            "check its role's permission and the worker's log; run wal2lake down and wal2lake up "
+            "to create the row again",
         )
     if slot.waits_for == "WalSenderWriteData":
         yield Cause(
-            f"the connector does not take what the source sends (pid {slot.pid})",
-            "see the worker's log and its memory",
+            f"the connector does not read what the source sends (pid {slot.pid})",
+            "see the worker's log and check its memory",
         )
     if slot.pid is not None:
         yield Cause(
             f"the source's pid {slot.pid} sends nothing from the slot to the connector",
-            f"see that it is not stopped; SELECT pg_terminate_backend({slot.pid}) begins it anew",
+            f"check that it is not stopped; run SELECT pg_terminate_backend({slot.pid}) to restart"
+            " it",
         )
 
 
 def _disk(facts: Facts) -> Iterator[Cause]:
     if facts.disk:
-        yield Cause(facts.disk, "make room there")
+        yield Cause(facts.disk, "free space there")
 
 
 def _is_connector(slot: SlotFacts) -> bool:
-    """A name that is not shown to our role is taken for the connector's."""
+    """Return whether the connector reads the slot; a name hidden from our role counts as its."""
     return not slot.application or slot.application.startswith(DEBEZIUM)
 
 

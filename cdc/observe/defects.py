@@ -1,8 +1,8 @@
-"""What may be said of an error that is none of ours: its class, its codes, where it was raised.
+"""Describe an error that is not a CdcError: its class, its codes and where it was raised.
 
-An engine's own words quote values of rows: ``[CAST_INVALID_INPUT] The value 'secret' of the type``
-of Spark, ``Key (id)=(secret)`` of Postgres, the key of a KeyError. So none of them is ever said,
-and nothing has to be searched for what looks like a value: what is said is made of names alone.
+Messages of engines quote values of rows: Spark's ``[CAST_INVALID_INPUT] The value 'secret' of the
+type``, Postgres's ``Key (id)=(secret)``, the key of a KeyError. So no such message is ever written,
+and none has to be searched for values: a description consists of names alone.
 """
 
 import os
@@ -17,7 +17,7 @@ _PLACES: Final = ("schema_name", "table_name", "column_name", "constraint_name",
 
 
 def told(error: BaseException) -> str:
-    """The error in one line, without a value of a row; errors of ours are told whole."""
+    """Return a description in one line without any row's value; a CdcError is given in full."""
     if isinstance(error, CdcError):
         return str(error)
     facts = [fact for fact in _facts(error) if fact]
@@ -26,20 +26,20 @@ def told(error: BaseException) -> str:
 
 
 def traceback_of(error: BaseException) -> str:
-    """As Python prints it, its causes first, with what is ``told`` in place of the messages."""
+    """Return a traceback like Python's, causes first, with ``told`` in place of the messages."""
     chain = [error]
     while (earlier := _earlier(chain[-1])) is not None and earlier not in chain:
         chain.append(earlier)
-    return "\n\nwhich led to\n\n".join(_one(each) for each in reversed(chain))
+    return "\n\nwhich led to\n\n".join(_without_causes(link) for link in reversed(chain))
 
 
 def _earlier(error: BaseException) -> BaseException | None:
     return error.__cause__ or (None if error.__suppress_context__ else error.__context__)
 
 
-def _one(error: BaseException) -> str:
+def _without_causes(error: BaseException) -> str:
     frames = "".join(traceback.format_tb(error.__traceback__))
-    inner = [told(each) for each in getattr(error, "exceptions", ())]
+    inner = [told(member) for member in getattr(error, "exceptions", ())]
     return "\n".join([*([frames.rstrip("\n")] * bool(frames)), told(error), *inner])
 
 
@@ -49,33 +49,35 @@ def _facts(error: BaseException) -> Iterator[str]:
         yield str(error.filename or "")
     elif isinstance(error, AttributeError | NameError | ImportError):
         yield str(error.name or "")
-    yield from _of_postgres(error)
-    yield from _of_kafka(error)
-    yield from _of_java(getattr(error, "_origin", None) or getattr(error, "java_exception", None))
+    yield from _postgres_facts(error)
+    yield from _kafka_facts(error)
+    yield from _java_facts(
+        getattr(error, "_origin", None) or getattr(error, "java_exception", None)
+    )
 
 
-def _of_postgres(error: BaseException) -> Iterator[str]:
-    """Names of what it is about; message, detail and context may hold values."""
+def _postgres_facts(error: BaseException) -> Iterator[str]:
+    """Yield the code and the names involved; message, detail and context may contain values."""
     yield str(getattr(error, "sqlstate", None) or "")
     names = (getattr(getattr(error, "diag", None), place, None) for place in _PLACES)
     yield ".".join(name for name in names if name)
 
 
-def _of_kafka(error: BaseException) -> Iterator[str]:
+def _kafka_facts(error: BaseException) -> Iterator[str]:
     first = error.args[0] if error.args else None
     if first is not None and type(first).__name__ == "KafkaError":
         yield str(first.name())
 
 
-def _of_java(throwable: Any) -> Iterator[str]:  # noqa: ANN401 - of the JVM, through py4j
-    """Class and condition of each of its causes, as far as the JVM still answers."""
+def _java_facts(throwable: Any) -> Iterator[str]:  # noqa: ANN401 - a py4j proxy
+    """Yield class and condition of each of its causes, as long as the JVM answers."""
     for _ in range(_DEEPEST):
         if throwable is None:
             return
         try:
             name = str(throwable.getClass().getName())
             following = throwable.getCause()
-        except Exception:  # noqa: BLE001 - what cannot be asked any more is left out
+        except Exception:  # noqa: BLE001 - the JVM no longer answers
             return
         condition = _condition(throwable)
         yield f"{name} [{condition}]" if condition else name
@@ -85,5 +87,5 @@ def _of_java(throwable: Any) -> Iterator[str]:  # noqa: ANN401 - of the JVM, thr
 def _condition(throwable: Any) -> str:  # noqa: ANN401 - as above
     try:
         return str(throwable.getCondition() or "")
-    except Exception:  # noqa: BLE001 - it is none of Spark's
+    except Exception:  # noqa: BLE001 - only Spark's own throwables have a condition
         return ""

@@ -1,6 +1,6 @@
-"""Freshness: the time from a commit in the source to the cut that makes it readable.
+"""Measure freshness, the time from a commit in the source to the cut that makes it readable.
 
-Pure: from what the transaction markers and the ledger say, after the fact.
+The functions are pure: they work on transaction markers and the ledger after the fact.
 """
 
 import math
@@ -12,10 +12,10 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Freshness:
-    """Seconds from commit to cut, over the transactions that a cut holds."""
+    """Seconds from commit to cut, over the transactions that some cut includes."""
 
     transactions: int
-    waiting: int  # transactions that no cut holds yet
+    waiting: int  # transactions that no cut includes yet
     p50: float  # NaN without transactions
     p99: float
     max: float
@@ -24,10 +24,11 @@ class Freshness:
 def freshness(
     commits: Iterable[tuple[int, datetime]], cuts: Iterable[tuple[int | None, datetime]]
 ) -> Freshness:
-    """Of transactions (LSN of the END marker, commit time) and cuts (LSN, time of publishing).
+    """Measure the freshness of transactions and cuts.
 
-    A transaction is readable from the first cut on whose LSN is not below its own. The clocks
-    are those of the source and of the job: on two machines their difference is in the result.
+    ``commits`` are (LSN of the END marker, commit time); ``cuts`` are (LSN, time of publishing).
+    A transaction becomes readable with the first cut whose LSN is not below its own. Commit times
+    come from the source's clock and cuts from the job's, so the result includes their difference.
     """
     published = sorted((lsn, at) for lsn, at in cuts if lsn is not None)
     positions = [lsn for lsn, _ in published]
@@ -49,7 +50,10 @@ def freshness(
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:
-    """The smallest value that at least ``share`` of the values do not exceed."""
+    """Return the smallest value that at least ``share`` of the ordered values do not exceed.
+
+    Returns NaN if there are no values.
+    """
     if not ordered:
         return math.nan
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]

@@ -1,8 +1,8 @@
-"""Whether changes move, hop by hop: decided from what was seen over time.
+"""Decide hop by hop whether changes move, from repeated looks at counters.
 
-Counters are only compared with what they were before: each hop has its own unit. A connector that
-lives commits a heartbeat every five seconds, so the first hop always has something to bring, and
-whatever stops one hop stops those behind it with nothing to do.
+A counter is only compared with its own earlier value, because each hop has its own unit. A live
+connector commits a heartbeat every five seconds, so the first hop always has work. If one hop
+stops, the hops after it run out of work and do not count as standing still.
 """
 
 from collections.abc import Hashable
@@ -11,13 +11,13 @@ from enum import StrEnum
 from typing import Final
 
 LIMIT_SECONDS: Final = 40.0
-"""A hop that has something to do, and was not seen to do it for so long, stands still."""
+"""A hop that has work and has not been seen to do any for this long stands still."""
 _STEP_SECONDS: Final = 15.0
-"""The most that counts of the time between two looks: who did not look saw nothing stand still."""
+"""The longest time that counts between two looks, because nothing was observed in between."""
 
 
 class Hop(StrEnum):
-    """A part of the way of a change."""
+    """A part of a change's way from the source to the tables."""
 
     CAPTURE = "source to Kafka"
     LAND = "Kafka to log"
@@ -25,28 +25,28 @@ class Hop(StrEnum):
 
 
 class Motion(StrEnum):
-    """How a hop is at it."""
+    """Whether a hop does its work."""
 
     MOVES = "moves"
-    BEHIND = "behind"  # works, and has not come to an end for longer than the limit
+    BEHIND = "behind"  # works, but has not finished for longer than the limit
     STANDS = "stands still"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """One look. None is what could not be seen; it counts as not having changed."""
+    """One look at the counters. None means unknown and counts as unchanged."""
 
-    at: float  # seconds of a clock that does not go back
-    sent: Hashable  # how much Kafka has of what lands, for readers of committed records
+    at: float  # seconds of a monotonic clock
+    sent: Hashable  # how many events Kafka has, for readers of committed records
     landed: Hashable
-    turns: Hashable  # of the rounds: another value after each that had nothing left to do
-    decoding: bool = False  # the source is at work for the connector
+    turns: Hashable  # changes whenever a round ends with nothing left to do
+    decoding: bool = False  # the source works for the connector
     working: bool = False  # the job computes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """What was seen last and since when; times are seconds of looking."""
+    """The last look, and when each counter last changed, in seconds of observed time."""
 
     last: Seen
     now: float = 0.0
@@ -56,12 +56,12 @@ class Progress:
     decoded_at: float = 0.0
     worked_at: float = 0.0
     ahead_at: float | None = None
-    """Since when there is more in Kafka than when something landed last."""
+    """When Kafka first had more events than at the last landing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moving:
-    """A hop, and for how many seconds it has had something to do and not done it."""
+    """A hop's motion, and for how many seconds it has had work without a result."""
 
     hop: Hop
     motion: Motion
@@ -69,7 +69,7 @@ class Moving:
 
 
 def step(before: Progress | None, seen: Seen) -> Progress:
-    """Take one look in."""
+    """Return the progress after one more look; ``before`` is None at the first look."""
     if before is None:
         return Progress(last=seen)
     last = before.last
@@ -78,7 +78,7 @@ def step(before: Progress | None, seen: Seen) -> Progress:
     landed = _changed(last.landed, seen.landed)
     ahead = None if landed else before.ahead_at
     return Progress(
-        last=_known(last, seen),
+        last=_with_last_known(last, seen),
         now=now,
         sent_at=now if sent else before.sent_at,
         landed_at=now if landed else before.landed_at,
@@ -90,23 +90,23 @@ def step(before: Progress | None, seen: Seen) -> Progress:
 
 
 def moving(progress: Progress) -> list[Moving]:
-    """Every hop, from the source on.
+    """Return the motion of every hop, from the source on.
 
-    While nothing more comes into Kafka it is not told whether there is something left to land: a
-    transaction that was aborted takes offsets too.
+    While nothing new comes into Kafka, landing counts as moving: offsets alone do not show whether
+    something is left to land, because an aborted transaction takes offsets too.
     """
     now, ahead = progress.now, progress.ahead_at
     capture = _judged(Hop.CAPTURE, now - progress.sent_at, now - progress.decoded_at)
-    comes = ahead is not None and capture.motion is Motion.MOVES
+    has_input = ahead is not None and capture.motion is Motion.MOVES
     return [
         capture,
-        _judged(Hop.LAND, now - (ahead or 0.0) if comes else 0.0, now - progress.worked_at),
+        _judged(Hop.LAND, now - (ahead or 0.0) if has_input else 0.0, now - progress.worked_at),
         _judged(Hop.APPLY, now - progress.turned_at, now - progress.worked_at),
     ]
 
 
 def _judged(hop: Hop, waited: float, idle: float) -> Moving:
-    """``waited`` without result, ``idle`` without a sign of work."""
+    """Judge a hop ``waited`` seconds without a result and ``idle`` seconds without any work."""
     if waited < LIMIT_SECONDS:
         motion = Motion.MOVES
     else:
@@ -118,8 +118,8 @@ def _changed(before: Hashable, after: Hashable) -> bool:
     return after is not None and after != before
 
 
-def _known(last: Seen, seen: Seen) -> Seen:
-    """What could not be seen this time is as it was."""
+def _with_last_known(last: Seen, seen: Seen) -> Seen:
+    """Return the new look, with the last known value for each counter that is unknown."""
     return replace(
         seen,
         sent=last.sent if seen.sent is None else seen.sent,

@@ -1,8 +1,8 @@
-"""How a JVM of ours writes its log where what it works on are rows: lines made of names.
+"""Configure log4j so that a JVM that works on rows writes no value of one to its log.
 
-Messages and texts of exceptions quote values of rows. A message is there where the logger is known
-to speak of other things; of an exception there are its class, that of the root cause, and where
-both were raised: by log4j's own resolvers, which are given no text at all.
+Log messages and exceptions quote values of rows. So a message is written only for loggers that are
+known not to mention rows. Of an exception, the log has its class, the class of its root cause, and
+where both were raised, through log4j resolvers that never see the message.
 """
 
 import json
@@ -30,23 +30,25 @@ CONSOLE: Final = {"type": "Console"}
 def configuration(
     *, level: str, speaking: Mapping[str, str], appender: Mapping[str, str] = CONSOLE
 ) -> str:
-    """A log4j configuration: levels of the loggers whose events tell their message; no others do.
+    """Return the text of a log4j configuration.
 
-    ``speaking`` are loggers of parts that handle bytes, names and servers, and no value of a row.
+    ``level`` is that of all loggers without messages. ``speaking`` gives the levels of the loggers
+    whose messages are written: those of parts that handle bytes, names and servers, but no values
+    of rows. ``appender`` has the settings of the appender other than its layout.
     """
     lines = [*_appender("quiet", appender, _NAMES), *_appender("speaking", appender, _SPEAKING)]
     lines += [f"rootLogger.level = {level}", "rootLogger.appenderRef.a.ref = quiet"]
-    for number, (name, of_it) in enumerate(speaking.items()):
+    for number, (name, logger_level) in enumerate(speaking.items()):
         start = f"logger.l{number}"
-        lines += [f"{start}.name = {name}", f"{start}.level = {of_it}"]
+        lines += [f"{start}.name = {name}", f"{start}.level = {logger_level}"]
         lines += [f"{start}.additivity = false", f"{start}.appenderRef.a.ref = speaking"]
     return "\n".join([*lines, ""])
 
 
-def _appender(name: str, given: Mapping[str, str], template: Mapping[str, Any]) -> list[str]:
+def _appender(name: str, settings: Mapping[str, str], template: Mapping[str, Any]) -> list[str]:
     values = {
         "name": name,
-        **given,
+        **settings,
         "layout.type": "JsonTemplateLayout",
         "layout.eventTemplate": json.dumps(template),
         "layout.stackTraceElementTemplate": json.dumps(_FRAME),

@@ -1,9 +1,10 @@
-"""Log lines: one JSON object per line for machines, one readable line on a terminal.
+"""Write log lines: JSON objects for machines, readable lines on a terminal.
 
-``configure()`` is called once by each long-running command; everybody else takes
-``structlog.get_logger()`` and says ``log.info("table merged", table="shop.orders", rows=3)``:
-an event in lower case and facts beside it, never a row value. Of an exception, also one that ends
-a thread or the process, it is written where it was raised, its class and codes, not its words.
+Each long-running command calls ``configure()`` once. All other code uses
+``structlog.get_logger()`` as in ``log.info("table merged", table="shop.orders", rows=3)``: an
+event in lower case with facts beside it, never a row's value. Of an exception, including one that
+ends a thread or the process, the log has its class, its codes and where it was raised, but not its
+message.
 """
 
 import logging
@@ -30,7 +31,10 @@ Event = MutableMapping[str, Any]
 
 
 def configure(stream: TextIO | None = None) -> None:
-    """Send our log lines and those of the libraries to the stream (stderr) in one form."""
+    """Send our log lines and those of libraries to the stream (default: stderr) in one format.
+
+    The environment variable of ``LEVEL_VARIABLE`` sets the level, by default INFO.
+    """
     out = sys.stderr if stream is None else stream
     level = logging.getLevelNamesMapping().get(os.environ.get(LEVEL_VARIABLE, "INFO").upper(), 20)
     shared: list[Processor] = [
@@ -56,9 +60,9 @@ def configure(stream: TextIO | None = None) -> None:
         )
     )
     logging.basicConfig(handlers=[handler], level=level, force=True)
-    sys.excepthook = _ended_by
-    threading.excepthook = _thread_ended_by
-    # These say at INFO what every request and every call into the JVM was.
+    sys.excepthook = _log_end_of_process
+    threading.excepthook = _log_end_of_thread
+    # At INFO these log every request and every call into the JVM.
     for chatty in ("py4j", "httpx", "httpcore"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
 
@@ -70,31 +74,31 @@ def _renderer(out: TextIO) -> Processor:
 
 
 def trace(_logger: object, _method: str, event: Event) -> Event:
-    """Put where an error was raised, and what may be said of it, in its place."""
-    given = event.pop("exc_info", None)
-    found = sys.exc_info() if given is True else given
-    error = found[1] if isinstance(found, tuple) else found
+    """Replace an event's ``exc_info`` by a traceback that contains no value of a row."""
+    exc_info = event.pop("exc_info", None)
+    current = sys.exc_info() if exc_info is True else exc_info
+    error = current[1] if isinstance(current, tuple) else current
     if isinstance(error, BaseException):
         event["exception"] = traceback_of(error)
     return event
 
 
-def _ended_by(
+def _log_end_of_process(
     _kind: type[BaseException], error: BaseException, _traceback: TracebackType | None
 ) -> None:
     structlog.get_logger(__name__).critical("the process ends", exc_info=error)
 
 
-def _thread_ended_by(given: threading.ExceptHookArgs) -> None:
-    name = given.thread.name if given.thread is not None else ""
-    if given.exc_value is not None:
+def _log_end_of_thread(hook: threading.ExceptHookArgs) -> None:
+    name = hook.thread.name if hook.thread is not None else ""
+    if hook.exc_value is not None:
         structlog.get_logger(__name__).error(
-            "the thread ends", thread=name, exc_info=given.exc_value
+            "the thread ends", thread=name, exc_info=hook.exc_value
         )
 
 
 def hide_secrets(_logger: object, _method: str, event: Event) -> Event:
-    """Replace what is called a secret, and passwords inside texts (URLs, connection strings)."""
+    """Hide facts with a secret's name, and passwords in texts (URLs, connection strings)."""
     for name, value in event.items():
         if SECRET_NAMES.search(name):
             event[name] = HIDDEN
@@ -104,4 +108,5 @@ def hide_secrets(_logger: object, _method: str, event: Event) -> Event:
 
 
 def without_secrets(text: str) -> str:
+    """Return the text with the passwords of URLs and connection strings hidden."""
     return SECRET_IN_PAIR.sub(rf"\1{HIDDEN}", SECRET_IN_URL.sub(rf"\1{HIDDEN}\2", text))

@@ -1,4 +1,4 @@
-"""No value of a row in what is said of an error, whoever raised it and wherever it is said."""
+"""Tests that no description of an error has a row's value, whatever raises it."""
 
 import io
 import json
@@ -33,7 +33,7 @@ CAST: Final = (
 
 
 class Java:
-    """A throwable of the JVM as py4j shows it."""
+    """A fake of py4j's proxy for a Java throwable."""
 
     def __init__(self, name: str, condition: str = "", cause: "Java | None" = None) -> None:
         self._name, self._condition, self._cause = name, condition, cause
@@ -57,7 +57,7 @@ class Java:
 
 
 class NumberFormatException(Exception):  # noqa: N818 - Spark's name
-    """Of pyspark, as it is made of one of Java."""
+    """A fake of the error that pyspark makes from one of Java."""
 
     def __init__(self) -> None:
         super().__init__(CAST)
@@ -134,9 +134,9 @@ each_kind = pytest.mark.parametrize("raising", RAISERS, ids=lambda one: one.__na
 
 
 def caught(raising: Callable[[], None]) -> BaseException:
-    with pytest.raises(Exception) as found:  # noqa: PT011 - of any kind
+    with pytest.raises(Exception) as found:  # noqa: PT011 - an error of any kind
         raising()
-    assert CANARY in _whole(found.value), "the test has to have something to find"
+    assert CANARY in _whole(found.value), "the error must contain the value"
     return found.value
 
 
@@ -146,23 +146,23 @@ def _whole(error: BaseException) -> str:
 
 
 @each_kind
-def test_an_error_is_told_without_its_values(raising: Callable[[], None]) -> None:
+def test_an_error_is_described_without_its_values(raising: Callable[[], None]) -> None:
     error = caught(raising)
     assert CANARY not in told(error)
     assert type(error).__name__ in told(error)
 
 
 @each_kind
-def test_a_traceback_says_where_and_nothing_of_what(raising: Callable[[], None]) -> None:
-    said = traceback_of(caught(raising))
-    assert CANARY not in said
-    assert Path(__file__).name in said
-    assert f"in {raising.__name__}" in said
+def test_a_traceback_has_the_place_but_no_value(raising: Callable[[], None]) -> None:
+    text = traceback_of(caught(raising))
+    assert CANARY not in text
+    assert Path(__file__).name in text
+    assert f"in {raising.__name__}" in text
 
 
 @each_kind
 @pytest.mark.parametrize("by", ["structlog", "logging"])
-def test_a_log_line_holds_no_value(raising: Callable[[], None], by: str) -> None:
+def test_a_log_line_has_no_value(raising: Callable[[], None], by: str) -> None:
     out = io.StringIO()
     configure(out)
     try:
@@ -176,7 +176,7 @@ def test_a_log_line_holds_no_value(raising: Callable[[], None], by: str) -> None
 
 
 @each_kind
-def test_a_thread_that_ends_tells_no_value(raising: Callable[[], None]) -> None:
+def test_a_thread_that_ends_logs_no_value(raising: Callable[[], None]) -> None:
     out = io.StringIO()
     configure(out)
     thread = threading.Thread(target=raising, name="merging")
@@ -189,7 +189,7 @@ def test_a_thread_that_ends_tells_no_value(raising: Callable[[], None]) -> None:
 
 
 @each_kind
-def test_a_defect_on_the_command_line_tells_no_value(
+def test_a_defect_on_the_command_line_prints_no_value(
     raising: Callable[[], None],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -203,7 +203,7 @@ def test_a_defect_on_the_command_line_tells_no_value(
     assert f"in {raising.__name__}" in printed
 
 
-def test_codes_and_conditions_are_told() -> None:
+def test_codes_and_conditions_are_described() -> None:
     assert told(caught(_of_spark)) == (
         "NumberFormatException: org.apache.spark.SparkException [FAILED_EXECUTE_UDF], "
         "org.apache.spark.SparkNumberFormatException [CAST_INVALID_INPUT]"
@@ -217,7 +217,7 @@ def test_codes_and_conditions_are_told() -> None:
     assert told(ours) == str(ours)
 
 
-def test_a_jvm_that_is_gone_is_asked_no_more() -> None:
+def test_a_jvm_that_does_not_answer_is_left_out() -> None:
     class Gone:
         def getClass(self) -> None:  # noqa: N802
             raise psycopg.InterfaceError(CANARY)
@@ -228,7 +228,7 @@ def test_a_jvm_that_is_gone_is_asked_no_more() -> None:
 
 
 @pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
+def _restored_logging() -> Iterator[None]:
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     hooks = sys.excepthook, threading.excepthook

@@ -1,3 +1,5 @@
+"""Tests of freshness, the time from a commit to the cut that includes it."""
+
 import math
 from datetime import UTC, datetime, timedelta
 
@@ -35,7 +37,7 @@ def test_nothing_published_has_no_freshness() -> None:
     lsns=st.lists(st.integers(0, 50), max_size=20),
     cuts=st.lists(st.integers(0, 50), max_size=10),
 )
-def test_it_agrees_with_looking_at_every_cut_for_every_transaction(
+def test_it_agrees_with_comparing_every_cut_with_every_transaction(
     lsns: list[int], cuts: list[int]
 ) -> None:
     published = [(lsn, at(1000 + lsn)) for lsn in cuts]

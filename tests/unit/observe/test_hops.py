@@ -1,4 +1,4 @@
-"""Which hop of the way stands still, from looks at a pipeline that a test makes up."""
+"""Tests of which hop stands still, from invented looks at a pipeline."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ def after(looks: list[Seen]) -> dict[Hop, Moving]:
     for number, seen in enumerate(looks):
         progress = step(progress, replace(seen, at=number * EVERY))
     assert progress is not None
-    return {each.hop: each for each in moving(progress)}
+    return {judged.hop: judged for judged in moving(progress)}
 
 
 def motions(looks: list[Seen]) -> list[str]:
@@ -27,31 +27,31 @@ def look(sent: int | None, landed: int, turns: int, **signs: bool) -> Seen:
     return Seen(at=0, sent=sent, landed=landed, turns=turns, **signs)
 
 
-def test_what_moves_moves() -> None:
+def test_hops_whose_counters_change_move() -> None:
     assert motions([look(n, n, n) for n in range(100)]) == ["moves"] * 3
 
 
-def test_what_comes_no_more_is_told_of_the_first_hop_alone() -> None:
-    """What is behind it has nothing to do; rounds turn all the same."""
+def test_if_nothing_arrives_only_the_first_hop_stands_still() -> None:
+    """The hops after it have nothing to do, and rounds still turn."""
     looks = [look(9, 9, n) for n in range(20)]
     assert motions(looks) == ["stands still", "moves", "moves"]
     assert after(looks)[Hop.CAPTURE].seconds == 19 * EVERY
 
 
-def test_what_cannot_be_seen_does_not_move() -> None:
+def test_an_unknown_counter_does_not_move() -> None:
     looks = [look(n if n < 3 else None, 3, n) for n in range(20)]
     assert motions(looks) == ["stands still", "moves", "moves"]
-    # Nor is its coming back to what it was a move.
+    # Nor does one that is seen again with its last known value.
     assert motions([*looks, look(2, 3, 20)]) == ["stands still", "moves", "moves"]
 
 
-def test_a_landing_that_takes_nothing_stands_still_and_one_that_computes_is_behind() -> None:
+def test_an_idle_landing_stands_still_and_one_that_computes_is_behind() -> None:
     assert motions([look(n, 3, n) for n in range(20)]) == ["moves", "stands still", "moves"]
     works = [look(n, 3, n, working=True) for n in range(20)]
     assert motions(works) == ["moves", "behind", "moves"]
 
 
-def test_rounds_that_bring_nothing_to_a_cut_stand_still_and_a_long_merge_is_behind() -> None:
+def test_idle_rounds_stand_still_and_a_long_merge_is_behind() -> None:
     assert motions([look(n, n, 3) for n in range(20)]) == ["moves", "moves", "stands still"]
     merge = [look(n, n, 3, working=True) for n in range(20)]
     assert motions(merge) == ["moves", "moves", "behind"]
@@ -59,19 +59,19 @@ def test_rounds_that_bring_nothing_to_a_cut_stand_still_and_a_long_merge_is_behi
     assert motions([*merge, *hangs]) == ["moves", "moves", "stands still"]
 
 
-def test_a_source_that_decodes_is_waited_for() -> None:
+def test_while_the_source_decodes_capture_is_only_behind() -> None:
     looks = [look(3, 3, n, decoding=True) for n in range(20)]
     assert motions(looks) == ["behind", "moves", "moves"]
 
 
-def test_time_in_which_nobody_looked_counts_little() -> None:
-    """A job that stood still itself, or a machine that slept."""
+def test_a_long_time_between_two_looks_counts_little() -> None:
+    """The job itself may have been stopped, or the machine asleep."""
     progress = step(step(None, look(1, 1, 1)), replace(look(1, 1, 1), at=3600.0))
-    assert [each.motion for each in moving(progress)] == [Motion.MOVES] * 3
+    assert [judged.motion for judged in moving(progress)] == [Motion.MOVES] * 3
 
 
 @pytest.mark.parametrize("hop", range(3))
-def test_it_is_told_within_a_minute(hop: int) -> None:
+def test_a_standstill_shows_within_a_minute(hop: int) -> None:
     looks = [look(n if hop else 0, n if hop != 1 else 0, n if hop != 2 else 0) for n in range(13)]
     assert motions(looks)[hop] == "stands still"
     assert LIMIT_SECONDS + 2 * EVERY < 60
@@ -81,10 +81,10 @@ steps = st.tuples(st.booleans(), st.booleans(), st.booleans(), st.booleans())
 
 
 @given(st.lists(steps, min_size=12, max_size=60))
-def test_whatever_moved_within_the_limit_does_not_stand_still(
+def test_a_hop_stands_still_only_if_it_did_not_move_within_the_limit(
     moves: list[tuple[bool, bool, bool, bool]],
 ) -> None:
-    """And what did not, with something to do and no sign of work, does."""
+    """A hop with work that neither moved nor showed a sign of work does stand still."""
     sent = landed = turns = 0
     looks = [look(0, 0, 0)]
     for is_sent, lands, rounds, works in moves:

@@ -1,3 +1,5 @@
+"""Tests of log lines: their format, their level, and secrets in them."""
+
 import io
 import json
 import logging
@@ -10,7 +12,7 @@ from cdc.observe.logs import LEVEL_VARIABLE, configure, without_secrets
 
 
 @pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
+def _restored_logging() -> Iterator[None]:
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     yield
@@ -77,7 +79,7 @@ def test_secrets_are_hidden_by_name_and_in_texts() -> None:
         ("nothing to hide: 12:30@noon", "nothing to hide: 12:30@noon"),
     ],
 )
-def test_texts_lose_their_secrets_and_nothing_else(text: str, expected: str) -> None:
+def test_only_the_secrets_of_a_text_are_hidden(text: str, expected: str) -> None:
     assert without_secrets(text) == expected
 
 
