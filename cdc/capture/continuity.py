@@ -15,7 +15,7 @@ from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind, Reason
 from cdc.kafka.offsets import end_offsets
 from cdc.kafka.same_topic import refuse_broken
-from cdc.kafka.topic_watch import found
+from cdc.kafka.topic_watch import existing_topics
 from cdc.kafka.topics import delete_topics
 from cdc.lake.layout import epochs_path, log_path
 from cdc.lake.records.epochs import last
@@ -144,7 +144,7 @@ def refuse_other_source(connection: Connection, config: Config, endpoints: Endpo
 def _refuse_broken_topics(config: Config, endpoints: Endpoints, topics: list[str]) -> None:
     landed, epoch = landed_position(log_path(config)), last(epochs_path(config))
     expected = known_topics(landed, epoch, topics)
-    refuse_broken(expected, found(endpoints.kafka, expected))
+    refuse_broken(expected, existing_topics(endpoints.kafka, expected))
 
 
 def _refuse_lost_position(config: Config, endpoints: Endpoints, topics: list[str]) -> None:

@@ -15,7 +15,7 @@ from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wa
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.empty_topic import empty_topic
 from cdc.kafka.same_topic import Expected, Found, broken
-from cdc.kafka.topic_watch import found
+from cdc.kafka.topic_watch import existing_topics
 from cdc.kafka.topics import TopicSpec, delete_topics, ensure_topics
 
 _RECORD: Final = {"key": b"", "value": b""}
@@ -50,7 +50,7 @@ def go_on(
     for a topic with another policy, UNREACHABLE, and what ``refuse_far`` does. ``say`` hears of
     what takes long.
     """
-    have = found(bootstrap, expected)
+    have = existing_topics(bootstrap, expected)
     wrong = _wrong(expected, have, specs)
     _refuse_far(expected, have, wrong)
     _delete(bootstrap, [t for t in wrong if t in have and have[t].partitions != 1])
@@ -64,7 +64,7 @@ def refuse_far(
     bootstrap: str, expected: Mapping[str, Expected], specs: Collection[TopicSpec]
 ) -> None:
     """Raises CHAIN_BROKEN for a topic that would have to be filled for hours."""
-    have = found(bootstrap, expected)
+    have = existing_topics(bootstrap, expected)
     _refuse_far(expected, have, _wrong(expected, have, specs))
 
 
@@ -98,7 +98,7 @@ def _delete(bootstrap: str, topics: list[str]) -> None:
         stop=stop_after_delay(_FLUSH_SECONDS), wait=wait_fixed(0.2), retry=retry_if_result(bool)
     )
     try:
-        attempts(found, bootstrap, topics)
+        attempts(existing_topics, bootstrap, topics)
     except RetryError:
         raise CdcError(
             ErrorKind.TIMEOUT, f"topic {topics[0]} was deleted and is still there"
@@ -116,7 +116,7 @@ def _made(bootstrap: str, topics: Sequence[str]) -> dict[str, Found]:
         retry=retry_if_result(lambda here: len(here) < len(topics)),
     )
     try:
-        here: dict[str, Found] = attempts(found, bootstrap, topics)
+        here: dict[str, Found] = attempts(existing_topics, bootstrap, topics)
     except RetryError:
         raise CdcError(
             ErrorKind.TIMEOUT,

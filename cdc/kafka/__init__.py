@@ -1,1 +1,1 @@
-"""The Kafka side: topics, offsets, schema registry."""
+"""Manage Kafka topics and their offsets, and read the schema registry."""

@@ -1,8 +1,8 @@
-"""The cleanup.policy of a compacted topic while records are taken away from it.
+"""Change the cleanup.policy of a compacted topic while records are deleted from it.
 
-Kafka lets nobody delete records of a topic that is only compacted. So it is compacted and may be
-deleted from meanwhile, and nothing of it expires: settings that no topic of ours has otherwise,
-so that whoever finds them, after a kill at any place, knows what they are to be again.
+Kafka deletes no records of a topic that is only compacted. So its policy is ``compact,delete`` in
+the meantime, with unlimited retention. No other topic of ours has these settings: whoever finds
+them after a kill at any place knows what to set them back to.
 """
 
 from collections.abc import Mapping
@@ -29,26 +29,26 @@ _OPENED: Final = {POLICY: "compact,delete", _RETENTION: "-1"}
 
 
 def entries_of(client: AdminClient, topic: str) -> dict[str, ConfigEntry]:
-    """All settings of a topic, also those that it has of the broker. Raises UNREACHABLE."""
+    """Return all settings of a topic, including the broker's defaults. Raises UNREACHABLE."""
     resource = ConfigResource(ResourceType.TOPIC, topic)
     answers: dict[Any, Any] = client.describe_configs([resource], request_timeout=_SECONDS)
-    found: dict[str, ConfigEntry] = result(answers[resource], f"describing topic {topic}")
-    return found
+    entries: dict[str, ConfigEntry] = result(answers[resource], f"describing topic {topic}")
+    return entries
 
 
 def is_opened(entries: Mapping[str, ConfigEntry]) -> bool:
-    """Whether records of a compacted topic are being taken away, or were by one that was killed.
+    """Return whether records of a compacted topic are being deleted, or were by a killed process.
 
-    Somebody else's policy has no retention of the topic's own beside it.
+    The same policy set by another program has no retention set for the topic itself beside it.
     """
-    # The client has the number there, and says that it has the member.
+    # The client's type is the enum, but the value is its number.
     own = (ConfigSource.DYNAMIC_TOPIC_CONFIG, ConfigSource.DYNAMIC_TOPIC_CONFIG.value)
     of_topic = {name: entry.value for name, entry in entries.items() if entry.source in own}
     return _OPENED.items() <= of_topic.items()
 
 
 def open_for_deleting(client: AdminClient, topic: str) -> bool:
-    """Let records be taken away; whether the topic is to be closed after it."""
+    """Allow records to be deleted; return whether the topic must be closed afterwards."""
     entries = entries_of(client, topic)
     if "delete" in (entries[POLICY].value or ""):
         return is_opened(entries)
@@ -59,7 +59,7 @@ def open_for_deleting(client: AdminClient, topic: str) -> bool:
 
 
 def close(client: AdminClient, topic: str) -> None:
-    """What an opened topic is specified to be: compacted, with no retention of its own."""
+    """Set an opened topic back to its specified settings: compacted, without its own retention."""
     reach(Failpoint.BEFORE_TOPIC_CLOSE)
     _alter(
         client,
@@ -73,7 +73,7 @@ def close(client: AdminClient, topic: str) -> None:
 
 
 def result(future: Any, doing: str) -> Any:  # noqa: ANN401 - what the client answers
-    """Raises UNREACHABLE."""
+    """Return a request's result; raise UNREACHABLE if it failed. ``doing`` begins the message."""
     try:
         return future.result()
     except KafkaException as error:

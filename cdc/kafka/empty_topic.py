@@ -1,4 +1,4 @@
-"""Taking the records of a topic away, and leaving the topic: its offsets go on."""
+"""Delete the records of a topic but keep the topic, so that its offsets continue."""
 
 from typing import Final
 
@@ -14,11 +14,11 @@ _SETTLE_SECONDS: Final = 20
 
 
 def empty_topic(bootstrap: str, topic: str, *, before: int | None = None) -> bool:
-    """Delete the records of a topic of one partition; False where there is no such topic.
+    """Delete the records of a topic with one partition; return False if there is no such topic.
 
-    ``before`` is the offset of the first record that stays; without it none does. A compacted
-    topic has other settings meanwhile (``cdc/kafka/cleanup_policy.py``): killed, they are set back
-    by the next call, or by the next start that needs the topic. Raises UNREACHABLE.
+    ``before`` is the offset of the first record to keep; without it, none is kept. A compacted
+    topic has other settings in the meantime (``cdc/kafka/cleanup_policy.py``): after a kill, the
+    next call sets them back, or the next start that needs the topic. Raises UNREACHABLE.
     """
     if not topic_ids(bootstrap, [topic]):
         return False
@@ -33,7 +33,7 @@ def empty_topic(bootstrap: str, topic: str, *, before: int | None = None) -> boo
 
 
 def _delete(client: AdminClient, topic: str, offset: int) -> None:
-    """Again for a while: the broker may not have noticed the policy yet."""
+    """Delete with retries, because the broker may not have noticed the new policy yet."""
     attempts = Retrying(
         stop=stop_after_delay(_SETTLE_SECONDS),
         wait=wait_fixed(0.3),

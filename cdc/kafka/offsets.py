@@ -1,4 +1,4 @@
-"""How far topics reach, as a reader of committed records sees it."""
+"""Read the offsets at which topics begin and end."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -19,25 +19,25 @@ _WITHOUT_LEADER: Final = frozenset(
         KafkaError.OFFSET_NOT_AVAILABLE,
     }
 )
-"""What a broker says of a topic that it has made, or has taken over, a moment ago."""
+"""A broker's errors for a topic that it has created or taken over just now."""
 _PAUSE_SECONDS: Final = 0.2
 
 
 def end_offsets(bootstrap: str, topics: Iterable[str], *, committed: bool = True) -> dict[str, int]:
-    """The offset after the last committed record, of each of the topics that exists.
+    """Return the offset after the last committed record of each topic that exists.
 
-    After the last record at all without ``committed``: of a transaction over several topics one
-    may show its records before another does. Raises UNREACHABLE when no broker answers.
+    Without ``committed``, it is the offset after the last record of any kind: a transaction over
+    several topics may be visible in one of them before another. Raises UNREACHABLE.
     """
     client = admin(bootstrap)
     try:
-        have = client.list_topics(timeout=SECONDS).topics
+        all_topics = client.list_topics(timeout=SECONDS).topics
     except KafkaException as error:
         raise unreachable(bootstrap, str(error.args[0].str())) from None
     latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-    known = [name for name in topics if name in have]
+    existing = [name for name in topics if name in all_topics]
     try:
-        return offsets_at(client, known, latest, committed=committed)
+        return offsets_at(client, existing, latest, committed=committed)
     except KafkaException as error:
         raise unreachable(bootstrap, str(error.args[0].str())) from None
 
@@ -45,25 +45,25 @@ def end_offsets(bootstrap: str, topics: Iterable[str], *, committed: bool = True
 def offsets_at(
     client: AdminClient, topics: Iterable[str], spec: OffsetSpec, *, committed: bool = True
 ) -> dict[str, int]:
-    """The offset at a place of each topic, all of which exist; waits for their leaders.
+    """Return the offset that ``spec`` names in each topic, waiting for their leaders.
 
-    Raises KafkaException.
+    All topics must exist. Raises KafkaException.
     """
-    asked = {TopicPartition(name, 0): spec for name in topics}
-    if not asked:
+    wanted = {TopicPartition(name, 0): spec for name in topics}
+    if not wanted:
         return {}
     level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
 
-    def answered() -> dict[str, int]:
-        answers = client.list_offsets(asked, isolation_level=level, request_timeout=SECONDS)
-        return {where.topic: int(future.result().offset) for where, future in answers.items()}
+    def request() -> dict[str, int]:
+        answers = client.list_offsets(wanted, isolation_level=level, request_timeout=SECONDS)
+        return {place.topic: int(future.result().offset) for place, future in answers.items()}
 
     return Retrying(
         retry=retry_if_exception(_is_without_leader),
         wait=wait_fixed(_PAUSE_SECONDS),
         stop=stop_after_delay(SECONDS),
         reraise=True,
-    )(answered)
+    )(request)
 
 
 def _is_without_leader(error: BaseException) -> bool:

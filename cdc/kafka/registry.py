@@ -1,4 +1,4 @@
-"""Writer schemas by the id that stands in front of every message."""
+"""Read writer schemas from the registry by the id at the start of every message."""
 
 import json
 import threading
@@ -17,28 +17,28 @@ _ATTEMPTS: Final = 4
 
 
 class RegistryClient:
-    """An id never changes its meaning, so what was read once is kept for ever."""
+    """A client that reads each schema once, because an id never changes its meaning."""
 
     def __init__(self, url: str) -> None:
         self._url = url.rstrip("/")
-        self._known: dict[int, str] = {}
+        self._read_before: dict[int, str] = {}
         self._lock = threading.Lock()
 
     def schema(self, schema_id: int) -> str | None:
-        """The schema's JSON, as every reader of Avro takes it.
+        """Return the schema's JSON in a form that every Avro reader accepts.
 
-        None when the registry has no such id, which may change. Raises UNREACHABLE when it gives
-        no answer, or is still reading its schemas back.
+        Returns None if the registry does not have the id yet. Raises UNREACHABLE if it does not
+        answer or is still loading its schemas.
         """
         with self._lock:
-            if schema_id not in self._known and (found := self._read(schema_id)) is not None:
-                self._known[schema_id] = readable_schema(found)
-            return self._known.get(schema_id)
+            if schema_id not in self._read_before and (text := self._read(schema_id)) is not None:
+                self._read_before[schema_id] = readable_schema(text)
+            return self._read_before.get(schema_id)
 
     def schemas(self, ids: Iterable[int]) -> dict[int, str]:
-        """Those of the ids that the registry knows."""
-        found = {schema_id: self.schema(schema_id) for schema_id in ids}
-        return {schema_id: text for schema_id, text in found.items() if text is not None}
+        """Return the schemas of those ids that the registry has."""
+        texts = {schema_id: self.schema(schema_id) for schema_id in ids}
+        return {schema_id: text for schema_id, text in texts.items() if text is not None}
 
     def _read(self, schema_id: int) -> str | None:
         attempts = Retrying(
@@ -54,20 +54,23 @@ class RegistryClient:
                 ErrorKind.UNREACHABLE,
                 f"the schema registry at {http_client.shown(self._url)} has no schema {schema_id}",
                 detail=str(error) if isinstance(error, _LoadingError) else type(error).__name__,
-                remedy="start it, or correct registry.url",
+                remedy="start the registry, or correct registry.url",
             ) from None
 
 
 class _LoadingError(Exception):
-    """The registry has started, and does not know all that it keeps yet."""
+    """The registry has started but has not loaded all its schemas yet."""
 
 
 def _get(registry: str, schema_id: int) -> str | None:
-    """Asked again before it is unknown: what it is may have been loaded in between."""
-    response = _asked(registry, schema_id)
+    """Return the schema, or None if the registry does not have it.
+
+    An unknown id is requested twice, because its schema may have been loaded in between.
+    """
+    response = _request(registry, schema_id)
     if response.status_code == httpx.codes.NOT_FOUND:
         _refuse_loading(registry)
-        response = _asked(registry, schema_id)
+        response = _request(registry, schema_id)
     if response.status_code == httpx.codes.NOT_FOUND:
         _refuse_loading(registry)
         return None
@@ -77,22 +80,22 @@ def _get(registry: str, schema_id: int) -> str | None:
     return str(response.json()["schema"])
 
 
-def _asked(registry: str, schema_id: int) -> httpx.Response:
+def _request(registry: str, schema_id: int) -> httpx.Response:
     return http_client.get(f"{registry}/apis/ccompat/v7/schemas/ids/{schema_id}", timeout=_SECONDS)
 
 
 def _refuse_loading(registry: str) -> None:
-    """Apicurio answers while it reads its topic: every schema is unknown to it then."""
+    """Raise if Apicurio is still reading its topic, when it answers that no schema exists."""
     ready = http_client.get(f"{registry}/health/ready", timeout=_SECONDS)
     if ready.status_code >= httpx.codes.INTERNAL_SERVER_ERROR:
         raise _LoadingError("it is not ready")
 
 
 def _content(registry: str, schema_id: int) -> str:
-    """What the connector has written, where Apicurio itself cannot read it as Avro.
+    """Return the schema as the connector wrote it, if Apicurio cannot read it as Avro.
 
-    A column's default of NaN makes such a schema, and a table's name that begins with a digit.
-    Nobody decodes by defaults of a writer's schema, so all of them are left out.
+    That happens if a column has the default NaN or a table's name begins with a digit. Decoding
+    never uses the defaults of a writer's schema, so all of them are left out.
     """
     url = f"{registry}/apis/registry/v2/ids/contentIds/{schema_id}"
     response = http_client.get(url, timeout=_SECONDS)
@@ -102,10 +105,11 @@ def _content(registry: str, schema_id: int) -> str:
 
 def _without_defaults(schema: object) -> object:
     if isinstance(schema, list):
-        return [_without_defaults(one) for one in schema]
+        return [_without_defaults(branch) for branch in schema]
     if isinstance(schema, dict):
-        kept = {name: value for name, value in schema.items() if name != "default"}
-        return {name: _without_defaults(value) for name, value in kept.items()}
+        return {
+            name: _without_defaults(value) for name, value in schema.items() if name != "default"
+        }
     return schema
 
 

@@ -1,7 +1,7 @@
-"""Whether the topics go on behind what has landed: the same ones, whole, in one order.
+"""Check that topics continue after what has landed: the same topics, complete and in order.
 
-An offset is the order of the events of a topic and says where the log goes on. It says so only
-of the topic that it was given by: Kafka counts from zero again in another of the same name.
+An offset gives the order of a topic's events and the place where the log continues. It means this
+only in the topic it comes from: in a recreated topic of the same name, Kafka counts from zero.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,12 +10,12 @@ from typing import Final
 
 from cdc.errors import CdcError, ErrorKind, Reason
 
-REMEDY: Final = "restore it; or wal2lake up --new-epoch, then wal2lake resnapshot --all"
+REMEDY: Final = "restore it, or run wal2lake up --new-epoch, then wal2lake resnapshot --all"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """What is known of a topic: Kafka's id of it, and the last offset that is not needed again."""
+    """What the lake knows of a topic: Kafka's id of it, and the last offset not needed again."""
 
     id: str
     last: int  # landed, or left behind by an epoch; -1 for nothing
@@ -23,7 +23,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A topic as the broker has it."""
+    """A topic as it is in the broker now."""
 
     id: str
     partitions: int
@@ -31,41 +31,42 @@ class Found:
     end: int = 0  # the offset after its last committed record
 
 
-def refuse_broken(expected: Mapping[str, Expected], found: Mapping[str, Found]) -> None:
-    """Raises CHAIN_BROKEN for the first of the expected topics that does not go on."""
-    for topic, known in sorted(expected.items()):
-        refuse_other(topic, known.id, found.get(topic))
-        _refuse_gap(topic, known.last, found[topic])
+def refuse_broken(expected: Mapping[str, Expected], existing: Mapping[str, Found]) -> None:
+    """Raise CHAIN_BROKEN for the first expected topic that does not continue what has landed."""
+    for topic, facts in sorted(expected.items()):
+        refuse_other(topic, facts.id, existing.get(topic))
+        _refuse_gap(topic, facts.last, existing[topic])
 
 
-def refuse_other(topic: str, known: str, found: Found | None) -> None:
-    """Raises CHAIN_BROKEN where it is not the one topic of one partition that it was."""
-    if found is None:
-        raise _broken(Reason.TOPIC_GONE, f"topic {topic} is gone, and its events have landed")
-    if found.id != known:
+def refuse_other(topic: str, expected_id: str, existing: Found | None) -> None:
+    """Raise CHAIN_BROKEN unless it is still the same topic, with one partition."""
+    if existing is None:
+        what = f"topic {topic} no longer exists, but its events have landed"
+        raise _broken(Reason.TOPIC_GONE, what)
+    if existing.id != expected_id:
         what = f"topic {topic} is not the one whose events have landed: it was recreated"
         raise _broken(Reason.TOPIC_RECREATED, what)
-    if found.partitions != 1:
-        what = f"topic {topic} has {found.partitions} partitions and must have one"
-        raise _broken(Reason.TOPIC_PARTITIONS, what, "its events have no order any more")
+    if existing.partitions != 1:
+        what = f"topic {topic} has {existing.partitions} partitions and must have one"
+        raise _broken(Reason.TOPIC_PARTITIONS, what, "several partitions give its events no order")
 
 
-def broken(expected: Mapping[str, Expected], found: Mapping[str, Found]) -> Iterable[str]:
-    """The topics whose offsets have to be made to go on, before a new epoch may use them."""
+def broken(expected: Mapping[str, Expected], existing: Mapping[str, Found]) -> Iterable[str]:
+    """Return the topics whose offsets must be made to continue before a new epoch uses them."""
     return [
         topic
-        for topic, known in sorted(expected.items())
-        if (have := found.get(topic)) is None or have.partitions != 1 or have.end <= known.last
+        for topic, facts in sorted(expected.items())
+        if (now := existing.get(topic)) is None or now.partitions != 1 or now.end <= facts.last
     ]
 
 
-def _refuse_gap(topic: str, last: int, found: Found) -> None:
-    if found.first > last + 1:
-        missing = f"offsets {last + 1} to {found.first - 1}"
+def _refuse_gap(topic: str, last: int, existing: Found) -> None:
+    if existing.first > last + 1:
+        missing = f"offsets {last + 1} to {existing.first - 1}"
         what = f"topic {topic} was shortened before all of it had landed: {missing} are missing"
         raise _broken(Reason.TOPIC_SHORTENED, what)
-    if found.end < last + 1:
-        what = f"topic {topic} ends at offset {found.end} and {last} has landed: it lost events"
+    if existing.end < last + 1:
+        what = f"topic {topic} lost events: it ends at offset {existing.end}, but {last} has landed"
         raise _broken(Reason.TOPIC_CUT_OFF, what)
 
 

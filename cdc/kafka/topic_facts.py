@@ -1,4 +1,4 @@
-"""What a topic still has, and what Kafka may remove of it."""
+"""Read which offsets a topic still has, and what Kafka may remove from it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +18,7 @@ from cdc.kafka.topics import SECONDS, admin, unreachable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicFacts:
-    """Of the one partition, for a reader of committed records."""
+    """The offsets and settings of a topic's only partition, for a reader of committed records."""
 
     topic: str
     first: int  # the earliest offset
@@ -29,11 +29,15 @@ class TopicFacts:
 
     @property
     def compacted(self) -> bool:
+        """Whether Kafka compacts the topic."""
         return "compact" in self.policy
 
 
 def topic_facts(bootstrap: str, topic: str) -> TopicFacts:
-    """Raises UNREACHABLE when no broker answers, CHAIN_BROKEN when there is no such topic."""
+    """Return the facts of a topic.
+
+    Raises UNREACHABLE if no broker answers, and CHAIN_BROKEN if there is no such topic.
+    """
     client = admin(bootstrap)
     try:
         if topic not in client.list_topics(timeout=SECONDS).topics:

@@ -1,6 +1,7 @@
-"""The topics as the broker has them now, in a few requests for all of them."""
+"""Look at many topics as they are in the broker now, with a few requests."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Final
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
@@ -16,11 +17,11 @@ from cdc.kafka.same_topic import Found, refuse_other
 from cdc.kafka.topics import SECONDS, admin, unreachable
 
 _PATIENCE_SECONDS: Final = 120
-"""How long a landing that was read waits for a broker that went away meanwhile."""
+"""How long a landing that has been read waits for a broker that is down."""
 
 
-def found(bootstrap: str, topics: Collection[str]) -> dict[str, Found]:
-    """Those that exist, with their offsets. Raises UNREACHABLE."""
+def existing_topics(bootstrap: str, topics: Collection[str]) -> dict[str, Found]:
+    """Return those of the topics that exist, with their offsets. Raises UNREACHABLE."""
     try:
         return _with_offsets(admin(bootstrap), topics)
     except KafkaException as error:
@@ -28,7 +29,7 @@ def found(bootstrap: str, topics: Collection[str]) -> dict[str, Found]:
 
 
 class TopicWatch:
-    """Asks before each landing whether it was read from the topics that are known."""
+    """Check before each landing that it was read from the topics of the known ids."""
 
     def __init__(self, bootstrap: str, ids: Mapping[str, str]) -> None:
         self._bootstrap = bootstrap
@@ -36,10 +37,10 @@ class TopicWatch:
         self._client = admin(bootstrap)
 
     def look(self) -> None:
-        """To be called after the events were read: an id that is gone never comes back.
+        """Check the ids. Call it after the events are read, as a lost id never comes back.
 
-        Raises CHAIN_BROKEN for a topic that is another, or has more partitions; UNREACHABLE
-        when no broker answers for two minutes.
+        Raises CHAIN_BROKEN if a topic was recreated or has several partitions, and UNREACHABLE if
+        no broker answers for two minutes.
         """
         attempts = Retrying(
             stop=stop_after_delay(_PATIENCE_SECONDS),
@@ -47,9 +48,9 @@ class TopicWatch:
             retry=retry_if_exception(_is_unreachable),
             reraise=True,
         )
-        here = attempts(self._described)
-        for topic, known in self._ids.items():
-            refuse_other(topic, known, here.get(topic))
+        existing = attempts(self._described)
+        for topic, expected_id in self._ids.items():
+            refuse_other(topic, expected_id, existing.get(topic))
 
     def _described(self) -> dict[str, Found]:
         try:
@@ -65,24 +66,23 @@ def _is_unreachable(error: BaseException) -> bool:
 def _described(client: AdminClient, topics: Collection[str]) -> dict[str, Found]:
     if not topics:
         return {}
-    asked = client.describe_topics(TopicCollection(list(topics)), request_timeout=SECONDS)
-    here: dict[str, Found] = {}
-    for name, future in asked.items():
+    answers = client.describe_topics(TopicCollection(list(topics)), request_timeout=SECONDS)
+    existing: dict[str, Found] = {}
+    for name, future in answers.items():
         try:
             facts = future.result()
         except KafkaException as error:
             if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise
         else:
-            here[name] = Found(id=str(facts.topic_id), partitions=len(facts.partitions))
-    return here
+            existing[name] = Found(id=str(facts.topic_id), partitions=len(facts.partitions))
+    return existing
 
 
 def _with_offsets(client: AdminClient, topics: Collection[str]) -> dict[str, Found]:
-    here = _described(client, topics)
-    first = offsets_at(client, here, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
-    end = offsets_at(client, here, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+    existing = _described(client, topics)
+    first = offsets_at(client, existing, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+    end = offsets_at(client, existing, OffsetSpec.latest())  # type: ignore[no-untyped-call]
     return {
-        name: Found(id=known.id, partitions=known.partitions, first=first[name], end=end[name])
-        for name, known in here.items()
+        name: replace(topic, first=first[name], end=end[name]) for name, topic in existing.items()
     }

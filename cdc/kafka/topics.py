@@ -1,4 +1,4 @@
-"""Topics: made with the policy they need, and checked to have it."""
+"""Create topics with the settings they need, and check those of existing ones."""
 
 import logging
 from collections.abc import Iterable
@@ -22,9 +22,9 @@ _SILENT: Final = logging.getLogger("cdc.kafka.client")
 
 @dataclass(frozen=True, slots=True)
 class TopicSpec:
-    """One partition, so that the offset is the order. ``settings`` are checked as well.
+    """A topic of one partition, so that offsets give the order, with these ``settings``.
 
-    A topic that exists may have all of ``instead``, where that is not empty.
+    An existing topic may have all of the settings in ``instead``, unless that is empty.
     """
 
     name: str
@@ -33,48 +33,52 @@ class TopicSpec:
 
 
 def admin(bootstrap: str) -> AdminClient:
+    """Return an admin client that writes no log lines of its own."""
     return AdminClient({"bootstrap.servers": bootstrap}, logger=_SILENT)
 
 
 def ensure_topics(bootstrap: str, specs: Iterable[TopicSpec], *, replication: int = 1) -> None:
-    """Create those that are missing, check the rest.
+    """Create the topics that are missing and check the others.
 
-    One that an emptying left otherwise, because it was killed, is set back. Raises CONFLICT for a
-    topic with another number of partitions or another policy.
+    Settings that a killed ``empty_topic`` left behind are set back. Raises CONFLICT for a topic
+    with several partitions or with other settings, and UNREACHABLE.
     """
     wanted = {spec.name: spec for spec in specs}
     client = admin(bootstrap)
-    have = _partitions(client, bootstrap, wanted)
+    existing = _partitions(client, bootstrap, wanted)
     new = [
         NewTopic(name, num_partitions=1, replication_factor=replication, config=spec.settings)
         for name, spec in wanted.items()
-        if name not in have
+        if name not in existing
     ]
     _create(client, new)
-    _check(client, [spec for name, spec in wanted.items() if name in have], have)
+    _check(client, [spec for name, spec in wanted.items() if name in existing], existing)
 
 
 def topic_ids(bootstrap: str, topics: Iterable[str]) -> dict[str, str]:
-    """Kafka's own id of each topic that exists: another id is another topic of the same name."""
+    """Return Kafka's id of each topic that exists; a recreated topic has another id.
+
+    Raises UNREACHABLE.
+    """
     names = list(topics)
     if not names:
         return {}
     client = admin(bootstrap)
-    _partitions(client, bootstrap, names)  # for its clear error when no broker answers
-    found = {}
+    _partitions(client, bootstrap, names)  # for its clear error if no broker answers
+    ids = {}
     for name, future in client.describe_topics(
         TopicCollection(names), request_timeout=SECONDS
     ).items():
         try:
-            found[name] = str(future.result().topic_id)
+            ids[name] = str(future.result().topic_id)
         except KafkaException as error:
             if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise _failed(f"describing topic {name}", error) from None
-    return found
+    return ids
 
 
 def delete_topics(bootstrap: str, topics: Iterable[str]) -> None:
-    """Those of them that exist."""
+    """Delete those of the topics that exist. Raises UNREACHABLE."""
     client = admin(bootstrap)
     names = list(_partitions(client, bootstrap, topics))
     if not names:
@@ -87,16 +91,17 @@ def delete_topics(bootstrap: str, topics: Iterable[str]) -> None:
 
 
 def unreachable(bootstrap: str, detail: str) -> CdcError:
+    """Return the UNREACHABLE error of a broker that does not answer."""
     return CdcError(
         ErrorKind.UNREACHABLE,
         f"no Kafka broker answers at {bootstrap}",
         detail=detail,
-        remedy="start it, or correct kafka.bootstrap_servers",
+        remedy="start the broker, or correct kafka.bootstrap_servers",
     )
 
 
 def _partitions(client: AdminClient, bootstrap: str, names: Iterable[str]) -> dict[str, int]:
-    """Number of partitions of each of the topics that exists."""
+    """Return the number of partitions of each topic that exists."""
     try:
         topics = client.list_topics(timeout=SECONDS).topics
     except KafkaException as error:
@@ -141,7 +146,7 @@ def _compare(spec: TopicSpec, actual: dict[str, str | None], partitions: int) ->
         raise CdcError(
             ErrorKind.CONFLICT,
             f"topic {spec.name} has {partitions} partitions and must have one",
-            remedy="set another name in wal2lake.yaml, or delete the topic if nobody needs it",
+            remedy="change the key name in wal2lake.yaml, or delete the topic if nobody needs it",
         )
     if spec.instead and spec.instead.items() <= actual.items():
         return

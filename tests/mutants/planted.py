@@ -52,7 +52,7 @@ PLANTED: Final = (
     Mutant(
         name="planted: topic name compared instead of id",
         file="cdc/kafka/same_topic.py",
-        old="    if found.id != known:\n",
+        old="    if existing.id != expected_id:\n",
         new="    if False:\n",
         tests=("tests/unit",),
     ),

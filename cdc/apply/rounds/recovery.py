@@ -18,7 +18,7 @@ from cdc.capture.provenance import known_origin, known_topics
 from cdc.config import Config
 from cdc.failpoints import Failpoint, reach
 from cdc.kafka.same_topic import refuse_broken
-from cdc.kafka.topic_watch import found
+from cdc.kafka.topic_watch import existing_topics
 from cdc.lake.layout import epochs_path, log_path
 from cdc.lake.records import epochs
 from cdc.lake.records.epochs import Epoch
@@ -38,7 +38,7 @@ def open_log(
     """
     path, epoch = log_path(config), epochs.last(epochs_path(config))
     landed = positions.landed_position(path)
-    now = found(kafka, topics)
+    now = existing_topics(kafka, topics)
     expected = known_topics(landed, epoch, topics)
     refuse_broken(expected, now)
     refuse_other(known_origin(landed, epoch), source, reached=0)

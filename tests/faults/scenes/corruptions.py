@@ -18,7 +18,7 @@ from deltalake import DeltaTable
 from cdc.config import Kafka
 from cdc.errors import Reason
 from cdc.kafka.empty_topic import empty_topic
-from cdc.kafka.topic_watch import found
+from cdc.kafka.topic_watch import existing_topics
 from cdc.kafka.topics import TopicSpec, delete_topics, ensure_topics
 from cdc.stack.embedded import await_ready
 from cdc.stack.process.process import Process
@@ -163,7 +163,7 @@ def snapshot_is_taken_again(vault: Vault) -> None:
 def topic_is_deleted(vault: Vault) -> None:
     vault.stop_connector()
     delete_topics(vault.kafka, [TOPIC])
-    until(lambda: not found(vault.kafka, [TOPIC]))
+    until(lambda: not existing_topics(vault.kafka, [TOPIC]))
 
 
 def topic_is_made_again(vault: Vault) -> None:
@@ -175,15 +175,15 @@ def topic_is_made_again(vault: Vault) -> None:
 def topic_has_more_partitions(vault: Vault) -> None:
     client = AdminClient({"bootstrap.servers": vault.kafka})
     client.create_partitions([NewPartitions(TOPIC, 3)])[TOPIC].result()
-    until(lambda: found(vault.kafka, [TOPIC])[TOPIC].partitions == 3)
+    until(lambda: existing_topics(vault.kafka, [TOPIC])[TOPIC].partitions == 3)
 
 
 def topic_is_shortened(vault: Vault) -> None:
     """While the job cannot read on, so that some of it has not landed."""
-    before = found(vault.kafka, [TOPIC])[TOPIC].end
+    before = existing_topics(vault.kafka, [TOPIC])[TOPIC].end
     with frozen(vault.bank, "job"):
         vault.bank.execute("UPDATE bank.flicker SET n = n + 1")
-        until(lambda: found(vault.kafka, [TOPIC])[TOPIC].end > before)
+        until(lambda: existing_topics(vault.kafka, [TOPIC])[TOPIC].end > before)
         empty_topic(vault.kafka, TOPIC)
 
 

@@ -22,7 +22,7 @@ from cdc.errors import CdcError, Reason
 from cdc.kafka.empty_topic import empty_topic
 from cdc.kafka.offsets import end_offsets
 from cdc.kafka.same_topic import Expected, refuse_broken
-from cdc.kafka.topic_watch import TopicWatch, found
+from cdc.kafka.topic_watch import TopicWatch, existing_topics
 from cdc.kafka.topics import TopicSpec, delete_topics, ensure_topics
 from tests.waiting import until
 
@@ -49,7 +49,9 @@ def fill(broker: str, topic: str, count: int) -> None:
 
 
 def expected(broker: str, spec: TopicSpec) -> dict[str, Expected]:
-    return {spec.name: Expected(id=found(broker, [spec.name])[spec.name].id, last=LANDED - 1)}
+    return {
+        spec.name: Expected(id=existing_topics(broker, [spec.name])[spec.name].id, last=LANDED - 1)
+    }
 
 
 def again(broker: str, spec: TopicSpec, *, count: int) -> None:
@@ -61,19 +63,19 @@ def again(broker: str, spec: TopicSpec, *, count: int) -> None:
 
 def delete(broker: str, spec: TopicSpec) -> None:
     delete_topics(broker, [spec.name])
-    until(lambda: not found(broker, [spec.name]))
+    until(lambda: not existing_topics(broker, [spec.name]))
 
 
 def refusal(broker: str, known: dict[str, Expected]) -> Reason | None:
     with pytest.raises(CdcError) as caught:
-        refuse_broken(known, found(broker, known))
+        refuse_broken(known, existing_topics(broker, known))
     return caught.value.reason
 
 
 def went_on(broker: str, spec: TopicSpec, known: dict[str, Expected]) -> None:
     """The next event has the offset after those of before, and none of them is there."""
     assert go_on(broker, known, [spec], replication=1) == [spec.name]
-    now = found(broker, known)[spec.name]
+    now = existing_topics(broker, known)[spec.name]
     assert (now.partitions, now.first, now.end) == (1, LANDED, LANDED)
     fill(broker, spec.name, 1)
     assert events(broker, spec.name) == [(LANDED, b"event")]
@@ -93,7 +95,7 @@ def events(broker: str, topic: str) -> list[tuple[int | None, bytes | None]]:
 
 def test_one_that_is_as_it_was(broker: str, spec: TopicSpec) -> None:
     known = expected(broker, spec)
-    refuse_broken(known, found(broker, known))
+    refuse_broken(known, existing_topics(broker, known))
     TopicWatch(broker, {topic: facts.id for topic, facts in known.items()}).look()
     assert go_on(broker, known, [spec], replication=1) == []
     assert len(events(broker, spec.name)) == 50
@@ -136,7 +138,7 @@ def test_one_with_more_partitions(broker: str, spec: TopicSpec) -> None:
     watch = TopicWatch(broker, {spec.name: known[spec.name].id})
     client = AdminClient({"bootstrap.servers": broker})
     client.create_partitions([NewPartitions(spec.name, 3)])[spec.name].result()
-    until(lambda: found(broker, known)[spec.name].partitions == 3)
+    until(lambda: existing_topics(broker, known)[spec.name].partitions == 3)
 
     assert refusal(broker, known) is Reason.TOPIC_PARTITIONS
     with pytest.raises(CdcError, match="3 partitions"):
@@ -147,13 +149,13 @@ def test_one_with_more_partitions(broker: str, spec: TopicSpec) -> None:
 def test_one_that_was_shortened(broker: str, spec: TopicSpec) -> None:
     known = expected(broker, spec)
     empty_topic(broker, spec.name, before=LANDED)
-    refuse_broken(known, found(broker, known))
+    refuse_broken(known, existing_topics(broker, known))
     empty_topic(broker, spec.name, before=LANDED + 3)
 
     assert refusal(broker, known) is Reason.TOPIC_SHORTENED
     assert go_on(broker, known, [spec], replication=1) == []
     left = {spec.name: Expected(id=known[spec.name].id, last=49)}
-    refuse_broken(left, found(broker, left))  # of an epoch that has left it behind
+    refuse_broken(left, existing_topics(broker, left))  # of an epoch that has left it behind
 
 
 KILLED: Final = """
@@ -205,7 +207,7 @@ def test_an_emptying_that_is_killed_leaves_the_topic_as_it_is_specified(
 
     if again == "emptied":
         assert empty_topic(broker, spec.name)
-        assert found(broker, [spec.name])[spec.name].first == 5
+        assert existing_topics(broker, [spec.name])[spec.name].first == 5
     else:
         ensure_topics(broker, [spec])
     assert settings_of(broker, spec.name) == before

@@ -25,7 +25,7 @@ def test_a_topic_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     def fill(_bootstrap: str, topic: str, now: Found, last: int, _say: object) -> None:
         filled.append((topic, now, last))
 
-    monkeypatch.setattr(refill, "found", found)
+    monkeypatch.setattr(refill, "existing_topics", found)
     monkeypatch.setattr(refill, "_fill", fill)
     monkeypatch.setattr(refill, "delete_topics", lambda *_: None)
     monkeypatch.setattr(refill, "ensure_topics", lambda *_, **__: None)
@@ -89,7 +89,7 @@ def test_a_gap_of_a_million_offsets_is_filled_by_few_requests(
 def test_a_gap_that_would_take_hours_is_refused_before_anything_is_changed(
     monkeypatch: pytest.MonkeyPatch, there: Found | None
 ) -> None:
-    monkeypatch.setattr(refill, "found", lambda *_: {TOPIC: there} if there else {})
+    monkeypatch.setattr(refill, "existing_topics", lambda *_: {TOPIC: there} if there else {})
     for name in ("delete_topics", "ensure_topics", "_fill"):
         monkeypatch.setattr(refill, name, lambda *_, **__: pytest.fail("something is changed"))
     spec = TopicSpec(TOPIC, {})

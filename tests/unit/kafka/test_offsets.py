@@ -1,4 +1,4 @@
-"""A topic without a leader for a moment; on a real broker these calls run in tests/source."""
+"""Tests of a topic that has no leader at first; tests/source runs these calls on a real broker."""
 
 from concurrent.futures import Future
 from types import SimpleNamespace
@@ -15,21 +15,21 @@ LATEST = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
 
 class Client:
-    """Answers of a broker, one after the other; the last one again and again."""
+    """A client that gives these answers one after the other, and then repeats the last one."""
 
     def __init__(self, *answers: int | KafkaException) -> None:
         self.answers = list(answers)
-        self.asked = 0
+        self.requests = 0
 
-    def list_offsets(self, asked: dict[Any, Any], **_options: object) -> dict[Any, Future[Any]]:
-        self.asked += 1
+    def list_offsets(self, wanted: dict[Any, Any], **_options: object) -> dict[Any, Future[Any]]:
+        self.requests += 1
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         future: Future[Any] = Future()
         if isinstance(answer, KafkaException):
             future.set_exception(answer)
         else:
             future.set_result(SimpleNamespace(offset=answer))
-        return dict.fromkeys(asked, future)
+        return dict.fromkeys(wanted, future)
 
 
 def error(code: int) -> KafkaException:
@@ -44,26 +44,26 @@ def error(code: int) -> KafkaException:
         KafkaError.OFFSET_NOT_AVAILABLE,
     ],
 )
-def test_a_topic_that_has_no_leader_yet_is_asked_again(code: int) -> None:
+def test_offsets_of_a_topic_without_a_leader_are_requested_again(code: int) -> None:
     client = Client(error(code), error(code), 7)
     assert offsets_at(client, ["t"], LATEST) == {"t": 7}  # type: ignore[arg-type]
-    assert client.asked == 3
+    assert client.requests == 3
 
 
 def test_another_error_is_raised_at_once() -> None:
     client = Client(error(KafkaError.TOPIC_AUTHORIZATION_FAILED), 7)
     with pytest.raises(KafkaException):
         offsets_at(client, ["t"], LATEST)  # type: ignore[arg-type]
-    assert client.asked == 1
+    assert client.requests == 1
 
 
-def test_a_leader_is_not_waited_for_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_wait_for_a_leader_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cdc.kafka.offsets, "SECONDS", 0.5)
     with pytest.raises(KafkaException):
         offsets_at(Client(error(KafkaError.LEADER_NOT_AVAILABLE)), ["t"], LATEST)  # type: ignore[arg-type]
 
 
-def test_nobody_is_asked_about_no_topics() -> None:
+def test_no_request_is_made_for_no_topics() -> None:
     client = Client(7)
     assert offsets_at(client, [], LATEST) == {}  # type: ignore[arg-type]
-    assert client.asked == 0
+    assert client.requests == 0

@@ -1,4 +1,4 @@
-"""Whether topics go on behind what has landed, and what is done where they do not."""
+"""Tests of whether topics continue what has landed, and of the errors if they do not."""
 
 from dataclasses import replace
 
@@ -30,7 +30,7 @@ def refusal(found: Found | None, known: Expected = KNOWN["w.s.t"]) -> CdcError:
     ],
     ids=["more is there", "nothing new", "what has landed was removed", "emptied"],
 )
-def test_a_topic_that_goes_on(found: Found, last: int) -> None:
+def test_a_topic_that_continues(found: Found, last: int) -> None:
     known = {"w.s.t": Expected(id="a", last=last)}
     refuse_broken(known, {"w.s.t": found})
     assert not broken(known, {"w.s.t": found})
@@ -47,7 +47,9 @@ def test_a_topic_that_goes_on(found: Found, last: int) -> None:
         (replace(WHOLE, end=41), Reason.TOPIC_CUT_OFF, True),
     ],
 )
-def test_a_topic_that_does_not(found: Found | None, reason: Reason, begins_anew: bool) -> None:
+def test_a_topic_that_does_not_continue(
+    found: Found | None, reason: Reason, begins_anew: bool
+) -> None:
     error = refusal(found)
     assert error.reason is reason
     assert str(error).startswith(f"[{reason.value}] topic w.s.t ")
@@ -63,8 +65,8 @@ def test_nothing_is_expected_of_other_topics() -> None:
     refuse_broken({}, {"w.s.t": replace(WHOLE, partitions=7)})
 
 
-def test_offsets_are_not_asked_for_beside_a_landing() -> None:
-    """Only what an id and the partitions tell, which a broker answers at once."""
+def test_the_check_of_a_landing_needs_no_offsets() -> None:
+    """It compares only the id and the partitions, which a broker answers at once."""
     refuse_other("w.s.t", "a", Found(id="a", partitions=1))
     with pytest.raises(CdcError, match="recreated"):
         refuse_other("w.s.t", "a", Found(id="b", partitions=1))
