@@ -1,6 +1,6 @@
-"""wal2lake: Delta Lake tables that stay equal to Postgres tables.
+"""wal2lake keeps Delta Lake tables equal to Postgres tables.
 
-``cdc.read``, ``cdc.cut`` and ``cdc.views`` are for programs that read the lake (cdc/reader.py).
+Programs that read the lake use ``cdc.read``, ``cdc.cut`` and ``cdc.views`` (cdc/reader.py).
 """
 
 from importlib import import_module
@@ -12,7 +12,7 @@ _OF_THE_READER = frozenset({"cut", "read", "views"})
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - each has a type of its own, in cdc/reader.py
-    """What needs an engine is loaded when it is asked for: a command line must not wait for it."""
+    """Import the reader on first use, because commands must not wait for its engines to load."""
     if name in _OF_THE_READER:
         return getattr(import_module("cdc.reader"), name)
     raise AttributeError(name)

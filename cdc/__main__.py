@@ -1,4 +1,4 @@
-"""``wal2lake`` and ``python -m cdc``: run a command, report an error, give the exit code."""
+"""Run a command, report its error and return the exit code: ``wal2lake``, ``python -m cdc``."""
 
 import errno
 import sys
@@ -8,20 +8,20 @@ from cdc.errors import POLICY, CdcError, ErrorKind
 
 
 def main() -> None:
-    """Run the command of the arguments; an expected error is two lines and an exit code."""
+    """Run the command in the arguments; report an expected error in two lines, and exit."""
     try:
         app()
     except CdcError as error:
         sys.exit(report(error))
     except OSError as error:
         sys.exit(report(_disk_full(error)) if error.errno == errno.ENOSPC else _defect(error))
-    except Exception as error:  # noqa: BLE001 - a defect of ours, told apart by its exit code
+    except Exception as error:  # noqa: BLE001 - a defect of ours, which has its own exit code
         sys.exit(_defect(error))
 
 
 def _defect(error: Exception) -> int:
-    """Where it was raised and what it is; its own words may be values of rows."""
-    from cdc.observe.defects import traceback_of  # noqa: PLC0415 - no command needs it else
+    """Print a traceback without the messages, which may contain values of rows."""
+    from cdc.observe.defects import traceback_of  # noqa: PLC0415 - commands do without it
 
     print(traceback_of(error), file=sys.stderr)  # noqa: T201 - the command line
     return POLICY[ErrorKind.INTERNAL].exit_code
@@ -32,12 +32,12 @@ def _disk_full(error: OSError) -> CdcError:
     return CdcError(
         ErrorKind.DISK_FULL,
         f"no space left on the disk{where}",
-        remedy="free some, and run the command again",
+        remedy="free some space, then run the command again",
     )
 
 
 def report(error: CdcError) -> int:
-    """Print the error to stderr; return the exit code of its kind."""
+    """Print the error to stderr and return the exit code of its kind."""
     detail = f"; {error.detail}" if error.detail else ""
     print(f"error: {error.coded}{detail}", file=sys.stderr)  # noqa: T201 - the command line
     if error.remedy:

@@ -1,12 +1,12 @@
-"""Every HTTP request of ours: with the credentials of its address, by a proxy or past it.
+"""Make every HTTP request of the project, with the address's credentials and the right proxy.
 
-An address may hold user and password (``http://user:password@host:port``), as one of Postgres
-does: it is then a secret, and ``shown()`` is what may be printed of it. They travel as basic
+An address may contain user and password (``http://user:password@host:port``), as a Postgres URL
+does. Then it is a secret; print it with ``shown()``. The credentials are sent as basic
 authentication, so an error of httpx quotes an address without them.
 
-An address of this machine is asked directly, whatever the environment says of proxies: a proxy
-elsewhere would ask its own loopback, and be told our credentials. For others HTTP_PROXY,
-HTTPS_PROXY, ALL_PROXY and NO_PROXY mean what they mean to any program.
+Requests to this machine never use a proxy: a proxy elsewhere would call its own loopback address,
+and would receive our credentials. For other machines, HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and
+NO_PROXY have their usual meaning.
 """
 
 from ipaddress import ip_address
@@ -19,14 +19,15 @@ from cdc.errors import CdcError, ErrorKind
 
 
 def get(url: str, *, timeout: float) -> httpx.Response:
-    """Raises httpx.HTTPError where no answer comes."""
+    """Send a GET request; see ``request``. ``timeout`` is in seconds."""
     return request("GET", url, timeout=timeout)
 
 
 def request(method: str, url: str, *, timeout: float, **arguments: Any) -> httpx.Response:  # noqa: ANN401 - httpx's
-    """Raises httpx.HTTPError where no answer comes; any answer is returned.
+    """Send a request and return the response, whatever its status.
 
-    Raises CONFIG where the environment names a proxy that cannot be used.
+    Raises httpx.HTTPError if there is no response, and CONFIG if the environment names a proxy
+    that cannot be used.
     """
     try:
         client = httpx.Client(auth=_login(url), timeout=timeout, trust_env=not is_local(url))
@@ -37,7 +38,7 @@ def request(method: str, url: str, *, timeout: float, **arguments: Any) -> httpx
 
 
 def is_local(url: str) -> bool:
-    """Whether the address is one of this machine's own."""
+    """Return whether the URL's host is this machine."""
     host = urlsplit(url).hostname or ""
     try:
         return ip_address(host).is_loopback
@@ -46,13 +47,13 @@ def is_local(url: str) -> bool:
 
 
 def shown(url: str) -> str:
-    """The address without credentials."""
+    """Return the URL without credentials, safe to print."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
 def with_login(url: str, user: str, password: str) -> str:
-    """The address with these credentials."""
+    """Return the URL with these credentials in place of any others."""
     parts = urlsplit(shown(url))
     login = f"{quote(user, safe='')}:{quote(password, safe='')}"
     return parts._replace(netloc=f"{login}@{parts.netloc}").geturl()
@@ -68,8 +69,8 @@ def _login(url: str) -> httpx.BasicAuth | None:
 def _no_proxy(url: str, error: Exception) -> CdcError:
     return CdcError(
         ErrorKind.CONFIG,
-        f"{shown(url)} cannot be asked by the proxy of the environment",
+        f"{shown(url)} cannot be reached through the proxy set in the environment",
         detail=type(error).__name__,
-        remedy="give HTTP_PROXY, HTTPS_PROXY and ALL_PROXY as http://host:port, or name the host "
+        remedy="set HTTP_PROXY, HTTPS_PROXY and ALL_PROXY to http://host:port, or name the host "
         "in NO_PROXY",
     )

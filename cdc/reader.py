@@ -1,4 +1,4 @@
-"""For programs that read the lake: tables as they all were at one published cut.
+"""Read tables of the lake in a program, all as they were at one published cut.
 
     import cdc
 
@@ -12,14 +12,14 @@
     cdc.views(spark, at=cut, lake="/data/lake")
     spark.sql("SELECT count(*) FROM shop.orders JOIN shop.prices USING (id)")
 
-``at`` is a cut of ``cut``, its number, an LSN (``0/16B3748``), a time with its zone or ``latest``
-(cdc/client/read/at.py). ``lake`` is the path of the lake; without it that of the configuration file
-is read. A table that is not the source's at the cut (stopped, degraded, being read) is refused,
-unless ``flagged`` says that it is wanted as it is.
+``at`` is a result of ``cut``, a cut's number, an LSN (``0/16B3748``), a time with its zone or
+``latest`` (cdc/client/read/at.py). ``lake`` is the path of the lake, by default that in the
+configuration file. A table that is flagged at the cut (stopped, degraded, being read) is refused
+unless ``flagged`` is true.
 
-In a Spark session that is given, Delta's limit to the age of versions is turned off: it refuses a
-table that rested for a week at a cut of a minute ago (cdc/lake/upkeep/transaction_log.py). A
-session that uses a view that another one made has to set it too.
+In a Spark session that you pass, Delta's limit on the age of versions is switched off: it would
+refuse a table that has not changed for a week, even at a cut that is a minute old
+(cdc/lake/upkeep/transaction_log.py). A session that uses views of another session must set it too.
 """
 
 import re
@@ -50,9 +50,9 @@ At = LedgerRow | str | int | datetime | None
 def cut(
     at: At = None, *, lake: str | Path | None = None, config: str | Path = DEFAULT_FILE
 ) -> LedgerRow:
-    """The published cut that ``at`` means; the newest by default.
+    """Return the published cut that ``at`` names, by default the newest.
 
-    Raises CONFIG for one that is not there, and where nothing is published yet.
+    Raises CONFIG if there is no such cut, or if nothing is published yet.
     """
     if isinstance(at, LedgerRow):
         return at
@@ -62,7 +62,7 @@ def cut(
         raise CdcError(
             ErrorKind.CONFIG,
             f"nothing is published yet in the lake {root}",
-            remedy="correct the path, or wait for the first cut: wal2lake sync",
+            remedy="correct the path, or run wal2lake sync to wait for the first cut",
         )
     return row
 
@@ -100,10 +100,10 @@ def read(
     spark: "SparkSession | None" = None,
     flagged: bool = False,
 ) -> "pa.RecordBatchReader | DataFrame":
-    """The rows of one table (``schema.table``) at a cut, with columns of ours (``_cdc_*``).
+    """Return the rows of one table (``schema.table``) at a cut, including ``_cdc_*`` columns.
 
-    Raises CONFIG for a table that the cut does not have and for a version that vacuum has taken,
-    TABLE_STOPPED for one that is flagged there.
+    Raises CONFIG if the cut does not have the table or vacuum has deleted the version, and
+    TABLE_STOPPED if the table is flagged at the cut and ``flagged`` is false.
     """
     root = _root(lake, config)
     row = cut(at, lake=root)
@@ -112,21 +112,22 @@ def read(
         raise CdcError(
             ErrorKind.CONFIG,
             f"cut {row.cut} has no table {table}",
-            remedy=f"it has {', '.join(e.table for e in row.tables if e.version >= 0) or 'none'}",
+            remedy="choose one that it has: "
+            f"{', '.join(e.table for e in row.tables if e.version >= 0) or 'none yet'}",
         )
     if is_flagged(entry) and not flagged:
         raise CdcError(
             ErrorKind.TABLE_STOPPED,
             warning(entry, row.cut),
-            remedy="read it as it is with flagged=True; or choose a cut at which it is streaming",
+            remedy="pass flagged=True to read it as it is, or choose a cut at which it streams",
         )
     path = table_under(root, TableId.parse(table))
-    opened = open_version(path, entry.version)  # its clear error, for Spark too
+    opened = open_version(path, entry.version)  # for Spark too, because its error is clear
     if spark is not None:
         spark.conf.set(AGE_LIMIT, "false")
         return spark.read.format("delta").option("versionAsOf", entry.version).load(path)
-    found = QueryBuilder().register("t", opened).execute("SELECT * FROM t")
-    return pa.RecordBatchReader.from_stream(found)
+    rows = QueryBuilder().register("t", opened).execute("SELECT * FROM t")
+    return pa.RecordBatchReader.from_stream(rows)
 
 
 def views(
@@ -138,27 +139,27 @@ def views(
     flagged: bool = False,
     names: Mapping[str, str] | None = None,
 ) -> LedgerRow:
-    """Make a view ``schema.table`` of every table, all at one cut; returns the cut.
+    """Create a view ``schema.table`` of every table, all at one cut, and return the cut.
 
-    Views of before are replaced, so that the next call moves them to another cut. Flagged tables
-    get none unless they are allowed, and one of before is dropped. ``names`` gives a table's view
-    another name (``schema.view``), or none at all (an empty one); it has to where Spark's catalogue
-    takes the table's own name for no valid one, or for that of another. Raises CONFIG, before any
-    view is made, where it does not, and for a lake whose path Spark's SQL would not take as it is.
+    Existing views are replaced, so that the next call moves them to another cut. A flagged table
+    has no view unless ``flagged`` is true; an existing one is dropped. ``names`` gives a table's
+    view another name (``schema.view``), or no view if the name is empty. It must do so if Spark's
+    catalogue does not accept the table's own name, or confuses it with another. Raises CONFIG,
+    before any view is created, for such a name and for a lake's path that Spark SQL would change.
     """
     root = _root(lake, config)
     row = cut(at, lake=root)
     if "${" in root:
         raise CdcError(
             ErrorKind.CONFIG,
-            f"Spark's SQL would read another path than {root}",
-            detail="it puts values in the place of ${..}, and a view is SQL",
-            remedy="read the tables with cdc.read, or give the lake another path",
+            f"Spark SQL would read another path than {root}",
+            detail="it substitutes ${..} in views",
+            remedy="read the tables with cdc.read, or move the lake to another path",
         )
-    named = [(entry, _view(entry.table, names or {})) for entry in row.tables]
-    _refuse_twins(view for _, view in named if view is not None)
+    entry_views = [(entry, _view(entry.table, names or {})) for entry in row.tables]
+    _refuse_twins(view for _, view in entry_views if view is not None)
     spark.conf.set(AGE_LIMIT, "false")
-    for entry, view in named:
+    for entry, view in entry_views:
         if view is None:
             continue
         schema, name = spark_name(view.schema), spark_name(view.name)
@@ -174,11 +175,11 @@ def views(
 
 
 def _refuse_twins(views: Iterable[TableId]) -> None:
-    for one, other in case_twins(list(views)):
+    for first, second in case_twins(list(views)):
         raise CdcError(
             ErrorKind.CONFIG,
-            f"views {one} and {other} have one name in Spark's catalogue, which ignores case",
-            remedy=f"give one another: names={{{str(other)!r}: 'schema.view'}}, or '' for none",
+            f"views {first} and {second} have one name in Spark's catalogue, which ignores case",
+            remedy=f"rename one: names={{{str(second)!r}: 'schema.view'}}, or '' for no view",
         )
 
 
@@ -189,9 +190,9 @@ def _view(table: str, names: Mapping[str, str]) -> TableId | None:
     if re.fullmatch(r"[A-Za-z0-9_]+\.[A-Za-z0-9_]+", name) is None:
         raise CdcError(
             ErrorKind.CONFIG,
-            f"Spark's catalogue has no views of the name {name}",
-            detail="letters, digits and _ are what a schema and a view may be called by",
-            remedy=f"give it another: names={{{table!r}: 'schema.view'}}, or '' for none",
+            f"Spark's catalogue cannot have a view named {name}",
+            detail="names of schemas and views have only letters, digits and _",
+            remedy=f"rename it: names={{{table!r}: 'schema.view'}}, or '' for no view",
         )
     return TableId.parse(name)
 

@@ -1,4 +1,4 @@
-"""Names of tables, patterns over them, and the states a table can be in."""
+"""Define names of tables and patterns that match them, and a table's modes and states."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -8,7 +8,7 @@ from typing import Literal
 from cdc.errors import CdcError, ErrorKind
 
 CONTROL_SCHEMA = "wal2lake"
-"""The schema of our own tables in the source: never part of ``source.tables``."""
+"""The schema of wal2lake's own tables in the source, which ``source.tables`` may not name."""
 
 HEARTBEAT_TABLE = "heartbeat"
 SIGNAL_TABLE = "signal"
@@ -16,14 +16,14 @@ SIGNAL_TABLE = "signal"
 
 @dataclass(frozen=True, slots=True, order=True)
 class TableId:
-    """A table of the source, by its schema and its name, as Postgres spells them."""
+    """A source table's schema and name, as Postgres spells them."""
 
     schema: str
     name: str
 
     @classmethod
     def parse(cls, text: str) -> "TableId":
-        """``schema.table``; raises CONFIG when there is no dot or an empty part."""
+        """Parse ``schema.table``; raise CONFIG if the dot or a part is missing."""
         schema, dot, name = text.partition(".")
         if not (schema and dot and name):
             raise CdcError(
@@ -34,7 +34,7 @@ class TableId:
         return cls(schema, name)
 
     def topic(self, prefix: str) -> str:
-        """The Kafka topic of this table's change events."""
+        """Return the Kafka topic of this table's change events."""
         return f"{prefix}.{self.schema}.{self.name}"
 
     def __str__(self) -> str:
@@ -43,7 +43,7 @@ class TableId:
 
 @dataclass(frozen=True, slots=True, order=True)
 class ColumnId:
-    """A column of a table of the source, as Postgres spells it."""
+    """A column of a source table, as Postgres spells it."""
 
     table: TableId
     name: str
@@ -55,36 +55,36 @@ class ColumnId:
 HEARTBEAT = TableId(CONTROL_SCHEMA, HEARTBEAT_TABLE)
 SIGNAL = TableId(CONTROL_SCHEMA, SIGNAL_TABLE)
 STRUCTURE = TableId(CONTROL_SCHEMA, "structure")
-"""Where an event trigger of the source notes every change of a table's structure."""
+"""The table in which the source's event triggers note every change of a table's structure."""
 
 
 def matches(table: TableId, patterns: list[str]) -> bool:
-    """Whether any pattern ``schema.table`` (with ``*`` and ``?``) names the table."""
+    """Return whether any pattern ``schema.table`` (with ``*`` and ``?``) matches the table."""
     return any(fnmatchcase(str(table), pattern) for pattern in patterns)
 
 
 def names_column(table: TableId, column: str, patterns: list[str]) -> bool:
-    """Whether any pattern ``schema.table.column`` names the column."""
+    """Return whether any pattern ``schema.table.column`` matches the column."""
     return any(fnmatchcase(f"{table}.{column}", pattern) for pattern in patterns)
 
 
 SchemaPolicy = Literal["evolve", "ignore", "stop"]
-"""What becomes of the lake's table when the structure of its source changes."""
+"""What happens to a lake table when its source table's structure changes."""
 
 
 class TableMode(Enum):
-    """How change events become rows: from the source's catalogue and the configuration."""
+    """How change events become rows; the source's catalogue and the configuration decide."""
 
     KEYED = "keyed"  # primary key or identity index: one row per key
-    APPEND = "append"  # no key, explicit choice: inserts only
-    MULTISET = "multiset"  # no key, REPLICA IDENTITY FULL: exact with duplicates
+    APPEND = "append"  # no key, by explicit choice: inserts only
+    MULTISET = "multiset"  # no key, REPLICA IDENTITY FULL: copies of equal rows are counted
 
 
 class TableState(Enum):
-    """Set by the job, stored in the ledger."""
+    """The state of a table, set by the job and stored in the ledger."""
 
-    SNAPSHOTTING = "snapshotting"  # the job: no transaction of the stream is applied yet
-    STREAMING = "streaming"  # the job: at the cut of the ledger's row
-    DEGRADED = "degraded"  # the job: streaming, but an event of it is in quarantine
-    RESNAPSHOTTING = "resnapshotting"  # the job: it is read again and waits at an older cut
-    STOPPED = "stopped"  # the job: an event could not be followed; the reason stands beside it
+    SNAPSHOTTING = "snapshotting"  # no transaction of the stream is applied yet
+    STREAMING = "streaming"  # at the cut of the ledger's row
+    DEGRADED = "degraded"  # streaming, but an event of it is in quarantine
+    RESNAPSHOTTING = "resnapshotting"  # being read again, and waiting at an older cut
+    STOPPED = "stopped"  # an event could not be followed; the reason is stored with the state

@@ -1,4 +1,4 @@
-"""A thing that is due again after a time."""
+"""Wait for a condition, and run things at intervals."""
 
 import time
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from cdc.errors import CdcError, ErrorKind
 
 
 def until(done: Callable[[], bool], seconds: float, message: str) -> None:
-    """Ask until it is so. Raises TIMEOUT with the message."""
+    """Call ``done`` until it returns true; raise TIMEOUT with the message after ``seconds``."""
     attempts = Retrying(
         stop=stop_after_delay(seconds),
         wait=wait_fixed(0.1),
@@ -22,7 +22,7 @@ def until(done: Callable[[], bool], seconds: float, message: str) -> None:
 
 
 class Every:
-    """Due at once, and then once in so many seconds."""
+    """A timer that is due at once and then at most once per interval."""
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._seconds = seconds
@@ -30,7 +30,7 @@ class Every:
         self._next = clock()
 
     def is_due(self) -> bool:
-        """Whether it is; true once, until it is due again."""
+        """Return true if the interval has passed, and begin the next one."""
         now = self._clock()
         if now < self._next:
             return False

@@ -1,4 +1,4 @@
-"""What several modules of unit tests start with."""
+"""Fixtures that several modules of unit tests share."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +10,7 @@ from tests.unit.desk_room import Room
 
 @pytest.fixture
 def room(tmp_path: Path) -> Iterator[Room]:
-    made = Room(tmp_path)
-    yield made
-    for desk in made.desks:
+    new_room = Room(tmp_path)
+    yield new_room
+    for desk in new_room.desks:
         desk.stop(60)

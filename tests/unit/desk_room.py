@@ -1,4 +1,4 @@
-"""A desk with a state directory and a lake of its own, and what is asked of it."""
+"""A room for tests of the desk: a state directory, a lake, and operations to ask for."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,7 +43,7 @@ def operation(number: int = 1, command: str = "copy") -> Operation:
 
 @dataclass
 class Room:
-    """A state directory, a lake, and the desks that were started in them."""
+    """A state directory, a lake, and the desks started in them."""
 
     folder: Path
     desks: list[Desk] = field(default_factory=list)
@@ -66,6 +66,6 @@ class Room:
         return files.progress(self.folder, operation_id)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Read by delta-rs itself, by age."""
+        """Return the rows of the record as delta-rs reads them, the oldest first."""
         table = DeltaTable(self.record.path).to_pyarrow_table()
         return sorted(table.to_pylist(), key=lambda row: str(row["id"]))

@@ -1,4 +1,4 @@
-"""Failpoints: each is in the code once, ends the process once, and is nothing without a test."""
+"""Tests that each failpoint is reached at one place, kills once, and is otherwise inert."""
 
 import ast
 import os
@@ -29,7 +29,7 @@ print("twice")
 
 
 def reached(source: str) -> Iterator[str]:
-    """Names of the failpoints that calls of ``reach`` name; of any other argument its text."""
+    """Yield the failpoint that each call of ``reach`` names, or its argument's text otherwise."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and _name(node.func).rpartition(".")[2] == "reach":
             (argument,) = node.args
@@ -46,12 +46,12 @@ def calls() -> Counter[str]:
 
 
 def child(folder: Path | None) -> subprocess.CompletedProcess[str]:
-    given = {} if folder is None else {VARIABLE: str(folder)}
-    bare = {name: value for name, value in os.environ.items() if name != VARIABLE}
+    variable = {} if folder is None else {VARIABLE: str(folder)}
+    others = {name: value for name, value in os.environ.items() if name != VARIABLE}
     return subprocess.run(
         [sys.executable, "-c", TWICE],
         cwd=ROOT,
-        env=bare | given,
+        env=others | variable,
         capture_output=True,
         text=True,
         timeout=60,
@@ -59,7 +59,7 @@ def child(folder: Path | None) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_every_failpoint_is_reached_at_one_place_and_no_other_is() -> None:
+def test_every_failpoint_is_reached_at_exactly_one_place() -> None:
     assert calls() == LISTED
 
 
@@ -84,7 +84,7 @@ def test_each_step_has_a_failpoint_before_and_one_after() -> None:
 
 
 def test_the_job_is_killed_at_each_of_them() -> None:
-    """By name, so that a new one is not forgotten in tests/faults."""
+    """The scenarios name them, so that tests/faults does not miss a new one."""
     listed = [step for _, steps in CASES.values() for step in steps]
 
     assert Counter(points_of(*listed, *AT_THE_FIRST_START, *EXPIRY)) == Counter(Failpoint)
@@ -106,22 +106,22 @@ def test_the_module_needs_nothing_but_the_standard_library() -> None:
     assert {name.partition(".")[0] for name in named} <= sys.stdlib_module_names
 
 
-def test_a_file_ends_the_process_once(tmp_path: Path) -> None:
-    asked = tmp_path / POINT
-    asked.touch()
+def test_a_file_kills_the_process_once(tmp_path: Path) -> None:
+    trigger = tmp_path / POINT
+    trigger.touch()
     other = tmp_path / Failpoint.BEFORE_TABLE_COMMIT
     other.touch()
 
     first = child(tmp_path)
     assert (first.returncode, first.stdout) == (-signal.SIGKILL, "")
-    assert not asked.exists()
+    assert not trigger.exists()
 
     second = child(tmp_path)
     assert (second.returncode, second.stdout) == (0, "once\ntwice\n")
     assert other.exists()
 
 
-def test_a_number_lets_it_pass_so_many_times_less_one(tmp_path: Path) -> None:
+def test_a_number_n_kills_the_process_the_nth_time(tmp_path: Path) -> None:
     (tmp_path / POINT).write_text("2")
 
     done = child(tmp_path)
@@ -129,7 +129,7 @@ def test_a_number_lets_it_pass_so_many_times_less_one(tmp_path: Path) -> None:
     assert (done.returncode, list(tmp_path.iterdir())) == (-signal.SIGKILL, [])
 
 
-def test_it_waits_for_as_long_as_it_is_held(tmp_path: Path) -> None:
+def test_a_held_thread_waits_until_the_file_is_deleted(tmp_path: Path) -> None:
     (tmp_path / POINT).write_text(HOLD)
     with ThreadPoolExecutor() as pool:
         done = pool.submit(child, tmp_path)
@@ -140,10 +140,10 @@ def test_it_waits_for_as_long_as_it_is_held(tmp_path: Path) -> None:
 
 
 def test_without_the_variable_a_file_is_left_alone(tmp_path: Path) -> None:
-    asked = tmp_path / POINT
-    asked.touch()
+    trigger = tmp_path / POINT
+    trigger.touch()
 
     done = child(None)
 
     assert (done.returncode, done.stdout) == (0, "once\ntwice\n")
-    assert asked.exists()
+    assert trigger.exists()

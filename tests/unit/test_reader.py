@@ -1,4 +1,4 @@
-"""``cdc.read``: one table at one published cut, for programs; without Spark."""
+"""Tests of ``cdc.read`` and ``cdc.cut`` without Spark: one table at one published cut."""
 
 import shutil
 from dataclasses import replace
@@ -48,7 +48,7 @@ def put(lake: Path, *ids: int) -> None:
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Path:
-    """Two cuts, and rows of a third that is not published."""
+    """Create a lake with two cuts, and the rows of a third that is not published."""
     for cut in (1, 2):
         put(tmp_path / "lake", cut)
         publish(tmp_path / "lake", cut)
@@ -62,7 +62,7 @@ def ids(lake: Path, at: str | int | datetime | LedgerRow | None = None) -> list[
     return sorted(reader.read_all().column("id").to_pylist())
 
 
-def test_the_newest_cut_and_not_what_is_being_written(lake: Path) -> None:
+def test_the_newest_cut_is_read_without_unpublished_rows(lake: Path) -> None:
     assert ids(lake) == ids(lake, "latest") == [1, 2]
 
 
@@ -95,7 +95,7 @@ def test_the_configuration_file_names_the_lake(lake: Path) -> None:
 
 
 @pytest.mark.parametrize("state", ["stopped", "degraded", "resnapshotting", "snapshotting"])
-def test_a_flagged_table_is_read_only_by_who_asks_for_it(lake: Path, state: str) -> None:
+def test_a_flagged_table_is_read_only_on_request(lake: Path, state: str) -> None:
     publish(lake, 3, state)
 
     with pytest.raises(CdcError, match=r"shop.orders is not the source's table at cut 3") as caught:
@@ -105,10 +105,10 @@ def test_a_flagged_table_is_read_only_by_who_asks_for_it(lake: Path, state: str)
     assert ids(lake, 2) == [1, 2]
 
 
-def test_what_is_not_there_is_named(lake: Path, tmp_path: Path) -> None:
+def test_a_missing_table_lake_cut_or_version_is_named(lake: Path, tmp_path: Path) -> None:
     with pytest.raises(CdcError, match=r"cut 2 has no table shop.none") as caught:
         cdc.read("shop.none", lake=lake)
-    assert "it has shop.orders" in caught.value.remedy
+    assert "shop.orders" in caught.value.remedy
     with pytest.raises(CdcError, match="nothing is published yet in the lake"):
         cdc.read("shop.orders", lake=tmp_path / "none")
     with pytest.raises(CdcError, match="no cut at 9"):
@@ -118,15 +118,17 @@ def test_what_is_not_there_is_named(lake: Path, tmp_path: Path) -> None:
         cdc.read("shop.orders", at=replace(cdc.cut(lake=lake), tables=(gone,)), lake=lake)
 
 
-def test_the_package_names_the_reader_and_nothing_else() -> None:
+def test_the_package_has_only_the_names_of_the_reader() -> None:
     with pytest.raises(AttributeError, match="rede"):
         _ = cdc.rede
 
 
-def test_views_of_a_lake_whose_path_is_no_text_to_spark(lake: Path, tmp_path: Path) -> None:
-    """A session of the user's replaces ``${..}``, in a view every time that it is used."""
+def test_views_of_a_lake_whose_path_spark_would_change_are_refused(
+    lake: Path, tmp_path: Path
+) -> None:
+    """A user's session substitutes ``${..}``, in a view whenever the view is used."""
     odd = lake.rename(tmp_path / "${env:HOME}")
-    session: Any = None  # nothing is asked of it
+    session: Any = None  # it is never used
 
     with pytest.raises(CdcError, match="would read another path") as caught:
         cdc.views(session, lake=odd)

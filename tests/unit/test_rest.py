@@ -1,4 +1,4 @@
-"""One door for HTTP: credentials, proxies, and that nobody goes another way."""
+"""Tests of the one HTTP client: credentials, proxies, and that no code goes around it."""
 
 import ast
 import base64
@@ -33,20 +33,20 @@ ROOT: Final = Path(cdc.__file__).parent
 
 @contextmanager
 def answering() -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """The address of a server that runs everything well; path and credentials of each request."""
-    asked: list[tuple[str, str]] = []
-    said = (
+    """Serve good answers; yield the address, and the path and credentials of each request."""
+    requests: list[tuple[str, str]] = []
+    answer = (
         b'{"connector": {"state": "RUNNING"}, "tasks": [{"state": "FAILED", "trace": "t"}],'
         b' "schema": "s"}'
     )
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            asked.append((self.path, self.headers.get("authorization", "")))
+            requests.append((self.path, self.headers.get("authorization", "")))
             self.send_response(200)
-            self.send_header("content-length", str(len(said)))
+            self.send_header("content-length", str(len(answer)))
             self.end_headers()
-            self.wfile.write(said)
+            self.wfile.write(answer)
 
         do_POST = do_GET  # noqa: N815 - the base class's names
 
@@ -57,7 +57,7 @@ def answering() -> Iterator[tuple[str, list[tuple[str, str]]]]:
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
-        yield f"127.0.0.1:{server.server_port}", asked
+        yield f"127.0.0.1:{server.server_port}", requests
     finally:
         server.shutdown()
         thread.join()
@@ -73,8 +73,8 @@ def dead_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("dead_proxies")
-def test_what_is_embedded_is_asked_past_every_proxy() -> None:
-    with answering() as (place, asked):
+def test_requests_to_embedded_servers_use_no_proxy() -> None:
+    with answering() as (place, requests):
         url = f"http://{place}"
         assert worker.answers(url)
         assert registry.answers(url)
@@ -83,33 +83,33 @@ def test_what_is_embedded_is_asked_past_every_proxy() -> None:
         assert components.connector(url, "c").state == "FAILED"
         watch = ConnectorWatch(url, "c", Absence(lambda: True))
         assert watch.look(0) is not None
-    assert asked[-1][0].startswith("/connectors/c/restart")
+    assert requests[-1][0].startswith("/connectors/c/restart")
 
 
 @pytest.mark.parametrize("name", PROXIES)
-def test_another_machine_is_asked_by_the_proxy_of_the_environment(
+def test_requests_to_another_machine_use_the_environment_s_proxy(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    for each in (*PROXIES, "NO_PROXY", "no_proxy"):
-        monkeypatch.delenv(each, raising=False)
+    for variable in (*PROXIES, "NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(variable, raising=False)
     scheme = "https" if "https" in name.lower() else "http"
     url = f"{scheme}://registry.invalid/health"
-    with answering() as (place, asked):
+    with answering() as (place, requests):
         monkeypatch.setenv(name, f"http://{place}")
         if scheme == "http":
             assert http_client.get(url, timeout=5).status_code == httpx.codes.OK
-        else:  # a tunnel, which this proxy does not make
+        else:  # this proxy refuses to make a tunnel
             with pytest.raises(httpx.ProxyError):
                 http_client.get(url, timeout=5)
         monkeypatch.setenv("NO_PROXY", "registry.invalid")
         with pytest.raises(httpx.ConnectError):
             http_client.get(url, timeout=5)
-    assert len(asked) == (scheme == "http")
+    assert len(requests) == (scheme == "http")
 
 
-def test_a_proxy_that_cannot_be_used_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_that_cannot_be_used_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALL_PROXY", "gopher://p:1")
-    with pytest.raises(CdcError, match="proxy of the environment") as caught:
+    with pytest.raises(CdcError, match="proxy set in the environment") as caught:
         http_client.get("http://u:hunter2@registry.invalid/", timeout=1)
     assert caught.value.kind is ErrorKind.CONFIG
     assert "hunter2" not in str(caught.value)
@@ -128,20 +128,20 @@ def test_a_proxy_that_cannot_be_used_is_refused_by_name(monkeypatch: pytest.Monk
         ("http://127.0.0.1@example.org", False),
     ],
 )
-def test_which_addresses_are_of_this_machine(url: str, *, local: bool) -> None:
+def test_which_addresses_are_on_this_machine(url: str, *, local: bool) -> None:
     assert http_client.is_local(url) is local
 
 
-def test_credentials_go_with_every_request_and_into_no_message() -> None:
-    with answering() as (place, asked):
+def test_credentials_are_sent_with_every_request() -> None:
+    with answering() as (place, requests):
         url = http_client.with_login(f"http://{place}", "u:@/", "p %:@/")
         assert http_client.shown(url) == f"http://{place}"
         worker_rest.status(url, "c")
         components.connector(url, "c")
         assert worker.answers(url)
-    # A colon cannot be part of a user in basic authentication; all else arrives as it is.
+    # A user may not contain a colon in basic authentication; all else arrives unchanged.
     expected = "Basic " + base64.b64encode(b"u:@/:p %:@/").decode()
-    assert {header for _, header in asked} == {expected}
+    assert {header for _, header in requests} == {expected}
 
 
 @pytest.mark.parametrize("ask", [worker_rest.status, components.connector])
@@ -153,7 +153,7 @@ def test_an_error_shows_no_credentials(ask: object) -> None:
     assert "hunter2" not in str(caught.value)
 
 
-def test_check_names_a_password_in_clear() -> None:
+def test_check_warns_of_a_password_in_clear_text() -> None:
     with answering() as (place, _):
         settings = {"source": {"tables": ["s.*"]}, "lake": {"path": "/nowhere"}}
         config = Config.model_validate({**settings, "connect": {"url": f"http://{place}"}})
@@ -164,8 +164,8 @@ def test_check_names_a_password_in_clear() -> None:
     assert "hunter2" not in str(found)
 
 
-def test_a_refused_login_is_named() -> None:
-    """401 is no outage: what is wrong is who asks."""
+def test_a_refused_login_names_the_user_s_key() -> None:
+    """401 is not an outage: the credentials are wrong."""
     with refusing() as url, pytest.raises(CdcError) as caught:
         worker_rest.status(url, "c")
     assert "connect.user" in caught.value.remedy
@@ -196,8 +196,8 @@ def refusing() -> Iterator[str]:
         server.server_close()
 
 
-def test_nobody_asks_past_this_door() -> None:
-    """By the syntax tree: neither a function nor a client of httpx, nor another library."""
+def test_no_other_module_makes_http_requests() -> None:
+    """The syntax trees use neither a function or client of httpx nor another library."""
     found = [
         f"{path.relative_to(ROOT)}:{line} {what}"
         for path in sorted(ROOT.rglob("*.py"))
@@ -222,10 +222,10 @@ def _requests(tree: ast.Module) -> Iterator[tuple[int, str]]:
             case ast.Attribute(value=ast.Name(id="httpx"), attr=what) if what in ASKS:
                 yield node.lineno, f"httpx.{what}"
             case ast.ImportFrom(module=str(module)):
-                names = {f"{module}.{each.name}" for each in node.names}
+                names = {f"{module}.{alias.name}" for alias in node.names}
                 if module == "httpx" or OTHERS & {module, *names}:
                     yield node.lineno, f"from {module}"
             case ast.Import():
-                for each in node.names:
-                    if each.name in OTHERS or (each.name == "httpx" and each.asname):
-                        yield node.lineno, f"import {each.name}"
+                for alias in node.names:
+                    if alias.name in OTHERS or (alias.name == "httpx" and alias.asname):
+                        yield node.lineno, f"import {alias.name}"

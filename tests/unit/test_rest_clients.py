@@ -1,4 +1,4 @@
-"""The registry's and the worker's clients against a server that answers what the test says."""
+"""Tests of the registry's and the worker's clients against a server with given answers."""
 
 import json
 import threading
@@ -18,12 +18,12 @@ Answer = tuple[int, Any]
 
 @contextmanager
 def serving(answer: Callable[[str, str], Answer]) -> Iterator[tuple[str, list[str]]]:
-    """The address, and the requests that came."""
-    asked: list[str] = []
+    """Serve the answers; yield the address and the requests received."""
+    requests: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            asked.append(f"{self.command} {self.path}")
+            requests.append(f"{self.command} {self.path}")
             self.rfile.read(int(self.headers.get("content-length") or 0))
             status, body = answer(self.command, self.path)
             data = json.dumps(body).encode()
@@ -41,7 +41,7 @@ def serving(answer: Callable[[str, str], Answer]) -> Iterator[tuple[str, list[st
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}", asked
+        yield f"http://127.0.0.1:{server.server_port}", requests
     finally:
         server.shutdown()
         thread.join()
@@ -49,22 +49,22 @@ def serving(answer: Callable[[str, str], Answer]) -> Iterator[tuple[str, list[st
 
 
 def test_a_schema_is_read_once() -> None:
-    with serving(lambda _, path: (200, {"schema": path[-1]})) as (url, asked):
+    with serving(lambda _, path: (200, {"schema": path[-1]})) as (url, requests):
         client = RegistryClient(url)
         assert client.schemas([7, 8, 7]) == {7: "7", 8: "8"}
         assert client.schema(7) == "7"
-    assert [path[-1] for path in asked] == ["7", "8"]
+    assert [path[-1] for path in requests] == ["7", "8"]
 
 
-def test_a_schema_that_the_registry_cannot_read_is_taken_as_it_was_written() -> None:
-    """A float column with DEFAULT 'NaN': the connector writes the word into the schema."""
+def test_a_schema_that_the_registry_cannot_read_is_taken_as_written() -> None:
+    """For a float column with DEFAULT 'NaN' the connector writes NaN into the schema."""
     fields = [{"name": "default", "type": ["null", "double"], "default": float("nan")}]
     written = {"type": "record", "name": "r", "fields": fields}
 
     def answer(_: str, path: str) -> Answer:
         return (400, {"error_code": 0}) if "ccompat" in path else (200, written)
 
-    with serving(answer) as (url, asked):
+    with serving(answer) as (url, requests):
         found = RegistryClient(url).schema(7)
 
     assert found is not None
@@ -73,13 +73,13 @@ def test_a_schema_that_the_registry_cannot_read_is_taken_as_it_was_written() -> 
         "name": "r",
         "fields": [{"name": "default", "type": ["null", "double"]}],
     }
-    assert asked == [
+    assert requests == [
         "GET /apis/ccompat/v7/schemas/ids/7",
         "GET /apis/registry/v2/ids/contentIds/7",
     ]
 
 
-def test_an_unknown_schema_is_asked_for_again() -> None:
+def test_an_unknown_schema_is_requested_again() -> None:
     answers = iter([(404, {}), (404, {}), (200, {"schema": "late"})])
 
     def answer(_: str, path: str) -> Answer:
@@ -91,17 +91,17 @@ def test_an_unknown_schema_is_asked_for_again() -> None:
         assert client.schemas([7]) == {7: "late"}
 
 
-def test_a_registry_without_a_page_of_its_health_is_believed() -> None:
+def test_a_registry_without_a_health_page_is_believed() -> None:
     with serving(lambda *_: (404, {})) as (url, _):
         assert RegistryClient(url).schema(7) is None
 
 
-@pytest.mark.parametrize("asked_before", [0, 1])
-def test_a_schema_may_be_loaded_between_two_questions(asked_before: int) -> None:
-    """Ready only after the first answer, or after the first time that it was not."""
+@pytest.mark.parametrize("not_ready", [0, 1])
+def test_a_schema_may_be_loaded_between_two_requests(not_ready: int) -> None:
+    """The registry becomes ready after its first answer, or after being found not ready once."""
     unknown: Answer = (404, {})
-    health: Iterator[Answer] = iter([*[(503, {})] * asked_before, (200, {})])
-    schemas = iter([*[unknown] * (asked_before + 1), (200, {"schema": "s"})])
+    health: Iterator[Answer] = iter([*[(503, {})] * not_ready, (200, {})])
+    schemas = iter([*[unknown] * (not_ready + 1), (200, {"schema": "s"})])
 
     def answer(_: str, path: str) -> Answer:
         return next(health) if path == "/health/ready" else next(schemas)
@@ -110,7 +110,7 @@ def test_a_schema_may_be_loaded_between_two_questions(asked_before: int) -> None
         assert RegistryClient(url).schema(7) == "s"
 
 
-def test_a_registry_that_goes_on_loading_has_no_answer() -> None:
+def test_a_registry_that_keeps_loading_is_unreachable() -> None:
     def answer(_: str, path: str) -> Answer:
         return (503, {}) if path == "/health/ready" else (404, {})
 
@@ -119,7 +119,7 @@ def test_a_registry_that_goes_on_loading_has_no_answer() -> None:
     assert caught.value.kind is ErrorKind.UNREACHABLE
 
 
-def test_a_registry_that_stumbles() -> None:
+def test_a_registry_s_transient_errors_are_retried() -> None:
     answers = iter([(503, {}), (500, {}), (200, {"schema": "s"})])
     with serving(lambda *_: next(answers)) as (url, _):
         assert RegistryClient(url).schema(1) == "s"
@@ -155,9 +155,9 @@ def test_a_connector_without_a_task_does_not_run() -> None:
 
 
 def test_nothing_to_configure() -> None:
-    with serving(lambda *_: (200, {"a": "1", "name": "c"})) as (url, asked):
+    with serving(lambda *_: (200, {"a": "1", "name": "c"})) as (url, requests):
         assert not worker_rest.configure(url, "c", {"a": "1"})
-    assert asked == ["GET /connectors/c/config"]
+    assert requests == ["GET /connectors/c/config"]
 
 
 def test_refused_configuration_does_not_show_the_password() -> None:
@@ -174,9 +174,9 @@ def test_refused_configuration_does_not_show_the_password() -> None:
 
 def test_a_rebalance_is_waited_for() -> None:
     answers: Iterator[Answer] = iter([(409, {}), (409, {}), (202, {})])
-    with serving(lambda *_: next(answers)) as (url, asked):
+    with serving(lambda *_: next(answers)) as (url, requests):
         worker_rest.resume(url, "c")
-    assert asked == ["PUT /connectors/c/resume"] * 3
+    assert requests == ["PUT /connectors/c/resume"] * 3
 
 
 def test_no_worker() -> None:

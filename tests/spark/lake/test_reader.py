@@ -123,7 +123,7 @@ def test_a_name_that_the_catalogue_does_not_take_is_told_before_any_view_is_made
 ) -> None:
     spark.sql("DROP VIEW IF EXISTS shop.orders")
 
-    with pytest.raises(CdcError, match="no views of the name Big Shop") as caught:
+    with pytest.raises(CdcError, match="cannot have a view named Big Shop") as caught:
         cdc.views(spark, lake=lake)
     assert "names=" in caught.value.remedy
     assert not spark.catalog.tableExists("shop.orders")
