@@ -1,7 +1,7 @@
 """One table of the lake: from its events up to a cut to one commit that holds the position."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import structlog
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
@@ -46,8 +46,22 @@ Catalogue = Callable[[int], Structure | None]
 logger = structlog.get_logger(__name__)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """What the lake's table holds at one moment."""
+
+    schema: TableSchema
+    position: Position
+    structure: Structure | None = None  # of the source; None where the table is older than notes
+
+
 class AppliedTable:
-    """The table's schema, position and state; used by one thread at a time."""
+    """A table that follows its log.
+
+    One thread at a time applies events to it: that of the rounds, or that of an operation while
+    the table is frozen (cdc/apply/rounds/freezer.py). Any thread may read ``content``, which is
+    replaced whole, and call ``flag``.
+    """
 
     def __init__(
         self,
@@ -63,34 +77,56 @@ class AppliedTable:
         changes: SchemaPolicy = "evolve",
         catalogue: Catalogue | None = None,
         slot_lsn: int | None = None,
-        snapshot_end: int | None = 0,
     ) -> None:
+        """``catalogue`` is asked where the source notes nothing.
+
+        ``slot_lsn``: no row of the first snapshot is of a later LSN, where that is known.
+        """
         self._session = session
         self.path = path
-        self.schema = schema
-        self.position = position
+        self._content = Content(schema=schema, position=position, structure=structure)
         self._quarantine = quarantine
         self._placeholder = placeholder
         self._reason = ""
         self._stopped = False
-        self.frozen = False
-        """Whether it waits at its position while it is read again."""
-        self.read_again = False
-        """Whether it is being read again, frozen already or not."""
+        self._frozen = False
+        self._flagged = False
         self._policy = policy
         self._maintainer = Maintainer(path, policy)
         self._commits = Commits(path)
-        self.structure = structure  # of the source; None where the table is older than notes
         self._changes: SchemaPolicy = changes
-        self._catalogue = catalogue  # asked where the source notes nothing
-        self.snapshot_end = snapshot_end
-        """A place in the WAL not before the end of the first snapshot; None: it is not known."""
-        self._slot_lsn = slot_lsn  # no row of the first snapshot is of a later one, where known
+        self._catalogue = catalogue
+        self._slot_lsn = slot_lsn
+
+    @property
+    def content(self) -> Content:
+        """Schema, structure and position of one moment."""
+        return self._content
+
+    @property
+    def schema(self) -> TableSchema:
+        """The columns and the key of the lake's table."""
+        return self._content.schema
+
+    @property
+    def structure(self) -> Structure | None:
+        """The source's structure that the columns follow; None where it is not known."""
+        return self._content.structure
+
+    @property
+    def position(self) -> Position:
+        """Up to where events are applied."""
+        return self._content.position
 
     @property
     def following(self) -> bool:
         """Whether rounds bring it to the next cut."""
-        return not (self._stopped or self.frozen)
+        return not (self._stopped or self._frozen)
+
+    @property
+    def frozen(self) -> bool:
+        """Whether it waits at its position while it is read again."""
+        return self._frozen
 
     @property
     def stopped(self) -> bool:
@@ -115,7 +151,6 @@ class AppliedTable:
             changes=self._changes,
             catalogue=self._catalogue,
             slot_lsn=self._slot_lsn,
-            snapshot_end=self.snapshot_end,
         )
 
     def stop(self, reason: str, *, remedy: str, code: Reason | None = None) -> None:
@@ -124,20 +159,36 @@ class AppliedTable:
         self._reason = f"{coded(code, reason)}; remedy: {remedy}"
         logger.error("table stopped", table=str(self.schema.table), reason=self._reason)
 
+    def flag(self) -> None:
+        """Mark it in the ledger as being read again, frozen already or not."""
+        self._flagged = True
+
+    def freeze(self) -> None:
+        """Leave it at its position, to an operation; called between two rounds."""
+        self._frozen = True
+
+    def thaw(self) -> None:
+        """Give it back to the rounds, unflagged; called between two rounds."""
+        self._frozen = self._flagged = False
+
     def again(self) -> None:
         """Follow once more from where it stopped."""
         self._stopped, self._reason = False, ""
 
     def recount(self, refused: int) -> None:
-        """Some of its events are in quarantine no more."""
-        self.position = replace(self.position, refused=refused)
+        """Take over how many of its events are open in quarantine."""
+        self.move(replace(self.position, refused=refused))
+
+    def move(self, position: Position) -> None:
+        """Take over a position that was committed elsewhere, or needs no commit."""
+        self._content = replace(self._content, position=position)
 
     def become(self, schema: TableSchema, structure: Structure | None, position: Position) -> None:
         """What a reading or a replay has made of the frozen table; it is stopped no more.
 
         What somebody else had committed before is beneath that, and counts no more.
         """
-        self.schema, self.structure, self.position = schema, structure, position
+        self._content = Content(schema=schema, position=position, structure=structure)
         self._commits.forget()
         self.again()
 
@@ -176,7 +227,7 @@ class AppliedTable:
             return -1 if self._commits.seen is None else self._commits.seen
 
     def _state(self, *, streaming: bool) -> TableState:
-        if self.read_again:
+        if self._flagged:
             return TableState.RESNAPSHOTTING
         if self._stopped:
             return TableState.STOPPED
@@ -193,12 +244,14 @@ class AppliedTable:
         schemas: Mapping[int, str],
         notes: Sequence[BoundNote] = (),
         beyond: bool = False,
+        snapshot_end: int | None = 0,
     ) -> None:
         """Bring the table to offset ``upto`` from rows of the log; stop it where that fails.
 
         ``notes`` are the changes of its structure before ``upto`` (``bound``); ``beyond``: events
-        behind ``upto`` may have been written by some of the schemas. An error that is
-        not the table's own (the disk, the session) is raised.
+        behind ``upto`` may have been written by some of the schemas; ``snapshot_end``: a place in
+        the WAL not before the end of the first snapshot, None where it is not known. An error that
+        is not the table's own (the disk, the session) is raised.
         """
         self._look()
         if self._stopped:
@@ -206,7 +259,7 @@ class AppliedTable:
         mine = rows.where(F.col("topic") == topic)
         try:
             waiting = list(notes)
-            self._refuse_unseen(waiting)
+            self._refuse_unseen(waiting, snapshot_end)
             while waiting:
                 self._events(mine, topic, waiting[0].after, schemas, some=True)
                 waiting = waiting[self._change(waiting) :]
@@ -281,8 +334,10 @@ class AppliedTable:
         return Shape(schema=self.schema, structure=self.structure, position=self.position)
 
     def _take(self, shape: Shape, course: Course, note: int) -> None:
-        found = followed(self._session, self.path, shape, course, note)
-        self.schema, self.structure, self.position = found.schema, found.structure, found.position
+        after = followed(self._session, self.path, shape, course, note)
+        self._content = Content(
+            schema=after.schema, position=after.position, structure=after.structure
+        )
 
     def read_at(self, lsns: frozenset[int]) -> None:
         """Take note of the snapshot whose reads are to be applied; stop for every other.
@@ -304,19 +359,19 @@ class AppliedTable:
                 code=Reason.SNAPSHOT_REPEATED,
             )
         else:
-            self.position = replace(self.position, snapshot_lsn=min(lsns))
+            self.move(replace(self.position, snapshot_lsn=min(lsns)))
 
     @property
     def was_read(self) -> bool:
         """Whether the first snapshot brought a row of it, or it was read since."""
         return self.position.reads > 0 or self.position.reading != 0
 
-    def _refuse_unseen(self, notes: Iterable[BoundNote]) -> None:
+    def _refuse_unseen(self, notes: Iterable[BoundNote], snapshot_end: int | None) -> None:
         """Raises TABLE_STOPPED where it was rewritten under the first snapshot, which saw no row.
 
         That it had none to be seen cannot be told from it.
         """
-        if self.was_read or not any(bound.rewrites_before(self.snapshot_end) for bound in notes):
+        if self.was_read or not any(bound.rewrites_before(snapshot_end) for bound in notes):
             return
         raise CdcError(
             ErrorKind.TABLE_STOPPED,
@@ -359,7 +414,8 @@ class AppliedTable:
         if added := tuple(column for column in found.columns if column.name not in known):
             self._refuse_names(added)
             store.add_columns(self._session, self.path, added, self.position)
-            self.schema = replace(self.schema, columns=self.schema.columns + added)
+            schema = replace(self.schema, columns=self.schema.columns + added)
+            self._content = replace(self._content, schema=schema)
 
     def _refuse_names(self, added: Sequence[Column]) -> None:
         """Raises TABLE_STOPPED for new columns that no note tells of and that cannot be kept."""
@@ -380,5 +436,5 @@ class AppliedTable:
             policy=self._policy,
         )
         reach(Failpoint.BEFORE_TABLE_COMMIT)
-        self.position = batch.commit(mine, upto, schemas)
+        self.move(batch.commit(mine, upto, schemas))
         reach(Failpoint.AFTER_TABLE_COMMIT)

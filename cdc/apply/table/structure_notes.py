@@ -19,6 +19,7 @@ from cdc.errors import CdcError
 from cdc.events import avro
 from cdc.events.structure.steps import Note
 from cdc.events.structure.structure import parse, unpublished_from
+from cdc.kafka.registry import SchemaLookup
 from cdc.lake.table.positions import landed_position
 from cdc.source.notes.sql import BASELINE, UNNOTED
 from cdc.tables import TableId
@@ -80,6 +81,12 @@ def placed_notes(rows: DataFrame, schemas: Mapping[int, str]) -> list[PlacedNote
             if event.get("op") in {"c", "r"}:
                 found.append(_placed(event))
     return sorted(found, key=lambda note: note.id)
+
+
+def read_notes(rows: DataFrame, schemas: SchemaLookup) -> list[PlacedNote]:
+    """Return the notes in rows of the log, in the order of their ids; two Spark jobs."""
+    ids = (row[0] for row in rows.select("value_schema_id").distinct().collect())
+    return placed_notes(rows, schemas(number for number in ids if number is not None))
 
 
 def _placed(event: Mapping[str, Any]) -> PlacedNote:
