@@ -7,7 +7,8 @@ from typing import Final
 from deltalake.exceptions import DeltaError
 from pyspark.sql import SparkSession
 
-from cdc.apply.table.applied_table import AppliedTable, Catalogue
+from cdc.apply.table.applied_table import AppliedTable
+from cdc.apply.table.content import Catalogue
 from cdc.apply.table.spark_plans import suit
 from cdc.apply.table.structure_notes import first_notes, note_rows, read_notes
 from cdc.config import Config

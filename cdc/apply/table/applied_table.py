@@ -1,7 +1,7 @@
-"""One table of the lake: from its events up to a cut to one commit that holds the position."""
+"""One table of the lake: its events up to a cut become one commit that holds the position."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import structlog
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
@@ -10,30 +10,24 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply.table.batch import Batch
+from cdc.apply.table.content import Catalogue, Content
+from cdc.apply.table.follower import Follower, refuse_unseen
 from cdc.apply.table.missing_columns import refuse_lacking
 from cdc.apply.table.spark_plans import WHOLE_FILES, suit
-from cdc.apply.table.structure_change import Shape, course_of, followed
+from cdc.apply.table.structure_change import Shape
 from cdc.apply.table.structure_notes import BoundNote, PlacedNote, bound
 from cdc.config import Job
-from cdc.errors import CdcError, ErrorKind, Reason, coded
-from cdc.events.names import column_refusals
+from cdc.errors import CdcError, Reason, coded
 from cdc.events.schema import (
-    Column,
-    Incompatible,
     TableSchema,
-    Unchanged,
     belongs_to,
-    diff,
-    table_schema_from_avro,
 )
-from cdc.events.structure.guess import supposed
-from cdc.events.structure.steps import READ_AGAIN, Course
+from cdc.events.structure.steps import READ_AGAIN
 from cdc.events.structure.structure import Structure
 from cdc.events.values.lsn import NO_LSN
 from cdc.failpoints import Failpoint, reach
 from cdc.lake.records.ledger import TableEntry
 from cdc.lake.records.quarantine import Quarantine
-from cdc.lake.table import store
 from cdc.lake.table.commits import Commits
 from cdc.lake.table.engine_refusals import refusal
 from cdc.lake.table.merge_plan import BY_OPERATION
@@ -41,18 +35,7 @@ from cdc.lake.table.positions import Position
 from cdc.lake.upkeep.maintenance import Maintainer
 from cdc.tables import SchemaPolicy, TableState
 
-Catalogue = Callable[[int], Structure | None]
-"""The structure that the source's catalogue has of an OID now; None when it has no such table."""
 logger = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Content:
-    """What the lake's table holds at one moment."""
-
-    schema: TableSchema
-    position: Position
-    structure: Structure | None = None  # of the source; None where the table is older than notes
 
 
 class AppliedTable:
@@ -94,8 +77,7 @@ class AppliedTable:
         self._policy = policy
         self._maintainer = Maintainer(path, policy)
         self._commits = Commits(path)
-        self._changes: SchemaPolicy = changes
-        self._catalogue = catalogue
+        self._follower = Follower(session, path, changes, catalogue)
         self._slot_lsn = slot_lsn
 
     @property
@@ -148,8 +130,8 @@ class AppliedTable:
             placeholder=self._placeholder,
             policy=self._policy,
             structure=shape.structure,
-            changes=self._changes,
-            catalogue=self._catalogue,
+            changes=self._follower.policy,
+            catalogue=self._follower.catalogue,
             slot_lsn=self._slot_lsn,
         )
 
@@ -259,10 +241,11 @@ class AppliedTable:
         mine = rows.where(F.col("topic") == topic)
         try:
             waiting = list(notes)
-            self._refuse_unseen(waiting, snapshot_end)
+            refuse_unseen(self._content, waiting, snapshot_end)
             while waiting:
                 self._events(mine, topic, waiting[0].after, schemas, some=True)
-                waiting = waiting[self._change(waiting) :]
+                self._content, followed = self._follower.by_notes(self._content, waiting)
+                waiting = waiting[followed:]
             # Of several schemas some may be of events that it has, or that are behind ``upto``.
             some = beyond or bool(notes) or len(schemas) > 1
             self._events(mine, topic, upto, schemas, some=some)
@@ -314,30 +297,11 @@ class AppliedTable:
             found = part.select("value_schema_id").distinct().collect()
             schemas = {i: schemas[i] for (i,) in found if i in schemas}
         mine_only = {i: text for i, text in schemas.items() if belongs_to(text, topic)}
-        if self.structure is not None and self._catalogue is None:
+        if self.structure is not None and self._follower.catalogue is None:
             refuse_lacking(part, mine_only, self.structure)
-        self._follow(mine_only.values())
+        for content in self._follower.by_events(self._content, mine_only.values()):
+            self._content = content
         self._commit(part, upto, schemas)
-
-    def _change(self, notes: Sequence[BoundNote]) -> int:
-        """Follow the first of them, with as many more as it needs; how many these were."""
-        if (shape := self.shape()) is None:
-            return len(notes)
-        course, number = course_of(shape, notes, self._changes)
-        self._take(shape, course, notes[number - 1].id)
-        return number
-
-    def shape(self) -> Shape | None:
-        """None where nothing is known of the source's structure."""
-        if self.structure is None:
-            return None
-        return Shape(schema=self.schema, structure=self.structure, position=self.position)
-
-    def _take(self, shape: Shape, course: Course, note: int) -> None:
-        after = followed(self._session, self.path, shape, course, note)
-        self._content = Content(
-            schema=after.schema, position=after.position, structure=after.structure
-        )
 
     def read_at(self, lsns: frozenset[int]) -> None:
         """Take note of the snapshot whose reads are to be applied; stop for every other.
@@ -364,66 +328,7 @@ class AppliedTable:
     @property
     def was_read(self) -> bool:
         """Whether the first snapshot brought a row of it, or it was read since."""
-        return self.position.reads > 0 or self.position.reading != 0
-
-    def _refuse_unseen(self, notes: Iterable[BoundNote], snapshot_end: int | None) -> None:
-        """Raises TABLE_STOPPED where it was rewritten under the first snapshot, which saw no row.
-
-        That it had none to be seen cannot be told from it.
-        """
-        if self.was_read or not any(bound.rewrites_before(snapshot_end) for bound in notes):
-            return
-        raise CdcError(
-            ErrorKind.TABLE_STOPPED,
-            "it was rewritten while the first snapshot was read: rows of before, if there were "
-            "any, are not in it",
-            remedy=READ_AGAIN,
-            reason=Reason.SNAPSHOT_BLIND,
-        )
-
-    def _follow(self, written_by: Iterable[str]) -> None:
-        """Follow a writer schema that differs; the notes, where there are any, came before it."""
-        for text in written_by:
-            written = table_schema_from_avro(
-                text,
-                table=self.schema.table,
-                key=self.schema.key,
-                mode=self.schema.mode,
-                as_text=self.schema.as_text,
-            )
-            self._differ(written)
-
-    def _differ(self, written: TableSchema) -> None:
-        found, shape = diff(self.schema, written), self.shape()
-        if isinstance(found, Unchanged):
-            return
-        if shape is not None and self._catalogue is not None:
-            now = self._catalogue(shape.structure.oid)
-            course = supposed(
-                shape.structure, written.columns, now, policy=self._changes, append=shape.append
-            )
-            self._take(shape, course, self.position.note)
-            return
-        if isinstance(found, Incompatible):
-            raise CdcError(
-                ErrorKind.TABLE_STOPPED,
-                found.reason,
-                remedy=READ_AGAIN,
-            )
-        known = {column.name for column in shape.structure.columns} if shape else set()
-        if added := tuple(column for column in found.columns if column.name not in known):
-            self._refuse_names(added)
-            store.add_columns(self._session, self.path, added, self.position)
-            schema = replace(self.schema, columns=self.schema.columns + added)
-            self._content = replace(self._content, schema=schema)
-
-    def _refuse_names(self, added: Sequence[Column]) -> None:
-        """Raises TABLE_STOPPED for new columns that no note tells of and that cannot be kept."""
-        names = [*self.schema.names, *(column.name for column in added)]
-        for found in column_refusals(self.schema.table, names):
-            raise CdcError(
-                ErrorKind.TABLE_STOPPED, found.reason, remedy=f"{found.remedy}, then {READ_AGAIN}"
-            )
+        return self._content.was_read
 
     def _commit(self, mine: DataFrame, upto: int, schemas: Mapping[int, str]) -> None:
         batch = Batch(

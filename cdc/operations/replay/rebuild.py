@@ -14,7 +14,8 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows i
 
 from cdc.apply.difference.merge import merge_difference
 from cdc.apply.replay import replay
-from cdc.apply.table.applied_table import AppliedTable, Catalogue
+from cdc.apply.table.applied_table import AppliedTable
+from cdc.apply.table.content import Catalogue
 from cdc.apply.table.structure_notes import PlacedNote
 from cdc.config import Job
 from cdc.errors import CdcError, ErrorKind

@@ -19,6 +19,7 @@ from cdc.apply.difference import row_difference
 from cdc.apply.difference.merge import merge_difference
 from cdc.apply.replay import replay
 from cdc.apply.table.applied_table import AppliedTable
+from cdc.apply.table.follower import shape_of
 from cdc.apply.table.structure_change import Shape
 from cdc.client.moment import Moment
 from cdc.errors import CdcError, ErrorKind
@@ -81,7 +82,7 @@ class Taking:
         shadow = self.live.beside(self.session, path, self._shape(position))
         self._catch_up(shadow)
         counts = self._unlike(shadow)
-        shape = shadow.shape() or self._shape(shadow.position)
+        shape = shape_of(shadow.content) or self._shape(shadow.position)
         with self._committing(staged, shape.position, settled, counts) as result:
             self._swap(shape)
         return result
