@@ -102,25 +102,26 @@ class AppliedTable:
 
     @property
     def following(self) -> bool:
-        """Whether rounds bring it to the next cut."""
+        """Whether rounds bring the table to the next cut."""
         return not (self._stopped or self._frozen)
 
     @property
     def frozen(self) -> bool:
-        """Whether it waits at its position while it is read again."""
+        """Whether it waits at its position while an operation has it."""
         return self._frozen
 
     @property
     def stopped(self) -> bool:
+        """Whether it follows no more, for a reason of its own."""
         return self._stopped
 
     @property
     def reason(self) -> str:
-        """Why it is stopped, and the remedy."""
+        """The reason why it stopped, with the remedy; empty while it follows."""
         return self._reason
 
     def beside(self, session: SparkSession, path: str, shape: Shape) -> "AppliedTable":
-        """Another one of the same source and policies, at another place and of another time."""
+        """Return a table of the same source and policies, at another path and position."""
         return AppliedTable(
             session=session,
             path=path,
@@ -136,7 +137,7 @@ class AppliedTable:
         )
 
     def stop(self, reason: str, *, remedy: str, code: Reason | None = None) -> None:
-        """Follow no more; the other tables go on, and the reason stands in the ledger."""
+        """Stop following; the other tables go on, and the ledger has the reason."""
         self._stopped = True
         self._reason = f"{coded(code, reason)}; remedy: {remedy}"
         logger.error("table stopped", table=str(self.schema.table), reason=self._reason)
@@ -154,7 +155,7 @@ class AppliedTable:
         self._frozen = self._flagged = False
 
     def again(self) -> None:
-        """Follow once more from where it stopped."""
+        """Follow again from where it stopped."""
         self._stopped, self._reason = False, ""
 
     def recount(self, refused: int) -> None:
@@ -166,22 +167,22 @@ class AppliedTable:
         self._content = replace(self._content, position=position)
 
     def become(self, schema: TableSchema, structure: Structure | None, position: Position) -> None:
-        """What a reading or a replay has made of the frozen table; it is stopped no more.
+        """Take over what a reading or a replay has made of the frozen table; it follows again.
 
-        What somebody else had committed before is beneath that, and counts no more.
+        Commits that somebody else had made before are overwritten and no longer count.
         """
         self._content = Content(schema=schema, position=position, structure=structure)
         self._commits.forget()
         self.again()
 
     def left_at(self, version: int) -> None:
-        """The version that the last cut has of it; what came after is not of this job."""
+        """Take ``version`` for the last one by this job; later commits are somebody else's."""
         self._commits.seen = version
 
     def entry(self, offset: int, *, streaming: bool) -> TableEntry:
-        """The table's part of the ledger's row for a cut that ends at ``offset``.
+        """Return the table's part of the ledger's row for a cut that ends at ``offset``.
 
-        What somebody else has done to the table stops it here: no cut holds it unflagged.
+        A commit by somebody else stops the table here: no cut holds it unflagged.
         """
         version = self._look()
         return TableEntry(
@@ -198,7 +199,7 @@ class AppliedTable:
         )
 
     def _look(self) -> int:
-        """The newest version of ours; -1 where none is known of."""
+        """Return the newest version by this job; -1 where none is known."""
         try:
             return self._commits.version()
         except CdcError as error:
@@ -228,7 +229,7 @@ class AppliedTable:
         beyond: bool = False,
         snapshot_end: int | None = 0,
     ) -> None:
-        """Bring the table to offset ``upto`` from rows of the log; stop it where that fails.
+        """Bring the table to offset ``upto`` from rows of the log; stop it if that fails.
 
         ``notes`` are the changes of its structure before ``upto`` (``bound``); ``beyond``: events
         behind ``upto`` may have been written by some of the schemas; ``snapshot_end``: a place in
@@ -258,12 +259,12 @@ class AppliedTable:
                 raise
             logger.exception("refused by the engine", table=str(self.schema.table))
             self.stop(
-                f"the lake's table does not take the change: {condition}",
+                f"the lake's table refused the change: {condition}",
                 remedy=f"see the job's log; then {READ_AGAIN}",
             )
 
     def pending(self, notes: Iterable[PlacedNote]) -> list[PlacedNote]:
-        """Those about this table that it has not followed yet."""
+        """Return the notes about this table that it has not followed yet."""
         if self.structure is None:
             return []
         oid, table = self.structure.oid, self.schema.table
@@ -274,7 +275,7 @@ class AppliedTable:
     def bound(
         self, notes: Iterable[PlacedNote], mine: DataFrame, schemas: Mapping[int, str]
     ) -> list[BoundNote]:
-        """Where those it has not followed belong among its events in the rows of the log."""
+        """Place the notes that it has not followed among its events in rows of the log."""
         waiting = self.pending(notes)
         beyond = mine.where(F.col("offset") > self.position.offset)
         return bound(waiting, beyond, schemas, before=self.position.offset) if waiting else []
@@ -288,7 +289,7 @@ class AppliedTable:
         *,
         some: bool,
     ) -> None:
-        """Events up to an offset; with ``some`` only a part of the schemas may be theirs."""
+        """Apply events up to an offset; with ``some``, only some of the schemas may be theirs."""
         if upto <= self.position.offset:
             return
         suit(self._session, upto - self.position.offset)
@@ -304,11 +305,12 @@ class AppliedTable:
         self._commit(part, upto, schemas)
 
     def read_at(self, lsns: frozenset[int]) -> None:
-        """Take note of the snapshot whose reads are to be applied; stop for every other.
+        """Remember the snapshot whose reads are to be applied; stop for any other snapshot.
 
-        All reads of one snapshot name one lsn (``NO_LSN`` for an incremental one), and those of the
-        slot's own come before all else, with an lsn that is not beyond its beginning. Where rows of
-        another stand in the topic says nothing of when they were true: decision 0009.
+        All reads of one snapshot have one LSN (``NO_LSN`` for an incremental one). Those of the
+        slot's own snapshot come first, with an LSN not beyond the slot's beginning. For any other
+        snapshot, the place of its rows in the topic does not say when they were true:
+        docs/decisions/0009-order.md.
         """
         if not lsns:
             return
@@ -336,7 +338,7 @@ class AppliedTable:
             path=self.path,
             schema=self.schema,
             position=self.position,
-            token=self._placeholder,
+            placeholder=self._placeholder,
             quarantine=self._quarantine,
             policy=self._policy,
         )
