@@ -15,7 +15,7 @@ from cdc.source.catalog.catalog import SourceTable
 from cdc.source.connector.snapshot_select import overrides
 from cdc.source.server.connection import address, password
 from cdc.source.server.finding import Finding
-from cdc.source.server.tls import KEPT, tls
+from cdc.source.server.tls import PASSED_ON, tls
 from cdc.state.endpoints import Endpoints, password_reference
 from cdc.tables import CONTROL_SCHEMA, HEARTBEAT, STRUCTURE, ColumnId, TableId
 
@@ -36,7 +36,7 @@ COLUMNS_PASSED_OVER: Final = "wal2lake.passed.over.columns"
 _OPTIONAL: Final = (
     COLUMNS,  # an empty list means something else than no list
     "driver.pemKeyAlgorithm",
-    *(f"database.{name}" for name in KEPT),
+    *(f"database.{name}" for name in PASSED_ON),
 )
 
 

@@ -476,7 +476,7 @@ def test_slot_recreated(chain: Endpoints, source: Connection, make_config: Maker
     source.execute("INSERT INTO t VALUES (3)")
     error = refusal(config, chain)
     assert error.kind is ErrorKind.CHAIN_BROKEN
-    assert "was made anew" in error.message
+    assert "was recreated" in error.message
     # The connector's own check agrees, where the job's supervisor starts it without ours.
     worker_rest.resume(chain.connect, name)
     until(lambda: "FAILED" in _tasks(chain, name), 60, "the connector went on")

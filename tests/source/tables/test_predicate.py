@@ -256,7 +256,7 @@ def test_the_role_may_not_read(source: Connection, table: SourceTable) -> None:
     made = predicate(source, TABLE, table.columns, "id = 1")
     source.execute("CREATE ROLE nobody; SET ROLE nobody")
     try:
-        with pytest.raises(CdcError, match="the role may not") as caught:
+        with pytest.raises(CdcError, match="permission denied") as caught:
             checked(source, TABLE, made)
     finally:
         source.execute("RESET ROLE; DROP ROLE nobody")
