@@ -281,7 +281,7 @@ def test_refused_before_anything_is_changed(
     wanted = naming(config, "t", "late")
     error = refusal(wanted, replace(chain, source_url=of_a_stranger(chain, source, config.name)))
     assert error.kind is ErrorKind.SOURCE_NOT_READY
-    assert "is not published and not the role's own" in error.message
+    assert "is not published, and the role does not own it" in error.message
     error = refusal(wanted, replace(chain, kafka="127.0.0.1:1"))
     assert error.kind is ErrorKind.UNREACHABLE
     error = refusal(wanted, replace(chain, connect="http://127.0.0.1:1"))

@@ -134,9 +134,9 @@ def test_prepare_twice(source_url: str, sql: Sql, make_config: Maker) -> None:
     [
         ("FOR ALL TABLES", "is FOR ALL TABLES"),
         ("FOR TABLE t WITH (publish = 'insert, update, delete')", "does not publish insert"),
-        ("FOR TABLE t WHERE (id > 1)", "publishes only a part of foreign_publication.t"),
-        ("FOR TABLE t (id)", "publishes only a part of foreign_publication.t"),
-        ("FOR TABLE t WITH (publish_via_partition_root)", "publishes partitions as their root"),
+        ("FOR TABLE t WHERE (id > 1)", "publishes only part of foreign_publication.t"),
+        ("FOR TABLE t (id)", "publishes only part of foreign_publication.t"),
+        ("FOR TABLE t WITH (publish_via_partition_root)", "publishes partitions under the name"),
     ],
 )
 def test_foreign_publication(

@@ -99,7 +99,7 @@ def test_without_key_and_choice(source_url: str, sql: Sql, make_config: Maker) -
         ("CREATE TABLE t (); ALTER TABLE t REPLICA IDENTITY FULL", "has no columns"),
         (
             "CREATE TABLE t (p point); ALTER TABLE t REPLICA IDENTITY FULL",
-            "has no column that arrives",
+            "has no column that can be captured",
         ),
     ],
 )
@@ -134,7 +134,7 @@ def test_pattern_without_table(source_url: str, sql: Sql, make_config: Maker) ->
     sql("CREATE TABLE t (id int PRIMARY KEY)")
     config = make_config(tables=["pattern_without_table.t", "elsewhere.*"])
     assert errors(source_url, config) == [
-        ("elsewhere.*", "this pattern of source.tables names no table that the role can see")
+        ("elsewhere.*", "this pattern in source.tables matches no table that the role can see")
     ]
 
 
