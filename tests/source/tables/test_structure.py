@@ -280,7 +280,7 @@ def test_installed_once_and_renewed_when_it_is_another_version(noting: Source) -
         assert triggers.install(connection)
         assert triggers.is_installed(connection)
         (finding,) = triggers.findings(connection)
-        assert finding.message == "are noted by event triggers"
+        assert finding.message == "are recorded by event triggers"
     noting.run("CREATE TABLE t (id int PRIMARY KEY)")
     assert [n.name for n in noting.run("ALTER TABLE t ADD a int")] == ["t"]
 

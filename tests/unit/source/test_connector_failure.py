@@ -49,7 +49,7 @@ def test_a_value_is_not_passed_on(inner: str, outer: str) -> None:
         ),
         (
             "java.lang.NumberFormatException: x",
-            "NumberFormatException below ConnectException; the worker's log says where",
+            "NumberFormatException in ConnectException; see the worker's log",
         ),
     ],
 )
