@@ -98,9 +98,9 @@ def findings(connection: Connection) -> list[Finding]:
         Finding.warning(
             _SUBJECT,
             "are not recorded, or by event triggers of another version: a table whose columns "
-            "change stops if the catalogue does not show how; ALTER TYPE ... USING between equal types, "
-            "two columns that swap names, renamed enum values, and a table that is renamed, "
-            "written to and renamed back go unnoticed",
+            "change stops if the catalogue does not show how; ALTER TYPE ... USING between equal "
+            "types, two columns that swap names, renamed enum values, and a table that is "
+            "renamed, written to and renamed back go unnoticed",
             remedy="have a superuser run connectors/structure.sql",
         )
     ]
