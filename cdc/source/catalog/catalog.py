@@ -181,7 +181,7 @@ def _columns(connection: Connection, oids: list[int]) -> dict[int, tuple[SourceC
             name, declared, not_null=facts["not_null"], generated=facts["generated"]
         )
         columns.setdefault(oid, []).append(column)
-    return {oid: tuple(found) for oid, found in columns.items()}
+    return {oid: tuple(of_table) for oid, of_table in columns.items()}
 
 
 def _unmatched(patterns: list[str], tables: list[TableId]) -> list[Finding]:
@@ -236,9 +236,9 @@ def _not_a_table(relation: _Relation, patterns: list[str]) -> Catalog:
 
 def _unfit(relation: _Relation) -> list[Finding]:
     subject = str(relation.table)
-    found = []
+    findings = []
     if relation.persistence != "p":
-        found.append(
+        findings.append(
             Finding.error(
                 subject,
                 "is unlogged or temporary: its changes are not in the WAL",
@@ -246,27 +246,28 @@ def _unfit(relation: _Relation) -> list[Finding]:
             )
         )
     if not relation.readable:
-        found.append(
+        findings.append(
             Finding.error(
                 subject, "the role may not read it", remedy=f"GRANT SELECT ON {subject} to the role"
             )
         )
     if relation.row_security:
-        found.append(
+        findings.append(
             Finding.error(
                 subject,
                 "row security applies to the role, so the snapshot would miss rows",
                 remedy="ALTER ROLE ... BYPASSRLS, or connect as the table's owner",
             )
         )
-    return found
+    return findings
 
 
 def _bad_names(table: TableId, columns: tuple[SourceColumn, ...]) -> list[Finding]:
     """Refuse names that Kafka, Avro, Spark or Delta reject, or that would collide there."""
     of_table = table_refusal(table)
     of_columns = column_refusals(table, [column.name for column in columns])
-    return [_refused(each) for each in (*([of_table] if of_table else []), *of_columns)]
+    refusals = [*([of_table] if of_table else []), *of_columns]
+    return [_refused(refusal) for refusal in refusals]
 
 
 def _refused(refusal: Refusal) -> Finding:

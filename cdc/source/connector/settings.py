@@ -94,7 +94,7 @@ def with_columns_passed_over(
 ) -> dict[str, str]:
     """Return the configuration with these columns excluded, besides those that never arrive."""
     before = configuration.get(COLUMNS_PASSED_OVER, "").split(",")
-    never = [each for each in configuration.get(COLUMNS, "").split(",") if each not in before]
+    never = [name for name in configuration.get(COLUMNS, "").split(",") if name not in before]
     now = [pattern(column.table, column.name) for column in sorted(columns)]
     lists = {COLUMNS: ",".join(filter(None, never + now)), COLUMNS_PASSED_OVER: ",".join(now)}
     others = {key: text for key, text in configuration.items() if key not in lists}
@@ -165,13 +165,13 @@ def _tables(listed: str) -> Iterator[TableId]:
 def _listed(listed: str) -> Iterator[list[str]]:
     """Yield the unescaped names in each pattern of a list."""
     # Connectors of earlier versions have patterns without the group.
-    plain = (each.removeprefix(_EXACT).removesuffix(")") for each in listed.split(",") if each)
-    yield from (list(map(_name, each.split("[.]"))) for each in plain)
+    plain = (text.removeprefix(_EXACT).removesuffix(")") for text in listed.split(",") if text)
+    yield from (list(map(_name, text.split("[.]"))) for text in plain)
 
 
 def _name(literal: str) -> str:
     """Return the name that ``_literal`` turned into a regular expression."""
-    return re.sub(r"\\x\{([0-9a-f]+)\}", lambda found: chr(int(found[1], 16)), literal)
+    return re.sub(r"\\x\{([0-9a-f]+)\}", lambda code: chr(int(code[1], 16)), literal)
 
 
 def with_excluded(configuration: Mapping[str, str], table: SourceTable) -> dict[str, str]:
@@ -179,8 +179,8 @@ def with_excluded(configuration: Mapping[str, str], table: SourceTable) -> dict[
 
     The list may lack a new column.
     """
-    listed = [each for each in configuration.get(COLUMNS, "").split(",") if each]
-    more = [each for each in _excluded([table]) if each not in listed]
+    listed = [name for name in configuration.get(COLUMNS, "").split(",") if name]
+    more = [name for name in _excluded([table]) if name not in listed]
     return {**configuration, COLUMNS: ",".join(listed + more)} if more else dict(configuration)
 
 
@@ -196,7 +196,7 @@ def _excluded(tables: list[SourceTable]) -> list[str]:
 
 def _literal(name: str) -> str:
     """Return a name as a regular expression, with special characters, such as commas, as codes."""
-    return re.sub(r"[^A-Za-z0-9_]", lambda found: f"\\x{{{ord(found[0]):x}}}", name)
+    return re.sub(r"[^A-Za-z0-9_]", lambda sign: f"\\x{{{ord(sign[0]):x}}}", name)
 
 
 def _password(config: Config, endpoints: Endpoints) -> str:

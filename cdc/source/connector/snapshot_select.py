@@ -27,8 +27,8 @@ def overrides(tables: list[SourceTable]) -> dict[str, str]:
     selects = {str(t.table): _select(t) for t in tables if _is_special(t)}
     if not selects:
         return {}
-    each = {f"{SETTING}.{name}": sql for name, sql in selects.items()}
-    return {SETTING: ",".join(selects)} | each
+    by_table = {f"{SETTING}.{name}": sql for name, sql in selects.items()}
+    return {SETTING: ",".join(selects)} | by_table
 
 
 def _select(table: SourceTable) -> str:

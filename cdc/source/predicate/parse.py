@@ -174,7 +174,7 @@ def _refuse_hidden(text: str) -> None:
 
 def _start(node: exp.Expr) -> int | None:
     """Return the lowest known offset in the text of the node and its descendants."""
-    starts = (each.meta.get("start") for each in node.walk())
+    starts = (part.meta.get("start") for part in node.walk())
     return min((start for start in starts if isinstance(start, int)), default=None)
 
 

@@ -147,7 +147,7 @@ def read_keys(  # noqa: PLR0917 - source, selection and destination
     """
     key = _key(connection, table, key_names)
     writing = _Writing(connection, table, columns, tell, batch_bytes)
-    writing.begin(path, anew=False)
+    writing.begin(path, replace=False)
     writing.add(_of_keys(table, columns, key, some) for some in _thousands(keys))
     return writing.read_rows
 
@@ -177,9 +177,9 @@ class _Writing:
         self._batch = batch
         self._ended_by: BaseException | None = None
 
-    def begin(self, path: str, *, anew: bool = True) -> None:
-        """Create the Delta table, even if no row follows, or open it if not ``anew``."""
-        if not anew and DeltaTable.is_deltatable(path):
+    def begin(self, path: str, *, replace: bool = True) -> None:
+        """Create the Delta table, even if no row follows, or open it if not ``replace``."""
+        if not replace and DeltaTable.is_deltatable(path):
             self._texts = DeltaTable(path)
             return
         fields = pa.schema([(name, pa.string()) for name in self._columns])

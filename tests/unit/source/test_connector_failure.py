@@ -1,4 +1,4 @@
-"""A failed connector says why, and nothing of the row that it stumbled over."""
+"""A failed connector's cause is reported without values of the row at which it failed."""
 
 from typing import Final
 

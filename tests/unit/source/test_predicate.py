@@ -1,4 +1,4 @@
-"""What a predicate may say, what it is refused for, and how it is spelled."""
+"""Test what a predicate may contain, why it is refused, and how it is spelled."""
 
 import re
 
@@ -287,7 +287,7 @@ NOISE = st.text("int48text='%\\\"()-*/;,.$:{}`\nE ANDORNOTLIKEINbool:: 012345678
 
 @given(NOISE | NOISE.map(lambda text: f"text = '{text}'"))
 def test_nothing_typed_reaches_postgres_but_inside_of_quotes(text: str) -> None:
-    """Whatever is typed is refused with CONFIG, or is one condition over the table's columns."""
+    """Any text is either refused with CONFIG, or becomes one condition over the table's columns."""
     try:
         found = read(text)
     except CdcError:

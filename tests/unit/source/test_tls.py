@@ -1,4 +1,4 @@
-"""What of source.url is told to the connector about TLS, and what is refused."""
+"""Test which TLS parameters of source.url reach the connector, and which are refused."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def told(query: str, connect: Connect | None = None) -> dict[str, str]:
-    """Without what is empty."""
+    """Return the TLS settings that are not empty."""
     config = Config(
         source=Source(tables=["a.*"]), lake=Lake(path="/lake"), connect=connect or Connect()
     )
