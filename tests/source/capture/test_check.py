@@ -1,4 +1,4 @@
-"""``wal2lake check`` against a real Postgres: what it prints, and how it ends."""
+"""Test the output and exit code of ``wal2lake check`` against a real Postgres."""
 
 import json
 from collections.abc import Callable

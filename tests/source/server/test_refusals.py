@@ -1,6 +1,6 @@
-"""What is said of a source that takes no connection: whether it passes, and what to do.
+"""Test the errors for a source that refuses connections: are they temporary, what helps.
 
-Each state is that of a real Postgres.
+A real Postgres is brought into each state.
 """
 
 import os
@@ -45,7 +45,7 @@ def refusal(url: str) -> CdcError:
 
 @contextmanager
 def own_postgres(folder: Path) -> Iterator[ProcessServer]:
-    """One that a test may stop and change."""
+    """Start a Postgres that a test may stop and reconfigure."""
     server = processes(folder)["postgres"]()
     assert isinstance(server, ProcessServer)
     try:
@@ -123,12 +123,12 @@ def test_a_server_that_shuts_down_or_starts_up_is_asked_again_later(tmp_path: Pa
     with own_postgres(tmp_path) as server:
         assert server.process is not None
         with connect(server.address):
-            os.kill(server.process.pid, signal.SIGTERM)  # it waits for the session
+            os.kill(server.process.pid, signal.SIGTERM)  # it waits for the session to end
             until(lambda: "shutting down" in refusal(server.address).detail)
             assert refusal(server.address).kind is ErrorKind.UNREACHABLE
         until(lambda: server.process is None or server.process.exit_code() is not None)
         data = server.state.data("postgres")
-        (data / "standby.signal").touch()  # recovers for ever, and takes nobody meanwhile
+        (data / "standby.signal").touch()  # recovers for ever, and accepts nobody meanwhile
         with (data / "postgresql.auto.conf").open("a") as file:
             file.write("hot_standby = off\n")
         from cdc.stack.process.process import Process  # noqa: PLC0415
@@ -249,7 +249,7 @@ def test_a_copy_from_a_server_that_falls_silent_ends(source_url: str) -> None:
 def test_a_cut_does_not_wait_for_a_source_that_falls_silent(
     source_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What has landed came from it before, so it is published; the next look asks anew."""
+    """What has landed came from it earlier, so it is published; the next look asks again."""
     monkeypatch.setattr(source_postgres, "_ASK_ANSWER_SECONDS", 0.5)
     monkeypatch.setattr(source_watch, "_AGAIN_SECONDS", 0.0)
     where = urlsplit(source_url)

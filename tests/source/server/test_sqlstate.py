@@ -1,4 +1,4 @@
-"""A refusal means what its SQLSTATE says, whatever its words are."""
+"""A refusal is judged by its SQLSTATE, whatever the language of its message."""
 
 import socket
 import subprocess
@@ -71,7 +71,7 @@ def test_a_database_may_be_called_as_it_likes(source_url: str, name: str) -> Non
 
 @pytest.mark.parametrize("code", [socket.EAI_NONAME, socket.EAI_AGAIN])
 def test_a_host_that_nobody_knows_is_named(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
-    """It may be a typo, and it may be the name server: a job waits, and a first start says it."""
+    """It may be a typo or the name server: a job waits, a first start reports it."""
 
     def unknown(*_given: object, **_named: object) -> None:
         raise socket.gaierror(code, "nobody knows it")
@@ -93,7 +93,7 @@ def test_a_server_that_takes_the_second_attempt_is_asked_again(source_url: str) 
 
 
 def test_a_first_start_says_at_once_that_it_knows_no_such_host(tmp_path: Path) -> None:
-    """And starts nothing."""
+    """It starts nothing."""
     url = "postgresql://u@no-such-host.invalid/d"
     config = tmp_path / "wal2lake.yaml"
     config.write_text(f"source: {{url: '{url}', tables: [a.*]}}\nlake: {{path: {tmp_path}/lake}}\n")

@@ -1,4 +1,4 @@
-"""A standby, and what becomes of it, are named."""
+"""A standby, and a promoted standby, are reported as such."""
 
 from pathlib import Path
 

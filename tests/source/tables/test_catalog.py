@@ -1,4 +1,4 @@
-"""What the catalogue of a real Postgres makes of the tables that are named."""
+"""Test how tables are judged by the catalogue of a real Postgres."""
 
 from collections.abc import Callable
 
@@ -139,7 +139,7 @@ def test_pattern_without_table(source_url: str, sql: Sql, make_config: Maker) ->
 
 
 def test_a_type_with_a_namesake(source_url: str, sql: Sql, make_config: Maker) -> None:
-    """The connector takes one for the other: dates of the schema would be lost without a word."""
+    """The connector takes one for the other: the schema's dates would be lost silently."""
     sql("""
         DROP SCHEMA IF EXISTS other_types CASCADE; CREATE SCHEMA other_types;
         CREATE TYPE other_types.mood AS ENUM ('sad'); CREATE TYPE other_types.only AS ENUM ('one');
@@ -244,7 +244,7 @@ def test_rights_of_the_role(source_url: str, sql: Sql, make_config: Maker) -> No
 def test_a_table_whose_topic_kafka_takes_for_that_of_another(
     source_url: str, sql: Sql, make_config: Maker
 ) -> None:
-    """The one that was made later is named; once it is there, it goes on."""
+    """The finding names the table created later; a captured one continues."""
     name = make_config().name
     sql(f"""
         DROP SCHEMA IF EXISTS {name}_b CASCADE; CREATE SCHEMA {name}_b;
