@@ -27,7 +27,7 @@ def captured_tables(
 
     If some tables are ``known``, new ones are left out. A known table that is unfit, or that the
     source no longer has, is returned with its ``unfit`` finding. Raises SOURCE_NOT_READY for the
-    first finding that affects more than a single known or new table, and like ``inspect``.
+    first error that is not about a single known table or a new one, and like ``inspect``.
     """
     catalog = inspect(connection, config)
     new = set(new_tables(catalog, known))
@@ -58,7 +58,7 @@ def wanted_of(catalog: Catalog, config: Config, known: Collection[TableId]) -> l
 
 
 def refusals(catalog: Catalog, config: Config, known: Collection[TableId]) -> list[Finding]:
-    """Return the errors that forbid to start, which those of single known tables do not."""
+    """Return the errors that prevent a start; errors about single known tables do not."""
     captured = _captured(config, known)
     errors = (finding for finding in catalog.findings if finding.level is Level.ERROR)
     return [finding for finding in errors if not _is_of_one(finding, captured)]

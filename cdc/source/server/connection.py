@@ -161,10 +161,7 @@ def connect(
 
 
 def connect_to_ask(url: str, **parameters: Any) -> Connection:  # noqa: ANN401 - as ``connect``
-    """Open a connection for short queries, with tight limits so that a caller never waits long.
-
-    Raises like ``connect``.
-    """
+    """Open a connection for short queries, with tight time limits. Raises like ``connect``."""
     return connect(
         url,
         connect_timeout=_ASK_CONNECT_SECONDS,
