@@ -3,7 +3,7 @@
 Only the table's own rows are read: rows of tables that inherit from it come under their own names,
 as in the stream. And a date is read as its day number: the connector would interpret it in the
 hybrid Julian-Gregorian calendar and without its era, which would alter BC dates, the ten days
-missing from that calendar, and infinity. The day number is what it writes in the end (decision 0010).
+missing from that calendar, and infinity. It finally writes the day number anyway (decision 0010).
 """
 
 from typing import Final

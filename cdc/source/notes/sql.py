@@ -428,4 +428,4 @@ TRIGGERS: Final = {
     "wal2lake_rewritten": ("table_rewrite", "note_rewritten", ()),
     "wal2lake_gone": ("sql_drop", "note_gone", ()),
 }
-"""Maps each trigger to its event, function and command tags; no tags means all commands."""
+"""Each trigger's event, function and command tags; without tags it fires for all commands."""

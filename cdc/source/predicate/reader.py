@@ -29,12 +29,12 @@ _COMPARED: Final[Mapping[type[exp.Expr], tuple[str, str]]] = {
     exp.GT: (">", "<"),
     exp.GTE: (">=", "<="),
 }
-"""Maps a node to its operator, and to the operator for exchanged sides."""
+"""Each comparison's operator, and its operator with the sides exchanged."""
 _EQUALITY: Final = frozenset({"=", "<>"})
 
 
 class Reader:
-    """Translates the tree of a predicate, and collects in ``types`` and ``collated`` its columns.
+    """A translator for the tree of a predicate; ``types`` and ``collated`` collect its columns.
 
     Raises PredicateError for anything it does not know.
     """

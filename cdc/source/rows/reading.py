@@ -23,9 +23,7 @@ from cdc.source.server.connection import Connection, translated
 from cdc.tables import TableId
 
 BATCH_BYTES: Final = 8 << 20
-_FILE_BYTES: Final = (
-    64 << 20
-)  # approximate size of a Parquet file, of which at most so much is in memory
+_FILE_BYTES: Final = 64 << 20  # of a Parquet file, about; no more of it is in memory
 _GROUPED: Final = WriterProperties(max_row_group_size=10_000)
 KEYS: Final = 1000
 """Number of keys per query: few enough for Postgres to look up each of them in the index."""
@@ -159,7 +157,7 @@ def _thousands(keys: Iterable[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
 
 
 class _Writing:
-    """Writes a reading in one commit, with only a few chunks in memory at a time."""
+    """A writer of one reading in one commit, with only a few chunks in memory at a time."""
 
     def __init__(
         self,
