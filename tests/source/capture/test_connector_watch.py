@@ -1,4 +1,4 @@
-"""A task that ended while its worker could not write that down, on real servers."""
+"""A failed task is detected even if its worker could not record the failure (real servers)."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -26,11 +26,11 @@ from tests.source.altered import altered
 from tests.source.conftest import Maker, open_schema
 from tests.source.topic import Topic, ops
 
-pytestmark = [pytest.mark.integration, pytest.mark.deep]  # a minute of it is the broker's
+pytestmark = [pytest.mark.integration, pytest.mark.deep]  # the broker alone takes a minute
 
 NOTHING_FITS: Final = "100"  # bytes
 UNWRITTEN: Final = "Failed to write status update"
-ENDED_SECONDS: Final = 180  # it waits until the broker ends its transaction, after a minute
+ENDED_SECONDS: Final = 180  # it waits for the broker to end its transaction, after a minute
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_is_started_again(
         assert not is_read(source, config.name)
         found = worker_rest.status(chain.connect, config.name)
         assert found is not None
-        assert found.running  # as the worker believes
+        assert found.running  # in the worker's view
 
     said = [watch.look(next(seconds)) for _ in range(60)]
     assert any("no session at the source" in (text or "") for text in said)

@@ -1,4 +1,4 @@
-"""A connector that is started beside a table that it cannot read, on real servers."""
+"""Test the start of a connector when there is a table that it cannot read (real servers)."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -30,7 +30,7 @@ TWINS = {
     "key": 'ALTER TABLE {} ADD "ID" int DEFAULT 0, DROP CONSTRAINT key_pkey,'
     ' ADD PRIMARY KEY (id, "ID")',
 }
-"""Table -> what gives two of its columns one name."""
+"""By table, the DDL that gives two of its columns one name."""
 
 
 @pytest.fixture
@@ -64,9 +64,9 @@ def test_it_is_passed_over_until_its_names_are_told_apart(
     running = worker_rest.configuration(chain.connect, config.name)
     assert passed_over(running) == {table for table in tables if table.name in TWINS}
     assert captured(running) == tables
-    assert pass_over(config, chain) == ()  # nothing is left to be said
+    assert pass_over(config, chain) == ()  # nothing is left to pass over
 
-    establish(config, chain)  # a start says the same
+    establish(config, chain)  # a start decides the same
     assert worker_rest.configuration(chain.connect, config.name) == running
 
     table = TableId(config.name, "case")
@@ -79,7 +79,7 @@ def test_it_is_passed_over_until_its_names_are_told_apart(
     assert topic.until(lambda found: len(found) >= 2)[-1][1]["after"]["id"] == 9
     assert table not in passed_over(worker_rest.configuration(chain.connect, config.name))
 
-    # A changed configuration takes back what it finds fit, and publishes it.
+    # A changed configuration captures fit tables again, and publishes them.
     source.execute("ALTER TABLE signs RENAME a_b TO other")
     assert recapture(config, chain).reconfigured
     source.execute("INSERT INTO signs VALUES (9)")
@@ -90,7 +90,7 @@ def test_it_is_passed_over_until_its_names_are_told_apart(
 def test_a_start_does_not_fail_by_what_the_connector_was_told_before(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """As ``up`` after ``down``: the worker begins with the settings of before by itself."""
+    """As with ``up`` after ``down``, the worker itself starts with the earlier settings."""
     config = make_config(chain)
     _tables(config, source)
     establish(config, chain)
@@ -106,14 +106,14 @@ def test_a_start_does_not_fail_by_what_the_connector_was_told_before(
 def test_a_first_snapshot_goes_on_without_it(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """The columns get their names after the tables were judged, before the connector reads them."""
+    """The columns are renamed after the tables were judged, before the connector reads them."""
     _first_snapshot_beside(chain, source, make_config(chain), 'ALTER TABLE "case" ADD "V" text')
 
 
 def test_a_first_snapshot_goes_on_without_a_table_that_lost_all_its_columns(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """The connector ends with a NullPointerException at what has none."""
+    """The connector fails with a NullPointerException at a table without columns."""
     change = 'ALTER TABLE "case" DROP id, DROP v'
     _first_snapshot_beside(chain, source, make_config(chain), change)
 
@@ -154,7 +154,7 @@ def _first_snapshot_beside(
 def test_nothing_is_passed_over_while_its_changes_are_published(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """Who passes over what is published loses it without a word: better that nothing goes on."""
+    """Passing over published changes would lose them silently, so nothing continues."""
     config = make_config(chain)
     _tables(config, source)
     establish(config, chain)

@@ -1,4 +1,4 @@
-"""Tables taken in and out of a running capture, against real Postgres, Kafka and Connect."""
+"""Test adding and removing captured tables, against real Postgres, Kafka and Connect."""
 
 import json
 import threading
@@ -55,7 +55,7 @@ def topic_of(chain: Endpoints, config: Config, table: str) -> Topic:
 
 
 def begin(chain: Endpoints, config: Config, source: Connection, *tables: str) -> Config:
-    """Capture new tables; returns when the stream flows."""
+    """Capture new tables; return once the stream flows."""
     for table in tables:
         source.execute(f"CREATE TABLE {table} (id int PRIMARY KEY)".encode())
     begun = naming(config, *tables)
@@ -70,11 +70,11 @@ def inserted(events: list[Event]) -> list[int]:
 
 
 _PACE_SECONDS = 0.03
-"""Between two commits: every event is decoded several times here."""
+"""The pause between two commits, because every event is decoded several times here."""
 
 
 class Writer(threading.Thread):
-    """Commits one row after the other into two tables, both rows in one transaction."""
+    """A thread that commits rows in a loop, each time one row to each of two tables."""
 
     def __init__(self, url: str, schema: str) -> None:
         super().__init__(daemon=True)
@@ -93,7 +93,7 @@ class Writer(threading.Thread):
                 self.committed += 1
 
     def end(self) -> int:
-        """The number of the last row."""
+        """Stop, and return the number of the last row."""
         self.ended.set()
         self.join()
         return self.committed
@@ -102,7 +102,7 @@ class Writer(threading.Thread):
 def test_a_table_is_taken_in_under_writes(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """Its events come from then on and no snapshot; the other loses none and repeats none."""
+    """Its events arrive from then on, without a snapshot; the other loses and repeats none."""
     config = begin(chain, make_config(chain), source, "t")
     source.execute("CREATE TABLE late (id int PRIMARY KEY)")
     source.execute("INSERT INTO late SELECT -n FROM generate_series(1, 1000) n")
@@ -111,7 +111,7 @@ def test_a_table_is_taken_in_under_writes(
     writer.start()
     try:
         done = recapture(wanted, chain)
-        then = writer.committed + 2  # the one after it may be under way already
+        then = writer.committed + 2  # the next one may already be under way
         until(lambda: writer.committed > then + 10, 60, "the writer stands still")
     finally:
         last = writer.end()
@@ -129,7 +129,7 @@ def test_a_table_is_taken_in_under_writes(
 
 
 def counted(chain: Endpoints, config: Config) -> dict[str, int]:
-    """What the END markers say of each topic, summed up."""
+    """Return the event counts of each topic, summed over all END markers."""
     total: dict[str, int] = {}
     for _, marker in Topic(chain, f"{config.name}.transaction").events():
         for entry in (marker["data_collections"] or []) if marker["status"] == "END" else []:
@@ -155,7 +155,7 @@ def test_again_changes_nothing(chain: Endpoints, source: Connection, make_config
 
 
 def state(chain: Endpoints, config: Config, source: Connection) -> tuple[object, ...]:
-    """What a call may change: baselines, publication, settings, topics, who reads the slot."""
+    """Return what a call may change: baselines, publication, settings, topics, slot reader."""
     notes = source.execute(
         "SELECT count(*) FROM wal2lake.structure WHERE command = %s AND table_schema = %s",
         (BASELINE, config.name),
@@ -228,7 +228,7 @@ def test_what_was_interrupted_is_finished(
     assert not stopped.running
 
     assert recapture(wanted, chain).added == (TableId(config.name, "late"),)
-    worker_rest.stop(chain.connect, config.name)  # as if killed before it was resumed
+    worker_rest.stop(chain.connect, config.name)  # as if the process was killed before resuming it
 
     assert recapture(wanted, chain) == replace_tables(recapture(wanted, chain))
     source.execute("INSERT INTO late VALUES (1)")
@@ -242,7 +242,7 @@ def replace_tables(found: Recaptured) -> Recaptured:
 def test_a_start_goes_on_without_a_new_table(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """Also where it is named, and where it could not be taken in; ``check`` says how it can."""
+    """It holds also if it is named literally or unfit; ``check`` says how to add it."""
     config = begin(chain, make_config(chain), source, "t")
     source.execute("CREATE TABLE late (id int PRIMARY KEY); CREATE TABLE bad (id int)")
     wanted = naming(config, "t", "late", "bad")
@@ -281,7 +281,7 @@ def test_refused_before_anything_is_changed(
     wanted = naming(config, "t", "late")
     error = refusal(wanted, replace(chain, source_url=of_a_stranger(chain, source, config.name)))
     assert error.kind is ErrorKind.SOURCE_NOT_READY
-    assert "is not published and not the role's own" in error.message
+    assert "is not published, and the role does not own it" in error.message
     error = refusal(wanted, replace(chain, kafka="127.0.0.1:1"))
     assert error.kind is ErrorKind.UNREACHABLE
     error = refusal(wanted, replace(chain, connect="http://127.0.0.1:1"))
@@ -327,7 +327,7 @@ def printed(config: Config, chain: Endpoints, folder: Path, *arguments: str) -> 
 
 
 def of_a_stranger(chain: Endpoints, source: Connection, schema: str) -> str:
-    """A role that may read all and owns nothing."""
+    """Create a role that may read everything and owns nothing; return its URL."""
     source.execute(
         f"CREATE ROLE stranger LOGIN REPLICATION PASSWORD 'x';"
         f"GRANT USAGE ON SCHEMA {schema}, wal2lake TO stranger;"
@@ -340,7 +340,7 @@ def of_a_stranger(chain: Endpoints, source: Connection, schema: str) -> str:
 
 
 def test_a_topic_is_emptied_and_its_offsets_go_on(chain: Endpoints) -> None:
-    """Also a compacted one, whose policy is the same afterwards."""
+    """It holds also for a compacted topic, whose policy is the same afterwards."""
     specs = [TopicSpec("many", {"cleanup.policy": "compact"}), TopicSpec("few")]
     ensure_topics(chain.kafka, specs)
     producer = Producer({"bootstrap.servers": chain.kafka})
@@ -357,7 +357,7 @@ def test_a_topic_is_emptied_and_its_offsets_go_on(chain: Endpoints) -> None:
     assert [first_offset(chain, name) for name in ("many", "few")] == [3, 5]
     assert end_offsets(chain.kafka, ["many", "few"]) == {"many": 5, "few": 5}
     assert topic_ids(chain.kafka, ["many", "few"]) == before
-    ensure_topics(chain.kafka, specs)  # raises where the policy is another
+    ensure_topics(chain.kafka, specs)  # raises if the policy is another
 
 
 def first_offset(chain: Endpoints, topic: str) -> int:

@@ -1,4 +1,4 @@
-"""Values that are none of the type which their column has got since, on real servers."""
+"""Test values that do not fit the new type of their column (real servers)."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -46,7 +46,7 @@ def _goes_on_without(config: Config, chain: Endpoints, source: Connection, chang
     establish(config, chain)
     topic = Topic(chain, f"{config.name}.{config.name}.t")
     topic.until(lambda found: ops(found) == ["r"])
-    source.execute("ALTER TABLE t ALTER w TYPE varchar(100)")  # whose values are as they were
+    source.execute("ALTER TABLE t ALTER w TYPE varchar(100)")  # which does not change the values
     with source.transaction():
         source.execute("INSERT INTO t VALUES (2, 'abc')")
         source.execute(f"ALTER TABLE t {change}".encode())

@@ -1,4 +1,4 @@
-"""What is set for the role, the database or the server changes no value, and ends nothing."""
+"""Settings of role, database or server change no value, and stop nothing."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -106,7 +106,7 @@ def _plain(value: object) -> object:
 
 @contextmanager
 def _altered(source: Connection) -> Iterator[None]:
-    """Of sessions that begin inside the block."""
+    """Change the settings for sessions that start inside the block."""
     before = _digits(source)
     row = source.execute("SELECT current_user, current_database()").fetchone()
     assert row is not None
@@ -126,7 +126,7 @@ def _altered(source: Connection) -> Iterator[None]:
         for name in OF_THE_SERVER:
             source.execute(f"ALTER SYSTEM RESET {name}".encode())
         source.execute("SELECT pg_reload_conf()")
-        # The session hears of it a moment later, and would print what is expected as it was set.
+        # The session reloads a moment later; until then it would print expected values differently.
         until(lambda: _digits(source) == before, 60, "the settings are not as they were")
 
 

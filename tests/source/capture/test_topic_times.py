@@ -1,4 +1,4 @@
-"""What is appended has the broker's time, whatever the clock of its producer says."""
+"""Appended records have the broker's time, whatever the producer's clock says."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -16,7 +16,7 @@ from tests.source.conftest import Maker
 
 pytestmark = pytest.mark.integration
 
-HOURS: Final = (-30 * 24, 2, 30 * 24)  # a broker refuses what is an hour ahead, unless told
+HOURS: Final = (-30 * 24, 2, 30 * 24)  # by default a broker refuses times an hour ahead
 STAMPED: Final = "log.message.timestamp.type"
 TABLES: Final = [
     SourceTable(
@@ -33,7 +33,7 @@ TABLES: Final = [
 
 @pytest.mark.parametrize("hours", HOURS)
 def test_of_the_worker_and_the_registry(broker: str, hours: int) -> None:
-    """Their topics are made by themselves, with the broker's defaults."""
+    """They create their topics themselves, with the broker's defaults."""
     ensure_topics(broker, [TopicSpec("default")])
     assert kept_time(broker, "default", hours)
 
@@ -49,7 +49,7 @@ def test_of_tables_where_the_broker_leaves_it_to_producers(
 
 
 def kept_time(broker: str, topic: str, hours: int) -> bool:
-    """Whether a record of a clock that is off by so much is taken, and has another's time."""
+    """Return whether a record with a wrong time is accepted, and gets the broker's time."""
     found: list[tuple[int, int]] = []
 
     def told(error: object, message: Message) -> None:

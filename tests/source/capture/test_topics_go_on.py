@@ -1,4 +1,4 @@
-"""Topics that are not what they were, on a real broker: found out, and made to go on."""
+"""Detect topics that changed, and make them continue, on a real broker."""
 
 import signal
 import subprocess
@@ -33,7 +33,7 @@ LANDED: Final = 41  # events, of 50
 
 @pytest.fixture(params=["delete", "compact"])
 def spec(request: pytest.FixtureRequest, broker: str) -> TopicSpec:
-    """A topic of fifty events."""
+    """Create a topic of fifty events."""
     test = request.node.name.replace("[", "-").rstrip("]")
     made = TopicSpec(test, {"cleanup.policy": request.param})
     ensure_topics(broker, [made])
@@ -55,7 +55,7 @@ def expected(broker: str, spec: TopicSpec) -> dict[str, Expected]:
 
 
 def again(broker: str, spec: TopicSpec, *, count: int) -> None:
-    """Deleted, and made by somebody else."""
+    """Delete the topic and create it again, as somebody else might."""
     delete(broker, spec)
     ensure_topics(broker, [spec])
     fill(broker, spec.name, count)
@@ -73,7 +73,7 @@ def refusal(broker: str, known: dict[str, Expected]) -> Reason | None:
 
 
 def went_on(broker: str, spec: TopicSpec, known: dict[str, Expected]) -> None:
-    """The next event has the offset after those of before, and none of them is there."""
+    """Check that the topic continues at the next offset, without the earlier events."""
     assert go_on(broker, known, [spec], replication=1) == [spec.name]
     now = existing_topics(broker, known)[spec.name]
     assert (now.partitions, now.first, now.end) == (1, LANDED, LANDED)
@@ -115,11 +115,11 @@ def test_one_that_was_made_again(broker: str, spec: TopicSpec, count: int) -> No
 
 
 def test_one_that_was_made_again_and_has_grown_beyond(broker: str, spec: TopicSpec) -> None:
-    """By its offsets alone nobody could tell."""
+    """Its offsets alone would not show it."""
     known = expected(broker, spec)
     again(broker, spec, count=60)
     assert refusal(broker, known) is Reason.TOPIC_RECREATED
-    assert go_on(broker, known, [spec], replication=1) == []  # its offsets are new enough
+    assert go_on(broker, known, [spec], replication=1) == []  # its offsets are high enough
 
 
 def test_one_that_is_gone(broker: str, spec: TopicSpec) -> None:
@@ -155,7 +155,7 @@ def test_one_that_was_shortened(broker: str, spec: TopicSpec) -> None:
     assert refusal(broker, known) is Reason.TOPIC_SHORTENED
     assert go_on(broker, known, [spec], replication=1) == []
     left = {spec.name: Expected(id=known[spec.name].id, last=49)}
-    refuse_broken(left, existing_topics(broker, left))  # of an epoch that has left it behind
+    refuse_broken(left, existing_topics(broker, left))  # a position beyond the removed events
 
 
 KILLED: Final = """
@@ -193,7 +193,7 @@ KILLS: Final = [
 def test_an_emptying_that_is_killed_leaves_the_topic_as_it_is_specified(
     broker: str, again: str, kill: tuple[str, str, int]
 ) -> None:
-    """Set right by the next start, and by the next emptying; and nothing expires meanwhile."""
+    """The next start or the next emptying restores it, and nothing expires in the meantime."""
     spec = TopicSpec(f"{again}-{'-'.join(map(str, kill))}", {"cleanup.policy": "compact"})
     ensure_topics(broker, [spec])
     before = settings_of(broker, spec.name)
@@ -251,7 +251,7 @@ def set_policy(broker: str, topic: str, policy: str) -> None:
 
 
 def test_the_ends_of_topics_that_were_made_a_moment_ago(broker: str) -> None:
-    """Their leaders may not have taken them over yet."""
+    """Their partitions may not have leaders yet."""
     names = [f"made-{number}" for number in range(40)]
     ensure_topics(broker, [TopicSpec(name) for name in names])
     assert end_offsets(broker, names) == dict.fromkeys(names, 0)

@@ -1,6 +1,6 @@
-"""No value of a row is in a file of the worker's, however it fails on one.
+"""No value of a row gets into a file of the worker, however it fails on one.
 
-What a task failed with is in Connect's status topic with its texts, and in no other file.
+The failure of a task, with its message, is in Connect's status topic and in no other file.
 """
 
 import json
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.integration
 
 CANARY = "canary-7f3a-of-a-row"
 ROWS = ("data/kafka", "data/postgres", "logs/postgres")
-"""Where values belong: topics, tables, and the server log of the embedded source."""
+"""Paths that may hold values: topics, tables, and the log of the embedded source."""
 TRANSFORM = {
     "transforms": "key,flat,cast",
     "transforms.flat.type": "io.debezium.transforms.ExtractNewRecordState",
@@ -53,7 +53,7 @@ def source(request: pytest.FixtureRequest, chain: Endpoints, schema: str) -> Ite
 
 @pytest.fixture
 def config(chain: Endpoints, source: Connection, make_config: Maker) -> Config:
-    """Of a connector that runs and has sent a row."""
+    """Return the configuration of a running connector that has sent a row."""
     config = make_config(chain)
     source.execute("CREATE TABLE t (v text PRIMARY KEY)")
     source.execute("INSERT INTO t VALUES ('harmless')")
@@ -63,13 +63,13 @@ def config(chain: Endpoints, source: Connection, make_config: Maker) -> Config:
 
 
 def fails_on(chain: Endpoints, config: Config, source: Connection, given: dict[str, str]) -> str:
-    """What it ended with, by the worker's REST interface."""
+    """Make the connector fail on a value; return its status from the worker's REST interface."""
     now = worker_rest.configuration(chain.connect, config.name) or {}
     worker_rest.configure(chain.connect, config.name, now | given)
     numbers = count()
 
     def failed() -> bool:
-        # One after the other: the first may have met the task as it was before.
+        # More than one, because the first may reach the task with its old settings.
         source.execute(f"INSERT INTO t VALUES ('{CANARY}{next(numbers)}')".encode())
         found = worker_rest.status(chain.connect, config.name)
         return found is not None and found.failed
@@ -82,14 +82,16 @@ def fails_on(chain: Endpoints, config: Config, source: Connection, given: dict[s
 def assert_kept(state: Path) -> None:
     files = [path for path in state.rglob("*") if path.is_file()]
     found = {path.relative_to(state).as_posix() for path in files if _holds(path)}
-    assert any(name.startswith("data/kafka") for name in found), "there has to be something to find"
+    assert any(name.startswith("data/kafka") for name in found), (
+        "the canary must be in Kafka's files"
+    )
     assert sorted(name for name in found if not name.startswith(ROWS)) == []
 
 
 def _holds(path: Path) -> bool:
     try:
         content = path.read_bytes()
-        # Keys of a position are written as Java serialises them, in hexadecimal digits.
+        # Keys of a position are written as Java serializes them, in hexadecimal digits.
         return CANARY.encode() in content or CANARY.encode().hex().encode() in content
     except FileNotFoundError:
         return False
@@ -110,7 +112,7 @@ def test_a_converter_that_fails_on_a_value(
 
 
 class Refusing(BaseHTTPRequestHandler):
-    """A registry that takes no schema, and says what was asked."""
+    """A registry that refuses every schema, and quotes the request."""
 
     def _refuse(self) -> None:
         asked = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
@@ -156,7 +158,7 @@ def test_a_statement_of_the_connector_s_that_fails_on_a_value(
 def test_a_signal_that_makes_it_read_a_table(
     chain: Endpoints, chain_state: Path, config: Config, source: Connection
 ) -> None:
-    """The keys that it reads from and to are values; so may be what is no signal."""
+    """The keys between which it reads are values, and so may be an invalid signal."""
     source.execute(f"INSERT INTO t VALUES ('{CANARY}'), ('{CANARY}-2')".encode())
     asked = json.dumps({"data-collections": [f"{config.name}.t"], "type": "incremental"})
     for name, data in (("none", f"{CANARY} {{"), ("one", asked)):
@@ -167,5 +169,5 @@ def test_a_signal_that_makes_it_read_a_table(
 
 
 def _read(events: list[Event]) -> int:
-    """How many of them are rows that were read."""
+    """Return the number of rows that were read by a snapshot."""
     return [value["op"] for _, value in events if value].count("r")
