@@ -57,8 +57,8 @@ MUTANTS: Final = (
     Mutant(
         name="a log of an earlier version is searched whole for notes",
         file="cdc/lake/table/positions.py",
-        old='found.get("noted", [(0, found["landing"])])',
-        new='found.get("noted", [])',
+        old='metadata.get("noted", everything)',
+        new='metadata.get("noted", [])',
         tests=("tests/spark/apply/test_slices.py",),
     ),
     Mutant(

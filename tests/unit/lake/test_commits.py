@@ -70,7 +70,7 @@ def test_a_table_that_was_restored_to_an_older_copy_is_told(path: str, tmp_path:
     shutil.rmtree(path)
     shutil.copytree(tmp_path / "copy", path)
 
-    with pytest.raises(CdcError, match="is at version 1 and was at 2"):
+    with pytest.raises(CdcError, match="is at version 1, but was at 2"):
         commits.version()
     commits.forget()
     assert commits.version() == 1
