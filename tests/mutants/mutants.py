@@ -33,8 +33,8 @@ MUTANTS: Final = (
     Mutant(
         name="a column of the key is never left out",
         file="cdc/capture/retyped.py",
-        old="sorted(found - keys)",
-        new="sorted(found)",
+        old="sorted(retyped_names - keys)",
+        new="sorted(retyped_names)",
         tests=("tests/unit/capture/test_retyped.py",),
     ),
     Mutant(

@@ -33,7 +33,7 @@ def test_a_lake_that_is_not_there_yet_is_made(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["..", ".", "a/b", "a\\b", "_wal2lake", "a\nb"])
 def test_a_name_that_is_no_single_directory_is_refused(tmp_path: Path, name: str) -> None:
     for table in (TableId("s", name), TableId(name, "t")):
-        with pytest.raises(CdcError, match="cannot be kept") as raised:
+        with pytest.raises(CdcError, match="cannot be stored") as raised:
             table_path(_config(tmp_path), table)
         assert raised.value.kind is ErrorKind.CONFIG
 
