@@ -1,4 +1,4 @@
-"""Postgres's own text of an interval, from the connector's ``P1Y2M3DT4H5M6.789S``: SQL text."""
+"""SQL text for Postgres's own text of an interval, from the connector's ``P1Y2M3DT4H5M6.789S``."""
 
 from typing import Final
 
@@ -9,7 +9,10 @@ _PARTS: Final = ("bigint", "bigint", "bigint", "bigint", "bigint", "decimal(18,6
 
 
 def interval(raw: str) -> str:
-    """A sign is written where the part before it was negative and this one is not."""
+    """Return SQL text for Postgres's text of the interval ``raw``; null if ``raw`` is malformed.
+
+    Postgres writes a plus sign before a positive part that follows a negative one.
+    """
     parts = ", ".join(
         f"{spark_string(name)},"
         f" CAST(regexp_extract({raw}, {spark_string(_PATTERN)}, {number}) AS {kind})"
