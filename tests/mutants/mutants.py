@@ -50,8 +50,8 @@ MUTANTS: Final = (
     Mutant(
         name="a landing with notes is in a range",
         file="cdc/lake/table/noted_landings.py",
-        old="(found[place][0], found[place + 1][1])",
-        new="found[place]",
+        old="(merged[place][0], merged[place + 1][1])",
+        new="merged[place]",
         tests=("tests/unit/lake/test_noted_landings.py",),
     ),
     Mutant(

@@ -202,31 +202,31 @@ def _to(scalar: _Scalar, target: str) -> _Scalar:
     return _Scalar(f"try_cast({scalar.sql} AS {target})", target, fallible=True)
 
 
-def _as_text(branch: Any, pg: PgType, raw: str, kept: str) -> _Scalar:  # noqa: ANN401
+def _as_text(branch: Any, pg: PgType, raw: str, stored: str) -> _Scalar:  # noqa: ANN401
     """Postgres's own text of a value, for a type of which the lake's type would refuse values."""
     text_of = _TEXTS.get(_logical(branch))
     if text_of is not None:
         return _Scalar(text_of(raw), "string", fallible=True)
-    return _scalar(branch, pg, raw, "string" if canonical(pg.name) == "numeric" else kept)
+    return _scalar(branch, pg, raw, "string" if canonical(pg.name) == "numeric" else stored)
 
 
-def _scalar(branch: Any, pg: PgType, raw: str, kept: str) -> _Scalar:  # noqa: ANN401
+def _scalar(branch: Any, pg: PgType, raw: str, stored: str) -> _Scalar:  # noqa: ANN401
     logical, kind, name = _logical(branch), _kind(branch), canonical(pg.name)
     if logical in _TEMPORAL:
         return _TEMPORAL[logical](raw)
     if name == "bit":
         return _Scalar(_bits(kind, raw, pg.length or 1), "string")
     if kind == "string":
-        return _to(_string(name, raw, pg, kept, logical), kept)
-    if kind == "bytes" and kept == "string":
+        return _to(_string(name, raw, pg, stored, logical), stored)
+    if kind == "bytes" and stored == "string":
         return _Scalar(f"CAST({raw} AS string)", "string")
-    return _to(_Scalar(raw, _PRIMITIVES.get(kind, "?")), kept)
+    return _to(_Scalar(raw, _PRIMITIVES.get(kind, "?")), stored)
 
 
-def _string(name: str, raw: str, pg: PgType, kept: str, logical: str) -> _Scalar:
+def _string(name: str, raw: str, pg: PgType, stored: str, logical: str) -> _Scalar:
     if name == "numeric":
         sql = postgres_text.number(raw, whole=has_whole_scale(pg))
-        return _Scalar(sql, "string") if kept == "string" else _to(_Scalar(sql, "string"), kept)
+        return _Scalar(sql, "string") if stored == "string" else _to(_Scalar(sql, "string"), stored)
     if name == "interval":
         return _Scalar(interval(raw), "string", fallible=True)
     if name not in TYPES and not logical:

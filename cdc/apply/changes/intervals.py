@@ -23,10 +23,10 @@ def interval(raw: str) -> str:
     years = _part("p.y", "year", before="false")
     months = _part("p.mo", "mon", before="p.y < 0")
     days = _part("p.d", "day", before="IF(p.mo = 0, p.y, p.mo) < 0")
-    made = f"concat_ws(' ', {years}, {months}, {days}, {_time()})"
+    joined = f"concat_ws(' ', {years}, {months}, {days}, {_time()})"
     return (
         f"IF({raw} RLIKE {spark_string(_PATTERN)}, "
-        f"element_at(transform(array(named_struct({parts})), p -> {made}), 1), NULL)"
+        f"element_at(transform(array(named_struct({parts})), p -> {joined}), 1), NULL)"
     )
 
 

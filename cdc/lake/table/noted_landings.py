@@ -17,9 +17,9 @@ def with_landing(ranges: Ranges, landing: int) -> Ranges:
 
     If there are more than ``MOST`` then, the two nearest become one.
     """
-    found = [*ranges, (landing, landing)]
-    while len(found) > MOST:
-        gaps = [after[0] - before[1] for before, after in pairwise(found)]
+    merged = [*ranges, (landing, landing)]
+    while len(merged) > MOST:
+        gaps = [after[0] - before[1] for before, after in pairwise(merged)]
         place = gaps.index(min(gaps))
-        found[place : place + 2] = [(found[place][0], found[place + 1][1])]
-    return tuple(found)
+        merged[place : place + 2] = [(merged[place][0], merged[place + 1][1])]
+    return tuple(merged)
