@@ -1,4 +1,4 @@
-"""Ledger and quarantine after many commits: few files, every row, and cheap access to the newest."""
+"""After many commits, ledger and quarantine still have few files and every row."""
 
 import os
 from dataclasses import asdict, replace

@@ -37,7 +37,7 @@ def test_the_smallest_files_are_rewritten_together(
 @pytest.mark.parametrize("together", [2, 4, 24, 32])
 @pytest.mark.parametrize("most", [2, 40, 4000])
 def test_each_byte_is_rewritten_as_often_as_sizes_grow_by_half(together: int, most: int) -> None:
-    """This holds for any table size: rewriting everything each time would cost thousands of times."""
+    """The factor is logarithmic; if every file were rewritten each time, it would be thousands."""
     draw, files, added, written = random.Random(most), list[int](), 0, 0
     for _ in range(20_000):
         files.append(draw.randint(1, most) * KB)
