@@ -1,4 +1,4 @@
-"""The source's side against real Postgres, Kafka, registry and Connect: what ``establish`` does."""
+"""``establish`` against real Postgres, Kafka, registry and Connect."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -62,7 +62,7 @@ def test_truncate_on_compacted_topic(
     source.execute("ALTER TABLE bag REPLICA IDENTITY FULL")
     assert [t.mode for t in establish(config, chain)] == [TableMode.MULTISET, TableMode.KEYED]
     topic = Topic(chain, f"{config.name}.{config.name}.t")
-    topic.until(lambda found: ops(found) == ["r"])  # to a snapshot, a truncated table is empty
+    topic.until(lambda found: ops(found) == ["r"])  # a snapshot of a truncated table has no rows
     with source.transaction():
         source.execute("INSERT INTO t VALUES (2, 'before')")
         source.execute("TRUNCATE t")
@@ -81,7 +81,7 @@ def test_truncate_on_compacted_topic(
 def test_a_parent_is_its_own_rows_in_snapshot_and_stream(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """Of a child that is captured or not, made before or later."""
+    """Holds for children that are captured or not, and created before or after the start."""
     config = make_config(chain)
     source.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
     source.execute("INSERT INTO t VALUES (1, 'parent')")
@@ -110,7 +110,7 @@ def test_a_parent_is_its_own_rows_in_snapshot_and_stream(
 def test_a_table_whose_name_differs_by_case_is_none_of_ours(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """The connector's lists ignore case: what they name beside ours has no topic to go to."""
+    """Debezium's lists ignore case by default: other tables that they match would have no topic."""
     config = make_config(chain)
     upper = config.name.upper()
     source.execute(f'DROP SCHEMA IF EXISTS "{upper}" CASCADE; CREATE SCHEMA "{upper}"'.encode())
@@ -134,7 +134,7 @@ def test_a_table_whose_name_differs_by_case_is_none_of_ours(
 def test_columns_that_the_connector_takes_for_one_stop_no_other_table(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """It ends at such a table for good: the table leaves the publication before any row of it."""
+    """The connector would fail at such a table for good, so it leaves the publication first."""
     config = make_config(chain)
     for name in ("case", "signs"):
         source.execute(f'CREATE TABLE "{name}" (id int PRIMARY KEY, v text)'.encode())
@@ -142,7 +142,7 @@ def test_columns_that_the_connector_takes_for_one_stop_no_other_table(
     establish(config, chain)
     other = Topic(chain, f"{config.name}.{config.name}.other")
     source.execute("INSERT INTO other VALUES (0)")
-    other.until(lambda found: len(found) >= 1)  # its start is over: it reads no columns any more
+    other.until(lambda found: len(found) >= 1)  # its start is over: it reads no more columns
     with source.transaction():
         source.execute("INSERT INTO other VALUES (1)")
         source.execute("""INSERT INTO "case" VALUES (1, 'before')""")
@@ -158,15 +158,15 @@ def test_columns_that_the_connector_takes_for_one_stop_no_other_table(
     events = other.until(lambda found: len(found) >= 4)
     assert [value["after"]["id"] for _, value in events] == [0, 1, 2, 3]
     assert ops(Topic(chain, f"{config.name}.{config.name}.case").events()) == ["c"]
-    found = worker_rest.status(chain.connect, config.name)
-    assert found is not None
-    assert not found.failed
+    status = worker_rest.status(chain.connect, config.name)
+    assert status is not None
+    assert not status.failed
 
 
 def test_a_new_column_at_which_the_connector_ends_stops_no_other_table(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """It leaves out columns that were there at its start, and no later one."""
+    """The connector's settings exclude columns that existed at its start, but no later ones."""
     config = make_config(chain)
     ending = {"path": "path[]", "numeric": "numeric[]", "tsquery": "tsquery[]", "bit": "bit(5)[]"}
     for name in ending:
@@ -175,7 +175,7 @@ def test_a_new_column_at_which_the_connector_ends_stops_no_other_table(
     establish(config, chain)
     other = Topic(chain, f"{config.name}.{config.name}.other")
     source.execute("INSERT INTO other VALUES (0)")
-    other.until(lambda found: len(found) >= 1)  # its start is over: it reads no columns any more
+    other.until(lambda found: len(found) >= 1)  # its start is over: it reads no more columns
     with source.transaction():
         for name, kind in ending.items():
             source.execute(f"ALTER TABLE of_{name} ADD v {kind}".encode())
@@ -185,16 +185,16 @@ def test_a_new_column_at_which_the_connector_ends_stops_no_other_table(
         source.execute("INSERT INTO other VALUES (1)")
 
     assert [v["after"]["id"] for _, v in other.until(lambda found: len(found) >= 2)] == [0, 1]
-    found = worker_rest.status(chain.connect, config.name)
-    assert found is not None
-    assert not found.failed
+    status = worker_rest.status(chain.connect, config.name)
+    assert status is not None
+    assert not status.failed
     assert Topic(chain, f"{config.name}.{config.name}.of_path").events() == []
 
 
 def test_a_table_without_a_column_is_refused_for_a_reason(
     chain: Endpoints, source: Connection, make_config: Maker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first snapshot ends at it. If the connector takes it one day, the rule can go."""
+    """The first snapshot fails at it. Once the connector accepts it, the rule can be removed."""
     config = make_config(chain)
     source.execute("CREATE TABLE nothing ()")
     source.execute("ALTER TABLE nothing REPLICA IDENTITY FULL")
@@ -205,12 +205,12 @@ def test_a_table_without_a_column_is_refused_for_a_reason(
     with suppress(CdcError):  # it may have been seen running before it read the table
         establish(config, chain)
 
-    until(lambda: "NullPointerException" in _failure(chain, config), 60, "it takes the table")
+    until(lambda: "NullPointerException" in _failure(chain, config), 60, "it accepts the table")
 
 
 def _failure(chain: Endpoints, config: Config) -> str:
-    found = worker_rest.status(chain.connect, config.name)
-    return "" if found is None else found.failure
+    status = worker_rest.status(chain.connect, config.name)
+    return "" if status is None else status.failure
 
 
 def test_a_table_that_loses_its_columns_or_its_key_stops_no_other_table(
@@ -228,21 +228,21 @@ def test_a_table_that_loses_its_columns_or_its_key_stops_no_other_table(
     source.execute("INSERT INTO other VALUES (0)")
     other.until(lambda found: len(found) >= 1)
     source.execute("UPDATE other SET id = 1")
-    other.until(lambda found: ops(found)[-1] == "c")  # the first snapshot is over
+    other.until(lambda found: ops(found)[-1] == "c")  # the first snapshot has finished
     source.execute("ALTER TABLE bag DROP v; INSERT INTO bag DEFAULT VALUES; TRUNCATE bag")
     source.execute("ALTER TABLE keyed DROP id; INSERT INTO keyed VALUES ('x')")
     source.execute("ALTER TABLE counted DROP id; INSERT INTO counted DEFAULT VALUES")
     source.execute("INSERT INTO other VALUES (2)")
     other.until(lambda found: _last_id(found) == 2)
 
-    worker_rest.restart(chain.connect, config.name)  # which reads the columns of all tables anew
+    worker_rest.restart(chain.connect, config.name)  # it reads the columns of all tables again
     source.execute("INSERT INTO other VALUES (3)")
 
     other.until(lambda found: _last_id(found) == 3)
 
 
 def _last_id(events: list[Event]) -> Any:  # noqa: ANN401 - of any row
-    """Of the newest row; None where that was deleted."""
+    """The id of the newest row; None if it was deleted."""
     value = events[-1][1]
     return value and value["after"] and value["after"]["id"]
 
@@ -259,10 +259,10 @@ def test_establish_again(chain: Endpoints, source: Connection, make_config: Make
     source.execute("INSERT INTO t VALUES (2)")
     topic.until(lambda found: ops(found) == ["r", "c"])
     assert bootstrap.placeholder(config, chain) == token
-    found = worker_rest.configuration(chain.connect, config.name)
-    assert found is not None
-    assert found[worker_rest.PLACEHOLDER] == token
-    # A deleted connector's position is found again: no second snapshot.
+    running = worker_rest.configuration(chain.connect, config.name)
+    assert running is not None
+    assert running[worker_rest.PLACEHOLDER] == token
+    # The position of a deleted connector is kept, so there is no second snapshot.
     worker_rest.delete(chain.connect, config.name)
     source.execute("INSERT INTO t VALUES (3)")
     establish(config, chain)
@@ -289,7 +289,7 @@ def test_password_is_a_reference(chain: Endpoints, source: Connection, make_conf
 
 
 def test_catalogue_and_log_agree(chain: Endpoints, source: Connection, make_config: Maker) -> None:
-    """The lake's types from the catalogue are those from the Avro schema of the connector."""
+    """The lake's types derived from the catalogue equal those from the connector's Avro schema."""
     config = make_config(chain)
     source.execute("CREATE EXTENSION hstore; CREATE EXTENSION citext")
     source.execute("""
@@ -328,13 +328,13 @@ def test_catalogue_and_log_agree(chain: Endpoints, source: Connection, make_conf
 def test_a_note_has_its_place_between_the_rows(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """Of a change of structure in a transaction with rows, and of one by itself."""
+    """Holds for a structure change in a transaction with rows, and for one by itself."""
     config = make_config(chain)
     source.execute("CREATE TABLE t (id int PRIMARY KEY, a int)")
     source.execute("INSERT INTO t VALUES (0, 0)")
     establish(config, chain)
     changes = Topic(chain, f"{config.name}.{config.name}.t")
-    changes.until(lambda found: ops(found) == ["r"])  # what follows is in no snapshot
+    changes.until(lambda found: ops(found) == ["r"])  # no snapshot contains what follows
     with source.transaction():
         source.execute("INSERT INTO t VALUES (1, 1)")
         source.execute("ALTER TABLE t ADD b text DEFAULT 'x'")
@@ -364,7 +364,7 @@ def test_a_note_has_its_place_between_the_rows(
 def test_a_type_that_is_called_as_another_is_noted_before_its_values_arrive(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """The connector goes by its name; one that is called as the type of a column harms nobody."""
+    """The connector looks types up by name; a table named like a column's type does no harm."""
     config = make_config(chain)
     source.execute("CREATE TABLE t (id int PRIMARY KEY, d date)")
     establish(config, chain)
@@ -387,7 +387,7 @@ def test_a_type_that_is_called_as_another_is_noted_before_its_values_arrive(
 
 
 def _alterations(events: list[Event], schema: str) -> list[Any]:
-    """Of the notes that came by the stream: other tests' are in the snapshot."""
+    """The notes of ALTER TABLE in the stream: those of other tests are in the snapshot."""
     values = [value for _, value in events if value and value["op"] == "c"]
     return [
         value
@@ -408,7 +408,7 @@ def test_chain_broken(chain: Endpoints, source: Connection, make_config: Maker) 
     source.execute("CREATE TABLE late (id int PRIMARY KEY)")
     late = {"tables": [f"{name}.t", f"{name}.late"]}
     named = config.model_copy(update={"source": config.source.model_copy(update=late)})
-    for wanted in (named, config):  # a new table waits, by its name as by a pattern
+    for wanted in (named, config):  # a new table waits, whether named or matched by a pattern
         assert [str(table.table) for table in establish(wanted, chain)] == [f"{name}.t"]
 
     worker_rest.stop(chain.connect, name)
@@ -422,13 +422,13 @@ def test_chain_broken(chain: Endpoints, source: Connection, make_config: Maker) 
     error = refusal(config, chain)
     assert error.kind is ErrorKind.CHAIN_BROKEN
     assert "position is lost" in error.message
-    assert ops(topic.events()) == ["r"]  # none of it has sent anything
+    assert ops(topic.events()) == ["r"]  # none of these attempts sent anything
 
 
 def test_a_start_goes_on_without_a_table_that_is_not_fit_any_more(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """One without its key, one that is gone, one that was created again; each is named."""
+    """Tables that lost their key, were dropped or were created again are returned as such."""
     config = make_config(chain)
     name = config.name
     for table in ("t", "keyless", "gone", "again"):
@@ -460,7 +460,7 @@ def test_a_start_goes_on_without_a_table_that_is_not_fit_any_more(
 
 
 def test_slot_recreated(chain: Endpoints, source: Connection, make_config: Maker) -> None:
-    """What was changed while there was no slot is lost: the connector must not go on."""
+    """Changes made while there was no slot are lost: the connector must not go on."""
     config = make_config(chain)
     name = config.name
     source.execute("CREATE TABLE t (id int PRIMARY KEY)")
@@ -477,7 +477,7 @@ def test_slot_recreated(chain: Endpoints, source: Connection, make_config: Maker
     error = refusal(config, chain)
     assert error.kind is ErrorKind.CHAIN_BROKEN
     assert "was made anew" in error.message
-    # The connector's own check agrees, where the job's supervisor starts it without ours.
+    # The connector's own check agrees, in case the supervisor starts it without ours.
     worker_rest.resume(chain.connect, name)
     until(lambda: "FAILED" in _tasks(chain, name), 60, "the connector went on")
     assert ops(topic.events()) == ["c"]
@@ -486,14 +486,14 @@ def test_slot_recreated(chain: Endpoints, source: Connection, make_config: Maker
 def test_a_slot_that_others_move_on_ends_the_job(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """The connector goes on from there. Nothing is said while it alone moves the slot."""
+    """The connector would go on from there. No error is raised while it alone moves the slot."""
     config = make_config(chain)
     name = config.name
     source.execute("CREATE TABLE t (id int PRIMARY KEY)")
     establish(config, chain)
     topic = Topic(chain, f"{name}.{name}.t")
-    asked = partial(stored, chain.connect, name)
-    looking = SourceWatch(chain.source_url, name, origin(source), asked)
+    stored_lsn = partial(stored, chain.connect, name)
+    looking = SourceWatch(chain.source_url, name, origin(source), stored_lsn)
     for number in range(1, 6):
         before = _confirmed(source, name)
         source.execute("INSERT INTO t VALUES (%s)", (number,))
@@ -509,7 +509,7 @@ def test_a_slot_that_others_move_on_ends_the_job(
     assert caught.value.reason is Reason.SLOT_RECREATED
     assert refusal(config, chain).reason is Reason.SLOT_RECREATED
     with pytest.raises(CdcError) as caught:
-        refuse_moved(config, chain)  # as the supervisor does before it starts a failed one again
+        refuse_moved(config, chain)  # as the supervisor does before it restarts a failed connector
     assert caught.value.reason is Reason.SLOT_RECREATED
     source.execute("INSERT INTO t VALUES (7)")
     worker_rest.resume(chain.connect, name)
@@ -537,9 +537,9 @@ def test_snapshot_interrupted(
     make_config: Maker,
     request: pytest.FixtureRequest,
 ) -> None:
-    """It is begun again from nothing: a row deleted in between must not stay."""
+    """The snapshot starts from scratch: a row deleted in between must not stay."""
     if on_containers(request):
-        pytest.skip("only an embedded worker's topics are begun again")
+        pytest.skip("only topics of an embedded worker are recreated")
     config = make_config(chain)
     name = config.name
     source.execute("CREATE TABLE t (id int PRIMARY KEY)")
@@ -563,7 +563,7 @@ def _tasks(chain: Endpoints, name: str) -> tuple[str, ...]:
 
 
 def _mark_unfinished(chain: Endpoints, name: str) -> None:
-    """The position as the connector stores it in the middle of its first snapshot."""
+    """Store the position that the connector stores in the middle of its first snapshot."""
     url = f"{chain.connect}/connectors/{name}/offsets"
     (entry,) = httpx.get(url).raise_for_status().json()["offsets"]
     entry["offset"] |= {"snapshot": "INITIAL", "snapshot_completed": False}
@@ -571,7 +571,7 @@ def _mark_unfinished(chain: Endpoints, name: str) -> None:
 
 
 def _embedded_worker(config: Config, state: Path) -> Config:
-    """As if the worker were ours: only then a start of it is known to have been interrupted."""
+    """Return a configuration as if the worker were embedded: only then its snapshot is repeated."""
     own = config.connect.model_copy(update={"url": None})
     return config.model_copy(update={"connect": own, "state_dir": state})
 
@@ -635,7 +635,7 @@ def source_schema(connection: Connection) -> str:
 def test_messages_of_others_are_passed_over(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """By any prefix, inside and outside of transactions, also around a new start of the task."""
+    """Holds for any prefix, inside and outside transactions, and across a restart of the task."""
     config = make_config(chain)
     source.execute("CREATE TABLE t (id int PRIMARY KEY)")
     establish(config, chain)
@@ -650,7 +650,7 @@ def test_messages_of_others_are_passed_over(
     topic.until(lambda found: ops(found) == ["c", "c"])
 
     with connect(chain.source_url) as other, other.transaction():
-        # Its changes lie before a message that arrives before them.
+        # Its changes precede a message in the WAL, but arrive after it.
         other.execute(f"INSERT INTO {config.name}.t VALUES (3)".encode())
         emit(source, "app", transactional=False)
         source.execute("INSERT INTO t VALUES (4)")
@@ -662,22 +662,22 @@ def test_messages_of_others_are_passed_over(
     events = topic.until(lambda found: len(found) >= 4)
     assert [value["after"]["id"] for _, value in events] == [1, 2, 4, 3]
     ends = Topic(chain, markers(config)).until(lambda found: len(_counts(found, topic)) >= 3)
-    assert _counts(ends, topic) == [2, 1, 1]  # messages are none of a transaction's events
+    assert _counts(ends, topic) == [2, 1, 1]  # messages do not count as events of a transaction
 
 
 def test_a_topic_that_is_not_there_fails_the_task_by_its_name(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """And does not let it wait for ever, said to run: here for a shorter time than is set."""
+    """It must not wait for ever while it is reported as running; the test shortens the time."""
     config = make_config(chain)
     source.execute("CREATE TABLE t (id int PRIMARY KEY)")
     establish(config, chain)
     wanted = worker_rest.configuration(chain.connect, config.name)
     assert wanted is not None
     assert wanted["producer.override.max.block.ms"] == "60000"
-    told = {name: text for name, text in wanted.items() if not name.startswith("message.prefix")}
-    told["producer.override.max.block.ms"] = "5000"
-    worker_rest.configure(chain.connect, config.name, told)
+    changed = {name: text for name, text in wanted.items() if not name.startswith("message.prefix")}
+    changed["producer.override.max.block.ms"] = "5000"
+    worker_rest.configure(chain.connect, config.name, changed)
     topic = Topic(chain, f"{config.name}.{config.name}.t")
     source.execute("INSERT INTO t VALUES (1)")
     topic.until(lambda found: ops(found) == ["c"])
@@ -694,14 +694,14 @@ def emit(connection: Connection, prefix: str, content: str = "x", *, transaction
 
 
 def _counts(events: list[Event], topic: Topic) -> list[int]:
-    """How many events each transaction with some in the topic has by its END marker."""
-    found = []
+    """The event counts in the END markers of transactions with events in the topic."""
+    counts = []
     for _, value in events:
         if value["status"] == "END" and any(
-            topic.name.endswith(each["data_collection"]) for each in value["data_collections"] or ()
+            topic.name.endswith(part["data_collection"]) for part in value["data_collections"] or ()
         ):
             assert value["event_count"] == sum(
-                each["event_count"] for each in value["data_collections"]
+                part["event_count"] for part in value["data_collections"]
             )
-            found.append(value["event_count"])
-    return found
+            counts.append(value["event_count"])
+    return counts

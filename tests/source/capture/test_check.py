@@ -1,4 +1,4 @@
-"""``wal2lake check`` against a real Postgres: what it prints, and how it ends."""
+"""``wal2lake check`` against a real Postgres: its output and its exit code."""
 
 import json
 from collections.abc import Callable

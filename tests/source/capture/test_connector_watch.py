@@ -1,4 +1,4 @@
-"""A task that ended while its worker could not write that down, on real servers."""
+"""A task that ended while its worker could not record it is restarted, on real servers."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -26,11 +26,11 @@ from tests.source.altered import altered
 from tests.source.conftest import Maker, open_schema
 from tests.source.topic import Topic, ops
 
-pytestmark = [pytest.mark.integration, pytest.mark.deep]  # a minute of it is the broker's
+pytestmark = [pytest.mark.integration, pytest.mark.deep]  # the broker takes a minute
 
 NOTHING_FITS: Final = "100"  # bytes
 UNWRITTEN: Final = "Failed to write status update"
-ENDED_SECONDS: Final = 180  # it waits until the broker ends its transaction, after a minute
+ENDED_SECONDS: Final = 180  # the task waits a minute for the broker to end its transaction
 
 
 @pytest.fixture
@@ -64,16 +64,16 @@ def test_is_started_again(
         log = StateDir(chain_state).log("connect")
         until(lambda: UNWRITTEN in log.read_text(), ENDED_SECONDS, "the task did not end")
         assert not is_read(source, config.name)
-        found = worker_rest.status(chain.connect, config.name)
-        assert found is not None
-        assert found.running  # as the worker believes
+        status = worker_rest.status(chain.connect, config.name)
+        assert status is not None
+        assert status.running  # as the worker believes
 
-    said = [watch.look(next(seconds)) for _ in range(60)]
-    assert any("no session at the source" in (text or "") for text in said)
+    reports = [watch.look(next(seconds)) for _ in range(60)]
+    assert any("no session at the source" in (text or "") for text in reports)
     topic.until(lambda events: ops(events) == ["c"])
 
 
 def status_topic(chain: Endpoints) -> str:
     topics = AdminClient({"bootstrap.servers": chain.kafka}).list_topics(timeout=10).topics
-    (found,) = (name for name in topics if name.endswith("connect-status"))
-    return str(found)
+    (topic,) = (name for name in topics if name.endswith("connect-status"))
+    return str(topic)

@@ -1,4 +1,4 @@
-"""A broken chain is begun anew on the same topics, by the stream alone, and a whole one is not."""
+"""A broken chain starts over on the same topics, with the stream alone; a whole one does not."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -46,7 +46,7 @@ def refusal(config: Config, chain: Endpoints, *, new_epoch: bool = False) -> Cdc
 
 
 def begun(config: Config, chain: Endpoints, source: Connection) -> Topic:
-    """A chain that has sent one row by snapshot and one by the stream."""
+    """Start a chain that has sent one row by snapshot and one by the stream."""
     source.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
     source.execute("INSERT INTO t VALUES (1, 'snapshot')")
     establish(config, chain)
@@ -72,7 +72,7 @@ def ids(events: list[Any]) -> list[int]:
 
 
 def test_a_dropped_slot(chain: Endpoints, source: Connection, make_config: Maker) -> None:
-    """The topics go on, nothing is read by a snapshot, and later starts go on as it began."""
+    """The topics go on, no snapshot is taken, and later starts continue in the same way."""
     config = make_config(chain)
     topic = begun(config, chain, source)
     kafka_id = topic_ids(chain.kafka, [topic.name])
@@ -109,7 +109,7 @@ def test_a_dropped_slot(chain: Endpoints, source: Connection, make_config: Maker
 def test_a_dropped_slot_where_tables_are_to_be_read_again(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """By ``source.on_lost_changes``: a plain start begins the epoch, and the next goes on in it."""
+    """With ``source.on_lost_changes`` a plain start begins an epoch; the next continues in it."""
     config = make_config(chain, on_lost_changes="read_again")
     topic = begun(config, chain, source)
     drop_slot(config, chain, source)
@@ -128,7 +128,7 @@ def test_a_dropped_slot_where_tables_are_to_be_read_again(
 def test_a_lake_of_another_pipeline(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """Offsets of its tables are of other topics; a new epoch under the new name goes on."""
+    """Its offsets belong to other topics; a new epoch under the new name goes on."""
     config = make_config(chain, on_lost_changes="read_again")
     begun(config, chain, source)
     landed(config)
@@ -156,7 +156,7 @@ def test_a_lake_of_another_pipeline(
 
 
 def landed(config: Config) -> None:
-    """A log whose newest commit says that something of this pipeline has landed."""
+    """Write a log whose newest commit records that an event of this pipeline has landed."""
     topic = f"{config.name}.{config.name}.t"
     position = LandedPosition(
         epoch=1, landing=1, offsets={topic: 1}, topic_ids={topic: "of the first"}
@@ -171,7 +171,7 @@ def landed(config: Config) -> None:
 def test_the_structures_are_noted_again(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """In the stream of the new epoch, as they are now."""
+    """Current structures are noted in the stream of the new epoch."""
     config = make_config(chain)
     begun(config, chain, source)
     drop_slot(config, chain, source)
@@ -195,7 +195,7 @@ def test_an_interrupted_beginning_is_not_gone_on_with(
     make_config: Maker,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Wherever it ends: a plain start refuses, and the next attempt is of the same epoch."""
+    """After any interruption a plain start refuses, and the next attempt has the same epoch."""
     config = make_config(chain)
     topic = begun(config, chain, source)
     drop_slot(config, chain, source)
@@ -226,7 +226,7 @@ def interrupted(*_: object, **__: object) -> None:
 
 
 def test_a_failing_connector(chain: Endpoints, source: Connection, make_config: Maker) -> None:
-    """A value that is none of the column's type of today stops it for good (decision 0011)."""
+    """A value that does not fit the column's current type stops it for good (decision 0011)."""
     config = make_config(chain)
     topic = begun(config, chain, source)
     worker_rest.stop(chain.connect, config.name)
@@ -248,7 +248,7 @@ def test_a_failing_connector(chain: Endpoints, source: Connection, make_config: 
 def test_an_unfinished_first_snapshot(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """What of it has come stays behind; what it had not read is read again from the source."""
+    """Its events are left behind; rows it had not read are read again from the source."""
     config = make_config(chain)
     topic = begun(config, chain, source)
     worker_rest.stop(chain.connect, config.name)
@@ -268,7 +268,7 @@ def test_an_unfinished_first_snapshot(
 
 
 def mark_unfinished(config: Config, chain: Endpoints) -> None:
-    """The position as the connector stores it in the middle of its first snapshot."""
+    """Store the position that the connector stores in the middle of its first snapshot."""
     url = f"{chain.connect}/connectors/{config.name}/offsets"
     (entry,) = httpx.get(url).raise_for_status().json()["offsets"]
     entry["offset"] |= {"snapshot": "INITIAL", "snapshot_completed": False}
@@ -276,7 +276,7 @@ def mark_unfinished(config: Config, chain: Endpoints) -> None:
 
 
 def test_a_whole_chain_is_kept(chain: Endpoints, source: Connection, make_config: Maker) -> None:
-    """And so is what a running job follows."""
+    """A chain that a running job follows is kept as well."""
     config = make_config(chain)
     topic = begun(config, chain, source)
     error = refusal(config, chain, new_epoch=True)
@@ -293,7 +293,7 @@ def test_a_whole_chain_is_kept(chain: Endpoints, source: Connection, make_config
 def test_a_lake_that_does_not_know_the_epoch(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """It would take the topics for whole."""
+    """Such a lake would assume that the topics have no gaps."""
     config = make_config(chain)
     begun(config, chain, source)
     drop_slot(config, chain, source)

@@ -1,4 +1,4 @@
-"""A connector that is started beside a table that it cannot read, on real servers."""
+"""A connector starts without a table that it cannot read, on real servers."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -30,7 +30,7 @@ TWINS = {
     "key": 'ALTER TABLE {} ADD "ID" int DEFAULT 0, DROP CONSTRAINT key_pkey,'
     ' ADD PRIMARY KEY (id, "ID")',
 }
-"""Table -> what gives two of its columns one name."""
+"""Table -> statement after which the connector sees two columns of the same name."""
 
 
 @pytest.fixture
@@ -53,20 +53,20 @@ def test_it_is_passed_over_until_its_names_are_told_apart(
     other.until(lambda found: len(found) >= 2)
 
     _restart(chain, config)
-    until(lambda: _failed(chain, config), 60, "it went on beside such tables")
+    until(lambda: _failed(chain, config), 60, "it went on with such tables")
     watch = ConnectorWatch(
         chain.connect, config.name, Absence(lambda: True), partial(pass_over, config, chain)
     )
-    said = str(watch.look(0))
-    assert all(str(table) in said for table in tables if table.name in TWINS)
+    report = str(watch.look(0))
+    assert all(str(table) in report for table in tables if table.name in TWINS)
     source.execute("INSERT INTO other VALUES (3)")
     other.until(lambda found: len(found) >= 3)
     running = worker_rest.configuration(chain.connect, config.name)
     assert passed_over(running) == {table for table in tables if table.name in TWINS}
     assert captured(running) == tables
-    assert pass_over(config, chain) == ()  # nothing is left to be said
+    assert pass_over(config, chain) == ()  # nothing more to exclude
 
-    establish(config, chain)  # a start says the same
+    establish(config, chain)  # a start has the same result
     assert worker_rest.configuration(chain.connect, config.name) == running
 
     table = TableId(config.name, "case")
@@ -79,7 +79,7 @@ def test_it_is_passed_over_until_its_names_are_told_apart(
     assert topic.until(lambda found: len(found) >= 2)[-1][1]["after"]["id"] == 9
     assert table not in passed_over(worker_rest.configuration(chain.connect, config.name))
 
-    # A changed configuration takes back what it finds fit, and publishes it.
+    # Recapturing includes tables that have become fit, and publishes them.
     source.execute("ALTER TABLE signs RENAME a_b TO other")
     assert recapture(config, chain).reconfigured
     source.execute("INSERT INTO signs VALUES (9)")
@@ -90,7 +90,7 @@ def test_it_is_passed_over_until_its_names_are_told_apart(
 def test_a_start_does_not_fail_by_what_the_connector_was_told_before(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """As ``up`` after ``down``: the worker begins with the settings of before by itself."""
+    """After ``down`` and ``up`` the worker starts the connector with the old settings by itself."""
     config = make_config(chain)
     _tables(config, source)
     establish(config, chain)
@@ -106,14 +106,14 @@ def test_a_start_does_not_fail_by_what_the_connector_was_told_before(
 def test_a_first_snapshot_goes_on_without_it(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """The columns get their names after the tables were judged, before the connector reads them."""
+    """The columns are renamed after the tables were checked, before the connector reads them."""
     _first_snapshot_beside(chain, source, make_config(chain), 'ALTER TABLE "case" ADD "V" text')
 
 
 def test_a_first_snapshot_goes_on_without_a_table_that_lost_all_its_columns(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """The connector ends with a NullPointerException at what has none."""
+    """The connector fails with a NullPointerException at a table without columns."""
     change = 'ALTER TABLE "case" DROP id, DROP v'
     _first_snapshot_beside(chain, source, make_config(chain), change)
 
@@ -144,9 +144,9 @@ def _first_snapshot_beside(
     worker_rest.forget_offsets(chain.connect, config.name)
     source.execute(change.encode())
     worker_rest.resume(chain.connect, config.name)
-    until(lambda: _failed(chain, config), 60, "it went on beside such a table")
+    until(lambda: _failed(chain, config), 60, "it went on with such a table")
     assert pass_over(config, chain) == (left_out or (TableId(config.name, "case"),))
-    until(lambda: not _failed(chain, config), 60, "the failure of before is still told")
+    until(lambda: not _failed(chain, config), 60, "the old failure is still reported")
     await_running(source, config, chain, streams=False)
     other.until(lambda found: len(found) >= 2 and set(ops(found)) == {"r"})
 
@@ -154,7 +154,7 @@ def _first_snapshot_beside(
 def test_nothing_is_passed_over_while_its_changes_are_published(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """Who passes over what is published loses it without a word: better that nothing goes on."""
+    """Excluding a published table would silently lose its changes: it is better to stop."""
     config = make_config(chain)
     _tables(config, source)
     establish(config, chain)
@@ -173,10 +173,10 @@ def _tables(config: Config, source: Connection) -> frozenset[TableId]:
 
 def _restart(chain: Endpoints, config: Config) -> None:
     url = f"{chain.connect}/connectors/{config.name}/restart"
-    found = http_client.request("POST", url, params={"includeTasks": "true"}, timeout=30)
-    assert found.status_code < httpx.codes.BAD_REQUEST
+    answer = http_client.request("POST", url, params={"includeTasks": "true"}, timeout=30)
+    assert answer.status_code < httpx.codes.BAD_REQUEST
 
 
 def _failed(chain: Endpoints, config: Config) -> bool:
-    found = worker_rest.status(chain.connect, config.name)
-    return found is not None and found.failed
+    status = worker_rest.status(chain.connect, config.name)
+    return status is not None and status.failed

@@ -1,4 +1,4 @@
-"""What is set for the role, the database or the server changes no value, and ends nothing."""
+"""Settings of the role, the database or the server change no value and stop nothing."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -75,8 +75,8 @@ def test_they_change_no_value_and_end_nothing(
     source.execute(f"INSERT INTO t VALUES (1, {row})".encode())
     topic = Topic(chain, f"{config.name}.{config.name}.t")
     with _altered(source):
-        found = check(config, chain)
-        assert [each for each in found if each.level is Level.ERROR] == []
+        findings = check(config, chain)
+        assert [finding for finding in findings if finding.level is Level.ERROR] == []
         establish(config, chain)
         topic.until(lambda events: len(events) == 1)
         listed = ", ".join(f'"{name}"' for name in VALUES)
@@ -106,7 +106,7 @@ def _plain(value: object) -> object:
 
 @contextmanager
 def _altered(source: Connection) -> Iterator[None]:
-    """Of sessions that begin inside the block."""
+    """Change the settings of sessions that begin inside the block."""
     before = _digits(source)
     row = source.execute("SELECT current_user, current_database()").fetchone()
     assert row is not None
@@ -126,7 +126,7 @@ def _altered(source: Connection) -> Iterator[None]:
         for name in OF_THE_SERVER:
             source.execute(f"ALTER SYSTEM RESET {name}".encode())
         source.execute("SELECT pg_reload_conf()")
-        # The session hears of it a moment later, and would print what is expected as it was set.
+        # The session applies the reset with a delay, and would print expected values the old way.
         until(lambda: _digits(source) == before, 60, "the settings are not as they were")
 
 

@@ -1,6 +1,6 @@
-"""No value of a row is in a file of the worker's, however it fails on one.
+"""No file of the worker contains a value of a row, however it fails on one.
 
-What a task failed with is in Connect's status topic with its texts, and in no other file.
+The error of a task, with its texts, is in Connect's status topic and in no other file.
 """
 
 import json
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.integration
 
 CANARY = "canary-7f3a-of-a-row"
 ROWS = ("data/kafka", "data/postgres", "logs/postgres")
-"""Where values belong: topics, tables, and the server log of the embedded source."""
+"""Places where values belong: topics, tables, and the server log of the embedded source."""
 TRANSFORM = {
     "transforms": "key,flat,cast",
     "transforms.flat.type": "io.debezium.transforms.ExtractNewRecordState",
@@ -46,14 +46,14 @@ CONVERTER = {
 @pytest.fixture
 def source(request: pytest.FixtureRequest, chain: Endpoints, schema: str) -> Iterator[Connection]:
     if on_containers(request):
-        pytest.skip("a container's log is its engine's")
+        pytest.skip("the log of a container is kept by its engine")
     with capturing(chain, schema) as connection:
         yield connection
 
 
 @pytest.fixture
 def config(chain: Endpoints, source: Connection, make_config: Maker) -> Config:
-    """Of a connector that runs and has sent a row."""
+    """The configuration of a connector that runs and has sent a row."""
     config = make_config(chain)
     source.execute("CREATE TABLE t (v text PRIMARY KEY)")
     source.execute("INSERT INTO t VALUES ('harmless')")
@@ -63,16 +63,16 @@ def config(chain: Endpoints, source: Connection, make_config: Maker) -> Config:
 
 
 def fails_on(chain: Endpoints, config: Config, source: Connection, given: dict[str, str]) -> str:
-    """What it ended with, by the worker's REST interface."""
+    """Make the connector fail on a value; return its status from the worker's REST interface."""
     now = worker_rest.configuration(chain.connect, config.name) or {}
     worker_rest.configure(chain.connect, config.name, now | given)
     numbers = count()
 
     def failed() -> bool:
-        # One after the other: the first may have met the task as it was before.
+        # Repeated, because the old task may have read the first row.
         source.execute(f"INSERT INTO t VALUES ('{CANARY}{next(numbers)}')".encode())
-        found = worker_rest.status(chain.connect, config.name)
-        return found is not None and found.failed
+        status = worker_rest.status(chain.connect, config.name)
+        return status is not None and status.failed
 
     until(failed)
     answer = http_client.get(f"{chain.connect}/connectors/{config.name}/status", timeout=60)
@@ -81,15 +81,15 @@ def fails_on(chain: Endpoints, config: Config, source: Connection, given: dict[s
 
 def assert_kept(state: Path) -> None:
     files = [path for path in state.rglob("*") if path.is_file()]
-    found = {path.relative_to(state).as_posix() for path in files if _holds(path)}
-    assert any(name.startswith("data/kafka") for name in found), "there has to be something to find"
-    assert sorted(name for name in found if not name.startswith(ROWS)) == []
+    names = {path.relative_to(state).as_posix() for path in files if _holds(path)}
+    assert any(name.startswith("data/kafka") for name in names), "a topic has to hold the value"
+    assert sorted(name for name in names if not name.startswith(ROWS)) == []
 
 
 def _holds(path: Path) -> bool:
     try:
         content = path.read_bytes()
-        # Keys of a position are written as Java serialises them, in hexadecimal digits.
+        # Keys in a position are serialized by Java and written in hexadecimal digits.
         return CANARY.encode() in content or CANARY.encode().hex().encode() in content
     except FileNotFoundError:
         return False
@@ -110,16 +110,17 @@ def test_a_converter_that_fails_on_a_value(
 
 
 class Refusing(BaseHTTPRequestHandler):
-    """A registry that takes no schema, and says what was asked."""
+    """A registry that refuses every schema, and quotes the request in its answer."""
 
     def _refuse(self) -> None:
-        asked = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
-        said = json.dumps({"error_code": 409, "message": f"no {asked}", "name": "Refused"}).encode()
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+        error = {"error_code": 409, "message": f"no {body}", "name": "Refused"}
+        answer = json.dumps(error).encode()
         self.send_response(409)
         self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(said)))
+        self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
-        self.wfile.write(said)
+        self.wfile.write(answer)
 
     do_GET = do_POST = do_PUT = _refuse  # noqa: N815 - http.server's names
 
@@ -134,9 +135,9 @@ def test_a_registry_that_refuses_a_schema(
         Thread(target=server.serve_forever).start()
         url = f"http://127.0.0.1:{server.server_port}/apis/registry/v2"
         source.execute(f"ALTER TABLE t ADD w text DEFAULT '{CANARY}'".encode())
-        said = fails_on(chain, config, source, {"value.converter.apicurio.registry.url": url})
+        status = fails_on(chain, config, source, {"value.converter.apicurio.registry.url": url})
         server.shutdown()
-    assert "Exception" in said
+    assert "Exception" in status
     assert_kept(chain_state)
 
 
@@ -156,10 +157,10 @@ def test_a_statement_of_the_connector_s_that_fails_on_a_value(
 def test_a_signal_that_makes_it_read_a_table(
     chain: Endpoints, chain_state: Path, config: Config, source: Connection
 ) -> None:
-    """The keys that it reads from and to are values; so may be what is no signal."""
+    """The bounds of its reading are key values, and an invalid signal may contain values too."""
     source.execute(f"INSERT INTO t VALUES ('{CANARY}'), ('{CANARY}-2')".encode())
-    asked = json.dumps({"data-collections": [f"{config.name}.t"], "type": "incremental"})
-    for name, data in (("none", f"{CANARY} {{"), ("one", asked)):
+    signal = json.dumps({"data-collections": [f"{config.name}.t"], "type": "incremental"})
+    for name, data in (("none", f"{CANARY} {{"), ("one", signal)):
         values = (name, "execute-snapshot", data)
         source.execute("INSERT INTO wal2lake.signal VALUES (%s, %s, %s)", values)
     Topic(chain, f"{config.name}.{config.name}.t").until(lambda found: _read(found) >= 4)
@@ -167,5 +168,5 @@ def test_a_signal_that_makes_it_read_a_table(
 
 
 def _read(events: list[Event]) -> int:
-    """How many of them are rows that were read."""
+    """The number of events that were read rather than streamed."""
     return [value["op"] for _, value in events if value].count("r")
