@@ -21,7 +21,7 @@ from cdc.events.values.sql_text import spark_name, spark_string
 from cdc.lake.table.merge_plan import DELETED, KEEP, OFFSET, OP, REASON
 from cdc.tables import TableMode
 
-Schemas = Mapping[int, str]
+WriterSchemas = Mapping[int, str]
 """Writer schemas by id, as the registry returns them; unknown ids are left out."""
 
 NO_FRAME: Final = "the message does not begin with a schema id"
@@ -45,7 +45,7 @@ _NO_MARKER: Final = (
 )
 
 
-def decode_envelope(rows: DataFrame, schemas: Schemas) -> DataFrame:
+def decode_envelope(rows: DataFrame, schemas: WriterSchemas) -> DataFrame:
     """Return columns topic, offset, op, txid, lsn, source_schema, source_table of each event.
 
     ``op`` is null for a tombstone and for a message that is not an event, ``txid`` for a snapshot's
@@ -69,7 +69,7 @@ def decode_envelope(rows: DataFrame, schemas: Schemas) -> DataFrame:
     )
 
 
-def decode_markers(rows: DataFrame, schemas: Schemas) -> DataFrame:
+def decode_markers(rows: DataFrame, schemas: WriterSchemas) -> DataFrame:
     """Return transaction markers and their offsets, in the columns ``transactions.marker`` reads.
 
     ``status`` is null for a record that is not a marker.
@@ -92,11 +92,11 @@ def decode_markers(rows: DataFrame, schemas: Schemas) -> DataFrame:
 
 def decode_table(
     rows: DataFrame,
-    schemas: Schemas,
+    schemas: WriterSchemas,
     target: TableSchema,
     *,
     token: str,
-    key_schemas: Schemas | None = None,
+    key_schemas: WriterSchemas | None = None,
 ) -> DataFrame:
     """Return the events of one table as typed changes, without tombstones.
 
@@ -128,7 +128,7 @@ def is_moved(header: str) -> Column:
 
 
 def _events(
-    rows: DataFrame, schemas: Schemas, events: Sequence[Writer], mode: TableMode
+    rows: DataFrame, schemas: WriterSchemas, events: Sequence[Writer], mode: TableMode
 ) -> DataFrame:
     """Add one struct per writer, null in messages of other writers, ``_moved`` and ``_op``."""
     written = [
@@ -152,7 +152,7 @@ def _events(
 
 
 def _placed(
-    decoded: DataFrame, schemas: Schemas, events: Sequence[Writer], target: TableSchema
+    decoded: DataFrame, schemas: WriterSchemas, events: Sequence[Writer], target: TableSchema
 ) -> DataFrame:
     """Add ``_problem``, the reason why a message is no event of this table, and ``_no_row``."""
     ids = ", ".join(str(number) for number in schemas) or "NULL"
@@ -175,7 +175,7 @@ def _placed(
     )
 
 
-def _with_keys(placed: DataFrame, schemas: Schemas, keys: Sequence[Writer]) -> DataFrame:
+def _with_keys(placed: DataFrame, schemas: WriterSchemas, keys: Sequence[Writer]) -> DataFrame:
     """Add the decoded keys of deletes that have no row before."""
     wanted = F.expr("_op = 'd' AND _no_row")
     records = [
