@@ -1,1 +1,1 @@
-"""The Postgres side: connection, catalogue, publication, slot, connector, barrier, snapshot."""
+"""The source: its Postgres server, catalogue, publication, slot, and the Debezium connector."""

@@ -1,4 +1,4 @@
-"""Settings of a broker or of a topic that are others for a while."""
+"""Change settings of a broker or a topic for a while."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ _SET, _UNSET = AlterConfigOpType.SET, AlterConfigOpType.DELETE
 def altered(
     bootstrap: str, kind: ResourceType, names: tuple[str, ...], setting: str, value: str
 ) -> Iterator[None]:
-    """The setting of each of them has the value inside the block, and its default after it."""
+    """Give a setting of each resource a value inside the block, and its default afterwards."""
     _alter(bootstrap, kind, names, ConfigEntry(setting, value, incremental_operation=_SET))
     try:
         yield

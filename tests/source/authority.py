@@ -1,4 +1,4 @@
-"""An authority and certificates of a test's own."""
+"""Create a certificate authority and certificates for a test."""
 
 import subprocess
 from dataclasses import dataclass
@@ -10,17 +10,18 @@ EC = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1")
 
 @dataclass(frozen=True)
 class Authority:
-    """Files in ``folder``; ``certificate`` is the one to trust."""
+    """A certificate authority with its files in ``folder``."""
 
     folder: Path
     name: str
 
     @property
     def certificate(self) -> Path:
+        """The certificate to trust."""
         return self.folder / f"{self.name}.crt"
 
     def signed(self, name: str, *, key: tuple[str, ...] = RSA, alternative: str = "") -> Path:
-        """The certificate of ``name``; beside it is its key."""
+        """Create and return a certificate for ``name``; its key is beside it."""
         request, certificate = self.folder / f"{name}.csr", self.folder / f"{name}.crt"
         new_key = ["-nodes", *key, "-keyout", str(certificate.with_suffix(".key"))]
         openssl("req", *new_key, "-subj", f"/CN={name}", "-out", str(request))
@@ -34,11 +35,13 @@ class Authority:
 
 
 def authority(folder: Path, name: str) -> Authority:
-    made = Authority(folder, name)
-    files = ["-keyout", str(folder / f"{name}.key"), "-out", str(made.certificate)]
+    """Create a certificate authority with a self-signed certificate."""
+    created = Authority(folder, name)
+    files = ["-keyout", str(folder / f"{name}.key"), "-out", str(created.certificate)]
     openssl("req", "-x509", "-nodes", *RSA, "-days", "2", "-subj", f"/CN={name}", *files)
-    return made
+    return created
 
 
 def openssl(*arguments: str) -> None:
+    """Run openssl; raise CalledProcessError if it fails."""
     subprocess.run(["openssl", *arguments], check=True, capture_output=True)

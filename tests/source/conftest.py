@@ -1,4 +1,4 @@
-"""The chain of real servers from Postgres up to Kafka Connect, and a schema of a test's own."""
+"""Provide real servers from Postgres to Kafka Connect, and a schema for each test."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,13 +23,13 @@ Maker = Callable[..., Config]
 
 @pytest.fixture(scope="module")
 def chain_state(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The state directory of the servers of ``chain``."""
+    """Return the state directory of the servers of ``chain``."""
     return tmp_path_factory.mktemp("chain")
 
 
 @pytest.fixture(scope="module")
 def chain(request: pytest.FixtureRequest, chain_state: Path) -> Iterator[Endpoints]:
-    """Postgres, Kafka, registry and Connect, as an installation of the user's own."""
+    """Start Postgres, Kafka, registry and Connect, which play the user's own servers."""
     names = ("postgres", "kafka", "registry", "connect")
     with started(request, chain_state, names) as servers:
         yield Endpoints(
@@ -42,7 +42,7 @@ def chain(request: pytest.FixtureRequest, chain_state: Path) -> Iterator[Endpoin
 
 @pytest.fixture
 def make_config(tmp_path: Path, request: pytest.FixtureRequest) -> Maker:
-    """A configuration whose name and schema are the test's own."""
+    """Return a maker of configurations whose name and schema belong to the test alone."""
     name = request.node.name.partition("[")[0].removeprefix("test_")[:40].rstrip("_")
 
     def make(endpoints: Endpoints | None = None, **source: object) -> Config:
@@ -68,11 +68,12 @@ def make_config(tmp_path: Path, request: pytest.FixtureRequest) -> Maker:
 
 @pytest.fixture
 def schema(make_config: Maker) -> str:
+    """Return the name of the test's schema."""
     return make_config().name
 
 
 def open_schema(url: str, schema: str) -> Connection:
-    """A connection whose unqualified names are those of a new schema."""
+    """Create the schema anew and return a connection whose search path begins with it."""
     connection = connect(url)
     connection.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE".encode())
     connection.execute(f"CREATE SCHEMA {schema}".encode())
@@ -82,25 +83,25 @@ def open_schema(url: str, schema: str) -> Connection:
 
 @contextmanager
 def capturing(chain: Endpoints, schema: str) -> Iterator[Connection]:
-    """As ``open_schema``, of a test with a connector: that and its slot are given back."""
+    """Open a schema like ``open_schema``, and remove the test's connector and slot afterwards."""
     with open_schema(chain.source_url, schema) as connection:
         yield connection
         worker_rest.delete(chain.connect, schema)
-        # The server has few slots, and each of these tests makes one.
+        # The server has few slots, and each of these tests creates one.
         until(lambda: not slot.is_read(connection, schema), 60, f"slot {schema} stayed in use")
         slot.drop(connection, schema)
 
 
 @pytest.fixture
 def sql(source_url: str, schema: str) -> Iterator[Callable[[str], object]]:
-    """Runs statements in the test's own schema."""
+    """Return a function that runs a statement in the test's schema."""
     with open_schema(source_url, schema) as connection:
         yield lambda text: connection.execute(text.encode())
 
 
 @pytest.fixture(scope="module")
 def noting_url(source_url: str) -> str:
-    """Of a Postgres that notes changes of structure."""
+    """Return the URL of a Postgres with our event triggers installed."""
     with connect(source_url) as connection:
         connection.execute(triggers.script().encode())
     return source_url
@@ -108,13 +109,14 @@ def noting_url(source_url: str) -> str:
 
 @pytest.fixture
 def noting(noting_url: str, schema: str) -> Iterator[Noting]:
+    """Open the test's schema in a Postgres with event triggers, with earlier notes skipped."""
     with open_schema(noting_url, schema) as connection:
-        found = Noting(connection, schema)
-        found.notes()
-        yield found
+        source = Noting(connection, schema)
+        source.notes()
+        yield source
 
 
 def judged(config: Config, connection: Connection, name: str) -> SourceTable:
-    """A table of the test's schema, as the catalogue of now has it."""
+    """Return a table of the test's schema as the catalogue shows it now."""
     table = TableId(config.name, name)
     return next(each for each in inspect(connection, config).tables if each.table == table)

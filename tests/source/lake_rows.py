@@ -1,4 +1,4 @@
-"""Rows as the lake holds them, and what each step does to them, in plain Python."""
+"""Model the lake's rows, and the effect of each structure step on them, in plain Python."""
 
 import struct
 from collections.abc import Callable
@@ -21,10 +21,13 @@ from cdc.events.structure.steps import (
 
 @dataclass
 class LakeRows:
+    """Rows by column name, and the lake's types of the columns."""
+
     rows: list[dict[str, Any]]
     types: dict[str, str]
 
     def do(self, step: Step) -> None:
+        """Apply a step to columns and rows."""
         match step:
             case RenameColumn(old, new):
                 self._add(new, self.types.pop(old), lambda row: row.pop(old))
@@ -69,7 +72,7 @@ _CAST: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 def lake_value(text: str | None, kind: str) -> Any:  # noqa: ANN401 - of any type
-    """From Postgres's text of it."""
+    """Return the lake's value for Postgres's text of it."""
     if text is None:
         return None
     if kind.startswith("array<"):
@@ -81,7 +84,7 @@ def lake_value(text: str | None, kind: str) -> Any:  # noqa: ANN401 - of any typ
 
 
 def cast_value(value: Any, old: str, new: str) -> Any:  # noqa: ANN401 - of any type
-    """The plain cast of an engine."""
+    """Return the value cast as a query engine would do it."""
     if value is None:
         return None
     if new.startswith("array<"):

@@ -1,4 +1,4 @@
-"""A Postgres with the event triggers, what they noted, and the rows it shows."""
+"""Access a Postgres with event triggers, their notes, and its rows."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -26,6 +26,7 @@ class Noted:
 
     @property
     def note(self) -> Note:
+        """The note as the job reads it."""
         structure = None if self.text is None else parse(self.text)
         return Note(
             structure=structure,
@@ -38,22 +39,23 @@ class Noted:
 
 @dataclass
 class Source:
-    """One schema of a Postgres that has the triggers."""
+    """One schema of a Postgres that has the event triggers."""
 
     connection: Connection
     schema: str
     seen: int = 0
 
     def run(self, statement: str, *values: object) -> list[Noted]:
-        """The notes of a statement about tables of the schema."""
+        """Run a statement and return the notes that it wrote about tables of the schema."""
         self.connection.execute(statement.encode(), values or None)
         return self.notes()
 
     def notes(self) -> list[Noted]:
+        """Return the new notes about tables of the schema, and those of failures."""
         return self._notes("table_schema = %s OR table_oid = 0", self.schema)
 
     def notes_about(self, table: Structure) -> list[Noted]:
-        """Those that the job would take for notes of the table: by its OID, or by its name."""
+        """Return the new notes that the job would assign to the table, by its OID or its name."""
         name = table.table
         about = "table_oid = %s OR (table_schema, table_name) = (%s, %s)"
         return self._notes(about, table.oid, name.schema, name.name)
@@ -69,6 +71,7 @@ class Source:
         return [Noted(**dict(zip(names, row[1:], strict=True))) for row in rows]
 
     def structure(self, table: str = "t") -> Structure:
+        """Return the current structure of a table."""
         row = self.connection.execute("SELECT %s::regclass::oid", (table,)).fetchone()
         assert row is not None
         text = structure_of(self.connection, row[0])
@@ -76,7 +79,7 @@ class Source:
         return parse(text)
 
     def rows(self, structure: Structure) -> list[dict[str, Any]]:
-        """As the lake would hold them, by what Postgres shows."""
+        """Return the table's current rows as the lake would hold them."""
         columns = structure.followed
         shown = "CASE WHEN {0} IS NOT NULL THEN format('%%s', {0}) END"
         listed = ", ".join(shown.format(f'"{column.name}"') for column in columns)
@@ -89,11 +92,15 @@ class Source:
 
 
 def sorted_rows(rows: list[dict[str, Any]]) -> list[str]:
+    """Return a comparable form of rows whose order does not matter."""
     return sorted(repr(sorted(row.items())) for row in rows)
 
 
 def taken(source: Source, statement: str) -> Course:
-    """The course that the notes give; where it goes on, it ends at what Postgres shows."""
+    """Return the course that the notes of a statement give.
+
+    If the table goes on, check that rows and columns end up as Postgres shows them.
+    """
     before = source.structure()
     lake = LakeRows(source.rows(before), {c.name: c.lake for c in before.followed})
     course = follow(before, [noted.note for noted in source.run(statement)])

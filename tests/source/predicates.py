@@ -1,4 +1,4 @@
-"""A table of awkward values, and predicates over it as an operator may type them."""
+"""Define a table of awkward values, and generate predicates over it as users may type them."""
 
 import random
 from typing import Final
@@ -83,7 +83,7 @@ _ORDERED: Final = ["=", "<>", "!=", "<", "<=", ">", ">="]
 
 
 def rows(count: int, seed: int) -> list[tuple[str | None, ...]]:
-    """Texts of values in the order of the columns; every value of a pool stands in a row."""
+    """Return rows of texts, in the order of the columns, that use every value of each pool."""
     chance = random.Random(seed)
     pools = [POOLS[name] for name in COLUMNS if name != "id"]
     found: list[tuple[str | None, ...]] = [(str(count), *(None for _ in pools))]
@@ -101,11 +101,12 @@ def _or_null(chance: random.Random, pool: list[str]) -> str | None:
 
 
 def texts() -> st.SearchStrategy[str]:
-    """Comparisons, joined with and without parentheses."""
+    """Generate comparisons, joined with and without parentheses."""
     return st.recursive(comparisons(), _joined, max_leaves=5)
 
 
 def comparisons() -> st.SearchStrategy[str]:
+    """Generate single comparisons of a column."""
     return st.sampled_from(sorted(COLUMNS.keys() - {"id", "pair"})).flatmap(_of)
 
 
@@ -202,6 +203,6 @@ def _times(name: str) -> st.SearchStrategy[str]:
 
 
 def quoted(text: str) -> str:
-    """With standard_conforming_strings, as Postgres has it."""
+    """Return a string literal of Postgres, for standard_conforming_strings = on."""
     doubled = text.replace("'", "''")
     return f"'{doubled}'"

@@ -1,4 +1,4 @@
-"""A server that refuses every connection as it is told to, in the words of any language."""
+"""Simulate a server that refuses every connection with a given SQLSTATE and message."""
 
 import socket
 import struct
@@ -6,14 +6,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_TLS_OR_GSS = 8  # the length of what asks for encryption
+_TLS_OR_GSS = 8  # the length of a request for encryption
 
 
 @contextmanager
 def refusing(state: str, severity: str, message: str) -> Iterator[str]:
-    """The URL of one; it speaks no TLS."""
-    said = {b"S": severity, b"V": "FATAL", b"C": state, b"M": message}
-    fields = b"".join(key + text.encode() + b"\0" for key, text in said.items()) + b"\0"
+    """Run such a server, without TLS, and yield its URL."""
+    fields_by_key = {b"S": severity, b"V": "FATAL", b"C": state, b"M": message}
+    fields = b"".join(key + text.encode() + b"\0" for key, text in fields_by_key.items()) + b"\0"
     answer = b"E" + struct.pack("!I", len(fields) + 4) + fields
     with socket.create_server(("127.0.0.1", 0)) as listening:
         serving = threading.Thread(target=_serve, args=(listening, answer))
@@ -29,7 +29,7 @@ def _serve(listening: socket.socket, answer: bytes) -> None:
     while True:
         try:
             client, _ = listening.accept()
-        except OSError:  # shut down
+        except OSError:  # the listening socket was shut down
             return
         with client, client.makefile("rwb") as stream:
             while _asks_for_encryption(stream.read(4), stream):

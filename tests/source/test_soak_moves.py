@@ -1,4 +1,4 @@
-"""The moves of ``tests/soak``: Postgres takes each, and each leaves a table under its name."""
+"""Test the moves of ``tests/soak``: Postgres accepts each, and each leaves a table of its name."""
 
 import random
 from collections.abc import Iterator

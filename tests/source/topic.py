@@ -1,4 +1,4 @@
-"""Everything committed in a topic, decoded without any code of ours."""
+"""Read everything committed in a topic, decoded without any of our own code."""
 
 import io
 import json
@@ -20,24 +20,29 @@ Event = tuple[Any, Any]
 
 @dataclass
 class Topic:
+    """A topic of the chain's broker."""
+
     chain: Endpoints
     name: str
 
     def events(self) -> list[Event]:
+        """Return all committed events as pairs of key and value."""
         return [(self._decode(key), self._decode(value)) for key, value in self._records()]
 
     def value_schema(self) -> str:
+        """Return the Avro schema of the first event with a value."""
         value = next(value for _, value in self._records() if value is not None)
         return self._schema(value)
 
     def until(self, done: Callable[[list[Event]], bool]) -> list[Event]:
+        """Wait until ``done`` holds for all events, and return them."""
         found: list[Event] = []
 
         def seen() -> bool:
             found[:] = self.events()
             return done(found)
 
-        until(seen, 60, f"{self.name} never got there")
+        until(seen, 60, f"{self.name} did not reach the expected state")
         return found
 
     def _records(self) -> list[tuple[bytes | None, bytes | None]]:
@@ -76,4 +81,5 @@ class Topic:
 
 
 def ops(events: list[Event]) -> list[str | None]:
+    """Return each event's ``op``, or None for a tombstone."""
     return [value and value["op"] for _, value in events]

@@ -1,1 +1,1 @@
-"""The source's catalogue: which tables there are and how their rows are identified."""
+"""The source's catalogue: its tables, their columns, and how their rows are identified."""

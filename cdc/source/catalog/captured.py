@@ -1,7 +1,8 @@
-"""The tables to keep: those that can be, and those that could be once and must not stop the rest.
+"""Choose the tables to capture from the catalogue.
 
-At the first start every table that the patterns name has to be fit, or nothing begins. Later one
-that is not is stopped alone, and one that is new waits until ``apply-config`` takes it in.
+At the first start every table that matches the patterns must be fit, or nothing starts. Later, an
+unfit table is stopped alone, and a new table waits until ``apply-config`` adds it. A table is
+*known* if it was captured before.
 """
 
 from collections.abc import Collection, Iterable
@@ -16,62 +17,66 @@ from cdc.source.server.finding import Finding, Level
 from cdc.tables import TableId, TableMode, matches
 
 NEW: Final = "is new: it is not in the lake yet"
-TAKE_IN: Final = "wal2lake apply-config takes it in, wal2lake plan shows how"
+TAKE_IN: Final = "run wal2lake apply-config to add it; wal2lake plan shows the steps first"
 
 
 def captured_tables(
     connection: Connection, config: Config, known: Collection[TableId] = ()
 ) -> list[SourceTable]:
-    """The tables the patterns name, in order of their names; ``known`` ones began earlier.
+    """Return the tables to capture, sorted by name.
 
-    Raises SOURCE_NOT_READY naming the first table that cannot be kept, why, and the remedy; a
-    known one is returned with what makes it ``unfit``, also where the source has it no more. Where
-    some are known, those that are not are left out.
+    If some tables are ``known``, new ones are left out. A known table that is unfit, or that the
+    source no longer has, is returned with its ``unfit`` finding. Raises SOURCE_NOT_READY for the
+    first error that is not about a single known table or a new one, and like ``inspect``.
     """
     catalog = inspect(connection, config)
     new = set(new_tables(catalog, known))
     about_new = [f for table in new for f in errors_of(table, catalog)]
-    _refuse(found for found in refusals(catalog, config, known) if found not in about_new)
-    return [found for found in wanted_of(catalog, config, known) if found.table not in new]
+    _refuse(f for f in refusals(catalog, config, known) if f not in about_new)
+    return [table for table in wanted_of(catalog, config, known) if table.table not in new]
 
 
 def wanted_tables(
     connection: Connection, config: Config, known: Collection[TableId]
 ) -> list[SourceTable]:
-    """As ``captured_tables``, with the new ones, which have to be fit."""
+    """Return the tables like ``captured_tables``, including new ones, which must be fit.
+
+    Raises SOURCE_NOT_READY if a new table is not fit.
+    """
     catalog = inspect(connection, config)
     _refuse(refusals(catalog, config, known))
     return wanted_of(catalog, config, known)
 
 
 def wanted_of(catalog: Catalog, config: Config, known: Collection[TableId]) -> list[SourceTable]:
-    """All that the patterns name, and the known ones that they named and that are gone."""
-    kept = _kept(config, known)
-    there = [_judged(table, catalog, kept) for table in catalog.tables]
-    gone = kept - {table.table for table in there}
-    found = [*(_gone(table, catalog) for table in gone), *there]
-    return sorted(found, key=lambda found: found.table)
+    """Return all tables matching the patterns, and known ones that match but no longer exist."""
+    captured = _captured(config, known)
+    existing = [_judged(table, catalog, captured) for table in catalog.tables]
+    gone = captured - {table.table for table in existing}
+    tables = [*(_gone(table, catalog) for table in gone), *existing]
+    return sorted(tables, key=lambda table: table.table)
 
 
 def refusals(catalog: Catalog, config: Config, known: Collection[TableId]) -> list[Finding]:
-    """Errors that keep tables from being taken in; those of single known tables are none."""
-    kept = _kept(config, known)
-    return [f for f in catalog.findings if f.level is Level.ERROR and not _is_of_one(f, kept)]
+    """Return the errors that prevent a start; errors about single known tables do not."""
+    captured = _captured(config, known)
+    errors = (finding for finding in catalog.findings if finding.level is Level.ERROR)
+    return [finding for finding in errors if not _is_of_one(finding, captured)]
 
 
 def new_tables(catalog: Catalog, known: Collection[TableId]) -> list[TableId]:
-    """Tables that the patterns name and that were not captured before; none at the first start."""
+    """Return matching tables that were not captured before; an empty list at the first start."""
     return [table.table for table in catalog.tables if known and table.table not in known]
 
 
 def errors_of(table: TableId, catalog: Catalog, known: Collection[TableId] = ()) -> list[Finding]:
-    """What keeps the table from being followed; of a known one not what only a new one must be."""
+    """Return the errors about a table. A known table is exempt from rules for new tables."""
     errors = (finding for finding in catalog.findings if finding.level is Level.ERROR)
-    mine = (finding for finding in errors if _is_about(finding, table))
-    return [finding for finding in mine if not (finding.of_new and table in known)]
+    about = (finding for finding in errors if _is_about(finding, table))
+    return [finding for finding in about if not (finding.of_new and table in known)]
 
 
-def _kept(config: Config, known: Collection[TableId]) -> set[TableId]:
+def _captured(config: Config, known: Collection[TableId]) -> set[TableId]:
     return {table for table in known if matches(table, config.source.tables)}
 
 
@@ -84,26 +89,26 @@ def _refuse(findings: Iterable[Finding]) -> None:
         )
 
 
-def _is_of_one(finding: Finding, kept: Collection[TableId]) -> bool:
-    """Whether it is about a single table that must not keep the others from going on."""
+def _is_of_one(finding: Finding, captured: Collection[TableId]) -> bool:
+    """Return whether it concerns a single captured table, which must not stop the others."""
     if finding.table is not None:
-        return finding.table in kept
-    return any(matches(table, [finding.subject]) for table in kept)
+        return finding.table in captured
+    return any(matches(table, [finding.subject]) for table in captured)
 
 
 def _is_about(finding: Finding, table: TableId) -> bool:
-    """The table, a column of it, or a pattern that is its name."""
+    """Return whether it is about the table, a column of it, or a pattern equal to its name."""
     return finding.table == table if finding.table is not None else finding.subject == str(table)
 
 
-def _judged(table: SourceTable, catalog: Catalog, kept: Collection[TableId]) -> SourceTable:
-    if table.table not in kept:
+def _judged(table: SourceTable, catalog: Catalog, captured: Collection[TableId]) -> SourceTable:
+    if table.table not in captured:
         return table
     return replace(table, unfit=_first_error(table.table, catalog))
 
 
 def _first_error(table: TableId, catalog: Catalog) -> Finding | None:
-    """Of one that was taken in."""
+    """Return the first error about a known table."""
     return next(iter(errors_of(table, catalog, [table])), None)
 
 
@@ -111,7 +116,7 @@ def _gone(table: TableId, catalog: Catalog) -> SourceTable:
     finding = _first_error(table, catalog) or Finding.error(
         str(table),
         "it was dropped in the source",
-        remedy="take it out of source.tables, or create it again and let it be read again",
+        remedy="remove it from source.tables, or create it again and resnapshot it",
     )
     return SourceTable(
         table=table,

@@ -1,7 +1,7 @@
-"""What the source's catalogue says of the tables that the configuration names.
+"""Read the source's catalogue, and judge the tables that the configuration names.
 
-``inspect`` judges every table and is what ``check`` prints; cdc/source/catalog/captured.py says
-which of them are kept.
+``inspect`` judges every table, and ``check`` prints its findings; cdc/source/catalog/captured.py
+chooses the tables to capture.
 """
 
 import re
@@ -23,7 +23,7 @@ _KINDS: Final = {
     "v": "a view",
     "m": "a materialized view",
     "f": "a foreign table",
-    "p": "a partitioned table: name its partitions",
+    "p": "a partitioned table (name its partitions instead)",
 }
 
 _RELATIONS: Final = """
@@ -63,7 +63,7 @@ DECLARED: Final = {
     "not_null": "a.attnotnull",
     "generated": "a.attgenerated <> ''",
 }
-"""What is asked of a column of ``ATTRIBUTES``, here and by the notes of changes."""
+"""The facts read about each column of ``ATTRIBUTES``, here and by the notes on DDL."""
 ATTRIBUTES: Final = """pg_attribute a
   JOIN pg_type t ON t.oid = a.atttypid
   LEFT JOIN LATERAL (
@@ -86,27 +86,29 @@ SELECT a.attrelid, a.attname, {", ".join(DECLARED.values())}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceTable:
-    """A table of the source that is kept equal in the lake."""
+    """A table of the source that is captured into the lake."""
 
     table: TableId
-    oid: int  # 0: the source has it no more
+    oid: int  # 0 if the source no longer has it
     columns: tuple[SourceColumn, ...]
     key: tuple[str, ...]
     mode: TableMode
     replica_identity: str  # pg_class.relreplident: d, f, i, n
-    has_children: bool = False  # others inherit from it
+    has_children: bool = False  # other tables inherit from it
     unfit: Finding | None = None
-    """What keeps one from being followed that was fit when its first snapshot was taken."""
+    """Why a table that was captured before cannot be followed now; None if it can."""
     published: bool = True
 
     @property
     def passed_over(self) -> bool:
-        """Whether the connector is kept from it: it may be unable to start beside it."""
+        """Whether the connector must ignore the table, because it might not start otherwise."""
         return self.unfit is not None and self.oid != 0 and not self.published
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Catalog:
+    """The tables that match the patterns, and what is wrong with them."""
+
     tables: tuple[SourceTable, ...]
     findings: tuple[Finding, ...]
 
@@ -125,21 +127,21 @@ class _Relation:
 
 
 def inspect(connection: Connection, config: Config) -> Catalog:
-    """Every table the patterns name, judged."""
+    """Judge every table that matches the patterns of source.tables. Raises like ``translated``."""
     with translated("reading the catalogue"):
         rows = connection.execute(_RELATIONS, (config.name, CONTROL_SCHEMA)).fetchall()
     relations = [_relation(row) for row in rows]
     named = [r for r in relations if matches(r.table, config.source.tables)]
     findings = _unmatched(config.source.tables, [r.table for r in relations])
     oids = [relation.oid for relation in named]
-    known = _columns(connection, oids)
-    columns = with_text({r.table: known.get(r.oid, ()) for r in named}, config.source.as_text)
+    by_oid = _columns(connection, oids)
+    columns = with_text({r.table: by_oid.get(r.oid, ()) for r in named}, config.source.as_text)
     findings += _shared_names([relation for relation in named if relation.kind == "r"])
     findings += misread(connection, oids) + text_findings(columns, config.source.as_text)
     tables: list[SourceTable] = []
     for relation in named:
         judged = _judge(relation, columns[relation.table], config)
-        findings += [replace(found, table=relation.table) for found in judged.findings]
+        findings += [replace(finding, table=relation.table) for finding in judged.findings]
         tables += judged.tables
     return Catalog(tables=tuple(tables), findings=tuple(findings))
 
@@ -161,33 +163,33 @@ def _relation(row: tuple[Any, ...]) -> _Relation:
 
 
 def _columns(connection: Connection, oids: list[int]) -> dict[int, tuple[SourceColumn, ...]]:
-    found: dict[int, list[SourceColumn]] = {}
+    columns: dict[int, list[SourceColumn]] = {}
     with translated("reading the catalogue"):
         rows = connection.execute(_COLUMNS.encode(), (oids,)).fetchall()
     for oid, name, *values in rows:
-        said = dict(zip(DECLARED, values, strict=True))
+        facts = dict(zip(DECLARED, values, strict=True))
         declared = DeclaredType(
-            name=said["type"],
-            kind=said["kind"],
-            modifier=said["modifier"],
-            element=said["element"],
-            element_kind=said["element_kind"],
-            domain=said["domain"],
-            dimensions=said["dimensions"],
+            name=facts["type"],
+            kind=facts["kind"],
+            modifier=facts["modifier"],
+            element=facts["element"],
+            element_kind=facts["element_kind"],
+            domain=facts["domain"],
+            dimensions=facts["dimensions"],
         )
         column = source_column(
-            name, declared, not_null=said["not_null"], generated=said["generated"]
+            name, declared, not_null=facts["not_null"], generated=facts["generated"]
         )
-        found.setdefault(oid, []).append(column)
-    return {oid: tuple(columns) for oid, columns in found.items()}
+        columns.setdefault(oid, []).append(column)
+    return {oid: tuple(of_table) for oid, of_table in columns.items()}
 
 
 def _unmatched(patterns: list[str], tables: list[TableId]) -> list[Finding]:
     return [
         Finding.error(
             pattern,
-            "this pattern of source.tables names no table that the role can see",
-            remedy="correct it, or create the table first; names are case-sensitive",
+            "this pattern in source.tables matches no table that the role can see",
+            remedy="correct the pattern, or create the table first; names are case-sensitive",
         )
         for pattern in patterns
         if not any(matches(table, [pattern]) for table in tables)
@@ -206,7 +208,7 @@ def _judge(relation: _Relation, columns: tuple[SourceColumn, ...], config: Confi
     findings = [*_unfit(relation), *_bad_names(relation.table, columns), *findings]
     key = relation.identity.key if mode is TableMode.KEYED else ()
     findings += _column_findings(subject, columns, key)
-    if not key:  # whose columns are told one by one
+    if not key:  # the columns of a key are judged one by one
         findings += _without_columns(subject, columns)
     table = SourceTable(
         table=relation.table,
@@ -222,64 +224,68 @@ def _judge(relation: _Relation, columns: tuple[SourceColumn, ...], config: Confi
 
 
 def _not_a_table(relation: _Relation, patterns: list[str]) -> Catalog:
-    """A view among ``public.*`` is passed over, one that is named is an error."""
+    """Warn about a relation that a wildcard matches, refuse one that is named literally."""
     subject = str(relation.table)
     named = any(pattern == subject and not _WILD.search(pattern) for pattern in patterns)
-    message = f"is {_KINDS[relation.kind]}, which has no changes of its own in the WAL"
+    message = f"is {_KINDS[relation.kind]}: the WAL holds no changes under its name"
     make = Finding.error if named else Finding.warning
     return Catalog(
-        tables=(), findings=(make(subject, message, remedy="take it out of source.tables"),)
+        tables=(), findings=(make(subject, message, remedy="remove it from source.tables"),)
     )
 
 
 def _unfit(relation: _Relation) -> list[Finding]:
     subject = str(relation.table)
-    found = []
+    findings = []
     if relation.persistence != "p":
-        found.append(
+        findings.append(
             Finding.error(
                 subject,
                 "is unlogged or temporary: its changes are not in the WAL",
-                remedy=f"ALTER TABLE {subject} SET LOGGED, or take it out of source.tables",
+                remedy=f"ALTER TABLE {subject} SET LOGGED, or remove it from source.tables",
             )
         )
     if not relation.readable:
-        found.append(
-            Finding.error(subject, "the role may not read it", remedy=f"GRANT SELECT ON {subject}")
-        )
-    if relation.row_security:
-        found.append(
+        findings.append(
             Finding.error(
-                subject,
-                "row security applies to the role: the snapshot would miss rows",
-                remedy="ALTER ROLE ... BYPASSRLS, or use the table's owner",
+                subject, "the role may not read it", remedy=f"GRANT SELECT ON {subject} to the role"
             )
         )
-    return found
+    if relation.row_security:
+        findings.append(
+            Finding.error(
+                subject,
+                "row security applies to the role, so the snapshot would miss rows",
+                remedy="ALTER ROLE ... BYPASSRLS, or connect as the table's owner",
+            )
+        )
+    return findings
 
 
 def _bad_names(table: TableId, columns: tuple[SourceColumn, ...]) -> list[Finding]:
-    """Names that Kafka, Avro, Spark or Delta do not take, or that two things would share there."""
+    """Refuse names that Kafka, Avro, Spark or Delta reject, or that would collide there."""
     of_table = table_refusal(table)
     of_columns = column_refusals(table, [column.name for column in columns])
-    return [_refused(found) for found in (*([of_table] if of_table else []), *of_columns)]
+    refusals = [*([of_table] if of_table else []), *of_columns]
+    return [_refused(refusal) for refusal in refusals]
 
 
 def _refused(refusal: Refusal) -> Finding:
-    found = Finding.error(str(refusal.table), refusal.reason, remedy=refusal.remedy)
-    return replace(found, table=refusal.table)
+    finding = Finding.error(str(refusal.table), refusal.reason, remedy=refusal.remedy)
+    return replace(finding, table=refusal.table)
 
 
 def _shared_names(relations: list[_Relation]) -> list[Finding]:
-    """Of tables that get in each other's way; the one that was made later is named."""
-    tables = [relation.table for relation in sorted(relations, key=lambda each: each.oid)]
-    refused = [replace(_refused(each), of_new=True) for each in table_collisions(tables)]
+    """Report tables whose names collide; the finding names the table created later."""
+    by_age = sorted(relations, key=lambda relation: relation.oid)
+    tables = [relation.table for relation in by_age]
+    refused = [replace(_refused(refusal), of_new=True) for refusal in table_collisions(tables)]
     twins = [
         Finding.warning(
             str(later),
-            f"is called like {earlier} but for case: it is another table in the lake, and one with "
-            "it for Spark's catalogue and on a disk that ignores case",
-            remedy="rename one of them where that matters",
+            f"its name differs from {earlier} only in case: Spark's catalogue, and disks that "
+            "ignore case, take them for one table",
+            remedy="rename one of them if you use such a catalogue or disk",
         )
         for earlier, later in case_twins(tables)
     ]
@@ -287,18 +293,18 @@ def _shared_names(relations: list[_Relation]) -> list[Finding]:
 
 
 def _without_columns(subject: str, columns: tuple[SourceColumn, ...]) -> list[Finding]:
-    """Refuse a table without a column, which ends the connector, and one of which none arrives.
+    """Refuse a table without columns, or without any that can be captured.
 
-    Of the second the lake would have no row, while the source has some.
+    The first kind makes the connector fail. Of the second kind the lake would never have a row.
     """
     if any(column.arrives for column in columns):
         return []
-    why = "no column that arrives" if columns else "no columns"
+    lack = "no column that can be captured" if columns else "no columns"
     return [
         Finding.error(
             subject,
-            f"has {why}: there is nothing of it to keep",
-            remedy="take it out of source.tables, or give it a column",
+            f"has {lack}",
+            remedy="remove it from source.tables, or add a column to it",
         )
     ]
 
@@ -306,19 +312,19 @@ def _without_columns(subject: str, columns: tuple[SourceColumn, ...]) -> list[Fi
 def _column_findings(
     subject: str, columns: tuple[SourceColumn, ...], key: tuple[str, ...]
 ) -> list[Finding]:
-    found = []
+    findings = []
     for column in columns:
         name = f"{subject}.{column.name}"
         if not column.arrives and column.name in key:
-            found.append(
+            findings.append(
                 Finding.error(
                     name,
                     f"is part of the key and will not arrive: {column.reason}",
-                    remedy="choose another key, or leave the table out",
+                    remedy="choose another key, or remove the table from source.tables",
                 )
             )
         elif not column.arrives:
-            found.append(Finding.warning(name, f"will not arrive: {column.reason}"))
+            findings.append(Finding.warning(name, f"will not arrive: {column.reason}"))
         elif column.reason:
-            found.append(Finding.warning(name, f"arrives, but {column.reason}"))
-    return found
+            findings.append(Finding.warning(name, f"arrives, but {column.reason}"))
+    return findings

@@ -1,4 +1,4 @@
-"""How the rows of a table are told apart, and so how its events become rows."""
+"""Decide how the rows of a table are identified, and so how its events become rows."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,10 @@ from cdc.tables import TableMode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """``primary_key`` is empty when it is deferrable: such a key can be doubled for a while."""
+    """A table's replica identity and keys, as Postgres has them.
+
+    ``primary_key`` is empty if it is deferrable, because such a key may be duplicated for a while.
+    """
 
     replica: str  # pg_class.relreplident
     primary_key: tuple[str, ...]
@@ -16,11 +19,15 @@ class Identity:
 
     @property
     def key(self) -> tuple[str, ...]:
+        """The columns that identify a row; empty if there are none."""
         return self.primary_key or (self.index if self.replica == "i" else ())
 
 
 def mode_of(subject: str, identity: Identity, *, append: bool) -> tuple[TableMode, list[Finding]]:
-    """The mode, and what speaks against it. A table without a key and a choice is refused."""
+    """Return the table's mode, and the findings about its identity.
+
+    A table without a key is refused, unless it has REPLICA IDENTITY FULL or ``append`` is chosen.
+    """
     if identity.replica == "n":
         return TableMode.KEYED, [_nothing(subject)]
     if identity.key:
@@ -36,9 +43,9 @@ def _no_key(subject: str) -> Finding:
     return Finding.error(
         subject,
         "has no usable primary key (none, or a deferrable one): once it is published, "
-        "Postgres refuses every UPDATE and DELETE of it",
-        remedy=f"add a primary key; or ALTER TABLE {subject} REPLICA IDENTITY FULL, which keeps "
-        "it as a multiset of rows; or name it in source.append_only, which keeps inserts only",
+        "Postgres refuses every UPDATE and DELETE on it",
+        remedy=f"add a primary key; or ALTER TABLE {subject} REPLICA IDENTITY FULL to capture it "
+        "as a multiset of rows; or name it in source.append_only to capture inserts only",
     )
 
 
@@ -51,7 +58,7 @@ def _nothing(subject: str) -> Finding:
 
 
 def _mismatch(subject: str, identity: Identity) -> list[Finding]:
-    """A delete then carries the index's columns, and not the key's."""
+    """Refuse an index that lacks key columns: a delete then carries only the index's columns."""
     if identity.replica != "i" or set(identity.primary_key) <= set(identity.index):
         return []
     if not identity.primary_key:
@@ -71,8 +78,8 @@ def _append(subject: str, identity: Identity) -> list[Finding]:
     return [
         Finding.warning(
             subject,
-            "is kept as inserts only; once it is published, Postgres refuses every UPDATE and "
-            "DELETE of it",
+            "is captured as inserts only; once it is published, Postgres refuses every UPDATE and "
+            "DELETE on it",
             remedy=f"ALTER TABLE {subject} REPLICA IDENTITY FULL, if the application needs them",
         )
     ]

@@ -1,4 +1,4 @@
-"""Every table of the source, captured or not, and how large each is by its statistics."""
+"""List all tables of the source, captured or not, and estimate their sizes."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -21,21 +21,27 @@ SELECT c.reltuples::bigint, c.relpages, pg_table_size(c.oid)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """``rows`` as of the last ANALYZE, None before the first; ``bytes`` as they are now."""
+    """The size of a table: ``rows`` by the last ANALYZE, or None before it; current ``bytes``."""
 
     rows: int | None
     bytes: int | None
 
 
 def tables_of(connection: Connection) -> list[TableId]:
-    """All but those of Postgres and ours, in order."""
+    """Return all tables in order of their names, except Postgres's and our own.
+
+    Raises like ``translated``.
+    """
     with translated("reading the catalogue"):
         rows = connection.execute(_TABLES, (CONTROL_SCHEMA,)).fetchall()
     return [TableId(schema, name) for schema, name in rows]
 
 
 def size_of(connection: Connection, table: TableId) -> Size:
-    """Without its indexes; unknown where there is no such table."""
+    """Return the size without indexes; its fields are None if there is no such table.
+
+    Raises like ``translated``.
+    """
     with translated(f"reading the size of {table}"):
         row = connection.execute(_SIZE, (table.schema, table.name)).fetchone()
     if row is None:

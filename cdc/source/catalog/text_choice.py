@@ -1,4 +1,4 @@
-"""Columns that the operator wants as Postgres's own text: ``source.as_text``."""
+"""Apply ``source.as_text``: columns to be captured as Postgres prints them."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ Columns = Mapping[TableId, tuple[SourceColumn, ...]]
 
 
 def with_text(tables: Columns, patterns: list[str]) -> Columns:
-    """The columns, those as text that a pattern names and that can be."""
+    """Return the columns, with those that match a pattern turned into text where possible."""
     return {
         table: tuple(
             column.as_text()
@@ -23,18 +23,18 @@ def with_text(tables: Columns, patterns: list[str]) -> Columns:
 
 
 def text_findings(tables: Columns, patterns: list[str]) -> list[Finding]:
-    """Patterns that do nothing."""
+    """Return a warning for each pattern that has no effect."""
     every = [(table, column) for table, columns in tables.items() for column in columns]
-    found = []
+    findings = []
     for pattern in patterns:
         named = [c for table, c in every if names_column(table, c.name, [pattern])]
         if not any(column.can_be_text for column in named):
-            said = "has all its values without it" if named else "names no column that is captured"
-            found.append(
+            why = "names columns that need no text" if named else "matches no captured column"
+            findings.append(
                 Finding.warning(
                     pattern,
-                    f"this pattern of source.as_text {said}",
-                    remedy="it is for numeric, date and timestamp columns: correct or remove it",
+                    f"this pattern in source.as_text {why}",
+                    remedy="correct or remove it; it is for numeric, date and timestamp columns",
                 )
             )
-    return found
+    return findings

@@ -1,10 +1,10 @@
-"""Types that the connector misreads because of what else is in the database.
+"""Find columns that the connector would misread because of other objects in the database.
 
-It looks a column's type up by name: in the table's schema first, then wherever it finds one. A
-table makes a type of its name, too, so a table ``date`` is enough to lose the dates of its schema.
-A type of one's own that is called as one of Postgres's, ``interval``, has the values of that one in
-the stream, and its own in the snapshot.
-Of money it reads the text, which the database's locale decides.
+The connector looks up a column's type by name: in the table's schema first, then anywhere. Each
+table also creates a type of its own name, so a table ``date`` is enough to lose all dates in its
+schema. A user-defined type named like a built-in one, such as ``interval``, is read as the built-in
+one in the stream, but as itself in the snapshot. Values of money are read from text, whose form
+depends on the database's locale.
 """
 
 from dataclasses import replace
@@ -44,44 +44,47 @@ SELECT n.nspname, c.relname, a.attname, current_setting('lc_monetary')
 
 
 def misread(connection: Connection, oids: list[int]) -> list[Finding]:
-    """Columns of these tables whose values would be altered."""
+    """Return an error for each column of these tables whose values would be altered.
+
+    Raises like ``translated``.
+    """
     return _shadowed(connection, oids) + _money(connection, oids)
 
 
 def _money(connection: Connection, oids: list[int]) -> list[Finding]:
-    with translated("looking for columns of money"):
+    with translated("looking for money columns"):
         rows = connection.execute(_MONEY, (oids,)).fetchall()
     return [
-        _of(
+        _error(
             TableId(schema, table),
             column,
-            f"the connector does not read money as lc_monetary {locale} prints it",
-            remedy="keep the amounts as numeric, or leave this table out",
+            f"the connector cannot read money values as lc_monetary {locale} prints them",
+            remedy="change the column to numeric, or remove the table from source.tables",
         )
         for schema, table, column, locale in rows
     ]
 
 
 def _shadowed(connection: Connection, oids: list[int]) -> list[Finding]:
-    with translated("looking for types of one name"):
+    with translated("looking for types with the same name"):
         rows = connection.execute(_SHADOWED, (oids,)).fetchall()
     return [
-        _of(
+        _error(
             TableId(schema, table),
             column,
             f"the connector takes its type {name} for {other}.{name}",
-            remedy=f"rename {_which(other, name)}, or leave this table out",
+            remedy=f"rename {_which(other, name)}, or remove the table from source.tables",
         )
         for schema, table, column, name, other in rows
     ]
 
 
 def _which(schema: str, name: str) -> str:
-    """Name the one of the two types that its owner can rename."""
+    """Return which of the two types the user can rename."""
     if schema == "pg_catalog":
         return f"the column's own type {name}"
     return f"{schema}.{name}, which may be a table"
 
 
-def _of(table: TableId, column: str, message: str, *, remedy: str) -> Finding:
+def _error(table: TableId, column: str, message: str, *, remedy: str) -> Finding:
     return replace(Finding.error(f"{table}.{column}", message, remedy=remedy), table=table)

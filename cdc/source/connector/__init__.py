@@ -1,1 +1,1 @@
-"""The Debezium connector on a Kafka Connect worker."""
+"""Configure, start and watch the Debezium connector on a Kafka Connect worker."""

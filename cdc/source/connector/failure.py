@@ -1,7 +1,7 @@
-"""What a failed connector may be quoted with: Kafka Connect gives a stack trace with its texts.
+"""Summarize the stack trace of a failed connector without revealing values of rows.
 
-A converter that stumbles quotes the value of a row, in an exception of a dozen classes. So only the
-words of those are passed on that speak of servers and names, and of these nothing in quotes.
+A failing converter quotes the value of a row, in exceptions of a dozen classes. So messages are
+passed on only for exceptions about servers and names, and never the quoted parts.
 """
 
 import re
@@ -16,47 +16,47 @@ _OF_SERVERS: Final = (
     "org.postgresql.util.PSQLException",
 )
 _NAMELESS: Final = "UnknownTopicOrPartitionException"
-"""Says that there is no such topic, and not which; what it caused does."""
+"""It does not say which topic is missing; the exception that it caused does."""
 _LEVEL: Final = re.compile(r"(?:ERROR|FATAL|PANIC): ")
 _QUOTED: Final = re.compile(r"\"[^\"]*\"?|'[^']*'?|\([^)]*\)?")
 _CLASS: Final = re.compile(r"(?:Caused by: )?([\w.$]+)(?:: (.*))?")
-_KEPT: Final = 400
+_MAX_LENGTH: Final = 400
 _AT_AN_EVENT: Final = "Error while processing event at offset"
 
 
 def cause(trace: str) -> str:
-    """The innermost cause of a Java stack trace in one line; empty for an empty one.
+    """Return the innermost cause of a Java stack trace in one line; empty for an empty trace.
 
-    The class of one whose words may be of a row, and the class that it is the cause of.
+    If the message may quote a row, return the names of its class and of the enclosing exception.
     """
     lines = trace.splitlines()
     heads = [lines[0], *(line for line in lines if line.startswith("Caused by: "))] if lines else []
-    found = [match.groups(default="") for line in heads if (match := _CLASS.match(line))]
-    if not found:
+    causes = [match.groups(default="") for line in heads if (match := _CLASS.match(line))]
+    if not causes:
         return ""
-    if found[-1][0].endswith(_NAMELESS) and len(found) > 1 and _speaks(*found[-2]):
-        del found[-1]
-    name, words = found[-1]
-    if _speaks(name, words):
-        return _without_quotes(words)[:_KEPT]
-    outer = found[-2][0] if len(found) > 1 else ""
-    below = f" below {_short(outer)}" if outer else ""
-    return f"{_short(name)}{below}; the worker's log says where"
+    if causes[-1][0].endswith(_NAMELESS) and len(causes) > 1 and _is_quotable(*causes[-2]):
+        del causes[-1]
+    name, message = causes[-1]
+    if _is_quotable(name, message):
+        return _without_quotes(message)[:_MAX_LENGTH]
+    outer = causes[-2][0] if len(causes) > 1 else ""
+    inside = f" in {_short(outer)}" if outer else ""
+    return f"{_short(name)}{inside}; see the worker's log"
 
 
 def is_at_an_event(trace: str) -> bool:
-    """Whether the connector failed at an event that it had received: it will fail there again."""
+    """Return whether the connector failed at an event it had received, and so will fail again."""
     return _AT_AN_EVENT in trace
 
 
-def _speaks(name: str, words: str) -> bool:
-    return name.startswith(_OF_SERVERS) and bool(words)
+def _is_quotable(name: str, message: str) -> bool:
+    return name.startswith(_OF_SERVERS) and bool(message)
 
 
-def _without_quotes(words: str) -> str:
-    """What stands before a second colon, without what is quoted."""
-    level = match[0] if (match := _LEVEL.match(words)) else ""
-    return level + _QUOTED.sub("...", words[len(level) :]).partition(": ")[0]
+def _without_quotes(message: str) -> str:
+    """Return the message up to a second colon, with quoted parts replaced by dots."""
+    level = match[0] if (match := _LEVEL.match(message)) else ""
+    return level + _QUOTED.sub("...", message[len(level) :]).partition(": ")[0]
 
 
 def _short(name: str) -> str:

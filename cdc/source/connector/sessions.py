@@ -1,4 +1,4 @@
-"""Whether the connector is at its source, and what it does there, as Postgres itself sees it."""
+"""Find out from Postgres whether the connector is connected, and what it is doing."""
 
 import math
 from typing import Final
@@ -38,7 +38,10 @@ SELECT extract(epoch FROM clock_timestamp() - at)::float8 FROM wal2lake.heartbea
 
 
 def slot_facts(connection: Connection, slot: str) -> SlotFacts:
-    """The slot, who reads it and what that waits for. Raises UNREACHABLE, SOURCE_NOT_READY."""
+    """Return the state of the slot, its reader, and what the reader waits for.
+
+    Raises like ``translated``.
+    """
     with translated("looking for the connector"):
         row = connection.execute(_FACTS, (slot, slot)).fetchone()
     if row is None:
@@ -59,9 +62,9 @@ def slot_facts(connection: Connection, slot: str) -> SlotFacts:
 
 
 def _heartbeat_seconds(connection: Connection) -> float:
-    """Infinite where the table is gone; 0 where it cannot be asked.
+    """Return the heartbeat's age; infinite if the table or its row is gone, 0 if it is unreadable.
 
-    Somebody may hold the table, who is named as in the way.
+    The table may be locked; the blocker is then reported by other facts.
     """
     try:
         with translated("reading the heartbeat"):
@@ -74,10 +77,11 @@ def _heartbeat_seconds(connection: Connection) -> float:
 
 
 def is_at_source(url: str, slot: str) -> bool | None:
-    """True where the slot is read, or a connector has a session at the database of ``url``.
+    """Return whether the slot is being read, or a connector has a session in the database.
 
-    It has one while it takes its first snapshot, when nobody reads the slot. A second connector at
-    the same database is not told apart from it. None where the source does not answer.
+    During its first snapshot the connector has a session, but does not read the slot. A second
+    connector in the same database cannot be told from ours. Returns None if the source cannot be
+    asked.
     """
     try:
         with (

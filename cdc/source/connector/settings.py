@@ -1,4 +1,4 @@
-"""The connector's configuration: connectors/postgres-source.json with its names filled in."""
+"""Build the connector's configuration from connectors/postgres-source.json, and read it back."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from cdc.source.catalog.catalog import SourceTable
 from cdc.source.connector.snapshot_select import overrides
 from cdc.source.server.connection import address, password
 from cdc.source.server.finding import Finding
-from cdc.source.server.tls import KEPT, tls
+from cdc.source.server.tls import PASSED_ON, tls
 from cdc.state.endpoints import Endpoints, password_reference
 from cdc.tables import CONTROL_SCHEMA, HEARTBEAT, STRUCTURE, ColumnId, TableId
 
@@ -29,14 +29,17 @@ _PLACES: Final = (
 )
 _EXACT: Final = "(?-i:"
 PASSED_OVER: Final = "wal2lake.passed.over"
-"""A setting of ours, which it does not read: captured tables that its list leaves out."""
+"""Our own setting, ignored by the connector: captured tables that its include list omits.
+
+The connector is told to pass them over, as it cannot read them or might fail at them.
+"""
 COLUMNS: Final = "column.exclude.list"
 COLUMNS_PASSED_OVER: Final = "wal2lake.passed.over.columns"
-"""Another one: columns in its list that would arrive, if it could read them."""
+"""Our own setting: excluded columns that would arrive if the connector could read them."""
 _OPTIONAL: Final = (
-    COLUMNS,  # an empty list means something else than no list
+    COLUMNS,  # an empty list is not the same as no list
     "driver.pemKeyAlgorithm",
-    *(f"database.{name}" for name in KEPT),
+    *(f"database.{name}" for name in PASSED_ON),
 )
 
 
@@ -48,9 +51,11 @@ def settings(
     placeholder: str,
     snapshot: bool = True,
 ) -> dict[str, str]:
-    """All of them. The password is a reference that the worker resolves, where it can be.
+    """Return the connector's whole configuration, with values as Kafka Connect takes them.
 
-    Without ``snapshot`` the connector makes its slot and streams from there.
+    ``tables`` are the captured tables, ``placeholder`` stands for unchanged large values. The
+    password is a reference that the worker resolves, if possible. Without ``snapshot`` the
+    connector creates its slot and streams from there. Raises CONFIG for an unsupported URL.
     """
     source = address(config.connect.source_url or endpoints.source_url)
     values = {
@@ -77,19 +82,19 @@ def settings(
 def with_passed_over(
     configuration: Mapping[str, str], tables: Collection[TableId]
 ) -> dict[str, str]:
-    """The same captured tables, of which the connector's own list leaves out these."""
+    """Return the configuration with the same captured tables, but ``tables`` passed over."""
     others = {key: text for key, text in configuration.items() if key != PASSED_OVER}
-    rest = captured(configuration) - set(tables)
+    sent = captured(configuration) - set(tables)
     named = {PASSED_OVER: ",".join(map(pattern, sorted(tables)))} if tables else {}
-    return others | {TABLES: _list(sorted(rest))} | named
+    return others | {TABLES: _list(sorted(sent))} | named
 
 
 def with_columns_passed_over(
     configuration: Mapping[str, str], columns: Collection[ColumnId]
 ) -> dict[str, str]:
-    """The connector leaves these columns out of its events, beside those that never arrive."""
+    """Return the configuration with these columns excluded, besides those that never arrive."""
     before = configuration.get(COLUMNS_PASSED_OVER, "").split(",")
-    never = [each for each in configuration.get(COLUMNS, "").split(",") if each not in before]
+    never = [name for name in configuration.get(COLUMNS, "").split(",") if name not in before]
     now = [pattern(column.table, column.name) for column in sorted(columns)]
     lists = {COLUMNS: ",".join(filter(None, never + now)), COLUMNS_PASSED_OVER: ",".join(now)}
     others = {key: text for key, text in configuration.items() if key not in lists}
@@ -97,56 +102,56 @@ def with_columns_passed_over(
 
 
 def clear_password(config: Config, endpoints: Endpoints) -> Finding | None:
-    """A warning where the connector's configuration holds the source's password as it is."""
+    """Return a warning if the connector's configuration holds the source's password in clear."""
     if config.connect.url is None or config.connect.source_password:
         return None
     if not password(endpoints.source_url):
         return None
     return Finding.warning(
         "connect.source_password",
-        "is not given: Kafka Connect keeps the source's password in clear, in its topic and for "
-        "everybody who may ask it",
-        remedy="a reference that the worker resolves, such as ${file:/run/secrets/pg:password}; "
-        "see connectors/README.md",
+        "is not set: Kafka Connect stores the source's password in clear in its topic, and shows "
+        "it to everyone who can query it",
+        remedy="set it to a reference that the worker resolves, such as "
+        "${file:/run/secrets/pg:password}; see connectors/README.md",
     )
 
 
 def pattern(table: TableId, *column: str) -> str:
-    """Return the regular expression of exactly this table, or column, in a connector's list.
+    """Return the regular expression for exactly this table, or column, in a connector's list.
 
-    The connector ignores case in its lists; inside the group it does not.
+    The connector ignores case in its lists, except inside the group.
     """
     names = "[.]".join(map(_literal, (table.schema, table.name, *column)))
     return f"{_EXACT}{names})"
 
 
 def captured(configuration: Mapping[str, str] | None) -> frozenset[TableId]:
-    """The tables a connector was configured for, but for our own; without a connector none.
+    """Return the tables that a configuration captures, without our own control tables.
 
-    With those that it passes over.
+    Tables that the connector passes over are included. The set is empty without a configuration.
     """
     listed = _tables((configuration or {}).get(TABLES, ""))
     return frozenset(t for t in listed if t.schema != CONTROL_SCHEMA) | passed_over(configuration)
 
 
 def passed_over(configuration: Mapping[str, str] | None) -> frozenset[TableId]:
-    """The captured tables of which the connector sends nothing."""
+    """Return the captured tables that the connector passes over, sending nothing of them."""
     return frozenset(_tables((configuration or {}).get(PASSED_OVER, "")))
 
 
 def columns_passed_over(configuration: Mapping[str, str] | None) -> frozenset[ColumnId]:
-    """Columns that its events lack, and would have."""
+    """Return the columns that would arrive, but are passed over by the connector."""
     return _columns((configuration or {}).get(COLUMNS_PASSED_OVER, ""))
 
 
 def left_out(configuration: Mapping[str, str]) -> frozenset[ColumnId]:
-    """All columns that its events lack."""
+    """Return all columns that are excluded from the connector's events."""
     return _columns(configuration.get(COLUMNS, ""))
 
 
 def _columns(listed: str) -> frozenset[ColumnId]:
-    found = _listed(listed)
-    return frozenset(ColumnId(TableId(schema, table), name) for schema, table, name in found)
+    names = _listed(listed)
+    return frozenset(ColumnId(TableId(schema, table), name) for schema, table, name in names)
 
 
 def _list(tables: Iterable[TableId]) -> str:
@@ -158,26 +163,29 @@ def _tables(listed: str) -> Iterator[TableId]:
 
 
 def _listed(listed: str) -> Iterator[list[str]]:
-    """The names in each pattern of a list."""
-    # A connector of an earlier version has its names without the group.
-    plain = (each.removeprefix(_EXACT).removesuffix(")") for each in listed.split(",") if each)
-    yield from (list(map(_name, each.split("[.]"))) for each in plain)
+    """Yield the unescaped names in each pattern of a list."""
+    # Connectors of earlier versions have patterns without the group.
+    plain = (text.removeprefix(_EXACT).removesuffix(")") for text in listed.split(",") if text)
+    yield from (list(map(_name, text.split("[.]"))) for text in plain)
 
 
 def _name(literal: str) -> str:
-    """What ``_literal`` made a regular expression of."""
-    return re.sub(r"\\x\{([0-9a-f]+)\}", lambda found: chr(int(found[1], 16)), literal)
+    """Return the name that ``_literal`` turned into a regular expression."""
+    return re.sub(r"\\x\{([0-9a-f]+)\}", lambda code: chr(int(code[1], 16)), literal)
 
 
 def with_excluded(configuration: Mapping[str, str], table: SourceTable) -> dict[str, str]:
-    """With all columns of the table in the list that do not arrive: a new one may be missing."""
-    listed = [each for each in configuration.get(COLUMNS, "").split(",") if each]
-    more = [each for each in _excluded([table]) if each not in listed]
+    """Return the configuration with all columns of the table excluded that do not arrive.
+
+    The list may lack a new column.
+    """
+    listed = [name for name in configuration.get(COLUMNS, "").split(",") if name]
+    more = [name for name in _excluded([table]) if name not in listed]
     return {**configuration, COLUMNS: ",".join(listed + more)} if more else dict(configuration)
 
 
 def _excluded(tables: list[SourceTable]) -> list[str]:
-    """Columns that would arrive by snapshot or by stream alone, or never."""
+    """Return patterns of columns that arrive never, or only by snapshot or only by stream."""
     return [
         pattern(table.table, column.name)
         for table in tables
@@ -187,12 +195,12 @@ def _excluded(tables: list[SourceTable]) -> list[str]:
 
 
 def _literal(name: str) -> str:
-    """A name as a regular expression; a comma would end it, so it is spelled by its code."""
-    return re.sub(r"[^A-Za-z0-9_]", lambda found: f"\\x{{{ord(found[0]):x}}}", name)
+    """Return a name as a regular expression, with special characters, such as commas, as codes."""
+    return re.sub(r"[^A-Za-z0-9_]", lambda sign: f"\\x{{{ord(sign[0]):x}}}", name)
 
 
 def _password(config: Config, endpoints: Endpoints) -> str:
-    """An embedded worker reads a file of ours; another one what is configured for it."""
+    """Return a reference to our own file for an embedded worker, else what is configured for it."""
     if config.connect.url is None:
         return password_reference(config.state_dir)
     return config.connect.source_password or password(endpoints.source_url)
@@ -202,10 +210,10 @@ def _password(config: Config, endpoints: Endpoints) -> str:
 def _template() -> dict[str, str]:
     for place in _PLACES:
         if (place / _FILE).is_file():
-            found: dict[str, str] = json.loads((place / _FILE).read_text())
-            return found
+            template: dict[str, str] = json.loads((place / _FILE).read_text())
+            return template
     raise CdcError(
         ErrorKind.PREREQUISITE,
-        f"{_FILE} is not part of this installation",
-        remedy="install wal2lake again",
+        f"{_FILE} is missing from this installation",
+        remedy="reinstall wal2lake",
     )

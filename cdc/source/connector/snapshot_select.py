@@ -1,9 +1,9 @@
-"""Say what the connector's snapshot reads of each table.
+"""Override the SELECT statements of the connector's snapshot where its own would be wrong.
 
-Rows of the table alone: those of tables that inherit from it come under their own names, in the
-stream as well. And the number of a day in place of the date: the connector takes a date for one of
-the calendar of 1500, without its era, so that BC dates, the ten days that calendar lacks, and
-infinity would arrive as others. The number is what it writes in the end (decision 0010).
+Only the table's own rows are read: rows of tables that inherit from it come under their own names,
+as in the stream. And a date is read as its day number: the connector would interpret it in the
+hybrid Julian-Gregorian calendar and without its era, which would alter BC dates, the ten days
+missing from that calendar, and infinity. It finally writes the day number anyway (decision 0010).
 """
 
 from typing import Final
@@ -19,15 +19,16 @@ _EPOCH: Final = "date '1970-01-01'"
 
 
 def overrides(tables: list[SourceTable]) -> dict[str, str]:
-    """Return the connector's settings; none where its own SELECT does.
+    """Return the connector's settings for tables that need another SELECT than its own.
 
-    Ours names the columns of now: of a table that is altered under the first snapshot the connector
-    makes a new one, which it could not of this.
+    The other tables get none, because our SELECT names the current columns. If a table is altered
+    during the first snapshot, the connector can renew its own SELECT, but not ours.
     """
-    found = {str(table.table): _select(table) for table in tables if _is_special(table)}
-    if not found:
+    selects = {str(t.table): _select(t) for t in tables if _is_special(t)}
+    if not selects:
         return {}
-    return {SETTING: ",".join(found)} | {f"{SETTING}.{name}": sql for name, sql in found.items()}
+    by_table = {f"{SETTING}.{name}": sql for name, sql in selects.items()}
+    return {SETTING: ",".join(selects)} | by_table
 
 
 def _select(table: SourceTable) -> str:
@@ -49,7 +50,7 @@ def _is_date(column: SourceColumn) -> bool:
 
 
 def _expression(column: SourceColumn) -> str:
-    # Connect puts other texts in the place of ${..} in a setting.
+    # Kafka Connect would substitute ${..} in a setting.
     name = postgres_name_in_codes(column.name)
     if not _is_date(column):
         return name

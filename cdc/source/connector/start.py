@@ -1,4 +1,4 @@
-"""Letting the connector run, and waiting until it does with its slot."""
+"""Start the connector, and wait until it runs with its slot."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -18,10 +18,11 @@ _FREE_SECONDS: Final = 90.0
 def await_running(
     connection: Connection, config: Config, endpoints: Endpoints, *, streams: bool
 ) -> None:
-    """Until the connector runs with its slot: it says RUNNING while that waits to be made.
+    """Wait until the connector runs and its slot exists.
 
-    With ``streams`` the slot is read too, which a first snapshot comes before. Raises
-    SERVER_FAILED with what ended it, TIMEOUT when it does not start.
+    The worker reports RUNNING even while the connector waits to create its slot. With ``streams``,
+    wait also until the slot is read, which happens only after a first snapshot. Raises
+    SERVER_FAILED with the cause if the connector fails, TIMEOUT if it does not start.
     """
 
     def running() -> bool:
@@ -31,7 +32,8 @@ def await_running(
                 ErrorKind.SERVER_FAILED,
                 f"connector {config.name} failed",
                 detail=status.failure,
-                remedy=f"wal2lake check; see the worker's log; where it stays so, {slot.NEW_EPOCH}",
+                remedy="run wal2lake check and see the worker's log; if the failure persists, run "
+                f"{slot.NEW_EPOCH}",
             )
         if status is None or not status.running:
             return False
@@ -44,9 +46,11 @@ def await_running(
 def reconfigure(
     connection: Connection, config: Config, endpoints: Endpoints, wanted: Mapping[str, str]
 ) -> None:
-    """Between a stop and a start, so that no task goes on with the old settings meanwhile.
+    """Stop the connector, give it new settings, and resume it.
 
-    Whoever sees the new settings at the worker knows that every event from then on is by them.
+    No task runs with the old settings after the change, so whoever sees the new settings at the
+    worker knows that all later events follow them. Raises TIMEOUT if the slot is not released, and
+    what the functions of ``worker_rest`` raise.
     """
     worker_rest.stop(endpoints.connect, config.name)
     try:
@@ -57,10 +61,10 @@ def reconfigure(
 
 
 def await_free(connection: Connection, name: str) -> None:
-    """Until nobody reads the slot: then no task of an older configuration sends anything.
+    """Wait until nobody reads the slot, so that no task with older settings sends anything.
 
-    Raises TIMEOUT.
+    Raises TIMEOUT if it stays in use.
     """
     until(
-        lambda: not slot.is_read(connection, name), _FREE_SECONDS, f"slot {name} was not given up"
+        lambda: not slot.is_read(connection, name), _FREE_SECONDS, f"slot {name} was not released"
     )

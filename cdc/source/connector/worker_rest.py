@@ -1,4 +1,8 @@
-"""The connector on a Kafka Connect worker, through the worker's REST interface."""
+"""Control the connector through the REST interface of its Kafka Connect worker.
+
+Every function raises UNREACHABLE if the worker does not answer, CONFIG if it refuses our
+credentials, and SERVER_FAILED if it answers with another error.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,10 +15,10 @@ from cdc import http_client
 from cdc.errors import CdcError, ErrorKind
 from cdc.source.connector.failure import cause
 
-_SECONDS: Final = 60  # a worker answers a request for a change only when it has validated it
+_SECONDS: Final = 60  # a worker validates a configuration before it answers
 _REBALANCE_SECONDS: Final = 60
 _RESTART_SECONDS: Final = 10
-_KEPT: Final = 400  # characters of a failure that are shown
+_MAX_LENGTH: Final = 400  # characters of a failure that are shown
 
 PLACEHOLDER: Final = "unavailable.value.placeholder"
 PASSWORD: Final = "database.password"  # noqa: S105 - the name of a setting
@@ -22,9 +26,10 @@ PASSWORD: Final = "database.password"  # noqa: S105 - the name of a setting
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorStatus:
-    """``failure`` is what may be said of what ended it, empty while it runs.
+    """The states of connector and tasks, as Kafka Connect names them.
 
-    RUNNING is what the worker believes: whether events flow is told by the heartbeat alone.
+    ``failure`` is the displayable cause of a failure, empty while it runs. RUNNING is only the
+    worker's view; only the heartbeat shows whether events flow.
     """
 
     connector: str
@@ -33,18 +38,20 @@ class ConnectorStatus:
 
     @property
     def running(self) -> bool:
+        """Whether the connector and all its tasks run, and there is at least one task."""
         return self.connector == "RUNNING" and bool(self.tasks) and set(self.tasks) == {"RUNNING"}
 
     @property
     def failed(self) -> bool:
+        """Whether the connector or one of its tasks has failed."""
         return "FAILED" in {self.connector, *self.tasks}
 
 
 def create_stopped(connect_url: str, name: str, settings: Mapping[str, str]) -> None:
-    """Create it without a task, to look at the position that one of its name left behind.
+    """Create the connector in state STOPPED, so that an inherited position can be inspected.
 
-    A worker keeps the position of a connector that is deleted, and gives it to the next of that
-    name. Does nothing when the connector exists.
+    A worker keeps the position of a deleted connector, and gives it to the next one of that name.
+    Does nothing if the connector exists. Raises SOURCE_NOT_READY if the worker refuses it.
     """
     body = {"name": name, "config": dict(settings), "initial_state": "STOPPED"}
     if configuration(connect_url, name) is None:
@@ -52,9 +59,9 @@ def create_stopped(connect_url: str, name: str, settings: Mapping[str, str]) -> 
 
 
 def configure(connect_url: str, name: str, settings: Mapping[str, str]) -> bool:
-    """Bring its configuration up to date; False when there was nothing to do.
+    """Update the connector's configuration; return False if it was up to date.
 
-    Raises SOURCE_NOT_READY with the worker's own words when it refuses the configuration.
+    Raises SOURCE_NOT_READY with the worker's message if it refuses the configuration.
     """
     if is_configured(connect_url, name, settings):
         return False
@@ -64,81 +71,87 @@ def configure(connect_url: str, name: str, settings: Mapping[str, str]) -> bool:
 
 
 def is_configured(connect_url: str, name: str, settings: Mapping[str, str]) -> bool:
-    """Whether the worker has it with these settings, and no others."""
+    """Return whether the connector exists with exactly these settings."""
     return configuration(connect_url, name) == {**settings, "name": name}
 
 
 def configuration(connect_url: str, name: str) -> dict[str, str] | None:
-    """As the worker has it; None when there is no such connector."""
+    """Return the connector's current configuration, or None if there is no such connector."""
     answer = _request("GET", connect_url, f"/connectors/{name}/config")
     if answer.status_code == httpx.codes.NOT_FOUND:
         return None
-    return {str(key): str(value) for key, value in _checked(answer, "reading").json().items()}
+    return {
+        str(key): str(value)
+        for key, value in _checked(answer, "reading the configuration of").json().items()
+    }
 
 
 def status(connect_url: str, name: str) -> ConnectorStatus | None:
+    """Return the connector's status, or None if there is no such connector."""
     answer = _request("GET", connect_url, f"/connectors/{name}/status")
     if answer.status_code == httpx.codes.NOT_FOUND:
         return None
-    found = _checked(answer, "the status of").json()
-    parts = [found["connector"], *found["tasks"]]
+    report = _checked(answer, "reading the status of").json()
+    parts = [report["connector"], *report["tasks"]]
     return ConnectorStatus(
-        connector=str(found["connector"]["state"]),
-        tasks=tuple(str(task["state"]) for task in found["tasks"]),
+        connector=str(report["connector"]["state"]),
+        tasks=tuple(str(task["state"]) for task in report["tasks"]),
         failure=next((cause(part["trace"]) for part in parts if part.get("trace")), ""),
     )
 
 
 def offsets(connect_url: str, name: str, *, patience: float | None = None) -> dict[str, Any] | None:
-    """What the connector has committed of its position; None before its first commit.
+    """Return the connector's last committed position; None before its first commit.
 
-    With ``patience`` a worker is asked once, and given so many seconds.
+    With ``patience`` the worker is asked only once, and has so many seconds to answer.
     """
     answer = _request("GET", connect_url, f"/connectors/{name}/offsets", patience=patience)
     if answer.status_code == httpx.codes.NOT_FOUND:
         return None
-    entries = _checked(answer, "the offsets of").json()["offsets"]
+    entries = _checked(answer, "reading the offsets of").json()["offsets"]
     return dict(entries[0]["offset"]) if entries else None
 
 
 def restart(connect_url: str, name: str) -> None:
-    """The connector and its failed tasks; returns when the old failure is told no more.
+    """Restart the failed connector or tasks; return once the old failure is no longer reported.
 
-    A part that fails anew keeps its state, so that is waited for no longer than a few seconds.
+    A part that fails again keeps its state, so the wait lasts only a few seconds.
     """
     path = f"/connectors/{name}/restart?includeTasks=true&onlyFailed=true"
     _checked(_request("POST", connect_url, path), "restarting")
-    forgotten = Retrying(
+    while_failed = Retrying(
         stop=stop_after_delay(_RESTART_SECONDS),
         wait=wait_fixed(0.1),
-        retry=retry_if_result(lambda found: found is not None and found.failed),
+        retry=retry_if_result(lambda now: now is not None and now.failed),
         retry_error_callback=lambda _: None,
     )
-    forgotten(status, connect_url, name)
+    while_failed(status, connect_url, name)
 
 
 def stop(connect_url: str, name: str) -> None:
-    """End its task and keep its configuration; returns when the task is gone."""
+    """Stop the connector's task and keep its configuration; return once the task is gone."""
     _checked(_request("PUT", connect_url, f"/connectors/{name}/stop"), "stopping")
-    gone = Retrying(
+    while_tasks = Retrying(
         stop=stop_after_delay(_REBALANCE_SECONDS),
         wait=wait_fixed(0.3),
-        retry=retry_if_result(lambda found: found is not None and bool(found.tasks)),
+        retry=retry_if_result(lambda now: now is not None and bool(now.tasks)),
         retry_error_callback=lambda _: None,
     )
-    gone(status, connect_url, name)
+    while_tasks(status, connect_url, name)
 
 
 def resume(connect_url: str, name: str) -> None:
+    """Start a stopped or paused connector, without waiting for its task."""
     _checked(_request("PUT", connect_url, f"/connectors/{name}/resume"), "resuming")
 
 
 def forget_offsets(connect_url: str, name: str) -> None:
-    """Of a stopped connector: its next start is a first one."""
-    _checked(_request("DELETE", connect_url, f"/connectors/{name}/offsets"), "forgetting")
+    """Delete the position of a stopped connector, so that it starts from scratch."""
+    _checked(_request("DELETE", connect_url, f"/connectors/{name}/offsets"), "resetting")
 
 
 def delete(connect_url: str, name: str) -> None:
+    """Delete the connector if it exists; the worker keeps its position."""
     answer = _request("DELETE", connect_url, f"/connectors/{name}")
     if answer.status_code != httpx.codes.NOT_FOUND:
         _checked(answer, "deleting")
@@ -152,7 +165,7 @@ def _request(
     patience: float | None = None,
     **arguments: Any,  # noqa: ANN401
 ) -> httpx.Response:
-    """Once more while the worker rebalances, for it answers 409 then: not with ``patience``."""
+    """Send a request. Without ``patience``, repeat it while a rebalancing worker answers 409."""
     attempts = Retrying(
         stop=stop_after_delay(_REBALANCE_SECONDS if patience is None else 0),
         wait=wait_fixed(0.5),
@@ -172,20 +185,20 @@ def _request(
             ErrorKind.UNREACHABLE,
             f"Kafka Connect at {http_client.shown(connect_url)} does not answer",
             detail=type(error).__name__,
-            remedy="start it, or correct connect.url",
+            remedy="start Kafka Connect, or correct connect.url",
         ) from None
     refuse_unknown(answer, connect_url)
     return answer
 
 
 def refuse_unknown(answer: httpx.Response, connect_url: str) -> None:
-    """Raise CONFIG where the worker does not take our credentials, or wants some."""
+    """Raise CONFIG if the worker rejects our credentials, or requires some."""
     if answer.status_code == httpx.codes.UNAUTHORIZED:
         raise CdcError(
             ErrorKind.CONFIG,
             f"Kafka Connect at {http_client.shown(connect_url)} refuses our credentials",
-            remedy="give connect.user, and connect.password or connect.password_file; an embedded "
-            "worker is given its own by wal2lake up",
+            remedy="set connect.user, and connect.password or connect.password_file; an embedded "
+            "worker gets its own from wal2lake up",
         )
 
 
@@ -194,8 +207,8 @@ def _accepted(answer: httpx.Response, name: str, settings: Mapping[str, str]) ->
         raise CdcError(
             ErrorKind.SOURCE_NOT_READY,
             f"Kafka Connect refuses connector {name}",
-            detail=_words(answer, settings.get(PASSWORD, "")),
-            remedy="wal2lake check",
+            detail=_message(answer, settings.get(PASSWORD, "")),
+            remedy="run wal2lake check",
         )
 
 
@@ -204,16 +217,16 @@ def _checked(answer: httpx.Response, doing: str) -> httpx.Response:
         raise CdcError(
             ErrorKind.SERVER_FAILED,
             f"{doing} the connector: Kafka Connect answers {answer.status_code}",
-            detail=_words(answer, ""),
+            detail=_message(answer, ""),
             remedy="see the worker's log",
         )
     return answer
 
 
-def _words(answer: httpx.Response, secret: str) -> str:
+def _message(answer: httpx.Response, secret: str) -> str:
     try:
         text = str(answer.json()["message"])
     except (ValueError, KeyError, TypeError):
         return ""
     lines = " ".join(line.strip() for line in text.splitlines() if line.strip())
-    return (lines.replace(secret, "***") if secret else lines)[:_KEPT]
+    return (lines.replace(secret, "***") if secret else lines)[:_MAX_LENGTH]

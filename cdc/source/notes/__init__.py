@@ -1,1 +1,1 @@
-"""Event triggers in the source that note every change of structure."""
+"""Event triggers in the source that record every change of a table's structure."""

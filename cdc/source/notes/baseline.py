@@ -1,6 +1,6 @@
-"""The structure each captured table begins with, noted where the log will have it.
+"""Record the initial structure of each captured table as a note, which reaches the log.
 
-A table that is rebuilt from the log years later begins with this note and follows those after it.
+A table that is rebuilt from the log years later starts with this note and applies the later ones.
 """
 
 from collections.abc import Iterable
@@ -26,23 +26,27 @@ SELECT DISTINCT ON (table_oid) table_oid, id, structure FROM {}
 
 
 def note_baseline(connection: Connection, tables: Iterable[SourceTable], *, again: bool) -> None:
-    """Note the structure of tables that have no such note; with ``again`` of all of them.
+    """Write a baseline note for each table that has none, or for all of them if ``again``.
 
-    Called before the slot is made, or before a table is captured: its first event comes later.
+    Must be called before the slot is created, or before a table is captured, so that the note
+    precedes the table's first event. Raises like ``translated``.
     """
-    known = {} if again else baselines(connection)
+    noted = {} if again else baselines(connection)
     statement = sql.SQL(_INSERT).format(identifier(STRUCTURE))
     with translated("noting the structure of the tables"):
         for source in tables:
-            if source.oid not in known:
+            if source.oid not in noted:
                 text = structure_of(connection, source.oid)
                 where = (source.table.schema, source.table.name)
                 connection.execute(statement, (BASELINE, source.oid, *where, text))
 
 
 def baselines(connection: Connection) -> dict[int, tuple[int, str]]:
-    """By the table's OID: id and text of the newest note that a table begins with."""
-    with translated("reading the structures that tables begin with"):
+    """Return the id and the text of each table's newest baseline note, by the table's OID.
+
+    Raises like ``translated``.
+    """
+    with translated("reading the baseline notes"):
         query = sql.SQL(_NEWEST).format(identifier(STRUCTURE))
         rows = connection.execute(query, (BASELINE,)).fetchall()
     return {oid: (number, text) for oid, number, text in rows}

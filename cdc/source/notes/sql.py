@@ -1,8 +1,8 @@
-"""The SQL that notes changes of a table's structure in the source, and describes a table.
+"""The SQL that records changes of a table's structure in the source, and describes a table.
 
-What runs inside the application's DDL names everything with its schema, reads no table of the
-application, waits for no lock of another transaction, and turns every failure of its own into a
-warning and a note that says so.
+Code that runs inside the application's DDL qualifies every name with its schema, reads no table of
+the application, waits for no other transaction's lock, and turns each of its own failures into a
+warning and a note of the failure.
 """
 
 # ruff: noqa: S608 - every part of a statement is a constant of ours
@@ -26,10 +26,10 @@ COLUMNS: Final = """(
 )"""
 
 BASELINE: Final = "BASELINE"
-"""The command of a note that a table begins with, which is none: cdc/source/notes/baseline.py."""
+"""The command of a baseline note, which no DDL caused: cdc/source/notes/baseline.py."""
 
 UNNOTED: Final = "UNNOTED"
-"""The command of a note that others may be missing before: cdc/source/notes/unnoted.py."""
+"""The command of a note before which others may be missing: cdc/source/notes/unnoted.py."""
 
 SPELLING: Final = {
     "search_path": "pg_catalog, pg_temp",
@@ -39,7 +39,7 @@ SPELLING: Final = {
     "bytea_output": "hex",
     "extra_float_digits": "1",
 }
-"""One text for one value, whoever alters the table."""
+"""Settings that give each value one spelling, whoever alters the table."""
 
 _KEY: Final = """COALESCE((
         SELECT json_agg(a.attname ORDER BY k.place)
@@ -71,14 +71,14 @@ _INSIDE: Final = """
                 FROM inside d JOIN pg_type p ON p.oid = d.oid
                 JOIN pg_attribute s ON s.attrelid = p.typrelid AND s.attnum > 0
                      AND NOT s.attisdropped)"""
-"""Of a column: the values of all enums in its type, and the parts of all composite types in it."""
+"""For a column: the labels of all enums and the parts of all composite types in its type."""
 _NAMESAKE: Final = """
                 SELECT concat('pg_catalog.', o.typname) FROM pg_type y
                   JOIN pg_type o ON o.typname = y.typname AND o.oid <> y.oid
                        AND o.typnamespace = 'pg_catalog'::regnamespace
                  WHERE y.oid = ANY (ARRAY[t.oid, CASE WHEN t.typcategory = 'A' THEN t.typelem END])
                  ORDER BY y.oid = t.oid LIMIT 1"""
-"""Of a column: the type of Postgres's own whose name its type has; the connector goes by that."""
+"""For a column: the built-in type of the same name as its type; the connector goes by the name."""
 _DESCRIPTION: Final = f"""\
 SELECT json_build_object(
     'oid', c.oid::bigint, 'schema', n.nspname, 'table', c.relname, 'kind', c.relkind,
@@ -103,7 +103,7 @@ SELECT json_build_object(
  WHERE c.relkind IN ('r', 'p') AND c.oid = """
 
 DESCRIPTION: Final = f"{_DESCRIPTION}%s"
-"""A table as JSON, or no row, for a cursor that is given the OID."""
+"""A query for a table as JSON, by its OID; it returns no row if there is no such table."""
 
 _SETTINGS: Final = "\n".join(f"    SET {name} = {value}" for name, value in SPELLING.items())
 _DESCRIBE: Final = f"""\
@@ -257,7 +257,7 @@ AS $body$
     SELECT lower(regexp_replace(regexp_replace(regexp_replace(
         name, '[\U00010000-\U0010ffff]', '__', 'g'), '[^A-Za-z0-9_]', '_', 'g'), '^(?=[0-9])', '_'))
 $body$"""
-"""As ``cdc/events/names.py``: the connector spells a sign beyond the first plane as two."""
+"""Matches ``cdc/events/names.py``: the connector replaces a character beyond the BMP by two."""
 
 _LEAVE_OUT: Final = f"""\
 CREATE OR REPLACE FUNCTION {CONTROL_SCHEMA}.leave_out_unreadable(relation oid) RETURNS void
@@ -306,11 +306,12 @@ EXCEPTION WHEN OTHERS THEN
     RAISE WARNING 'wal2lake: % stays published: %', relation::regclass, SQLERRM;
 END
 $body$"""
-"""The connector ends at such a table, and with it all others; nothing that is said to it then lets
-it pass, for it reads the table's description before it asks whether the table is one of its own,
-and knows of no new column that it is to leave it out. So no row of the table is published under
-these columns: it leaves in the transaction of the DDL, which is noted already. At a table without a
-column the first snapshot ends: what has left can be passed over (cdc/capture/passed_over.py).
+"""Such a table makes the connector fail, and with it the capture of all others. No setting helps
+then: the connector reads a table's description before it checks whether it captures the table, and
+cannot exclude a column that it does not know yet. So no row of the table may be published with
+these columns: the table leaves the publication in the transaction of the DDL, which is already
+noted. A table without columns makes the first snapshot fail; once it has left the publication, the
+connector can be told to ignore it (cdc/capture/passed_over.py).
 """
 
 _REWRITTEN: Final = f"""\
@@ -396,7 +397,7 @@ SUPERSEDED: Final = (
     f"DROP FUNCTION IF EXISTS {CONTROL_SCHEMA}.note(oid, text, int, boolean)",
     f"DROP FUNCTION IF EXISTS {CONTROL_SCHEMA}.leave_out_clashing(oid)",
 )
-"""What an earlier version made, and a replacement of this one's does not reach."""
+"""Statements that drop functions of earlier versions which ``CREATE OR REPLACE`` leaves behind."""
 FUNCTIONS: Final = (
     _DESCRIBE,
     _NOTE,
@@ -427,4 +428,4 @@ TRIGGERS: Final = {
     "wal2lake_rewritten": ("table_rewrite", "note_rewritten", ()),
     "wal2lake_gone": ("sql_drop", "note_gone", ()),
 }
-"""Name -> event, function, command tags it is for (all, where none is said)."""
+"""Each trigger's event, function and command tags; without tags it fires for all commands."""

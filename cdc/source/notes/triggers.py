@@ -1,8 +1,8 @@
-"""Event triggers in the source that note every change of a table's structure.
+"""Install the event triggers that record every change of a table's structure.
 
-A note is a row of ``wal2lake.structure``, written in the transaction of the DDL, so it stands in
-the WAL between the rows of before and those of after: ``ALTER TABLE`` lets nobody else write the
-table until it commits.
+A note is a row of ``wal2lake.structure``, written in the transaction of the DDL. In the WAL it lies
+between the rows with the old structure and those with the new one, because ``ALTER TABLE`` blocks
+all other writers of the table until it commits.
 """
 
 import hashlib
@@ -32,9 +32,10 @@ _HEAD: Final = """\
 
 
 def install(connection: Connection) -> bool:
-    """Make or renew functions and triggers, where the role may; whether they are there now.
+    """Create or replace functions and triggers; return whether this version is installed now.
 
-    Only a superuser may make an event trigger. Idempotent.
+    Returns False if the role is not a superuser, as only a superuser may create event triggers.
+    Idempotent. Raises like ``translated``.
     """
     with translated("installing the event triggers"):
         if is_installed(connection):
@@ -48,26 +49,26 @@ def install(connection: Connection) -> bool:
 
 
 def statements() -> Iterator[str]:
-    """Everything that ``install`` runs, in order, each may be run again."""
+    """Yield the statements of ``install`` in order; each can be run again."""
     yield from SUPERSEDED
     yield from FUNCTIONS
     yield unnoted.mark(TRIGGERS)
     yield f"REVOKE ALL ON ALL FUNCTIONS IN SCHEMA {CONTROL_SCHEMA} FROM PUBLIC"
     for name, (event, function, tags) in TRIGGERS.items():
         yield f"DROP EVENT TRIGGER IF EXISTS {name}"
-        said = ", ".join(map(postgres_string, tags))
-        only = f"\n    WHEN TAG IN ({said})" if said else ""
+        listed = ", ".join(map(postgres_string, tags))
+        only = f"\n    WHEN TAG IN ({listed})" if listed else ""
         yield (
             f"CREATE EVENT TRIGGER {name} ON {event}{only}"
             f"\n    EXECUTE FUNCTION {CONTROL_SCHEMA}.{function}()"
         )
-        # Also for a session that applies the changes of another server.
+        # Fire also in a session that applies changes of another server.
         yield f"ALTER EVENT TRIGGER {name} ENABLE ALWAYS"
         yield f"COMMENT ON EVENT TRIGGER {name} IS {postgres_string(_fingerprint())}"
 
 
 def script() -> str:
-    """connectors/structure.sql."""
+    """Return the text of connectors/structure.sql."""
     makes = (
         f"CREATE SCHEMA IF NOT EXISTS {CONTROL_SCHEMA}",
         f"CREATE TABLE IF NOT EXISTS {STRUCTURE} {COLUMNS}",
@@ -77,30 +78,40 @@ def script() -> str:
 
 
 def findings(connection: Connection) -> list[Finding]:
-    """Whether changes of a table's structure are followed as they happen."""
+    """Return a finding on whether changes of tables' structures are recorded as they happen.
+
+    Raises like ``translated``.
+    """
     if wrong := unnoted.spoiled(connection, TRIGGERS):
-        said = f"may not be noted: {wrong}"
-        return [Finding.warning(_SUBJECT, said, remedy=unnoted.REMEDY)]
+        message = f"may go unrecorded: {wrong}"
+        return [Finding.warning(_SUBJECT, message, remedy=unnoted.REMEDY)]
     with translated("looking for the event triggers"):
         if is_installed(connection):
-            return [Finding.ok(_SUBJECT, "are noted by event triggers")]
+            return [Finding.ok(_SUBJECT, "are recorded by event triggers")]
         if _is_superuser(connection):
-            return [Finding.ok(_SUBJECT, "will be noted by event triggers, which up installs")]
+            return [
+                Finding.ok(
+                    _SUBJECT, "will be recorded by event triggers, which wal2lake up installs"
+                )
+            ]
     return [
         Finding.warning(
             _SUBJECT,
-            "are not noted, or by event triggers of another version: a table whose columns change "
-            "stops where its catalogue leaves a doubt; ALTER TYPE ... USING of equal types, two "
-            "columns that swap their names, renamed enum values, and a table that is renamed, "
-            "written to and renamed back are not noticed at all",
-            remedy="let a superuser run connectors/structure.sql",
+            "are not recorded, or by event triggers of another version: a table whose columns "
+            "change stops if the catalogue does not show how; ALTER TYPE ... USING between equal "
+            "types, two columns that swap names, renamed enum values, and a table that is "
+            "renamed, written to and renamed back go unnoticed",
+            remedy="have a superuser run connectors/structure.sql",
         )
     ]
 
 
 def structure_of(connection: Connection, oid: int) -> str | None:
-    """The table as the triggers would note it now; None when there is none."""
-    # Rolled back, so that a transaction of the caller's keeps its own spelling.
+    """Return the table's description as the triggers would note it; None if there is no table.
+
+    Raises like ``translated``.
+    """
+    # Rolled back, so that a surrounding transaction keeps its own settings.
     with translated("reading the catalogue"), connection.transaction(force_rollback=True):
         for name, value in SPELLING.items():
             connection.execute("SELECT set_config(%s, %s, true)", (name, value))
@@ -109,7 +120,7 @@ def structure_of(connection: Connection, oid: int) -> str | None:
 
 
 def is_installed(connection: Connection) -> bool:
-    """Whether every change of a structure is noted, by triggers of this version."""
+    """Return whether triggers of this version record every change of a structure."""
     rows = connection.execute(_INSTALLED, (list(TRIGGERS),)).fetchall()
     wanted = {(name, _fingerprint()) for name in TRIGGERS}
     return set(rows) == wanted and not unnoted.spoiled(connection, TRIGGERS)
@@ -121,9 +132,9 @@ def _is_superuser(connection: Connection) -> bool:
 
 
 def _fingerprint() -> str:
-    """Of the version of all of it; another one is replaced."""
-    said = repr((FUNCTIONS, TRIGGERS)).encode()
-    return f"wal2lake {hashlib.sha256(said).hexdigest()[:16]}"
+    """Return a digest of functions and triggers; triggers with another one are replaced."""
+    definition = repr((FUNCTIONS, TRIGGERS)).encode()
+    return f"wal2lake {hashlib.sha256(definition).hexdigest()[:16]}"
 
 
 if __name__ == "__main__":

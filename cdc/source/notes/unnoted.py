@@ -1,10 +1,11 @@
-"""Changes of a structure that were not noted, because somebody had altered the event triggers.
+"""Detect that changes of structure may have gone unrecorded, as somebody altered the triggers.
 
-What happened meanwhile is in no note. That it may have is seen: a trigger is made, enabled and
-commented on in one transaction, and a later ``ALTER EVENT TRIGGER`` leaves a newer row. So is which
-tables it may be about: those whose rows in the catalogue are newer than their last note.
+What happened meanwhile is in no note. That it may have happened can be seen: a trigger is created,
+enabled and commented on in one transaction, and a later ``ALTER EVENT TRIGGER`` leaves a newer row.
+The tables that may have changed can be seen too: their rows in the catalogue are newer than their
+last note.
 
-Nothing shows of a superuser's ``SET event_triggers = off``.
+A superuser's ``SET event_triggers = off`` leaves no trace.
 """
 
 # ruff: noqa: S608 - every part of a statement is a constant of ours
@@ -17,8 +18,8 @@ from cdc.source.server.connection import Connection, translated
 from cdc.tables import CONTROL_SCHEMA, HEARTBEAT, STRUCTURE
 
 REMEDY: Final = (
-    "wal2lake down and wal2lake up, or a superuser who runs connectors/structure.sql: either makes "
-    "them anew, and tables that may have changed meanwhile stop"
+    "run wal2lake down and wal2lake up, or have a superuser run connectors/structure.sql: either "
+    "recreates the triggers, and tables that may have changed in the meantime stop"
 )
 _SPOILED: Final = """
   FROM unnest({names}) AS w(name)
@@ -33,7 +34,7 @@ _OURS: Final = f"""
 SELECT count(*) FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
  WHERE p.proname = 'note_changed' AND n.nspname = {postgres_string(CONTROL_SCHEMA)}"""
 _NEWEST: Final = 2**31 - 1
-"""The age of what was never noted."""
+"""The age of a table without notes."""
 _MARK: Final = """DO $body$
 BEGIN
     IF NOT EXISTS (SELECT FROM {structure} WHERE command <> {baseline})
@@ -61,19 +62,23 @@ $body$"""
 
 
 def spoiled(connection: Connection, names: Iterable[str]) -> str:
-    """What is wrong with triggers of these names; empty where nothing is, or none were made."""
-    with translated("looking at the event triggers"):
-        made = connection.execute(_OURS.encode()).fetchone()
+    """Describe what is wrong with these triggers; empty if they are intact or were never created.
+
+    Raises like ``translated``.
+    """
+    with translated("reading the event triggers"):
+        installed = connection.execute(_OURS.encode()).fetchone()
         rows = connection.execute(_WHICH.encode(), (list(names),)).fetchall()
-    if not made or not made[0]:
+    if not installed or not installed[0]:
         return ""
     return ", ".join(f"event trigger {name} {what}" for name, what in rows)
 
 
 def mark(names: Iterable[str]) -> str:
-    """The statement that notes every table whose changes may not be, before they are made anew.
+    """Return the statement that notes every table whose changes may have gone unrecorded.
 
-    Not at the first time: before it nothing was to be noted.
+    It runs before the triggers of these names are recreated. At the first installation it does
+    nothing, because there was nothing to record before.
     """
     listed = ", ".join(map(postgres_string, names))
     return _MARK.format(

@@ -1,1 +1,1 @@
-"""Compiles the predicate of ``resnapshot --where`` for Postgres and for Spark."""
+"""Compile the predicate of ``resnapshot --where`` for Postgres and for Spark."""

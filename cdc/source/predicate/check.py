@@ -1,4 +1,4 @@
-"""What Postgres says of a predicate before a row is read: whether it takes it, and of how many."""
+"""Have Postgres check a predicate, and estimate its number of rows, before any row is read."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -26,24 +26,25 @@ _LOOSE: Final = f"SELECT a.attname {_COLUMN} AND NOT l.collisdeterministic ORDER
 def predicate(
     connection: Connection, table: TableId, columns: Sequence[SourceColumn], text: str
 ) -> Predicate:
-    """The text as a predicate over the table's columns; enums are looked up.
+    """Parse the text as a predicate over the table's columns, after looking up which are enums.
 
-    Raises CONFIG like ``parse``.
+    Raises CONFIG like ``parse``, and whatever ``translated`` raises.
     """
     return parse(text, table, columns, enums=_names(connection, table, _ENUMS))
 
 
 def checked(connection: Connection, table: TableId, predicate: Predicate) -> int | None:
-    """How many rows Postgres expects inside it, by its statistics; nothing is read.
+    """Check the predicate by EXPLAIN and return Postgres's estimate of its number of rows.
 
-    Raises CONFIG with Postgres's own sentence when it refuses the predicate, or when equal texts
-    of a column may differ in their bytes; SOURCE_NOT_READY when the role may not read the table.
+    Reads no row. Raises CONFIG with Postgres's message if it refuses the predicate, and CONFIG if a
+    compared column has a nondeterministic collation; SOURCE_NOT_READY if the role may not read the
+    table.
     """
     _refuse_loose(connection, table, predicate)
-    asked = statement(table, predicate, sql.SQL("1"))
+    query = statement(table, predicate, sql.SQL("1"))
     with translated(f"reading {table}"):
         try:
-            row = connection.execute(sql.SQL("EXPLAIN (FORMAT JSON) {}").format(asked)).fetchone()
+            row = connection.execute(sql.SQL("EXPLAIN (FORMAT JSON) {}").format(query)).fetchone()
         except errors.InsufficientPrivilege:
             raise
         except (errors.DataError, errors.ProgrammingError, errors.NotSupportedError) as error:
@@ -51,28 +52,28 @@ def checked(connection: Connection, table: TableId, predicate: Predicate) -> int
                 ErrorKind.CONFIG,
                 f"Postgres refuses the predicate for {table}",
                 detail=error.diag.message_primary or type(error).__name__,
-                remedy=f"correct it; it was read as: {predicate.text}",
+                remedy=f"correct it; it was understood as: {predicate.text}",
             ) from None
     rows = row[0][0]["Plan"].get("Plan Rows") if row else None
     return None if rows is None else int(rows)
 
 
 def statement(table: TableId, predicate: Predicate, columns: sql.Composable) -> sql.Composed:
-    """``SELECT columns`` of the rows inside; to be run without parameters."""
+    """Return a SELECT of ``columns`` of the matching rows, to be executed without parameters."""
     return sql.SQL("SELECT {} FROM {} WHERE {}").format(
         columns, alone(table), sql.SQL(predicate.source)
     )
 
 
 def _refuse_loose(connection: Connection, table: TableId, predicate: Predicate) -> None:
-    """Under some collations different bytes are equal texts; to Spark they never are."""
+    """Refuse nondeterministic collations: to them different bytes can be equal, to Spark never."""
     for name in _names(connection, table, _LOOSE):
         if name in predicate.collated:
             raise CdcError(
                 ErrorKind.CONFIG,
                 f"the predicate compares column {name} of {table}, whose collation is "
-                "nondeterministic: texts that are equal to Postgres are not to Spark",
-                remedy="use another column, or ask IS NULL or IS NOT NULL of it",
+                "nondeterministic: strings that are equal for Postgres may differ for Spark",
+                remedy="use another column, or only IS NULL or IS NOT NULL on this one",
             )
 
 

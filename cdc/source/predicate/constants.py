@@ -1,7 +1,8 @@
-"""Constants of a predicate, read by the type of the column that they are compared with.
+"""Read the constants of a predicate by the type of the column they are compared with.
 
-What was typed is read here and written anew in one form that Postgres and Spark read alike. What
-the two would not, or what is no value of the column, is None: not a constant of that type.
+A constant is parsed here and spelled again in a form that Postgres and Spark read alike. Each
+reader returns None for text that is not a value of the column, or that the two would read
+differently.
 """
 
 import re
@@ -35,7 +36,7 @@ _TRUTH: Final = {"true": "TRUE", "t": "TRUE", "false": "FALSE", "f": "FALSE"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """A constant as it was typed; ``cast`` is the type it was given, by sqlglot's name."""
+    """A constant as the user typed it; ``cast`` is sqlglot's name of the type it is cast to."""
 
     text: str
     form: str  # number, string, boolean
@@ -43,11 +44,12 @@ class Given:
 
     @property
     def shown(self) -> str:
+        """The constant as shown in messages."""
         return standard_string(self.text) if self.form == "string" else self.text
 
 
 def whole(given: Given) -> int | None:
-    """The number of an integer constant; None where it is none, or no bigint."""
+    """Return the value of an integer constant; None if it is no integer, or exceeds its type."""
     if not _WHOLE.fullmatch(given.text):
         return None
     number, bits = int(given.text), _BITS.get(given.cast, 63)
@@ -55,7 +57,10 @@ def whole(given: Given) -> int | None:
 
 
 def integer(number: int, pg: str) -> Texts:
-    """Of the type where it fits and of bigint where it does not: the comparison is right."""
+    """Spell a number as an integer type of Postgres, or as bigint if it does not fit the type.
+
+    The comparison is correct either way.
+    """
     spark, bits = _INTEGERS[pg]
     if not -(2**bits) <= number < 2**bits:
         return integer(number, "int8")
@@ -68,35 +73,36 @@ def integer(number: int, pg: str) -> Texts:
 
 
 def an_integer(given: Given, column: SourceColumn) -> Texts | None:
+    """Read an integer, for a column of any integer type."""
     number = whole(given)
     pg = column.pg.name if column.pg.name in _INTEGERS else "int8"
     return None if number is None else integer(number, pg)
 
 
 def an_oid(given: Given, column: SourceColumn) -> Texts | None:
-    """From 0 on: Postgres takes a negative integer for a large oid."""
+    """Read an oid. Negative numbers are refused, because Postgres reads them as large oids."""
     number = whole(given)
     inside = number is not None and 0 <= number < 2**32
     return an_integer(given, column) if inside else None
 
 
 def a_float(given: Given, column: SourceColumn) -> Texts | None:
-    """The nearest value of the column's type; one that overflows or vanishes is none."""
+    """Read the nearest float of the column's size; None if it overflows or rounds to zero."""
     is_single = column.pg.name == "float4"
     if given.cast and (given.cast == "FLOAT") is not is_single:
         return None
     text = _special(given) or _nearest(given.text, is_single=is_single)
-    # Postgres takes a plain number for a double: beside a single one it would be another value.
+    # Postgres reads a plain number as a double, which differs from the same float4 value.
     shown = text if text[-1:].isdigit() and not is_single else standard_string(text)
     source = f"CAST({postgres_string(text)} AS pg_catalog.{column.pg.name})"
     return Texts(source, f"CAST({spark_string(text)} AS DOUBLE)", shown) if text else None
 
 
 def _special(given: Given) -> str:
-    found = _SPECIAL.fullmatch(given.text)
-    if found is None or given.form != "string":
+    match = _SPECIAL.fullmatch(given.text)
+    if match is None or given.form != "string":
         return ""
-    return "NaN" if found[1] else f"{found[2].removeprefix('+')}Infinity"
+    return "NaN" if match[1] else f"{match[2].removeprefix('+')}Infinity"
 
 
 def _nearest(text: str, *, is_single: bool) -> str:
@@ -113,8 +119,8 @@ def _nearest(text: str, *, is_single: bool) -> str:
 
 
 def a_decimal(given: Given, column: SourceColumn) -> Texts | None:
-    """Exactly the number; one with more digits after the point than the column has is none."""
-    precision, scale = (int(digits) for digits in re.findall(r"\d+", column.type))
+    """Read a number exactly; None if it has more decimals than the column."""
+    precision, scale = (int(number) for number in re.findall(r"\d+", column.type))
     if not _NUMBER.fullmatch(given.text):
         return None
     try:
@@ -126,40 +132,42 @@ def a_decimal(given: Given, column: SourceColumn) -> Texts | None:
     if number != Decimal(given.text):
         return None
     fits = len(number.as_tuple().digits) <= precision
-    text, kept = f"{number:f}", precision if fits else MAX_PRECISION
+    text, digits = f"{number:f}", precision if fits else MAX_PRECISION
     return Texts(
         f"CAST({postgres_string(text)} AS pg_catalog.numeric)",
-        f"CAST({spark_string(text)} AS DECIMAL({kept},{scale}))",
+        f"CAST({spark_string(text)} AS DECIMAL({digits},{scale}))",
         text,
     )
 
 
 def a_boolean(given: Given, _: SourceColumn) -> Texts | None:
-    found = _TRUTH.get(given.text.lower())
-    return None if found is None else Texts(found, found, found.lower())
+    """Read true, false, t or f, in any case."""
+    word = _TRUTH.get(given.text.lower())
+    return None if word is None else Texts(word, word, word.lower())
 
 
 def a_date(given: Given, _: SourceColumn) -> Texts | None:
-    found = _DATE.fullmatch(given.text)
+    """Read a date in ISO form, from year 1 to 9999."""
+    match = _DATE.fullmatch(given.text)
     try:
-        text = date.fromisoformat(found[1]).isoformat() if found else ""
+        text = date.fromisoformat(match[1]).isoformat() if match else ""
     except ValueError:
         return None
-    made = Texts(
+    texts = Texts(
         f"CAST({postgres_string(text)} AS pg_catalog.date)",
         f"DATE{spark_string(text)}",
         f"date {standard_string(text)}",
     )
-    return made if text else None
+    return texts if text else None
 
 
 def a_timestamp(given: Given, _: SourceColumn) -> Texts | None:
-    """A date alone is its midnight."""
-    found = _TIMESTAMP.fullmatch(given.text)
-    if found is None or (given.cast == "DATE" and found[2]):
+    """Read a timestamp without a zone; a date alone means its midnight."""
+    match = _TIMESTAMP.fullmatch(given.text)
+    if match is None or (given.cast == "DATE" and match[2]):
         return None
     try:
-        text = datetime.fromisoformat(f"{found[1]}T{found[2] or '00:00'}").isoformat(" ")
+        text = datetime.fromisoformat(f"{match[1]}T{match[2] or '00:00'}").isoformat(" ")
     except ValueError:
         return None
     source = f"CAST({postgres_string(text)} AS pg_catalog.timestamp)"
@@ -167,36 +175,41 @@ def a_timestamp(given: Given, _: SourceColumn) -> Texts | None:
 
 
 def an_instant(given: Given, _: SourceColumn) -> Texts | None:
-    """In UTC. A zone's name is refused: what it stands for depends on a server's zone files."""
-    found = _INSTANT.fullmatch(given.text)
-    if found is None:
+    """Read a timestamp with an offset, and spell it in UTC.
+
+    Zone names are refused, because their meaning depends on each server's zone files.
+    """
+    match = _INSTANT.fullmatch(given.text)
+    if match is None:
         return None
-    day, clock, hours, minutes = found.groups()
+    day, clock, hours, minutes = match.groups()
     zone = f"{hours}:{minutes or '00'}" if hours else "+00:00"
     try:
         moment = datetime.fromisoformat(f"{day}T{clock}{zone}").astimezone(UTC)
     except (ValueError, OverflowError):
         return None
     text = moment.replace(tzinfo=None).isoformat(" ")
-    said = f"{text}+00"
-    source = f"CAST({postgres_string(said)} AS pg_catalog.timestamptz)"
+    in_utc = f"{text}+00"
+    source = f"CAST({postgres_string(in_utc)} AS pg_catalog.timestamptz)"
     lake = f"TIMESTAMP{spark_string(f'{text}Z')}"
-    return Texts(source, lake, f"timestamptz {standard_string(said)}")
+    return Texts(source, lake, f"timestamptz {standard_string(in_utc)}")
 
 
 def a_text(given: Given, _: SourceColumn) -> Texts | None:
+    """Read a string."""
     return string(given.text)
 
 
 def a_padded_text(given: Given, _: SourceColumn) -> Texts | None:
-    """The blanks at the end of a char(n) mean nothing."""
+    """Read a char(n), without its trailing blanks, which are insignificant."""
     return string(given.text.rstrip(" "), "bpchar")
 
 
 def a_label(given: Given, _: SourceColumn) -> Texts | None:
-    """Postgres takes a plain string for a label of the enum, and refuses one that is none."""
+    """Read an enum label as a plain string; Postgres itself refuses an unknown label."""
     return Texts(postgres_string(given.text), spark_string(given.text), standard_string(given.text))
 
 
 def a_uuid(given: Given, _: SourceColumn) -> Texts | None:
+    """Read a UUID with hyphens, in any case."""
     return string(given.text.lower(), "uuid") if _UUID.fullmatch(given.text) else None

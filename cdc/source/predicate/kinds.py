@@ -1,4 +1,4 @@
-"""Which columns a predicate can compare, and how: where Postgres and Spark agree on every value."""
+"""Define which columns a predicate may compare: those where Postgres and Spark always agree."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,26 +10,26 @@ from cdc.source.predicate import constants
 from cdc.source.predicate.constants import Given
 from cdc.source.predicate.texts import Texts
 
-_COLLATED: Final = "the order of texts depends on a collation of Postgres"
+_COLLATED: Final = "the order of strings depends on Postgres's collation"
 _NUMBERS: Final = frozenset({"number", "string"})
 _INTEGER_CASTS: Final = frozenset({"SMALLINT", "INT", "BIGINT"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """How the columns of a type are compared."""
+    """How columns of a type are compared."""
 
-    name: str  # of a constant: an integer
-    read: Callable[[Given, SourceColumn], Texts | None]  # None: not a constant of it
-    casts: frozenset[str]  # types a constant may be given, by sqlglot's names
+    name: str  # of its constants in messages, such as "an integer"
+    read: Callable[[Given, SourceColumn], Texts | None]  # None: not such a constant
+    casts: frozenset[str]  # types a constant may be cast to, by sqlglot's names
     forms: frozenset[str] = frozenset({"string"})
     unordered: str = ""  # why < and > are refused
     source: str = "{}"  # the column's name in a comparison, for Postgres
-    lake: str = "{}"  # and for Spark
-    collated: bool = False  # equal texts are equal bytes only under a deterministic collation
-    patterns: bool = False  # LIKE
-    divisible: bool = False  # the remainder of a division
-    apart: bool = False  # Spark's IN is not a row of its =
+    lake: str = "{}"  # the same for Spark
+    collated: bool = False  # equality needs a deterministic collation to mean equal bytes
+    patterns: bool = False  # allows LIKE
+    divisible: bool = False  # allows %
+    apart: bool = False  # Spark's IN differs from a chain of its =
 
 
 _INTEGER: Final = Kind(
@@ -47,7 +47,7 @@ _OID: Final = Kind(
     source="CAST({} AS pg_catalog.int8)",
 )
 _TEXT: Final = Kind(
-    name="a text",
+    name="a string",
     read=constants.a_text,
     casts=frozenset({"TEXT", "VARCHAR"}),
     unordered=_COLLATED,
@@ -55,11 +55,11 @@ _TEXT: Final = Kind(
     patterns=True,
 )
 _FLOAT: Final = Kind(
-    name="a floating-point number of its size",
+    name="a floating-point number of the column's size",
     read=constants.a_float,
     casts=frozenset({"FLOAT", "DOUBLE"}),
     forms=_NUMBERS,
-    # Not the plain column: statistics of files, which know no -0 and NaN, are not asked then.
+    # Not the plain column, so that Spark skips file statistics, which know neither -0 nor NaN.
     lake="(CAST({} AS DOUBLE) + 0.0D)",
     apart=True,
 )
@@ -77,7 +77,7 @@ _KINDS: Final[dict[str, Kind]] = {
     "text": _TEXT,
     "varchar": _TEXT,
     "numeric": Kind(
-        name="a number with at most the column's digits after the point",
+        name="a number with at most as many decimals as the column",
         read=constants.a_decimal,
         casts=frozenset({"DECIMAL"}),
         forms=_NUMBERS,
@@ -99,34 +99,34 @@ _KINDS: Final[dict[str, Kind]] = {
         casts=frozenset({"TIMESTAMP", "TIMESTAMPNTZ", "DATE"}),
     ),
     "timestamptz": Kind(
-        name="a timestamp with its offset, like '2026-01-31 12:00:00+00', from year 1 to 9999",
+        name="a timestamp with an offset, like '2026-01-31 12:00:00+00', from year 1 to 9999",
         read=constants.an_instant,
         casts=frozenset({"TIMESTAMPTZ"}),
     ),
     "bpchar": Kind(
-        name="a text",
+        name="a string",
         read=constants.a_padded_text,
         casts=frozenset({"BPCHAR"}),
         unordered=_COLLATED,
         lake="rtrim({})",
         collated=True,
     ),
-    "uuid": Kind(name="a UUID with its hyphens", read=constants.a_uuid, casts=frozenset({"UUID"})),
+    "uuid": Kind(name="a UUID with hyphens", read=constants.a_uuid, casts=frozenset({"UUID"})),
 }
 
 
 def kind_of(column: SourceColumn, *, is_enum: bool) -> Kind | str:
-    """How the column is compared, or why it is not."""
+    """Return how the column is compared, or a message saying why it cannot be."""
     name = column.pg.name
     if column.is_text:
-        return f"the lake keeps it as text, and it is {name} in Postgres"
+        return f"the lake stores it as text, but it is {name} in Postgres"
     if is_enum:
         return _LABEL
     if name == "numeric" and column.type == "string":
-        return "the lake keeps a numeric without a precision, or with a large one, as text"
-    return _KINDS.get(name, f"values of type {name} are not compared alike in Postgres and Spark")
+        return "the lake stores a numeric without a precision, or with a large one, as text"
+    return _KINDS.get(name, f"Postgres and Spark compare values of type {name} differently")
 
 
 def is_own(column: SourceColumn) -> bool:
-    """Of a type that the database made for itself: it may be a composite one."""
+    """Return whether the column has a user-defined type, which may be composite."""
     return column.pg.element is None and column.pg.name not in TYPES

@@ -1,4 +1,4 @@
-"""The two sides of a comparison in a predicate: a column, and the constants it is compared with."""
+"""Read the two sides of a comparison in a predicate: a column, and its constants."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,78 +18,85 @@ _FORMS: Final[Mapping[bool, str]] = {True: "string", False: "number"}
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A column as it stands in a comparison."""
+    """A column, or its remainder by a constant, as one side of a comparison."""
 
     column: SourceColumn
     kind: Kind
     texts: Texts
 
     def constant(self, node: exp.Expr) -> Texts:
-        """The constant in the column's type; raises PredicateError where it is none of it."""
+        """Spell the constant in the column's type; raise PredicateError if it does not fit."""
         given = given_constant(node)
         kind, column = self.kind, self.column
-        well = given.form in kind.forms and (not given.cast or given.cast in kind.casts)
-        made = kind.read(given, column) if well else None
-        if made is None:
+        fits = given.form in kind.forms and (not given.cast or given.cast in kind.casts)
+        texts = kind.read(given, column) if fits else None
+        if texts is None:
             cast = f" as {given.cast}" if given.cast else ""
             raise PredicateError(
-                f"compares column {column.name}, which is {column.pg.name}, with "
-                f"{given.shown}{cast}: not {kind.name}",
+                f"compares column {column.name} ({column.pg.name}) with {given.shown}{cast}, "
+                f"which is not {kind.name}",
                 node,
                 f"write {kind.name}",
             )
-        return made
+        return texts
 
     def pattern(self, node: exp.Expr) -> Texts:
-        """The pattern of a LIKE, with a backslash only where both engines read one alike."""
+        """Spell the pattern of a LIKE so that both engines read its backslashes alike.
+
+        Raises PredicateError if it is no plain string, or the column does not allow LIKE.
+        """
         if not self.kind.patterns:
             raise PredicateError(
-                f"asks LIKE of column {self.column.name}, which is {self.column.pg.name}",
+                f"uses LIKE on column {self.column.name} ({self.column.pg.name})",
                 node,
-                "LIKE is for columns of type text and varchar",
+                "use LIKE only on columns of type text or varchar",
             )
         if not (isinstance(node, exp.Literal) and node.is_string):
             raise PredicateError("has a pattern that is not a plain string", node)
         given = Given(text=_same_pattern(node), form="string")
-        made = self.kind.read(given, self.column)
-        if made is None:
+        texts = self.kind.read(given, self.column)
+        if texts is None:
             raise not_understood(node)
-        return made
+        return texts
 
     def refuse_order(self, node: exp.Expr) -> None:
+        """Raise PredicateError if the order of the column's values is not the same in Spark."""
         if self.kind.unordered:
             raise PredicateError(
-                f"orders by column {self.column.name}, which is {self.column.pg.name}: "
+                f"compares column {self.column.name} ({self.column.pg.name}) by order: "
                 f"{self.kind.unordered}",
                 node,
-                "compare it by =, <> or IN",
+                "compare it with =, <> or IN",
             )
 
     def remainder(self, node: exp.Expr) -> "Operand":
-        """After a division by the constant: it has the sign of the column's value in both."""
+        """Return the column's remainder by a constant, which both engines sign like the column.
+
+        Raises PredicateError unless it is an integer column and a nonzero integer.
+        """
         given = given_constant(node)
         divisor = whole(given) if given.form == "number" else None
         if not self.kind.divisible or not divisor:
             raise PredicateError(
-                "has a remainder of something else than an integer column and a constant but 0",
+                "uses % on something other than an integer column and a nonzero integer constant",
                 node,
                 "write it as id % 10 = 3",
             )
-        # Of bigints: no divisor is too large for the column's type.
+        # As bigint, so that no divisor is too large for the column's type.
         texts = filled("{} % {}", self.texts, integer(divisor, "int8"), loose=True)
         closed = texts.closed
         return Operand(self.column, self.kind, Texts(closed.source, closed.lake, texts.text))
 
 
 def is_operand(node: exp.Expr) -> bool:
-    """Whether it is a side with a column; the other one is a constant."""
+    """Return whether the node is a column, or the remainder of one."""
     return isinstance(node, exp.Column) or (
         isinstance(node, exp.Mod) and isinstance(node.this.unnest(), exp.Column)
     )
 
 
 def given_constant(node: exp.Expr) -> Given:
-    """A constant as it was typed; raises PredicateError for anything else."""
+    """Return the constant as it was typed; raise PredicateError for anything else."""
     node = node.unnest()
     if isinstance(node, exp.Boolean):
         return Given(text=str(bool(node.this)).lower(), form="boolean")
@@ -110,7 +117,7 @@ def _negative(node: exp.Neg) -> Given:
 
 
 def _typed(node: exp.Cast) -> Given:
-    """``date '..'``, ``'..'::date``: of a type without a length, which would change the value."""
+    """Read ``date '..'`` or ``'..'::date``; refuse a type with a length: it may cut values."""
     only(node, "this", "to")
     inner, to = node.this.unnest(), node.to
     if not isinstance(inner, (exp.Literal, exp.Boolean)) or any(
@@ -122,14 +129,14 @@ def _typed(node: exp.Cast) -> Given:
 
 
 def _same_pattern(node: exp.Literal) -> str:
-    """With no sign escaped that needs not be: Spark refuses such a pattern."""
-    signs, made = iter(str(node.this)), ""
-    for sign in signs:
-        if sign != "\\":
-            made += sign
+    """Return the pattern without needless escapes, which Spark refuses."""
+    characters, pattern = iter(str(node.this)), ""
+    for character in characters:
+        if character != "\\":
+            pattern += character
             continue
-        escaped = next(signs, "")
+        escaped = next(characters, "")
         if not escaped:
             raise PredicateError("has a pattern that ends with its escape character", node)
-        made += f"\\{escaped}" if escaped in "\\%_" else escaped
-    return made
+        pattern += f"\\{escaped}" if escaped in "\\%_" else escaped
+    return pattern

@@ -1,4 +1,4 @@
-"""The tree of a predicate's text, and errors that name their place in it."""
+"""Parse a predicate's text into a tree, and report errors with their place in the text."""
 
 import re
 from collections.abc import Collection
@@ -15,7 +15,7 @@ from cdc.tables import TableId
 
 ALLOWED: Final = (
     "compare columns with constants: = <> < <= > >=, IN, BETWEEN, LIKE, IS NULL, id % 10 = 3 for "
-    "integers; join the comparisons by AND, OR, NOT and parentheses"
+    "integers; combine the comparisons with AND, OR, NOT and parentheses"
 )
 LONGEST: Final = 100_000
 _DIALECT: Final = "postgres"
@@ -31,26 +31,29 @@ _WORDS: Final = """
     when where window with
 """
 RESERVED: Final = frozenset(_WORDS.split())
-"""Words that are no column's name in Postgres unless they are quoted."""
+"""Reserved words of Postgres, which must be quoted to be used as column names."""
 _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_")
 _CALLS: Final = "calls a function"
-_SAID: Final[list[tuple[type[exp.Expr], str]]] = [
-    (exp.Query, "has a query inside"),
-    (exp.Subquery, "has a query inside"),
-    (exp.Exists, "has a query inside"),
+_REFUSED: Final[list[tuple[type[exp.Expr], str]]] = [
+    (exp.Query, "has a subquery"),
+    (exp.Subquery, "has a subquery"),
+    (exp.Exists, "has a subquery"),
     (exp.Parameter, "has a parameter"),
     (exp.Placeholder, "has a parameter"),
     (exp.SessionParameter, "has a parameter"),
-    (exp.Cast, "casts something else than a constant"),
+    (exp.Cast, "casts something other than a constant"),
     (exp.Case, "has a CASE"),
     (exp.Star, "has a *"),
-    (exp.Binary, "has an operator that is not known to mean the same in Spark"),
+    (exp.Binary, "has an operator that may mean something else in Spark"),
     (exp.Func, _CALLS),
 ]
 
 
 class PredicateError(Exception):
-    """What is wrong, as the end of a sentence about the predicate, and where."""
+    """An error in a predicate.
+
+    ``what`` completes the sentence "the predicate ...", and ``start`` is the offset in its text.
+    """
 
     def __init__(self, what: str, node: exp.Expr | None = None, remedy: str = ALLOWED) -> None:
         super().__init__(what)
@@ -58,8 +61,8 @@ class PredicateError(Exception):
         self.start = None if node is None else _start(node)
         self.remedy = remedy
 
-    def told(self, text: str) -> CdcError:
-        """For the operator, with line and column of the predicate's text."""
+    def as_error(self, text: str) -> CdcError:
+        """Return a CONFIG error with the line and column in the predicate's text."""
         where = "" if self.start is None else f"at {place(text, self.start)}"
         return CdcError(
             ErrorKind.CONFIG,
@@ -70,41 +73,44 @@ class PredicateError(Exception):
 
 
 def parsed(text: str) -> exp.Expr:
-    """The one expression that the text is; raises PredicateError for anything else."""
+    """Parse the text as one expression; raise PredicateError if it is anything else."""
     if len(text) > LONGEST:
         raise PredicateError(f"is longer than {LONGEST} characters")
     if "\0" in text or re.search("[\ud800-\udfff]", text):
-        raise PredicateError("has a character that no text of Postgres has")
+        raise PredicateError("has a character that text in Postgres cannot have")
     try:
         _refuse_hidden(text)
         return sqlglot.parse_one(text, read=_DIALECT, into=exp.Condition)
     except ParseError as error:
         raise _unreadable(error) from None
     except SqlglotError:
-        raise PredicateError("cannot be read as SQL: a quote or a comment does not end") from None
+        raise PredicateError(
+            "cannot be parsed as SQL: a quote or a comment is not closed"
+        ) from None
 
 
 def place(text: str, start: int) -> str:
-    """Line and column, both from 1."""
+    """Return the line and the column of an offset, both counted from 1, as ``line:column``."""
     before = text[:start]
     return f"{before.count(chr(10)) + 1}:{start - before.rfind(chr(10))}"
 
 
 def only(node: exp.Expr, *names: str) -> None:
-    """Refuse a node that says more than the reader of it looks at."""
+    """Raise PredicateError if the node has arguments other than ``names``, which nobody reads."""
     if any(value for name, value in node.args.items() if name not in names):
         raise not_understood(node)
 
 
 def not_understood(node: exp.Expr) -> PredicateError:
+    """Return the error for a node that a predicate may not have."""
     if isinstance(node, exp.Null):
         return PredicateError(
             "compares with NULL, which is never true", node, "write IS NULL or IS NOT NULL"
         )
-    said = next((said for kind, said in _SAID if isinstance(node, kind)), "")
-    if said == _CALLS:
-        said = f"{said}: {_function(node)}"
-    return PredicateError(said or f"has something that is not allowed: {node.key.upper()}", node)
+    what = next((what for kind, what in _REFUSED if isinstance(node, kind)), "")
+    if what == _CALLS:
+        what = f"{what}: {_function(node)}"
+    return PredicateError(what or f"has something that is not allowed: {node.key.upper()}", node)
 
 
 def _function(node: exp.Expr) -> str:
@@ -114,64 +120,65 @@ def _function(node: exp.Expr) -> str:
 
 
 def folded(name: exp.Identifier) -> str:
-    """The name as Postgres reads it: in lower case unless it is quoted."""
-    found = str(name.this)
+    """Return the name as Postgres reads it: in lower case unless it is quoted."""
+    text = str(name.this)
     if name.args.get("quoted"):
-        return found
-    return "".join(sign.lower() if sign.isascii() else sign for sign in found)
+        return text
+    return "".join(sign.lower() if sign.isascii() else sign for sign in text)
 
 
 def typed(name: str) -> str:
-    """The name as an operator has to write it."""
+    """Return the name as it must be written in a predicate: quoted if necessary."""
     plain = _PLAIN.issuperset(name) and not name[:1].isdigit() and name not in RESERVED
     return name if plain and _reads_as_name(name) else column_name(name, "").source
 
 
 def refuse_word(name: exp.Identifier) -> None:
+    """Raise PredicateError for an unquoted reserved word."""
     if not name.args.get("quoted") and folded(name) in RESERVED:
         raise PredicateError(
-            f"has {folded(name)}, which is a word of SQL",
+            f"has {folded(name)}, which is a reserved word",
             name,
-            f'the column of that name is "{folded(name)}"',
+            f'to name a column, quote it: "{folded(name)}"',
         )
 
 
 def no_column(name: exp.Identifier, table: TableId, known: Collection[str]) -> PredicateError:
-    asked = folded(name)
-    same = [each for each in known if each.lower() == asked.lower()]
-    near = same or get_close_matches(asked, known, n=1)
-    remedy = f"did you mean {typed(near[0])}?" if near else f"its columns: {', '.join(known)}"
-    return PredicateError(f"names no column of {table}: {asked}", name, remedy)
+    """Return the error for an unknown column, with a remedy that suggests a similar one."""
+    wanted = folded(name)
+    same = [column for column in known if column.lower() == wanted.lower()]
+    near = same or get_close_matches(wanted, known, n=1)
+    remedy = f"did you mean {typed(near[0])}?" if near else f"use one of: {', '.join(known)}"
+    return PredicateError(f"names an unknown column of {table}: {wanted}", name, remedy)
 
 
 def _reads_as_name(name: str) -> bool:
     try:
-        found = sqlglot.parse_one(f"{name} = 1", read=_DIALECT, into=exp.Condition)
+        tree = sqlglot.parse_one(f"{name} = 1", read=_DIALECT, into=exp.Condition)
     except SqlglotError:
         return False
-    return isinstance(found.this, exp.Column) and str(found.this.name) == name
+    return isinstance(tree.this, exp.Column) and str(tree.this.name) == name
 
 
 def _refuse_hidden(text: str) -> None:
-    """What the tree would not show: nothing at all, comments, a second statement."""
+    """Refuse what the tree would not show: empty text, comments, a second statement."""
     tokens = sqlglot.tokenize(text, read=_DIALECT)
     if not tokens:
         raise PredicateError("is empty")
     for token in tokens:
         if token.comments:
-            raise PredicateError("has a comment", remedy="leave it out")
+            raise PredicateError("has a comment", remedy="remove it")
         if token.token_type is TokenType.SEMICOLON:
             raise PredicateError("has a semicolon", remedy="give one condition and nothing else")
 
 
 def _start(node: exp.Expr) -> int | None:
-    """Where the first word of the node that has a place stands in the text."""
-    starts = (each.meta.get("start") for each in node.walk())
+    """Return the lowest known offset in the text of the node and its descendants."""
+    starts = (part.meta.get("start") for part in node.walk())
     return min((start for start in starts if isinstance(start, int)), default=None)
 
 
 def _unreadable(error: ParseError) -> PredicateError:
-    found = error.errors[0] if error.errors else {}
-    near = found.get("highlight") or ""
-    what = f"cannot be read as SQL near {near!r}" if near else "cannot be read as SQL"
-    return PredicateError(what)
+    first = error.errors[0] if error.errors else {}
+    near = first.get("highlight") or ""
+    return PredicateError(f"cannot be parsed as SQL{f' near {near!r}' if near else ''}")

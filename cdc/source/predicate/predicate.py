@@ -1,8 +1,8 @@
-"""The predicate of ``resnapshot --where``: read, checked, and made anew for Postgres and for Spark.
+"""Compile the predicate of ``resnapshot --where`` for Postgres and for Spark.
 
-Rows of the lake inside it that the source does not have are swept, so it must mean the same in
-both engines, NULL included. Nothing that was typed reaches either of them: only what is known to
-mean the same is read, and it is spelled anew.
+Rows of the lake that match it and that the source does not have are swept, so it must mean the same
+in both engines, also for NULL. Nothing that the user typed reaches either engine: only constructs
+known to mean the same are accepted, and they are spelled again.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -20,59 +20,62 @@ _INTEGERS: Final = frozenset({"smallint", "int", "bigint"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Predicate:
-    """Rows of a table, told in the same way to both engines.
+    """A condition on the rows of a table, with the same meaning in both engines.
 
-    ``source`` and ``lake`` stand in a statement without parameters: a ``%`` in them is a ``%``.
+    ``source`` and ``lake`` go into statements without parameters: a ``%`` in them is not escaped.
     """
 
     table: TableId
     source: str  # for Postgres, over the table's columns
-    lake: str  # for Spark, over those of the lake's table
-    text: str  # as an operator would write it
-    types: Mapping[str, str]  # of the columns it names, in the lake
+    lake: str  # for Spark, over the columns of the lake's table
+    text: str  # as a user would write it
+    types: Mapping[str, str]  # the lake's types of the columns it names
     collated: frozenset[str]  # columns whose collation must be deterministic
 
     @property
     def columns(self) -> tuple[str, ...]:
+        """The names of the columns in the predicate."""
         return tuple(self.types)
 
 
 def parse(
     text: str, table: TableId, columns: Sequence[SourceColumn], *, enums: Collection[str] = ()
 ) -> Predicate:
-    """The predicate; ``enums`` names columns of an enum type, which the types alone do not tell.
+    """Compile the text of a predicate over a table's columns.
 
-    Raises CONFIG naming what is not understood or not the same in both engines, with its place.
+    ``enums`` names the columns of an enum type, which ``columns`` does not show. Raises CONFIG
+    naming the part, and its place, that is not understood or may differ between the engines.
     """
     reader = Reader(table, columns, frozenset(enums))
     try:
-        found = reader.condition(parsed(text))
+        condition = reader.condition(parsed(text))
     except PredicateError as error:
-        raise error.told(text) from None
+        raise error.as_error(text) from None
     except RecursionError:
-        raise PredicateError("is nested too deeply").told(text) from None
+        raise PredicateError("is nested too deeply").as_error(text) from None
     return Predicate(
         table=table,
-        source=found.source,
-        lake=found.lake,
-        text=found.text,
+        source=condition.source,
+        lake=condition.lake,
+        text=condition.text,
         types=reader.types,
         collated=frozenset(reader.collated),
     )
 
 
 def refuse_unlike(predicate: Predicate, lake: Mapping[str, str]) -> None:
-    """Raises CONFIG where the lake's table has a column otherwise, or not at all.
+    """Raise CONFIG if a column of the predicate is missing in the lake, or has another type.
 
-    ``lake`` has its columns with their types, as Spark's DDL has them.
+    ``lake`` maps the columns of the lake's table to their types in Spark's DDL. Integer types may
+    differ in size.
     """
     for name, kind in predicate.types.items():
-        found = lake.get(name)
-        if found == kind or {found, kind} <= _INTEGERS:
+        actual = lake.get(name)
+        if actual == kind or {actual, kind} <= _INTEGERS:
             continue
-        has = "does not have it" if found is None else f"has it as {found} and not as {kind}"
+        has = "does not have it" if actual is None else f"has it as {actual}, not as {kind}"
         raise CdcError(
             ErrorKind.CONFIG,
-            f"the predicate names column {name}, and the lake's table of {predicate.table} {has}",
-            remedy="name other columns, or read the whole table",
+            f"the predicate names column {name}, but the lake's table of {predicate.table} {has}",
+            remedy="use other columns, or resnapshot the whole table",
         )

@@ -1,4 +1,4 @@
-"""Goes through the tree of a predicate: what it may say, and which columns it says it of."""
+"""Walk the tree of a predicate, accept only what is known, and collect its columns."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -29,12 +29,15 @@ _COMPARED: Final[Mapping[type[exp.Expr], tuple[str, str]]] = {
     exp.GT: (">", "<"),
     exp.GTE: (">=", "<="),
 }
-"""By node: the sign, and the sign with its sides exchanged."""
+"""Each comparison's operator, and its operator with the sides exchanged."""
 _EQUALITY: Final = frozenset({"=", "<>"})
 
 
 class Reader:
-    """Remembers the columns it meets; raises PredicateError for what it does not know."""
+    """A translator for the tree of a predicate; ``types`` and ``collated`` collect its columns.
+
+    Raises PredicateError for anything it does not know.
+    """
 
     def __init__(
         self, table: TableId, columns: Sequence[SourceColumn], enums: frozenset[str]
@@ -46,6 +49,7 @@ class Reader:
         self.collated: set[str] = set()
 
     def condition(self, node: exp.Expr) -> Texts:
+        """Return the condition in all spellings; raise PredicateError if it is not allowed."""
         node = node.unnest()
         reads: dict[type[exp.Expr], Callable[[exp.Expr], Texts]] = {
             exp.And: partial(self._chain, "AND"),
@@ -72,21 +76,21 @@ class Reader:
     def _is_null(self, node: exp.Expr) -> Texts:
         only(node, "this", "expression", "negate")
         if not isinstance(node.expression, exp.Null):
-            raise PredicateError("asks IS for something else than NULL", node, "compare with =")
+            raise PredicateError("uses IS with something other than NULL", node, "compare with =")
         column = self._column(node.this)
         word, distinct = ("NOT ", "") if node.args.get("negate") else ("", "NOT ")
-        found = filled(f"{{}} IS {word}NULL", self._name(column))
+        texts = filled(f"{{}} IS {word}NULL", self._name(column))
         if not is_own(column):
-            return found
-        # Of a composite value IS NULL asks the fields.
+            return texts
+        # IS NULL of a composite value looks at its fields.
         source = f"{self._name(column).source} IS {distinct}DISTINCT FROM NULL"
-        return Texts(source, found.lake, found.text)
+        return Texts(source, texts.lake, texts.text)
 
     def _flag(self, node: exp.Expr) -> Texts:
         column = self._column(node)
         if column.pg.name != "bool" or column.is_text:
             raise PredicateError(
-                f"takes column {column.name} for a condition, and it is {column.pg.name}",
+                f"uses column {column.name} ({column.pg.name}) as a condition",
                 node,
                 "compare it with a constant",
             )
@@ -116,14 +120,14 @@ class Reader:
         only(node, "this", "expressions")
         operand = self._operand(node.this.unnest())
         if not node.expressions:
-            raise PredicateError("has a list of nothing", node)
-        values = [operand.constant(each) for each in node.expressions]
-        listed = ", ".join(["{}"] * len(values))
-        found = filled(f"{{}} IN ({listed})", operand.texts, *values)
+            raise PredicateError("has an empty list", node)
+        values = [operand.constant(value) for value in node.expressions]
+        places = ", ".join(["{}"] * len(values))
+        texts = filled(f"{{}} IN ({places})", operand.texts, *values)
         if not operand.kind.apart:
-            return found
-        each = joined("OR", [filled("{} = {}", operand.texts, value) for value in values])
-        return Texts(found.source, each.closed.lake, found.text)
+            return texts
+        chain = joined("OR", [filled("{} = {}", operand.texts, value) for value in values])
+        return Texts(texts.source, chain.closed.lake, texts.text)
 
     def _like(self, node: exp.Expr) -> Texts:
         only(node, "this", "expression", "negate")
@@ -144,7 +148,9 @@ class Reader:
         kind = kind_of(column, is_enum=column.name in self.enums)
         if isinstance(kind, str):
             raise PredicateError(
-                f"compares column {column.name}: {kind}", node, "ask IS NULL or IS NOT NULL of it"
+                f"compares column {column.name}: {kind}",
+                node,
+                "use only IS NULL or IS NOT NULL on it",
             )
         if kind.collated:
             self.collated.add(column.name)
@@ -161,7 +167,7 @@ class Reader:
             folded(node.args[part]) for part in ("db", "table") if node.args.get(part)
         )
         if qualifier and qualifier != (self.table.schema, self.table.name)[-len(qualifier) :]:
-            raise PredicateError(f"names a column of {'.'.join(qualifier)}", node)
+            raise PredicateError(f"names a column of another table, {'.'.join(qualifier)}", node)
         return self._known(node.this)
 
     def _known(self, name: exp.Identifier) -> SourceColumn:
@@ -171,11 +177,11 @@ class Reader:
             raise no_column(name, self.table, self.known)
         if not column.arrives:
             raise PredicateError(
-                f"names column {column.name}, which does not arrive in the lake: {column.reason}",
+                f"names column {column.name}, which is not in the lake: {column.reason}",
                 name,
             )
         if "${" in column.name:
-            raise PredicateError(f"names column {column.name}, which Spark cannot spell", name)
+            raise PredicateError(f"names column {column.name}, whose name Spark cannot quote", name)
         self.types[column.name] = column.type
         return column
 
@@ -191,7 +197,7 @@ def _not_one_operand(left: exp.Expr, right: exp.Expr) -> PredicateError:
 
 def _no_operand(node: exp.Expr) -> PredicateError:
     if _is_constant(node):
-        return PredicateError("compares constants, and no column", node)
+        return PredicateError("compares constants, but no column", node)
     return not_understood(node)
 
 

@@ -1,4 +1,4 @@
-"""What a predicate says, spelled for Postgres, for Spark and for a reader at the same time."""
+"""Spell the parts of a predicate for Postgres, for Spark and for a human at the same time."""
 
 from dataclasses import dataclass
 
@@ -13,20 +13,21 @@ from cdc.events.values.sql_text import (
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """One thing in three spellings."""
+    """One part of a predicate in three spellings."""
 
     source: str
     lake: str
     text: str
-    loose: bool = False  # stands in parentheses inside another one
+    loose: bool = False  # needs parentheses inside another part
 
     @property
     def closed(self) -> "Texts":
+        """The part, in parentheses if it needs them inside another part."""
         return filled("({})", self) if self.loose else self
 
 
 def filled(template: str, *parts: Texts, loose: bool = False) -> Texts:
-    """The template with the parts in the place of ``{}``, in each spelling."""
+    """Return the template with its ``{}`` replaced by the parts, in each spelling."""
     return Texts(
         template.format(*(part.source for part in parts)),
         template.format(*(part.lake for part in parts)),
@@ -36,7 +37,7 @@ def filled(template: str, *parts: Texts, loose: bool = False) -> Texts:
 
 
 def joined(word: str, parts: list[Texts]) -> Texts:
-    """With the word between the parts; one part alone stays as it is."""
+    """Join the parts with the word; a single part stays as it is."""
     if len(parts) == 1:
         return parts[0]
     closed = [part.closed for part in parts]
@@ -44,7 +45,7 @@ def joined(word: str, parts: list[Texts]) -> Texts:
 
 
 def string(text: str, pg: str = "text") -> Texts:
-    """A string as a constant of a type of Postgres that is text in the lake."""
+    """Return a string constant of the Postgres type ``pg``, which must be text in the lake."""
     return Texts(
         f"CAST({postgres_string(text)} AS pg_catalog.{pg})",
         spark_string(text),
@@ -53,5 +54,5 @@ def string(text: str, pg: str = "text") -> Texts:
 
 
 def column_name(name: str, typed: str) -> Texts:
-    """The column; ``typed`` is how an operator writes its name."""
+    """Return a column's name; ``typed`` is the name as a user would write it."""
     return Texts(postgres_name(name), spark_name(name), typed)

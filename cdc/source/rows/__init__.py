@@ -1,1 +1,1 @@
-"""Reads rows of the source as text."""
+"""Read rows of the source as text."""

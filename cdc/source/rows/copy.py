@@ -1,4 +1,4 @@
-"""Rows of a query as texts, by COPY: one stream, in the connection's transaction."""
+"""Read the rows of a query as text, by COPY: one stream, in the connection's transaction."""
 
 import io
 from collections.abc import Generator, Iterator, Sequence
@@ -19,21 +19,21 @@ BLOCK_BYTES: Final = 4 << 20
 
 
 def names(number: int) -> list[str]:
-    """Of so many text columns, whatever the source calls them."""
+    """Return the names ``c0, c1, ..`` of so many text columns, whatever the source calls them."""
     return [f"c{position}" for position in range(number)]
 
 
 def alone(table: TableId) -> sql.Composed:
-    """Return what a query reads of a table: its own rows, and not those of its children.
+    """Return the FROM item for a table's own rows, without those of its children.
 
-    The stream has the rows of tables that inherit from it under the children's names. Partitions
-    are tables of their own, and a partitioned table is not captured.
+    In the stream, rows of tables that inherit from it come under the children's names. Partitions
+    are captured as tables of their own; a partitioned table is not captured.
     """
     return sql.SQL("ONLY {}").format(sql.Identifier(table.schema, table.name))
 
 
 def expression(column: sql.Composable, template: str) -> sql.Composed:
-    """The template's SQL with the column in the place of ``{c}``."""
+    """Return the template's SQL with each ``{c}`` replaced by the column."""
     parts = [sql.SQL(part) for part in template.split("{c}")]
     return sql.Composed([item for part in parts for item in (column, part)][1:])
 
@@ -41,15 +41,16 @@ def expression(column: sql.Composable, template: str) -> sql.Composed:
 def blocks(
     connection: Connection, query: sql.Composable, doing: str, *, block_bytes: int = BLOCK_BYTES
 ) -> Generator[bytes]:
-    """What the query gives as CSV in whole rows, about ``block_bytes`` at a time.
+    """Yield the result of the query as CSV, in blocks of whole rows of about ``block_bytes``.
 
-    ``doing`` begins the message of an error. One that is not read to its end is cancelled when it
-    is closed; the transaction is over then.
+    ``doing`` begins the message of an error. Closing the generator before its end cancels the
+    query, which ends the transaction. Raises SOURCE_NOT_READY for a value that the query cannot
+    convert, and otherwise like ``translated``.
     """
     statement = sql.SQL("COPY ({}) TO STDOUT (FORMAT csv)").format(query)
     with (
         translated(doing),
-        _unread(doing),
+        _without_values(doing),
         connection.cursor() as cursor,
         cursor.copy(statement) as copy,
     ):
@@ -57,21 +58,21 @@ def blocks(
 
 
 @contextmanager
-def _unread(doing: str) -> Iterator[None]:
-    """Postgres quotes the value that it could not read."""
+def _without_values(doing: str) -> Iterator[None]:
+    """Translate data errors without their message, in which Postgres quotes the value."""
     try:
         yield
     except psycopg.DataError as error:
         raise CdcError(
             ErrorKind.SOURCE_NOT_READY,
-            f"{doing}: a value cannot be read as what the query takes it for",
+            f"{doing}: the query cannot convert a value to the type it needs",
             detail=f"SQLSTATE {error.sqlstate}",
-            remedy="correct the condition that was given, if there is one",
+            remedy="correct the condition, if you gave one",
         ) from None
 
 
 def _whole_rows(copy: psycopg.Copy, block_bytes: int) -> Iterator[bytes]:
-    """COPY gives one row per message."""
+    """Join rows to blocks. COPY sends one row per message."""
     block = io.BytesIO()
     for row in copy:
         block.write(row)
@@ -83,7 +84,10 @@ def _whole_rows(copy: psycopg.Copy, block_bytes: int) -> Iterator[bytes]:
 
 
 def parsed(block: bytes, columns: Sequence[str]) -> pa.Table:
-    """A table of texts. In CSV, NULL is nothing at all and the empty text is ``""``."""
+    """Parse a block of CSV into a table of strings.
+
+    In the CSV of COPY, NULL is an empty field, and the empty string is ``""``.
+    """
     return pa_csv.read_csv(
         pa.BufferReader(block),
         read_options=pa_csv.ReadOptions(

@@ -1,9 +1,8 @@
-"""A table's rows as the connection's transaction sees them, written down as texts.
+"""Write a table's rows, as the connection's transaction sees them, to a Delta table of strings.
 
-They go to a Delta table of text columns ``c0, c1, ..``, one per column of the source, in the
-spelling of ``cdc/source/rows/spelling.py``; ``cdc/operations/resnapshot/values.py`` makes values of
-them. The session prints as ``SETTINGS`` of ``cdc/client/verify/render.py`` say: that is up to the
-caller, and so is the snapshot.
+The Delta table has string columns ``c0, c1, ..``, one per column of the source, in the spelling of
+``cdc/source/rows/spelling.py``; ``cdc/operations/resnapshot/values.py`` turns them into values. The
+caller must set the session to ``SETTINGS`` of ``cdc/client/verify/render.py``, and its snapshot.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -24,16 +23,16 @@ from cdc.source.server.connection import Connection, translated
 from cdc.tables import TableId
 
 BATCH_BYTES: Final = 8 << 20
-_FILE_BYTES: Final = 64 << 20  # of Parquet, about; at most so much of it is in memory
+_FILE_BYTES: Final = 64 << 20  # of a Parquet file, about; no more of it is in memory
 _GROUPED: Final = WriterProperties(max_row_group_size=10_000)
 KEYS: Final = 1000
-"""Asked for at a time: few enough for Postgres to look each of them up in the index."""
+"""Number of keys per query: few enough for Postgres to look up each of them in the index."""
 
 Tell = Callable[[int, int, int], None]
-"""Hears chunks, rows and bytes so far, after each chunk; what it raises ends the reading."""
+"""Called after each chunk with chunks, rows and bytes so far; an exception ends the reading."""
 
 _UNINDEXED: Final = {"delta.dataSkippingNumIndexedCols": "0"}
-"""The texts are read once, and whole: smallest and largest ones would be counted for nothing."""
+"""No statistics: the strings are read once and whole, so minima and maxima would be useless."""
 
 _KEY: Final = """
 WITH RECURSIVE key AS (
@@ -63,14 +62,14 @@ SELECT DISTINCT ON (o.name) o.name, format_type(o.type, -1), n.nspname, p.oprnam
  WHERE o.typtype <> 'd'
  ORDER BY o.name, o.is_primary DESC, o.index
 """
-"""Of each column of a key: its type without a length, which a cast would cut its text to, and the
-operator by which its index finds it, which for a type of an extension is in no search path of ours.
+"""For each column of a key: its type without a length, because a cast would cut longer strings, and
+the operator of its index, which for an extension's type is not in our search path.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadRows:
-    """What a reading brought: ``bytes`` as Postgres sent them, ``chunks`` of about a batch each."""
+    """The size of a reading: ``bytes`` as sent by Postgres, ``chunks`` of about a batch each."""
 
     rows: int = 0
     bytes: int = 0
@@ -84,11 +83,15 @@ class _KeyColumn:
     operator: tuple[str, str]  # schema and name
 
     def value(self, text: sql.Composable) -> sql.Composed:
-        """Money reads its texts by the locale; as a number it is spelled in one way only."""
+        """Return SQL that casts ``text`` to the column's type.
+
+        Money is cast by way of numeric, because its text depends on the locale.
+        """
         number = "::numeric" if self.type == "money" else ""
         return sql.SQL("{}{}::{}").format(text, sql.SQL(number), sql.SQL(self.type))
 
     def equals(self, left: sql.Composable, right: sql.Composable) -> sql.Composed:
+        """Return SQL that compares two values with the equality operator of the index."""
         schema, name = self.operator
         operator = sql.SQL("OPERATOR({}.{})").format(sql.Identifier(schema), sql.SQL(name))
         return sql.SQL("{} {} {}").format(left, operator, right)
@@ -104,11 +107,11 @@ def read(
     tell: Tell = lambda *_: None,
     batch_bytes: int = BATCH_BYTES,
 ) -> ReadRows:
-    """Write the rows, or those for which ``where`` holds, to a new Delta table at the path.
+    """Write the rows, or those matching ``where``, to a new Delta table at ``path``.
 
-    What was there before is replaced. ``columns`` are those that arrive, in the order of the texts.
-    Raises SOURCE_NOT_READY, TIMEOUT or UNREACHABLE as ``postgres.translated`` does; after an
-    error, or what ``tell`` raised, the connection's transaction is over.
+    An existing table is replaced. ``columns`` are the captured columns, in the order of the string
+    columns. Raises SOURCE_NOT_READY, TIMEOUT or UNREACHABLE like ``translated``, and whatever
+    ``tell`` raises; afterwards the connection's transaction has ended.
     """
     query = sql.SQL("SELECT {} FROM {}").format(_texts(columns), alone(table))
     if where is not None:
@@ -116,10 +119,10 @@ def read(
     writing = _Writing(connection, table, columns, tell, batch_bytes)
     writing.begin(path)
     writing.add([query])
-    return writing.found
+    return writing.read_rows
 
 
-def read_keys(  # noqa: PLR0917 - what is asked of whom, and where it goes
+def read_keys(  # noqa: PLR0917 - source, selection and destination
     connection: Connection,
     table: TableId,
     columns: Sequence[SourceColumn],
@@ -130,31 +133,31 @@ def read_keys(  # noqa: PLR0917 - what is asked of whom, and where it goes
     tell: Tell = lambda *_: None,
     batch_bytes: int = BATCH_BYTES,
 ) -> ReadRows:
-    """Append the rows of these keys to the Delta table at the path, which is made if need be.
+    """Append the rows with these keys to the Delta table at ``path``, which is created if missing.
 
-    A key is a text for each of ``key_names``, as ``spelled.key_texts`` makes it; one that the
-    table does not have brings nothing. Texts that Postgres takes for one key (``1.0`` and
-    ``1.00``, or the same one again) bring its row once for each thousand of keys that they stand
-    in. No more than a thousand are held.
+    A key has one string per name in ``key_names``, as made by ``spelled.key_texts``. Keys that the
+    table lacks add nothing. Strings that are the same key for Postgres (``1.0`` and ``1.00``, or
+    duplicates) add its row once per thousand keys in which they occur. At most a thousand keys are
+    held in memory.
 
-    Raises SOURCE_NOT_READY also where the table has no unique index of these columns, or a text
-    is no value of its column.
+    Raises like ``read``, and SOURCE_NOT_READY also if the table has no unique index on exactly
+    these columns, or a string is not a value of its column.
     """
     key = _key(connection, table, key_names)
     writing = _Writing(connection, table, columns, tell, batch_bytes)
-    writing.begin(path, anew=False)
-    writing.add(_of_keys(table, columns, key, asked) for asked in _thousands(keys))
-    return writing.found
+    writing.begin(path, replace=False)
+    writing.add(_of_keys(table, columns, key, some) for some in _thousands(keys))
+    return writing.read_rows
 
 
 def _thousands(keys: Iterable[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
-    left = iter(keys)
-    while asked := list(islice(left, KEYS)):
-        yield asked
+    remaining = iter(keys)
+    while some := list(islice(remaining, KEYS)):
+        yield some
 
 
 class _Writing:
-    """One commit, however much is read: no more than some chunks of it are in memory."""
+    """A writer of one reading in one commit, with only a few chunks in memory at a time."""
 
     def __init__(
         self,
@@ -164,7 +167,7 @@ class _Writing:
         tell: Tell,
         batch: int,
     ) -> None:
-        self.found = ReadRows()
+        self.read_rows = ReadRows()
         self._connection = connection
         self._doing = f"reading {table}"
         self._columns = dict(zip(names(len(columns)), columns, strict=True))
@@ -172,15 +175,16 @@ class _Writing:
         self._batch = batch
         self._ended_by: BaseException | None = None
 
-    def begin(self, path: str, *, anew: bool = True) -> None:
-        """Also for a table without a row: its columns are wanted."""
-        if not anew and DeltaTable.is_deltatable(path):
+    def begin(self, path: str, *, replace: bool = True) -> None:
+        """Create the Delta table, even if no row follows, or open it if not ``replace``."""
+        if not replace and DeltaTable.is_deltatable(path):
             self._texts = DeltaTable(path)
             return
         fields = pa.schema([(name, pa.string()) for name in self._columns])
         self._texts = DeltaTable.create(path, fields, mode="overwrite", configuration=_UNINDEXED)
 
     def add(self, queries: Iterable[sql.Composable]) -> None:
+        """Append the rows of all queries, in one commit."""
         schema = pa.schema([(name, pa.large_string()) for name in self._columns])
         with closing(self._batches(queries)) as batches:
             reader = pa.RecordBatchReader.from_batches(schema, batches)
@@ -193,7 +197,7 @@ class _Writing:
                     writer_properties=_GROUPED,
                 )
             except Exception:
-                # The writer knows it by its text alone.
+                # The writer's exception carries only the text of the original one.
                 if self._ended_by is not None:
                     raise self._ended_by from None
                 raise
@@ -209,27 +213,27 @@ class _Writing:
             raise
 
     def _read(self, query: sql.Composable) -> Iterator[pa.RecordBatch]:
-        found = blocks(self._connection, query, self._doing, block_bytes=self._batch)
-        with closing(found):
-            for block in found:
+        csv = blocks(self._connection, query, self._doing, block_bytes=self._batch)
+        with closing(csv):
+            for block in csv:
                 rows = self._respelled(parsed(block, list(self._columns)))
                 yield from rows.to_batches()
                 self._count(rows.num_rows, len(block))
 
     def _count(self, rows: int, size: int) -> None:
-        self.found = ReadRows(
-            rows=self.found.rows + rows,
-            bytes=self.found.bytes + size,
-            chunks=self.found.chunks + 1,
+        self.read_rows = ReadRows(
+            rows=self.read_rows.rows + rows,
+            bytes=self.read_rows.bytes + size,
+            chunks=self.read_rows.chunks + 1,
         )
-        self._tell(self.found.chunks, self.found.rows, self.found.bytes)
+        self._tell(self.read_rows.chunks, self.read_rows.rows, self.read_rows.bytes)
 
     def _respelled(self, rows: pa.Table) -> pa.Table:
         for place, (name, column) in enumerate(self._columns.items()):
             if (respelled := respelling(column.pg)) is not None:
                 texts = rows.column(name).to_pylist()
-                made = [None if text is None else respelled(text) for text in texts]
-                rows = rows.set_column(place, name, pa.array(made, rows.column(name).type))
+                spelled = [None if text is None else respelled(text) for text in texts]
+                rows = rows.set_column(place, name, pa.array(spelled, rows.column(name).type))
         return rows
 
 
@@ -245,7 +249,7 @@ def _of_keys(
     key: Sequence[_KeyColumn],
     keys: Sequence[Sequence[str]],
 ) -> sql.Composed:
-    """DISTINCT knows each type's own equality, wherever its operator is."""
+    """Select the rows of these keys; DISTINCT uses each type's own equality."""
     places = [sql.Identifier(name) for name in names(len(key))]
     values = [
         sql.SQL("{} AS {}").format(column.value(place), place)
@@ -274,16 +278,16 @@ def _of_keys(
 def _key(
     connection: Connection, table: TableId, key_names: Sequence[str]
 ) -> tuple[_KeyColumn, ...]:
-    asked = {"schema": table.schema, "table": table.name, "names": list(key_names)}
+    values = {"schema": table.schema, "table": table.name, "names": list(key_names)}
     with translated(f"reading the key of {table}"):
-        rows = connection.execute(_KEY.encode(), asked).fetchall()
-    found = {
+        rows = connection.execute(_KEY.encode(), values).fetchall()
+    columns = {
         name: _KeyColumn(name, kind, (schema, operator)) for name, kind, schema, operator in rows
     }
-    if not key_names or set(found) != set(key_names):
+    if not key_names or set(columns) != set(key_names):
         raise CdcError(
             ErrorKind.SOURCE_NOT_READY,
-            f"{table} has no unique index of exactly these columns: {', '.join(key_names)}",
-            remedy="read the whole table",
+            f"{table} has no unique index on exactly these columns: {', '.join(key_names)}",
+            remedy="resnapshot the whole table",
         )
-    return tuple(found[name] for name in key_names)
+    return tuple(columns[name] for name in key_names)

@@ -1,9 +1,9 @@
-"""How Postgres spells a column's values for a reading: SQL text around ``{c}``.
+"""Define how Postgres spells a column's values for a reading, as SQL templates with ``{c}``.
 
-It is the type's own output with ``SETTINGS`` of ``cdc/client/verify/render.py``, except where the
-connector writes something else that the lake keeps. An array is a JSON array of such texts, for
-its own output does not tell the text ``NULL`` from a NULL without a parser of its own.
-``cdc/operations/resnapshot/values.py`` makes the lake's values of these texts.
+A value is the type's own output under ``SETTINGS`` of ``cdc/client/verify/render.py``, except where
+the lake keeps another form that the connector writes. An array is a JSON array of such strings,
+because reading its own output, which writes NULL and ``"NULL"``, would need a parser.
+``cdc/operations/resnapshot/values.py`` turns these strings into the lake's values.
 """
 
 from collections.abc import Callable
@@ -14,13 +14,13 @@ from cdc.events.values.sql_text import postgres_string
 from cdc.source.rows.hstore import connector_json
 
 ODD_ARRAY: Final = "odd"
-"""Instead of JSON: an array of several dimensions, or whose first index is not 1.
+"""Replaces the JSON of an array with several dimensions, or whose first index is not 1.
 
-The lake's arrays have one dimension and count from 1, so such a one would come out as another.
+The lake's arrays have one dimension and start at 1, so such an array cannot be kept exactly.
 """
 
-# Through the type's output function: a cast to text would cut the spaces of a char(n), and a row
-# of nothing but NULLs is not NULL, whatever IS NULL says of it.
+# format() uses the type's output function: a cast to text would strip the blanks of a char(n).
+# num_nulls() is used because IS NULL is true for a composite value whose fields are all NULL.
 _PLAIN: Final = "CASE WHEN num_nulls({c}) = 0 THEN format('%s', {c}) END"
 _MONEY: Final = "{c}::numeric::text"
 _HSTORE: Final = "{c}::json::text"
@@ -28,7 +28,10 @@ _SCALARS: Final = {"money": _MONEY, "hstore": _HSTORE}
 
 
 def spelling(pg: PgType) -> str:
-    """The text of a column's value, NULL for NULL; the column's name goes where ``{c}`` stands."""
+    """Return the SQL template for a column's value as text; ``{c}`` stands for the column.
+
+    NULL stays NULL.
+    """
     element = pg.element
     if element is None:
         return _scalar(pg)
@@ -38,12 +41,12 @@ def spelling(pg: PgType) -> str:
         "FROM unnest({c}) WITH ORDINALITY AS u(e, i))"
     )
     odd = "array_ndims({c}) > 1 OR array_lower({c}, 1) <> 1"
-    marked = postgres_string(ODD_ARRAY)
-    return f"CASE WHEN {{c}} IS NULL THEN NULL WHEN {odd} THEN {marked} ELSE {listed} END"
+    mark = postgres_string(ODD_ARRAY)
+    return f"CASE WHEN {{c}} IS NULL THEN NULL WHEN {odd} THEN {mark} ELSE {listed} END"
 
 
 def spelled(quoted: str, pg: PgType) -> str:
-    """The text of the column of that name, which SQL reads as it is."""
+    """Return the SQL for the text of a column, whose name must be quoted already."""
     return spelling(pg).replace("{c}", quoted)
 
 
@@ -52,5 +55,5 @@ def _scalar(pg: PgType) -> str:
 
 
 def respelling(pg: PgType) -> Callable[[str], str] | None:
-    """What makes the connector's text of Postgres's, where SQL cannot say it."""
+    """Return the function from Postgres's text to the connector's, where SQL cannot do it."""
     return connector_json if canonical(pg.name) == "hstore" else None

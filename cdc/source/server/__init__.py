@@ -1,1 +1,1 @@
-"""The Postgres server: connections, its identity, the slot, and what its refusals mean."""
+"""The Postgres server: connections, cluster identity, slot, and the meaning of its refusals."""

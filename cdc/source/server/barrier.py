@@ -1,4 +1,4 @@
-"""Two statements that put a mark into the source's order of commits."""
+"""Two ways to mark a point in the source's order of commits."""
 
 from psycopg import sql
 
@@ -7,7 +7,10 @@ from cdc.tables import HEARTBEAT
 
 
 def current_lsn(connection: Connection) -> int:
-    """Every commit that was acknowledged before has its record below this position."""
+    """Return the WAL insert position as an integer LSN.
+
+    The record of every commit acknowledged before the call lies below it.
+    """
     with translated("reading the source's position"):
         row = connection.execute(
             "SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint"
@@ -16,7 +19,7 @@ def current_lsn(connection: Connection) -> int:
 
 
 def touch(connection: Connection, token: str) -> None:
-    """A commit of our own, so that the stream moves past every commit before it."""
+    """Commit an update of the heartbeat row, so that the stream moves past every earlier commit."""
     with translated(f"updating {HEARTBEAT}"):
         connection.execute(
             sql.SQL("UPDATE {} SET token = %s, at = now() WHERE id = 1").format(

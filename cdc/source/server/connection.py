@@ -1,4 +1,4 @@
-"""A connection to the source, and what its errors mean to a caller."""
+"""Connect to the source and translate its errors for callers."""
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -17,6 +17,7 @@ from cdc.tables import TableId
 
 
 def identifier(table: TableId) -> sql.Identifier:
+    """Return the table's qualified name as quoted SQL."""
     return sql.Identifier(table.schema, table.name)
 
 
@@ -24,7 +25,7 @@ CONNECT_SECONDS: Final = 10
 ANSWER_SECONDS: Final = 150.0
 _ASK_CONNECT_SECONDS: Final = 3
 _ASK_ANSWER_SECONDS: Final = 10.0
-"""How long a server may say nothing: longer than any limit that it is given itself."""
+"""Longest silence of a server: longer than any limit that we set in the server itself."""
 _Answer = TypeVar("_Answer")
 _PORT: Final = 5432
 _DATA_EXCEPTION: Final = "22"  # the class of SQLSTATE
@@ -35,15 +36,15 @@ _NETWORK: Final = {
     "keepalives_count": 3,
     "tcp_user_timeout": 60_000,  # milliseconds
 }
-"""A peer that is gone without a word is found out after a minute, also while nobody asks."""
+"""A peer that vanishes is detected within a minute, even on an idle connection."""
 _SETTINGS: Final = {
-    # Row security hides rows silently unless it is off: then Postgres refuses instead.
+    # Row security silently hides rows. With "off" Postgres raises an error instead.
     "row_security": "off",
-    # No lock of ours queues up before the application's for long.
+    # A lock request of ours must not hold up the application's for long.
     "lock_timeout": "10s",
-    # Names mean what the catalogue says.
+    # Names resolve to the system catalogue.
     "search_path": "pg_catalog",
-    # What role or database are set to is meant for the application.
+    # Settings of the role or the database are meant for the application.
     "statement_timeout": "0",
     "idle_in_transaction_session_timeout": "0",
     "idle_session_timeout": "0",
@@ -51,18 +52,18 @@ _SETTINGS: Final = {
     "default_transaction_isolation": "read\\ committed",
 }
 OPTIONS: Final = " ".join(f"-c {name}={value}" for name, value in _SETTINGS.items())
-"""What a session of ours begins with; of two of one name the last counts."""
-_GONE: Final = ("08", "57P")
-"""Classes of SQLSTATE by which a server takes leave; others of an OperationalError pass too."""
-_UNRESOLVED: Final = "failed to resolve host "  # psycopg's words, which are English
-_TRANSACTION_TIMEOUT: Final = 170_000  # the first version that has one
+"""Options every session of ours starts with. If a name occurs twice, the last value counts."""
+_LOST: Final = ("08", "57P")
+"""SQLSTATE classes of a lost connection. Other OperationalErrors are temporary as well."""
+_UNRESOLVED: Final = "failed to resolve host "  # psycopg's own message, always English
+_TRANSACTION_TIMEOUT: Final = 170_000  # the first version with this setting
 
 
 class Connection(psycopg.Connection[tuple[Any, ...]]):
-    """A connection whose server may not stay silent for ever.
+    """A connection that limits how long the server may stay silent.
 
-    Each wait for it has a limit: of a COPY that for the next row, of all else that for the answer.
-    When it is over the connection is closed, and what was asked raises OperationalError.
+    The limit applies to each wait: for the next row of a COPY, otherwise for the whole answer.
+    When it expires, the connection is closed and the call raises OperationalError.
     """
 
     answer_seconds: float = ANSWER_SECONDS
@@ -70,6 +71,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
     def wait(
         self, gen: PQGen[_Answer], interval: float = 0.1, timeout: float | None = None
     ) -> _Answer:
+        """Run ``gen`` as psycopg does, for at most ``answer_seconds`` where no limit is given."""
         limit = self.answer_seconds if timeout is None else timeout
         try:
             return super().wait(gen, interval, limit)
@@ -81,7 +83,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """The parts of a source URL that may be shown."""
+    """The parts of a source URL that may be shown to a user."""
 
     host: str
     port: int
@@ -93,7 +95,10 @@ class Address:
 
 
 def address(url: str) -> Address:
-    """Raises CONFIG for an URL that libpq does not understand; shows nothing of it."""
+    """Return the displayable parts of a source URL, with libpq's defaults filled in.
+
+    Raises CONFIG if libpq cannot parse the URL; the message quotes nothing of it.
+    """
     parts = _parse(url)
     user = str(parts.get("user") or "postgres")
     try:
@@ -109,11 +114,12 @@ def address(url: str) -> Address:
 
 
 def parameters(url: str) -> dict[str, str]:
-    """All that it says, secrets too. Raises as ``address``."""
+    """Return every libpq parameter in the URL, secrets included. Raises like ``address``."""
     return {name: str(value) for name, value in _parse(url).items()}
 
 
 def password(url: str) -> str:
+    """Return the password in the URL, or an empty string. Raises like ``address``."""
     return str(_parse(url).get("password") or "")
 
 
@@ -123,11 +129,10 @@ def connect(
     answer_seconds: float = ANSWER_SECONDS,
     **parameters: Any,  # noqa: ANN401 - libpq's parameters
 ) -> Connection:
-    """Open an autocommit connection, on which the server may be silent for ``answer_seconds``.
+    """Open an autocommit connection whose server may stay silent for ``answer_seconds``.
 
-    Raises UNREACHABLE when no server answers or it takes no connection now, SOURCE_NOT_READY when
-    one answers and refuses. Where the time is over, it is tried once more before it is said that
-    none does.
+    A connection attempt that times out is repeated once. Raises UNREACHABLE if no server answers
+    or it accepts no connections at the moment, SOURCE_NOT_READY if it refuses this connection.
     """
     where = address(url)
     settings: dict[str, Any] = {
@@ -139,24 +144,24 @@ def connect(
         "dbname": where.database,
         **parameters,
     }
-    # A process that stood still meanwhile finds its time over, and the server may have answered.
+    # A process that was suspended finds the timeout expired although the server has answered.
     once_more = Retrying(
         stop=stop_after_attempt(2),
         retry=retry_if_exception_type(errors.ConnectionTimeout),
         reraise=True,
     )
     try:
-        made: Connection = once_more(Connection.connect, url, autocommit=True, **settings)
-        made.answer_seconds = answer_seconds
-        if made.info.server_version >= _TRANSACTION_TIMEOUT:
-            made.execute("SET transaction_timeout = 0")
+        connection: Connection = once_more(Connection.connect, url, autocommit=True, **settings)
+        connection.answer_seconds = answer_seconds
+        if connection.info.server_version >= _TRANSACTION_TIMEOUT:
+            connection.execute("SET transaction_timeout = 0")
     except psycopg.OperationalError as error:
         raise _not_connected(where, error, url, settings) from None
-    return made
+    return connection
 
 
 def connect_to_ask(url: str, **parameters: Any) -> Connection:  # noqa: ANN401 - as ``connect``
-    """Open a connection for short questions, for whose answers nothing else is to wait for long."""
+    """Open a connection for short queries, with tight time limits. Raises like ``connect``."""
     return connect(
         url,
         connect_timeout=_ASK_CONNECT_SECONDS,
@@ -171,55 +176,60 @@ def _not_connected(
     text = str(error)
     if text.startswith(_UNRESOLVED):
         return unknown_host(where.host, text)
-    found: Collection[str] = ()
+    sqlstates: Collection[str] = ()
     if error.sqlstate is not None:
-        found = [error.sqlstate]
+        sqlstates = [error.sqlstate]
     elif not isinstance(error, errors.ConnectionTimeout):
-        tried = conninfo.make_conninfo(url, **settings)
-        found = states(tried, float(settings["connect_timeout"]))
-    return refusal(str(where), where.host, where.port, text, found)
+        attempt = conninfo.make_conninfo(url, **settings)
+        sqlstates = states(attempt, float(settings["connect_timeout"]))
+    return refusal(str(where), where.host, where.port, text, sqlstates)
 
 
 @contextmanager
 def translated(doing: str) -> Iterator[None]:
-    """Errors of statements inside, in our terms. ``doing`` begins the message: ``creating ...``."""
+    """Translate psycopg errors raised inside the block into CdcError.
+
+    ``doing`` begins the message, as in ``creating ...``. Raises TIMEOUT for a lock or statement
+    timeout, UNREACHABLE for a lost or overloaded server, SOURCE_NOT_READY for anything else.
+    """
     try:
         yield
     except errors.InsufficientPrivilege as error:
         raise CdcError(
             ErrorKind.SOURCE_NOT_READY,
-            f"{doing}: the role may not",
+            f"{doing}: permission denied",
             detail=_primary(error),
-            remedy="let a DBA run connectors/source.sql, or use another role",
+            remedy="have a DBA run connectors/source.sql, or use another role",
         ) from None
     except (errors.LockNotAvailable, errors.QueryCanceled) as error:
         raise CdcError(
             ErrorKind.TIMEOUT,
-            f"{doing}: waited too long",
+            f"{doing}: timed out",
             detail=_primary(error),
-            remedy="end the transaction that holds the lock, or try again when the source is calm",
+            remedy="end the transaction that holds the lock, or retry when the source is less busy",
         ) from None
     except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-        gone = error.sqlstate is None or error.sqlstate.startswith(_GONE)
+        lost = error.sqlstate is None or error.sqlstate.startswith(_LOST)
+        what = "lost the connection to the source" if lost else "the source cannot do it now"
         raise CdcError(
             ErrorKind.UNREACHABLE,
-            f"{doing}: the source {'is gone' if gone else 'cannot do it now'}",
+            f"{doing}: {what}",
             detail=_primary(error),
-            remedy="see that Postgres runs and stays up, and ask for it again",
+            remedy="make sure that Postgres runs and stays up, then retry",
         ) from None
     except psycopg.Error as error:
         raise CdcError(
             ErrorKind.SOURCE_NOT_READY,
-            f"{doing}: refused by Postgres",
+            f"{doing}: Postgres refused the statement",
             detail=_primary(error),
-            remedy="see Postgres's log for what it refused, put it right, and ask for it again",
+            remedy="see the Postgres log for the cause, fix it, then retry",
         ) from None
 
 
 def _parse(url: str) -> dict[str, Any]:
     try:
         return dict(conninfo.conninfo_to_dict(url))
-    except psycopg.ProgrammingError:  # its message can quote the URL
+    except psycopg.ProgrammingError:  # its message may quote the URL
         raise _not_an_url() from None
 
 
@@ -232,7 +242,7 @@ def _not_an_url() -> CdcError:
 
 
 def _primary(error: psycopg.Error) -> str:
-    """The server's own sentence, which names objects; of data it quotes the values."""
+    """Return the server's primary message; for data errors, which quote values, the class only."""
     if (error.sqlstate or "").startswith(_DATA_EXCEPTION):
         return f"{type(error).__name__}, SQLSTATE {error.sqlstate}"
     return error.diag.message_primary or (

@@ -1,4 +1,4 @@
-"""What a look at the source or the servers found, with its remedy."""
+"""One result of a check of the source or of a server, with its remedy."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -8,6 +8,8 @@ from cdc.tables import TableId
 
 
 class Level(Enum):
+    """The severity of a finding; an error keeps the pipeline from starting."""
+
     OK = "ok"
     WARNING = "warning"
     ERROR = "error"
@@ -15,26 +17,29 @@ class Level(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """``subject`` is what it is about: a table, a column, a server, a setting."""
+    """One result of a check. ``subject`` names a table, a column, a server or a setting."""
 
     level: Level
     subject: str
     message: str
     remedy: str = ""
     of_new: bool = False
-    """Keeps a table from being taken in; one that was taken in already goes on."""
+    """Whether it only keeps a new table from being added, and lets a captured one continue."""
     table: TableId | None = None
-    """That it is about, itself or by a column. The subject does not say so: a name may have a dot
-    in it."""
+    """The table that the finding is about, or whose column it is about. It cannot be parsed from
+    ``subject``, because names may contain dots."""
 
     @classmethod
     def ok(cls, subject: str, message: str) -> Self:
+        """Return a finding that needs no action."""
         return cls(Level.OK, subject, message)
 
     @classmethod
     def warning(cls, subject: str, message: str, *, remedy: str = "") -> Self:
+        """Return a finding that lets the pipeline start."""
         return cls(Level.WARNING, subject, message, remedy)
 
     @classmethod
     def error(cls, subject: str, message: str, *, remedy: str = "") -> Self:
+        """Return a finding that must be fixed first."""
         return cls(Level.ERROR, subject, message, remedy)

@@ -1,7 +1,7 @@
-"""Which source it is: the cluster, its timeline, and how far its WAL reaches.
+"""Identify the source: its cluster, its timeline, and the end of its WAL.
 
-An LSN names a place in the WAL of one cluster on one timeline. A source that was restored, is a
-promoted standby, or is another one gives the same LSNs to other changes.
+An LSN is a position in the WAL of one cluster on one timeline. After a restore, after the promotion
+of a standby, or on another cluster the same LSN stands for other changes.
 """
 
 from dataclasses import dataclass
@@ -21,42 +21,45 @@ SELECT c.system_identifier::text, left(pg_walfile_name(l.lsn), 8), (l.lsn - '0/0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Of a source, now or as it is known; ``system`` is empty where nothing is known."""
+    """The identity of a source, current or recorded. ``system`` is empty if none was recorded."""
 
     system: str
     timeline: int
-    lsn: int = 0  # where its WAL ends
+    lsn: int = 0  # the end of its WAL
 
 
 def origin(connection: Connection) -> Origin:
-    """Of the server behind the connection."""
+    """Return the identity of the connected server. Raises like ``translated``."""
     with translated("asking which cluster the source is"):
         row = connection.execute(_QUERY).fetchone()
     if row is None:
-        raise CdcError(ErrorKind.INTERNAL, "Postgres does not say where its WAL ends")
+        raise CdcError(ErrorKind.INTERNAL, "Postgres did not report the end of its WAL")
     system, timeline, lsn = row
     return Origin(system=system, timeline=int(timeline, 16), lsn=lsn)
 
 
 def refuse_other(known: Origin, now: Origin, reached: int) -> None:
-    """Raises CHAIN_BROKEN where ``now`` is not the source that changes came from, up to an LSN."""
+    """Raise CHAIN_BROKEN unless ``now`` is the source of the changes captured so far.
+
+    ``reached`` is the LSN of the newest captured change.
+    """
     if known.system and now.system != known.system:
         raise CdcError(
             ErrorKind.CHAIN_BROKEN,
-            f"the source is cluster {now.system}, and what has landed is of {known.system}",
+            f"the source is cluster {now.system}, but the log comes from cluster {known.system}",
             reason=Reason.SOURCE_REPLACED,
-            remedy=f"correct source.url; or, where it is meant, {NEW_EPOCH}",
+            remedy=f"correct source.url; if the change is intended, run {NEW_EPOCH}",
         )
     if now.lsn < reached:
         raise LostChangesError(
-            f"the source's WAL ends at {format_lsn(now.lsn)}, and changes up to "
-            f"{format_lsn(reached)} came from it: it was restored to an older state",
+            f"the source's WAL ends at {format_lsn(now.lsn)}, before the newest captured change at "
+            f"{format_lsn(reached)}: the source was restored to an older state",
             reason=Reason.SOURCE_RESTORED,
         )
     if known.timeline and now.timeline != known.timeline:
         raise LostChangesError(
-            f"the source is on timeline {now.timeline}, and what has landed is of "
-            f"{known.timeline}: it was recovered, or is a promoted standby",
+            f"the source is on timeline {now.timeline}, but the log comes from timeline "
+            f"{known.timeline}: the source was recovered, or is a promoted standby",
             reason=Reason.SOURCE_PROMOTED,
-            detail="whether it has all that was sent before cannot be known",
+            detail="it may lack changes that were captured earlier",
         )

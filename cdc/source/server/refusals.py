@@ -1,7 +1,7 @@
-"""What it means that a connection to the source failed, and what can be done about it.
+"""Explain why a connection to the source failed, and how to fix it.
 
-Where the server refuses, its SQLSTATE decides: its words are of its own language, and quote names.
-Of what libpq finds out itself there are only words; its own are English.
+If the server refused, the SQLSTATE decides, because the server's message is in its own language and
+quotes names. Errors that libpq detects itself have only a message, which is always English.
 """
 
 import re
@@ -10,7 +10,7 @@ from typing import Final
 
 from cdc.errors import CdcError, ErrorKind
 
-_PASSWORD: Final = "give it by WAL2LAKE_SOURCE__PASSWORD or source.password_file"  # noqa: S105 - no password
+_PASSWORD: Final = "set WAL2LAKE_SOURCE__PASSWORD or source.password_file"  # noqa: S105 - no password
 _LATER: Final = (
     "starting up",
     "shutting down",
@@ -21,99 +21,103 @@ _LATER: Final = (
     "connection slots are reserved",
     "terminating connection",
 )
-"""What a server says that takes connections at another time, where no SQLSTATE is to be had."""
+"""Messages of a server that will accept connections later; used if there is no SQLSTATE."""
 _LATER_STATES: Final = ("08", "53", "57")
 _FOR_GOOD: Final = "57P04"  # the database was dropped
 
 _OURS: Final = (
-    ("no password supplied", "asks for a password, and none is given", _PASSWORD),
+    ("no password supplied", "requires a password, and none is configured", _PASSWORD),
     (
         "server does not support SSL",
-        "does not speak TLS, which the URL asks for",
-        "turn TLS on in Postgres (ssl = on), or take sslmode out of source.url",
+        "does not support TLS, which source.url requires",
+        "enable TLS in Postgres (ssl = on), or remove sslmode from source.url",
     ),
     (
         "certificate verify failed",
-        "shows a certificate that is not trusted here",
-        "name the authority's certificate by sslrootcert in source.url, or correct the server's",
+        "presents a certificate that is not trusted",
+        "set sslrootcert in source.url to the CA's certificate, or fix the server's certificate",
     ),
     (
         "root certificate file",
-        "is to show a certificate, and there is none here to judge it by",
-        "name the authority's certificate by sslrootcert in source.url",
+        "must present a certificate, but no CA certificate is installed to verify it",
+        "set sslrootcert in source.url to the CA's certificate",
     ),
     (
         "does not match host name",
-        "shows the certificate of another host",
-        "use the name that stands in the certificate as host of source.url",
+        "presents a certificate for another host name",
+        "use the host name from the certificate in source.url",
     ),
     (
         "SSL error",
-        "and this client do not agree on TLS",
-        "compare sslmode and the certificates of source.url with those of the server",
+        "and this client cannot agree on TLS settings",
+        "compare sslmode and the certificates in source.url with the server's",
     ),
 )
-"""What libpq says itself of a server that is there: words, ours for them, the remedy."""
+"""Errors that libpq itself reports for a reachable server: its text, our meaning, the remedy."""
 
 
 def refusal(
     address: str, host: str, port: int, text: str, states: Collection[str] = ()
 ) -> CdcError:
-    """Return what a failed connection means.
+    """Return the error for a failed connection attempt.
 
-    ``text`` is libpq's, ``states`` are the SQLSTATEs by which the server refused. UNREACHABLE where
-    nobody answers or the server takes no connection now, SOURCE_NOT_READY where it will take none
-    like this.
+    ``text`` is libpq's message, ``states`` are the SQLSTATEs of the server's answers. The kind is
+    UNREACHABLE if no server answers or it accepts no connections at the moment, SOURCE_NOT_READY if
+    it will go on refusing this connection.
     """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if states:
-        passes = any(map(_passes, states))
-        return _later(host, port, lines) if passes else _refused(address, lines)
+        temporary = any(map(_is_temporary, states))
+        return _later(host, port, lines) if temporary else _refused(address, lines)
     for words, meaning, remedy in _OURS:
         if words in text:
             return _final(f"the source at {host}:{port} {meaning}", lines, remedy)
     if any(words in text for words in _LATER):
         return _later(host, port, lines)
-    return _refused(address, lines) if "FATAL" in text else _silent(host, port, lines)
+    return _refused(address, lines) if "FATAL" in text else _unanswered(host, port, lines)
 
 
 def unknown_host(host: str, text: str) -> CdcError:
-    """Waits may help, so it is UNREACHABLE: a name server may be away as well."""
+    """Return the error for a host name that cannot be resolved.
+
+    It is UNREACHABLE, because waiting may help: the name server may be down.
+    """
     return CdcError(
         ErrorKind.UNREACHABLE,
-        f"no host {host} is known here",
+        f"the host name {host} cannot be resolved",
         detail=text.partition(": ")[2],
-        remedy="correct the host in source.url; where it is right, see to the name server and ask "
-        "again",
+        remedy="correct the host in source.url; if it is right, check the name server and retry",
     )
 
 
-def _passes(state: str) -> bool:
+def _is_temporary(state: str) -> bool:
     return state.startswith(_LATER_STATES) and state != _FOR_GOOD
 
 
 def _later(host: str, port: int, lines: Sequence[str]) -> CdcError:
     return CdcError(
         ErrorKind.UNREACHABLE,
-        f"the source at {host}:{port} takes no connection now",
-        detail=_said(lines),
-        remedy="wait until it is up, or has connections left, and ask again",
+        f"the source at {host}:{port} accepts no connections at the moment",
+        detail=_server_message(lines),
+        remedy="wait until it has started or has free connections, then retry",
     )
 
 
 def _refused(address: str, lines: Sequence[str]) -> CdcError:
     return _final(
-        f"the source refuses {address}",
+        f"the source refuses the connection as {address}",
         lines,
-        f"check user, database and pg_hba.conf; the password: {_PASSWORD}",
+        f"check user, database and pg_hba.conf; for the password, {_PASSWORD}",
     )
 
 
 def _final(message: str, lines: Sequence[str], remedy: str) -> CdcError:
-    return CdcError(ErrorKind.SOURCE_NOT_READY, message, detail=_said(lines), remedy=remedy)
+    return CdcError(
+        ErrorKind.SOURCE_NOT_READY, message, detail=_server_message(lines), remedy=remedy
+    )
 
 
-def _silent(host: str, port: int, lines: Sequence[str]) -> CdcError:
+def _unanswered(host: str, port: int, lines: Sequence[str]) -> CdcError:
     return CdcError(
         ErrorKind.UNREACHABLE,
         f"no Postgres answers at {host}:{port}",
@@ -122,7 +126,7 @@ def _silent(host: str, port: int, lines: Sequence[str]) -> CdcError:
     )
 
 
-def _said(lines: Sequence[str]) -> str:
-    """The server's own words, without where it was reached and how bad it is."""
-    said = [line for line in lines if " failed: " in line] or list(lines)
-    return re.sub(r"^.* failed: (?:\S+: +)?", "", said[-1]) if said else ""
+def _server_message(lines: Sequence[str]) -> str:
+    """Return the server's own message, without its address and the severity."""
+    answers = [line for line in lines if " failed: " in line] or list(lines)
+    return re.sub(r"^.* failed: (?:\S+: +)?", "", answers[-1]) if answers else ""

@@ -1,9 +1,9 @@
-"""That nobody moves the slot on but the connector: what lies between is in no log.
+"""Detect that a client other than the connector advanced the slot, which loses changes.
 
-The connector stores a place before it confirms it to the slot, so a slot that is ahead of it was
-moved by somebody else. The connector does not see that: it goes on from the slot, and seconds later
-has stored a place that is further still. So this looks twice a second, in a thread of its own.
-While the connector reads the slot nobody else can move it, and its worker is not asked.
+The connector stores a position before confirming it to the slot, so a slot that is ahead of it was
+moved by another client. The connector does not notice: it continues from the slot, and seconds
+later has stored a position that is further still. So a thread checks the slot twice a second.
+While the connector reads the slot nobody else can move it, and its worker need not be queried.
 """
 
 import threading
@@ -22,32 +22,32 @@ from cdc.source.server.slot import SlotState
 
 _EVERY_SECONDS: Final = 0.5
 _SOON_SECONDS: Final = 1.5
-"""In which no session of the connector begins, confirms something and ends."""
+"""Too short for the connector to open a session, confirm a position and close it again."""
 _CERTAIN_SECONDS: Final = 5.0
-"""Shorter than the connector waits before it reads again what was taken from it."""
+"""Shorter than the connector's delay before it reconnects to a slot taken from it."""
 logger = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
 class Followed:
-    """What is known of the connector; ``ask`` tells the furthest place that it has stored, or 0."""
+    """The slot and its connector; ``ask`` returns the LSN that the connector stored, or 0."""
 
     name: str
     ask: Callable[[], int]
     clock: Callable[[], float] = time.monotonic
     stored: int = 0
     session: int | None = None
-    """The connector's that was looked at: all that it confirms is its own."""
+    """Pid of the connector's last checked session: only it can move the slot while it lasts."""
     unread: int | None = None
-    """Where the slot was at the last look, if the connector did not read it."""
+    """The slot's position at the last look, if the connector was not reading it."""
     looked: float = 0.0
     moved: bool = False
     since: float | None = None
 
     def look(self, state: SlotState) -> None:
-        """Raises CHAIN_BROKEN where the slot is ahead.
+        """Raise CHAIN_BROKEN if the slot is certainly ahead of the connector.
 
-        The connector is asked after the slot was: what it has confirmed by then, it had stored.
+        The connector is queried after the slot: what it had confirmed, it has stored by then.
         """
         session = state.active_pid if state.application.startswith(DEBEZIUM) else None
         if session is not None and session == self.session:
@@ -55,22 +55,22 @@ class Followed:
         confirmed = state.confirmed_lsn or 0
         self.moved |= session is None and self._has_moved(confirmed)
         self.unread, self.looked = confirmed if session is None else None, self.clock()
-        asked = self.ask() if confirmed > self.stored else self.stored
-        self.stored = max(self.stored, asked)
+        answer = self.ask() if confirmed > self.stored else self.stored
+        self.stored = max(self.stored, answer)
         if confirmed <= self.stored:
             self.session, self.moved, self.since = session, False, None
-        elif asked and self._is_certain():
+        elif answer and self._is_certain():
             slot.refuse_ahead(self.name, state, self.stored)
 
     def _has_moved(self, confirmed: int) -> bool:
-        """Unless the connector may have had a session since the last look."""
+        """Return whether the slot moved since a last look too recent for a session in between."""
         soon = self.clock() - self.looked <= _SOON_SECONDS
         return soon and self.unread not in {None, confirmed}
 
     def _is_certain(self) -> bool:
-        """It was seen to move while the connector did not read it, or has been ahead for long.
+        """Return whether the slot moved while the connector was away, or stayed ahead for long.
 
-        What the connector stored last may be told a moment after it was: a commit takes its time.
+        The worker may report a stored position a moment late, because its commit takes time.
         """
         if self.since is None:
             self.since = self.clock()
@@ -78,7 +78,7 @@ class Followed:
 
 
 class SlotWatch:
-    """The thread, with a connection that is made anew where it was lost."""
+    """A thread that watches the slot over its own connection, which it reopens after a loss."""
 
     def __init__(self, url: str, name: str, ask: Callable[[], int]) -> None:
         self._url = url
@@ -89,7 +89,7 @@ class SlotWatch:
         self._thread: threading.Thread | None = None
 
     def refuse(self) -> None:
-        """Raise what was seen, if anything was; the first call begins to look."""
+        """Raise CHAIN_BROKEN if another client moved the slot; the first call starts the thread."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="slot", daemon=True)
             self._thread.start()
@@ -97,7 +97,7 @@ class SlotWatch:
             raise self._refused
 
     def close(self) -> None:
-        """Look no more; returns at once."""
+        """Tell the thread to end, without waiting for it."""
         self._closed.set()
 
     def _run(self) -> None:
@@ -107,8 +107,8 @@ class SlotWatch:
             except CdcError as error:
                 self._refused = error if error.kind is ErrorKind.CHAIN_BROKEN else None
                 self._disconnect()
-            except Exception as error:  # noqa: BLE001 - it has to look as long as the job runs
-                logger.warning("the slot was not looked at", error=type(error).__name__)
+            except Exception as error:  # noqa: BLE001 - it must watch as long as the job runs
+                logger.warning("the slot could not be checked", error=type(error).__name__)
                 self._disconnect()
             self._closed.wait(_EVERY_SECONDS)
         self._disconnect()

@@ -1,4 +1,4 @@
-"""The source as it was after exactly the commits up to one LSN."""
+"""Export a snapshot of the source that holds exactly the commits up to one LSN."""
 
 import secrets
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _OPTIONS_IN_BRACKETS: Final = 150_000
 
 @dataclass(frozen=True, slots=True)
 class ExportedSnapshot:
-    """``SET TRANSACTION SNAPSHOT name`` sees all commits up to ``lsn`` and none after it."""
+    """The name for ``SET TRANSACTION SNAPSHOT``; it shows exactly the commits up to ``lsn``."""
 
     lsn: int
     name: str
@@ -27,9 +27,10 @@ class ExportedSnapshot:
 
 @contextmanager
 def exported_snapshot(url: str, seconds: float) -> Iterator[ExportedSnapshot]:
-    """Valid inside the block, by a temporary slot that is gone after it.
+    """Export a snapshot, by a temporary slot, that is valid inside the block.
 
-    Raises TIMEOUT when an open transaction keeps the slot from being made.
+    Raises TIMEOUT if open transactions keep the slot from being created within ``seconds``, and
+    whatever ``connect`` and ``translated`` raise.
     """
     slot = f"wal2lake_{secrets.token_hex(6)}"
     doing = "exporting a snapshot"
@@ -40,12 +41,12 @@ def exported_snapshot(url: str, seconds: float) -> Iterator[ExportedSnapshot]:
             )
             row = connection.execute(_command(slot, connection.info.server_version)).fetchone()
         if row is None:
-            raise CdcError(ErrorKind.INTERNAL, f"{doing}: Postgres answered nothing")
+            raise CdcError(ErrorKind.INTERNAL, f"{doing}: Postgres returned no row")
         _, lsn, name, _ = row
         try:
             yield ExportedSnapshot(parse_lsn(str(lsn)), str(name))
         finally:
-            with suppress(psycopg.Error):  # it would go with the connection, only a moment later
+            with suppress(psycopg.Error):  # it ends with the connection anyway, only a moment later
                 connection.execute(sql.SQL("DROP_REPLICATION_SLOT {}").format(sql.Identifier(slot)))
 
 

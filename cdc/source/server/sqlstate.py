@@ -1,7 +1,7 @@
-"""By which SQLSTATE a server refuses a connection: libpq tells its words alone.
+"""Find the SQLSTATE with which a server refuses a connection; libpq reports only its message.
 
-They are the server's own language, and quote names that a user has given. The code is in the
-answer, and libpq's trace of a second attempt shows it (from libpq 18 on).
+The message is in the server's language and quotes user-given names. The SQLSTATE is part of the
+server's answer, and libpq's trace of a second attempt shows it (from libpq 18 on).
 """
 
 import os
@@ -14,7 +14,7 @@ import psycopg
 from psycopg import pq
 
 TAKEN: Final = "57P03"
-"""For one that took the second attempt: as if it had said that it cannot now."""
+"""Reported if the second attempt succeeds, as if the server had said to come later."""
 _ANSWER: Final = re.compile(
     rb'^[^\t\n]*\tB\t\d+\tErrorResponse\t S "[^"\n]*"(?: V "[A-Z]+")? C "([0-9A-Z]{5})" ',
     re.MULTILINE,
@@ -23,25 +23,26 @@ _ENDED: Final = (pq.PollingStatus.OK, pq.PollingStatus.FAILED)
 
 
 def states(conninfo: str, seconds: float) -> frozenset[str]:
-    """Those of all answers to one connection, which may be tried with TLS and without.
+    """Return the SQLSTATEs of all answers to one connection attempt of at most ``seconds``.
 
-    Empty where none came, or where libpq does not trace it.
+    There may be several, because libpq may try with TLS and without. The set is empty if no answer
+    came, or if libpq cannot trace it.
     """
-    trace = os.memfd_create("trace")  # it holds what is said for the password: memory alone
+    trace = os.memfd_create("trace")  # it holds the password exchange, so memory only
     try:
-        taken = _tried(conninfo, trace, time.monotonic() + seconds)
+        accepted = _is_accepted(conninfo, trace, time.monotonic() + seconds)
         os.lseek(trace, 0, os.SEEK_SET)
         with os.fdopen(os.dup(trace), "rb") as file:
-            found = frozenset(state.decode() for state in _ANSWER.findall(file.read()))
+            sqlstates = frozenset(state.decode() for state in _ANSWER.findall(file.read()))
     except psycopg.Error:
         return frozenset()
     finally:
         os.close(trace)
-    return found | {TAKEN} if taken else found
+    return sqlstates | {TAKEN} if accepted else sqlstates
 
 
-def _tried(conninfo: str, trace: int, until: float) -> bool:
-    """Whether it was taken; that it is neither taken nor refused in time counts for refused."""
+def _is_accepted(conninfo: str, trace: int, until: float) -> bool:
+    """Try to connect; return whether the server accepted. No answer in time counts as refused."""
     attempt = pq.PGconn.connect_start(conninfo.encode())
     try:
         if attempt.status == pq.ConnStatus.BAD:

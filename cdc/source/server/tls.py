@@ -1,7 +1,7 @@
-"""What ``source.url`` asks of TLS, in the connector's terms; and what of the URL it cannot keep.
+"""Translate the TLS parameters of ``source.url`` for the connector, and refuse unsupported ones.
 
-Our own sessions are libpq's, those of the connector are Java's. A parameter that the connector
-has no word for is refused: a session of it would be less than what was asked for.
+Our own sessions use libpq, the connector's use Java's driver. A parameter that the connector cannot
+honour is refused, because its sessions would be less secure than the URL demands.
 """
 
 import base64
@@ -17,31 +17,31 @@ from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.source.server.connection import parameters
 
-KEPT: Final = ("sslmode", "sslrootcert", "sslcert", "sslkey", "sslpassword")
-_OURS_ALONE: Final = (
+PASSED_ON: Final = ("sslmode", "sslrootcert", "sslcert", "sslkey", "sslpassword")
+_NOT_PASSED_ON: Final = (
     *("host", "port", "user", "password", "passfile", "dbname", "options", "client_encoding"),
     *("connect_timeout", "application_name", "fallback_application_name", "target_session_attrs"),
     *("keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count"),
     "tcp_user_timeout",
 )
-"""Given to the connector otherwise, or of no meaning for what it may be told and by whom."""
+"""Parameters that reach the connector in other ways, or that do not affect its security."""
 _NO_DEMAND: Final = {
     "channel_binding": ("prefer", "disable"),
     "gssencmode": ("prefer", "disable"),
     "sslcertmode": ("allow",),
 }
-"""Values by which nothing is asked for, beside libpq's defaults."""
+"""Values that demand nothing, besides libpq's defaults."""
 _FILES: Final = {
     "sslrootcert": "root.crt",
     "sslcert": "postgresql.crt",
     "sslkey": "postgresql.key",
 }
-"""What libpq takes from ``~/.postgresql`` where it is told nothing and finds it there."""
+"""Files in ``~/.postgresql`` that libpq uses by default if they exist."""
 _ALGORITHMS: Final = {
     bytes.fromhex("06092a864886f70d010101"): "RSA",
     bytes.fromhex("06072a8648ce3d0201"): "EC",
 }
-"""How a PKCS-8 key says what it is: near its beginning."""
+"""The marks near the beginning of a PKCS-8 key that tell its algorithm."""
 _PEM: Final = re.compile(
     rb"-----BEGIN PRIVATE KEY-----([A-Za-z0-9+/=\s]+)-----END PRIVATE KEY-----"
 )
@@ -49,34 +49,37 @@ _HEAD: Final = 40
 
 
 def tls(config: Config, source_url: str) -> dict[str, str]:
-    """By the names of ``KEPT`` and ``key_algorithm``; empty where nothing is to be said.
+    """Return the connector's TLS settings: the names in ``PASSED_ON`` and ``key_algorithm``.
 
-    Files of ``connect.source_url`` are the worker's and taken as they are named. Raises CONFIG for
-    what cannot be kept.
+    A value is empty if the setting does not apply. Files in ``connect.source_url`` are the
+    worker's, and their names are passed on unchanged. Raises CONFIG for a parameter that the
+    connector cannot honour.
     """
     if config.connect.source_url:
-        found = parameters(config.connect.source_url)
-        _refuse_unkept(found, "connect.source_url")
-        return _told(found, algorithm="")
-    found = _environment() | parameters(source_url)
-    _refuse_unkept(found, "source.url")
-    if found.get("sslmode") == "disable":
-        return _told({"sslmode": "disable"}, algorithm="")
-    found |= _files_here(found)
-    return _told(found, algorithm=_algorithm(found["sslkey"]) if found.get("sslkey") else "")
+        given = parameters(config.connect.source_url)
+        _refuse_unsupported(given, "connect.source_url")
+        return _connector_settings(given, algorithm="")
+    given = _environment() | parameters(source_url)
+    _refuse_unsupported(given, "source.url")
+    if given.get("sslmode") == "disable":
+        return _connector_settings({"sslmode": "disable"}, algorithm="")
+    given |= _files_here(given)
+    return _connector_settings(
+        given, algorithm=_algorithm(given["sslkey"]) if given.get("sslkey") else ""
+    )
 
 
-def _told(found: Mapping[str, str], algorithm: str) -> dict[str, str]:
-    mode = found.get("sslmode") or "prefer"
-    if mode == "require" and found.get("sslrootcert"):
-        mode = "verify-ca"  # so libpq takes it, and Java's driver does not
-    return {**{name: found.get(name) or "" for name in KEPT}, "sslmode": mode} | {
+def _connector_settings(given: Mapping[str, str], algorithm: str) -> dict[str, str]:
+    mode = given.get("sslmode") or "prefer"
+    if mode == "require" and given.get("sslrootcert"):
+        mode = "verify-ca"  # libpq reads it this way, Java's driver does not
+    return {**{name: given.get(name) or "" for name in PASSED_ON}, "sslmode": mode} | {
         "key_algorithm": algorithm
     }
 
 
 def _environment() -> dict[str, str]:
-    """What variables (PGSSLMODE) make of the defaults of libpq."""
+    """Return the parameters that environment variables such as PGSSLMODE set."""
     return {
         option.keyword.decode(): option.val.decode()
         for option in pq.Conninfo.get_defaults()
@@ -84,55 +87,63 @@ def _environment() -> dict[str, str]:
     }
 
 
-def _refuse_unkept(found: Mapping[str, str], where: str) -> None:
+def _refuse_unsupported(given: Mapping[str, str], where: str) -> None:
     defaults = {
         option.keyword.decode(): (option.compiled or b"").decode()
         for option in pq.Conninfo.get_defaults()
     }
-    for name, value in found.items():
+    for name, value in given.items():
         usual = ("", defaults.get(name, ""), *_NO_DEMAND.get(name, ()))
-        if name not in (*KEPT, *_OURS_ALONE) and value not in usual:
-            raise _unkept(f"{where}: the connector cannot keep {name}", f"take {name} out")
-    if found.get("sslrootcert") == "system":
-        raise _unkept(
-            f"{where}: the connector does not know sslrootcert=system",
-            "name the file with the authorities, and sslmode=verify-full",
+        if name not in (*PASSED_ON, *_NOT_PASSED_ON) and value not in usual:
+            raise _unsupported(f"{where}: the connector does not support {name}", f"remove {name}")
+    if given.get("sslrootcert") == "system":
+        raise _unsupported(
+            f"{where}: the connector does not support sslrootcert=system",
+            "set sslrootcert to the file with the CA certificates, and sslmode=verify-full",
         )
 
 
-def _files_here(found: Mapping[str, str]) -> dict[str, str]:
-    """The files that libpq uses here, by whole paths: job and worker run in other directories."""
+def _files_here(given: Mapping[str, str]) -> dict[str, str]:
+    """Return the files libpq uses, as absolute paths: job and worker run in other directories."""
     home = Path.home() / ".postgresql"
     usual = {name: str(home / file) for name, file in _FILES.items() if (home / file).exists()}
-    if "sslcert" not in {**usual, **found}:
+    if "sslcert" not in {**usual, **given}:
         usual.pop("sslkey", None)
-    named = {name: found[name] for name in _FILES if found.get(name)}
+    named = {name: given[name] for name in _FILES if given.get(name)}
     for name, file in named.items():
         if not Path(file).is_absolute():
-            raise _unkept(f"{name} {file} is no whole path", "name the file from / on")
+            raise _unsupported(f"{name} {file} is not an absolute path", "write the path from / on")
     return usual | named
 
 
 def _algorithm(file: str) -> str:
-    """Of a key in the one form that OpenSSL and Java both read. Raises CONFIG for any other."""
+    """Return the algorithm of a PKCS-8 key, the one form that both OpenSSL and Java read.
+
+    Raises CONFIG for a key in any other form.
+    """
     try:
         content = Path(file).read_bytes()
         pem = _PEM.search(content)
         key = base64.b64decode(pem[1]) if pem else content
     except OSError as error:
-        raise _unkept(f"sslkey {file} cannot be read", "correct it", str(error.strerror)) from None
+        raise _unsupported(
+            f"sslkey {file} cannot be read",
+            "correct the path or its permissions",
+            str(error.strerror),
+        ) from None
     except binascii.Error:
         key = b""
-    found = [name for mark, name in _ALGORITHMS.items() if mark in key[:_HEAD]]
-    # Java's driver goes by the end of the name before it looks.
+    algorithms = [name for mark, name in _ALGORITHMS.items() if mark in key[:_HEAD]]
+    # Java's driver judges by the suffix before it reads the file.
     misnamed = (".p12", ".pfx", ".der") if pem else (".p12", ".pfx", ".pem")
-    if not found or file.lower().endswith(misnamed):
-        raise _unkept(
-            f"sslkey {file} is in a form, or has a name, that the connector does not read",
-            "openssl pkcs8 -topk8 -nocrypt -in OLD.key -out NEW.pem, and name that; RSA or EC",
+    if not algorithms or file.lower().endswith(misnamed):
+        raise _unsupported(
+            f"the connector cannot read sslkey {file}: unsupported format or file name",
+            "run openssl pkcs8 -topk8 -nocrypt -in OLD.key -out NEW.pem and set sslkey to NEW.pem "
+            "(RSA or EC)",
         )
-    return found[0]
+    return algorithms[0]
 
 
-def _unkept(message: str, remedy: str, detail: str = "") -> CdcError:
+def _unsupported(message: str, remedy: str, detail: str = "") -> CdcError:
     return CdcError(ErrorKind.CONFIG, message, detail=detail, remedy=remedy)

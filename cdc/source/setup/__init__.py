@@ -1,1 +1,1 @@
-"""Checks and creates what must exist in the source."""
+"""Check the source's prerequisites, and create what wal2lake needs in it."""

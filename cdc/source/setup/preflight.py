@@ -1,4 +1,4 @@
-"""What of the source's server and role must be right before anything is made in it."""
+"""Check the source's server, role and slot before anything is created in it."""
 
 from typing import Any, Final
 
@@ -11,8 +11,8 @@ from cdc.source.setup.prepare import published
 from cdc.tables import HEARTBEAT, SIGNAL, STRUCTURE, TableId
 
 FIRST_SOUND_MINOR: Final = {14: 18, 15: 13, 16: 9, 17: 5}
-"""Before these, logical decoding could lose changes beside ALTER PUBLICATION ... ADD TABLE."""
-OLDEST_MAJOR: Final = 14  # that the connector supports
+"""First minor version, by major, in which ALTER PUBLICATION ... ADD TABLE cannot lose changes."""
+OLDEST_MAJOR: Final = 14  # supported by the connector
 
 _SERVER: Final = """
 SELECT current_setting('server_version_num')::int, current_setting('wal_level'),
@@ -41,63 +41,67 @@ SELECT has_table_privilege(c.oid, 'SELECT'),
 
 
 def server_findings(connection: Connection) -> list[Finding]:
-    """Of the server: version, wal_level, limits."""
-    with translated("looking at the server's settings"):
+    """Return findings about the server: version, wal_level, limits. Raises like ``translated``."""
+    with translated("reading the server's settings"):
         row = connection.execute(_SERVER).fetchone()
-    assert row is not None  # noqa: S101 - there is a database we are connected to
+    assert row is not None  # noqa: S101 - we are connected to a database
     version, wal_level, standby, encoding, keep, slots, senders = row
-    found = [_version(version)]
+    findings = [_version(version)]
     if standby:
-        found.append(
-            Finding.error(
-                "server", "is a standby: name the primary", remedy="source.url of the primary"
-            )
+        findings.append(
+            Finding.error("server", "is a standby", remedy="point source.url at the primary")
         )
-    found.append(_wal_level(wal_level))
+    findings.append(_wal_level(wal_level))
     if encoding != "UTF8":
-        found.append(Finding.warning("database", f"is encoded in {encoding}, not UTF8"))
+        findings.append(Finding.warning("database", f"uses encoding {encoding}, not UTF8"))
     if keep < 0:
-        found.append(
+        findings.append(
             Finding.warning(
                 "max_slot_wal_keep_size",
-                "is -1: while the pipeline is down, WAL fills the source's disk",
+                "is -1: while the pipeline is down, WAL can fill the source's disk",
                 remedy="ALTER SYSTEM SET max_slot_wal_keep_size = '20GB', or what the disk allows",
             )
         )
     for name, left in (("max_replication_slots", slots), ("max_wal_senders", senders)):
         if left < 1:
-            found.append(Finding.warning(name, "all are in use", remedy=f"raise {name}"))
-    return found
+            findings.append(Finding.warning(name, "all are in use", remedy=f"raise {name}"))
+    return findings
 
 
 def role_findings(
     connection: Connection, config: Config, tables: tuple[SourceTable, ...]
 ) -> list[Finding]:
-    """Of the role: replication, and the right to make what is not there yet."""
-    with translated("looking at the role"):
+    """Return findings about the role: replication, and the rights to create what is missing.
+
+    Raises like ``translated``.
+    """
+    with translated("reading the role's attributes"):
         row = connection.execute(_ROLE).fetchone()
-    assert row is not None  # noqa: S101 - there is a role we are connected as
+    assert row is not None  # noqa: S101 - we are connected as a role
     superuser, replication, may_create, name = row
-    found = []
+    findings = []
     if not (superuser or replication):
-        found.append(
+        findings.append(
             Finding.error(
-                f"role {name}", "has no REPLICATION", remedy=f"ALTER ROLE {name} REPLICATION"
+                f"role {name}", "lacks REPLICATION", remedy=f"ALTER ROLE {name} REPLICATION"
             )
         )
     if not superuser:
-        found += _rights(connection, config, tables, may_create=may_create)
-    return found or [Finding.ok(f"role {name}", "has the rights it needs")]
+        findings += _rights(connection, config, tables, may_create=may_create)
+    return findings or [Finding.ok(f"role {name}", "has all required privileges")]
 
 
 def slot_findings(connection: Connection, name: str) -> list[Finding]:
+    """Return whether the slot exists, and how much WAL it retains. Raises like ``translated``."""
     state = slot_state(connection, name)
     if state is None:
         return [Finding.ok(f"slot {name}", "does not exist yet")]
-    in_use = f", read by pid {state.active_pid}" if state.active_pid else ", read by nobody"
-    message = f"retains {_size(state.retained_bytes)} of WAL ({state.wal_status}){in_use}"
+    reader = f"read by pid {state.active_pid}" if state.active_pid else "not in use"
+    message = f"retains {_size(state.retained_bytes)} of WAL ({state.wal_status}), {reader}"
     if state.wal_status in {"unreserved", "lost"}:
-        return [Finding.error(f"slot {name}", message, remedy="start the pipeline, or drop it")]
+        return [
+            Finding.error(f"slot {name}", message, remedy="start the pipeline, or drop the slot")
+        ]
     return [Finding.ok(f"slot {name}", message)]
 
 
@@ -105,12 +109,14 @@ def _version(number: int) -> Finding:
     major, minor = divmod(number, 10_000)
     subject = f"Postgres {major}.{minor}"
     if major < OLDEST_MAJOR:
-        return Finding.error(subject, f"is older than {OLDEST_MAJOR}", remedy="upgrade it")
+        return Finding.error(
+            subject, f"is older than {OLDEST_MAJOR}", remedy=f"upgrade to {OLDEST_MAJOR} or later"
+        )
     sound = FIRST_SOUND_MINOR.get(major, 0)
     if minor < sound:
         return Finding.warning(
             subject,
-            "logical decoding can lose changes while tables are added to a publication",
+            "logical decoding can lose changes while a table is added to a publication",
             remedy=f"upgrade to {major}.{sound} or later",
         )
     return Finding.ok(subject, "is recent enough")
@@ -121,7 +127,7 @@ def _wal_level(level: str) -> Finding:
         return Finding.ok("wal_level", "is logical")
     return Finding.error(
         "wal_level",
-        f"is {level} and must be logical",
+        f"is {level}, but must be logical",
         remedy="ALTER SYSTEM SET wal_level = logical, then restart Postgres",
     )
 
@@ -129,32 +135,32 @@ def _wal_level(level: str) -> Finding:
 def _rights(
     connection: Connection, config: Config, tables: tuple[SourceTable, ...], *, may_create: bool
 ) -> list[Finding]:
-    have = published(connection, config.name)
-    missing = [t for t in tables if t.table not in (have or set())]
-    found = []
-    if have is None and not may_create:
-        found.append(_needs_dba(f"publication {config.name}", "does not exist"))
-    found += [
-        _needs_dba(str(TableId(schema, table)), "is not published and not the role's own")
+    published_tables = published(connection, config.name)
+    missing = [t for t in tables if t.table not in (published_tables or set())]
+    findings = []
+    if published_tables is None and not may_create:
+        findings.append(_needs_dba(f"publication {config.name}", "does not exist"))
+    findings += [
+        _needs_dba(str(TableId(schema, table)), "is not published, and the role does not own it")
         for schema, table in _rows(connection, _NOT_OWNED, ([t.oid for t in missing],))
     ]
     for control in (HEARTBEAT, SIGNAL, STRUCTURE):
         rows = _rows(connection, _CONTROL, (control.schema, control.name))
         if not rows and not may_create:
-            found.append(_needs_dba(str(control), "does not exist"))
+            findings.append(_needs_dba(str(control), "does not exist"))
         elif rows and not rows[0][0]:
-            found.append(_needs_dba(str(control), "may not be read by the role"))
+            findings.append(_needs_dba(str(control), "the role may not read it"))
         elif control != SIGNAL and rows and not rows[0][1]:
-            found.append(_needs_dba(str(control), "may not be written by the role"))
-    return found
+            findings.append(_needs_dba(str(control), "the role may not write to it"))
+    return findings
 
 
 def _needs_dba(subject: str, message: str) -> Finding:
-    return Finding.error(subject, message, remedy="let a DBA run connectors/source.sql")
+    return Finding.error(subject, message, remedy="have a DBA run connectors/source.sql")
 
 
 def _rows(connection: Connection, statement: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-    with translated("looking at the role's rights"):
+    with translated("reading the role's privileges"):
         return connection.execute(statement.encode(), values).fetchall()
 
 

@@ -1,7 +1,7 @@
-"""What must exist in the source: our control schema, the publication, event triggers. Idempotent.
+"""Create what must exist in the source: control schema, publication, event triggers. Idempotent.
 
-Where the role may not create them, a DBA runs connectors/source.sql once and all of this finds
-nothing left to do. Without the event triggers, which only a superuser may make, all else goes on.
+If the role may not create them, a DBA runs connectors/source.sql once, which leaves nothing to do
+here. Only a superuser may create the event triggers; everything else works without them.
 """
 
 from typing import Final
@@ -34,9 +34,10 @@ SELECT n.nspname, c.relname, r.prqual IS NOT NULL OR r.prattrs IS NOT NULL
 
 
 def prepare(connection: Connection, config: Config, tables: list[SourceTable]) -> None:
-    """Create what is missing.
+    """Create the control tables, publish them and ``tables``, and install the event triggers.
 
-    Raises SOURCE_NOT_READY without the rights, CONFLICT for a publication that is not ours.
+    Leaves alone what exists. Raises SOURCE_NOT_READY without the privileges, CONFLICT for a
+    publication that is not ours, and otherwise like ``translated``.
     """
     for table, columns in _CONTROL.items():
         _control_table(connection, table, columns)
@@ -52,39 +53,39 @@ def prepare(connection: Connection, config: Config, tables: list[SourceTable]) -
 
 
 def published(connection: Connection, name: str) -> set[TableId] | None:
-    """The tables of the publication; None when there is none.
+    """Return the tables of the publication, or None if it does not exist.
 
-    Raises CONFLICT for one that would not publish every change of every row.
+    Raises CONFLICT for a publication that does not publish every change of every row.
     """
-    with translated(f"looking at publication {name}"):
-        found = connection.execute(_PUBLICATION, (name,)).fetchone()
+    with translated(f"reading publication {name}"):
+        publication = connection.execute(_PUBLICATION, (name,)).fetchone()
         rows = connection.execute(_PUBLISHED, (name,)).fetchall()
-    if found is None:
+    if publication is None:
         return None
-    all_tables, everything, via_root = found
+    all_tables, everything, via_root = publication
     filtered = [f"{schema}.{table}" for schema, table, partial in rows if partial]
     wrong = (
         "is FOR ALL TABLES" * all_tables
         or "does not publish insert, update, delete and truncate" * (not everything)
-        or "publishes partitions as their root" * via_root
-        or f"publishes only a part of {', '.join(filtered)}" * bool(filtered)
+        or "publishes partitions under the name of their root" * via_root
+        or f"publishes only part of {', '.join(filtered)}" * bool(filtered)
     )
     if wrong:
         raise CdcError(
             ErrorKind.CONFLICT,
             f"publication {name} {wrong}",
-            remedy="drop it and let wal2lake create it, or set another name in wal2lake.yaml",
+            remedy="drop it so that wal2lake creates one, or choose another name in wal2lake.yaml",
         )
     return {TableId(schema, table) for schema, table, _ in rows}
 
 
 def _control_table(connection: Connection, table: TableId, columns: str) -> None:
     with translated(f"creating {table}"):
-        found = connection.execute(
+        exists = connection.execute(
             "SELECT FROM pg_tables WHERE schemaname = %s AND tablename = %s",
             (table.schema, table.name),
         ).fetchone()
-        if found is not None:
+        if exists is not None:
             return
         schema = sql.Identifier(CONTROL_SCHEMA)
         if not connection.execute(
@@ -97,7 +98,7 @@ def _control_table(connection: Connection, table: TableId, columns: str) -> None
 
 
 def _publication(connection: Connection, name: str, wanted: list[TableId]) -> None:
-    """Tables are added, never taken out: another wal2lake.yaml may still need them."""
+    """Add missing tables. None is removed, because another wal2lake.yaml may still need it."""
     have = published(connection, name)
     missing = [identifier(table) for table in wanted if table not in (have or set())]
     if not missing:

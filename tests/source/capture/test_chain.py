@@ -1,4 +1,4 @@
-"""``establish`` against real Postgres, Kafka, registry and Connect."""
+"""Test ``establish`` and the source against real Postgres, Kafka, registry and Connect."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -62,7 +62,7 @@ def test_truncate_on_compacted_topic(
     source.execute("ALTER TABLE bag REPLICA IDENTITY FULL")
     assert [t.mode for t in establish(config, chain)] == [TableMode.MULTISET, TableMode.KEYED]
     topic = Topic(chain, f"{config.name}.{config.name}.t")
-    topic.until(lambda found: ops(found) == ["r"])  # a snapshot of a truncated table has no rows
+    topic.until(lambda found: ops(found) == ["r"])  # a snapshot sees a truncated table as empty
     with source.transaction():
         source.execute("INSERT INTO t VALUES (2, 'before')")
         source.execute("TRUNCATE t")
@@ -81,7 +81,7 @@ def test_truncate_on_compacted_topic(
 def test_a_parent_is_its_own_rows_in_snapshot_and_stream(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """Holds for children that are captured or not, and created before or after the start."""
+    """It holds whether a child is captured or not, and created before or after the start."""
     config = make_config(chain)
     source.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
     source.execute("INSERT INTO t VALUES (1, 'parent')")
@@ -110,7 +110,7 @@ def test_a_parent_is_its_own_rows_in_snapshot_and_stream(
 def test_a_table_whose_name_differs_by_case_is_none_of_ours(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """Debezium's lists ignore case by default: other tables that they match would have no topic."""
+    """The connector's lists ignore case, and other matching tables have no topic."""
     config = make_config(chain)
     upper = config.name.upper()
     source.execute(f'DROP SCHEMA IF EXISTS "{upper}" CASCADE; CREATE SCHEMA "{upper}"'.encode())
@@ -134,7 +134,7 @@ def test_a_table_whose_name_differs_by_case_is_none_of_ours(
 def test_columns_that_the_connector_takes_for_one_stop_no_other_table(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """The connector would fail at such a table for good, so it leaves the publication first."""
+    """It would fail for good, so the table leaves the publication before any row of it."""
     config = make_config(chain)
     for name in ("case", "signs"):
         source.execute(f'CREATE TABLE "{name}" (id int PRIMARY KEY, v text)'.encode())
@@ -142,7 +142,7 @@ def test_columns_that_the_connector_takes_for_one_stop_no_other_table(
     establish(config, chain)
     other = Topic(chain, f"{config.name}.{config.name}.other")
     source.execute("INSERT INTO other VALUES (0)")
-    other.until(lambda found: len(found) >= 1)  # its start is over: it reads no more columns
+    other.until(lambda found: len(found) >= 1)  # its start is over: it reads no columns any more
     with source.transaction():
         source.execute("INSERT INTO other VALUES (1)")
         source.execute("""INSERT INTO "case" VALUES (1, 'before')""")
@@ -158,15 +158,15 @@ def test_columns_that_the_connector_takes_for_one_stop_no_other_table(
     events = other.until(lambda found: len(found) >= 4)
     assert [value["after"]["id"] for _, value in events] == [0, 1, 2, 3]
     assert ops(Topic(chain, f"{config.name}.{config.name}.case").events()) == ["c"]
-    status = worker_rest.status(chain.connect, config.name)
-    assert status is not None
-    assert not status.failed
+    found = worker_rest.status(chain.connect, config.name)
+    assert found is not None
+    assert not found.failed
 
 
 def test_a_new_column_at_which_the_connector_ends_stops_no_other_table(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """The connector's settings exclude columns that existed at its start, but no later ones."""
+    """It can exclude columns that existed at its start, but no later one."""
     config = make_config(chain)
     ending = {"path": "path[]", "numeric": "numeric[]", "tsquery": "tsquery[]", "bit": "bit(5)[]"}
     for name in ending:
@@ -175,7 +175,7 @@ def test_a_new_column_at_which_the_connector_ends_stops_no_other_table(
     establish(config, chain)
     other = Topic(chain, f"{config.name}.{config.name}.other")
     source.execute("INSERT INTO other VALUES (0)")
-    other.until(lambda found: len(found) >= 1)  # its start is over: it reads no more columns
+    other.until(lambda found: len(found) >= 1)  # its start is over: it reads no columns any more
     with source.transaction():
         for name, kind in ending.items():
             source.execute(f"ALTER TABLE of_{name} ADD v {kind}".encode())
@@ -185,16 +185,16 @@ def test_a_new_column_at_which_the_connector_ends_stops_no_other_table(
         source.execute("INSERT INTO other VALUES (1)")
 
     assert [v["after"]["id"] for _, v in other.until(lambda found: len(found) >= 2)] == [0, 1]
-    status = worker_rest.status(chain.connect, config.name)
-    assert status is not None
-    assert not status.failed
+    found = worker_rest.status(chain.connect, config.name)
+    assert found is not None
+    assert not found.failed
     assert Topic(chain, f"{config.name}.{config.name}.of_path").events() == []
 
 
 def test_a_table_without_a_column_is_refused_for_a_reason(
     chain: Endpoints, source: Connection, make_config: Maker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first snapshot fails at it. Once the connector accepts it, the rule can be removed."""
+    """It makes the first snapshot fail. Once the connector accepts it, drop the rule."""
     config = make_config(chain)
     source.execute("CREATE TABLE nothing ()")
     source.execute("ALTER TABLE nothing REPLICA IDENTITY FULL")
@@ -202,15 +202,15 @@ def test_a_table_without_a_column_is_refused_for_a_reason(
     assert "has no columns" in str(refusal(config, chain))
     monkeypatch.setattr(catalog, "_without_columns", lambda *_: [])
 
-    with suppress(CdcError):  # it may have been seen running before it read the table
+    with suppress(CdcError):  # it may be seen running before it reads the table
         establish(config, chain)
 
     until(lambda: "NullPointerException" in _failure(chain, config), 60, "it accepts the table")
 
 
 def _failure(chain: Endpoints, config: Config) -> str:
-    status = worker_rest.status(chain.connect, config.name)
-    return "" if status is None else status.failure
+    found = worker_rest.status(chain.connect, config.name)
+    return "" if found is None else found.failure
 
 
 def test_a_table_that_loses_its_columns_or_its_key_stops_no_other_table(
@@ -228,21 +228,23 @@ def test_a_table_that_loses_its_columns_or_its_key_stops_no_other_table(
     source.execute("INSERT INTO other VALUES (0)")
     other.until(lambda found: len(found) >= 1)
     source.execute("UPDATE other SET id = 1")
-    other.until(lambda found: ops(found)[-1] == "c")  # the first snapshot has finished
+    other.until(lambda found: ops(found)[-1] == "c")  # the first snapshot is over
     source.execute("ALTER TABLE bag DROP v; INSERT INTO bag DEFAULT VALUES; TRUNCATE bag")
     source.execute("ALTER TABLE keyed DROP id; INSERT INTO keyed VALUES ('x')")
     source.execute("ALTER TABLE counted DROP id; INSERT INTO counted DEFAULT VALUES")
     source.execute("INSERT INTO other VALUES (2)")
     other.until(lambda found: _last_id(found) == 2)
 
-    worker_rest.restart(chain.connect, config.name)  # it reads the columns of all tables again
+    worker_rest.restart(
+        chain.connect, config.name
+    )  # a restart reads the columns of all tables again
     source.execute("INSERT INTO other VALUES (3)")
 
     other.until(lambda found: _last_id(found) == 3)
 
 
 def _last_id(events: list[Event]) -> Any:  # noqa: ANN401 - of any row
-    """The id of the newest row; None if it was deleted."""
+    """Return the id of the newest row; None if that was deleted."""
     value = events[-1][1]
     return value and value["after"] and value["after"]["id"]
 
@@ -259,10 +261,10 @@ def test_establish_again(chain: Endpoints, source: Connection, make_config: Make
     source.execute("INSERT INTO t VALUES (2)")
     topic.until(lambda found: ops(found) == ["r", "c"])
     assert bootstrap.placeholder(config, chain) == token
-    running = worker_rest.configuration(chain.connect, config.name)
-    assert running is not None
-    assert running[worker_rest.PLACEHOLDER] == token
-    # The position of a deleted connector is kept, so there is no second snapshot.
+    found = worker_rest.configuration(chain.connect, config.name)
+    assert found is not None
+    assert found[worker_rest.PLACEHOLDER] == token
+    # A deleted connector's position is kept, so there is no second snapshot.
     worker_rest.delete(chain.connect, config.name)
     source.execute("INSERT INTO t VALUES (3)")
     establish(config, chain)
@@ -289,7 +291,7 @@ def test_password_is_a_reference(chain: Endpoints, source: Connection, make_conf
 
 
 def test_catalogue_and_log_agree(chain: Endpoints, source: Connection, make_config: Maker) -> None:
-    """The lake's types derived from the catalogue equal those from the connector's Avro schema."""
+    """The catalogue and the connector's Avro schema give the same types for the lake."""
     config = make_config(chain)
     source.execute("CREATE EXTENSION hstore; CREATE EXTENSION citext")
     source.execute("""
@@ -328,13 +330,13 @@ def test_catalogue_and_log_agree(chain: Endpoints, source: Connection, make_conf
 def test_a_note_has_its_place_between_the_rows(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """Holds for a structure change in a transaction with rows, and for one by itself."""
+    """It holds for a change of structure in a transaction with rows, and for one alone."""
     config = make_config(chain)
     source.execute("CREATE TABLE t (id int PRIMARY KEY, a int)")
     source.execute("INSERT INTO t VALUES (0, 0)")
     establish(config, chain)
     changes = Topic(chain, f"{config.name}.{config.name}.t")
-    changes.until(lambda found: ops(found) == ["r"])  # no snapshot contains what follows
+    changes.until(lambda found: ops(found) == ["r"])  # later changes are in no snapshot
     with source.transaction():
         source.execute("INSERT INTO t VALUES (1, 1)")
         source.execute("ALTER TABLE t ADD b text DEFAULT 'x'")
@@ -364,7 +366,7 @@ def test_a_note_has_its_place_between_the_rows(
 def test_a_type_that_is_called_as_another_is_noted_before_its_values_arrive(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """The connector looks types up by name; a table named like a column's type does no harm."""
+    """The connector goes by type names; a new type of a column's type name does no harm."""
     config = make_config(chain)
     source.execute("CREATE TABLE t (id int PRIMARY KEY, d date)")
     establish(config, chain)
@@ -387,7 +389,7 @@ def test_a_type_that_is_called_as_another_is_noted_before_its_values_arrive(
 
 
 def _alterations(events: list[Event], schema: str) -> list[Any]:
-    """The notes of ALTER TABLE in the stream: those of other tests are in the snapshot."""
+    """Return the schema's ALTER TABLE notes from the stream; other tests' are in the snapshot."""
     values = [value for _, value in events if value and value["op"] == "c"]
     return [
         value
@@ -408,7 +410,7 @@ def test_chain_broken(chain: Endpoints, source: Connection, make_config: Maker) 
     source.execute("CREATE TABLE late (id int PRIMARY KEY)")
     late = {"tables": [f"{name}.t", f"{name}.late"]}
     named = config.model_copy(update={"source": config.source.model_copy(update=late)})
-    for wanted in (named, config):  # a new table waits, whether named or matched by a pattern
+    for wanted in (named, config):  # a new table waits, named literally or by a pattern
         assert [str(table.table) for table in establish(wanted, chain)] == [f"{name}.t"]
 
     worker_rest.stop(chain.connect, name)
@@ -422,13 +424,13 @@ def test_chain_broken(chain: Endpoints, source: Connection, make_config: Maker) 
     error = refusal(config, chain)
     assert error.kind is ErrorKind.CHAIN_BROKEN
     assert "position is lost" in error.message
-    assert ops(topic.events()) == ["r"]  # none of these attempts sent anything
+    assert ops(topic.events()) == ["r"]  # nothing of it was sent
 
 
 def test_a_start_goes_on_without_a_table_that_is_not_fit_any_more(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """Tables that lost their key, were dropped or were created again are returned as such."""
+    """One lost its key, one was dropped, one was created again; each is reported."""
     config = make_config(chain)
     name = config.name
     for table in ("t", "keyless", "gone", "again"):
@@ -456,11 +458,11 @@ def test_a_start_goes_on_without_a_table_that_is_not_fit_any_more(
     assert "was dropped" in reasons["gone"].message
     captured = worker_rest.configuration(chain.connect, name)
     assert captured is not None
-    assert "gone" in captured["table.include.list"]  # what it was sent before it was dropped
+    assert "gone" in captured["table.include.list"]  # as configured before it was dropped
 
 
 def test_slot_recreated(chain: Endpoints, source: Connection, make_config: Maker) -> None:
-    """Changes made while there was no slot are lost: the connector must not go on."""
+    """Changes made while there was no slot are lost, so the connector must not continue."""
     config = make_config(chain)
     name = config.name
     source.execute("CREATE TABLE t (id int PRIMARY KEY)")
@@ -476,8 +478,8 @@ def test_slot_recreated(chain: Endpoints, source: Connection, make_config: Maker
     source.execute("INSERT INTO t VALUES (3)")
     error = refusal(config, chain)
     assert error.kind is ErrorKind.CHAIN_BROKEN
-    assert "was made anew" in error.message
-    # The connector's own check agrees, in case the supervisor starts it without ours.
+    assert "was recreated" in error.message
+    # The connector's own check agrees if the job's supervisor starts it without ours.
     worker_rest.resume(chain.connect, name)
     until(lambda: "FAILED" in _tasks(chain, name), 60, "the connector went on")
     assert ops(topic.events()) == ["c"]
@@ -486,14 +488,14 @@ def test_slot_recreated(chain: Endpoints, source: Connection, make_config: Maker
 def test_a_slot_that_others_move_on_ends_the_job(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """The connector would go on from there. No error is raised while it alone moves the slot."""
+    """The connector continues from there. While it alone moves the slot, nothing is reported."""
     config = make_config(chain)
     name = config.name
     source.execute("CREATE TABLE t (id int PRIMARY KEY)")
     establish(config, chain)
     topic = Topic(chain, f"{name}.{name}.t")
-    stored_lsn = partial(stored, chain.connect, name)
-    looking = SourceWatch(chain.source_url, name, origin(source), stored_lsn)
+    asked = partial(stored, chain.connect, name)
+    looking = SourceWatch(chain.source_url, name, origin(source), asked)
     for number in range(1, 6):
         before = _confirmed(source, name)
         source.execute("INSERT INTO t VALUES (%s)", (number,))
@@ -509,7 +511,7 @@ def test_a_slot_that_others_move_on_ends_the_job(
     assert caught.value.reason is Reason.SLOT_RECREATED
     assert refusal(config, chain).reason is Reason.SLOT_RECREATED
     with pytest.raises(CdcError) as caught:
-        refuse_moved(config, chain)  # as the supervisor does before it restarts a failed connector
+        refuse_moved(config, chain)  # as the supervisor does before it restarts a failed one
     assert caught.value.reason is Reason.SLOT_RECREATED
     source.execute("INSERT INTO t VALUES (7)")
     worker_rest.resume(chain.connect, name)
@@ -537,9 +539,9 @@ def test_snapshot_interrupted(
     make_config: Maker,
     request: pytest.FixtureRequest,
 ) -> None:
-    """The snapshot starts from scratch: a row deleted in between must not stay."""
+    """It starts over from scratch: a row deleted in between must not remain."""
     if on_containers(request):
-        pytest.skip("only topics of an embedded worker are recreated")
+        pytest.skip("only an embedded worker's topics are begun again")
     config = make_config(chain)
     name = config.name
     source.execute("CREATE TABLE t (id int PRIMARY KEY)")
@@ -563,7 +565,7 @@ def _tasks(chain: Endpoints, name: str) -> tuple[str, ...]:
 
 
 def _mark_unfinished(chain: Endpoints, name: str) -> None:
-    """Store the position that the connector stores in the middle of its first snapshot."""
+    """Set the position that the connector stores in the middle of its first snapshot."""
     url = f"{chain.connect}/connectors/{name}/offsets"
     (entry,) = httpx.get(url).raise_for_status().json()["offsets"]
     entry["offset"] |= {"snapshot": "INITIAL", "snapshot_completed": False}
@@ -571,7 +573,7 @@ def _mark_unfinished(chain: Endpoints, name: str) -> None:
 
 
 def _embedded_worker(config: Config, state: Path) -> Config:
-    """Return a configuration as if the worker were embedded: only then its snapshot is repeated."""
+    """Pretend that the worker is embedded: only then is an interrupted snapshot recognized."""
     own = config.connect.model_copy(update={"url": None})
     return config.model_copy(update={"connect": own, "state_dir": state})
 
@@ -635,7 +637,7 @@ def source_schema(connection: Connection) -> str:
 def test_messages_of_others_are_passed_over(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """Holds for any prefix, inside and outside transactions, and across a restart of the task."""
+    """It holds for any prefix, in and outside of transactions, and across a task's restart."""
     config = make_config(chain)
     source.execute("CREATE TABLE t (id int PRIMARY KEY)")
     establish(config, chain)
@@ -650,7 +652,7 @@ def test_messages_of_others_are_passed_over(
     topic.until(lambda found: ops(found) == ["c", "c"])
 
     with connect(chain.source_url) as other, other.transaction():
-        # Its changes precede a message in the WAL, but arrive after it.
+        # Its changes precede in the WAL a message that arrives before them.
         other.execute(f"INSERT INTO {config.name}.t VALUES (3)".encode())
         emit(source, "app", transactional=False)
         source.execute("INSERT INTO t VALUES (4)")
@@ -668,16 +670,16 @@ def test_messages_of_others_are_passed_over(
 def test_a_topic_that_is_not_there_fails_the_task_by_its_name(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """It must not wait for ever while it is reported as running; the test shortens the time."""
+    """It must not wait for ever in state RUNNING; the test shortens the wait."""
     config = make_config(chain)
     source.execute("CREATE TABLE t (id int PRIMARY KEY)")
     establish(config, chain)
     wanted = worker_rest.configuration(chain.connect, config.name)
     assert wanted is not None
     assert wanted["producer.override.max.block.ms"] == "60000"
-    changed = {name: text for name, text in wanted.items() if not name.startswith("message.prefix")}
-    changed["producer.override.max.block.ms"] = "5000"
-    worker_rest.configure(chain.connect, config.name, changed)
+    told = {name: text for name, text in wanted.items() if not name.startswith("message.prefix")}
+    told["producer.override.max.block.ms"] = "5000"
+    worker_rest.configure(chain.connect, config.name, told)
     topic = Topic(chain, f"{config.name}.{config.name}.t")
     source.execute("INSERT INTO t VALUES (1)")
     topic.until(lambda found: ops(found) == ["c"])
@@ -694,14 +696,14 @@ def emit(connection: Connection, prefix: str, content: str = "x", *, transaction
 
 
 def _counts(events: list[Event], topic: Topic) -> list[int]:
-    """The event counts in the END markers of transactions with events in the topic."""
-    counts = []
+    """Return the END marker's event count of each transaction with events in the topic."""
+    found = []
     for _, value in events:
         if value["status"] == "END" and any(
-            topic.name.endswith(part["data_collection"]) for part in value["data_collections"] or ()
+            topic.name.endswith(each["data_collection"]) for each in value["data_collections"] or ()
         ):
             assert value["event_count"] == sum(
-                part["event_count"] for part in value["data_collections"]
+                each["event_count"] for each in value["data_collections"]
             )
-            counts.append(value["event_count"])
-    return counts
+            found.append(value["event_count"])
+    return found

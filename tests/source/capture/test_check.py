@@ -1,4 +1,4 @@
-"""``wal2lake check`` against a real Postgres: its output and its exit code."""
+"""Test the output and exit code of ``wal2lake check`` against a real Postgres."""
 
 import json
 from collections.abc import Callable
@@ -166,7 +166,7 @@ def _wrong_wal_level(url: str, tmp_path: Path, make_config: Maker) -> None:
         connection.execute("CREATE TABLE public.t (id int PRIMARY KEY)")
     code, output = run(tmp_path, url, "public.*", "--json")
     assert code == 5
-    assert findings(output)["wal_level"]["message"] == "is replica and must be logical"
+    assert findings(output)["wal_level"]["message"] == "is replica, but must be logical"
     with connect(url) as connection, pytest.raises(CdcError) as caught:
         refuse_unfit(connection, make_config())
     assert caught.value.kind is ErrorKind.SOURCE_NOT_READY

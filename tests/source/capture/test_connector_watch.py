@@ -1,4 +1,4 @@
-"""A task that ended while its worker could not record it is restarted, on real servers."""
+"""A failed task is detected even if its worker could not record the failure (real servers)."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -26,11 +26,11 @@ from tests.source.altered import altered
 from tests.source.conftest import Maker, open_schema
 from tests.source.topic import Topic, ops
 
-pytestmark = [pytest.mark.integration, pytest.mark.deep]  # the broker takes a minute
+pytestmark = [pytest.mark.integration, pytest.mark.deep]  # the broker alone takes a minute
 
 NOTHING_FITS: Final = "100"  # bytes
 UNWRITTEN: Final = "Failed to write status update"
-ENDED_SECONDS: Final = 180  # the task waits a minute for the broker to end its transaction
+ENDED_SECONDS: Final = 180  # it waits for the broker to end its transaction, after a minute
 
 
 @pytest.fixture
@@ -64,16 +64,16 @@ def test_is_started_again(
         log = StateDir(chain_state).log("connect")
         until(lambda: UNWRITTEN in log.read_text(), ENDED_SECONDS, "the task did not end")
         assert not is_read(source, config.name)
-        status = worker_rest.status(chain.connect, config.name)
-        assert status is not None
-        assert status.running  # as the worker believes
+        found = worker_rest.status(chain.connect, config.name)
+        assert found is not None
+        assert found.running  # in the worker's view
 
-    reports = [watch.look(next(seconds)) for _ in range(60)]
-    assert any("no session at the source" in (text or "") for text in reports)
+    said = [watch.look(next(seconds)) for _ in range(60)]
+    assert any("no session at the source" in (text or "") for text in said)
     topic.until(lambda events: ops(events) == ["c"])
 
 
 def status_topic(chain: Endpoints) -> str:
     topics = AdminClient({"bootstrap.servers": chain.kafka}).list_topics(timeout=10).topics
-    (topic,) = (name for name in topics if name.endswith("connect-status"))
-    return str(topic)
+    (found,) = (name for name in topics if name.endswith("connect-status"))
+    return str(found)

@@ -1,4 +1,4 @@
-"""A broken chain starts over on the same topics, with the stream alone; a whole one does not."""
+"""A broken chain starts a new epoch on the same topics, by streaming; an intact one does not."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -46,7 +46,7 @@ def refusal(config: Config, chain: Endpoints, *, new_epoch: bool = False) -> Cdc
 
 
 def begun(config: Config, chain: Endpoints, source: Connection) -> Topic:
-    """Start a chain that has sent one row by snapshot and one by the stream."""
+    """Start a chain and have it send one row by snapshot and one by the stream."""
     source.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
     source.execute("INSERT INTO t VALUES (1, 'snapshot')")
     establish(config, chain)
@@ -72,7 +72,7 @@ def ids(events: list[Any]) -> list[int]:
 
 
 def test_a_dropped_slot(chain: Endpoints, source: Connection, make_config: Maker) -> None:
-    """The topics go on, no snapshot is taken, and later starts continue in the same way."""
+    """The topics continue, no snapshot is taken, and later starts continue the same way."""
     config = make_config(chain)
     topic = begun(config, chain, source)
     kafka_id = topic_ids(chain.kafka, [topic.name])
@@ -98,7 +98,7 @@ def test_a_dropped_slot(chain: Endpoints, source: Connection, make_config: Maker
     assert epoch.left_of_markers == before[f"{config.name}.transaction"] - 1
     assert mode(config, chain) == STREAM_ONLY
 
-    worker_rest.delete(chain.connect, config.name)  # its position stays with the worker
+    worker_rest.delete(chain.connect, config.name)  # the worker keeps its position
     establish(config, chain)
     source.execute("INSERT INTO t VALUES (5, 'after a start')")
     assert ids(topic.until(lambda found: len(found) >= 4)) == [1, 2, 4, 5]
@@ -109,7 +109,7 @@ def test_a_dropped_slot(chain: Endpoints, source: Connection, make_config: Maker
 def test_a_dropped_slot_where_tables_are_to_be_read_again(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """With ``source.on_lost_changes`` a plain start begins an epoch; the next continues in it."""
+    """With ``source.on_lost_changes`` a plain start begins the epoch; the next continues it."""
     config = make_config(chain, on_lost_changes="read_again")
     topic = begun(config, chain, source)
     drop_slot(config, chain, source)
@@ -128,7 +128,7 @@ def test_a_dropped_slot_where_tables_are_to_be_read_again(
 def test_a_lake_of_another_pipeline(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """Its offsets belong to other topics; a new epoch under the new name goes on."""
+    """Its tables have offsets of other topics; a new epoch under the new name works."""
     config = make_config(chain, on_lost_changes="read_again")
     begun(config, chain, source)
     landed(config)
@@ -156,7 +156,7 @@ def test_a_lake_of_another_pipeline(
 
 
 def landed(config: Config) -> None:
-    """Write a log whose newest commit records that an event of this pipeline has landed."""
+    """Create a log whose newest commit says that something of this pipeline has landed."""
     topic = f"{config.name}.{config.name}.t"
     position = LandedPosition(
         epoch=1, landing=1, offsets={topic: 1}, topic_ids={topic: "of the first"}
@@ -171,7 +171,7 @@ def landed(config: Config) -> None:
 def test_the_structures_are_noted_again(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """Current structures are noted in the stream of the new epoch."""
+    """The notes arrive in the stream of the new epoch, with the current structures."""
     config = make_config(chain)
     begun(config, chain, source)
     drop_slot(config, chain, source)
@@ -195,7 +195,7 @@ def test_an_interrupted_beginning_is_not_gone_on_with(
     make_config: Maker,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """After any interruption a plain start refuses, and the next attempt has the same epoch."""
+    """Wherever it breaks off, a plain start refuses, and the next attempt has the same epoch."""
     config = make_config(chain)
     topic = begun(config, chain, source)
     drop_slot(config, chain, source)
@@ -226,7 +226,7 @@ def interrupted(*_: object, **__: object) -> None:
 
 
 def test_a_failing_connector(chain: Endpoints, source: Connection, make_config: Maker) -> None:
-    """A value that does not fit the column's current type stops it for good (decision 0011)."""
+    """A value that does not fit the column's new type stops it for good (decision 0011)."""
     config = make_config(chain)
     topic = begun(config, chain, source)
     worker_rest.stop(chain.connect, config.name)
@@ -248,7 +248,7 @@ def test_a_failing_connector(chain: Endpoints, source: Connection, make_config: 
 def test_an_unfinished_first_snapshot(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """Its events are left behind; rows it had not read are read again from the source."""
+    """Events it sent remain; rows that it had not read must be read again from the source."""
     config = make_config(chain)
     topic = begun(config, chain, source)
     worker_rest.stop(chain.connect, config.name)
@@ -268,7 +268,7 @@ def test_an_unfinished_first_snapshot(
 
 
 def mark_unfinished(config: Config, chain: Endpoints) -> None:
-    """Store the position that the connector stores in the middle of its first snapshot."""
+    """Set the position that the connector stores in the middle of its first snapshot."""
     url = f"{chain.connect}/connectors/{config.name}/offsets"
     (entry,) = httpx.get(url).raise_for_status().json()["offsets"]
     entry["offset"] |= {"snapshot": "INITIAL", "snapshot_completed": False}
@@ -276,7 +276,7 @@ def mark_unfinished(config: Config, chain: Endpoints) -> None:
 
 
 def test_a_whole_chain_is_kept(chain: Endpoints, source: Connection, make_config: Maker) -> None:
-    """A chain that a running job follows is kept as well."""
+    """The same holds for a chain that a running job follows."""
     config = make_config(chain)
     topic = begun(config, chain, source)
     error = refusal(config, chain, new_epoch=True)
@@ -293,7 +293,7 @@ def test_a_whole_chain_is_kept(chain: Endpoints, source: Connection, make_config
 def test_a_lake_that_does_not_know_the_epoch(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """Such a lake would assume that the topics have no gaps."""
+    """Such a lake would treat the topics as complete."""
     config = make_config(chain)
     begun(config, chain, source)
     drop_slot(config, chain, source)

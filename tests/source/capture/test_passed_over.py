@@ -1,4 +1,4 @@
-"""A connector starts without a table that it cannot read, on real servers."""
+"""Test the start of a connector when there is a table that it cannot read (real servers)."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -30,7 +30,7 @@ TWINS = {
     "key": 'ALTER TABLE {} ADD "ID" int DEFAULT 0, DROP CONSTRAINT key_pkey,'
     ' ADD PRIMARY KEY (id, "ID")',
 }
-"""Table -> statement after which the connector sees two columns of the same name."""
+"""By table, the DDL that gives two of its columns one name."""
 
 
 @pytest.fixture
@@ -53,20 +53,20 @@ def test_it_is_passed_over_until_its_names_are_told_apart(
     other.until(lambda found: len(found) >= 2)
 
     _restart(chain, config)
-    until(lambda: _failed(chain, config), 60, "it went on with such tables")
+    until(lambda: _failed(chain, config), 60, "it went on beside such tables")
     watch = ConnectorWatch(
         chain.connect, config.name, Absence(lambda: True), partial(pass_over, config, chain)
     )
-    report = str(watch.look(0))
-    assert all(str(table) in report for table in tables if table.name in TWINS)
+    said = str(watch.look(0))
+    assert all(str(table) in said for table in tables if table.name in TWINS)
     source.execute("INSERT INTO other VALUES (3)")
     other.until(lambda found: len(found) >= 3)
     running = worker_rest.configuration(chain.connect, config.name)
     assert passed_over(running) == {table for table in tables if table.name in TWINS}
     assert captured(running) == tables
-    assert pass_over(config, chain) == ()  # nothing more to exclude
+    assert pass_over(config, chain) == ()  # nothing is left to pass over
 
-    establish(config, chain)  # a start has the same result
+    establish(config, chain)  # a start decides the same
     assert worker_rest.configuration(chain.connect, config.name) == running
 
     table = TableId(config.name, "case")
@@ -79,7 +79,7 @@ def test_it_is_passed_over_until_its_names_are_told_apart(
     assert topic.until(lambda found: len(found) >= 2)[-1][1]["after"]["id"] == 9
     assert table not in passed_over(worker_rest.configuration(chain.connect, config.name))
 
-    # Recapturing includes tables that have become fit, and publishes them.
+    # A changed configuration captures fit tables again, and publishes them.
     source.execute("ALTER TABLE signs RENAME a_b TO other")
     assert recapture(config, chain).reconfigured
     source.execute("INSERT INTO signs VALUES (9)")
@@ -90,7 +90,7 @@ def test_it_is_passed_over_until_its_names_are_told_apart(
 def test_a_start_does_not_fail_by_what_the_connector_was_told_before(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """After ``down`` and ``up`` the worker starts the connector with the old settings by itself."""
+    """As with ``up`` after ``down``, the worker itself starts with the earlier settings."""
     config = make_config(chain)
     _tables(config, source)
     establish(config, chain)
@@ -106,7 +106,7 @@ def test_a_start_does_not_fail_by_what_the_connector_was_told_before(
 def test_a_first_snapshot_goes_on_without_it(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """The columns are renamed after the tables were checked, before the connector reads them."""
+    """The columns are renamed after the tables were judged, before the connector reads them."""
     _first_snapshot_beside(chain, source, make_config(chain), 'ALTER TABLE "case" ADD "V" text')
 
 
@@ -144,9 +144,9 @@ def _first_snapshot_beside(
     worker_rest.forget_offsets(chain.connect, config.name)
     source.execute(change.encode())
     worker_rest.resume(chain.connect, config.name)
-    until(lambda: _failed(chain, config), 60, "it went on with such a table")
+    until(lambda: _failed(chain, config), 60, "it went on beside such a table")
     assert pass_over(config, chain) == (left_out or (TableId(config.name, "case"),))
-    until(lambda: not _failed(chain, config), 60, "the old failure is still reported")
+    until(lambda: not _failed(chain, config), 60, "the failure of before is still told")
     await_running(source, config, chain, streams=False)
     other.until(lambda found: len(found) >= 2 and set(ops(found)) == {"r"})
 
@@ -154,7 +154,7 @@ def _first_snapshot_beside(
 def test_nothing_is_passed_over_while_its_changes_are_published(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """Excluding a published table would silently lose its changes: it is better to stop."""
+    """Passing over published changes would lose them silently, so nothing continues."""
     config = make_config(chain)
     _tables(config, source)
     establish(config, chain)
@@ -173,10 +173,10 @@ def _tables(config: Config, source: Connection) -> frozenset[TableId]:
 
 def _restart(chain: Endpoints, config: Config) -> None:
     url = f"{chain.connect}/connectors/{config.name}/restart"
-    answer = http_client.request("POST", url, params={"includeTasks": "true"}, timeout=30)
-    assert answer.status_code < httpx.codes.BAD_REQUEST
+    found = http_client.request("POST", url, params={"includeTasks": "true"}, timeout=30)
+    assert found.status_code < httpx.codes.BAD_REQUEST
 
 
 def _failed(chain: Endpoints, config: Config) -> bool:
-    status = worker_rest.status(chain.connect, config.name)
-    return status is not None and status.failed
+    found = worker_rest.status(chain.connect, config.name)
+    return found is not None and found.failed

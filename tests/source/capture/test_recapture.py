@@ -1,4 +1,4 @@
-"""Tables are added to and removed from a running capture, on real Postgres, Kafka and Connect."""
+"""Test adding and removing captured tables, against real Postgres, Kafka and Connect."""
 
 import json
 import threading
@@ -55,7 +55,7 @@ def topic_of(chain: Endpoints, config: Config, table: str) -> Topic:
 
 
 def begin(chain: Endpoints, config: Config, source: Connection, *tables: str) -> Config:
-    """Capture new tables, and wait until the stream has sent an event."""
+    """Capture new tables; return once the stream flows."""
     for table in tables:
         source.execute(f"CREATE TABLE {table} (id int PRIMARY KEY)".encode())
     begun = naming(config, *tables)
@@ -70,11 +70,11 @@ def inserted(events: list[Event]) -> list[int]:
 
 
 _PACE_SECONDS = 0.03
-"""Pause between two commits, because this test decodes every event several times."""
+"""The pause between two commits, because every event is decoded several times here."""
 
 
 class Writer(threading.Thread):
-    """Keeps inserting one row into each of two tables, both in one transaction."""
+    """A thread that commits rows in a loop, each time one row to each of two tables."""
 
     def __init__(self, url: str, schema: str) -> None:
         super().__init__(daemon=True)
@@ -93,7 +93,7 @@ class Writer(threading.Thread):
                 self.committed += 1
 
     def end(self) -> int:
-        """Stop writing and return the number of the last row."""
+        """Stop, and return the number of the last row."""
         self.ended.set()
         self.join()
         return self.committed
@@ -102,7 +102,7 @@ class Writer(threading.Thread):
 def test_a_table_is_taken_in_under_writes(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """Its later events arrive without a snapshot; the other table loses and repeats none."""
+    """Its events arrive from then on, without a snapshot; the other loses and repeats none."""
     config = begin(chain, make_config(chain), source, "t")
     source.execute("CREATE TABLE late (id int PRIMARY KEY)")
     source.execute("INSERT INTO late SELECT -n FROM generate_series(1, 1000) n")
@@ -111,7 +111,7 @@ def test_a_table_is_taken_in_under_writes(
     writer.start()
     try:
         done = recapture(wanted, chain)
-        then = writer.committed + 2  # the next transaction may be in progress already
+        then = writer.committed + 2  # the next one may already be under way
         until(lambda: writer.committed > then + 10, 60, "the writer stands still")
     finally:
         last = writer.end()
@@ -122,14 +122,14 @@ def test_a_table_is_taken_in_under_writes(
     assert inserted(every) == list(range(last + 1))
     events = topic_of(chain, config, "late").until(lambda found: inserted(found)[-1:] == [last])
     assert set(ops(events)) == {"c"}
-    numbers = inserted(events)
-    assert numbers == list(range(numbers[0], last + 1))
-    assert 0 < numbers[0] <= then
-    assert counted(chain, config)[late.topic(config.name)] == len(numbers)
+    found = inserted(events)
+    assert found == list(range(found[0], last + 1))
+    assert 0 < found[0] <= then
+    assert counted(chain, config)[late.topic(config.name)] == len(found)
 
 
 def counted(chain: Endpoints, config: Config) -> dict[str, int]:
-    """The sum of the counts in the END markers, by topic."""
+    """Return the event counts of each topic, summed over all END markers."""
     total: dict[str, int] = {}
     for _, marker in Topic(chain, f"{config.name}.transaction").events():
         for entry in (marker["data_collections"] or []) if marker["status"] == "END" else []:
@@ -155,7 +155,7 @@ def test_again_changes_nothing(chain: Endpoints, source: Connection, make_config
 
 
 def state(chain: Endpoints, config: Config, source: Connection) -> tuple[object, ...]:
-    """What a call may change: baselines, publication, settings, topics, the slot's reader."""
+    """Return what a call may change: baselines, publication, settings, topics, slot reader."""
     notes = source.execute(
         "SELECT count(*) FROM wal2lake.structure WHERE command = %s AND table_schema = %s",
         (BASELINE, config.name),
@@ -181,7 +181,7 @@ def test_a_table_is_taken_out_and_in_again(
     without = naming(config, "t")
 
     planned = plan(without, chain)
-    assert [removed.table for removed in planned.removed] == [str(old)]
+    assert [each.table for each in planned.removed] == [str(old)]
     assert planned.settings == ("table.include.list",)
 
     assert recapture(without, chain).removed == (old,)
@@ -197,7 +197,7 @@ def test_a_table_is_taken_out_and_in_again(
     assert old not in (published(source, config.name) or set())
     source.execute("ANALYZE old")
     planned = plan(config, chain)
-    assert [(new.table.table, new.table.rows, new.replaces) for new in planned.added] == [
+    assert [(each.table.table, each.table.rows, each.replaces) for each in planned.added] == [
         (str(old), 1, False)
     ]
     assert (planned.publish, planned.topics) == ((str(old),), ())
@@ -228,30 +228,30 @@ def test_what_was_interrupted_is_finished(
     assert not stopped.running
 
     assert recapture(wanted, chain).added == (TableId(config.name, "late"),)
-    worker_rest.stop(chain.connect, config.name)  # as if killed before it was resumed
+    worker_rest.stop(chain.connect, config.name)  # as if the process was killed before resuming it
 
     assert recapture(wanted, chain) == replace_tables(recapture(wanted, chain))
     source.execute("INSERT INTO late VALUES (1)")
     topic_of(chain, config, "late").until(lambda found: ops(found) == ["c"])
 
 
-def replace_tables(recaptured: Recaptured) -> Recaptured:
-    return replace(recaptured, added=(), removed=(), reconfigured=False)
+def replace_tables(found: Recaptured) -> Recaptured:
+    return replace(found, added=(), removed=(), reconfigured=False)
 
 
 def test_a_start_goes_on_without_a_new_table(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """Holds even if the table is named, or not fit; ``check`` says how to add it."""
+    """It holds also if it is named literally or unfit; ``check`` says how to add it."""
     config = begin(chain, make_config(chain), source, "t")
     source.execute("CREATE TABLE late (id int PRIMARY KEY); CREATE TABLE bad (id int)")
     wanted = naming(config, "t", "late", "bad")
 
     assert [table.table.name for table in establish(wanted, chain)] == ["t"]
 
-    new = {finding.subject: finding for finding in check(wanted, chain) if finding.message == NEW}
-    assert set(new) == {f"{config.name}.late", f"{config.name}.bad"}
-    assert "apply-config" in new[f"{config.name}.late"].remedy
+    said = {finding.subject: finding for finding in check(wanted, chain) if finding.message == NEW}
+    assert set(said) == {f"{config.name}.late", f"{config.name}.bad"}
+    assert "apply-config" in said[f"{config.name}.late"].remedy
     assert {t.name for t in captured(worker_rest.configuration(chain.connect, config.name))} == {
         "t"
     }
@@ -281,7 +281,7 @@ def test_refused_before_anything_is_changed(
     wanted = naming(config, "t", "late")
     error = refusal(wanted, replace(chain, source_url=of_a_stranger(chain, source, config.name)))
     assert error.kind is ErrorKind.SOURCE_NOT_READY
-    assert "is not published and not the role's own" in error.message
+    assert "is not published, and the role does not own it" in error.message
     error = refusal(wanted, replace(chain, kafka="127.0.0.1:1"))
     assert error.kind is ErrorKind.UNREACHABLE
     error = refusal(wanted, replace(chain, connect="http://127.0.0.1:1"))
@@ -310,8 +310,8 @@ def test_plan_is_printed_and_ends_with_its_exit_code(
     assert f"+ {config.name}.late: key id; rows not counted yet" in output
     assert "column twice will not arrive" in output
     code, output = printed(naming(config, "late", "bad"), chain, tmp_path, "--json")
-    answer = json.loads(output)
-    assert (code, answer["fit"], answer["removed"][0]["table"]) == (5, False, f"{config.name}.t")
+    found = json.loads(output)
+    assert (code, found["fit"], found["removed"][0]["table"]) == (5, False, f"{config.name}.t")
     assert password(chain.source_url) not in output
 
 
@@ -327,7 +327,7 @@ def printed(config: Config, chain: Endpoints, folder: Path, *arguments: str) -> 
 
 
 def of_a_stranger(chain: Endpoints, source: Connection, schema: str) -> str:
-    """Return the URL with a role that can read everything and owns nothing."""
+    """Create a role that may read everything and owns nothing; return its URL."""
     source.execute(
         f"CREATE ROLE stranger LOGIN REPLICATION PASSWORD 'x';"
         f"GRANT USAGE ON SCHEMA {schema}, wal2lake TO stranger;"
@@ -340,7 +340,7 @@ def of_a_stranger(chain: Endpoints, source: Connection, schema: str) -> str:
 
 
 def test_a_topic_is_emptied_and_its_offsets_go_on(chain: Endpoints) -> None:
-    """Holds for a compacted topic too; its policy is the same afterwards."""
+    """It holds also for a compacted topic, whose policy is the same afterwards."""
     specs = [TopicSpec("many", {"cleanup.policy": "compact"}), TopicSpec("few")]
     ensure_topics(chain.kafka, specs)
     producer = Producer({"bootstrap.servers": chain.kafka})
@@ -357,7 +357,7 @@ def test_a_topic_is_emptied_and_its_offsets_go_on(chain: Endpoints) -> None:
     assert [first_offset(chain, name) for name in ("many", "few")] == [3, 5]
     assert end_offsets(chain.kafka, ["many", "few"]) == {"many": 5, "few": 5}
     assert topic_ids(chain.kafka, ["many", "few"]) == before
-    ensure_topics(chain.kafka, specs)  # raises if the policy has changed
+    ensure_topics(chain.kafka, specs)  # raises if the policy is another
 
 
 def first_offset(chain: Endpoints, topic: str) -> int:

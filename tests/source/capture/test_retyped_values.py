@@ -1,4 +1,4 @@
-"""Values that do not fit the type that their column has got since, on real servers."""
+"""Test values that do not fit the new type of their column (real servers)."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -46,7 +46,7 @@ def _goes_on_without(config: Config, chain: Endpoints, source: Connection, chang
     establish(config, chain)
     topic = Topic(chain, f"{config.name}.{config.name}.t")
     topic.until(lambda found: ops(found) == ["r"])
-    source.execute("ALTER TABLE t ALTER w TYPE varchar(100)")  # its values do not change
+    source.execute("ALTER TABLE t ALTER w TYPE varchar(100)")  # which does not change the values
     with source.transaction():
         source.execute("INSERT INTO t VALUES (2, 'abc')")
         source.execute(f"ALTER TABLE t {change}".encode())
@@ -61,8 +61,8 @@ def _goes_on_without(config: Config, chain: Endpoints, source: Connection, chang
     other = Topic(chain, f"{config.name}.{config.name}.other")
     other.until(lambda found: ops(found) == ["c"])
     table = TableId(config.name, "t")
-    excluded = columns_passed_over(worker_rest.configuration(chain.connect, config.name))
-    assert ColumnId(table, "v") in excluded
+    told = columns_passed_over(worker_rest.configuration(chain.connect, config.name))
+    assert ColumnId(table, "v") in told
     [_, (_, event)] = topic.events()
     assert "v" not in event["after"]
     assert event["after"]["id"] == 2

@@ -1,4 +1,4 @@
-"""Settings of the role, the database or the server change no value and stop nothing."""
+"""Settings of role, database or server change no value, and stop nothing."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -75,8 +75,8 @@ def test_they_change_no_value_and_end_nothing(
     source.execute(f"INSERT INTO t VALUES (1, {row})".encode())
     topic = Topic(chain, f"{config.name}.{config.name}.t")
     with _altered(source):
-        findings = check(config, chain)
-        assert [finding for finding in findings if finding.level is Level.ERROR] == []
+        found = check(config, chain)
+        assert [each for each in found if each.level is Level.ERROR] == []
         establish(config, chain)
         topic.until(lambda events: len(events) == 1)
         listed = ", ".join(f'"{name}"' for name in VALUES)
@@ -106,7 +106,7 @@ def _plain(value: object) -> object:
 
 @contextmanager
 def _altered(source: Connection) -> Iterator[None]:
-    """Change the settings of sessions that begin inside the block."""
+    """Change the settings for sessions that start inside the block."""
     before = _digits(source)
     row = source.execute("SELECT current_user, current_database()").fetchone()
     assert row is not None
@@ -126,7 +126,7 @@ def _altered(source: Connection) -> Iterator[None]:
         for name in OF_THE_SERVER:
             source.execute(f"ALTER SYSTEM RESET {name}".encode())
         source.execute("SELECT pg_reload_conf()")
-        # The session applies the reset with a delay, and would print expected values the old way.
+        # The session reloads a moment later; until then it would print expected values differently.
         until(lambda: _digits(source) == before, 60, "the settings are not as they were")
 
 

@@ -1,4 +1,4 @@
-"""Events get the broker's time, whatever the producer's clock says."""
+"""Appended records have the broker's time, whatever the producer's clock says."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -16,7 +16,7 @@ from tests.source.conftest import Maker
 
 pytestmark = pytest.mark.integration
 
-HOURS: Final = (-30 * 24, 2, 30 * 24)  # by default a broker refuses timestamps an hour ahead
+HOURS: Final = (-30 * 24, 2, 30 * 24)  # by default a broker refuses times an hour ahead
 STAMPED: Final = "log.message.timestamp.type"
 TABLES: Final = [
     SourceTable(
@@ -33,7 +33,7 @@ TABLES: Final = [
 
 @pytest.mark.parametrize("hours", HOURS)
 def test_of_the_worker_and_the_registry(broker: str, hours: int) -> None:
-    """Worker and registry create their topics themselves, with the broker's defaults."""
+    """They create their topics themselves, with the broker's defaults."""
     ensure_topics(broker, [TopicSpec("default")])
     assert kept_time(broker, "default", hours)
 
@@ -49,18 +49,18 @@ def test_of_tables_where_the_broker_leaves_it_to_producers(
 
 
 def kept_time(broker: str, topic: str, hours: int) -> bool:
-    """Return whether a record with a wrong timestamp is accepted and gets the broker's time."""
-    timestamps: list[tuple[int, int]] = []
+    """Return whether a record with a wrong time is accepted, and gets the broker's time."""
+    found: list[tuple[int, int]] = []
 
-    def delivered(error: object, message: Message) -> None:
+    def told(error: object, message: Message) -> None:
         assert error is None, error
-        timestamps.append(message.timestamp())
+        found.append(message.timestamp())
 
     now = datetime.now(UTC)
     off = int((now + timedelta(hours=hours)).timestamp() * 1000)
     producer = Producer({"bootstrap.servers": broker})
-    producer.produce(topic, key=b"k", value=b"v", timestamp=off, on_delivery=delivered)
+    producer.produce(topic, key=b"k", value=b"v", timestamp=off, on_delivery=told)
     assert producer.flush(30) == 0
-    ((kind, stamp),) = timestamps
+    ((kind, stamp),) = found
     stamped = datetime.fromtimestamp(stamp / 1000, UTC)
     return kind == TIMESTAMP_LOG_APPEND_TIME and abs(stamped - now) < timedelta(minutes=30)

@@ -1,4 +1,4 @@
-"""Changed topics are detected on a real broker, and their offsets made to continue."""
+"""Detect topics that changed, and make them continue, on a real broker."""
 
 import signal
 import subprocess
@@ -33,12 +33,12 @@ LANDED: Final = 41  # events, of 50
 
 @pytest.fixture(params=["delete", "compact"])
 def spec(request: pytest.FixtureRequest, broker: str) -> TopicSpec:
-    """A topic of fifty events."""
+    """Create a topic of fifty events."""
     test = request.node.name.replace("[", "-").rstrip("]")
-    topic = TopicSpec(test, {"cleanup.policy": request.param})
-    ensure_topics(broker, [topic])
-    fill(broker, topic.name, 50)
-    return topic
+    made = TopicSpec(test, {"cleanup.policy": request.param})
+    ensure_topics(broker, [made])
+    fill(broker, made.name, 50)
+    return made
 
 
 def fill(broker: str, topic: str, count: int) -> None:
@@ -53,7 +53,7 @@ def expected(broker: str, spec: TopicSpec) -> dict[str, Expected]:
 
 
 def again(broker: str, spec: TopicSpec, *, count: int) -> None:
-    """Delete the topic and create it again, as someone else would."""
+    """Delete the topic and create it again, as somebody else might."""
     delete(broker, spec)
     ensure_topics(broker, [spec])
     fill(broker, spec.name, count)
@@ -71,7 +71,7 @@ def refusal(broker: str, known: dict[str, Expected]) -> Reason | None:
 
 
 def went_on(broker: str, spec: TopicSpec, known: dict[str, Expected]) -> None:
-    """Assert that the next event follows the last landed offset, and that older ones are gone."""
+    """Check that the topic continues at the next offset, without the earlier events."""
     assert go_on(broker, known, [spec], replication=1) == [spec.name]
     now = found(broker, known)[spec.name]
     assert (now.partitions, now.first, now.end) == (1, LANDED, LANDED)
@@ -113,7 +113,7 @@ def test_one_that_was_made_again(broker: str, spec: TopicSpec, count: int) -> No
 
 
 def test_one_that_was_made_again_and_has_grown_beyond(broker: str, spec: TopicSpec) -> None:
-    """Its offsets alone would not reveal it."""
+    """Its offsets alone would not show it."""
     known = expected(broker, spec)
     again(broker, spec, count=60)
     assert refusal(broker, known) is Reason.TOPIC_RECREATED
@@ -153,7 +153,7 @@ def test_one_that_was_shortened(broker: str, spec: TopicSpec) -> None:
     assert refusal(broker, known) is Reason.TOPIC_SHORTENED
     assert go_on(broker, known, [spec], replication=1) == []
     left = {spec.name: Expected(id=known[spec.name].id, last=49)}
-    refuse_broken(left, found(broker, left))  # in an epoch that left these events behind
+    refuse_broken(left, found(broker, left))  # a position beyond the removed events
 
 
 KILLED: Final = """
@@ -161,13 +161,13 @@ import os, signal, sys
 from confluent_kafka.admin import AdminClient
 from cdc.kafka.empty_topic import empty_topic
 bootstrap, topic, request, side, number = sys.argv[1:]
-original, left = getattr(AdminClient, request), int(number)
+asked, left = getattr(AdminClient, request), int(number)
 def dies(*arguments, **named):
     global left
     left -= 1
     if not left and side == "before":
         os.kill(os.getpid(), signal.SIGKILL)
-    answers = original(*arguments, **named)
+    answers = asked(*arguments, **named)
     if not left:
         [future.result() for future in answers.values()]
         os.kill(os.getpid(), signal.SIGKILL)
@@ -191,7 +191,7 @@ KILLS: Final = [
 def test_an_emptying_that_is_killed_leaves_the_topic_as_it_is_specified(
     broker: str, again: str, kill: tuple[str, str, int]
 ) -> None:
-    """The next start or the next emptying repairs it, and nothing expires meanwhile."""
+    """The next start or the next emptying restores it, and nothing expires in the meantime."""
     spec = TopicSpec(f"{again}-{'-'.join(map(str, kill))}", {"cleanup.policy": "compact"})
     ensure_topics(broker, [spec])
     before = settings_of(broker, spec.name)
@@ -249,7 +249,7 @@ def set_policy(broker: str, topic: str, policy: str) -> None:
 
 
 def test_the_ends_of_topics_that_were_made_a_moment_ago(broker: str) -> None:
-    """Their leaders may not be active yet."""
+    """Their partitions may not have leaders yet."""
     names = [f"made-{number}" for number in range(40)]
     ensure_topics(broker, [TopicSpec(name) for name in names])
     assert end_offsets(broker, names) == dict.fromkeys(names, 0)

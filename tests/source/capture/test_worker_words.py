@@ -1,6 +1,6 @@
-"""No file of the worker contains a value of a row, however it fails on one.
+"""No value of a row gets into a file of the worker, however it fails on one.
 
-The error of a task, with its texts, is in Connect's status topic and in no other file.
+The failure of a task, with its message, is in Connect's status topic and in no other file.
 """
 
 import json
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.integration
 
 CANARY = "canary-7f3a-of-a-row"
 ROWS = ("data/kafka", "data/postgres", "logs/postgres")
-"""Places where values belong: topics, tables, and the server log of the embedded source."""
+"""Paths that may hold values: topics, tables, and the log of the embedded source."""
 TRANSFORM = {
     "transforms": "key,flat,cast",
     "transforms.flat.type": "io.debezium.transforms.ExtractNewRecordState",
@@ -46,14 +46,14 @@ CONVERTER = {
 @pytest.fixture
 def source(request: pytest.FixtureRequest, chain: Endpoints, schema: str) -> Iterator[Connection]:
     if on_containers(request):
-        pytest.skip("the log of a container is kept by its engine")
+        pytest.skip("a container's log is its engine's")
     with capturing(chain, schema) as connection:
         yield connection
 
 
 @pytest.fixture
 def config(chain: Endpoints, source: Connection, make_config: Maker) -> Config:
-    """The configuration of a connector that runs and has sent a row."""
+    """Return the configuration of a running connector that has sent a row."""
     config = make_config(chain)
     source.execute("CREATE TABLE t (v text PRIMARY KEY)")
     source.execute("INSERT INTO t VALUES ('harmless')")
@@ -69,10 +69,10 @@ def fails_on(chain: Endpoints, config: Config, source: Connection, given: dict[s
     numbers = count()
 
     def failed() -> bool:
-        # Repeated, because the old task may have read the first row.
+        # More than one, because the first may reach the task with its old settings.
         source.execute(f"INSERT INTO t VALUES ('{CANARY}{next(numbers)}')".encode())
-        status = worker_rest.status(chain.connect, config.name)
-        return status is not None and status.failed
+        found = worker_rest.status(chain.connect, config.name)
+        return found is not None and found.failed
 
     until(failed)
     answer = http_client.get(f"{chain.connect}/connectors/{config.name}/status", timeout=60)
@@ -81,15 +81,17 @@ def fails_on(chain: Endpoints, config: Config, source: Connection, given: dict[s
 
 def assert_kept(state: Path) -> None:
     files = [path for path in state.rglob("*") if path.is_file()]
-    names = {path.relative_to(state).as_posix() for path in files if _holds(path)}
-    assert any(name.startswith("data/kafka") for name in names), "a topic has to hold the value"
-    assert sorted(name for name in names if not name.startswith(ROWS)) == []
+    found = {path.relative_to(state).as_posix() for path in files if _holds(path)}
+    assert any(name.startswith("data/kafka") for name in found), (
+        "the canary must be in Kafka's files"
+    )
+    assert sorted(name for name in found if not name.startswith(ROWS)) == []
 
 
 def _holds(path: Path) -> bool:
     try:
         content = path.read_bytes()
-        # Keys in a position are serialized by Java and written in hexadecimal digits.
+        # Keys of a position are written as Java serializes them, in hexadecimal digits.
         return CANARY.encode() in content or CANARY.encode().hex().encode() in content
     except FileNotFoundError:
         return False
@@ -110,17 +112,16 @@ def test_a_converter_that_fails_on_a_value(
 
 
 class Refusing(BaseHTTPRequestHandler):
-    """A registry that refuses every schema, and quotes the request in its answer."""
+    """A registry that refuses every schema, and quotes the request."""
 
     def _refuse(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
-        error = {"error_code": 409, "message": f"no {body}", "name": "Refused"}
-        answer = json.dumps(error).encode()
+        asked = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+        said = json.dumps({"error_code": 409, "message": f"no {asked}", "name": "Refused"}).encode()
         self.send_response(409)
         self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(answer)))
+        self.send_header("Content-Length", str(len(said)))
         self.end_headers()
-        self.wfile.write(answer)
+        self.wfile.write(said)
 
     do_GET = do_POST = do_PUT = _refuse  # noqa: N815 - http.server's names
 
@@ -135,9 +136,9 @@ def test_a_registry_that_refuses_a_schema(
         Thread(target=server.serve_forever).start()
         url = f"http://127.0.0.1:{server.server_port}/apis/registry/v2"
         source.execute(f"ALTER TABLE t ADD w text DEFAULT '{CANARY}'".encode())
-        status = fails_on(chain, config, source, {"value.converter.apicurio.registry.url": url})
+        said = fails_on(chain, config, source, {"value.converter.apicurio.registry.url": url})
         server.shutdown()
-    assert "Exception" in status
+    assert "Exception" in said
     assert_kept(chain_state)
 
 
@@ -157,10 +158,10 @@ def test_a_statement_of_the_connector_s_that_fails_on_a_value(
 def test_a_signal_that_makes_it_read_a_table(
     chain: Endpoints, chain_state: Path, config: Config, source: Connection
 ) -> None:
-    """The bounds of its reading are key values, and an invalid signal may contain values too."""
+    """The keys between which it reads are values, and so may be an invalid signal."""
     source.execute(f"INSERT INTO t VALUES ('{CANARY}'), ('{CANARY}-2')".encode())
-    signal = json.dumps({"data-collections": [f"{config.name}.t"], "type": "incremental"})
-    for name, data in (("none", f"{CANARY} {{"), ("one", signal)):
+    asked = json.dumps({"data-collections": [f"{config.name}.t"], "type": "incremental"})
+    for name, data in (("none", f"{CANARY} {{"), ("one", asked)):
         values = (name, "execute-snapshot", data)
         source.execute("INSERT INTO wal2lake.signal VALUES (%s, %s, %s)", values)
     Topic(chain, f"{config.name}.{config.name}.t").until(lambda found: _read(found) >= 4)
@@ -168,5 +169,5 @@ def test_a_signal_that_makes_it_read_a_table(
 
 
 def _read(events: list[Event]) -> int:
-    """The number of events that were read rather than streamed."""
+    """Return the number of rows that were read by a snapshot."""
     return [value["op"] for _, value in events if value].count("r")

@@ -1,4 +1,4 @@
-"""Connections that fail, and what is said then: never a password."""
+"""Test connections that fail, and their messages, which never show a password."""
 
 import socket
 from collections.abc import Callable
@@ -59,7 +59,7 @@ def test_wrong_password_user_database(source_url: str) -> None:
 
 
 def test_the_time_ran_out_and_the_server_is_there(source_url: str) -> None:
-    """As where this process stood still while it connected: that is no word about the server."""
+    """A process suspended while connecting times out, which says nothing about the server."""
     where = urlsplit(source_url)
     with proxied(str(where.hostname), int(where.port or 0)) as proxy, ThreadPoolExecutor(1) as pool:
         url = make_conninfo(source_url, host=proxy.address[0], port=proxy.address[1])
@@ -134,9 +134,9 @@ def test_prepare_twice(source_url: str, sql: Sql, make_config: Maker) -> None:
     [
         ("FOR ALL TABLES", "is FOR ALL TABLES"),
         ("FOR TABLE t WITH (publish = 'insert, update, delete')", "does not publish insert"),
-        ("FOR TABLE t WHERE (id > 1)", "publishes only a part of foreign_publication.t"),
-        ("FOR TABLE t (id)", "publishes only a part of foreign_publication.t"),
-        ("FOR TABLE t WITH (publish_via_partition_root)", "publishes partitions as their root"),
+        ("FOR TABLE t WHERE (id > 1)", "publishes only part of foreign_publication.t"),
+        ("FOR TABLE t (id)", "publishes only part of foreign_publication.t"),
+        ("FOR TABLE t WITH (publish_via_partition_root)", "publishes partitions under the name"),
     ],
 )
 def test_foreign_publication(
@@ -155,7 +155,7 @@ def test_foreign_publication(
 
 
 def test_role_of_a_dba(source_url: str, make_config: Maker) -> None:
-    """The script for a DBA is enough for a role that may create nothing."""
+    """The DBA's script suffices for a role that may create nothing."""
     config = make_config(tables=["public.customers", "public.orders"])
     config = config.model_copy(update={"name": "wal2lake"})
     where = urlsplit(source_url)
@@ -250,7 +250,7 @@ def test_slot_in_use(source_url: str, sql: Sql, make_config: Maker) -> None:
 
 
 def test_snapshot_is_what_lies_before_its_lsn(source_url: str, sql: Sql) -> None:
-    """Of two transactions, one committed before the slot and one after, it shows the first."""
+    """It shows a transaction committed before the slot was created, and none committed after."""
     sql("CREATE TABLE t (id int PRIMARY KEY)")
     sql("INSERT INTO t VALUES (1)")
     query = "SELECT id FROM snapshot_is_what_lies_before_its_lsn.t"

@@ -1,6 +1,6 @@
-"""What is said of a source that takes no connection: whether it passes, and what to do.
+"""Test the errors for a source that refuses connections: are they temporary, what helps.
 
-Each state is that of a real Postgres.
+A real Postgres is brought into each state.
 """
 
 import os
@@ -45,7 +45,7 @@ def refusal(url: str) -> CdcError:
 
 @contextmanager
 def own_postgres(folder: Path) -> Iterator[ProcessServer]:
-    """One that a test may stop and change."""
+    """Start a Postgres that a test may stop and reconfigure."""
     server = processes(folder)["postgres"]()
     assert isinstance(server, ProcessServer)
     try:
@@ -63,14 +63,14 @@ def test_a_password_that_is_not_given(source_url: str) -> None:
     where = urlsplit(source_url)
     error = refusal(f"postgresql://postgres@127.0.0.1:{where.port}/app?passfile=/dev/null")
     assert error.kind is ErrorKind.SOURCE_NOT_READY
-    assert "asks for a password, and none is given" in error.message
+    assert "requires a password, and none is configured" in error.message
     assert "WAL2LAKE_SOURCE__PASSWORD" in error.remedy
 
 
 def test_tls_that_the_server_does_not_speak(source_url: str) -> None:
     error = refusal(with_parameters(source_url, "sslmode=require"))
     assert error.kind is ErrorKind.SOURCE_NOT_READY
-    assert "does not speak TLS" in error.message
+    assert "does not support TLS" in error.message
     assert "sslmode" in error.remedy
 
 
@@ -97,12 +97,12 @@ def test_a_server_that_speaks_tls_only(tmp_path: Path) -> None:
         nothing = f"sslmode=verify-full&sslrootcert={tmp_path}/none.crt"
         unjudged = refusal(with_parameters(server.address, nothing))
         assert unjudged.kind is ErrorKind.SOURCE_NOT_READY
-        assert "there is none here to judge it by" in unjudged.message
+        assert "no CA certificate is installed to verify it" in unjudged.message
         _certificate(tmp_path)
         other = f"sslmode=verify-ca&sslrootcert={tmp_path}/server.crt"
         untrusted = refusal(with_parameters(server.address, other))
         assert untrusted.kind is ErrorKind.SOURCE_NOT_READY
-        assert "is not trusted here" in untrusted.message
+        assert "is not trusted" in untrusted.message
         with connect(with_parameters(server.address, "sslmode=require")) as connection:
             assert connection.execute("SELECT 1").fetchone() == (1,)
 
@@ -123,12 +123,12 @@ def test_a_server_that_shuts_down_or_starts_up_is_asked_again_later(tmp_path: Pa
     with own_postgres(tmp_path) as server:
         assert server.process is not None
         with connect(server.address):
-            os.kill(server.process.pid, signal.SIGTERM)  # it waits for the session
+            os.kill(server.process.pid, signal.SIGTERM)  # it waits for the session to end
             until(lambda: "shutting down" in refusal(server.address).detail)
             assert refusal(server.address).kind is ErrorKind.UNREACHABLE
         until(lambda: server.process is None or server.process.exit_code() is not None)
         data = server.state.data("postgres")
-        (data / "standby.signal").touch()  # recovers for ever, and takes nobody meanwhile
+        (data / "standby.signal").touch()  # recovers for ever, and accepts nobody meanwhile
         with (data / "postgresql.auto.conf").open("a") as file:
             file.write("hot_standby = off\n")
         from cdc.stack.process.process import Process  # noqa: PLC0415
@@ -136,12 +136,12 @@ def test_a_server_that_shuts_down_or_starts_up_is_asked_again_later(tmp_path: Pa
         server.process = Process("postgres", server.embedded.command(), server.state)
 
         def answers() -> bool:
-            return "takes no connection now" in refusal(server.address).message
+            return "accepts no connections at the moment" in refusal(server.address).message
 
         until(answers)
         error = refusal(server.address)
         assert error.kind is ErrorKind.UNREACHABLE
-        assert "wait until it is up" in error.remedy
+        assert "wait until it has started" in error.remedy
 
 
 def test_a_server_without_a_connection_left_is_asked_again_later(
@@ -243,13 +243,13 @@ def test_a_copy_from_a_server_that_falls_silent_ends(source_url: str) -> None:
             for _ in reading:
                 pass
     assert caught.value.kind is ErrorKind.UNREACHABLE
-    assert caught.value.message == "reading t: the source is gone"
+    assert caught.value.message == "reading t: lost the connection to the source"
 
 
 def test_a_cut_does_not_wait_for_a_source_that_falls_silent(
     source_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What has landed came from it before, so it is published; the next look asks anew."""
+    """What has landed came from it earlier, so it is published; the next look asks again."""
     monkeypatch.setattr(source_postgres, "_ASK_ANSWER_SECONDS", 0.5)
     monkeypatch.setattr(source_watch, "_AGAIN_SECONDS", 0.0)
     where = urlsplit(source_url)

@@ -1,4 +1,4 @@
-"""Whether the connector is at its source: what Postgres itself shows of it."""
+"""Test whether the connector is connected to its source, as Postgres shows it."""
 
 import math
 import threading
@@ -37,7 +37,7 @@ def test_of_a_source_that_is_gone_nobody_can_say(servers: Makers) -> None:
 
 
 def test_of_event_triggers_that_somebody_altered(source_url: str) -> None:
-    """Nothing is said where there are none: their role may not make them."""
+    """Nothing is reported if there are none, as the role may not create them."""
     with connect(source_url) as connection:
         assert slot_facts(connection, SLOT).unnoted == ""
         connection.execute(triggers.script().encode())
@@ -93,7 +93,7 @@ def test_of_who_is_in_its_way_and_how_old_its_heartbeat_is(source_url: str) -> N
             until(lambda: slot_facts(connection, "none").blocked_by)
             found = slot_facts(connection, "none")
             assert found.blocked_by == str(holder.info.backend_pid)
-            assert found.heartbeat_seconds == 0  # not known, and not waited for
+            assert found.heartbeat_seconds == 0  # unknown, and not waited for
             assert found.working is False
             holder.rollback()
             waits.join()
@@ -105,7 +105,7 @@ def _update(connection: psycopg.Connection[tuple[object, ...]]) -> None:
 
 
 class _Reader:
-    """A client that reads a slot and confirms nothing."""
+    """A client that reads a slot without confirming anything."""
 
     def __init__(self, connection: pq.abc.PGconn) -> None:
         self._connection = connection

@@ -1,4 +1,4 @@
-"""The source as the running job looks at it: the same, another state of it, or away."""
+"""Test how a running job sees its source: unchanged, replaced, restored or unreachable."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ def test_a_role_without_rights_may_ask(server: Server, connection: Connection) -
 
 
 def test_timeline_and_end_are_those_of_the_control_file(connection: Connection) -> None:
-    """Which is written by a checkpoint, and asked by nobody else."""
+    """Postgres writes it at a checkpoint."""
     found = origin(connection)
     row = connection.execute(
         "SELECT timeline_id, (checkpoint_lsn - '0/0'::pg_lsn)::bigint FROM pg_control_checkpoint()"
@@ -97,7 +97,7 @@ def test_a_slot_that_is_gone(looking: SourceWatch, connection: Connection) -> No
 
 @dataclass
 class Stored:
-    """A connector's position, as its worker would tell it, and how often it was asked for."""
+    """A connector's position as its worker would report it, and the number of requests."""
 
     lsn: int
     asked: int = 0
@@ -110,7 +110,7 @@ class Stored:
 
 @pytest.fixture
 def following(server: Server, connection: Connection) -> Iterator[tuple[SourceWatch, Stored]]:
-    """A look at a slot that is where its connector is."""
+    """A look at a slot that is at its connector's position."""
     stored = Stored(confirmed(connection))
     found = SourceWatch(server.address, NAME, origin(connection), stored)
     until(lambda: looked(found) and stored.asked > 0, 30, "it does not look")
@@ -151,7 +151,7 @@ def test_a_slot_that_somebody_else_moved_on(
     following: tuple[SourceWatch, Stored],
     others: Callable[[Connection], int],
 ) -> None:
-    """It is remembered when the connector has gone on from there."""
+    """It is remembered even when the connector has continued from there."""
     looking, stored = following
     looking.look(0)
     asked = stored.asked
@@ -181,7 +181,7 @@ def test_a_source_that_is_away_is_asked_again(
     monkeypatch.setattr(source_watch, "_AGAIN_SECONDS", 0.0)
     looking.look(0)
     server.kill()
-    looking.look(2**60)  # nobody can tell
+    looking.look(2**60)  # cannot be known
     looking.look(2**60)
     server.start()
     looking.look(0)

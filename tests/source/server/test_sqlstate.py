@@ -1,4 +1,4 @@
-"""A refusal means what its SQLSTATE says, whatever its words are."""
+"""A refusal is judged by its SQLSTATE, whatever the language of its message."""
 
 import socket
 import subprocess
@@ -44,7 +44,7 @@ def test_what_passes_is_asked_again(state: str, severity: str, message: str) -> 
     with refusing(state, severity, message) as url:
         error = refusal(url)
     assert error.kind is ErrorKind.UNREACHABLE
-    assert "takes no connection now" in error.message
+    assert "accepts no connections at the moment" in error.message
 
 
 @settings(deadline=None, max_examples=60)
@@ -53,7 +53,7 @@ def test_what_stays_is_final(state: str, severity: str, message: str) -> None:
     with refusing(state, severity, message) as url:
         error = refusal(url)
     assert error.kind is ErrorKind.SOURCE_NOT_READY
-    assert error.message.startswith("the source refuses u@127.0.0.1:")
+    assert error.message.startswith("the source refuses the connection as u@127.0.0.1:")
 
 
 def test_the_words_of_any_language_are_shown() -> None:
@@ -71,7 +71,7 @@ def test_a_database_may_be_called_as_it_likes(source_url: str, name: str) -> Non
 
 @pytest.mark.parametrize("code", [socket.EAI_NONAME, socket.EAI_AGAIN])
 def test_a_host_that_nobody_knows_is_named(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
-    """It may be a typo, and it may be the name server: a job waits, and a first start says it."""
+    """It may be a typo or the name server: a job waits, a first start reports it."""
 
     def unknown(*_given: object, **_named: object) -> None:
         raise socket.gaierror(code, "nobody knows it")
@@ -79,7 +79,7 @@ def test_a_host_that_nobody_knows_is_named(monkeypatch: pytest.MonkeyPatch, code
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
     error = refusal("postgresql://u:secret@db.exampel:5432/d")
     assert error.kind is ErrorKind.UNREACHABLE
-    assert error.message == "no host db.exampel is known here"
+    assert error.message == "the host name db.exampel cannot be resolved"
     assert "nobody knows it" in error.detail
     assert "correct the host in source.url" in error.remedy
     assert "secret" not in str(error)
@@ -93,13 +93,13 @@ def test_a_server_that_takes_the_second_attempt_is_asked_again(source_url: str) 
 
 
 def test_a_first_start_says_at_once_that_it_knows_no_such_host(tmp_path: Path) -> None:
-    """And starts nothing."""
+    """It starts nothing."""
     url = "postgresql://u@no-such-host.invalid/d"
     config = tmp_path / "wal2lake.yaml"
     config.write_text(f"source: {{url: '{url}', tables: [a.*]}}\nlake: {{path: {tmp_path}/lake}}\n")
     command = [sys.executable, "-m", "cdc", "up", "--detach", "-c", str(config)]
     up = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert up.returncode == POLICY[ErrorKind.UNREACHABLE].exit_code
-    assert "no host no-such-host.invalid is known here" in up.stderr
+    assert "the host name no-such-host.invalid cannot be resolved" in up.stderr
     assert "correct the host in source.url" in up.stderr
     assert [path.name for path in tmp_path.rglob("endpoints.json")] == []

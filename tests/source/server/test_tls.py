@@ -1,6 +1,6 @@
-"""What source.url asks of TLS is asked of the connector's sessions too.
+"""The TLS demands of source.url apply to the connector's sessions too.
 
-The server takes no session without TLS and without a certificate of the client.
+The server accepts no session without TLS and a client certificate.
 """
 
 import os
@@ -38,7 +38,7 @@ SELECT a.backend_type, s.ssl, s.client_dn FROM pg_stat_activity a JOIN pg_stat_s
 
 @dataclass(frozen=True)
 class Secured:
-    """A chain whose Postgres is called localhost, and what its clients show and trust."""
+    """A chain whose Postgres is called localhost, with the certificates of server and clients."""
 
     endpoints: Endpoints
     ours: Authority

@@ -1,4 +1,4 @@
-"""What the catalogue of a real Postgres makes of the tables that are named."""
+"""Test how tables are judged by the catalogue of a real Postgres."""
 
 from collections.abc import Callable
 
@@ -99,7 +99,7 @@ def test_without_key_and_choice(source_url: str, sql: Sql, make_config: Maker) -
         ("CREATE TABLE t (); ALTER TABLE t REPLICA IDENTITY FULL", "has no columns"),
         (
             "CREATE TABLE t (p point); ALTER TABLE t REPLICA IDENTITY FULL",
-            "has no column that arrives",
+            "has no column that can be captured",
         ),
     ],
 )
@@ -134,12 +134,12 @@ def test_pattern_without_table(source_url: str, sql: Sql, make_config: Maker) ->
     sql("CREATE TABLE t (id int PRIMARY KEY)")
     config = make_config(tables=["pattern_without_table.t", "elsewhere.*"])
     assert errors(source_url, config) == [
-        ("elsewhere.*", "this pattern of source.tables names no table that the role can see")
+        ("elsewhere.*", "this pattern in source.tables matches no table that the role can see")
     ]
 
 
 def test_a_type_with_a_namesake(source_url: str, sql: Sql, make_config: Maker) -> None:
-    """The connector takes one for the other: dates of the schema would be lost without a word."""
+    """The connector takes one for the other: the schema's dates would be lost silently."""
     sql("""
         DROP SCHEMA IF EXISTS other_types CASCADE; CREATE SCHEMA other_types;
         CREATE TYPE other_types.mood AS ENUM ('sad'); CREATE TYPE other_types.only AS ENUM ('one');
@@ -244,7 +244,7 @@ def test_rights_of_the_role(source_url: str, sql: Sql, make_config: Maker) -> No
 def test_a_table_whose_topic_kafka_takes_for_that_of_another(
     source_url: str, sql: Sql, make_config: Maker
 ) -> None:
-    """The one that was made later is named; once it is there, it goes on."""
+    """The finding names the table created later; a captured one continues."""
     name = make_config().name
     sql(f"""
         DROP SCHEMA IF EXISTS {name}_b CASCADE; CREATE SCHEMA {name}_b;

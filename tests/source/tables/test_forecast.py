@@ -1,4 +1,4 @@
-"""What a dry run finds in a real Postgres."""
+"""Test what a dry run reports for a real Postgres."""
 
 from collections.abc import Callable
 

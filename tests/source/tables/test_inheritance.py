@@ -1,6 +1,6 @@
-"""What a table's own rows are, wherever they are read: as ``SELECT ... FROM ONLY`` shows them.
+"""Wherever a table is read, only its own rows are, as ``SELECT ... FROM ONLY`` shows them.
 
-The judge is Postgres. tests/source/capture/test_chain.py has what the connector reads and streams.
+Postgres is the reference. tests/source/capture/test_chain.py tests the connector.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Which tables can be asked for before a cut names any."""
+"""Test which tables can be resnapshot before the first cut."""
 
 from collections.abc import Callable
 from typing import Final
@@ -22,12 +22,12 @@ ALL: Final = Asked(every=True)
 def test_every_table_once_an_epoch_began_before_the_first_cut(
     source_url: str, sql: Callable[[str], object], make_config: Maker, schema: str
 ) -> None:
-    """A first snapshot that was broken off has ended in it: nothing else puts them right."""
+    """It ended an interrupted first snapshot, and only a resnapshot can complete the tables."""
     sql("CREATE TABLE one (id int PRIMARY KEY); CREATE TABLE two (id int PRIMARY KEY)")
     config = make_config()
     sql(f"CREATE PUBLICATION {config.name} FOR TABLE one, two")
     endpoints = Endpoints(source_url=source_url, kafka="", connect="", registry="")
-    with pytest.raises(CdcError) as caught:  # the first snapshot goes on
+    with pytest.raises(CdcError) as caught:  # the first snapshot is still running
         wanted(config, endpoints, ALL, where=None, shadow=False)
     assert caught.value.kind is ErrorKind.CONFIG
     epochs.begin(

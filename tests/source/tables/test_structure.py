@@ -1,4 +1,4 @@
-"""What the event triggers note of each change, by whom and however it is made."""
+"""Test what the event triggers note of each change, whoever makes it and however."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -207,7 +207,7 @@ def test_old_notes_are_pruned_and_what_a_table_begins_with_is_not(
     noting.connection.execute(insert.encode())
     count = "SELECT count(*) FROM wal2lake.structure WHERE command = 'TEST'"
     with connect(noting_url) as other, other.transaction():
-        # A row that somebody holds is left for the next time, and nobody waits.
+        # A locked row is left for the next time, and nobody waits.
         other.execute("SELECT FROM wal2lake.structure WHERE command = 'TEST' LIMIT 1 FOR UPDATE")
         noting.connection.execute("SET lock_timeout = '2s'; CREATE TABLE t (id int PRIMARY KEY)")
         for _ in range(300):
@@ -280,7 +280,7 @@ def test_installed_once_and_renewed_when_it_is_another_version(noting: Source) -
         assert triggers.install(connection)
         assert triggers.is_installed(connection)
         (finding,) = triggers.findings(connection)
-        assert finding.message == "are noted by event triggers"
+        assert finding.message == "are recorded by event triggers"
     noting.run("CREATE TABLE t (id int PRIMARY KEY)")
     assert [n.name for n in noting.run("ALTER TABLE t ADD a int")] == ["t"]
 
@@ -311,7 +311,7 @@ UNSEEN: Final = {
 def test_what_was_not_noted_stops_its_table_once_they_are_made_again(
     noting: Source, case: str, by: str
 ) -> None:
-    """And no other one: what may have changed is told by the rows of the catalogue."""
+    """No other table stops: the rows of the catalogue show which ones may have changed."""
     noting.run("CREATE TYPE mood AS ENUM ('sad')")
     noting.run("CREATE TABLE t (id int PRIMARY KEY, v int, w int, m mood); CREATE TABLE o (id int)")
     noting.run("CREATE TABLE IF NOT EXISTS wal2lake.heartbeat (id int)")
@@ -445,7 +445,7 @@ def published_by(noting: Source, publication: str) -> set[str]:
 def test_a_table_that_the_connector_cannot_read_leaves_our_publications(
     noting: Source, case: str
 ) -> None:
-    """In the transaction of the DDL, which never fails for it; those of others keep it."""
+    """It leaves in the transaction of the DDL, which never fails; other publications keep it."""
     noting.run("CREATE TABLE parent (v int); CREATE TABLE t (id int PRIMARY KEY) INHERITS (parent)")
     noting.run("CREATE TABLE other (id int PRIMARY KEY)")
     noting.connection.execute(

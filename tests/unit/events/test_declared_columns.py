@@ -129,7 +129,7 @@ def test_the_columns_that_a_pattern_names_are_text() -> None:
 def test_a_pattern_that_does_nothing_is_named() -> None:
     found = text_findings(COLUMNS, ["shop.orders.due", "shop.orders.note", "shop.orders.gone"])
 
-    assert [(finding.subject, "names no column" in finding.message) for finding in found] == [
+    assert [(finding.subject, "matches no" in finding.message) for finding in found] == [
         ("shop.orders.note", False),
         ("shop.orders.gone", True),
     ]

@@ -1,4 +1,4 @@
-"""A failed connector says why, and nothing of the row that it stumbled over."""
+"""A failed connector's cause is reported without values of the row at which it failed."""
 
 from typing import Final
 
@@ -49,7 +49,7 @@ def test_a_value_is_not_passed_on(inner: str, outer: str) -> None:
         ),
         (
             "java.lang.NumberFormatException: x",
-            "NumberFormatException below ConnectException; the worker's log says where",
+            "NumberFormatException in ConnectException; see the worker's log",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""The connector's configuration: what is filled in, and how the password is given."""
+"""Test the connector's configuration: the values filled in, and the form of the password."""
 
 import json
 import re
@@ -127,7 +127,7 @@ def with_columns(name: str, declared: dict[str, str]) -> SourceTable:
 
 
 def test_the_snapshot_reads_dates_as_numbers() -> None:
-    """Names cannot end their quotes, and nothing in them is a reference for Connect."""
+    """Names cannot escape their quotes, and Kafka Connect finds no reference in them."""
     odd = 'a"${x}'
     tables = [with_columns("a-b", {odd: "date", "v": "int4", "lost": "timetz"}), table("orders")]
 
@@ -186,7 +186,7 @@ def test_password(connect: Connect, expected: str) -> None:
 def test_a_password_in_clear_is_warned_of(
     connect: Connect, source_url: str, *, warned: bool
 ) -> None:
-    """Just where the connector's settings hold it."""
+    """The warning appears exactly if the connector's settings hold the password."""
     endpoints = replace(ENDPOINTS, source_url=source_url)
     found = clear_password(config(connect), endpoints)
     assert (found is not None) is warned
@@ -229,7 +229,7 @@ def test_what_an_earlier_version_configured_can_be_read_back() -> None:
 
 
 def test_the_reasons_are_written_down() -> None:
-    """Every setting that is not a name or an address stands in connectors/README.md."""
+    """connectors/README.md explains every setting that is not a name or an address."""
     readme = (ROOT / "connectors" / "README.md").read_text()
     template = json.loads((ROOT / "connectors" / "postgres-source.json").read_text())
     plain = re.compile(r"\$(host|port|user|password|database|sslmode|name)$")
@@ -246,12 +246,12 @@ def test_the_reasons_are_written_down() -> None:
 
 
 def test_the_script_for_a_superuser_is_what_up_runs() -> None:
-    """``python -m cdc.source.notes.triggers > connectors/structure.sql`` makes it again."""
+    """Run ``python -m cdc.source.notes.triggers > connectors/structure.sql`` to regenerate it."""
     assert (ROOT / "connectors" / "structure.sql").read_text() == script()
 
 
 def test_every_topic_that_the_connector_can_write_to_is_made_and_watched() -> None:
-    """Or is impossible: of messages, of notifications, of changes of a schema."""
+    """Topics for messages, notifications and schema changes are impossible here."""
     made = settings(config(), ENDPOINTS, [table("orders")], placeholder="token")
     topics = {spec.name for spec in topic_specs(config(), [table("orders")])}
     landing = ["pipe.shop.orders", STRUCTURE.topic("pipe"), markers(config())]
@@ -261,4 +261,4 @@ def test_every_topic_that_the_connector_can_write_to_is_made_and_watched() -> No
     excluded = re.compile(made["message.prefix.exclude.list"])
     prefixes = ("", "app", "a\nb", "a\r\u2028b", "x" * 99)
     assert all(excluded.fullmatch(prefix) for prefix in prefixes)
-    assert "," not in excluded.pattern  # it would be two
+    assert "," not in excluded.pattern  # a comma would split it

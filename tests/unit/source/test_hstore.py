@@ -1,4 +1,4 @@
-"""An hstore as the connector writes it; the orders are those that a HashMap of Java gave."""
+"""Test the connector's spelling of an hstore against orders taken from a real Java HashMap."""
 
 import json
 
@@ -9,12 +9,12 @@ from cdc.source.rows.hstore import connector_json
 ORDERS = [
     (["b", "a", "long", "id", "é"], ["a", "b", "é", "id", "long"]),
     ([f"key {n}" for n in range(12)], [f"key {n}" for n in (4, 3, 2, 1, 8, 7, 6, 5, 9, 0, 11, 10)]),
-    (  # one more than three quarters of the places: there are twice as many
+    (  # one more than three quarters of the buckets, so they are doubled
         [f"key {n}" for n in range(13)],
         [f"key {n}" for n in (4, 3, 2, 1, 8, 7, 6, 5, 9, 0, 11, 10, 12)],
     ),
     (
-        ["", "😀", "ẞ", "AaAa", "BBBB", "AaBB", "z"],  # three of them have one hash
+        ["", "😀", "ẞ", "AaAa", "BBBB", "AaBB", "z"],  # three of them have the same hash
         ["", "😀", "z", "ẞ", "AaAa", "BBBB", "AaBB"],
     ),
 ]

@@ -1,4 +1,4 @@
-"""Which tables are kept how, without a server."""
+"""Test how a table is captured, by its identity; no server is needed."""
 
 import pytest
 
@@ -14,7 +14,7 @@ from cdc.tables import TableMode
     [
         (("d", ("id",), ()), False, TableMode.KEYED, None),
         (("f", ("id",), ()), False, TableMode.KEYED, None),
-        (("d", ("id",), ()), True, TableMode.KEYED, None),  # a key is never thrown away
+        (("d", ("id",), ()), True, TableMode.KEYED, None),  # a key is always used
         (("i", (), ("a",)), False, TableMode.KEYED, None),
         (("i", ("id",), ("id", "a")), False, TableMode.KEYED, None),
         (("i", ("id",), ("a",)), False, TableMode.KEYED, Level.ERROR),

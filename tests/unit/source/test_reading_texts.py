@@ -1,4 +1,4 @@
-"""A reading is one commit, however many chunks it has. Postgres is a stand-in."""
+"""A reading is one commit, however many chunks it has. Postgres is simulated."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,14 +19,14 @@ CHUNKS = 130
 
 @pytest.fixture
 def connection(monkeypatch: pytest.MonkeyPatch) -> Connection:
-    """Its table gives chunks of one row each."""
+    """Return a connection whose table yields chunks of one row each."""
 
     def blocks(*_: object, **__: object) -> Iterator[bytes]:
         for number in range(CHUNKS):
             yield f'{number},"text, ""quoted"""\n'.encode()
 
     monkeypatch.setattr(reading, "blocks", blocks)
-    return None  # type: ignore[return-value] # nobody asks it
+    return None  # type: ignore[return-value] # never used
 
 
 COLUMNS = [
@@ -54,7 +54,7 @@ def test_a_reading_of_many_chunks_is_one_commit(tmp_path: Path, connection: Conn
     assert (found.chunks, found.rows) == (CHUNKS, CHUNKS)
     assert [chunks for chunks, _, _ in told] == list(range(1, CHUNKS + 1))
     table = DeltaTable(str(tmp_path / "texts"))
-    assert table.version() == 1  # made, and written
+    assert table.version() == 1  # creation and one write
     assert len(table.file_uris()) == 1
     assert sorted(texts(tmp_path / "texts"), key=lambda row: int(row[0])) == [
         (str(number), 'text, "quoted"') for number in range(CHUNKS)
@@ -76,7 +76,7 @@ def test_what_ends_a_reading_is_raised_as_it_is_and_nothing_is_written(
 
 
 class Stopped(BaseException):
-    """As of a job that stops."""
+    """An exception like that of a stopping job."""
 
 
 def test_also_what_no_error_is_ends_a_reading_as_it_is(
@@ -93,7 +93,7 @@ def test_also_what_no_error_is_ends_a_reading_as_it_is(
 def test_keys_are_asked_for_as_they_come(
     tmp_path: Path, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No more of them are held than are asked for at a time."""
+    """No more keys are held than one query takes."""
     asked, taken, most = 0, 0, 0
 
     def blocks(*_: object, **__: object) -> Iterator[bytes]:

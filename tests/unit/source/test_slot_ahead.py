@@ -1,4 +1,4 @@
-"""A slot is refused that left its connector behind, and never one that the connector moves on."""
+"""A slot that is ahead of its connector is refused, but never one the connector itself moved."""
 
 from dataclasses import dataclass
 
@@ -32,7 +32,7 @@ def slot_at(confirmed: int | None, pid: int | None = None, by: str = "Debezium")
 def test_a_connector_that_stores_before_it_confirms_is_never_refused(
     moves: list[tuple[str, int]], begun_at: int
 ) -> None:
-    """However the two looks lie among its own steps, the slot's first."""
+    """It passes at any interleaving with its steps, as long as the slot is read first."""
     stored = confirmed = begun_at
     seen = slot_at(confirmed)
     for move, number in moves:
@@ -61,7 +61,7 @@ def test_nothing_is_said_where_nothing_is_known(confirmed: int | None) -> None:
 
 @dataclass
 class Connector:
-    """It stores before it confirms; what it has stored is told a little later."""
+    """A connector that stores before it confirms; the worker reports a stored position later."""
 
     stored: int = 100
     told: int = 100
@@ -89,7 +89,7 @@ class Connector:
         if not self.pid:
             self.sessions += 1
             self.pid = self.sessions
-            self.look(by)  # no session is too short to be seen
+            self.look(by)  # every session is seen
 
     def look(self, _by: int) -> None:
         self.followed.look(slot_at(self.confirmed, self.pid))
@@ -150,7 +150,7 @@ def test_one_that_is_ahead_of_what_was_told_too_late_is_not() -> None:
 
 
 def test_a_session_that_was_not_seen_moves_nothing() -> None:
-    """Where the looks lie further apart than one may be."""
+    """A session may hide between two looks that are far apart."""
     now = [0.0]
     followed = Followed("s", lambda: 110, clock=lambda: now[0])
     followed.look(slot_at(100))

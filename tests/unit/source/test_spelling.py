@@ -1,4 +1,4 @@
-"""The SQL that spells a column's values: what is asked of Postgres, by the column's type."""
+"""Test the SQL that spells a column's values, for each type of column."""
 
 import pytest
 from psycopg import sql
@@ -16,7 +16,7 @@ ARRAYS = sorted(name for name in KEPT if kept(name).arrays)
 
 @pytest.mark.parametrize("name", [name for name in KEPT if name not in OTHERWISE])
 def test_a_value_is_spelled_by_its_types_own_output(name: str) -> None:
-    """As verify asks for it, which is what text columns of the lake are compared with."""
+    """It is the same spelling that verify compares with text columns of the lake."""
     assert spelling(PgType(name)) == PLAIN.sql
 
 

@@ -1,4 +1,4 @@
-"""What of source.url is told to the connector about TLS, and what is refused."""
+"""Test which TLS parameters of source.url reach the connector, and which are refused."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def told(query: str, connect: Connect | None = None) -> dict[str, str]:
-    """Without what is empty."""
+    """Return the TLS settings that are not empty."""
     config = Config(
         source=Source(tables=["a.*"]), lake=Lake(path="/lake"), connect=connect or Connect()
     )
@@ -37,7 +37,7 @@ def test_nothing_said_is_libpq_s_own() -> None:
 def test_files_have_whole_paths() -> None:
     given = {"sslmode": "verify-full", "sslrootcert": "/etc/ca.crt"}
     assert told("sslmode=verify-full&sslrootcert=/etc/ca.crt") == given
-    with pytest.raises(CdcError, match=r"sslrootcert ca.crt is no whole path"):
+    with pytest.raises(CdcError, match=r"sslrootcert ca.crt is not an absolute path"):
         told("sslmode=verify-full&sslrootcert=ca.crt")
 
 
