@@ -1,1 +1,1 @@
-"""Keeps slot, connector, topics and log one unbroken chain, and begins it anew on request."""
+"""Keeps slot, connector, topics and log one unbroken chain, and starts a new one on request."""

@@ -1,4 +1,4 @@
-"""From running servers to a running connector: what ``up`` does before the job. Idempotent."""
+"""Gets from running servers to a running connector, before ``up`` starts the job. Idempotent."""
 
 from collections.abc import Callable, Mapping
 from itertools import chain
@@ -31,7 +31,7 @@ from cdc.waiting import until
 
 Say = Callable[[str], None]
 SLOT_SECONDS: Final = 60.0
-"""How long open transactions of the application may delay the slot."""
+"""How long open transactions of the application may delay the creation of the slot."""
 _SECRET: Final = "placeholder"  # noqa: S105 - the name of a file
 
 
@@ -42,13 +42,15 @@ def establish(
     new_epoch: bool = False,
     say: Say = lambda _: None,
 ) -> list[SourceTable]:
-    """Preflight, source, topics, connector; returns when the connector runs and has its slot.
+    """Prepare source and topics and start the connector; return the captured tables.
 
-    Raises what stands in the way: SOURCE_NOT_READY, CONFLICT, TIMEOUT naming the pids in the way,
-    CHAIN_BROKEN where going on would lose changes. A table that is not fit any more is returned
-    as such, and the others go on. With ``new_epoch`` a broken chain is replaced by a new one,
-    without a snapshot, and one that is whole is a CONFLICT. ``source.on_lost_changes`` may say
-    that a chain which lost changes is replaced without being told.
+    Returns when the connector runs and has its slot. A table that has become unfit is returned as
+    such, and the others go on. With ``new_epoch`` a broken chain is replaced by a new one, without
+    a snapshot. ``source.on_lost_changes`` may request that for every chain that lost changes.
+    ``say`` receives progress messages of long steps.
+
+    Raises SOURCE_NOT_READY, CONFLICT (with ``new_epoch`` also for an unbroken chain), TIMEOUT
+    naming the pids that block the slot, and CHAIN_BROKEN if going on would lose changes.
     """
     try:
         return _established(config, endpoints, say, new_epoch=new_epoch)
@@ -63,7 +65,7 @@ def _established(
 ) -> list[SourceTable]:
     with connect(endpoints.source_url) as connection:
         refuse_unfit(connection, config)
-        if not new_epoch:  # before anything is looked for, or made, in the wrong one
+        if not new_epoch:  # before anything is read or created in the wrong source
             refuse_other_source(connection, config, endpoints)
         known = (_captured if new_epoch else begun)(config, endpoints)
         tables = captured_tables(connection, config, known)
@@ -74,19 +76,19 @@ def _established(
 
 
 def begun(config: Config, endpoints: Endpoints) -> frozenset[TableId]:
-    """The tables of the first snapshot; none before the connector has sent anything."""
+    """Return the tables the connector captures; none before it has stored a position."""
     if worker_rest.offsets(endpoints.connect, config.name) is None:
         return frozenset()
     return _captured(config, endpoints)
 
 
 def _captured(config: Config, endpoints: Endpoints) -> frozenset[TableId]:
-    """The tables that the connector is configured for, also where its position is lost."""
+    """The tables that the connector is configured for, even if its position is lost."""
     return captured(worker_rest.configuration(endpoints.connect, config.name))
 
 
 def refuse_unfit(connection: Connection, config: Config) -> None:
-    """Raises SOURCE_NOT_READY with the first thing that is wrong with server or role."""
+    """Check server and role; raise SOURCE_NOT_READY with the first error found."""
     checks = chain(server_findings(connection), role_findings(connection, config, ()))
     for finding in checks:
         if finding.level is Level.ERROR:
@@ -98,11 +100,14 @@ def refuse_unfit(connection: Connection, config: Config) -> None:
 
 
 def topic_specs(config: Config, tables: list[SourceTable]) -> list[TopicSpec]:
-    """Keyed topics are compacted. Events without a key of their own share one: they are kept.
+    """Return the topics of these tables and the control topics, with their settings.
 
-    A topic keeps the policy of the key that its table had at first; the lake says when it changed.
-    Events have the broker's time: it refuses a producer's that is an hour ahead of its clock, and
-    a worker would stand still while their clocks differ.
+    Topics of keyed tables are compacted. Events of tables without a key share one key, so their
+    topics are not. A topic keeps the policy that its table's first key called for; the lake
+    records when the key changed.
+
+    Events get the broker's timestamps: it refuses a producer's timestamp that is an hour ahead of
+    its clock, and the worker would be stuck as long as their clocks differ.
     """
     timed = {"message.timestamp.type": "LogAppendTime"}
     kept = timed | {"cleanup.policy": "delete", "retention.ms": "-1"}
@@ -123,14 +128,15 @@ def topic_specs(config: Config, tables: list[SourceTable]) -> list[TopicSpec]:
 
 
 def written_by_itself(prefix: str) -> str:
-    """The topic of the connector's own heartbeats, beside those that go through the table."""
+    """Return the topic of Debezium's own heartbeats, which bypass the heartbeat table."""
     return f"__debezium-heartbeat.{prefix}"
 
 
 def placeholder(config: Config, endpoints: Endpoints) -> str:
-    """The token for an unchanged TOAST value: that of the connector, where there is one.
+    """Return the placeholder for unchanged TOAST values, the connector's own if it has one.
 
-    It is random, so that no value of the application equals it, and never changes.
+    It is random, so that no value of the application equals it, and never changes. It is also
+    stored in the state directory.
     """
     state = StateDir(config.state_dir)
     running = worker_rest.configuration(endpoints.connect, config.name)
@@ -142,14 +148,14 @@ def placeholder(config: Config, endpoints: Endpoints) -> str:
 
 
 def has_begun_here(config: Config) -> bool:
-    """Return whether a connector may have been made from this state directory."""
+    """Return whether a connector may have been created from this state directory."""
     return (StateDir(config.state_dir).secrets / _SECRET).exists()
 
 
 def connector_settings(
     config: Config, endpoints: Endpoints, tables: list[SourceTable]
 ) -> dict[str, str]:
-    """Those to start it with: in a lake's later epochs it takes no snapshot."""
+    """Return the settings to start the connector with; only a lake's first epoch has a snapshot."""
     return settings(
         config,
         endpoints,
@@ -164,7 +170,7 @@ def _start(
 ) -> list[SourceTable]:
     wanted = _created(config, endpoints, tables)
     goes_on = continues(connection, config, endpoints, tables)
-    if not goes_on:  # then every table has to be fit
+    if not goes_on:  # a first start requires that every table is fit
         tables = captured_tables(connection, config)
         wanted = connector_settings(config, endpoints, tables)
     note_baseline(connection, [t for t in tables if t.unfit is None], again=not goes_on)
@@ -185,35 +191,35 @@ def _start_anew(
     tables: list[SourceTable],
     say: Say,
 ) -> list[SourceTable]:
-    """Into a new epoch; returns when the connector has a position in it.
+    """Start the connector in a new epoch; return when it has stored a position there.
 
-    From then on a start goes on in it; before, it finds the position lost.
+    From then on a plain start continues in the epoch; before, it reports a lost position.
     """
-    as_it_was = _created(config, endpoints, tables)
+    unchanged = _created(config, endpoints, tables)
     begin(
         connection,
         config,
         endpoints,
         tables,
         specs=topic_specs(config, tables),
-        start=lambda: _let_run(config, endpoints, tables, as_it_was),
+        start=lambda: _let_run(config, endpoints, tables, unchanged),
         say=say,
     )
     slot.probe(endpoints.source_url, config.name, SLOT_SECONDS)
     _let_run(config, endpoints, tables, connector_settings(config, endpoints, tables))
     await_running(connection, config, endpoints, streams=False)
-    # After the slot was made: no snapshot would bring them.
+    # After the slot was created, because no snapshot would bring these notes.
     note_baseline(connection, [t for t in tables if t.unfit is None], again=True)
     until(
         lambda: worker_rest.offsets(endpoints.connect, config.name) is not None,
         START_SECONDS,
-        f"connector {config.name} sent nothing",
+        f"connector {config.name} sent no event",
     )
     return tables
 
 
 def _created(config: Config, endpoints: Endpoints, tables: list[SourceTable]) -> dict[str, str]:
-    """What the connector is to be started with; it exists afterwards, without a task if new."""
+    """Create the connector without a task, unless it exists; return the settings to start with."""
     state = StateDir(config.state_dir)
     state.create()
     if config.connect.url is None:
@@ -230,7 +236,7 @@ def _let_run(
         endpoints.kafka, topic_specs(config, tables), replication=config.kafka.replication_factor
     )
     if not worker_rest.is_configured(endpoints.connect, config.name, wanted):
-        # A task of before may fail by what it was told then, and would be taken for the new one's.
+        # A failure of the old task, due to its old settings, would be attributed to the new one.
         worker_rest.stop(endpoints.connect, config.name)
         worker_rest.configure(endpoints.connect, config.name, wanted)
     worker_rest.resume(endpoints.connect, config.name)
@@ -238,9 +244,9 @@ def _let_run(
 
 
 def _revive(config: Config, endpoints: Endpoints) -> None:
-    """A new start for what failed earlier: its reason may be gone, and Connect never tries again.
+    """Restart a connector that failed earlier: its cause may be gone, and Connect never retries.
 
-    A failure that is there after it is today's.
+    A failure after the restart is a current one.
     """
     status = worker_rest.status(endpoints.connect, config.name)
     if status is not None and status.failed:

@@ -1,9 +1,9 @@
-"""Whether a start continues the chain of events, begins it, or would tear it.
+"""Decides whether a start continues the chain of events, begins a new one, or would break it.
 
-The connector's first snapshot and the stream that follows it fit together because one slot was
-made for both. A second attempt at the snapshot does not: it misses deletes in between, and reads
-rows that the stream brings again. So an unfinished one is done again from nothing, unless some of
-it is in the lake.
+The connector's first snapshot and the stream after it fit together because they share one slot.
+A second attempt at the snapshot does not fit: it misses deletes in between, and reads rows that
+the stream sends again. So an unfinished snapshot is started over from scratch, unless a part of it
+has already landed in the lake.
 """
 
 from collections.abc import Mapping
@@ -36,25 +36,28 @@ _POSITIONS: Final = ("lsn", "lsn_proc", "lsn_commit")
 
 
 class Standing(Enum):
-    """What a start finds of the chain, where nothing of it is broken."""
+    """The state of an unbroken chain at a start."""
 
-    WHOLE = "whole"  # connector, slot and position go on
+    WHOLE = "whole"  # connector, slot and position can go on
     UNFINISHED = "unfinished"  # the first snapshot was interrupted, and nothing of it has landed
-    NOTHING_SENT = "nothing sent"
+    NOTHING_SENT = "nothing sent"  # the connector has sent no event yet
 
 
 def continues(
     connection: Connection, config: Config, endpoints: Endpoints, tables: list[SourceTable]
 ) -> bool:
-    """True when connector, slot and position go on; False when nothing was ever sent.
+    """Return whether connector, slot and position can go on.
 
-    Raises CONFLICT when the slot is somebody else's, CHAIN_BROKEN when going on loses changes.
+    If not, the chain has to start from scratch; what an earlier attempt left is removed.
+
+    Raises CONFLICT if the slot belongs to someone else, CHAIN_BROKEN if going on would lose
+    changes.
     """
-    now = standing(connection, config, endpoints, tables)
-    if now is Standing.WHOLE:
+    state = standing(connection, config, endpoints, tables)
+    if state is Standing.WHOLE:
         return True
     clear(connection, config, endpoints)
-    if now is Standing.UNFINISHED:
+    if state is Standing.UNFINISHED:
         delete_topics(endpoints.kafka, [*_topics(config, tables), markers(config)])
     return False
 
@@ -62,7 +65,7 @@ def continues(
 def standing(
     connection: Connection, config: Config, endpoints: Endpoints, tables: list[SourceTable]
 ) -> Standing:
-    """Look at the chain and change nothing; raises as ``continues`` does."""
+    """Return the state of the chain without changing anything; raises like ``continues``."""
     _refuse_other_pipeline(config)
     topics = _topics(config, tables)
     refuse_other_source(connection, config, endpoints)
@@ -83,21 +86,21 @@ def standing(
 
 
 def unfinished(position: dict[str, object]) -> bool:
-    """Whether the connector was still in its first snapshot when it stored this position.
+    """Return whether the connector stored this position during its first snapshot.
 
-    A blocking one that was interrupted leaves the same mark for good, and the stream goes on.
+    An interrupted blocking snapshot leaves the same mark for ever, although the stream goes on.
     """
     completed = str(position.get("snapshot_completed", "true")).lower() != "false"
     return not completed and position.get("snapshot") != "BLOCKING"
 
 
 def sent(position: Mapping[str, Any]) -> int:
-    """The furthest place in the WAL that the connector has stored; 0 where there is none."""
+    """Return the highest LSN in the connector's stored position; 0 if it has none."""
     return max(int(position.get(name) or 0) for name in _POSITIONS)
 
 
 def stored(connect_url: str, name: str) -> int:
-    """As ``sent``, of a worker that answers at once; 0 of one that does not."""
+    """Return the highest LSN that the connector has stored; 0 if the worker does not answer."""
     try:
         return sent(worker_rest.offsets(connect_url, name, patience=_ASK_SECONDS) or {})
     except CdcError:
@@ -105,16 +108,16 @@ def stored(connect_url: str, name: str) -> int:
 
 
 def clear(connection: Connection, config: Config, endpoints: Endpoints) -> None:
-    """Stop the connector, forget its position, drop the slot: its next start makes a new one.
+    """Stop the connector, delete its position and drop the slot; its next start creates a new one.
 
-    Whatever it had sent is committed or undone afterwards, and none of it comes later: the worker
-    ends the transactions of its earlier tasks before it forgets a position.
+    Afterwards everything it has sent is either committed or rolled back, and nothing of it arrives
+    later: the worker ends the transactions of earlier tasks before it deletes a position.
     """
     worker_rest.stop(endpoints.connect, config.name)
     until(
         lambda: not slot.is_read(connection, config.name),
         _FREE_SECONDS,
-        f"slot {config.name} was not given up",
+        f"slot {config.name} was not released",
     )
     worker_rest.forget_offsets(endpoints.connect, config.name)
     slot.drop(connection, config.name)
@@ -125,17 +128,17 @@ def _topics(config: Config, tables: list[SourceTable]) -> list[str]:
 
 
 def control_topics(config: Config) -> list[str]:
-    """Those whose events land beside the tables'."""
+    """Return the control topics whose events land together with those of the tables."""
     return [STRUCTURE.topic(config.name), markers(config)]
 
 
 def markers(config: Config) -> str:
-    """The topic of BEGIN and END of transactions."""
+    """Return the topic of transaction markers (BEGIN and END)."""
     return f"{config.name}.transaction"
 
 
 def refuse_other_source(connection: Connection, config: Config, endpoints: Endpoints) -> None:
-    """Raises CHAIN_BROKEN where the source is not the one that the lake and the connector know."""
+    """Raise CHAIN_BROKEN if the source is not the one that the lake and the connector follow."""
     landed, epoch = landed_position(log_path(config)), last(epochs_path(config))
     reached = sent(worker_rest.offsets(endpoints.connect, config.name) or {})
     origin.refuse_other(known_origin(landed, epoch), origin.origin(connection), reached)
@@ -148,13 +151,13 @@ def _refuse_broken_topics(config: Config, endpoints: Endpoints, topics: list[str
 
 
 def _refuse_lost_position(config: Config, endpoints: Endpoints, topics: list[str]) -> None:
-    """Also where an epoch was recorded and its connector has sent nothing yet."""
+    """Raises also if an epoch was recorded, but its connector has sent nothing yet."""
     filled = [name for name, end in end_offsets(endpoints.kafka, topics).items() if end > 0]
     if filled:
         raise LostChangesError(
             f"topic {filled[0]} holds events, but the connector's position is lost",
             reason=Reason.POSITION_LOST,
-            detail="what was changed or deleted since its last event cannot be known",
+            detail="changes and deletes since its last event cannot be determined",
         )
     if (epoch := last(epochs_path(config))) is not None:
         raise LostChangesError(
@@ -164,7 +167,7 @@ def _refuse_lost_position(config: Config, endpoints: Endpoints, topics: list[str
 
 
 def _refuse_other_pipeline(config: Config) -> None:
-    """The positions of its tables are offsets in topics of another name."""
+    """The positions of the lake's tables are offsets in topics of that pipeline."""
     landed, epoch = landed_position(log_path(config)), last(epochs_path(config))
     topics = landed.topic_ids if landed else ()
     names = {epoch.name} if epoch else {topic.partition(".")[0] for topic in topics}
@@ -172,15 +175,15 @@ def _refuse_other_pipeline(config: Config) -> None:
         before = ", ".join(sorted(names))
         raise CdcError(
             ErrorKind.CHAIN_BROKEN,
-            f"the lake {config.lake.path} is of pipeline {before}, and this one is {config.name}",
+            f"the lake {config.lake.path} belongs to pipeline {before}, not to {config.name}",
             reason=Reason.OTHER_PIPELINE,
-            remedy=f"correct name or lake.path; or drop slot {before}, which keeps WAL, and "
+            remedy=f"correct name or lake.path; or drop slot {before}, which retains WAL, and "
             f"{slot.NEW_EPOCH}",
         )
 
 
 def _refuse_other_lake(config: Config, endpoints: Endpoints) -> None:
-    """What the topics hold has gaps, and only the lake of that time knows where they are."""
+    """The topics have gaps, and only the lake that recorded the epoch knows where they are."""
     settings = worker_rest.configuration(endpoints.connect, config.name) or {}
     if settings.get(SNAPSHOT_MODE) == STREAM_ONLY and last(epochs_path(config)) is None:
         raise CdcError(
@@ -188,7 +191,7 @@ def _refuse_other_lake(config: Config, endpoints: Endpoints) -> None:
             f"connector {config.name} began in an epoch that the lake {config.lake.path} does not "
             "know",
             reason=Reason.OTHER_LAKE,
-            detail="changes from before it are missing in the topics",
+            detail="changes from before that epoch are missing in the topics",
             remedy=f"correct lake.path, or {slot.NEW_EPOCH}",
         )
 
@@ -196,8 +199,8 @@ def _refuse_other_lake(config: Config, endpoints: Endpoints) -> None:
 def _refuse_landed(config: Config) -> None:
     if landed_position(log_path(config)) is not None:
         raise LostChangesError(
-            "the first snapshot was interrupted, and a part of it is in the lake",
+            "the first snapshot was interrupted, and part of it is already in the lake",
             reason=Reason.SNAPSHOT_INTERRUPTED,
-            remedy=f"remove {config.lake.path} and start again: nothing else is in it yet; or "
+            remedy=f"remove {config.lake.path}, which holds nothing else yet, and start again; or "
             f"{slot.NEW_EPOCH}",
         )

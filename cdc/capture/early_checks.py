@@ -1,4 +1,4 @@
-"""What ``up`` asks the source before it starts a server: a typo is told at once, and not late."""
+"""Checks that ``up`` makes before it starts a server, so that a typo is reported at once."""
 
 from cdc.capture.bootstrap import has_begun_here, refuse_unfit
 from cdc.config import Config
@@ -10,15 +10,15 @@ from cdc.state.endpoints import configured_source_url
 
 
 def look(config: Config) -> None:
-    """Refuse what the start would refuse later, with the same error; change nothing.
+    """Raise the errors that the start would raise later; change nothing.
 
-    Where a connector may have begun already, single tables are left to the start: it knows which
-    of them the pipeline has, and those must not keep the others from going on.
+    If a connector may have begun already, single tables are not checked here: the start knows which
+    tables the pipeline has, and an unfit one of these must not stop the others.
     """
     refuse_unwritable(config)
     url = configured_source_url(config.source)
     if url is None:
-        return  # an embedded source is empty, or holds what an earlier start has judged
+        return  # an embedded source is empty, or was checked by an earlier start
     tls(config, url)
     with connect(url) as connection:
         refuse_unfit(connection, config)

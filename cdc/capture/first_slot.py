@@ -1,8 +1,8 @@
-"""Where the slot of the first snapshot begins: the one LSN at which its rows are true.
+"""Remembers where the slot of the first snapshot begins: the LSN at which its rows are correct.
 
-A connector that is interrupted in its first snapshot begins it again by itself, by the slot that
-is there already. Then each table is read at a moment of its own, later than that, and what the
-stream brings of it may be in the rows. Nothing of the rows tells so but their LSN.
+A connector that is interrupted during its first snapshot repeats it with the existing slot. Each
+table is then read at a later moment of its own, so its rows may already include changes that the
+stream sends as well. Only the LSN of the rows reveals this.
 """
 
 import json
@@ -18,14 +18,16 @@ _SECONDS = 60.0
 
 
 def forget(config: Config) -> None:
-    """Before a connector makes another slot."""
+    """Forget the LSN; called before a connector creates another slot."""
     _file(config).unlink(missing_ok=True)
 
 
 def remember(connection: Connection, config: Config) -> None:
-    """As soon as there is one: before its stream begins it says where it was made, later more.
+    """Wait until the slot is created, and remember where it begins.
 
-    Raises TIMEOUT where it is not finished: a transaction of the application is open.
+    Called as soon as the slot exists: only until its stream begins is its confirmed LSN the one at
+    which it was created. Raises TIMEOUT if an open transaction of the application keeps the slot
+    from being finished.
     """
 
     def begins() -> int | None:
@@ -37,9 +39,12 @@ def remember(connection: Connection, config: Config) -> None:
 
 
 def known(config: Config) -> int | None:
-    """No row of the first snapshot has a later LSN; None where nobody looked when it was made."""
-    found = (read_json(_file(config)) or {}).get("lsn")
-    return found if isinstance(found, int) else None
+    """Return the LSN at which the slot was created; None if it was not remembered.
+
+    No row of an uninterrupted first snapshot has a later LSN.
+    """
+    lsn = (read_json(_file(config)) or {}).get("lsn")
+    return lsn if isinstance(lsn, int) else None
 
 
 def _file(config: Config) -> Path:

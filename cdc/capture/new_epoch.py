@@ -1,7 +1,7 @@
-"""The beginning of a new epoch: the broken chain is let go, and what is left behind is recorded.
+"""Begins a new epoch: abandons the broken chain, and records what is left behind.
 
-Interrupted anywhere, either the chain is found whole again, or a start finds the position lost
-and says so: none goes on by the stream alone before the epoch stands in the lake.
+If it is interrupted anywhere, the next start either finds the chain whole, or reports a lost
+position: no start continues with the stream alone before the epoch is recorded in the lake.
 """
 
 from collections.abc import Callable, Collection
@@ -40,11 +40,12 @@ def begin(
     start: Callable[[], None],
     say: Callable[[str], None] = lambda _: None,
 ) -> Epoch:
-    """Stop the connector, forget its position, drop the slot, record the epoch.
+    """Stop the connector, delete its position, drop the slot, and record the epoch.
 
-    ``start`` lets the connector run as it was, to see whether it fails; ``say`` hears of what takes
-    long. Raises CONFLICT while a job runs, for a slot that is somebody else's, and where nothing is
-    broken, CHAIN_BROKEN where a topic lost too many offsets; then nothing is changed.
+    ``start`` runs the connector with its old settings, to see whether it fails; ``say`` receives
+    progress messages of long steps. Raises CONFLICT while a job runs, for a slot of someone else,
+    and if nothing is broken; CHAIN_BROKEN if a topic lost too many offsets. Nothing is changed
+    then.
     """
     with alone(config):
         reason = _broken(connection, config, endpoints, tables, start)
@@ -65,8 +66,8 @@ def _recorded(
     connection: Connection, config: Config, endpoints: Endpoints, topics: list[str], reason: str
 ) -> Epoch:
     landed, now = landed_position(log_path(config)), origin(connection)
-    known = {*topics, *(landed.offsets if landed else ())}
-    ends = end_offsets(endpoints.kafka, sorted(known))
+    all_topics = {*topics, *(landed.offsets if landed else ())}
+    ends = end_offsets(endpoints.kafka, sorted(all_topics))
     return epochs.begin(
         epochs_path(config),
         name=config.name,
@@ -86,41 +87,41 @@ def _broken(
     tables: list[SourceTable],
     start: Callable[[], None],
 ) -> str:
-    """Why the chain cannot go on. Raises CONFLICT where it can."""
+    """Return why the chain cannot go on; raise CONFLICT if it can."""
     try:
-        found = standing(connection, config, endpoints, tables)
+        state = standing(connection, config, endpoints, tables)
     except CdcError as error:
         if error.kind is ErrorKind.CHAIN_BROKEN:
             return error.coded
         raise
-    if found is Standing.WHOLE:
+    if state is Standing.WHOLE:
         if unfinished(worker_rest.offsets(endpoints.connect, config.name) or {}):
             return "the first snapshot was not finished"
         if _fails(connection, config, endpoints, start):
-            return f"connector {config.name} fails at what it has to read next"
+            return f"connector {config.name} fails at the next change it has to read"
     raise CdcError(
         ErrorKind.CONFLICT,
         f"nothing is broken: pipeline {config.name} can go on without a new epoch",
-        remedy="wal2lake up, without --new-epoch",
+        remedy="run wal2lake up without --new-epoch",
     )
 
 
 def _fails(
     connection: Connection, config: Config, endpoints: Endpoints, start: Callable[[], None]
 ) -> bool:
-    """Whether a started connector fails before it has passed where the source is now.
+    """Start the connector; return whether it fails before it passes the source's current LSN.
 
-    Raises TIMEOUT when it does neither.
+    Raises TIMEOUT if it does neither.
     """
     start()
-    passed = origin(connection).lsn
+    target = origin(connection).lsn
     failed = False
 
     def settled() -> bool:
         nonlocal failed
         status = worker_rest.status(endpoints.connect, config.name)
         failed = status is not None and status.failed
-        return failed or sent(worker_rest.offsets(endpoints.connect, config.name) or {}) >= passed
+        return failed or sent(worker_rest.offsets(endpoints.connect, config.name) or {}) >= target
 
     until(settled, _TRIAL_SECONDS, f"connector {config.name} neither failed nor caught up")
     return failed

@@ -1,11 +1,12 @@
-"""What the connector cannot read, kept from it so that all the rest goes on.
+"""Excludes tables and columns that the connector cannot read, so that everything else goes on.
 
-It reads the columns of all tables in its list as it starts, and fails at one that has two columns
-of one name. Such a table has left the publication (docs/decisions/0027), so nothing of it is missed
-that was not given up there; its settings name it apart, so that it is not forgotten.
+At its start the connector reads the columns of every table in its list, and fails at a table with
+two columns of the same name. Such a table has already left the publication (docs/decisions/0027),
+so excluding it loses nothing more; the settings list it separately, so that it is not forgotten.
 
-As it streams, it fails at a value that is none of the type which its column has got since
-(docs/decisions/0031). Such a column is left out of its events; the first one stops its table.
+While streaming, the connector fails at a value that does not fit the type its column has got since
+(docs/decisions/0031). Such a column is left out of the events; the first event without it stops its
+table.
 """
 
 from collections.abc import Collection
@@ -35,11 +36,12 @@ from cdc.tables import ColumnId, TableId
 def pass_over(
     config: Config, endpoints: Endpoints, *, at_an_event: bool = False
 ) -> tuple[TableId | ColumnId, ...]:
-    """Name to the failed connector the tables that it is to pass over, and start it so.
+    """Exclude what the failed connector cannot read, and start it with the new settings.
 
-    And new columns that it would not get over. With ``at_an_event`` it failed as it read one: then
-    also columns whose old values it cannot read. Returns what it was not told of before; nothing is
-    done where there is nothing. Raises what a source or a worker that does not answer raises.
+    Excludes unreadable tables and new columns that the connector would fail at. ``at_an_event``
+    says that it failed while reading an event: then columns whose old values it cannot read are
+    excluded too. Returns the tables and columns that are newly excluded; if there are none, nothing
+    is changed. Raises the error of a source or worker that does not answer.
     """
     running = worker_rest.configuration(endpoints.connect, config.name)
     if running is None:
@@ -47,51 +49,52 @@ def pass_over(
     tables, columns, known = passed_over(running), columns_passed_over(running), captured(running)
     with connect_to_ask(endpoints.source_url) as connection:
         now = _tables(connection, config, known)
-        found = retyped(connection, config.name, known) if at_an_event else frozenset[ColumnId]()
-    told = with_passed_over(running, tables | {each.table for each in now if each.passed_over})
-    told = with_columns_passed_over(told, columns | found)
+        changed = retyped(connection, config.name, known) if at_an_event else frozenset[ColumnId]()
+    wanted = with_passed_over(running, tables | {t.table for t in now if t.passed_over})
+    wanted = with_columns_passed_over(wanted, columns | changed)
     for table in now:
         if table.unfit is None:
-            told = with_excluded(told, table)
-    new = left_out(told) - left_out(running)
-    more: tuple[TableId | ColumnId, ...] = (
-        *sorted(passed_over(told) - tables),
-        *sorted(new),
+            wanted = with_excluded(wanted, table)
+    new_columns = left_out(wanted) - left_out(running)
+    excluded: tuple[TableId | ColumnId, ...] = (
+        *sorted(passed_over(wanted) - tables),
+        *sorted(new_columns),
     )
-    if more:
-        worker_rest.configure(endpoints.connect, config.name, told)
-    return more
+    if excluded:
+        worker_rest.configure(endpoints.connect, config.name, wanted)
+    return excluded
 
 
 def refuse_moved(config: Config, endpoints: Endpoints) -> None:
-    """Raise CHAIN_BROKEN where the slot of a failed connector is beyond what that has stored.
+    """Raise CHAIN_BROKEN if the slot of a failed connector is beyond the position it has stored.
 
-    Started again it would go on from there, and nothing would show what it has missed.
+    After a restart the connector would go on from the slot, and nothing would show what it missed.
     """
     with connect_to_ask(endpoints.source_url) as connection:
         state = slot.slot_state(connection, config.name)
-    if state is not None:  # asked for before the place, which the connector stores first
+    if state is not None:  # read before the position, which the connector stores first
         slot.refuse_ahead(config.name, state, stored(endpoints.connect, config.name))
 
 
 def take_back(config: Config, endpoints: Endpoints, source: SourceTable) -> bool:
-    """Let the connector read a table, or columns of it, that it passes over; False for any other.
+    """Let the connector read a table or its columns again; return False if none was excluded.
 
-    New columns that it would not get over are left out by now. Returns when it runs so: every later
-    change of the table arrives. The table has to be fit, and published. Raises TIMEOUT,
-    SERVER_FAILED.
+    New columns that it would fail at are excluded instead. Returns when the connector runs with the
+    new settings: every later change of the table arrives. The table has to be fit and published.
+    Raises TIMEOUT, SERVER_FAILED.
     """
     running = worker_rest.configuration(endpoints.connect, config.name)
     if running is None:
         return False
     tables, columns = passed_over(running), columns_passed_over(running)
-    told = with_passed_over(running, tables - {source.table})
-    told = with_columns_passed_over(told, {each for each in columns if each.table != source.table})
-    told = with_excluded(told, source)
-    if told == running:
+    others = {column for column in columns if column.table != source.table}
+    wanted = with_passed_over(running, tables - {source.table})
+    wanted = with_columns_passed_over(wanted, others)
+    wanted = with_excluded(wanted, source)
+    if wanted == running:
         return False
     with connect(endpoints.source_url) as connection:
-        reconfigure(connection, config, endpoints, told)
+        reconfigure(connection, config, endpoints, wanted)
         await_running(connection, config, endpoints, streams=True)
     return True
 
@@ -99,8 +102,8 @@ def take_back(config: Config, endpoints: Endpoints, source: SourceTable) -> bool
 def _tables(
     connection: Connection, config: Config, known: Collection[TableId]
 ) -> list[SourceTable]:
-    """Those that the connector knows: another configuration may name others by now."""
+    """The tables that the connector knows: ``source.tables`` may name others by now."""
     names = [str(table) for table in known]
     source = config.source.model_copy(update={"tables": names})
-    alone = config.model_copy(update={"source": source})
-    return wanted_of(inspect(connection, alone), alone, known)
+    narrowed = config.model_copy(update={"source": source})
+    return wanted_of(inspect(connection, narrowed), narrowed, known)

@@ -1,4 +1,4 @@
-"""What the lake knows of the source and the topics that its events came from."""
+"""Provenance of the lake's events: the source and the topics that they came from."""
 
 from collections.abc import Collection
 
@@ -11,7 +11,7 @@ from cdc.source.server.origin import Origin
 def known_topics(
     landed: LandedPosition | None, epoch: Epoch | None, topics: Collection[str]
 ) -> dict[str, Expected]:
-    """Those of ``topics`` of which something has landed, or an epoch tells."""
+    """Return id and last offset of those ``topics`` that the log or a newer epoch has recorded."""
     ids = landed.topic_ids if landed else {}
     if (newer := _newer(landed, epoch)) is not None:
         ids = {**ids, **newer.topic_ids}
@@ -24,7 +24,10 @@ def known_topics(
 
 
 def known_origin(landed: LandedPosition | None, epoch: Epoch | None) -> Origin:
-    """Empty where nothing is known: a lake of an earlier version, or a new one."""
+    """Return the source that the lake follows.
+
+    It is empty (system "" and timeline 0) for a new lake, or one of an earlier version.
+    """
     if (newer := _newer(landed, epoch)) is not None and newer.system:
         return Origin(system=newer.system, timeline=newer.timeline)
     if landed is None:
@@ -33,7 +36,7 @@ def known_origin(landed: LandedPosition | None, epoch: Epoch | None) -> Origin:
 
 
 def _newer(landed: LandedPosition | None, epoch: Epoch | None) -> Epoch | None:
-    """The epoch, where nothing of it has landed yet."""
+    """The epoch, if no event of it has landed yet."""
     if epoch is None or (landed is not None and landed.epoch >= epoch.number):
         return None
     return epoch

@@ -1,7 +1,7 @@
-"""The tables that are captured, changed while the others go on: source, topics and connector.
+"""Changes the captured tables in source, topics and connector, while the other tables go on.
 
-Everything is looked at before anything is changed, and each step finds done what an earlier call
-did, so a call that was interrupted is finished by the next. The job learns of it afterwards.
+Everything is checked before anything is changed, and each step skips what an earlier call has
+done, so the next call finishes an interrupted one. The job learns of the change afterwards.
 """
 
 from collections.abc import Collection, Mapping
@@ -34,29 +34,31 @@ _OF_THE_CHAIN: Final = (worker_rest.PLACEHOLDER, "snapshot.mode")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recaptured:
-    """What a call changed. Nothing of a table that was ``added`` is in its topic yet but changes.
+    """What a call changed.
 
-    ``tables`` are all that are captured now, also those that are not fit any more.
+    ``tables`` are all tables captured now, including those that are no longer fit.
     """
 
-    added: tuple[TableId, ...]
+    added: tuple[TableId, ...]  # their topics hold changes only, not the rows they had before
     removed: tuple[TableId, ...]
     tables: tuple[SourceTable, ...]
-    reconfigured: bool  # the connector has other settings than before
+    reconfigured: bool  # whether the connector's settings changed
 
 
 def recapture(config: Config, endpoints: Endpoints) -> Recaptured:
-    """Capture what ``source.tables`` names now; returns when the connector runs so.
+    """Capture the tables that ``source.tables`` names now; return when the connector does so.
 
-    The rows that a new table has already do not come: they have to be read. A table that is taken
-    out stays in the publication. Raises before anything is changed: SOURCE_NOT_READY for a new
-    table that is not fit or that the role may not publish, CONFLICT while the first snapshot is not
-    over, CHAIN_BROKEN without a slot, UNREACHABLE for a server that does not answer.
+    Existing rows of a new table are not captured: they have to be read. A removed table stays in
+    the publication.
+
+    Raises, before anything is changed: SOURCE_NOT_READY for a new table that is not fit or that the
+    role may not publish, CONFLICT until the first snapshot has finished, CHAIN_BROKEN without a
+    slot, UNREACHABLE for a server that does not answer.
     """
     before = running_configuration(config, endpoints)
     known = captured(before)
     with connect(endpoints.source_url) as connection:
-        tables = _judged(connection, config, known)
+        tables = _checked(connection, config, known)
         _refuse_lost(connection, config)
         added = [table for table in tables if table.table not in known]
         wanted = settings_for(config, endpoints, tables, before)
@@ -74,57 +76,58 @@ def recapture(config: Config, endpoints: Endpoints) -> Recaptured:
 
 
 def running_configuration(config: Config, endpoints: Endpoints) -> dict[str, str]:
-    """The connector's, once its first snapshot is over.
+    """Return the connector's configuration.
 
-    Raises CONFLICT before: what is captured can be changed only where something is.
+    Raises CONFLICT until its first snapshot has finished: the captured tables cannot be changed
+    before.
     """
-    found = worker_rest.configuration(endpoints.connect, config.name)
+    running = worker_rest.configuration(endpoints.connect, config.name)
     position = worker_rest.offsets(endpoints.connect, config.name)
-    if found is None or position is None:
+    if running is None or position is None:
         raise CdcError(
             ErrorKind.CONFLICT,
             f"connector {config.name} has captured nothing yet",
-            remedy="wal2lake up captures all that source.tables names",
+            remedy="run wal2lake up: it captures every table that source.tables names",
         )
     if unfinished(position):
         raise CdcError(
             ErrorKind.CONFLICT,
-            f"the first snapshot of connector {config.name} is not over",
-            remedy="try again when wal2lake status says streaming",
+            f"the first snapshot of connector {config.name} has not finished",
+            remedy="try again once wal2lake status shows streaming",
         )
-    return found
+    return running
 
 
 def settings_for(
     config: Config, endpoints: Endpoints, tables: list[SourceTable], running: Mapping[str, str]
 ) -> dict[str, str]:
-    """The connector's settings for these tables, as the worker would tell them.
+    """Return the connector's settings for these tables, in the form the worker reports them.
 
-    What belongs to its chain stays: its own placeholder, and how it began.
+    Settings that belong to the chain do not change: the placeholder and the snapshot mode.
     """
-    kept = {key: running[key] for key in _OF_THE_CHAIN if key in running}
+    unchanged = {key: running[key] for key in _OF_THE_CHAIN if key in running}
     placeholder = running.get(worker_rest.PLACEHOLDER, "")
-    made = settings(config, endpoints, tables, placeholder=placeholder)
-    return {**made, **kept, "name": config.name}
+    wanted = settings(config, endpoints, tables, placeholder=placeholder)
+    return {**wanted, **unchanged, "name": config.name}
 
 
 def unpublish(config: Config, endpoints: Endpoints, tables: Collection[TableId]) -> None:
-    """Take tables out of the publication; those that are not in it, or are gone, are left alone."""
+    """Remove tables from the publication; ignore those that are not in it or do not exist."""
     with connect(endpoints.source_url) as connection:
-        have = published(connection, config.name) or set()
-        there = [identifier(table) for table in sorted(tables) if table in have]
-        if there:
+        members = published(connection, config.name) or set()
+        dropped = [identifier(table) for table in sorted(tables) if table in members]
+        if dropped:
             statement = sql.SQL("ALTER PUBLICATION {} DROP TABLE {}").format(
-                sql.Identifier(config.name), sql.SQL(", ").join(there)
+                sql.Identifier(config.name), sql.SQL(", ").join(dropped)
             )
-            with translated(f"taking {len(there)} tables out of publication {config.name}"):
+            with translated(f"removing {len(dropped)} tables from publication {config.name}"):
                 connection.execute(statement)
 
 
-def _judged(
+def _checked(
     connection: Connection, config: Config, known: Collection[TableId]
 ) -> list[SourceTable]:
-    """The tables to capture, when server, role and every new one of them are fit."""
+    """The tables to capture, if server, role and every new table are fit."""
     refuse_unfit(connection, config)
     tables = wanted_tables(connection, config, known)
     fit = tuple(table for table in tables if table.unfit is None)
@@ -145,7 +148,7 @@ def _refuse_lost(connection: Connection, config: Config) -> None:
         raise CdcError(
             ErrorKind.CHAIN_BROKEN,
             f"slot {config.name} is gone: changes since it was dropped are lost",
-            remedy="wal2lake up says what can be done",
+            remedy="run wal2lake up: its error says how to recover",
         )
 
 
@@ -156,16 +159,16 @@ def _prepare(
     tables: list[SourceTable],
     added: list[SourceTable],
 ) -> None:
-    """All that must be there before the connector sends the first event of a new table."""
+    """Create what the connector needs before it sends the first event of a new table."""
     specs = topic_specs(config, tables)
     ensure_topics(endpoints.kafka, specs, replication=config.kafka.replication_factor)
     prepare(connection, config, [table for table in tables if table.unfit is None])
-    # Anew for one that was captured once: what it begins with is its structure of today.
+    # Also for a table that was captured before: it begins with its current structure.
     note_baseline(connection, added, again=True)
 
 
 def _ensure_running(connection: Connection, config: Config, endpoints: Endpoints) -> None:
-    """Also where an interrupted call left it stopped."""
+    """Resume the connector if an interrupted call left it stopped, and wait until it runs."""
     status = worker_rest.status(endpoints.connect, config.name)
     if status is None or not status.running:
         worker_rest.resume(endpoints.connect, config.name)

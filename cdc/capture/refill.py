@@ -1,9 +1,8 @@
-"""Letting the offsets of a topic go on where another one of its name had them.
+"""Makes the offsets of a recreated topic continue where the old topic of its name ended.
 
-What the lake holds is ordered by offsets, over all epochs. A topic that was made again counts
-from zero, so it is filled up to the last offset that has landed, and emptied again. Kafka gives
-offsets to records alone, one to each, and skips none: so there are as many records, of no bytes of
-their own, in large compressed batches.
+The lake orders events by offset, over all epochs. A recreated topic starts at offset zero, so it is
+filled up to the last offset that has landed, and emptied again. Kafka assigns one offset per
+record and skips none, so this takes one empty record for each offset, in large compressed batches.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -19,12 +18,12 @@ from cdc.kafka.topic_watch import existing_topics
 from cdc.kafka.topics import TopicSpec, delete_topics, ensure_topics
 
 _RECORD: Final = {"key": b"", "value": b""}
-"""A compacted topic takes none without a key."""
+"""The empty key is needed: a compacted topic refuses records without one."""
 _FLUSH_SECONDS: Final = 60
 _AT_A_TIME: Final = 100_000  # records; a few megabytes in the client
-_TOLD: Final = 10_000_000
+_REPORTED: Final = 10_000_000  # records between two progress messages
 MOST: Final = 2_000_000_000
-"""Offsets of a topic that are filled: some two hours of work, and 8 GB of disk."""
+"""The most offsets of a topic that are filled: about two hours of work, and 8 GB of disk."""
 _PRODUCER: Final = {
     "enable.idempotence": True,
     "compression.type": "lz4",
@@ -43,19 +42,21 @@ def go_on(
     replication: int,
     say: Callable[[str], None] = lambda _: None,
 ) -> list[str]:
-    """Make all topics of ``specs``, and the offsets of the expected ones go on; their names.
+    """Create all topics of ``specs``, and continue the offsets of expected topics that were lost.
 
-    One with more partitions is deleted first, with the events in it that have no order. Nobody
-    may write into them meanwhile. Interrupted, it is done again by the next call. Raises CONFLICT
-    for a topic with another policy, UNREACHABLE, and what ``refuse_far`` does. ``say`` hears of
-    what takes long.
+    Returns the names of the topics that were filled. A topic with more than one partition is
+    deleted first, because its events have no order. Nobody may write to the topics meanwhile. After
+    an interruption the next call finishes the work. ``say`` receives progress messages.
+
+    Raises CONFLICT for a topic with another policy, UNREACHABLE, TIMEOUT, and what ``refuse_far``
+    raises.
     """
-    have = existing_topics(bootstrap, expected)
-    wrong = _wrong(expected, have, specs)
-    _refuse_far(expected, have, wrong)
-    _delete(bootstrap, [t for t in wrong if t in have and have[t].partitions != 1])
+    existing = existing_topics(bootstrap, expected)
+    wrong = _wrong(expected, existing, specs)
+    _refuse_far(expected, existing, wrong)
+    _delete(bootstrap, [t for t in wrong if t in existing and existing[t].partitions != 1])
     ensure_topics(bootstrap, specs, replication=replication)
-    for topic, now in sorted(_made(bootstrap, wrong).items()):
+    for topic, now in sorted(_created(bootstrap, wrong).items()):
         _fill(bootstrap, topic, now, expected[topic].last, say)
     return wrong
 
@@ -63,36 +64,36 @@ def go_on(
 def refuse_far(
     bootstrap: str, expected: Mapping[str, Expected], specs: Collection[TopicSpec]
 ) -> None:
-    """Raises CHAIN_BROKEN for a topic that would have to be filled for hours."""
-    have = existing_topics(bootstrap, expected)
-    _refuse_far(expected, have, _wrong(expected, have, specs))
+    """Raise CHAIN_BROKEN for a topic with more than ``MOST`` offsets to fill."""
+    existing = existing_topics(bootstrap, expected)
+    _refuse_far(expected, existing, _wrong(expected, existing, specs))
 
 
 def _wrong(
-    expected: Mapping[str, Expected], have: Mapping[str, Found], specs: Collection[TopicSpec]
+    expected: Mapping[str, Expected], existing: Mapping[str, Found], specs: Collection[TopicSpec]
 ) -> list[str]:
     ours = {spec.name for spec in specs}
-    return [topic for topic in broken(expected, have) if topic in ours]
+    return [topic for topic in broken(expected, existing) if topic in ours]
 
 
 def _refuse_far(
-    expected: Mapping[str, Expected], have: Mapping[str, Found], wrong: Sequence[str]
+    expected: Mapping[str, Expected], existing: Mapping[str, Found], wrong: Sequence[str]
 ) -> None:
     for topic in wrong:
-        goes_on = topic in have and have[topic].partitions == 1
-        first = have[topic].end if goes_on else 0
+        is_usable = topic in existing and existing[topic].partitions == 1
+        first = existing[topic].end if is_usable else 0
         if (missing := expected[topic].last + 1 - first) > MOST:
             raise CdcError(
                 ErrorKind.CHAIN_BROKEN,
-                f"topic {topic} would begin {missing:,} offsets before where it was",
-                detail=f"each offset takes a record, and no more than {MOST:,} are written",
-                remedy="restore the topic; or begin anew: another name and another lake.path in "
-                "wal2lake.yaml, then wal2lake up",
+                f"topic {topic} ends {missing:,} offsets short of its last landed event",
+                detail=f"filling takes one record per offset, and at most {MOST:,} are written",
+                remedy="restore the topic; or set another name and another lake.path in "
+                "wal2lake.yaml, and start over with wal2lake up",
             )
 
 
 def _delete(bootstrap: str, topics: list[str]) -> None:
-    """Returns when the broker has them no more: it takes its time, and no new one before."""
+    """Delete topics, and wait until they are gone: the broker refuses new ones until then."""
     delete_topics(bootstrap, topics)
     attempts = Retrying(
         stop=stop_after_delay(_FLUSH_SECONDS), wait=wait_fixed(0.2), retry=retry_if_result(bool)
@@ -101,38 +102,38 @@ def _delete(bootstrap: str, topics: list[str]) -> None:
         attempts(existing_topics, bootstrap, topics)
     except RetryError:
         raise CdcError(
-            ErrorKind.TIMEOUT, f"topic {topics[0]} was deleted and is still there"
+            ErrorKind.TIMEOUT, f"topic {topics[0]} was deleted, but still exists"
         ) from None
 
 
-def _made(bootstrap: str, topics: Sequence[str]) -> dict[str, Found]:
-    """As they are now that they were made: a broker may hear of a topic after it was told so.
+def _created(bootstrap: str, topics: Sequence[str]) -> dict[str, Found]:
+    """Wait until the broker knows all topics: it may learn of a new topic with a delay.
 
-    One that was passed over would begin at offset 0 again.
+    A topic that is left out here would begin at offset 0 again.
     """
     attempts = Retrying(
         stop=stop_after_delay(_FLUSH_SECONDS),
         wait=wait_fixed(0.2),
-        retry=retry_if_result(lambda here: len(here) < len(topics)),
+        retry=retry_if_result(lambda existing: len(existing) < len(topics)),
     )
     try:
-        here: dict[str, Found] = attempts(existing_topics, bootstrap, topics)
+        existing: dict[str, Found] = attempts(found, bootstrap, topics)
     except RetryError:
         raise CdcError(
             ErrorKind.TIMEOUT,
-            f"of topics {', '.join(topics)} some were made and are not there",
+            f"topics were created, but some do not appear: {', '.join(topics)}",
             remedy="run wal2lake up --new-epoch again",
         ) from None
-    return here
+    return existing
 
 
 def _fill(bootstrap: str, topic: str, now: Found, last: int, say: Callable[[str], None]) -> None:
-    """Records up to that offset, gone again at once. One that was interrupted is gone on with."""
+    """Write records up to the offset and delete them again; go on after an interrupted attempt."""
     producer = Producer({"bootstrap.servers": bootstrap, **_PRODUCER})
     records = [_RECORD] * _AT_A_TIME
     for first in range(now.end, last + 1, _AT_A_TIME):
-        if (first - now.end) % _TOLD == 0:
-            say(f"topic {topic} goes on: offset {first:,} of {last + 1:,}")
+        if (first - now.end) % _REPORTED == 0:
+            say(f"filling topic {topic}: offset {first:,} of {last + 1:,}")
         producer.produce_batch(topic, records[: last + 1 - first], partition=0)
         _flush(producer, topic)
     empty_topic(bootstrap, topic, before=last + 1)
@@ -144,13 +145,13 @@ def _flush(producer: Producer, topic: str) -> None:
     except KafkaException as error:
         raise _unfilled(topic, str(error.args[0].str())) from None
     if left:
-        raise _unfilled(topic, f"{left} records were not taken")
+        raise _unfilled(topic, f"{left} records were not acknowledged")
 
 
 def _unfilled(topic: str, detail: str) -> CdcError:
     return CdcError(
         ErrorKind.UNREACHABLE,
-        f"filling topic {topic} up to where it was failed",
+        f"topic {topic} could not be filled up to its last landed event",
         detail=detail,
         remedy="run wal2lake up --new-epoch again",
     )

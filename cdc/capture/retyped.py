@@ -1,7 +1,8 @@
-"""Columns that the connector may read by a type which their values do not have yet.
+"""Finds columns whose old values the connector may try to read as a newer type.
 
-It takes the name of a column's type from the catalogue of now, for events of before as well
-(docs/decisions/0011). One whose value is none of that type ends it, at the same place for ever.
+The connector takes a column's type from the current catalogue, even for older events
+(docs/decisions/0011). It fails at a value that does not fit the type, and at the same event after
+every restart.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,36 +27,38 @@ SELECT s.table_oid, s.structure FROM {STRUCTURE} s JOIN recent r USING (table_oi
            AND o.structure IS NOT NULL AND age(o.xmin) > age(p.catalog_xmin)))
  ORDER BY s.table_oid, s.id
 """  # noqa: S608 - of constants
-"""What the slot has kept for itself, and per table the note before that: a few more, never less."""
+"""The structure notes that the slot may not have passed, and the one before them, for each table.
+It may return a few more notes, but never fewer."""
 
 
 def retyped(connection: Connection, name: str, known: Iterable[TableId]) -> frozenset[ColumnId]:
-    """Of known tables, columns whose type changed at a place that the slot may not have passed.
+    """Return columns of the known tables whose type changed where slot ``name`` may not be yet.
 
-    Columns of a key are none of them: without these the rows could not be told apart.
+    Key columns are left out: without them rows could not be identified.
     """
     with translated("looking for columns that changed their type"):
         rows = connection.execute(_NOTES.encode(), (name, name)).fetchall()
-    found = frozenset[ColumnId]()
+    columns = frozenset[ColumnId]()
     for _, notes in groupby(rows, key=lambda row: row[0]):
-        found |= frozenset(changed(list(_parsed(text for _, text in notes))))
-    return frozenset(column for column in found if column.table in set(known))
+        columns |= frozenset(changed(list(_parsed(text for _, text in notes))))
+    return frozenset(column for column in columns if column.table in set(known))
 
 
 def changed(structures: list[Structure]) -> Iterator[ColumnId]:
-    """By name, as the connector goes, whatever column bore it. Pure.
+    """Yield the columns whose type differs between structures of a table, in their order. Pure.
 
-    One whose values are all of its new type too is none of them.
+    Columns are compared by name, as the connector does, even if the name moved to another column.
+    A column is left out if every old value also fits the new type.
     """
-    keys = {name for each in structures for name in each.key}
-    found = {
+    keys = {name for structure in structures for name in structure.key}
+    retyped_names = {
         column.name
         for before, after in combinations(structures, 2)
         for column in after.columns
         for old in before.columns
         if old.name == column.name and held(old, column) is None
     }
-    for name in sorted(found - keys):
+    for name in sorted(retyped_names - keys):
         yield ColumnId(structures[-1].table, name)
 
 

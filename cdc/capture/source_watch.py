@@ -1,4 +1,4 @@
-"""The source, looked at while the job runs: that it is still the one that the lake follows."""
+"""Checks while the job runs that the source is still the one that the lake follows."""
 
 import time
 from collections.abc import Callable
@@ -18,16 +18,17 @@ logger = structlog.get_logger(__name__)
 
 
 class SourceWatch:
-    """One connection, made anew where it was lost; used by one thread.
+    """Watches the source through one connection, which is reopened if lost; used by one thread.
 
-    A source that does not answer is passed over: what has landed came from it before. With the
-    next look that it answers, it has to be the same again.
+    A source that does not answer is tolerated: what has landed came from it before. At the next
+    check that it answers, it has to be the same source again.
     """
 
     def __init__(self, url: str, name: str, known: Origin, stored: Callable[[], int]) -> None:
-        """``name`` is the slot's; ``known`` is what the lake follows, as far as it says.
+        """Watch the source at ``url`` with slot ``name``.
 
-        ``stored`` asks for the furthest place that the connector has stored; 0: it is not known.
+        ``known`` is the source that the lake follows, where recorded. ``stored`` returns the
+        highest LSN that the connector has stored; 0 if unknown.
         """
         self._url = url
         self._name = name
@@ -37,10 +38,10 @@ class SourceWatch:
         self._next = 0.0
 
     def look(self, reached: int) -> None:
-        """Raises CHAIN_BROKEN where it is another source, another state of it, or without slot.
+        """Check the source; ``reached`` is the LSN up to which its changes have arrived.
 
-        So it does where the slot has left the connector behind: somebody else moved it on.
-        ``reached`` is the LSN up to which changes came from it.
+        Raises CHAIN_BROKEN if it is another source, was restored to an older state, has no slot, or
+        if someone moved the slot ahead of the connector.
         """
         self._slot.refuse()
         if self._connection is None and time.monotonic() < self._next:
@@ -50,13 +51,13 @@ class SourceWatch:
         except CdcError as error:
             if error.kind is ErrorKind.CHAIN_BROKEN:
                 raise
-            # Starting up and shutting down are refusals too; both pass.
-            logger.warning("the source was not asked", error=error.message)
+            # A source that is starting up or shutting down refuses as well; both are temporary.
+            logger.warning("the source could not be checked", error=error.message)
             self._disconnect()
             self._next = time.monotonic() + _AGAIN_SECONDS
 
     def position(self) -> int | None:
-        """Where the source's WAL ends now; None where it does not answer."""
+        """Return the end of the source's WAL; None if the source does not answer."""
         try:
             return None if self._connection is None else current_lsn(self._connection)
         except CdcError:
@@ -64,7 +65,7 @@ class SourceWatch:
             return None
 
     def close(self) -> None:
-        """Look no more."""
+        """Close the connections; no check follows."""
         self._slot.close()
         self._disconnect()
 

@@ -1,1 +1,1 @@
-"""Delta at rest: where tables lie, what is written to them and how positions are read back."""
+"""Delta at rest: paths of the tables, what is written to them, and how positions are read back."""

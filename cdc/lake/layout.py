@@ -1,4 +1,4 @@
-"""Where everything lies under ``lake.path``."""
+"""Paths of all tables and directories below ``lake.path``."""
 
 from errno import ENOSPC
 from pathlib import Path
@@ -13,30 +13,37 @@ FORBIDDEN = frozenset("/\\\0\n\r")
 
 
 def table_path(config: Config, table: TableId) -> str:
-    """``<lake>/<schema>/<table>``; raises CONFIG for a name that is no single path element."""
+    """Return ``<lake>/<schema>/<table>``.
+
+    Raises CONFIG if the schema or the table name cannot be a single path element.
+    """
     for part in (table.schema, table.name):
         if part in {".", "..", CONTROL_DIRECTORY} or FORBIDDEN & set(part):
             raise CdcError(
                 ErrorKind.CONFIG,
-                f"table {table} cannot be kept: its name is not usable as a directory",
-                remedy="rename it in the source, or leave it out of source.tables",
+                f"table {table} cannot be stored: its name cannot be used as a directory name",
+                remedy="rename it in the source, or exclude it from source.tables",
             )
     return table_under(config.lake.path, table)
 
 
 def table_under(lake: str, table: TableId) -> str:
+    """Return the path of the table in the lake at ``lake``, without checking its name."""
     return f"{lake}/{table.schema}/{table.name}"
 
 
 def is_local(path: str) -> bool:
-    """Whether it is on a disk, and not on an object store."""
+    """Return whether the path is on a local disk rather than on an object store."""
     return "://" not in path
 
 
 def refuse_unwritable(config: Config) -> None:
-    """Raises CONFIG for a lake on a local disk that this process cannot write to."""
+    """Check that this process can write to a lake on a local disk.
+
+    Raises DISK_FULL if no space is left, CONFIG for any other reason.
+    """
     if not is_local(config.lake.path):
-        return  # an object store says so itself, by its own name for the reason
+        return  # an object store reports the reason itself, in its own terms
     try:
         folder = Path(config.lake.path) / CONTROL_DIRECTORY
         folder.mkdir(parents=True, exist_ok=True)
@@ -48,54 +55,60 @@ def refuse_unwritable(config: Config) -> None:
             kind,
             f"lake.path: {config.lake.path} cannot be written",
             detail=error.strerror or "",
-            remedy="correct lake.path, or give this user the right to write there",
+            remedy="correct lake.path, or grant this user write permission there",
         ) from None
 
 
 def control_path(config: Config) -> str:
-    """The directory of what is ours alone."""
+    """Return the directory of wal2lake's own tables and files."""
     return f"{config.lake.path}/{CONTROL_DIRECTORY}"
 
 
 def log_path(config: Config) -> str:
+    """Return the path of the log."""
     return f"{config.lake.path}/{CONTROL_DIRECTORY}/log"
 
 
 def ledger_path(config: Config) -> str:
+    """Return the path of the ledger."""
     return ledger_under(config.lake.path)
 
 
 def ledger_under(lake: str) -> str:
+    """Return the path of the ledger of the lake at ``lake``."""
     return f"{lake}/{CONTROL_DIRECTORY}/ledger"
 
 
 def broken_path(config: Config, operation: str, table: TableId) -> str:
-    """Where a directory goes that nobody can read, when the operation puts a table in its place."""
+    """Return where an operation moves an unreadable table directory that it replaces."""
     return f"{config.lake.path}/{CONTROL_DIRECTORY}/broken/{operation}/{table.schema}/{table.name}"
 
 
 def quarantine_path(config: Config) -> str:
+    """Return the path of the quarantine table."""
     return f"{config.lake.path}/{CONTROL_DIRECTORY}/quarantine"
 
 
 def readings_path(config: Config) -> str:
-    """The index of readings of the source (cdc/lake/records/readings.py)."""
+    """Return the path of the index of readings (cdc/lake/records/readings.py)."""
     return f"{config.lake.path}/{CONTROL_DIRECTORY}/readings"
 
 
 def reading_path(config: Config, table: TableId, number: int) -> str:
-    """What one reading of a table brought, or what it changed."""
+    """Return the path of one reading: all rows of the table, or the difference it made."""
     return f"{config.lake.path}/{CONTROL_DIRECTORY}/read/{table.schema}/{table.name}/{number}"
 
 
 def operations_path(config: Config) -> str:
+    """Return the path of the table of operations."""
     return f"{config.lake.path}/{CONTROL_DIRECTORY}/operations"
 
 
 def epochs_path(config: Config) -> str:
+    """Return the path of the table of epochs."""
     return f"{config.lake.path}/{CONTROL_DIRECTORY}/epochs"
 
 
 def aside_path(config: Config, operation: str) -> str:
-    """What one operation has under way; nothing in it is needed once the operation has ended."""
+    """Return the working directory of one operation, not needed once the operation has ended."""
     return f"{config.lake.path}/{CONTROL_DIRECTORY}/aside/{operation}"

@@ -1,4 +1,4 @@
-"""The locks that keep a job alone with its state directory and its lake."""
+"""File locks that keep a second job away from a state directory and a lake."""
 
 import fcntl
 from collections.abc import Iterator
@@ -12,11 +12,13 @@ from cdc.lake.layout import control_path, is_local
 
 @contextmanager
 def alone(config: Config) -> Iterator[None]:
-    """Hold the locks of the state directory and of the lake; raises CONFLICT while another does.
+    """Hold the locks of the state directory and of the lake for the length of the context.
 
-    Two jobs would land every event twice, each by its own state. The locks go with the process,
-    however it ends. A lake on an object store has none: there one state directory, and with it
-    one job, is the operator's word.
+    Two jobs would land every event twice, each by its own state. The operating system releases
+    the locks when the process ends, however it ends. A lake on an object store has no lock:
+    there the operator has to make sure that only one state directory, and so one job, uses it.
+
+    Raises CONFLICT while another process holds one of the locks.
     """
     with ExitStack() as locks:
         what = f"running with the state directory {config.state_dir}"
@@ -38,6 +40,6 @@ def _locked(path: Path, what: str) -> Iterator[None]:
                 ErrorKind.CONFLICT,
                 f"another job is {what}",
                 reason=Reason.SECOND_JOB,
-                remedy="stop it with wal2lake down, or give this one its own state_dir and lake",
+                remedy="stop it with wal2lake down, or give this job its own state_dir and lake",
             ) from None
         yield

@@ -1,4 +1,4 @@
-"""The Spark session: every setting in one list, each with its reason."""
+"""The Spark session of the job, with every setting and the reason for it."""
 
 import os
 import sys
@@ -13,15 +13,16 @@ from cdc.lake.session_log import quieten
 from cdc.lake.upkeep.transaction_log import AGE_LIMIT
 
 _AVRO: Final = "-Dorg.apache.avro.fastread=false"
-"""Avro's fast reader keeps every schema that a task has parsed as long as the JVM lives: tables
-times rounds of them fill the heap of the job within hours."""
+"""Avro's fast reader keeps every schema that a task has parsed until the JVM ends. Each round adds
+one per table, which fills the job's heap within hours."""
 TEXTS: Final[dict[str, str]] = {
-    # A text of the source is what it is: ${env:..} in it is no variable of the environment.
+    # Text from the source is literal: ${env:..} in it must not expand to an environment variable.
     "spark.sql.variable.substitute": "false",
-    # What cdc/events/values/sql_text.py escapes is read as it was meant.
+    # cdc/events/values/sql_text.py escapes strings for this setting.
     "spark.sql.parser.escapedStringLiterals": "false",
 }
-"""How Spark reads SQL: all texts of ours are made for it, so that no configuration wins over it."""
+"""How Spark parses SQL. All SQL text of this project relies on it, so the user's configuration
+cannot override it."""
 SETTINGS: Final[dict[str, str]] = {
     **TEXTS,
     # Delta: its SQL commands and its catalogue.
@@ -29,62 +30,62 @@ SETTINGS: Final[dict[str, str]] = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     # Micro-batches are small: 200 shuffle tasks would cost more than the work in them.
     "spark.sql.shuffle.partitions": "2",
-    # The state of a Delta log is a few hundred files: the default of 50 tasks is pure overhead.
+    # The state of a Delta log lists a few hundred files: 50 tasks (the default) only add overhead.
     "spark.databricks.delta.snapshotPartitions": "2",
     # A merge that changes nothing must still move the position in the table's newest commit.
     "spark.databricks.delta.skipRecordingEmptyCommits": "false",
-    # A version that is old is read all the same, as long as its files are kept.
+    # Any version whose files still exist can be read, whatever its age.
     AGE_LIMIT: "false",
-    # Deletion vectors: a merge rewrites the changed rows and not the files they lie in.
+    # Deletion vectors: a merge rewrites only the changed rows, not the files that hold them.
     "spark.databricks.delta.merge.deletionVectors.persistent": "true",
-    # Every table has its own plans: with the default of 100 classes each merge compiles anew.
+    # Every table has its own plans: a cache of 100 classes (the default) recompiles every merge.
     "spark.sql.codegen.cache.maxEntries": "2000",
-    # Source timestamps are instants; text forms of them are made in UTC.
+    # Source timestamps are instants; their text form is in UTC.
     "spark.sql.session.timeZone": "UTC",
-    # A cast that fails must not become NULL unseen; try_cast is used where it may fail.
+    # A failed cast must not silently become NULL; try_cast is used where a cast may fail.
     "spark.sql.ansi.enabled": "true",
-    # Dates before 1582 are written as they are read: proleptic Gregorian on both sides.
+    # Dates before 1582 are proleptic Gregorian both when written and when read.
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
-    # INT96 counts nanoseconds: readers other than Spark see other instants beyond the year 2262.
+    # INT96 counts nanoseconds: readers other than Spark misread instants after the year 2262.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # A gap in a topic stops the job; never go on over it.
+    # A gap in a topic stops the job; it is never skipped.
     "spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "false",
-    # An operation and the rounds share the cores: neither waits for the other to end.
+    # Operations and rounds share the cores: neither waits for the other to finish.
     "spark.scheduler.mode": "FAIR",
-    # Nothing listens but on loopback, and the UI not at all: the status command tells more.
+    # Ports listen on loopback only. The UI is off: the status command reports more.
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    # Small heaps: one collector thread pool less on two cores. Defaults, so that extraJavaOptions
-    # of the configuration come on top of them.
+    # For small heaps: saves one pool of collector threads on two cores. Set as a default, so that
+    # extraJavaOptions in the configuration are added to it.
     "spark.driver.defaultJavaOptions": f"-XX:+UseSerialGC {_AVRO} -Dderby.system.home=/dev/null",
     "spark.executor.defaultJavaOptions": _AVRO,
     "spark.log.level": "WARN",
-    # Progress bars of Spark would be written over ours.
+    # Spark's progress bars would overwrite ours.
     "spark.ui.showConsoleProgress": "false",
-    # The job keeps no state between micro-batches: two kept batches are enough to look at.
+    # The job keeps no state between micro-batches: two batches are enough for inspection.
     "spark.sql.streaming.minBatchesToRetain": "2",
 }
 
 LOCAL: Final[dict[str, str]] = {
-    # Driver and executor are one process: a job that stood still for two minutes (a machine that
-    # sleeps, SIGSTOP) must not think that it has lost itself, and end.
+    # Driver and executor are one process: after two minutes of suspension (a sleeping machine,
+    # SIGSTOP) the job must not conclude that its executor is lost, and exit.
     "spark.storage.blockManagerHeartbeatTimeoutMs": str(365 * 24 * 3600 * 1000),
-    # Its ports on the loopback give blocks of rows to whoever asks: of a local user, only to us.
-    # Spark makes the secret of each run by itself; on a cluster it is the cluster's.
+    # The loopback ports serve blocks of rows: only this process may fetch them, no other local
+    # user. Spark generates a secret for each run; on a cluster the cluster provides it.
     "spark.authenticate": "true",
 }
-"""Beside the others where the master is local."""
+"""Additional settings where the master is local."""
 
 
 def build(config: Config, jars: Iterable[Path]) -> SparkSession:
-    """Start the job's session with ``jars`` beside pyspark's own.
+    """Start the job's session, with ``jars`` in addition to pyspark's own.
 
-    ``spark.conf`` of the configuration wins over everything but ``TEXTS``.
+    ``spark.conf`` of the configuration overrides every setting except ``TEXTS``.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    # Spark looks the host name up and warns of what it finds; it is to use loopback anyway.
+    # Otherwise Spark resolves the host name and warns about it, although it uses loopback anyway.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = (
         SparkSession.builder.appName(f"wal2lake-{config.name}")
@@ -103,10 +104,10 @@ def build(config: Config, jars: Iterable[Path]) -> SparkSession:
 
 
 def activate(session: SparkSession) -> None:
-    """Make it the one whose settings hold for what this thread says in SQL.
+    """Make ``session`` the active one for the SQL of this thread.
 
-    A thread of ours is one of Java's in which no session is active. Some of its texts are read with
-    Spark's defaults then, not with ``TEXTS``: an update in a MERGE put variables into the names.
+    In the Java thread of a Python thread no session is active. Some SQL is then parsed with Spark's
+    defaults instead of ``TEXTS``: an update in a MERGE substituted variables in column names.
     """
     jvm = session._jvm  # noqa: SLF001
     assert jvm is not None  # noqa: S101 - a session of this process has one

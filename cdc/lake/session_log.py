@@ -1,9 +1,9 @@
-"""What Spark itself may write of a run into the job's log: no word of an engine about data.
+"""Configures what Spark writes to the job's log, so that no row values appear in it.
 
-Spark's messages quote values of rows (a cast that fails, a task that is lost, generated code), and
-so do the texts of its exceptions. Each line is one JSON object like those of the job, made of
-names (cdc/observe/java_log.py); its message is there only where the logger is of a part that never
-sees a row.
+Spark's messages quote values of rows (a failed cast, a lost task, generated code), and so do the
+texts of its exceptions. Each line is one JSON object, as in the job's own log, and consists of
+names (cdc/observe/java_log.py). It includes the message only if the logger belongs to a component
+that never sees a row.
 """
 
 from pathlib import Path
@@ -25,20 +25,21 @@ _SPEAKING: Final = (
     "org.apache.spark.sql.execution.streaming.ProcessingTimeExecutor",
     "org.apache.spark.util.ShutdownHookManager",
 )
-"""Loggers of parts that handle bytes, blocks and names, not rows."""
+"""Loggers of components that handle bytes, blocks and names, but no rows."""
 _OF_QUERIES: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _USERS_OWN: Final = "log4j2.configurationFile"
 
 
 def quieten(spark: SparkSession, folder: Path, *, to: Path | None = None) -> None:
-    """Have the JVM write its log so, to its stderr or to a file.
+    """Make the JVM log this way, to its stderr or to the file ``to``.
 
-    A configuration of the user's own (``-Dlog4j2.configurationFile``) stays. pyspark's own loggers,
-    which write each error of a query with its text, are shut.
+    Writes the Log4j configuration into ``folder``. The user's own configuration
+    (``-Dlog4j2.configurationFile``) stays in force. pyspark's own loggers, which write the text of
+    each failed query, are always disabled.
     """
     for name in _OF_QUERIES:
         PySparkLogger.getLogger(name).disabled = True
-    jvm: Any = spark._jvm  # noqa: SLF001 - the only way to its logging
+    jvm: Any = spark._jvm  # noqa: SLF001 - the only way to configure its logging
     if jvm.java.lang.System.getProperty(_USERS_OWN):
         return
     level = spark.conf.get("spark.log.level", "WARN") or "WARN"

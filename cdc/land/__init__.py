@@ -1,1 +1,1 @@
-"""Appends every change event, untouched, to the log."""
+"""Appends every change event to the log, byte for byte."""

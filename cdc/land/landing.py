@@ -1,7 +1,7 @@
-"""What has landed and is not yet wholly inside a cut: plain values, no Spark.
+"""Landings that are not wholly inside a cut yet, as plain values without Spark.
 
-A landing is one append to the log. Its number is a column of the log, so that a slice of the
-log is read by skipping files, however large the log is.
+A landing is one append to the log. Its number is a column of the log, so that reading a slice of
+the log skips most files, however large the log is.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicSpan:
-    """What one landing holds of one topic."""
+    """The events of one topic in one landing."""
 
     last: int  # offset of the last event
     count: int
@@ -19,31 +19,35 @@ class TopicSpan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Landing:
+    """One append to the log; ``topics`` maps each topic with events to their span."""
+
     number: int
     topics: Mapping[str, TopicSpan]
 
     @property
     def count(self) -> int:
+        """The number of events in all topics."""
         return sum(span.count for span in self.topics.values())
 
 
 def beyond(landings: Iterable[Landing], applied: Mapping[str, int]) -> list[Landing]:
-    """What of them is not wholly applied.
+    """Return the topics of each landing that are not wholly applied.
 
-    ``applied`` is the last applied offset of every topic that is followed; others are left out.
+    ``applied`` is the last applied offset of every followed topic; other topics are left out, and
+    so are landings with no topic left.
     """
-    found = []
-    for each in landings:
-        left = {t: span for t, span in each.topics.items() if _is_beyond(t, span, applied)}
-        if left:
-            found.append(Landing(number=each.number, topics=left))
-    return found
+    remaining = []
+    for landing in landings:
+        topics = {t: span for t, span in landing.topics.items() if _is_beyond(t, span, applied)}
+        if topics:
+            remaining.append(Landing(number=landing.number, topics=topics))
+    return remaining
 
 
 def floor(landings: Sequence[Landing], applied: Mapping[str, int], lowest: int) -> int:
-    """The last landing that is, with all before it, wholly applied.
+    """Return the number of the last landing that is wholly applied, as are all before it.
 
-    ``applied`` as for ``beyond``; ``lowest`` is returned where even the first landing is not
+    ``applied`` is the same as for ``beyond``. Returns ``lowest`` if not even the first landing is
     wholly applied.
     """
     for landing in landings:
@@ -58,7 +62,7 @@ def _is_beyond(topic: str, span: TopicSpan, applied: Mapping[str, int]) -> bool:
 
 
 def take(landings: Sequence[Landing], budget: int) -> Sequence[Landing]:
-    """The first landings of together at most ``budget`` events, and always at least one."""
+    """Return the first landings with at most ``budget`` events in total, but at least one."""
     total = 0
     for index, landing in enumerate(landings):
         total += landing.count
@@ -68,18 +72,18 @@ def take(landings: Sequence[Landing], budget: int) -> Sequence[Landing]:
 
 
 def last_offsets(landings: Iterable[Landing]) -> dict[str, int]:
-    """The last offset landed, by topic."""
-    found: dict[str, int] = {}
+    """Return the last landed offset of each topic."""
+    offsets: dict[str, int] = {}
     for landing in landings:
         for topic, span in landing.topics.items():
-            found[topic] = max(found.get(topic, -1), span.last)
-    return found
+            offsets[topic] = max(offsets.get(topic, -1), span.last)
+    return offsets
 
 
 def schema_ids(landings: Iterable[Landing]) -> dict[str, frozenset[int]]:
-    """The writer schemas of the values, by topic."""
-    found: dict[str, frozenset[int]] = {}
+    """Return the ids of the values' writer schemas for each topic."""
+    ids: dict[str, frozenset[int]] = {}
     for landing in landings:
         for topic, span in landing.topics.items():
-            found[topic] = found.get(topic, frozenset()) | span.schema_ids
-    return found
+            ids[topic] = ids.get(topic, frozenset()) | span.schema_ids
+    return ids

@@ -1,7 +1,7 @@
-"""Land: every change event, untouched, is appended once to the Delta table ``log``.
+"""The landing query: appends every change event once, unchanged, to the Delta table ``log``.
 
-The landing query starts from the log's own position, in a checkpoint of its own run, so a
-checkpoint that was lost, restored or shared cannot make it skip or repeat an event.
+The query starts from the log's own position, with a new checkpoint for each run. So a checkpoint
+that was lost, restored or shared cannot make it skip or repeat an event.
 """
 
 import json
@@ -26,9 +26,9 @@ from cdc.lake.upkeep.maintenance import HOUR, Maintainer, expire
 from cdc.land.landing import Landing, TopicSpan
 from cdc.waiting import Every
 
-FRAME_BYTES: Final = 5  # Confluent frame: a zero byte and the schema's id in four
-POLLING_DELAY: Final = "spark.sql.streaming.pollingDelay"  # between two looks that find nothing
-ONE_FILE_EVENTS: Final = 50_000  # beyond that a landing is written by all cores
+FRAME_BYTES: Final = 5  # Confluent frame: a zero byte and the schema id in four bytes
+POLLING_DELAY: Final = "spark.sql.streaming.pollingDelay"  # milliseconds between empty polls
+ONE_FILE_EVENTS: Final = 50_000  # a landing with more events is written by two tasks
 LOG_COLUMNS: Final = (
     "landing BIGINT, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, "
     "key BINARY, value BINARY, headers ARRAY<STRUCT<key: STRING, value: BINARY>>, "
@@ -41,12 +41,12 @@ def create_log(spark: SparkSession, path: str, position: LandedPosition) -> None
     """Create the empty log, with a position in its first commit."""
     empty = spark.createDataFrame([], LOG_COLUMNS)
     writer = empty.write.format("delta").option("userMetadata", position.metadata())
-    # Statistics for skipping are wanted on the first four columns, never on raw bytes.
+    # Collect statistics for file skipping on the first four columns only, not on raw bytes.
     writer.option("delta.dataSkippingNumIndexedCols", "4").mode("errorifexists").save(path)
 
 
 def log_rows(events: DataFrame, landing: int) -> DataFrame:
-    """Rows of the log from rows of Spark's Kafka source."""
+    """Return rows of the log from rows of Spark's Kafka source."""
     return events.select(
         F.lit(landing).cast("long").alias("landing"),
         "topic",
@@ -63,15 +63,15 @@ def log_rows(events: DataFrame, landing: int) -> DataFrame:
 
 
 def schema_id(column: str) -> Column:
-    """The writer schema's id in a Confluent frame; null where the bytes are no such frame."""
+    """Return the writer schema's id in a Confluent frame; null if the bytes are not a frame."""
     framed = (F.length(column) > FRAME_BYTES) & (F.hex(F.substring(column, 1, 1)) == "00")
     number = F.conv(F.hex(F.substring(column, 2, FRAME_BYTES - 1)), 16, 10).cast("long")
-    # Ids of a registry are positive 32-bit integers; a larger number is garbage.
+    # Registry ids are positive 32-bit integers; a larger number is garbage.
     return F.when(framed & (number < 2**31), number.cast("int"))
 
 
 def summary(rows: DataFrame) -> list[Row]:
-    """Per landing and topic: last offset, number of events, writer schemas."""
+    """Return one row per landing and topic: last offset, number of events, writer schemas."""
     grouped = rows.groupBy("landing", "topic").agg(
         F.max("offset").alias("last"),
         F.count("*").alias("count"),
@@ -81,17 +81,17 @@ def summary(rows: DataFrame) -> list[Row]:
 
 
 def landings(rows: list[Row]) -> list[Landing]:
-    """Landings in order, from rows of ``summary``."""
-    found: dict[int, dict[str, TopicSpan]] = {}
+    """Return the landings in order, from rows of ``summary``."""
+    spans: dict[int, dict[str, TopicSpan]] = {}
     for row in rows:
-        found.setdefault(row["landing"], {})[row["topic"]] = TopicSpan(
+        spans.setdefault(row["landing"], {})[row["topic"]] = TopicSpan(
             last=row["last"], count=row["count"], schema_ids=frozenset(row["schema_ids"])
         )
-    return [Landing(number=number, topics=topics) for number, topics in sorted(found.items())]
+    return [Landing(number=number, topics=topics) for number, topics in sorted(spans.items())]
 
 
 def starting_offsets(topics: list[str], position: LandedPosition) -> str:
-    """Spark's JSON: after what has landed, and from the earliest event of a new topic."""
+    """Return Spark's ``startingOffsets``: after the last landed event, or the earliest if new."""
     earliest = -2
     offsets = {
         topic: {"0": position.offsets[topic] + 1 if topic in position.offsets else earliest}
@@ -101,7 +101,7 @@ def starting_offsets(topics: list[str], position: LandedPosition) -> str:
 
 
 class Lander:
-    """The landing query and what it has landed; ``landed`` is called after every commit."""
+    """Runs the landing query; ``position`` is the position of its last commit."""
 
     def __init__(
         self,
@@ -115,10 +115,11 @@ class Lander:
         notes_topic: str,
         expired: Callable[[], Expired] = dict,
     ) -> None:
-        """``look`` raises what is wrong with the topics; it is called behind each reading.
+        """Prepare to append to the log at ``path``, starting at ``position``.
 
-        ``expired`` says what of the log is not needed any more; it is asked as often as files are
-        looked for that are not.
+        ``landed`` is called after every commit. ``look`` raises if something is wrong with the
+        topics; it is called after each read from Kafka. ``expired`` returns which events of the log
+        are no longer needed; it is called once per vacuum interval.
         """
         self._spark = spark
         self._path = path
@@ -127,7 +128,7 @@ class Lander:
         self._look = look
         self._notes_topic = notes_topic
         self.refused: CdcError | None = None
-        """What ended the query, where it is known better than Spark tells."""
+        """The error that ended the query, if it is more precise than Spark's."""
         self._policy = policy
         self._expired = expired
         self._expiry = Every(policy.vacuum_every_hours * HOUR)
@@ -142,10 +143,10 @@ class Lander:
         bootstrap_servers: str,
         checkpoint: str,
     ) -> StreamingQuery:
-        """One query for all topics; it ends only by ``stop`` or by an error.
+        """Start one query for all topics; it ends only by ``stop`` or by an error.
 
-        Spark's trigger waits for a time of the clock on the wall: set back by an hour, it would
-        land nothing for an hour. So the query runs on, and pauses by one that does not go back.
+        Spark's trigger uses the wall clock: if that were set back by an hour, nothing would land
+        for an hour. So the query runs without pauses of Spark's, and pauses by a monotonic clock.
         """
         pause = max(1, int(self._policy.trigger_seconds * 1000))
         self._spark.conf.set(POLLING_DELAY, str(pause))
@@ -168,13 +169,16 @@ class Lander:
         return self._query
 
     def stop(self) -> None:
-        """End the query, also in a pause."""
+        """Stop the query, even during a pause."""
         self._stopping.set()
         if self._query is not None:
             self._query.stop()
 
     def read(self) -> dict[str, int]:
-        """Up to where the running query has landed each topic, exclusive, with what is no event."""
+        """Return the end offset of each topic that the running query has read, exclusive.
+
+        It includes Kafka records that are not events, such as markers of Kafka's transactions.
+        """
         progress = self._query.lastProgress if self._query else None
         if progress is None:
             return {}
@@ -190,9 +194,9 @@ class Lander:
         """Append one micro-batch and its end position in one commit."""
         rows = log_rows(events, self.position.landing + 1).persist()
         try:
-            found = landings(summary(rows))
+            batch = landings(summary(rows))
             self._refuse_other_topics()
-            for landing in found:  # one, or none for an empty micro-batch
+            for landing in batch:  # one, or none for an empty micro-batch
                 self._append(rows, landing)
         finally:
             rows.unpersist()
@@ -221,7 +225,7 @@ class Lander:
         self.position = position
         logger.info("landed", landing=landing.number, events=landing.count)
         self._landed(landing)
-        # Here, where the log is written: no other commit of it can come between.
+        # Done by the thread that writes the log, so that no other commit can intervene.
         if self._expiry.is_due():
             self._expire()
         self._maintainer.committed(self._spark, self.position.metadata())
@@ -232,7 +236,7 @@ class Lander:
         return with_landing(before, landing.number) if is_noted else before
 
     def _expire(self) -> None:
-        """Give up what is not needed any more, in a commit that says so."""
+        """Delete events that are no longer needed, in a commit whose position records it."""
         before = self.position.expired
         wanted = {**before, **self._expired()}
         more = {t: place for t, place in wanted.items() if place[0] > before.get(t, NOTHING)[0]}

@@ -218,10 +218,10 @@ def test_no_row_is_refused_that_can_be_kept(reader: Reader) -> None:
 
 
 WORDS = {
-    "v_numeric": "decimal(10,2) cannot: NaN, infinity, or more digits",
-    "v_date": "date cannot: infinity, or a year outside 1 to 9999",
-    "v_timestamp": "timestamp_ntz cannot: infinity, or a year outside 1 to 9999",
-    "v_timestamptz": "timestamp cannot: infinity, or a year outside 1 to 9999",
+    "v_numeric": "decimal(10,2) cannot represent: NaN, infinity, or too many digits",
+    "v_date": "date cannot represent: infinity, or a year outside 1 to 9999",
+    "v_timestamp": "timestamp_ntz cannot represent: infinity, or a year outside 1 to 9999",
+    "v_timestamptz": "timestamp cannot represent: infinity, or a year outside 1 to 9999",
 }
 EXACT = {"v_far_text", "v_d_numeric", "v_d_text"}
 """What the connector's event does not tell apart, and Postgres does."""
@@ -240,7 +240,7 @@ def test_a_value_beyond_a_limit_is_told_and_the_others_are_kept(reader: Reader) 
             assert reason == f"column {column} holds a value that {WORDS[column]}"
         else:
             assert reason.startswith(f"column {column} holds a value that array<")
-            assert " cannot: several dimensions, " in reason
+            assert " cannot represent: several dimensions, " in reason
     here = reader.pipeline.lake("limits", LIMITS)
     assert 0 in kept
     assert _unlike({n: there[n] for n in kept}, {n: here[n] for n in kept}) == {}

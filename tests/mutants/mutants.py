@@ -33,8 +33,8 @@ MUTANTS: Final = (
     Mutant(
         name="a column of the key is never left out",
         file="cdc/capture/retyped.py",
-        old="sorted(found - keys)",
-        new="sorted(found)",
+        old="sorted(retyped_names - keys)",
+        new="sorted(retyped_names)",
         tests=("tests/unit/capture/test_retyped.py",),
     ),
     Mutant(
@@ -50,15 +50,15 @@ MUTANTS: Final = (
     Mutant(
         name="a landing with notes is in a range",
         file="cdc/lake/table/noted_landings.py",
-        old="(found[place][0], found[place + 1][1])",
-        new="found[place]",
+        old="(merged[place][0], merged[place + 1][1])",
+        new="merged[place]",
         tests=("tests/unit/lake/test_noted_landings.py",),
     ),
     Mutant(
         name="a log of an earlier version is searched whole for notes",
         file="cdc/lake/table/positions.py",
-        old='found.get("noted", [(0, found["landing"])])',
-        new='found.get("noted", [])',
+        old='metadata.get("noted", everything)',
+        new='metadata.get("noted", [])',
         tests=("tests/spark/apply/test_slices.py",),
     ),
     Mutant(

@@ -1,1 +1,1 @@
-"""From rows of the log to one change per key."""
+"""Turns rows of the log into one change per key."""

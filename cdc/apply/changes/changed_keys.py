@@ -1,9 +1,9 @@
-"""The second half of a key's change: what it leaves out is in the row that the first half deleted.
+"""Completes the second half of a key change from the row that the first half deleted.
 
-Postgres logs one update, the connector sends a delete of the old key and, next in the topic, a
-create of the new one. Large values that did not change are in neither. They are taken from what
-the slice says of the old key, or from its row in the lake; where the old row came by such a change
-itself (a chain, a swap), from where that one took them.
+For one update of a key in Postgres the connector sends a delete of the old key, followed in the
+topic by a create of the new one. Neither contains large values that did not change. These are taken
+from the slice's events of the old key, or from its row in the lake. If the old row came from a key
+change itself (a chain, a swap), its values are taken from the source of that one.
 """
 
 from pyspark.sql import DataFrame
@@ -15,26 +15,28 @@ from cdc.events.values.sql_text import spark_name, spark_string
 from cdc.lake.table.merge_plan import KEEP, OFFSET, OP, REASON
 
 _AT, _GONE, _SOURCE, _VALUE = "_cdc_at", "_cdc_gone", "_cdc_source", "_cdc_value_"
-"""Beside a table's columns, which may have any name but one that begins with ``_cdc_``."""
-NO_OLD_ROW = "its key was changed, and the row that holds its unchanged values is not there"
+"""Names beside a table's columns, which never begin with ``_cdc_``."""
+NO_OLD_ROW = "its key was changed, and the row that holds its unchanged values does not exist"
 
 
 def resolve(changes: DataFrame, target: DataFrame, schema: TableSchema) -> DataFrame:
-    """The changes with every create made whole; one that cannot be gets a ``_cdc_reason``.
+    """Return the changes with every create completed.
 
-    ``target`` is the lake's table before these changes.
+    A create that cannot be completed gets a ``_cdc_reason``. ``target`` is the lake's table before
+    these changes.
     """
     marked = kept_columns(schema)
-    found = _from_old_row(changes, target, schema).localCheckpoint()
-    while not found.where(f"{_SOURCE} IS NOT NULL").isEmpty():
-        found = _one_step_back(found, marked).localCheckpoint()
-    return _filled(changes, found, schema)
+    values = _from_old_row(changes, target, schema).localCheckpoint()
+    while not values.where(f"{_SOURCE} IS NOT NULL").isEmpty():
+        values = _one_step_back(values, marked).localCheckpoint()
+    return _filled(changes, values, schema)
 
 
 def _from_old_row(changes: DataFrame, target: DataFrame, schema: TableSchema) -> DataFrame:
-    """One row per such create (``_AT``): its values, ``_SOURCE``: another one that has the rest.
+    """One row per such create, at offset ``_AT``, with its missing values.
 
-    A value is a struct of one field, so that a null that is known differs from an unknown.
+    ``_SOURCE`` is the offset of another such create that has the remaining values. A value is a
+    struct of one field, so that a known null differs from an unknown value.
     """
     halves = _halves(changes).localCheckpoint()
     deleted = known(_of_old_keys(changes, halves, schema), schema, upto="1 PRECEDING")
@@ -53,17 +55,17 @@ def _from_old_row(changes: DataFrame, target: DataFrame, schema: TableSchema) ->
 
 
 def _of_old_keys(changes: DataFrame, halves: DataFrame, schema: TableSchema) -> DataFrame:
-    """Only events of keys that such a delete is about: the others may be many, and are wide."""
+    """Only events of the deleted keys: there may be many other events, with wide rows."""
     gone = halves.select(F.col(_GONE).alias(OFFSET))
     keys = changes.select(OFFSET, *map(spark_name, schema.key)).join(gone, OFFSET)
     same = " AND ".join(f"change.{spark_name(k)} = gone.{spark_name(k)}" for k in schema.key)
-    one_each = keys.drop(OFFSET).distinct()
-    return changes.alias("change").join(one_each.alias("gone"), F.expr(same), "left_semi")
+    distinct = keys.drop(OFFSET).distinct()
+    return changes.alias("change").join(distinct.alias("gone"), F.expr(same), "left_semi")
 
 
 def _halves(changes: DataFrame) -> DataFrame:
-    """Such creates, with the offset of the delete that comes directly before."""
-    # One partition, of three small columns; without the word Spark warns of it at every step.
+    """Creates with missing values, and the offset of the delete directly before each."""
+    # One partition of three small columns; without PARTITION BY Spark warns at every step.
     over = f"OVER (PARTITION BY {OFFSET} < 0 ORDER BY {OFFSET})"
     before = f"lag(struct({OFFSET} AS at, {OP} AS op)) {over} AS before"
     places = changes.selectExpr(OFFSET, OP, f"{KEEP} IS NOT NULL AND {REASON} IS NULL AS waits")
@@ -74,26 +76,26 @@ def _halves(changes: DataFrame) -> DataFrame:
     )
 
 
-def _one_step_back(found: DataFrame, marked: list[int]) -> DataFrame:
-    """Each takes what it lacks from its source, and the source's source; offsets only fall."""
+def _one_step_back(creates: DataFrame, marked: list[int]) -> DataFrame:
+    """Take missing values from the source, then refer to the source's source; offsets only fall."""
     values = [f"coalesce(half.{_VALUE}{n}, source.{_VALUE}{n}) AS {_VALUE}{n}" for n in marked]
     same = F.expr(f"half.{_SOURCE} = source.{_AT}")
-    joined = found.alias("half").join(found.alias("source"), same, "left")
+    joined = creates.alias("half").join(creates.alias("source"), same, "left")
     return joined.selectExpr(f"half.{_AT} AS {_AT}", f"source.{_SOURCE} AS {_SOURCE}", *values)
 
 
-def _filled(changes: DataFrame, found: DataFrame, schema: TableSchema) -> DataFrame:
+def _filled(changes: DataFrame, values: DataFrame, schema: TableSchema) -> DataFrame:
     marked = kept_columns(schema)
-    taken = {n: f"({_AT} IS NOT NULL AND {is_kept(n)})" for n in marked}
-    lost = " OR ".join(f"({taken[n]} AND {_VALUE}{n} IS NULL)" for n in marked)
+    missing = {n: f"({_AT} IS NOT NULL AND {is_kept(n)})" for n in marked}
+    lost = " OR ".join(f"({missing[n]} AND {_VALUE}{n} IS NULL)" for n in marked)
     columns = [
-        f"IF({taken[n]}, {_VALUE}{n}.value, {spark_name(name)}) AS {spark_name(name)}"
-        if n in taken
+        f"IF({missing[n]}, {_VALUE}{n}.value, {spark_name(name)}) AS {spark_name(name)}"
+        if n in missing
         else spark_name(name)
         for n, name in enumerate(schema.names)
     ]
     own = [name for name in changes.columns if name not in {*schema.names, KEEP, REASON}]
-    return changes.join(found, F.expr(f"{OFFSET} = {_AT}"), "left").selectExpr(
+    return changes.join(values, F.expr(f"{OFFSET} = {_AT}"), "left").selectExpr(
         *columns,
         *own,
         f"IF({_AT} IS NULL, {KEEP}, NULL) AS {KEEP}",

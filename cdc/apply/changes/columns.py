@@ -1,8 +1,8 @@
-"""The columns of a table over all writer schemas of a batch, and why an event is refused: SQL text.
+"""SQL text for a table's columns over all writer schemas of a batch, and for refusal reasons.
 
-Pure; ``decode`` puts the texts to use. Names it relies on in the frame: ``_op``, ``_moved``,
-``_no_row``, ``_problem``, ``value_schema_id``, ``key_schema_id``; one struct per writer of
-rows and of keys.
+Pure; ``decode`` uses the texts. They refer to these columns of its frame: ``_op``, ``_moved``,
+``_no_row``, ``_problem``, ``value_schema_id``, ``key_schema_id``, and one struct per writer schema
+of rows and of keys.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,66 +15,68 @@ from cdc.tables import TableMode
 
 NO_ROW = "it has no row"
 NO_KEY = "it has no key"
-UNCHANGED_IN_NEW = "a new row has a value that is only marked as unchanged"
-NOT_APPENDED = "a table that is only appended to was changed"
+UNCHANGED_IN_NEW = "a value of a new row is only marked as unchanged"
+NOT_APPENDED = "it changes or deletes a row of a table of inserts only"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writer:
-    """One writer schema of the batch: its fields by the name of the table's column."""
+    """One writer schema of the batch, with its fields."""
 
     schema_id: int
-    fields: Mapping[str, RowField]
-    record: str  # the frame's column that holds what it wrote
+    fields: Mapping[str, RowField]  # by the table's column; of key schemas by the field's own name
+    record: str  # the frame's column that holds its decoded messages
 
     @property
     def is_mine(self) -> str:
+        """SQL condition: the message was written with this schema."""
         return f"value_schema_id = {self.schema_id}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnPlan:
-    """``made`` holds the value of ``sql``; the conditions are None where they cannot be."""
+    """SQL texts for one column of the table; a condition is None if it is never true."""
 
     name: str
     type: str
-    made: str
+    made: str  # the frame's column that holds the value of ``sql``
     sql: str
-    failed: str | None
-    unchanged: str | None
-    limit: str = ""
+    failed: str | None  # the value has no exact form in the lake
+    unchanged: str | None  # the event only marks the value as unchanged
+    limit: str = ""  # the values that the type cannot represent, in words
 
 
 def writers(schemas: Mapping[int, str]) -> list[Writer]:
-    """Those that write change events; messages of the others are refused one by one."""
-    found = []
+    """Return the schemas of change events; messages with other schemas are refused one by one."""
+    event_writers = []
     for number, text in sorted(schemas.items()):
         if envelope_reader(text) is not None:
             by_name = {field.column.name: field for field in row_fields(text)}
-            found.append(Writer(schema_id=number, fields=by_name, record=f"_event_{number}"))
-    return found
+            writer = Writer(schema_id=number, fields=by_name, record=f"_event_{number}")
+            event_writers.append(writer)
+    return event_writers
 
 
 def key_writers(schemas: Mapping[int, str]) -> list[Writer]:
-    """Those that write a key of columns, under the one field ``key``."""
-    found = []
+    """Return the schemas of keys that consist of columns, in the one field ``key``."""
+    of_keys = []
     for number, text in sorted(schemas.items()):
         path, fields = key_fields(text)
         if path:
             by_field = {field.name: field for field in fields}
-            found.append(Writer(schema_id=number, fields=by_field, record=f"_key_{number}"))
-    return found
+            of_keys.append(Writer(schema_id=number, fields=by_field, record=f"_key_{number}"))
+    return of_keys
 
 
 def columns(
     target: TableSchema, events: Sequence[Writer], keys: Sequence[Writer], token: str
 ) -> list[ColumnPlan]:
-    """One plan per column of the table, in its order."""
+    """Return one plan per column of ``target``, in order; ``token`` is the placeholder."""
     return [_column(number, target, events, keys, token) for number in range(len(target.columns))]
 
 
 def keep(plans: Sequence[ColumnPlan]) -> str:
-    """Numbers of the columns whose value is only marked as unchanged; null where there is none."""
+    """Return SQL text for the numbers of columns that an event marks as unchanged, null if none."""
     marks = [(number, p.unchanged) for number, p in enumerate(plans) if p.unchanged is not None]
     if not marks:
         return "CAST(NULL AS array<int>)"
@@ -84,7 +86,7 @@ def keep(plans: Sequence[ColumnPlan]) -> str:
 
 
 def reason(plans: Sequence[ColumnPlan], target: TableSchema) -> str:
-    """Why an event is refused; null where it is not."""
+    """Return SQL text for the reason why an event is refused, null if it is not."""
     cases = [("_problem IS NOT NULL", "_problem")]
     if target.mode is TableMode.APPEND:
         cases.append(("_op NOT IN ('c', 'r')", spark_string(NOT_APPENDED)))
@@ -95,7 +97,7 @@ def reason(plans: Sequence[ColumnPlan], target: TableSchema) -> str:
     cases += [(f"{p.made} IS NULL", spark_string(NO_KEY)) for p in plans if p.name in target.key]
     marked = [f"({p.unchanged})" for p in plans if p.unchanged is not None]
     if marked:
-        # The second half of a key's change gets them later (cdc/apply/changes/changed_keys.py).
+        # The second half of a key change is completed later (cdc/apply/changes/changed_keys.py).
         new = "_op IN ('r', 'c') AND NOT _moved" if target.mode is TableMode.KEYED else "_op <> 'd'"
         condition = f"{new} AND ({' OR '.join(marked)})"
         cases.append((condition, spark_string(UNCHANGED_IN_NEW)))
@@ -103,7 +105,7 @@ def reason(plans: Sequence[ColumnPlan], target: TableSchema) -> str:
 
 
 def any_of(fields: Sequence[str], kind: str) -> str:
-    """The one that is not null."""
+    """Return SQL text for the first of the fields that is not null, of type ``kind``."""
     return f"coalesce({', '.join(fields)})" if fields else f"CAST(NULL AS {kind})"
 
 
@@ -118,16 +120,16 @@ def _column(
     made = f"_value_{number}"
     is_key = column.name in target.key
     whole = is_key or target.mode is not TableMode.KEYED
-    found = [(w, field) for w in events if (field := w.fields.get(column.name)) is not None]
+    written = [(w, field) for w in events if (field := w.fields.get(column.name)) is not None]
     texts = [
-        (w, value(field, _raw(w, field, whole=whole), made, column, token)) for w, field in found
+        (w, value(field, _raw(w, field, whole=whole), made, column, token)) for w, field in written
     ]
     sql = _by_writer([(w, text.sql) for w, text in texts], column.type)
     return ColumnPlan(
         name=column.name,
         type=column.type,
         made=made,
-        sql=_or_from_key(sql, found, keys, column) if is_key else sql,
+        sql=_or_from_key(sql, written, keys, column) if is_key else sql,
         failed=_any_writer([(w, text.failed) for w, text in texts]),
         unchanged=None if is_key else _any_writer([(w, text.unchanged) for w, text in texts]),
         limit=next((text.limit for _, text in texts if text.limit), ""),
@@ -135,9 +137,9 @@ def _column(
 
 
 def _raw(writer: Writer, field: RowField, *, whole: bool) -> str:
-    """The field in the row after; of a delete in the row before, where that can be relied on.
+    """Read the field from the row after; for a delete from the row before, where it is reliable.
 
-    Unless the replica identity is FULL, all but the key is meaningless in the row before.
+    Without replica identity FULL, only the key columns of the row before have a meaning.
     """
     name = spark_name(field.name)
     after = f"{writer.record}.after.{name}"
@@ -145,14 +147,14 @@ def _raw(writer: Writer, field: RowField, *, whole: bool) -> str:
 
 
 def _or_from_key(
-    sql: str, found: Sequence[tuple[Writer, RowField]], keys: Sequence[Writer], column: Column
+    sql: str, written: Sequence[tuple[Writer, RowField]], keys: Sequence[Writer], column: Column
 ) -> str:
     """A delete without a row before still has its key; declared types are in the row's schema."""
     cases = [
-        (w, value(replace(written, pg=field.pg), _key_raw(w, field), "NULL", column, "").sql)
-        for _, field in found[:1]
+        (w, value(replace(key_field, pg=field.pg), _key_raw(w, field), "NULL", column, "").sql)
+        for _, field in written[:1]
         for w in keys
-        if (written := w.fields.get(field.name)) is not None
+        if (key_field := w.fields.get(field.name)) is not None
     ]
     if not cases:
         return sql
@@ -175,6 +177,6 @@ def _any_writer(conditions: Sequence[tuple[Writer, str | None]]) -> str | None:
 
 
 def lost(plan: ColumnPlan) -> str:
-    """Why an event, or a row that was read, is refused for this column."""
+    """Return the reason why an event, or a row that was read, is refused for this column."""
     limit = f": {plan.limit}" if plan.limit else ""
-    return f"column {plan.name} holds a value that {plan.type} cannot{limit}"
+    return f"column {plan.name} holds a value that {plan.type} cannot represent{limit}"

@@ -1,8 +1,8 @@
-"""From rows of the log to typed changes: one ``from_avro`` per writer schema, all in one pass.
+"""Decodes rows of the log to typed changes: one ``from_avro`` per writer schema, in one pass.
 
-Nothing is dropped in silence: a message that is not a change event of its table, or holds a value
-that the lake cannot hold exactly, comes out with a reason. Spark's decoder does not see bytes
-that are left over, so what it gives is checked against the table.
+Nothing is dropped silently: a message that is not a change event of its table, or has a value that
+the lake cannot hold exactly, comes out with a reason. Spark's decoder ignores surplus bytes, so the
+decoded event is checked against the table.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from cdc.lake.table.merge_plan import DELETED, KEEP, OFFSET, OP, REASON
 from cdc.tables import TableMode
 
 WriterSchemas = Mapping[int, str]
-"""Writer schemas by id, as the registry gives them; one it does not know is left out."""
+"""Writer schemas by id, as the registry returns them; unknown ids are left out."""
 
 NO_FRAME: Final = "the message does not begin with a schema id"
 UNKNOWN_SCHEMA: Final = "the registry does not know its schema"
@@ -34,7 +34,7 @@ _KEY_BODY: Final = "substring(key, 6)"
 _LENIENT: Final = {"mode": "PERMISSIVE"}
 _KNOWN_OP: Final = "coalesce({op} IN ('c', 'r', 'u', 'd', 't'), false)"
 _TXID: Final = "try_cast(substring_index({id}, ':', 1) AS bigint)"
-_TORN: Final = f"({{id}} IS NOT NULL AND {_TXID} IS NULL)"  # of a transaction nobody can tell
+_TORN: Final = f"({{id}} IS NOT NULL AND {_TXID} IS NULL)"  # its transaction id is unreadable
 _NO_PLACE: Final = (
     "CAST(NULL AS struct<source: struct<schema: string, table: string, lsn: bigint>, op: string, "
     "transaction: struct<id: string>>)"
@@ -46,10 +46,10 @@ _NO_MARKER: Final = (
 
 
 def decode_envelope(rows: DataFrame, schemas: WriterSchemas) -> DataFrame:
-    """Where each event belongs: topic, offset, op, txid, lsn, source_schema, source_table.
+    """Return columns topic, offset, op, txid, lsn, source_schema, source_table of each event.
 
-    ``op`` is null for a tombstone and for what is no event, ``txid`` for a snapshot's read.
-    The rows of the tables are not decoded.
+    ``op`` is null for a tombstone and for a message that is not an event, ``txid`` for a snapshot's
+    read. The table's own columns are not decoded.
     """
     places = [
         (number, from_avro(F.expr(_BODY), text, {**_LENIENT, "avroSchema": reader}))
@@ -70,7 +70,7 @@ def decode_envelope(rows: DataFrame, schemas: WriterSchemas) -> DataFrame:
 
 
 def decode_markers(rows: DataFrame, schemas: WriterSchemas) -> DataFrame:
-    """Transaction markers by offset, in the columns that ``transactions.marker`` reads.
+    """Return transaction markers and their offsets, in the columns ``transactions.marker`` reads.
 
     ``status`` is null for a record that is not a marker.
     """
@@ -79,14 +79,14 @@ def decode_markers(rows: DataFrame, schemas: WriterSchemas) -> DataFrame:
         for number, text in schemas.items()
         if is_marker_schema(text)
     ]
-    found = _by_schema("value_schema_id", markers, otherwise=_NO_MARKER)
-    return rows.select("offset", found.alias("found")).selectExpr(
+    marker = _by_schema("value_schema_id", markers, otherwise=_NO_MARKER)
+    return rows.select("offset", marker.alias("marker")).selectExpr(
         "offset",
-        "IF(found.status IN ('BEGIN', 'END'), found.status, NULL) AS status",
-        "found.id",
-        "found.event_count",
-        "found.data_collections",
-        "found.ts_ms",
+        "IF(marker.status IN ('BEGIN', 'END'), marker.status, NULL) AS status",
+        "marker.id",
+        "marker.event_count",
+        "marker.data_collections",
+        "marker.ts_ms",
     )
 
 
@@ -98,20 +98,21 @@ def decode_table(
     token: str,
     key_schemas: WriterSchemas | None = None,
 ) -> DataFrame:
-    """Events of one table as typed changes; tombstones are left out.
+    """Return the events of one table as typed changes, without tombstones.
 
-    Columns: the table's, from the row before of a delete (its key only, unless in MULTISET mode)
-    and from the row after of others; ``_cdc_offset``; ``_cdc_op``; ``_cdc_deleted``; ``_cdc_keep``,
-    the numbers of the columns that are marked as unchanged (``token`` in its several forms), null
-    where there is none; ``_cdc_reason``, null unless the event is refused. In MULTISET mode an
-    update is two changes of one offset, a delete and a create.
+    The columns are those of the table, from the row before of a delete (only the key, except in
+    MULTISET mode) and from the row after of other events; ``_cdc_offset``; ``_cdc_op``;
+    ``_cdc_deleted``; ``_cdc_keep``, the numbers of the columns that are marked as unchanged
+    (``token`` in its several forms), null if there are none; ``_cdc_reason``, null unless the event
+    is refused. In MULTISET mode an update becomes two changes with one offset, a delete and a
+    create.
     """
     events = columns.writers(schemas)
     keys = columns.key_writers(key_schemas or {}) if target.mode is TableMode.KEYED else []
     plans = columns.columns(target, events, keys, token)
     placed = _placed(_events(rows, schemas, events, target.mode), schemas, events, target)
-    known = _with_keys(placed, key_schemas or {}, keys)
-    return known.selectExpr("*", *(f"{plan.sql} AS {plan.made}" for plan in plans)).selectExpr(
+    keyed = _with_keys(placed, key_schemas or {}, keys)
+    return keyed.selectExpr("*", *(f"{plan.sql} AS {plan.made}" for plan in plans)).selectExpr(
         *(f"{plan.made} AS {spark_name(plan.name)}" for plan in plans),
         f"offset AS {OFFSET}",
         f"_op AS {OP}",
@@ -122,14 +123,14 @@ def decode_table(
 
 
 def is_moved(header: str) -> Column:
-    """Whether a row of the log is the half of a key's change that has this header."""
+    """Return the condition that a row of the log is the half of a key change with this header."""
     return F.expr(f"coalesce(exists(headers, h -> h.key = {spark_string(header)}), false)")
 
 
 def _events(
     rows: DataFrame, schemas: WriterSchemas, events: Sequence[Writer], mode: TableMode
 ) -> DataFrame:
-    """With one struct per writer, null in another's messages, ``_moved`` and ``_op``."""
+    """Add one struct per writer, null in messages of other writers, ``_moved`` and ``_op``."""
     written = [
         _when(
             "value_schema_id", w.schema_id, from_avro(F.expr(_BODY), schemas[w.schema_id], _LENIENT)
@@ -153,7 +154,7 @@ def _events(
 def _placed(
     decoded: DataFrame, schemas: WriterSchemas, events: Sequence[Writer], target: TableSchema
 ) -> DataFrame:
-    """With ``_problem``, why a message is no event of this table, and ``_no_row``."""
+    """Add ``_problem``, the reason why a message is no event of this table, and ``_no_row``."""
     ids = ", ".join(str(number) for number in schemas) or "NULL"
     schema = any_of([f"{w.record}.source.schema" for w in events], "string")
     table = any_of([f"{w.record}.source.table" for w in events], "string")
@@ -175,7 +176,7 @@ def _placed(
 
 
 def _with_keys(placed: DataFrame, schemas: WriterSchemas, keys: Sequence[Writer]) -> DataFrame:
-    """With the key records of deletes that have no row before."""
+    """Add the decoded keys of deletes that have no row before."""
     wanted = F.expr("_op = 'd' AND _no_row")
     records = [
         F.when(
@@ -192,10 +193,10 @@ def _when(column: str, number: int, record: Column) -> Column:
 
 
 def _by_schema(column: str, records: Sequence[tuple[int, Column]], *, otherwise: str) -> Column:
-    """The record by its writer's schema; null where none of them wrote it."""
+    """The record of the writer's schema; null if none of these schemas wrote it."""
     if not records:
         return F.expr(otherwise)
-    found = _when(column, *records[0])
+    chosen = _when(column, *records[0])
     for number, record in records[1:]:
-        found = found.when(F.col(column) == number, record)
-    return found
+        chosen = chosen.when(F.col(column) == number, record)
+    return chosen

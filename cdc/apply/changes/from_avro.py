@@ -1,7 +1,8 @@
-"""How a column's value gets from Avro to the lake, as SQL text over a field of the decoded event.
+"""SQL text that converts a column's value from Avro to the lake.
 
-Three texts per column: the value; whether it could not be kept (it was there and has no exact form
-in the lake); whether it only says that it did not change. Pure: Spark is not needed to say it.
+There are three texts per column, over a field of the decoded event: the value; whether the value
+failed (it is not null, but has no exact form in the lake); whether it is only marked as unchanged.
+Pure: building the text does not need Spark.
 """
 
 import hashlib
@@ -23,7 +24,7 @@ from cdc.events.values.lake_types import (
 from cdc.events.values.pg_types import TYPES
 from cdc.events.values.sql_text import spark_string
 
-FIRST_DAY: Final = -719_162  # 0001-01-01, the first day every reader of Parquet agrees on
+FIRST_DAY: Final = -719_162  # 0001-01-01, the first day on which all Parquet readers agree
 LAST_DAY: Final = 2_932_896  # 9999-12-31
 FIRST_MICRO: Final = FIRST_DAY * 86_400_000_000
 LAST_MICRO: Final = (LAST_DAY + 1) * 86_400_000_000 - 1
@@ -43,19 +44,23 @@ _PRIMITIVES: Final[dict[str, str]] = {
 }
 _NESTED: Final = r"^\[+(L[A-Za-z0-9_.$]+;|[BCDFIJSZ])@[0-9a-f]+$"
 _NESTED_AS_NULL: Final = frozenset({"citext", "hstore"})
-"""An element of an array of arrays comes as the name of a Java class, of other types as NULL."""
+"""String types whose elements arrive as NULL in an array of arrays, as those of non-string types
+do. Elements of other string types arrive as the name of a Java class (``_NESTED``)."""
 
 _LIMITS: Final = {
-    "decimal": "NaN, infinity, or more digits",
+    "decimal": "NaN, infinity, or too many digits",
     "date": "infinity, or a year outside 1 to 9999",
     "timestamp": "infinity, or a year outside 1 to 9999",
-    "array": "several dimensions, nothing but NULL, or a value its elements cannot",
+    "array": "several dimensions, only NULL elements, or an element that does not fit",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
-    """SQL texts; None is a condition that cannot be. ``limit`` is what cannot be kept, in words."""
+    """SQL texts for one column; a condition is None if it is never true.
+
+    ``limit`` describes the values that the lake's type cannot represent.
+    """
 
     sql: str
     failed: str | None = None
@@ -71,34 +76,34 @@ class _Scalar:
 
 
 def value(field: RowField, raw: str, made: str, column: Column, token: str) -> Value:
-    """The texts for one column, from the field ``raw`` to the lake's ``column``.
+    """Return the texts for one column, from the field ``raw`` to the lake's ``column``.
 
-    ``made`` names the column that will hold the value: whether it failed is asked afterwards.
-    Without a ``token`` no value is marked as unchanged.
+    ``made`` names the column that will hold the value; the condition for a failed value refers to
+    it. Without a ``token`` no value is marked as unchanged.
     """
     branch, target = branches(field.type)[0], column.type
-    kept = lake_type(field.pg)
+    stored = lake_type(field.pg)
     as_text = column.as_text and can_be_text(field.pg)
-    if kept.refused or not (as_text or fits(kept.spark, target)):
+    if stored.refused or not (as_text or fits(stored.spark, target)):
         return Value(sql=f"CAST(NULL AS {target})", failed=_lost(raw, made))
     if _kind(branch) == "array":
         sql, failed = _array(field, branch, raw, made, target)
     else:
-        find = _as_text if as_text else _scalar
-        scalar = _to(find(branch, field.pg, raw, kept.spark), target)
+        convert = _as_text if as_text else _scalar
+        scalar = _to(convert(branch, field.pg, raw, stored.spark), target)
         lost = _lost(raw, made) if scalar.fallible else None
         sql, failed = scalar.sql, _any(lost, _not_text(made, target))
     unchanged = unchanged_when(branch, raw, token) if token else None
     return _or_unchanged(Value(sql=sql, failed=failed, limit=limit(target)), unchanged)
 
 
-def _or_unchanged(found: Value, unchanged: str | None) -> Value:
+def _or_unchanged(texts: Value, unchanged: str | None) -> Value:
     if unchanged is None:
-        return found
+        return texts
     return replace(
-        found,
-        sql=f"IF({unchanged}, NULL, {found.sql})",
-        failed=found.failed and f"(({found.failed}) AND NOT ({unchanged}))",
+        texts,
+        sql=f"IF({unchanged}, NULL, {texts.sql})",
+        failed=texts.failed and f"(({texts.failed}) AND NOT ({unchanged}))",
         unchanged=unchanged,
     )
 
@@ -108,21 +113,21 @@ def _lost(raw: str, made: str) -> str:
 
 
 def _any(*conditions: str | None) -> str | None:
-    """Whether one of them is true; one that is unknown is not."""
+    """Whether any condition is true; an unknown one counts as false."""
     given = [f"coalesce({condition}, false)" for condition in conditions if condition]
     return " OR ".join(given) or None
 
 
 def limit(target: str) -> str:
-    """What a column of the lake's type cannot hold, in words; empty where it holds everything."""
+    """Return the values that a lake type cannot represent, in words; empty if it has no limit."""
     return next((text for kind, text in _LIMITS.items() if target.startswith(kind)), "")
 
 
 def unchanged_when(branch: Any, raw: str, token: str) -> str | None:  # noqa: ANN401 - Avro is JSON
-    """Whether the value is the connector's placeholder for one that did not change.
+    """Return the condition that the value is the connector's placeholder; None if it has none.
 
-    Its form follows the column's type: the token (of hstore, a pair of it), its bytes, or an
-    array of one of those, of its bytes as numbers, or of a UUID made of it.
+    The form of the placeholder follows the column's type: the token (for hstore, a pair of tokens),
+    its bytes, or an array that holds one of those, its bytes as numbers, or a UUID derived from it.
     """
     kind = _kind(branch)
     pair = f'{{"{token}":"{token}"}}'
@@ -141,8 +146,8 @@ def _unchanged_array(item: str, raw: str, token: str) -> str | None:
     data = token.encode()
     if item == "string":
         digest = hashlib.md5(data, usedforsecurity=False).digest()
-        made = str(uuid.UUID(bytes=digest, version=3))
-        return f"{raw} IN (array({spark_string(token)}), array({spark_string(made)}))"
+        derived = str(uuid.UUID(bytes=digest, version=3))
+        return f"{raw} IN (array({spark_string(token)}), array({spark_string(derived)}))"
     if item == "bytes":
         return f"{raw} = array({_binary(token)})"
     if item in {"int", "long"}:
@@ -180,14 +185,14 @@ def _array(
 
 
 def _nested(items: Any, element: str, raw: str) -> str:  # noqa: ANN401
-    """Whether it may be an array of arrays, whose elements the connector does not send."""
+    """Whether it may be an array of arrays, of which the connector sends no elements."""
     named = _kind(items) == "string" and element not in _NESTED_AS_NULL
     one = f"coalesce(x RLIKE {spark_string(_NESTED)}, false)" if named else "x IS NULL"
     return f"(size({raw}) > 0 AND forall({raw}, x -> {one}))"
 
 
 def _not_text(made: str, target: str) -> str | None:
-    """Spark's decoder takes any bytes for text; readers of the lake would stop at them."""
+    """Spark's decoder accepts any bytes as text, but readers of the lake would fail at them."""
     return f"NOT is_valid_utf8({made})" if target == "string" else None
 
 
@@ -197,35 +202,35 @@ def _to(scalar: _Scalar, target: str) -> _Scalar:
     return _Scalar(f"try_cast({scalar.sql} AS {target})", target, fallible=True)
 
 
-def _as_text(branch: Any, pg: PgType, raw: str, kept: str) -> _Scalar:  # noqa: ANN401
-    """As Postgres writes it, where the lake's own type would refuse some of its values."""
-    make = _TEXTS.get(_logical(branch))
-    if make is not None:
-        return _Scalar(make(raw), "string", fallible=True)
-    return _scalar(branch, pg, raw, "string" if canonical(pg.name) == "numeric" else kept)
+def _as_text(branch: Any, pg: PgType, raw: str, stored: str) -> _Scalar:  # noqa: ANN401
+    """Postgres's own text of a value, for a type of which the lake's type would refuse values."""
+    text_of = _TEXTS.get(_logical(branch))
+    if text_of is not None:
+        return _Scalar(text_of(raw), "string", fallible=True)
+    return _scalar(branch, pg, raw, "string" if canonical(pg.name) == "numeric" else stored)
 
 
-def _scalar(branch: Any, pg: PgType, raw: str, kept: str) -> _Scalar:  # noqa: ANN401
+def _scalar(branch: Any, pg: PgType, raw: str, stored: str) -> _Scalar:  # noqa: ANN401
     logical, kind, name = _logical(branch), _kind(branch), canonical(pg.name)
     if logical in _TEMPORAL:
         return _TEMPORAL[logical](raw)
     if name == "bit":
         return _Scalar(_bits(kind, raw, pg.length or 1), "string")
     if kind == "string":
-        return _to(_string(name, raw, pg, kept, logical), kept)
-    if kind == "bytes" and kept == "string":
+        return _to(_string(name, raw, pg, stored, logical), stored)
+    if kind == "bytes" and stored == "string":
         return _Scalar(f"CAST({raw} AS string)", "string")
-    return _to(_Scalar(raw, _PRIMITIVES.get(kind, "?")), kept)
+    return _to(_Scalar(raw, _PRIMITIVES.get(kind, "?")), stored)
 
 
-def _string(name: str, raw: str, pg: PgType, kept: str, logical: str) -> _Scalar:
+def _string(name: str, raw: str, pg: PgType, stored: str, logical: str) -> _Scalar:
     if name == "numeric":
         sql = postgres_text.number(raw, whole=has_whole_scale(pg))
-        return _Scalar(sql, "string") if kept == "string" else _to(_Scalar(sql, "string"), kept)
+        return _Scalar(sql, "string") if stored == "string" else _to(_Scalar(sql, "string"), stored)
     if name == "interval":
         return _Scalar(interval(raw), "string", fallible=True)
     if name not in TYPES and not logical:
-        # Perhaps of a domain over numeric: then it is the connector's word for NaN.
+        # Perhaps a domain over numeric: then the text may be the connector's word for NaN.
         plain = postgres_text.number(raw, whole=has_whole_scale(pg))
         return _Scalar(
             f"IF({postgres_text.special_number(raw)}, NULL, {plain})", "string", fallible=True
@@ -266,8 +271,8 @@ def _milli_timestamp(raw: str) -> _Scalar:
 
 
 def _instant(raw: str) -> _Scalar:
-    made = f"try_cast({raw} AS timestamp)"
-    sql = f"IF({made} BETWEEN {_FIRST_INSTANT} AND {_LAST_INSTANT}, {made}, NULL)"
+    cast = f"try_cast({raw} AS timestamp)"
+    sql = f"IF({cast} BETWEEN {_FIRST_INSTANT} AND {_LAST_INSTANT}, {cast}, NULL)"
     return _Scalar(sql, "timestamp", fallible=True)
 
 

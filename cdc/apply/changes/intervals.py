@@ -1,4 +1,4 @@
-"""Postgres's own text of an interval, from the connector's ``P1Y2M3DT4H5M6.789S``: SQL text."""
+"""SQL text for Postgres's own text of an interval, from the connector's ``P1Y2M3DT4H5M6.789S``."""
 
 from typing import Final
 
@@ -9,7 +9,10 @@ _PARTS: Final = ("bigint", "bigint", "bigint", "bigint", "bigint", "decimal(18,6
 
 
 def interval(raw: str) -> str:
-    """A sign is written where the part before it was negative and this one is not."""
+    """Return SQL text for Postgres's text of the interval ``raw``; null if ``raw`` is malformed.
+
+    Postgres writes a plus sign before a positive part that follows a negative one.
+    """
     parts = ", ".join(
         f"{spark_string(name)},"
         f" CAST(regexp_extract({raw}, {spark_string(_PATTERN)}, {number}) AS {kind})"
@@ -20,10 +23,10 @@ def interval(raw: str) -> str:
     years = _part("p.y", "year", before="false")
     months = _part("p.mo", "mon", before="p.y < 0")
     days = _part("p.d", "day", before="IF(p.mo = 0, p.y, p.mo) < 0")
-    made = f"concat_ws(' ', {years}, {months}, {days}, {_time()})"
+    joined = f"concat_ws(' ', {years}, {months}, {days}, {_time()})"
     return (
         f"IF({raw} RLIKE {spark_string(_PATTERN)}, "
-        f"element_at(transform(array(named_struct({parts})), p -> {made}), 1), NULL)"
+        f"element_at(transform(array(named_struct({parts})), p -> {joined}), 1), NULL)"
     )
 
 

@@ -1,6 +1,7 @@
-"""Values as Postgres itself writes them, from the connector's forms of them: SQL text.
+"""SQL text for values as Postgres itself writes them, from the connector's forms of them.
 
-Postgres's ISO style, in UTC. What has no such text, or one that the form does not tell, is null.
+The style is Postgres's ISO style, in UTC. The text is null for a value that has no such text, or
+whose text cannot be derived from the connector's form.
 """
 
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ from cdc.events.values.sql_text import spark_string
 
 _INFINITE_MICROS: Final = {"infinity": 2**63 - 1, "-infinity": -(2**63)}
 _DAY: Final = 86_400_000_000
-_FIRST_DAY: Final = -2_440_588  # 4714-11-24 BC, the first that Postgres knows
+_FIRST_DAY: Final = -2_440_588  # 4714-11-24 BC, the first day in Postgres
 _LAST_DAY: Final = 2_145_042_905  # 5874897-12-31
 _FIRST_MICRO: Final = _FIRST_DAY * _DAY
 _NUMBERS: Final[dict[str, str]] = {
@@ -22,7 +23,10 @@ _NUMBERS: Final[dict[str, str]] = {
 
 
 def number(raw: str, *, whole: bool) -> str:
-    """``whole`` where the scale is negative: the connector then puts zeros behind the point."""
+    """Return SQL text for the text of a numeric value.
+
+    ``whole`` says that the scale is negative: the connector then adds zeros after the point.
+    """
     cases = " ".join(
         f"WHEN {spark_string(name)} THEN {spark_string(text)}" for name, text in _NUMBERS.items()
     )
@@ -31,45 +35,48 @@ def number(raw: str, *, whole: bool) -> str:
 
 
 def special_number(raw: str) -> str:
-    """Whether it is one of the words for what is no number."""
+    """Return the condition that the text is the connector's word for NaN or an infinity."""
     words = ", ".join(map(spark_string, _NUMBERS))
     return f"{raw} IN ({words})"
 
 
 def date(days: str) -> str:
-    known = f"{days} BETWEEN {_FIRST_DAY} AND {_LAST_DAY}"
-    text = f"IF({known}, concat({_day(days)}, {_era(days)}), NULL)"
+    """Return SQL text for the text of a date, given in days since 1970."""
+    is_valid = f"{days} BETWEEN {_FIRST_DAY} AND {_LAST_DAY}"
+    text = f"IF({is_valid}, concat({_day(days)}, {_era(days)}), NULL)"
     return f"CASE {days} {_whens(INFINITE_DAYS)} ELSE {text} END"
 
 
 def timestamp(micros: str) -> str:
-    """From microseconds since 1970. What does not fit 64 bits has come around, to before the first.
+    """Return SQL text for the text of a timestamp, given in microseconds since 1970.
 
-    The connector makes the largest number, which is infinity, of whole seconds beyond it.
+    A value that does not fit 64 bits has wrapped around to before the first timestamp, so its text
+    is null. For whole seconds beyond the largest number, the connector sends that number, which
+    means infinity.
     """
     days, time = f"floor({micros} / {_DAY}BD)", f"pmod({micros}, {_DAY})"
     parts = f"named_struct('d', CAST({days} AS int), 't', {time})"
-    made = f"concat({_day('p.d')}, ' ', {time_of_day('p.t')}, {_era('p.d')})"
-    text = f"element_at(transform(array({parts}), p -> {made}), 1)"
-    known = f"{micros} >= {_FIRST_MICRO}"
-    return f"CASE {micros} {_whens(_INFINITE_MICROS)} ELSE IF({known}, {text}, NULL) END"
+    joined = f"concat({_day('p.d')}, ' ', {time_of_day('p.t')}, {_era('p.d')})"
+    text = f"element_at(transform(array({parts}), p -> {joined}), 1)"
+    is_valid = f"{micros} >= {_FIRST_MICRO}"
+    return f"CASE {micros} {_whens(_INFINITE_MICROS)} ELSE IF({is_valid}, {text}, NULL) END"
 
 
 _INSTANT: Final = r"^([+-]?)(\d{4,})-(\d\d-\d\d)T(\d\d:\d\d:\d\d)((?:\.\d+)?)Z$"
 
 
 def instant(raw: str) -> str:
-    """From ISO 8601 with astronomical years."""
+    """Return SQL text for the text of a timestamptz, given in ISO 8601 with astronomical years."""
     sign, year, day, time, fraction = (
         f"regexp_extract({raw}, {spark_string(_INSTANT)}, {group})" for group in range(1, 6)
     )
     number = f"CAST(concat(IF({sign} = '-', '-', ''), {year}) AS int)"
     parts = f"named_struct('y', {number}, 'd', {day}, 't', {time}, 'f', {fraction})"
-    made = (
+    joined = (
         f"concat({_year('p.y')}, '-', p.d, ' ', p.t, {_trimmed('p.f')}, '+00', "
         "IF(p.y < 1, ' BC', ''))"
     )
-    text = f"element_at(transform(array({parts}), p -> {made}), 1)"
+    text = f"element_at(transform(array({parts}), p -> {joined}), 1)"
     return (
         f"CASE WHEN {raw} IN ('infinity', '-infinity') THEN {raw} "
         f"WHEN {raw} RLIKE {spark_string(_INSTANT)} THEN {text} END"
@@ -77,7 +84,7 @@ def instant(raw: str) -> str:
 
 
 def time_of_day(micros: str) -> str:
-    """``24:00:00`` too."""
+    """Return SQL text for the text of a time, given in microseconds; up to ``24:00:00``."""
     parts = ", ':', ".join(
         f"lpad(CAST({part} AS string), 2, '0')"
         for part in (
@@ -91,12 +98,15 @@ def time_of_day(micros: str) -> str:
 
 
 def bits(raw: str, length: int) -> str:
-    """From bytes, the last bits first, without the zeros in front."""
+    """Return SQL text for the text of a bit string of ``length`` bits.
+
+    The connector sends bytes in little-endian order, without leading zeros of the bit string.
+    """
     digits = f"substring(hex({raw}), 2 * b - 1, 2)"
     octets = (
         f"transform(sequence(octet_length({raw}), 1, -1), b -> lpad(conv({digits}, 16, 2), 8, '0'))"
     )
-    # array_join: of NULL it is NULL, concat_ws would make an empty text of it.
+    # array_join of NULL is NULL, but concat_ws of NULL would be an empty text.
     filled = (
         f"concat(repeat('0', {length}), IF(octet_length({raw}) = 0, '', array_join({octets}, '')))"
     )
@@ -104,7 +114,7 @@ def bits(raw: str, length: int) -> str:
 
 
 def _trimmed(fraction: str) -> str:
-    """Without the zeros at its end; nothing of a fraction that is zero."""
+    """The fraction without trailing zeros; empty if it is zero."""
     return f"regexp_replace({fraction}, '[.]?0*$', '')"
 
 
@@ -115,14 +125,14 @@ def _whens(numbers: Mapping[str, int]) -> str:
 
 
 def _long(number: int) -> str:
-    """The smallest one has no literal of its own."""
+    """The smallest bigint has no literal."""
     return f"({number + 1}L - 1L)" if number < 0 else f"{number}L"
 
 
 def _day(days: str) -> str:
-    made = f"date_from_unix_date({days})"
-    month, day = (f"lpad({part}({made}), 2, '0')" for part in ("month", "day"))
-    return f"concat({_year(f'year({made})')}, '-', {month}, '-', {day})"
+    calendar = f"date_from_unix_date({days})"
+    month, day = (f"lpad({part}({calendar}), 2, '0')" for part in ("month", "day"))
+    return f"concat({_year(f'year({calendar})')}, '-', {month}, '-', {day})"
 
 
 def _era(days: str) -> str:

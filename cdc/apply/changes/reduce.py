@@ -1,7 +1,7 @@
-"""From all changes of a slice to one row per key (or per copy of a row), by offset.
+"""Reduces all changes of a slice to one row per key (or per copy of a row), by offset.
 
-In one topic the offset is the order of commits, so the last event of a key says what the row is;
-only a value that it marks as unchanged is taken from an event before it.
+Within one topic offsets follow the order of commits, so the last event of a key determines its row;
+only values that it marks as unchanged are taken from earlier events.
 """
 
 from typing import Final
@@ -24,20 +24,20 @@ from cdc.lake.table.merge_plan import (
 from cdc.lake.table.row_hash import row_hash
 
 AFTER_REFUSED: Final = "an unchanged value follows an event that was refused"
-TOO_FEW_COPIES: Final = "more copies of a row were deleted than there are"
+TOO_FEW_COPIES: Final = "more copies of a row were deleted than the table holds"
 
 NET: Final = "_cdc_net"
 HELD: Final = "_cdc_held"
 _GOOD: Final = f"{REASON} IS NULL"
 _APPLIES: Final = f"({REASON} IS NULL AND {OP} IN ('c', 'r', 'u', 'd'))"
 SINCE: Final = "greatest(coalesce(_cdc_full, -1L), coalesce(_cdc_refused + 1, -1L))"
-"""Nothing older than this offset says anything of the key; -1 where the slice holds no such."""
+"""Events of a key before this offset do not count for its row; -1 if all events of the slice do."""
 
-_FULL: Final = f"{OP} IN ('c', 'r', 'd')"  # nothing of an older event matters to the key
+_FULL: Final = f"{OP} IN ('c', 'r', 'd')"  # makes all older events of the key irrelevant
 
 
 def overview(changes: DataFrame) -> DataFrame:
-    """One row: events, refused, keeps, moves, last_truncate (offset), and BY_OPERATION.
+    """Return one row: events, refused, keeps, moves, last_truncate (offset), and BY_OPERATION.
 
     ``keeps`` counts events with an unchanged value, ``moves`` the creates among them.
     """
@@ -55,31 +55,31 @@ def overview(changes: DataFrame) -> DataFrame:
 
 
 def after_truncate(changes: DataFrame, offset: int) -> DataFrame:
-    """What is left to apply to the emptied table."""
+    """Return the changes after a truncate at ``offset``, to be applied to the emptied table."""
     return changes.where(f"{OFFSET} > {offset}")
 
 
 def latest_per_key(changes: DataFrame, schema: TableSchema, *, carry: bool) -> DataFrame:
-    """One row per key: its columns as of the last event that was not refused.
+    """Return one row per key, with its columns as of the last event that was not refused.
 
-    With ``carry`` (where ``overview`` has keeps) a value marked as unchanged is taken from an
-    older event of the slice, back to the last full row of the key and not across a refused event;
-    what is then left in ``_cdc_keep`` only the row in the lake can supply. A row with a
-    ``_cdc_reason`` cannot be made. One shuffle.
+    With ``carry`` (needed if ``overview`` counts keeps) a value marked as unchanged is taken from
+    an older event of the slice, back to the last full row of the key and not across a refused
+    event. Only the row in the lake can supply the columns that remain in ``_cdc_keep``. A row with
+    a ``_cdc_reason`` cannot be built. Takes one shuffle.
     """
-    found = _carried(changes, schema) if carry else _ranked(changes, schema)
-    return found.selectExpr(*map(spark_name, schema.names), OFFSET, OP, DELETED, KEEP, REASON)
+    rows = _carried(changes, schema) if carry else _ranked(changes, schema)
+    return rows.selectExpr(*map(spark_name, schema.names), OFFSET, OP, DELETED, KEEP, REASON)
 
 
 def unresolved(latest: DataFrame, target: DataFrame, schema: TableSchema) -> DataFrame:
-    """Rows with unchanged values that have no row in the lake to take them from."""
+    """Return the rows with unchanged values for which the lake has no row to take them from."""
     waiting = latest.where(f"{_GOOD} AND NOT {DELETED} AND {KEEP} IS NOT NULL").alias("source")
     same = " AND ".join(f"source.{spark_name(k)} = target.{spark_name(k)}" for k in schema.key)
     return waiting.join(target.alias("target"), F.expr(same), "left_anti")
 
 
 def net_copies(changes: DataFrame, schema: TableSchema) -> DataFrame:
-    """One row per distinct row of a table without a key: by how many copies it grew or shrank."""
+    """Return one row per distinct row of a table without a key, with its net change in copies."""
     columns = ", ".join(spark_name(name) for name in schema.names)
     counted = changes.where(f"{_GOOD} AND {OP} IN ('c', 'r', 'd')").selectExpr(
         f"{row_hash(schema)} AS {ROW_HASH}",
@@ -96,16 +96,17 @@ def net_copies(changes: DataFrame, schema: TableSchema) -> DataFrame:
 
 
 def held_copies(target: DataFrame, net: DataFrame) -> DataFrame:
-    """How many copies the lake holds of the rows in ``net``."""
-    asked = target.join(net.select(ROW_HASH), ROW_HASH, "left_semi")
-    return asked.groupBy(ROW_HASH).agg(F.expr(f"count(*) AS {HELD}"))
+    """Return how many copies the lake holds of each row in ``net``, by row hash."""
+    affected = target.join(net.select(ROW_HASH), ROW_HASH, "left_semi")
+    return affected.groupBy(ROW_HASH).agg(F.expr(f"count(*) AS {HELD}"))
 
 
 def multiset_rows(net: DataFrame, held: DataFrame, schema: TableSchema) -> DataFrame:
-    """Rows for a MERGE on hash and copy; copies are numbered from 1 without a hole.
+    """Return rows for a MERGE on hash and copy number; copies are numbered from 1 without gaps.
 
-    New copies are numbered on, and the last ones go first. A row with a ``_cdc_reason`` asks
-    for copies to go that are not there. Not idempotent: each event may be counted once only.
+    New copies continue the numbering, and the last copies are deleted first. A row with a
+    ``_cdc_reason`` deletes more copies than exist. Not idempotent: each event may be counted only
+    once.
     """
     had = f"coalesce({HELD}, 0L)"
     numbers = (
@@ -124,8 +125,8 @@ def multiset_rows(net: DataFrame, held: DataFrame, schema: TableSchema) -> DataF
     )
 
 
-# Rows are chosen behind the window and not before it: Spark would push a filter on what decoding
-# computes down through the decoding, and decode each event once for every mention of it.
+# Rows are filtered after the window and not before it: Spark would push a filter on a decoded
+# column down through the decoding, and decode each event once for every use of the column.
 
 
 def _ranked(changes: DataFrame, schema: TableSchema) -> DataFrame:
@@ -143,25 +144,26 @@ def _carried(changes: DataFrame, schema: TableSchema) -> DataFrame:
 
 
 def known(changes: DataFrame, schema: TableSchema, *, upto: str) -> DataFrame:
-    """Each event with what the slice says of its key, up to this event or the one before it.
+    """Return each event with the latest values that the slice has of its key.
 
-    More columns: ``_cdc_known_<n>``, value and offset (``at``) where column n was last sent;
-    ``_cdc_full`` and ``_cdc_refused``, offsets of the last full row and the last refused event.
+    ``upto`` is the end of the window: ``CURRENT ROW`` or ``1 PRECEDING``. Adds the columns
+    ``_cdc_known_<n>``, value and offset (``at``) where column n was last sent; ``_cdc_full`` and
+    ``_cdc_refused``, offsets of the last full row and of the last refused event.
     """
     keys = ", ".join(spark_name(name) for name in schema.key)
-    sofar = (
+    window = (
         f"OVER (PARTITION BY {keys} ORDER BY {OFFSET} ROWS BETWEEN UNBOUNDED PRECEDING AND {upto})"
     )
     sent = [
         f"last(IF({_APPLIES} AND NOT {is_kept(n)}, struct({spark_name(schema.names[n])} AS value, "
-        f"{OFFSET} AS at), NULL), true) {sofar} AS _cdc_known_{n}"
+        f"{OFFSET} AS at), NULL), true) {window} AS _cdc_known_{n}"
         for n in kept_columns(schema)
     ]
     return changes.selectExpr(
         "*",
         *sent,
-        f"max(IF({_APPLIES} AND {_FULL}, {OFFSET}, NULL)) {sofar} AS _cdc_full",
-        f"max(IF({_GOOD}, NULL, {OFFSET})) {sofar} AS _cdc_refused",
+        f"max(IF({_APPLIES} AND {_FULL}, {OFFSET}, NULL)) {window} AS _cdc_full",
+        f"max(IF({_GOOD}, NULL, {OFFSET})) {window} AS _cdc_refused",
     )
 
 
@@ -187,7 +189,10 @@ def _resolved(seen: DataFrame, schema: TableSchema, marked: list[int]) -> DataFr
 
 
 def kept_columns(schema: TableSchema) -> list[int]:
-    """Numbers of those stored out of line when they are large: only these arrive as unchanged."""
+    """Return the numbers of the columns that may arrive marked as unchanged.
+
+    These are the columns outside the key whose large values Postgres stores out of line.
+    """
     kinds = ("string", "binary", "decimal", "array")
     return [
         number
@@ -197,4 +202,5 @@ def kept_columns(schema: TableSchema) -> list[int]:
 
 
 def is_kept(number: int) -> str:
+    """Return the condition that an event marks the column as unchanged."""
     return f"coalesce(array_contains({KEEP}, {number}), false)"

@@ -1,1 +1,1 @@
-"""Finds rows in which two tables differ, and merges the difference."""
+"""Finds the rows in which two tables differ, and merges the difference."""

@@ -1,4 +1,4 @@
-"""Whether two tables hold the same rows, to the bit, and by how many they differ."""
+"""Compares two tables bit for bit, and counts the rows in which they differ."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -17,27 +17,32 @@ _SIDES: Final = ("_cdc_made", "_cdc_held")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Likeness:
-    """``held`` is brought to ``made`` by adding, changing and sweeping so many rows."""
+    """How many rows have to be added, changed and swept to turn ``held`` into ``made``."""
 
-    rows: int  # of the one that was made
+    rows: int  # number of rows in ``made``
     added: int
     changed: int
     swept: int
-    columns: tuple[str, ...] = ()  # those that only one of them has, or of another type
+    columns: tuple[str, ...] = ()  # columns that only one table has, or that differ in type
 
     @property
     def equal(self) -> bool:
+        """Whether both tables have the same columns and rows."""
         return not (self.added or self.changed or self.swept or self.columns)
 
     @property
     def words(self) -> str:
+        """The difference in words, for messages."""
         if self.columns:
-            return f"other columns: {', '.join(self.columns)}"
-        return f"{self.added:,} rows more, {self.swept:,} fewer, {self.changed:,} otherwise"
+            return f"different columns: {', '.join(self.columns)}"
+        return f"{self.added:,} more rows, {self.swept:,} fewer, {self.changed:,} different"
 
 
 def likeness(made: DataFrame, held: DataFrame, schema: TableSchema) -> Likeness:
-    """``schema`` is that of ``made``; our own columns are not compared. Two Spark jobs."""
+    """Compare ``made`` with ``held``, except for our own columns.
+
+    ``schema`` is that of ``made``. If columns differ, rows are not compared. Takes two Spark jobs.
+    """
     if columns := _unlike_columns(made, held):
         rows = made.count()
         return Likeness(rows=rows, added=0, changed=0, swept=0, columns=columns)
@@ -52,12 +57,12 @@ def likeness(made: DataFrame, held: DataFrame, schema: TableSchema) -> Likeness:
     fewer = f"sum(greatest({there} - {here}, 0L))"
     changed = f"count_if(one.{_DIGEST} <> other.{_DIGEST})"
     counts = [f"coalesce({count}, 0L)" for count in (f"sum({here})", more, changed, fewer)]
-    found = joined.selectExpr(*counts).collect()[0]
-    return Likeness(rows=found[0], added=found[1], changed=found[2], swept=found[3])
+    rows, added, changed_rows, swept = joined.selectExpr(*counts).collect()[0]
+    return Likeness(rows=rows, added=added, changed=changed_rows, swept=swept)
 
 
 def _digests(frame: DataFrame, schema: TableSchema, side: str) -> DataFrame:
-    """Key (or nothing), digest and number of the rows."""
+    """Key (if there is one), digest, and the number of rows with that digest."""
     keys = [spark_name(name) for name in schema.key]
     digested = frame.selectExpr(*keys, f"{row_hash(schema)} AS {_DIGEST}")
     return digested.groupBy(*keys, _DIGEST).agg(F.count("*").alias(side))

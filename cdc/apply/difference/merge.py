@@ -1,4 +1,4 @@
-"""What a reading of the source changed in a table, merged: the same in the job and in a rebuild."""
+"""Merges the difference of a reading into a table, in the same way in the job and in a rebuild."""
 
 from dataclasses import replace
 
@@ -15,22 +15,22 @@ from cdc.tables import TableMode
 def merge_difference(
     spark: SparkSession, path: str, schema: TableSchema, rows: DataFrame, position: Position
 ) -> None:
-    """One commit. ``rows`` have the columns ``stored(schema)`` and ``_cdc_deleted``.
+    """Merge a difference in one commit; ``rows`` have ``stored(schema)`` and ``_cdc_deleted``.
 
-    Their offset is the position's: the table stands there, so a row of it is never newer. Raises
-    INTERNAL for a table of inserts only, whose rows have nothing to be found by.
+    The offset of the rows is that of ``position``: the table is there too, so none of its rows is
+    newer. Raises INTERNAL for a table of inserts only, whose rows cannot be identified.
     """
     if schema.mode is TableMode.APPEND:
         raise CdcError(
             ErrorKind.INTERNAL,
             f"a difference cannot be merged into {schema.table}, which has inserts only",
-            remedy="report this; a whole reading replaces such a table",
+            remedy="report this bug; to repair the table, replace it with a whole reading",
         )
     store.merge(spark, path, rows, difference_plan(schema), position)
 
 
 def difference_plan(schema: TableSchema) -> MergePlan:
-    """A row of the reading holds against one that was written at the same offset."""
+    """Return the plan of the merge: a row of the reading also replaces one of the same offset."""
     guard = f"source.{OFFSET} >= target.{OFFSET}"
     plan = merge_plan(schema, keep=False)
     return replace(plan, delete_when=f"{guard} AND source.{DELETED}", update_when=guard)

@@ -1,7 +1,8 @@
-"""How rows that were read from the source differ from those the lake holds, at one moment.
+"""Finds how rows read from the source differ from the lake's rows at the same cut.
 
-A row of the answer is what a MERGE takes: the table's columns, ours, whether it goes; and its kind.
-Two rows are equal where every value is, to the bit (``order.row_hash``).
+The result has one row per difference, in the form a MERGE takes: the table's columns, our own,
+whether the row is deleted, and the kind of difference. Two rows are equal if all values are equal
+bit for bit (``row_hash``).
 """
 
 from typing import Final
@@ -19,15 +20,16 @@ from cdc.tables import TableMode
 KIND: Final = "_cdc_kind"
 ADDED: Final = "added"
 CHANGED: Final = "changed"
-SWEPT: Final = "swept"  # the lake has it and the source does not
+SWEPT: Final = "swept"  # the lake has the row, but the source does not
 
 _READ: Final = "_cdc_read"
 
 
 def unlike(read: DataFrame, held: DataFrame, schema: TableSchema, offset: int) -> DataFrame:
-    """``read`` has the table's columns, ``held`` is the lake's table or the part compared.
+    """Return the rows in which ``read`` differs from ``held``.
 
-    ``offset`` is that of the moment: it becomes the offset of every row of the answer.
+    ``read`` has the table's columns; ``held`` is the lake's table, or the part of it to compare.
+    ``offset``, that of the cut, becomes the offset of every row of the result.
     """
     if schema.mode is TableMode.MULTISET:
         return _copies(read, held, schema, offset)
@@ -35,7 +37,7 @@ def unlike(read: DataFrame, held: DataFrame, schema: TableSchema, offset: int) -
 
 
 def whole_rows(read: DataFrame, schema: TableSchema, offset: int) -> DataFrame:
-    """Rows of a table that is written anew, with our columns."""
+    """Return rows with our own columns added, for a table that is written anew."""
     rows = read.selectExpr(*map(spark_name, schema.names), f"{offset}L AS {OFFSET}")
     if schema.mode is not TableMode.MULTISET:
         return rows
@@ -45,16 +47,17 @@ def whole_rows(read: DataFrame, schema: TableSchema, offset: int) -> DataFrame:
 
 
 def keys_of(rows: DataFrame, schema: TableSchema) -> DataFrame:
+    """Return the key columns of the rows."""
     return rows.selectExpr(*map(spark_name, schema.key))
 
 
 def at_keys(rows: DataFrame, keys: DataFrame, schema: TableSchema) -> DataFrame:
-    """The rows at one of the keys."""
+    """Return the rows whose key is among ``keys``."""
     return _joined(rows, keys, schema, "left_semi")
 
 
 def at_other_keys(rows: DataFrame, keys: DataFrame, schema: TableSchema) -> DataFrame:
-    """The rows at none of the keys."""
+    """Return the rows whose key is not among ``keys``."""
     return _joined(rows, keys, schema, "left_anti")
 
 
@@ -64,9 +67,9 @@ def _joined(rows: DataFrame, keys: DataFrame, schema: TableSchema, how: str) -> 
 
 
 def _rows(read: DataFrame, held: DataFrame, schema: TableSchema, offset: int) -> DataFrame:
-    found = read.selectExpr(*map(spark_name, schema.names), f"{row_hash(schema)} AS {_READ}")
+    source = read.selectExpr(*map(spark_name, schema.names), f"{row_hash(schema)} AS {_READ}")
     keys = [f"{spark_name(name)} AS _cdc_key_{n}" for n, name in enumerate(schema.key)]
-    there = held.selectExpr(*keys, f"{row_hash(schema)} AS {HELD}")
+    lake = held.selectExpr(*keys, f"{row_hash(schema)} AS {HELD}")
     same = " AND ".join(f"{spark_name(name)} = _cdc_key_{n}" for n, name in enumerate(schema.key))
     key_of = {
         name: f"coalesce({spark_name(name)}, _cdc_key_{n})" for n, name in enumerate(schema.key)
@@ -75,7 +78,7 @@ def _rows(read: DataFrame, held: DataFrame, schema: TableSchema, offset: int) ->
         f"CASE WHEN {HELD} IS NULL THEN {spark_string(ADDED)} WHEN {_READ} IS NULL "
         f"THEN {spark_string(SWEPT)} WHEN {HELD} <> {_READ} THEN {spark_string(CHANGED)} END"
     )
-    joined = found.join(there, F.expr(same), "full")
+    joined = source.join(lake, F.expr(same), "full")
     return (
         joined.selectExpr("*", f"{kind} AS {KIND}")
         .where(f"{KIND} IS NOT NULL")
@@ -95,16 +98,16 @@ def _copies(read: DataFrame, held: DataFrame, schema: TableSchema, offset: int) 
     columns = ", ".join(map(spark_name, schema.names))
     rows = f"first(struct({columns}))"
     hashed = read.selectExpr(*map(spark_name, schema.names), f"{row_hash(schema)} AS {ROW_HASH}")
-    found = hashed.groupBy(ROW_HASH).agg(F.expr(f"count(*) AS {_READ}"), F.expr(f"{rows} AS new"))
-    there = held.groupBy(ROW_HASH).agg(F.expr(f"count(*) AS {HELD}"), F.expr(f"{rows} AS old"))
+    source = hashed.groupBy(ROW_HASH).agg(F.expr(f"count(*) AS {_READ}"), F.expr(f"{rows} AS new"))
+    lake = held.groupBy(ROW_HASH).agg(F.expr(f"count(*) AS {HELD}"), F.expr(f"{rows} AS old"))
     net = f"coalesce({_READ}, 0L) - coalesce({HELD}, 0L)"
     unequal = (
-        found.join(there, ROW_HASH, "full")
+        source.join(lake, ROW_HASH, "full")
         .selectExpr("coalesce(new, old) AS row", ROW_HASH, f"{net} AS {NET}")
         .where(f"{NET} <> 0")
         .selectExpr("row.*", ROW_HASH, NET, f"{offset}L AS {OFFSET}")
     )
     kind = f"IF({DELETED}, {spark_string(SWEPT)}, {spark_string(ADDED)}) AS {KIND}"
-    merged = multiset_rows(unequal, there.select(ROW_HASH, HELD), schema)
+    merged = multiset_rows(unequal, lake.select(ROW_HASH, HELD), schema)
     names = [*map(spark_name, schema.names), OFFSET, ROW_HASH, COPY, DELETED]
     return merged.selectExpr(*names, kind)

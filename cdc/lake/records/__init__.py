@@ -1,1 +1,1 @@
-"""The tables that wal2lake keeps beside the data: ledger, epochs, quarantine, readings."""
+"""The control tables that wal2lake keeps beside the data: ledger, epochs, quarantine, readings."""

@@ -1,4 +1,4 @@
-"""The base of a job's first cut: the last one that was published, or the beginning of an epoch."""
+"""The base of a job's first cut: the last published cut, or the beginning of an epoch."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -9,10 +9,11 @@ from cdc.lake.records.ledger import LedgerRow, TableEntry
 
 
 def base_of(last: LedgerRow | None, epoch: Epoch | None) -> LedgerRow:
-    """Where the next cut begins; ``epoch`` is the lake's newest, None in its first.
+    """Return the cut that the next one follows.
 
-    At the beginning of an epoch that is after all that is left behind. Its lsn is None: positions
-    of the source before it may be beyond those to come.
+    ``last`` is the last published cut; ``epoch`` is the lake's newest, None in its first epoch.
+    At the beginning of an epoch the base lies after everything that is left behind. Its LSN is
+    None then, because earlier LSNs of the source may be higher than those to come.
     """
     number = epochs.number(epoch)
     if last is None:
@@ -36,7 +37,7 @@ def base_of(last: LedgerRow | None, epoch: Epoch | None) -> LedgerRow:
 
 
 def nothing_applied(epoch: int) -> LedgerRow:
-    """The base of the first cut; never written."""
+    """Return the base of a lake's first cut; it is never written to the ledger."""
     return LedgerRow(
         cut=0,
         epoch=epoch,
@@ -48,5 +49,5 @@ def nothing_applied(epoch: int) -> LedgerRow:
 
 
 def _beyond(entry: TableEntry, epoch: Epoch) -> TableEntry:
-    """A topic that is not known of has what the last cut says; offsets of others say nothing."""
+    """Keep the offset of the last cut only for a topic that the epoch does not list."""
     return replace(entry, offset=epoch.left_of(entry.table, entry.offset))

@@ -1,7 +1,8 @@
 """The epochs of a lake: one row each time the chain of slot, position and stream began anew.
 
-Between two epochs changes are missing, and nothing says which. What the topics held when one
-began is left behind: a transaction there may have lost its end, and no cut waits for it.
+Between two epochs changes are missing, and nothing records which. Events that were in the topics
+when an epoch began are left behind: a transaction among them may have lost its end, so no cut
+waits for it.
 """
 
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ from cdc.lake.table.positions import open_table
 from cdc.tables import STRUCTURE, TableId
 
 FIRST: Final = 1
-"""The epoch of a lake that has recorded none: it began with the first snapshot."""
+"""Number of the epoch that begins with the first snapshot; it has no row."""
 
 SCHEMA: Final = pa.schema(
     [
@@ -38,29 +39,34 @@ class Epoch:
     """One epoch that began after the first."""
 
     number: int
-    name: str  # of the pipeline: its topics begin with it
+    name: str  # of the pipeline; prefix of its topics
     began_at: datetime
     reason: str  # what was broken
-    lsn: int  # of the source when it began; says nothing of earlier epochs
-    left_behind: Mapping[str, int]  # topic -> last offset of before; -1 for an empty topic
-    topic_ids: Mapping[str, str] = field(default_factory=dict)  # Kafka's own, of its topics
-    system: str = ""  # identifier of the source's cluster
-    timeline: int = 0  # of its WAL
+    lsn: int  # of the source when the epoch began; not comparable with earlier epochs
+    left_behind: Mapping[str, int]  # topic -> last offset before the epoch; -1 if it was empty
+    topic_ids: Mapping[str, str] = field(default_factory=dict)  # topic -> Kafka's topic id
+    system: str = ""  # system identifier of the source
+    timeline: int = 0  # timeline of the source's WAL
 
     def left(self, topic: str) -> int:
-        """The last offset of the topic that is left behind; -1 where nothing is."""
+        """Return the last offset of the topic that is left behind; -1 if there is none."""
         return self.left_behind.get(topic, -1)
 
     def left_of(self, table: str, unknown: int = -1) -> int:
-        """The same of the topic of a table, by its name with the schema."""
+        """Return the last offset left behind in the topic of a table (``schema.name``).
+
+        Returns ``unknown`` for a topic that the epoch does not list.
+        """
         return self.left_behind.get(TableId.parse(table).topic(self.name), unknown)
 
     @property
     def left_of_markers(self) -> int:
+        """The last offset left behind in the topic of transaction markers."""
         return self.left(f"{self.name}.transaction")
 
     @property
     def left_of_notes(self) -> int:
+        """The last offset left behind in the topic of structure notes."""
         return self.left(STRUCTURE.topic(self.name))
 
 
@@ -75,10 +81,10 @@ def begin(
     system: str,
     timeline: int,
 ) -> Epoch:
-    """Record the next epoch.
+    """Record the next epoch in the table at ``path``, and return it.
 
-    One that began with the same offsets and source is returned as it is: nothing has come in it,
-    so the attempt before this one was interrupted.
+    If the newest epoch began with the same offsets and source, no events have arrived in it: the
+    previous attempt was interrupted, and that epoch is returned instead.
     """
     before = last(path)
     epoch = Epoch(
@@ -101,27 +107,28 @@ def begin(
 
 
 def last(path: str) -> Epoch | None:
-    """The newest epoch; None while the lake is in its first."""
+    """Return the newest epoch; None while the lake is in its first."""
     table = open_table(path)
     if table is None:
         return None
     query = "SELECT * FROM epochs ORDER BY number DESC LIMIT 1"
-    found = pa.table(QueryBuilder().register("epochs", table).execute(query).read_all())
-    rows = found.to_pylist()
+    result = QueryBuilder().register("epochs", table).execute(query).read_all()
+    rows = pa.table(result).to_pylist()
     return _epoch(rows[0]) if rows else None
 
 
 def _begins_as(before: Epoch, epoch: Epoch) -> bool:
-    kept = ("left_behind", "topic_ids", "system", "timeline")
-    return all(getattr(before, name) == getattr(epoch, name) for name in kept)
+    compared = ("left_behind", "topic_ids", "system", "timeline")
+    return all(getattr(before, name) == getattr(epoch, name) for name in compared)
 
 
 def _epoch(row: Mapping[str, Any]) -> Epoch:
-    """Rows of earlier versions lack what came later."""
-    known = {name: value for name, value in row.items() if value is not None}
-    maps = {name: dict(known.get(name, {})) for name in ("left_behind", "topic_ids")}
-    return Epoch(**{**known, **maps})
+    """Rows of earlier versions lack newer columns."""
+    present = {name: value for name, value in row.items() if value is not None}
+    maps = {name: dict(present.get(name, {})) for name in ("left_behind", "topic_ids")}
+    return Epoch(**{**present, **maps})
 
 
 def number(epoch: Epoch | None) -> int:
+    """Return the number of the epoch; None means the first one."""
     return FIRST if epoch is None else epoch.number

@@ -1,8 +1,8 @@
-"""Expiry: what of the log no cut and no table needs any more, and when a table needs an image.
+"""Expiry: which events of the log are no longer needed, and when a table needs an image.
 
-The ledger decides. A cut that it lists can be replayed, so of each table the log is kept from the
-last whole reading or image on that the oldest cut begins with. What somebody may still have to
-apply, or what has not been replayed since, is thereby kept: an image is the proof that it was.
+The ledger decides. Every cut in it can be replayed, so the log of each table is kept from the
+newest whole reading or image that the oldest cut can start from. This also keeps events that are
+not applied yet, or that no replay has confirmed since: an image proves that one did.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ from cdc.lake.records.readings import Reading, base_of, readings_at
 from cdc.tables import TableState
 
 Expired = Mapping[str, tuple[int, int]]
-"""By topic: every landing up to here, and the last offset that may have been in them."""
+"""By topic: the last expired landing, and the highest offset that it or earlier ones may hold."""
 
 
 def expired(
@@ -24,27 +24,31 @@ def expired(
     topic: Callable[[str], str],
     marker_topic: str,
 ) -> dict[str, tuple[int, int]]:
-    """What of the log the cuts from ``first`` on, and the tables at ``last``, do not need.
+    """Return what neither the cuts from ``first`` on nor the tables at ``last`` need of the log.
 
-    ``topic`` gives the topic of a table (``schema.name``). The notes of structures are all kept.
+    ``topic`` returns the topic of a table (``schema.name``). Structure notes never expire. Topics
+    of which nothing expires are left out.
     """
-    found = {marker_topic: (first.landing_floor, first.marker_offset)}
+    places = {marker_topic: (first.landing_floor, first.marker_offset)}
     for entry in first.tables:
         base, now = base_at(first, entry, readings), last.entry(entry.table)
         if base is not None and now is not None and now.offset >= base.position.offset:
             landing = min(base.landing, first.landing_floor)
-            found[topic(entry.table)] = (landing, base.position.offset)
-    return {name: place for name, place in found.items() if place[0] > 0}
+            places[topic(entry.table)] = (landing, base.position.offset)
+    return {name: place for name, place in places.items() if place[0] > 0}
 
 
 def base_at(row: LedgerRow, entry: TableEntry, readings: Sequence[Reading]) -> Reading | None:
-    """The whole reading or image that a replay of the table to the cut begins with."""
+    """Return the whole reading or image that a replay of the table to the cut begins with.
+
+    None if there is none of the cut's own epoch, or the table awaits a reading.
+    """
     if entry.reading < 0:
-        return None  # nothing is known that a replay could give
+        return None  # a replay cannot restore this table
     mine = [reading for reading in readings if reading.table == entry.table]
-    found = base_of(readings_at(mine, row, entry.table), entry.offset, row.epoch)
-    whole = bool(found) and found[0].whole and found[0].position.epoch == row.epoch
-    return found[0] if whole else None
+    replayed = base_of(readings_at(mine, row, entry.table), entry.offset, row.epoch)
+    whole = bool(replayed) and replayed[0].whole and replayed[0].position.epoch == row.epoch
+    return replayed[0] if whole else None
 
 
 def due(
@@ -55,21 +59,21 @@ def due(
     now: datetime,
     retention: timedelta,
 ) -> list[str]:
-    """The tables of which an image is to be made, so that older events can go.
+    """Return the tables that need a new image, so that older events can expire.
 
-    Those that stand at the cut, with nothing in quarantine, and whose log since the last whole
-    reading or image reaches back further than the retention.
+    These are the tables that stream at the cut, have no refused events, and have events since
+    their last whole reading or image, which was made at least ``retention`` ago.
     """
     if last.lsn is None:
         return []
-    found = []
+    tables = []
     for entry in last.tables:
         base = base_at(last, entry, readings)
         since = first.published_at if base is None else base.made_at
         quiet = base is not None and base.position.offset >= entry.offset
         if _is_whole(entry) and not quiet and now - since >= retention:
-            found.append(entry.table)
-    return found
+            tables.append(entry.table)
+    return tables
 
 
 def _is_whole(entry: TableEntry) -> bool:

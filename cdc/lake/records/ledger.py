@@ -1,4 +1,4 @@
-"""The ledger: one row per cut, written after the last table of the cut is at its position."""
+"""The ledger: one row per cut, written once the last table of the cut has reached its position."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -59,13 +59,13 @@ class TableEntry:
     table: str
     path: str
     version: int  # Delta version that holds the cut
-    offset: int  # last offset of its topic that belongs to the cut; -1: none yet
-    state: str  # TableState
+    offset: int  # last offset of its topic inside the cut; -1 if there is none yet
+    state: str  # a value of TableState
     reason: str = ""
     rows_applied: int = 0
     refused: int = 0
-    reading: int = 0  # number of the last reading of the source in it; -1 where one is awaited
-    # Events applied since the table was made; a changed key is a delete and an insert.
+    reading: int = 0  # number of the last reading in the table; UNREAD or LOST if one is needed
+    # Events applied since the table was created; a changed key is a delete and an insert.
     inserts: int = 0
     updates: int = 0
     deletes: int = 0
@@ -82,32 +82,34 @@ class LedgerRow:
     lsn: int | None  # end of the last commit inside; None while only a snapshot is applied
     committed_at: datetime | None  # source time of that commit
     published_at: datetime
-    transactions: int  # between the cut before and this one
-    request: str | None = None  # the verification that asked for this cut
-    covers_lsn: int | None = None  # no commit lies between ``lsn`` and this position
-    marker_offset: int = -1  # last offset of the topic of transaction markers inside
-    landing_floor: int = 0  # every landing up to here is wholly inside
-    notes_offset: int = -1  # last offset of the topic of changed structures inside
+    transactions: int  # since the previous cut
+    request: str | None = None  # the verification that requested this cut
+    covers_lsn: int | None = None  # no commit lies between ``lsn`` and this LSN
+    marker_offset: int = -1  # last offset inside, in the topic of transaction markers
+    landing_floor: int = 0  # every landing up to this number is wholly inside
+    notes_offset: int = -1  # last offset inside, in the topic of structure notes
     tables: tuple[TableEntry, ...] = field(default=())
     topic_ids: Mapping[str, str] = field(default_factory=dict)
-    """Kafka's own id of every topic that the offsets are of."""
+    """Topic -> Kafka's topic id, for every topic that the offsets refer to."""
     snapshot_end: int | None = None
-    """A place in the WAL that is not before the end of the first snapshot's reading."""
+    """An LSN at or after the end of the first snapshot."""
 
     def reaches(self, lsn: int, epoch: int) -> bool:
-        """Whether it holds every commit up to an LSN of the epoch, or is of a later one.
+        """Return whether the cut is of ``epoch`` or a later one, and its LSN is at least ``lsn``.
 
-        LSNs of two epochs are not comparable: between them the source may have been restored.
+        An LSN in an earlier epoch proves nothing: LSNs of two epochs are not comparable, because
+        the source may have been restored between them.
         """
         return self.epoch >= epoch and self.lsn is not None and self.lsn >= lsn
 
     def entry(self, table: str) -> TableEntry | None:
+        """Return the entry of a table (``schema.name``); None if it is not in the cut."""
         return next((entry for entry in self.tables if entry.table == table), None)
 
 
 _PROPERTIES: Final = {
     "delta.checkpointInterval": "50",
-    # A commit for each cut: delta-rs removes older ones by itself.
+    # Every cut is a commit; delta-rs removes old ones by itself.
     "delta.logRetentionDuration": f"interval {RETENTION_HOURS} hours",
 }
 
@@ -116,13 +118,16 @@ class Ledger:
     """The Delta table of cuts; written by the job alone, read by anyone."""
 
     def __init__(self, path: str, *, kept: timedelta | None = None) -> None:
-        """``kept`` is for the job: how long a cut stays; without it, for ever."""
+        """Open the ledger at ``path``.
+
+        ``kept``, set by the job, is how long a cut stays; by default cuts stay for ever.
+        """
         self.path = path
         self._kept = kept
         self._table: DeltaTable | None = None
 
     def append(self, row: LedgerRow) -> None:
-        """Publish a cut. The row stands in the commit's metadata too, for a cheap ``last``."""
+        """Publish a cut. The commit's metadata repeats the row, which makes ``last`` cheap."""
         columns = {name: [value] for name, value in asdict(row).items()}
         mark = _mark(row)
         write_deltalake(
@@ -138,9 +143,9 @@ class Ledger:
             self._expire(row.published_at - self._kept, mark)
 
     def _expire(self, time: datetime, mark: CommitProperties) -> None:
-        """Drop the cuts of before the one that was the newest at the time.
+        """Drop the cuts older than the one that was the newest at ``time``.
 
-        Where the rows lie in one file, so that no more than that is rewritten.
+        Called when all rows are in one file, so that only this file is rewritten.
         """
         micros = (time - EPOCH) // timedelta(microseconds=1)
         published = self._where(f"published_at > to_timestamp_micros({micros:d})", "LIMIT 1")
@@ -152,11 +157,11 @@ class Ledger:
         reach(Failpoint.AFTER_LEDGER_EXPIRY)
 
     def first(self) -> LedgerRow | None:
-        """The oldest cut that is kept; None before the first."""
+        """Return the oldest cut in the ledger; None before the first."""
         return next(self._where("true", "LIMIT 1"), None)
 
     def last(self) -> LedgerRow | None:
-        """The newest cut, from the newest commit's metadata; None before the first."""
+        """Return the newest cut, from the newest commit's metadata; None before the first."""
         table = self._opened()
         if table is None:
             return None
@@ -164,29 +169,30 @@ class Ledger:
         return None if text is None else _from_json(str(text))
 
     def rows(self, *, after: int = 0) -> Iterator[LedgerRow]:
-        """Every cut with a number above ``after``, in order."""
+        """Yield every cut with a number above ``after``, in order."""
         yield from self._where(f"cut > {after:d}")
 
     def newest(self, count: int) -> list[LedgerRow]:
-        """The newest cuts, at most so many, in order."""
+        """Return the newest cuts, at most ``count``, in order."""
         last = self.last()
         return [] if last is None else list(self.rows(after=last.cut - count))
 
     def cut(self, number: int) -> LedgerRow | None:
-        """The cut of that number."""
+        """Return the cut with this number; None if the ledger has none."""
         return next(self._where(f"cut = {number:d}"), None)
 
     def up_to_lsn(self, lsn: int) -> LedgerRow | None:
-        """The newest cut that holds no commit beyond the LSN.
+        """Return the newest cut that holds no commit beyond the LSN; None if there is none.
 
-        LSNs of two epochs are not comparable: of the newest epoch that has such a cut.
+        LSNs of two epochs are not comparable: the cut is of the newest epoch that has such a cut.
         """
         return next(self._where(f"lsn <= {lsn:d}", "DESC LIMIT 1"), None)
 
     def up_to_time(self, time: datetime) -> LedgerRow | None:
-        """The newest cut before the first that holds a commit after the time.
+        """Return the newest cut before the first one that holds a commit after ``time``.
 
-        The source's clock may have been set back, so commit times need not grow with the cuts.
+        The source's clock may have been set back, so commit times need not increase from cut to
+        cut. Returns None if there is no such cut.
         """
         micros = (time - EPOCH) // timedelta(microseconds=1)
         later = self._where(f"committed_at > to_timestamp_micros({micros:d})", "LIMIT 1")
@@ -199,8 +205,8 @@ class Ledger:
         if table is None:
             return
         query = f"SELECT * FROM ledger WHERE {condition} ORDER BY cut {order}"  # noqa: S608 - ours
-        found = QueryBuilder().register("ledger", table).execute(query).read_all()
-        for row in pa.table(found).to_pylist():
+        result = QueryBuilder().register("ledger", table).execute(query).read_all()
+        for row in pa.table(result).to_pylist():
             yield _from_dict(row)
 
     def _opened(self) -> DeltaTable | None:
@@ -223,7 +229,7 @@ def _from_json(text: str) -> LedgerRow:
 
 
 def _from_dict(raw: dict[str, Any]) -> LedgerRow:
-    # Rows of earlier versions lack what came later.
+    # Rows of earlier versions lack newer columns.
     entries = tuple(TableEntry(**_present(entry)) for entry in raw["tables"])
     topics = dict(raw.get("topic_ids") or {})
     if raw.get("notes_offset") is None:

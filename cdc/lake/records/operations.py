@@ -1,4 +1,4 @@
-"""The operations: what was asked of the job, by whom, and what came of it, kept in the lake."""
+"""The table of operations: what the job was asked to do, by whom, and with what outcome."""
 
 from dataclasses import asdict
 from datetime import datetime
@@ -61,24 +61,25 @@ class Operations:
         self.path = path
 
     def begin(self, operation: Operation, progress: Progress | None = None) -> None:
-        """Record that it runs; called again when it is begun again after a crash."""
-        said = progress or Progress(id=operation.id, state=OperationState.RUNNING)
-        self._merge(row_of(operation, said))
+        """Record that the operation runs; called again when it restarts after a crash."""
+        running = progress or Progress(id=operation.id, state=OperationState.RUNNING)
+        self._merge(row_of(operation, running))
 
     def end(self, operation: Operation, progress: Progress) -> None:
-        """Record what came of it; the row of the same id is replaced."""
+        """Record the outcome; it replaces the row with the same id."""
         self._merge(row_of(operation, progress))
 
     def rows(self) -> list[Row]:
-        """Every operation ever begun, oldest first, by the names of the columns."""
+        """Return every operation ever begun, oldest first, as dicts by column name."""
         table = open_table(self.path)
         if table is None:
             return []
         query = "SELECT * FROM operations ORDER BY asked_at, id"
-        found = QueryBuilder().register("operations", table).execute(query).read_all()
-        return list(pa.table(found).to_pylist())
+        result = QueryBuilder().register("operations", table).execute(query).read_all()
+        return list(pa.table(result).to_pylist())
 
     def row(self, operation_id: str) -> Row | None:
+        """Return the operation with this id; None if there is none."""
         return next((row for row in self.rows() if row["id"] == operation_id), None)
 
     def _merge(self, row: Row) -> None:
@@ -93,10 +94,10 @@ class Operations:
 
 
 def row_of(operation: Operation, progress: Progress) -> Row:
-    """The row of an operation that is as far as the progress says."""
+    """Return the row of an operation at this progress, with sums over its tables."""
     results = progress.results
-    before = [each.cut_before for each in results if each.cut_before is not None]
-    after = [each.cut_after for each in results if each.cut_after is not None]
+    before = [result.cut_before for result in results if result.cut_before is not None]
+    after = [result.cut_after for result in results if result.cut_after is not None]
     return {
         "id": operation.id,
         "command": operation.command,
@@ -107,18 +108,18 @@ def row_of(operation: Operation, progress: Progress) -> Row:
         "predicate": operation.options.get("where"),
         "mode": operation.options.get("mode"),
         "state": progress.state.value,
-        "rows_read": sum(each.rows_read for each in results),
-        "rows_added": sum(each.added for each in results),
-        "rows_changed": sum(each.changed for each in results),
-        "rows_swept": sum(each.swept for each in results),
-        "rows_refused": sum(each.refused for each in results),
+        "rows_read": sum(result.rows_read for result in results),
+        "rows_added": sum(result.added for result in results),
+        "rows_changed": sum(result.changed for result in results),
+        "rows_swept": sum(result.swept for result in results),
+        "rows_refused": sum(result.refused for result in results),
         "cut_before": min(before, default=None),
         "cut_after": max(after, default=None),
         "started_at": _moment(progress.started_at),
         "ended_at": _moment(progress.ended_at),
         "seconds": progress.seconds if progress.state.ended else None,
         "outcome": progress.outcome or None,
-        "results": [asdict(each) for each in results],
+        "results": [asdict(result) for result in results],
     }
 
 

@@ -1,7 +1,7 @@
-"""The quarantine: every event that could not be decoded or kept exactly, with its position.
+"""The quarantine: every event that could not be decoded or stored exactly, with its position.
 
-Nothing is ever taken out of it. An event is settled when the row it was about is right again
-(retried), or when somebody gave it up (discarded); who did so, when and why stands beside it.
+Nothing is ever removed from it. An event is settled when its row is right again (retried), or when
+an operator gave the event up (discarded); its row records who settled it, when and why.
 """
 
 import threading
@@ -41,7 +41,7 @@ SCHEMA: Final = pa.schema(
     ]
 )
 _PLACE: Final = pa.schema([("topic", pa.string()), ("offset", pa.int64()), ("epoch", pa.int64())])
-# A row of an older table has no epoch; it is taken for one of the epoch that is asked for.
+# A row of an older table has no epoch; it matches every epoch.
 _SAME: Final = (
     't.topic = s.topic AND t."offset" = s."offset" AND coalesce(t.epoch, s.epoch) = s.epoch'
 )
@@ -51,14 +51,14 @@ _OPEN: Final = "coalesce({column}, 'open') = 'open'"
 class EventState(Enum):
     """What became of a refused event."""
 
-    OPEN = "open"  # the row it was about is not what the source has, or nobody knows
-    RETRIED = "retried"  # the row was read from the source again, later than the event
-    DISCARDED = "discarded"  # somebody gave it up; the note says why
+    OPEN = "open"  # its row may differ from the source
+    RETRIED = "retried"  # its row was read from the source again, later than the event
+    DISCARDED = "discarded"  # an operator gave it up; the note says why
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedEvent:
-    """One event as it was found in the log, why it is not in its table, and what became of it."""
+    """One event as it is in the log, why it was refused, and what became of it."""
 
     table: str  # schema.name; empty for the topic of transaction markers
     topic: str
@@ -71,7 +71,7 @@ class RefusedEvent:
     quarantined_at: datetime
     key_schema_id: int | None = None
     headers: tuple[tuple[str, bytes | None], ...] = ()
-    epoch: int = 0  # 0: recorded before epochs were
+    epoch: int = 0  # 0: recorded before epochs existed
     state: EventState = EventState.OPEN
     settled_at: datetime | None = None
     settled_by: str = ""
@@ -83,13 +83,13 @@ class Quarantine:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._lock = threading.Lock()  # two writers at once would be a conflict to Delta
+        self._lock = threading.Lock()  # Delta would report a conflict between two writers
 
     def add(self, events: Sequence[RefusedEvent]) -> None:
-        """Record the events; one that is recorded already, by its position, is left as it is.
+        """Record the events; leave those alone that are recorded already, by their position.
 
-        Called before the position of the table moves past the events: a crash between the two
-        repeats the call.
+        Called before the position of the table moves past the events: after a crash between the
+        two, the call is repeated.
         """
         if not events:
             return
@@ -111,14 +111,14 @@ class Quarantine:
     def settle(
         self, events: Sequence[RefusedEvent], *, state: EventState, by: str, note: str, at: datetime
     ) -> int:
-        """Mark those of the events that are open; how many these were.
+        """Settle those of the events that are open, and return how many these were.
 
-        One that is settled already keeps what is said of it, so that the call can be repeated.
+        Events that are settled already stay as they are, so the call can be repeated.
         """
         places = [{name: getattr(event, name) for name in _PLACE.names} for event in events]
         source = pa.Table.from_pylist(places, schema=_PLACE)
-        said = {"state": state.value, "settled_by": by, "note": note}
-        updates = {name: fusion_string(text) for name, text in said.items()}
+        texts = {"state": state.value, "settled_by": by, "note": note}
+        updates = {name: fusion_string(text) for name, text in texts.items()}
         updates["settled_at"] = f"CAST({fusion_string(at.isoformat())} AS TIMESTAMP)"
         with self._lock:
             table = self._writable() if places else None
@@ -127,13 +127,13 @@ class Quarantine:
             merger = table.merge(source, predicate=_SAME, source_alias="s", target_alias="t")
             still_open = _OPEN.format(column="t.state")
             reach(Failpoint.BEFORE_QUARANTINE_SETTLE)
-            facts = merger.when_matched_update(updates, predicate=still_open).execute()
+            metrics = merger.when_matched_update(updates, predicate=still_open).execute()
             reach(Failpoint.AFTER_QUARANTINE_SETTLE)
             optimize(table)
-        return int(facts["num_target_rows_updated"])
+        return int(metrics["num_target_rows_updated"])
 
     def open_count(self, table: str) -> int:
-        """How many events of the table are open."""
+        """Return the number of open events of a table (``schema.name``)."""
         opened = open_table(self.path)
         if opened is None:
             return 0
@@ -144,9 +144,9 @@ class Quarantine:
     def rows(
         self, table: str | None = None, *, only_open: bool = False, with_values: bool = True
     ) -> list[RefusedEvent]:
-        """The events of one table or of all, by topic, offset and epoch.
+        """Return the events of one table or of all, ordered by topic, offset and epoch.
 
-        Without values these are None, and what may be much is not read.
+        With ``with_values=False`` values are None, and the column, which may be large, is not read.
         """
         opened = open_table(self.path)
         if opened is None:
@@ -155,18 +155,18 @@ class Quarantine:
         listed = ", ".join(map(fusion_name, sorted(columns)))
         where = _where(opened, table, only_open=only_open)
         query = f"SELECT {listed} FROM q{where}"  # noqa: S608 - quoted
-        found = (_event(row) for row in _query(opened, query))
-        return sorted(found, key=lambda event: (event.topic, event.offset, event.epoch))
+        events = (_event(row) for row in _query(opened, query))
+        return sorted(events, key=lambda event: (event.topic, event.offset, event.epoch))
 
     def _writable(self) -> DeltaTable | None:
-        """The table with all columns of today: one of an earlier version gets those it lacks."""
+        """Open the table, and add columns that a table of an earlier version lacks."""
         table = open_table(self.path)
         if table is None:
             return None
-        known = _names(table)
-        lacking = [field for field in Schema.from_arrow(SCHEMA).fields if field.name not in known]
-        if lacking:
-            table.alter.add_columns(lacking)
+        present = _names(table)
+        missing = [field for field in Schema.from_arrow(SCHEMA).fields if field.name not in present]
+        if missing:
+            table.alter.add_columns(missing)
         return table
 
 
@@ -187,13 +187,13 @@ def _where(opened: DeltaTable, table: str | None, *, only_open: bool) -> str:
 
 
 def _query(table: DeltaTable, query: str) -> list[dict[str, Any]]:
-    found = QueryBuilder().register("q", table).execute(query).read_all()
-    return list(pa.table(found).to_pylist())
+    result = QueryBuilder().register("q", table).execute(query).read_all()
+    return list(pa.table(result).to_pylist())
 
 
 def _event(row: dict[str, Any]) -> RefusedEvent:
-    """A row of an older table, which says nothing of its state, is open."""
-    headers = tuple((each["key"], each["value"]) for each in row.pop("headers", None) or ())
+    """A row of an older table has no state; it is open."""
+    headers = tuple((header["key"], header["value"]) for header in row.pop("headers", None) or ())
     row = {"value": None, **{name: value for name, value in row.items() if value is not None}}
     row["state"] = EventState(row.get("state", EventState.OPEN.value))
     missing = {"key": None, "value_schema_id": None}

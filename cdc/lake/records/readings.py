@@ -1,11 +1,11 @@
-"""What was read from the source besides the stream: the part of a table's history not in the log.
+"""The index of readings: the part of a table's history that is not in the log.
 
 A whole reading is the table as it was at one cut: a rebuild from the log begins with the newest.
-A difference is what a reading changed in a table that stood at the same cut: a rebuild merges it
-when it is at that offset. Without them the log could not give the table again.
+A difference is what a reading changed in a table that was at the same cut: a rebuild merges it
+when it reaches that offset. Without them a table could not be restored from the log.
 
-An image is no reading of the source: it is a rebuild, kept whole, so that the log before it can be
-given up (cdc/lake/records/expiry.py).
+An image was not read from the source: it is a rebuild of the table, kept whole, so that the log
+before it can expire (cdc/lake/records/expiry.py).
 """
 
 import json
@@ -42,20 +42,20 @@ SCHEMA: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """``path`` at ``version`` holds the table whole, or the rows that were merged into it."""
+    """One reading: ``path`` at ``version`` holds the whole table, or the rows merged into it."""
 
-    number: int  # over all tables, 1 for the first
+    number: int  # counted over all tables, 1 for the first
     table: str  # schema.name
     whole: bool
     path: str
     version: int
-    position: Position  # of the table when the reading is in it
-    lsn: int  # the source was read at this position
-    cut: int  # the cut that ends there
-    landing: int  # every landing up to here lies before the reading
+    position: Position  # of the table once it contains the reading
+    lsn: int  # LSN at which the source was read
+    cut: int  # number of the cut that ends there
+    landing: int  # every landing up to this number lies before the reading
     operation: str
     made_at: datetime
-    image: bool = False  # made of the log, by a rebuild
+    image: bool = False  # rebuilt from the log, not read from the source
 
 
 class Readings:
@@ -65,10 +65,15 @@ class Readings:
         self.path = path
 
     def next_number(self) -> int:
+        """Return the number for the next reading."""
         return max((reading.number for reading in self.rows()), default=0) + 1
 
     def add(self, reading: Reading) -> None:
-        """Before the commit that brings the reading into its table: it is harmless without it."""
+        """Add a reading to the index.
+
+        Called before the commit that brings the reading into its table: an entry without that
+        commit does no harm.
+        """
         row = {**asdict(reading), "position": json.dumps(asdict(reading.position))}
         source = pa.Table.from_pylist([row], schema=SCHEMA)
         # An index of an earlier version has fewer columns.
@@ -77,22 +82,22 @@ class Readings:
             optimize(table)
 
     def of(self, table: str) -> list[Reading]:
-        """Those of one table (``schema.name``), the oldest first."""
+        """Return the readings of one table (``schema.name``), oldest first."""
         return [reading for reading in self.rows() if reading.table == table]
 
     def rows(self) -> list[Reading]:
-        """All, by number."""
+        """Return all readings, ordered by number."""
         table = open_table(self.path)
         if table is None:
             return []
         query = "SELECT * FROM r ORDER BY number"
-        found = pa.table(QueryBuilder().register("r", table).execute(query).read_all())
-        return [_reading(row) for row in found.to_pylist()]
+        result = pa.table(QueryBuilder().register("r", table).execute(query).read_all())
+        return [_reading(row) for row in result.to_pylist()]
 
     def forget(self, table: str, *, before: int | None = None) -> None:
-        """Take those of a table out of the index, or the ones with a lower number only.
+        """Remove a table's readings from the index: all, or those with a number below ``before``.
 
-        Their files are the caller's matter.
+        The caller removes their files.
         """
         if (opened := open_table(self.path)) is not None:
             older = "" if before is None else f" AND number < {before:d}"
@@ -100,10 +105,11 @@ class Readings:
 
 
 def base_of(readings: Sequence[Reading], upto: int, epoch: int) -> list[Reading]:
-    """What a rebuild up to an offset of an epoch begins with: the newest whole one, and the rest.
+    """Return the readings of a table that a rebuild up to offset ``upto`` of an epoch needs.
 
-    The rest are differences in their order, each merged when the table is at its offset. Without a
-    whole one the rebuild begins with nothing, and with all differences.
+    The first is the newest whole reading. The rest are differences in order; each is merged when
+    the table reaches its offset. Without a whole reading the rebuild begins with an empty table,
+    and all readings returned are differences.
     """
     within = [r for r in readings if (r.position.epoch, r.position.offset) <= (epoch, upto)]
     begin = max((i for i, reading in enumerate(within) if reading.whole), default=0)
@@ -111,10 +117,11 @@ def base_of(readings: Sequence[Reading], upto: int, epoch: int) -> list[Reading]
 
 
 def readings_at(readings: Iterable[Reading], row: LedgerRow, table: str) -> list[Reading]:
-    """Those that were in the table when the cut was published; all where its files were lost then.
+    """Return the readings that were in the table when the cut was published.
 
-    One that did not come into the table does no harm: it says what was true at its place. An image
-    is what the table was.
+    If the table's files were lost at that time, all readings are returned. A reading that did not
+    make it into the table does no harm, because it states what was true at its position. An image
+    equals the table, so its cut decides.
     """
     entry = row.entry(table)
     if entry is not None and entry.reading == LOST:

@@ -1,1 +1,1 @@
-"""One Delta table: its commits, the position they hold, and how it is merged and replaced."""
+"""One Delta table: its commits, the position in them, and how rows are merged or replaced."""

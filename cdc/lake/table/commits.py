@@ -1,7 +1,7 @@
-"""The commits of a table that is kept by the job: each is looked at once, whose it is.
+"""Detects foreign commits: each commit of a table that the job maintains is checked once.
 
-A merge goes on top of whatever somebody else has committed, and its own mark would hide it. So
-every version since the last look has to be one of ours.
+A merge succeeds on top of a foreign commit, and its own metadata would hide that commit. So every
+version since the last check has to be written by the job.
 """
 
 from deltalake.exceptions import DeltaError
@@ -12,18 +12,18 @@ from cdc.observe.defects import told
 
 
 class Commits:
-    """Of the table at ``path``; used by one thread at a time."""
+    """The checked commits of the table at ``path``; used by one thread at a time."""
 
     def __init__(self, path: str) -> None:
         self._path = path
         self.seen: int | None = None
-        """The newest version that is known to be ours."""
+        """The newest version that was checked; None before the first check."""
 
     def version(self) -> int:
-        """The newest version, after a look at all since the last one; -1 where no table is.
+        """Check all commits since the last call and return the newest version; -1 without a table.
 
-        Raises CHAIN_BROKEN for a commit of somebody else, again with every look, and for a table
-        that is gone, cannot be read or is at an older version than it was.
+        Raises CHAIN_BROKEN for a foreign commit, again at every call, and for a table that is gone,
+        cannot be read or is at an older version than before.
         """
         try:
             table = open_table(self._path)
@@ -31,7 +31,7 @@ class Commits:
                 return self._missing()
             newest = table.version()
             if self.seen is not None and newest < self.seen:
-                older = f"is at version {newest} and was at {self.seen}"
+                older = f"is at version {newest}, but was at {self.seen}"
                 raise _broken(self._path, older, Reason.TABLE_OLDER)
             new = 1 if self.seen is None else newest - self.seen
             for commit in table.history(new) if new else ():
@@ -43,7 +43,7 @@ class Commits:
         return newest
 
     def forget(self) -> None:
-        """The table was made anew: begin with its newest commit."""
+        """Start over with the newest commit, because the table was created anew."""
         self.seen = None
 
     def _missing(self) -> int:

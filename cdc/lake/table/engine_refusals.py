@@ -1,4 +1,4 @@
-"""Tell a plan that Spark or Delta refuses, which is one table's trouble, from any other error."""
+"""Recognizes plans that Spark or Delta refuses: such an error affects one table only."""
 
 from typing import Final
 
@@ -11,10 +11,10 @@ _REFUSAL: Final = "org.apache.spark.sql.AnalysisException"
 
 
 def refusal(error: BaseException | None) -> str | None:
-    """The condition that the engine names; None where it is no refusal of a plan.
+    """Return the error condition that the engine names; None if no plan was refused.
 
-    PySpark asks Spark for the words of a condition as it makes an exception of it. Of Delta's
-    Spark knows none, so that what is raised says this alone, and stands in the other's context.
+    PySpark asks Spark for the message of a condition when it converts the exception. Spark does
+    not know Delta's conditions: then another error is raised, with the original one as its context.
     """
     while error is not None:
         if isinstance(error, AnalysisException):

@@ -1,6 +1,6 @@
-"""One step of a table's structure, done on its Delta table; each commit holds a position.
+"""Applies one step of a structure change to a Delta table; each commit holds a position.
 
-A step that was done by a run that ended before it could say so is recognised and passed over.
+A step that an interrupted run has already applied, but not recorded, is recognized and skipped.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ from cdc.lake.table.row_hash import row_hash
 from cdc.tables import TableMode
 
 Commit = Callable[[str], object]
-"""One commit; it is given the metadata, which the session holds as well."""
+"""One commit; it receives the metadata, which is also set in the session."""
 _LITERALS: Final[dict[str, Callable[[str], str]]] = {
     "boolean": lambda text: "true" if text in {"t", "true"} else "false",
     "binary": lambda text: f"X'{text.removeprefix(chr(92) + 'x')}'",
@@ -41,22 +41,23 @@ _LITERALS: Final[dict[str, Callable[[str], str]]] = {
 def done(
     spark: SparkSession, path: str, schema: TableSchema, step: Step, metadata: str
 ) -> TableSchema:
-    """The table's schema after the step, which is in the table when this returns.
+    """Apply a step to the table at ``path`` and return the table's schema after it.
 
-    Raises TABLE_STOPPED for a step that no Delta table can follow.
+    ``schema`` is the one before the step; ``metadata`` is the position of the last commit.
+    Raises TABLE_STOPPED for a step that a Delta table cannot follow.
     """
     match step:
         case RenameColumn(old, new):
-            found, commits = _renamed(spark, path, schema, old, new)
+            evolved, commits = _renamed(spark, path, schema, old, new)
         case DropColumn(name):
-            found, commits = _dropped(spark, path, schema, name)
+            evolved, commits = _dropped(spark, path, schema, name)
         case AddColumn(column, value):
-            found, commits = _added(spark, path, schema, column, value)
+            evolved, commits = _added(spark, path, schema, column, value)
         case WidenColumn(name, kind):
-            found = _with_type(schema, name, kind)
+            evolved = _with_type(schema, name, kind)
             commits = _widened(spark, path, Column(name, kind))
         case ChangeKey(key):
-            found = replace(schema, key=key)
+            evolved = replace(schema, key=key)
             commits = [lambda _: store.set_key(spark, path, key)]
         case _:
             raise CdcError(
@@ -65,23 +66,26 @@ def done(
                 remedy=f"undo it in the source, or {READ_AGAIN}",
             )
     _commit(spark, path, commits, metadata)
-    return found
+    return evolved
 
 
 def _commit(spark: SparkSession, path: str, commits: Sequence[Commit], metadata: str) -> None:
-    """Only the last one says that the step is done: any other may be the last of this process."""
+    """Only the last commit records the step as done: the process may end after any earlier one."""
     reached = position(path)
     before = metadata if reached is None else reached.metadata()
     for number, commit in enumerate(commits, start=1):
-        said = metadata if number == len(commits) else before
-        spark.conf.set(METADATA_CONF, said)
+        recorded = metadata if number == len(commits) else before
+        spark.conf.set(METADATA_CONF, recorded)
         reach(Failpoint.BEFORE_STRUCTURE_STEP)
-        commit(said)
+        commit(recorded)
         reach(Failpoint.AFTER_STRUCTURE_STEP)
 
 
 def rehashed(spark: SparkSession, path: str, schema: TableSchema, metadata: str) -> None:
-    """Of a table without a key: digests and copies of its rows under the new columns."""
+    """Recompute row hashes and copy numbers of a table without a key, for its new columns.
+
+    Does nothing to other tables.
+    """
     if schema.mode is not TableMode.MULTISET:
         return
     names = [spark_name(name) for name in schema.names]
@@ -129,13 +133,13 @@ def _added(
         commits += _allowed(spark, path, column)
         commits.append(lambda _: store.add(spark, path, (column,)))
     if value is not None:
-        made = spark_literal(value, column.type)
-        commits.append(lambda _: store.set_everywhere(spark, path, {column.name: made}))
+        literal = spark_literal(value, column.type)
+        commits.append(lambda _: store.set_everywhere(spark, path, {column.name: literal}))
     return schema, commits
 
 
 def _widened(spark: SparkSession, path: str, column: Column) -> list[Commit]:
-    """All rows are written again: the type of a Parquet column is that of its file."""
+    """All rows are rewritten, because a Parquet file fixes the type of its columns."""
 
     def rewrite(metadata: str) -> None:
         rows = spark.read.format("delta").load(path)
@@ -156,15 +160,15 @@ def _with_type(schema: TableSchema, name: str, kind: str) -> TableSchema:
 
 
 def spark_literal(text: str, kind: str) -> str:
-    """SQL text of a value of the lake's type, from Postgres's text of it.
+    """Return a SQL literal of the lake's type ``kind`` for Postgres's text of a value.
 
-    Raises TABLE_STOPPED for an array that is not empty: its elements are not taken apart here.
+    Raises TABLE_STOPPED for an array that is not empty: array elements are not parsed here.
     """
     if kind.startswith("array<"):
         if text != "{}":
             raise CdcError(
                 ErrorKind.TABLE_STOPPED,
-                "a new column holds an array on rows that were there before",
+                "a new column has a non-empty array as the value of existing rows",
                 remedy=READ_AGAIN,
             )
         return f"CAST(array() AS {kind})"

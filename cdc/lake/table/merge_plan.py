@@ -1,8 +1,7 @@
-"""What a MERGE of one row per key does, as SQL text over ``source`` and ``target``.
+"""The clauses of a MERGE with one row per key, as SQL text over ``source`` and ``target``.
 
-``source`` is what ``order.latest_per_key`` (or ``order.multiset_rows``) gives: the table's
-columns, by other names (``arriving``), and ours. An event is applied only where it is newer than
-what the row holds.
+``source`` comes from ``reduce.latest_per_key`` or ``reduce.multiset_rows``: the table's columns,
+renamed (``arriving``), and our own. An event is applied only if it is newer than the row it finds.
 """
 
 from collections.abc import Mapping
@@ -16,7 +15,7 @@ from cdc.tables import TableMode
 OFFSET: Final = "_cdc_offset"
 OP: Final = "_cdc_op"
 DELETED: Final = "_cdc_deleted"
-KEEP: Final = "_cdc_keep"  # array of column numbers whose value the event did not carry
+KEEP: Final = "_cdc_keep"  # array of the numbers of columns whose value the event did not carry
 REASON: Final = "_cdc_reason"
 ROW_HASH: Final = "_cdc_row_hash"
 COPY: Final = "_cdc_copy"
@@ -27,18 +26,19 @@ BY_OPERATION: Final = {
     "reads": "r",
     "truncates": "t",
 }
-"""The ``op`` of an event, by the name under which position and ledger count it."""
+"""Name under which position and ledger count events -> ``op`` of these events."""
 
 UNRESOLVED: Final = "wal2lake: an unchanged value has no row to be taken from"
-"""Text of the error that fails a MERGE rather than write a placeholder."""
+"""Text of the error that fails a MERGE, so that it never writes a placeholder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergePlan:
-    """The clauses, in this order; None is a clause that the mode does not have.
+    """The clauses of a MERGE in this order; None for a clause that the mode does not have.
 
-    ``arriving``: what each column of the table is called in ``source``. Delta adds columns to
-    both sides, and two of one name are one too many: ``filepath``, ``_row_id_``.
+    ``arriving`` maps each column of the table to its name in ``source``. The columns are renamed
+    because Delta adds its own to both sides, and a column of the same name (``filepath``,
+    ``_row_id_``) would clash with them.
     """
 
     arriving: Mapping[str, str]
@@ -51,26 +51,28 @@ class MergePlan:
 
 
 def identity(schema: TableSchema) -> tuple[str, ...]:
-    """The columns of the lake's table that identify a row of it."""
+    """Return the columns that identify a row of the lake's table."""
     if schema.mode is TableMode.MULTISET:
         return (ROW_HASH, COPY)
     return schema.key if schema.mode is TableMode.KEYED else (OFFSET,)
 
 
 def stored(schema: TableSchema) -> tuple[str, ...]:
-    """All columns of the lake's table: the source's, then ours."""
+    """Return all columns of the lake's table: the source's, then our own."""
     own = (OFFSET, ROW_HASH, COPY) if schema.mode is TableMode.MULTISET else (OFFSET,)
     return schema.names + own
 
 
 def arriving(schema: TableSchema) -> dict[str, str]:
+    """Return the name in ``source`` of each column of the table."""
     return {name: f"_cdc_column_{number}" for number, name in enumerate(schema.names)}
 
 
 def merge_plan(schema: TableSchema, *, keep: bool) -> MergePlan:
-    """The plan; ``keep`` where some row has a value that the target's row must supply.
+    """Return the plan for a table.
 
-    Without it the MERGE need not read the target's other columns, which is much cheaper.
+    ``keep`` says that some source row lacks a value that the target's row has to supply. Without
+    it the MERGE does not read the target's other columns, which is much cheaper.
     """
     source = arriving(schema)
     condition = " AND ".join(

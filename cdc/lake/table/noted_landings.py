@@ -1,7 +1,7 @@
-"""Which landings hold notes of changed structures: so few of the log's files are opened for them.
+"""Ranges of landings that hold structure notes, so that few of the log's files are searched.
 
-Ranges of landings, ascending, both ends inside. A range may hold landings without a note, and no
-landing with one is outside. Pure.
+Ranges are ascending and include both ends. Every landing with a note is in one of them; a range
+may also contain landings without a note. Pure.
 """
 
 from itertools import pairwise
@@ -9,14 +9,17 @@ from typing import Final
 
 Ranges = tuple[tuple[int, int], ...]
 MOST: Final = 64
-"""So many ranges travel with every commit of the log, however often structures change."""
+"""The most ranges that a commit of the log carries, however often structures change."""
 
 
 def with_landing(ranges: Ranges, landing: int) -> Ranges:
-    """Take one more in, later than all; where they are too many, the nearest two become one."""
-    found = [*ranges, (landing, landing)]
-    while len(found) > MOST:
-        gaps = [after[0] - before[1] for before, after in pairwise(found)]
+    """Return the ranges with one more landing, which is later than all of them.
+
+    If there are more than ``MOST`` then, the two nearest become one.
+    """
+    merged = [*ranges, (landing, landing)]
+    while len(merged) > MOST:
+        gaps = [after[0] - before[1] for before, after in pairwise(merged)]
         place = gaps.index(min(gaps))
-        found[place : place + 2] = [(found[place][0], found[place + 1][1])]
-    return tuple(found)
+        merged[place : place + 2] = [(merged[place][0], merged[place + 1][1])]
+    return tuple(merged)

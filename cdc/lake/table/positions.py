@@ -1,8 +1,8 @@
-"""How far a Delta table is: written with every commit of ours, read back from the newest one.
+"""The position of a Delta table: written with each of our commits, read from the newest one.
 
-The position travels as ``userMetadata`` of the commit that holds the rows, so that table and
-position cannot disagree (docs/decisions/0003). Optimize and vacuum carry it on, so the newest
-commit always has one; a newest commit without it was made by somebody else.
+The position is the ``userMetadata`` of the commit that holds the rows, so table and position cannot
+disagree (docs/decisions/0003). Optimize and vacuum repeat it, so the newest commit always has one;
+a newest commit without a position was not made by wal2lake.
 """
 
 import json
@@ -19,25 +19,26 @@ from cdc.lake.table.noted_landings import Ranges
 METADATA_CONF = "spark.databricks.delta.commitInfo.userMetadata"
 MARK = "wal2lake"
 NOTHING = (0, -1)
-"""Landing and offset where nothing is expired."""
+"""Expired landing and offset of a topic of which nothing has expired."""
 UNREAD = -1
-"""Number of the reading of a table that has to be read from the source before it can follow."""
+"""Reading number of a table that has to be read from the source before it can follow."""
 LOST = -2
-"""The same of one whose files are gone or another's, and which log and readings have."""
+"""Reading number of a table whose files are missing or foreign, but can be rebuilt from log and
+readings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Position:
-    """What the newest commit of a table says of it."""
+    """The position of a table, from its newest commit."""
 
     epoch: int
     offset: int  # of the last change event applied; -1 before the first
     rows_applied: int = 0  # rows inserted, updated and deleted since the table was created
-    refused: int = 0  # events of the table that went to quarantine
-    snapshot_lsn: int | None = None  # of the snapshot whose reads are in the table
-    note: int = 0  # id of the last note of a changed structure that is followed
-    steps: int = 0  # of the next note, done already
-    reading: int = 0  # number of the last reading of the source that is in the table
+    refused: int = 0  # events of the table in quarantine
+    snapshot_lsn: int | None = None  # LSN of the snapshot whose reads are in the table
+    note: int = 0  # id of the last structure note that the table follows
+    steps: int = 0  # steps of the next note that are already applied
+    reading: int = 0  # number of the last reading in the table, or UNREAD or LOST
     # Events applied since the table was created, by operation.
     inserts: int = 0
     updates: int = 0
@@ -46,32 +47,33 @@ class Position:
     truncates: int = 0
 
     def metadata(self) -> str:
+        """Return the JSON text for a commit's ``userMetadata``."""
         return json.dumps({MARK: 1, **asdict(self)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LandedPosition:
-    """What the newest commit of the log says of it."""
+    """The position of the log, from its newest commit."""
 
     epoch: int
-    landing: int  # number of the landing, 1 for the first
+    landing: int  # number of the last landing, 1 for the first
     offsets: dict[str, int]  # topic -> offset of the last event landed
-    topic_ids: dict[str, str]  # topic -> Kafka's id of it, as far as known
-    system: str = ""  # identifier of the source's cluster; empty where it was not known
-    timeline: int = 0  # of its WAL
+    topic_ids: dict[str, str]  # topic -> Kafka's topic id, where known
+    system: str = ""  # system identifier of the source; empty if unknown
+    timeline: int = 0  # timeline of the source's WAL
     expired: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """By topic, the landing up to which its events are given up, and an offset that is not before
-    the last of them (cdc/lake/records/expiry.py)."""
+    """Topic -> last expired landing, and an offset at or after the last expired event
+    (cdc/lake/records/expiry.py)."""
     noted: Ranges = ()
-    """The landings that hold notes of changed structures, and perhaps others
-    (cdc/lake/table/noted_landings.py)."""
+    """Ranges of landings that hold structure notes (cdc/lake/table/noted_landings.py)."""
 
     def metadata(self) -> str:
+        """Return the JSON text for a commit's ``userMetadata``."""
         return json.dumps({MARK: 1, **asdict(self)})
 
 
 def open_table(path: str) -> DeltaTable | None:
-    """The Delta table at the path, or None where there is none."""
+    """Return the Delta table at the path; None if there is none."""
     try:
         return DeltaTable(path)
     except TableNotFoundError:
@@ -79,29 +81,33 @@ def open_table(path: str) -> DeltaTable | None:
 
 
 def file_sizes(table: DeltaTable) -> list[int]:
-    """Bytes of each data file of the version that is open; no data is read."""
+    """Return the size in bytes of each data file of the open version; no data is read."""
     sizes: list[int] = table.get_add_actions()["size_bytes"].to_pylist()
     return sizes
 
 
 def position(path: str) -> Position | None:
-    """Position of the table at the path; None where there is no table.
+    """Return the position of the table at the path; None if there is no table.
 
-    Raises CHAIN_BROKEN when the newest commit is not ours.
+    Raises CHAIN_BROKEN if the newest commit is not ours.
     """
-    found = _newest_metadata(path)
-    return None if found is None else Position(**found)
+    metadata = _newest_metadata(path)
+    return None if metadata is None else Position(**metadata)
 
 
 def landed_position(path: str) -> LandedPosition | None:
-    """Position of the log at the path; None where there is no log yet."""
-    found = _newest_metadata(path)
-    if found is None:
+    """Return the position of the log at the path; None if there is no log yet.
+
+    Raises CHAIN_BROKEN if the newest commit is not ours.
+    """
+    metadata = _newest_metadata(path)
+    if metadata is None:
         return None
-    expired = {topic: (place[0], place[1]) for topic, place in found.get("expired", {}).items()}
-    # A log of an earlier version does not say: any of its landings may hold some.
-    noted = tuple((first, last) for first, last in found.get("noted", [(0, found["landing"])]))
-    return LandedPosition(**{**found, "expired": expired, "noted": noted})
+    expired = {topic: (place[0], place[1]) for topic, place in metadata.get("expired", {}).items()}
+    # A log of an earlier version has no ranges: any of its landings may hold notes.
+    everything = [(0, metadata["landing"])]
+    noted = tuple((first, last) for first, last in metadata.get("noted", everything))
+    return LandedPosition(**{**metadata, "expired": expired, "noted": noted})
 
 
 def _newest_metadata(path: str) -> dict[str, Any] | None:
@@ -112,7 +118,10 @@ def _newest_metadata(path: str) -> dict[str, Any] | None:
 
 
 def refuse_foreign(path: str, commit: Mapping[str, Any]) -> dict[str, Any]:
-    """What a commit of ours says; raises CHAIN_BROKEN for one of somebody else."""
+    """Return the metadata of a commit of ours, given as an entry of the table's history.
+
+    Raises CHAIN_BROKEN for a foreign commit.
+    """
     try:
         metadata = json.loads(commit.get("userMetadata") or "{}")
     except ValueError:
@@ -124,6 +133,7 @@ def refuse_foreign(path: str, commit: Mapping[str, Any]) -> dict[str, Any]:
             f"version {commit['version']} of {path} was not written by wal2lake",
             reason=Reason.TABLE_RESTORED if operation == "RESTORE" else Reason.TABLE_EDITED,
             detail=f"its operation is {operation}",
-            remedy="replay the table, or read it again: wal2lake replay, wal2lake resnapshot",
+            remedy="rebuild the table with wal2lake replay, or read it again with wal2lake "
+            "resnapshot",
         )
     return metadata

@@ -1,14 +1,15 @@
-"""A digest of a whole row, for tables that have no key."""
+"""Digests of whole rows, for tables without a key."""
 
 from cdc.events.schema import TableSchema
 from cdc.events.values.sql_text import spark_name, spark_string
 
 
 def row_hash(schema: TableSchema) -> str:
-    """SQL text: a digest that two rows share only if every value is the same.
+    """Return SQL text of a digest that two rows share only if all their values are equal.
 
-    Each value is written with its column and length, a null not at all: so no two rows have one
-    text, and a column added later changes no digest of a row that has nothing in it.
+    The digested text holds each value with its column and length, but no nulls. So different rows
+    have different texts, and a column added later does not change the digest of rows that are null
+    in it.
     """
     parts = ", ".join(_hashed(column.name, column.type) for column in schema.columns)
     return f"sha2(concat({parts}), 256)"

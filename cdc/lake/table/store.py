@@ -1,4 +1,4 @@
-"""Current-state tables: create, widen, merge, overwrite; one commit each, position inside."""
+"""Creates, widens, merges and overwrites current-state tables, in one commit with the position."""
 
 import json
 from collections.abc import Mapping
@@ -21,11 +21,11 @@ KEY_PROPERTY: Final = "wal2lake.key"
 MODE_PROPERTY: Final = "wal2lake.mode"
 STRUCTURE_PROPERTY: Final = "wal2lake.structure"
 PROPERTIES: Final[dict[str, str]] = {
-    # A merge marks changed rows and appends their new form; files are not rewritten.
+    # A merge marks changed rows as deleted and appends the new ones; no file is rewritten.
     "delta.enableDeletionVectors": "true",
-    # A column is renamed or dropped without rewriting files, and may have any name.
+    # A column can be renamed or dropped without rewriting files, and may have any name.
     "delta.columnMapping.mode": "name",
-    # Readers replay at most that many small JSON files.
+    # Readers replay at most this many small JSON files.
     "delta.checkpointInterval": "20",
 }
 
@@ -39,14 +39,17 @@ def create(
     position: Position,
     structure: Structure | None = None,
 ) -> None:
-    """Create the empty table, with a position in its first commit."""
+    """Create the empty table at ``path``, with a position in its first commit.
+
+    ``structure`` is the source's structure that the table follows, if it is known.
+    """
     spark.conf.set(METADATA_CONF, position.metadata())
     listed = _listed(_properties(schema, structure))
     columns = ", ".join([_definition(column) for column in schema.columns] + _own(schema.mode))
     spark.sql(f"CREATE TABLE {spark_delta(path)} ({columns}) USING delta TBLPROPERTIES ({listed})")
 
 
-def replace(  # noqa: PLR0917 - those of create, and the rows
+def replace(  # noqa: PLR0917 - the parameters of create, and the rows
     spark: SparkSession,
     path: str,
     rows: DataFrame,
@@ -54,27 +57,27 @@ def replace(  # noqa: PLR0917 - those of create, and the rows
     position: Position,
     structure: Structure | None = None,
 ) -> None:
-    """Make the table of these rows in one commit, whatever is there; readers see the old or this.
+    """Create or replace the table with these rows in one commit.
 
-    ``rows`` have the columns ``stored(schema)`` and are of this session, whose configuration says
-    the position. Nothing of the old table is read but its log; where not even that can be read,
-    the error is raised and nothing is changed.
+    Readers see either the old table or the new one. ``rows`` have the columns ``stored(schema)``
+    and belong to this session, whose configuration carries the position. Only the log of the old
+    table is read; if that fails, the error is raised and nothing is changed.
     """
     spark.conf.set(METADATA_CONF, position.metadata())
-    made = rows.selectExpr(*map(spark_name, stored(schema)))
-    said = {"comment": _OFFSET_COMMENT}
-    named = made.withColumn(OFFSET, F.col(OFFSET).alias(OFFSET, metadata=said))
-    writer = named.writeTo(spark_delta(path)).using("delta")
-    # A table that is there already has the features that it was made with.
+    selected = rows.selectExpr(*map(spark_name, stored(schema)))
+    comment = {"comment": _OFFSET_COMMENT}
+    commented = selected.withColumn(OFFSET, F.col(OFFSET).alias(OFFSET, metadata=comment))
+    writer = commented.writeTo(spark_delta(path)).using("delta")
+    # An existing table has only the features that it was created with.
     for name, value in (_properties(schema, structure) | features(schema.columns)).items():
         writer = writer.tableProperty(name, value)
     writer.createOrReplace()
 
 
 def _properties(schema: TableSchema, structure: Structure | None) -> dict[str, str]:
-    known = {} if structure is None else {STRUCTURE_PROPERTY: structure.to_text()}
+    followed = {} if structure is None else {STRUCTURE_PROPERTY: structure.to_text()}
     own = {KEY_PROPERTY: json.dumps(list(schema.key)), MODE_PROPERTY: schema.mode.value}
-    return PROPERTIES | own | known
+    return PROPERTIES | own | followed
 
 
 def _definition(column: Column) -> str:
@@ -91,7 +94,10 @@ def _own(mode: TableMode) -> list[str]:
 def read_schema(
     spark: SparkSession, path: str, table: TableId, version: int | None = None
 ) -> TableSchema | None:
-    """The schema of the Delta table as it was created; None where there is no table."""
+    """Return the schema of the Delta table, of its newest version or of ``version``.
+
+    None if there is no table.
+    """
     opened = _opened(path, version)
     if opened is None:
         return None
@@ -115,7 +121,10 @@ def read_schema(
 def add_columns(
     spark: SparkSession, path: str, columns: tuple[Column, ...], position: Position
 ) -> None:
-    """Widen the table; rows already there show NULL in the new columns."""
+    """Add columns to the table, with a position; existing rows have NULL in them.
+
+    A column type that needs a new table feature takes a commit of its own before.
+    """
     spark.conf.set(METADATA_CONF, position.metadata())
     if needed := features(columns):
         set_properties(spark, path, needed)
@@ -123,44 +132,45 @@ def add_columns(
 
 
 def add(spark: SparkSession, path: str, columns: tuple[Column, ...]) -> None:
-    """In one commit, with the position that the session holds."""
+    """Add columns in one commit, with the position that is set in the session."""
     listed = ", ".join(_definition(column) for column in columns)
     spark.sql(f"ALTER TABLE {spark_delta(path)} ADD COLUMNS ({listed})")
 
 
 def features(columns: tuple[Column, ...]) -> dict[str, str]:
-    """Properties without which a table that has no such column yet can get none."""
-    named = any("timestamp_ntz" in column.type for column in columns)
-    return {"delta.feature.timestampNtz": "supported"} if named else {}
+    """Return the properties that a table needs before its first column of such a type is added."""
+    needed = any("timestamp_ntz" in column.type for column in columns)
+    return {"delta.feature.timestampNtz": "supported"} if needed else {}
 
 
 def set_key(spark: SparkSession, path: str, key: tuple[str, ...]) -> None:
+    """Record the key columns as a table property, in one commit."""
     set_properties(spark, path, {KEY_PROPERTY: json.dumps(list(key))})
 
 
 def set_properties(spark: SparkSession, path: str, properties: Mapping[str, str]) -> None:
-    """In one commit, with the position that the session holds."""
+    """Set table properties in one commit, with the position that is set in the session."""
     spark.sql(f"ALTER TABLE {spark_delta(path)} SET TBLPROPERTIES ({_listed(properties)})")
 
 
 def set_everywhere(spark: SparkSession, path: str, values: Mapping[str, str]) -> None:
-    """The same SQL values in every row; one commit."""
+    """Set columns to the same SQL values in every row, in one commit."""
     DeltaTable.forPath(spark, path).update(
         set={spark_name(name): F.expr(value) for name, value in values.items()}
     )
 
 
 def read(spark: SparkSession, path: str, version: int | None = None) -> DataFrame:
-    """The rows of the newest version, or of the one named."""
+    """Return the rows of the newest version, or of ``version``."""
     reader = spark.read.format("delta")
     return (reader if version is None else reader.option("versionAsOf", version)).load(path)
 
 
 def read_pinned(spark: SparkSession, path: str) -> DataFrame:
-    """The rows of the version that is the newest one now, whatever is appended later.
+    """Return the rows of the version that is the newest now, whatever is appended later.
 
-    Spark reads again what it keeps (``persist``) of a table's newest version as soon as the table
-    is appended to, once more with every append; of a version it does not.
+    Spark recomputes what is persisted of a table's newest version after every append to the table.
+    It does not recompute what is persisted of a fixed version.
     """
     return read(spark, path, DeltaLog(path).version())
 
@@ -170,14 +180,14 @@ def _opened(path: str, version: int | None) -> DeltaLog | None:
 
 
 def read_structure(path: str, version: int | None = None) -> Structure | None:
-    """The source's structure that the table follows; None where nothing is known of it."""
+    """Return the source's structure that the table follows; None if it is not recorded."""
     opened = _opened(path, version)
     text = opened.metadata().configuration.get(STRUCTURE_PROPERTY) if opened else None
     return None if text is None else parse(text)
 
 
 def rewrite(rows: DataFrame, path: str, metadata: str) -> None:
-    """Replace rows and columns of the table in one commit."""
+    """Replace all rows and columns of the table in one commit."""
     writer = rows.write.format("delta").option("userMetadata", metadata)
     writer.option("overwriteSchema", "true").mode("overwrite").save(path)
 
@@ -191,9 +201,9 @@ def _listed(properties: Mapping[str, str]) -> str:
 def merge(
     spark: SparkSession, path: str, rows: DataFrame, plan: MergePlan, position: Position
 ) -> None:
-    """Merge one row per key; source and target are called ``source`` and ``target``."""
+    """Merge rows into the table by a plan, in one commit; ``rows`` have one row per key."""
     spark.conf.set(METADATA_CONF, position.metadata())
-    activate(spark)  # Delta reads the texts of a plan by what is active in the thread
+    activate(spark)  # Delta parses a plan's SQL with the settings of the thread's active session
     source = rows.withColumnsRenamed(dict(plan.arriving)).alias("source")
     merger = DeltaTable.forPath(spark, path).alias("target").merge(source, plan.condition)
     if plan.delete_when is not None:
@@ -205,12 +215,12 @@ def merge(
 
 
 def append(path: str, rows: DataFrame, position: Position) -> None:
-    """Add rows: for tables without a key, and for the first rows of an empty one."""
+    """Append rows in one commit: for tables of inserts only, or the first rows of any table."""
     _write(path, rows, position, "append")
 
 
 def overwrite(path: str, rows: DataFrame, position: Position) -> None:
-    """Replace all rows in one commit: what follows a TRUNCATE."""
+    """Replace all rows in one commit: used after a TRUNCATE."""
     _write(path, rows, position, "overwrite")
 
 

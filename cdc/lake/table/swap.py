@@ -1,4 +1,4 @@
-"""One table put in the place of another, also where nothing readable is in that place."""
+"""Replaces one table with another, even if the old one is unreadable."""
 
 from collections.abc import Callable
 from typing import Any
@@ -30,11 +30,12 @@ def swap(
     broken: str,
     going_on: Callable[[], None],
 ) -> str:
-    """Put the rows of the table at ``made`` in the place of the one at ``path``, in one commit.
+    """Replace the table at ``path`` with the rows of the one at ``made``, in one commit.
 
-    A directory whose Delta log cannot be read is moved to ``broken`` before, and the answer says
-    so: until the commit readers find no table. ``spark`` is no other table's session.
-    ``going_on`` raises where the run ends: what cannot be read then may only be cancelled.
+    A directory whose Delta log cannot be read is first moved to ``broken``; readers find no table
+    until the commit. Returns a note that says so, otherwise an empty string. ``spark`` must not be
+    the session of another table. ``going_on`` raises if the run is ending: the table may only seem
+    unreadable then, because the read was cancelled.
     """
     rows = store.read(spark, made)
     try:
@@ -42,23 +43,26 @@ def swap(
     except (PySparkException, Py4JJavaError):
         if is_readable(spark, path):
             raise
-    # Delta may have gone on from what it remembers of a log that nobody else can read.
+    # Delta may have committed from its cached state of a log that nobody else can read.
     if is_readable(spark, path):
         return ""
     going_on()
     _move(spark, path, broken)
     store.replace(spark, path, rows, schema, position, structure)
-    return f"what was there could not be read and is now at {broken}"
+    return f"the old table could not be read; it was moved to {broken}"
 
 
 def is_readable(spark: SparkSession, path: str) -> bool:
-    """By Spark and by delta-rs, which remembers nothing; no data is read."""
+    """Return whether both Spark and delta-rs, which caches nothing, can open the table.
+
+    No data is read.
+    """
     try:
-        found = open_table(path)
+        table = open_table(path)
         store.read(spark, path)
     except (PySparkException, Py4JJavaError, DeltaError, OSError, ValueError):
         return False
-    return found is not None
+    return table is not None
 
 
 def _move(spark: SparkSession, path: str, to: str) -> None:
@@ -71,14 +75,14 @@ def _move(spark: SparkSession, path: str, to: str) -> None:
         raise CdcError(
             ErrorKind.CHAIN_BROKEN,
             f"the table at {path} cannot be read, and its directory cannot be moved away",
-            remedy="move it away by hand, and ask again",
+            remedy="move the directory away by hand, and run the command again",
         )
     reach(Failpoint.AFTER_BROKEN_MOVE)
 
 
 def _place(spark: SparkSession, path: str) -> tuple[Any, Any]:
-    """The path, and the file system that it is of: objects of the JVM."""
-    jvm: Any = spark._jvm  # noqa: SLF001 - the only way to the file systems that Spark knows
+    """Return the path and its file system, both objects of the JVM."""
+    jvm: Any = spark._jvm  # noqa: SLF001 - the only way to Spark's file systems
     context: Any = spark._jsc  # noqa: SLF001
     place = jvm.org.apache.hadoop.fs.Path(path)
     return place, place.getFileSystem(context.hadoopConfiguration())

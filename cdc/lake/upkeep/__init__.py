@@ -1,1 +1,1 @@
-"""Keeps Delta tables small: compaction, old versions, and the files of control tables."""
+"""Keeps Delta tables small: rewrites small files and removes old versions."""

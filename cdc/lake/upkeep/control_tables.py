@@ -1,4 +1,4 @@
-"""What keeps the tables small that the job writes without Spark: ledger and quarantine."""
+"""Keeps the tables small that the job writes without Spark, such as ledger and quarantine."""
 
 from math import inf
 from typing import Final
@@ -10,26 +10,26 @@ from cdc.lake.table.positions import file_sizes
 from cdc.lake.upkeep.small_files import rewritten
 
 FILES: Final = 32
-"""So many data files are put together; one is added with every commit."""
+"""The fewest data files that are rewritten into one; every commit adds one."""
 
 RETENTION_HOURS: Final = 168
-"""How long files of older versions are kept, for readers that opened one of them."""
+"""How long files of old versions are kept, for readers that have opened one."""
 
 
 def optimize(table: DeltaTable, properties: CommitProperties | None = None) -> bool:
-    """Rewrite files into one once there are as many as ``FILES``; whether that was done.
+    """Rewrite small files into one and vacuum; return whether there were enough (``FILES``).
 
-    Not those that are larger than twice all others (cdc/lake/upkeep/small_files.py).
+    A file larger than twice all the others is left alone (cdc/lake/upkeep/small_files.py).
 
-    ``properties`` goes into each commit made here, so that the newest one still says what the
-    last append said.
+    ``properties`` goes into each commit made here, so that the newest one still has the metadata
+    of the last append.
     """
-    gone = rewritten(file_sizes(table), FILES, inf)
-    if not gone:
+    replaced = rewritten(file_sizes(table), FILES, inf)
+    if not replaced:
         return False
     reach(Failpoint.BEFORE_CONTROL_OPTIMIZE)
-    # What is below the target is rewritten: no other is, since it is larger than all these.
-    table.optimize.compact(target_size=sum(gone) + 1, commit_properties=properties)
+    # Delta rewrites files below the target size; any other file is larger than all these together.
+    table.optimize.compact(target_size=sum(replaced) + 1, commit_properties=properties)
     reach(Failpoint.AFTER_CONTROL_OPTIMIZE)
     reach(Failpoint.BEFORE_CONTROL_VACUUM)
     table.vacuum(RETENTION_HOURS, dry_run=False, commit_properties=properties)

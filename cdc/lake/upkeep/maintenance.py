@@ -1,8 +1,8 @@
-"""Maintenance of a table of Spark's: what of its files is measured, and the commands that follow.
+"""Maintains a table written by Spark: measures its files, then optimizes, purges and vacuums.
 
 Each table is maintained by the thread that writes it, between two of its commits: open-source
 Delta has no row-level concurrency, so a second writer would abort merges. Every commit made
-here carries the table's position on (cdc.lake.table.positions).
+here repeats the table's position (cdc.lake.table.positions).
 """
 
 import math
@@ -28,8 +28,8 @@ from cdc.lake.upkeep.transaction_log import clean
 
 TARGET_BYTES: Final = 128 * 1024 * 1024
 DELETED_SHARE: Final = 0.2
-"""Where more rows than that are marked deleted, files are worth rewriting, however large they are:
-it costs at most five times what was deleted."""
+"""If a larger share of rows is marked deleted, rewriting pays however large the files are: it costs
+at most five times what was deleted."""
 HOUR: Final = 3600
 LOG_KEPT: Final = "delta.logRetentionDuration"
 FILES_KEPT: Final = "delta.deletedFileRetentionDuration"
@@ -39,16 +39,16 @@ USUAL: Final = {
     FILES_KEPT: "interval 604800 seconds",
     CLEANED_BY_DELTA: "true",
 }
-"""What Delta takes where a table says nothing."""
+"""Delta's defaults for a table without these properties."""
 logger = structlog.get_logger(__name__)
 OPTIMIZE_SETTINGS: Final[dict[str, str]] = {
     "spark.databricks.delta.optimize.maxFileSize": str(TARGET_BYTES),
     "spark.databricks.delta.optimize.maxDeletedRowsRatio": str(DELETED_SHARE),
 }
 REWRITTEN_BELOW: Final = "spark.databricks.delta.optimize.minFileSize"
-"""Files that are smaller are rewritten; the default of 1 GB rewrites the whole table every time."""
+"""Smaller files are rewritten; the default of 1 GB rewrites the whole table every time."""
 VACUUM_SETTINGS: Final[dict[str, str]] = {
-    # So many tasks list the files; the default of 10,000 takes longer than the listing.
+    # Number of tasks that list the files; starting 10,000 (the default) takes longer than listing.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
 }
 
@@ -59,13 +59,14 @@ class Files:
 
     sizes: tuple[int, ...]  # bytes
     deleted: float
-    """The share of rows that are marked deleted, in files with marks; 0.0 where none is large."""
+    """Share of rows marked deleted, among files with deletion vectors; 0.0 if no file is large."""
 
 
 def files(path: str) -> Files:
-    """Data files of the newest version; no data is read, and marks only where a file is large.
+    """Return the data files of the newest version, without reading data.
 
-    Small ones are written again soon enough, and without what is deleted.
+    Deletion vectors are only read if a file is large: small files are soon rewritten anyway,
+    without their deleted rows.
     """
     table = open_table(path)
     if table is None:
@@ -76,12 +77,12 @@ def files(path: str) -> Files:
 
 
 def _deleted(table: DeltaTable) -> float:
-    kept = pc.list_flatten(pa.table(table.deletion_vectors()).column("selection_vector"))
-    return 1 - (pc.sum(kept).as_py() or 0) / len(kept) if len(kept) else 0.0
+    live = pc.list_flatten(pa.table(table.deletion_vectors()).column("selection_vector"))
+    return 1 - (pc.sum(live).as_py() or 0) / len(live) if len(live) else 0.0
 
 
 class Maintainer:
-    """Looks after one table; called after each of its commits, by the thread that made it."""
+    """Maintains one table; called after each commit, by the thread that made it."""
 
     def __init__(self, path: str, policy: Job, clock: Callable[[], float] = time.monotonic) -> None:
         self._path = path
@@ -89,23 +90,23 @@ class Maintainer:
         self._clock = clock
         self._commits = 0
         every = policy.vacuum_every_hours * HOUR
-        # A job that never lives that long looks too, but not at each of its starts.
+        # A job that is always stopped before that time also vacuums, but not at every start.
         self._vacuumed_at = clock() - every + min(every, HOUR)
 
     def committed(self, session: SparkSession, metadata: str) -> None:
-        """Rewrite and clean what is worth it; ``metadata`` is the position, carried on."""
-        # Also after the first one: a job may never live for as many commits as that.
-        looks = self._commits % self._policy.maintain_every_commits == 0
+        """Optimize, purge and vacuum where it pays; ``metadata`` is the position to repeat."""
+        # The first commit counts: a job may never make ``maintain_every_commits`` of them.
+        is_due = self._commits % self._policy.maintain_every_commits == 0
         self._commits += 1
-        if not looks:
+        if not is_due:
             return
-        found = files(self._path)
-        if gone := rewritten(found.sizes, self._policy.optimize_small_files):
-            optimize(session, self._path, metadata, below=gone[-1] + 1)
-            logger.info("optimized", path=self._path, small_files=len(gone))
-        if found.deleted > DELETED_SHARE:
+        current = files(self._path)
+        if small := rewritten(current.sizes, self._policy.optimize_small_files):
+            optimize(session, self._path, metadata, below=small[-1] + 1)
+            logger.info("optimized", path=self._path, small_files=len(small))
+        if current.deleted > DELETED_SHARE:
             purge(session, self._path, metadata)
-            logger.info("purged", path=self._path, deleted=round(found.deleted, 2))
+            logger.info("purged", path=self._path, deleted=round(current.deleted, 2))
         if self._clock() - self._vacuumed_at >= self._policy.vacuum_every_hours * HOUR:
             keep(session, self._path, metadata, self._policy.vacuum_retention_hours)
             vacuum(session, self._path, metadata)
@@ -118,14 +119,15 @@ class Maintainer:
 def optimize(spark: SparkSession, path: str, metadata: str, *, below: int = SMALL_BYTES) -> None:
     """Rewrite files of less than ``below`` bytes into larger ones, without rows marked deleted.
 
-    And those of which more than ``DELETED_SHARE`` is marked, where two are small enough for one.
+    Also rewrites files with more than ``DELETED_SHARE`` of their rows marked, if two of them are
+    small enough to become one.
     """
     spark.conf.set(REWRITTEN_BELOW, str(below))
     _rewrite(spark, f"OPTIMIZE {spark_delta(path)}", metadata)
 
 
 def purge(spark: SparkSession, path: str, metadata: str) -> None:
-    """Rewrite each file that has rows marked deleted without them, also a large one by itself."""
+    """Rewrite each file that has rows marked deleted without these rows, even one large file."""
     _rewrite(spark, f"REORG TABLE {spark_delta(path)} APPLY (PURGE)", metadata)
 
 
@@ -138,41 +140,44 @@ def _rewrite(spark: SparkSession, command: str, metadata: str) -> None:
 
 
 def keep(spark: SparkSession, path: str, metadata: str, retention_hours: float) -> None:
-    """Tell Delta how long it is to keep removed files, and the commits to open their versions by.
+    """Set how long Delta keeps removed files, and the commits that open their versions.
 
-    A commit where that changes. Vacuum goes by this property of the table.
+    Makes a commit only if the table's properties change. Vacuum uses them.
     """
     table = open_table(path)
     have = table.metadata().configuration if table else {}
     interval = f"interval {math.ceil(retention_hours * HOUR)} seconds"
     by_delta = str(not is_local(path)).lower()
-    said = {LOG_KEPT: interval, FILES_KEPT: interval, CLEANED_BY_DELTA: by_delta}
-    if any(have.get(name, USUAL[name]) != text for name, text in said.items()):
+    wanted = {LOG_KEPT: interval, FILES_KEPT: interval, CLEANED_BY_DELTA: by_delta}
+    if any(have.get(name, USUAL[name]) != text for name, text in wanted.items()):
         spark.conf.set(METADATA_CONF, metadata)
-        set_properties(spark, path, said)
+        set_properties(spark, path, wanted)
 
 
 def expire(
     spark: SparkSession, path: str, metadata: str, places: Mapping[str, tuple[int, int]]
 ) -> None:
-    """Delete each topic's events up to a landing (cdc/lake/records/expiry.py), in one commit."""
+    """Delete the events of each topic up to a landing, in one commit.
+
+    ``places`` maps a topic to landing and offset (cdc/lake/records/expiry.py).
+    """
     spark.conf.set(METADATA_CONF, metadata)
-    given_up = [
+    conditions = [
         f"(topic = {spark_string(topic)} AND landing <= {landing:d})"
         for topic, (landing, _) in places.items()
     ]
     reach(Failpoint.BEFORE_LOG_EXPIRY)
-    spark.sql(f"DELETE FROM {spark_delta(path)} WHERE {' OR '.join(given_up)}").collect()  # noqa: S608
+    spark.sql(f"DELETE FROM {spark_delta(path)} WHERE {' OR '.join(conditions)}").collect()  # noqa: S608
     reach(Failpoint.AFTER_LOG_EXPIRY)
 
 
 def vacuum(spark: SparkSession, path: str, metadata: str) -> None:
-    """Delete files that no version within the retention needs; two commits without rows tell of it.
+    """Delete files that no version within the retention needs; adds two commits without rows.
 
-    How long that is the table says (``keep``). RETAIN would be rounded to hours, and where that
-    gives none, all would go.
+    The retention is a property of the table (``keep``). RETAIN would be rounded to hours, and zero
+    hours would delete every old file.
     """
-    # Nothing else may have set it in this session, or something that lies back.
+    # The session may hold no position yet, or an old one.
     spark.conf.set(METADATA_CONF, metadata)
     for name, value in VACUUM_SETTINGS.items():
         spark.conf.set(name, value)

@@ -1,7 +1,7 @@
-"""Small files: which of a table's are worth rewriting into one. Pure.
+"""Decides which small files of a table are worth rewriting into one. Pure.
 
-What is written has to follow what has changed, however large the table is and however long it
-grows: the files of old versions stay for as long as these can be opened.
+The bytes rewritten have to be in proportion to what has changed, however large the table is: the
+files of old versions stay on disk as long as those versions can be opened.
 """
 
 from collections.abc import Iterable
@@ -10,19 +10,18 @@ from typing import Final
 
 SMALL_BYTES: Final = 32 * 1024 * 1024
 TIERS: Final = 11
-"""How often a size triples from the smallest file to ``SMALL_BYTES``: so many files may be left of
-those that ``rewritten`` is asked about, beside fewer than go together."""
+"""How often a size triples from the smallest file to ``SMALL_BYTES``. ``rewritten`` may leave this
+many small files, in addition to fewer than ``together``."""
 
 
 def rewritten(sizes: Iterable[int], together: int, limit: float = SMALL_BYTES) -> list[int]:
-    """The sizes in bytes of the files to be rewritten into one, ascending; none if it does not pay.
+    """Return the sizes in bytes of the files to rewrite into one, ascending; empty if none pays.
 
-    ``limit`` is infinite for a table whose files may grow on.
-
-    They are the smallest ones below ``limit``, at least ``together``, and the largest of them is
-    at most twice all others of them: two that are nearly alike go together. So a rewriting costs at
-    most three times what has gathered beside the largest, and a file that is larger than twice all
-    which came since is left alone.
+    They are the smallest files below ``limit``, at least ``together`` of them, and the largest is
+    at most twice the sum of the others, so two of similar size qualify. So a rewrite costs at most
+    three times what has accumulated beside the largest file, and a file larger than twice
+    everything that came since is left alone. ``limit`` is infinite for a table whose files may
+    grow without bound.
     """
     small = sorted(size for size in sizes if size < limit)
     sums = accumulate(small)

@@ -1,9 +1,9 @@
-"""Old versions of a table: which of its commits are kept, and that readers may open them.
+"""Cleans a table's transaction log, keeping every version that a reader may still open.
 
-Delta, in Spark and in delta-rs, goes by the age of commits alone. A table that rests for longer
-than the retention and is then written to may lose the version that was its newest all that time,
-and with it every cut that names it. So a log on a local disk is cleaned here, and not by Delta
-(cdc/lake/upkeep/maintenance.py).
+Delta, in Spark and in delta-rs, only considers the age of commits. A table that is idle for longer
+than the retention and is then written to could lose the version that was its newest all that time,
+and with it every cut that refers to it. So a transaction log on a local disk is cleaned here and
+not by Delta (cdc/lake/upkeep/maintenance.py).
 """
 
 import os
@@ -19,39 +19,40 @@ from cdc.failpoints import Failpoint, reach
 AGE_LIMIT: Final = (
     "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration"
 )
-"""Spark's setting by which Delta refuses a version that is not the newest, and was made before the
-retention: also one that was the newest a moment ago, and of which every file is there."""
+"""Spark setting that makes Delta refuse any version but the newest if it was created before the
+retention, even if it was the newest a moment ago and all its files exist."""
 _DIGITS: Final = 20
 _COMMIT: Final = ".json"
 _CHECKPOINT: Final = ".checkpoint.parquet"
 
 
 def clean(path: str, retention_seconds: float) -> None:
-    """Remove the files of versions that nobody needs who opens one of within the retention.
+    """Remove log files of the table at ``path`` that no version within the retention needs.
 
-    The oldest go first: what a process that dies leaves is a log that begins later.
+    The oldest go first: if the process dies, the remaining log just begins later.
     """
     folder = Path(path) / "_delta_log"
-    gone = obsolete(_times(folder), time.time() - retention_seconds)
+    names = obsolete(_times(folder), time.time() - retention_seconds)
     reach(Failpoint.BEFORE_COMMIT_EXPIRY)
-    for name in gone:
+    for name in names:
         (folder / name).unlink(missing_ok=True)
     reach(Failpoint.AFTER_COMMIT_EXPIRY)
 
 
 def _times(folder: Path) -> dict[str, float]:
-    found = {}
+    times = {}
     for entry in os.scandir(folder):
-        with suppress(FileNotFoundError):  # a temporary one
-            found[entry.name] = entry.stat().st_mtime
-    return found
+        with suppress(FileNotFoundError):  # a temporary file
+            times[entry.name] = entry.stat().st_mtime
+    return times
 
 
 def obsolete(files: Mapping[str, float], since: float) -> list[str]:
-    """What may go of a log's files, given by name with their times; the oldest versions first.
+    """Return the names of log files that can be removed, the oldest versions first.
 
-    Without it every version can be opened that was the newest at ``since`` or later: it is what
-    lies before the last checkpoint that the oldest of these can be made from.
+    ``files`` maps names to modification times. Every version that was the newest at ``since`` or
+    later can be opened without the removed files: they lie before the last checkpoint from which
+    the oldest of these versions can be read.
     """
     numbered = sorted(_numbered(files))
     commits = [(version, files[name]) for version, name in numbered if name.endswith(_COMMIT)]
@@ -63,7 +64,7 @@ def obsolete(files: Mapping[str, float], since: float) -> list[str]:
 
 
 def _numbered(names: Mapping[str, float]) -> Iterator[tuple[int, str]]:
-    """With their versions, those that belong to one; ``.N.json.crc`` is Hadoop's checksum."""
+    """Yield version and name of files that belong to a version, with Hadoop's ``.N.json.crc``."""
     for name in names:
         number = name.removeprefix(".")[:_DIGITS]
         if number.isdecimal():

@@ -49,7 +49,7 @@ def refused(table: TableId, message: Message, **changed: Any) -> RefusedEvent:  
         "key": message.key,
         "value": message.value,
         "value_schema_id": frame.schema_id if frame else None,
-        "reason": "column v holds a value that int cannot",
+        "reason": "column v holds a value that int cannot represent",
         "quarantined_at": NOW,
         "epoch": 1,
     }

@@ -137,7 +137,7 @@ def test_a_lake_of_another_pipeline(
     error = refusal(other, chain)
 
     assert error.kind is ErrorKind.CHAIN_BROKEN
-    assert f"is of pipeline {config.name}, and this one is another" in error.message
+    assert f"belongs to pipeline {config.name}, not to another" in error.message
     assert f"drop slot {config.name}" in error.remedy
     assert worker_rest.offsets(chain.connect, "another") is None
     drop_slot(config, chain, source)

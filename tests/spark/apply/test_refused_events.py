@@ -130,7 +130,7 @@ def test_a_delete_without_a_row_before_takes_its_key_from_the_record(spark: Spar
 
 
 LIMITS = {
-    "balance": "NaN, infinity, or more digits",
+    "balance": "NaN, infinity, or too many digits",
     **dict.fromkeys(("born", "created", "seen"), "infinity, or a year outside 1 to 9999"),
 }
 
@@ -155,7 +155,7 @@ def test_a_value_that_the_lake_cannot_hold(
     found = reasons(decoded(spark, message(0, written("c", after={**ROW, column: value}))))
 
     assert found[0] is not None
-    said, _, limit = found[0].partition(" cannot: ")
+    said, _, limit = found[0].partition(" cannot represent: ")
     assert said.startswith(f"column {column} ")
     assert str(value) not in said
     assert limit == LIMITS[column]  # the same for every value of the column
@@ -236,7 +236,7 @@ def test_a_column_that_changed_its_type_is_refused_where_it_holds_something(
         schema=schema,
     )
 
-    assert reasons(found) == {0: None, 1: "column born holds a value that int cannot"}
+    assert reasons(found) == {0: None, 1: "column born holds a value that int cannot represent"}
 
 
 def spoiled(value: bytes, random: Random) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""Steps that take several commits: into tables that never had the type, and interrupted between."""
+"""Structure steps with several commits: new column types, and interruptions between commits."""
 
 from datetime import datetime
 from pathlib import Path
@@ -23,20 +23,20 @@ TEXT = 'Dear ${env:HOME} ${name}, it\'s `a` \\ "b"\n%'
 AFTER = Position(epoch=1, offset=3, steps=1)
 
 
-class Interrupted(Exception):  # noqa: N818 - what happens, not what is wrong
-    """As if the process ended here."""
+class Interrupted(Exception):  # noqa: N818 - an event, not an error
+    """Simulates the end of the process."""
 
 
 @pytest.fixture
 def path(spark: SparkSession, tmp_path: Path) -> str:
-    """A table of one row, without any column that holds a time."""
+    """A table of one row, without a timestamp column."""
     columns = (Column("id", "int"), Column("day", "date"))
     schema = TableSchema(table=TABLE, columns=columns, key=("id",), mode=TableMode.KEYED)
-    made = str(tmp_path / "t")
-    store.create(spark, made, schema, BEFORE)
+    path = str(tmp_path / "t")
+    store.create(spark, path, schema, BEFORE)
     row = spark.sql("SELECT 1 AS id, DATE'2020-02-29' AS day, 3L AS _cdc_offset")
-    store.append(made, row, BEFORE)
-    return made
+    store.append(path, row, BEFORE)
+    return path
 
 
 def done(spark: SparkSession, path: str, step: Step) -> TableSchema:
@@ -46,10 +46,10 @@ def done(spark: SparkSession, path: str, step: Step) -> TableSchema:
 
 
 def rows(path: str) -> list[dict[str, Any]]:
-    """By delta-rs."""
-    opened = QueryBuilder().register("t", DeltaTable(path))
-    found: list[dict[str, Any]] = pa.table(opened.execute("SELECT * FROM t").read_all()).to_pylist()
-    return found
+    """Return the rows, read by delta-rs."""
+    query = QueryBuilder().register("t", DeltaTable(path)).execute("SELECT * FROM t")
+    rows: list[dict[str, Any]] = pa.table(query.read_all()).to_pylist()
+    return rows
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def rows(path: str) -> list[dict[str, Any]]:
 def test_a_column_as_the_source_has_it(
     spark: SparkSession, path: str, step: Step, expected: dict[str, Any]
 ) -> None:
-    """Delta wants to be told that a table may have a timestamp; a text is no SQL."""
+    """Timestamps need a table feature in Delta, and text values must not be taken for SQL."""
     done(spark, path, step)
 
     (row,) = rows(path)

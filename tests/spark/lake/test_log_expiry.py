@@ -1,4 +1,4 @@
-"""A log without what has expired gives each table at each cut that is left, and refuses others."""
+"""After an expiry, the log still restores each table at each remaining cut, and at no other."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -42,7 +42,7 @@ def kept(spark: SparkSession, tmp_path: Path) -> Kept:
 
 
 def written(kept: Kept, log: Log) -> None:
-    """The events in the lake's log, each once more under another topic."""
+    """Write the events to the lake's log, and once more under another topic."""
     path, rows = log_path(kept.config), log.rows().selectExpr("*", "now() AS landed_at")
     create_log(kept.session, path, AT)
     other = rows.selectExpr("* EXCEPT (topic)", f"'{OTHER}' AS topic")
@@ -52,7 +52,7 @@ def written(kept: Kept, log: Log) -> None:
 
 
 def image(kept: Kept, log: Log, path: str, at: int) -> Reading:
-    """As the job makes one: by a rebuild up to the cut."""
+    """Build an image as the job does, by a rebuild up to the cut."""
     made = rebuilt(kept.session, log.material(), TABLE, path, upto=at, epoch=1)
     table = open_table(path)
     assert table is not None

@@ -1,4 +1,4 @@
-"""Upkeep leaves the position of a table as it was, whatever the session did before."""
+"""Maintenance keeps the position of a table, whatever the session did before."""
 
 import os
 import time
@@ -38,20 +38,20 @@ def log(path: str) -> Path:
 
 
 def first_left(path: str) -> int:
-    """The first version of which the log has a file; also a checksum is one."""
+    """Return the first version of which the log has any file, including checksums."""
     names = [file.name.removeprefix(".")[:20] for file in log(path).iterdir()]
     return min(int(name) for name in names if name.isdecimal())
 
 
 def read_at(path: str, version: int) -> list[int]:
-    """By delta-rs."""
+    """Return the ids at a version, read by delta-rs."""
     opened = DeltaTable(path, version=version)
-    found = pa.table(QueryBuilder().register("t", opened).execute("SELECT id FROM t").read_all())
-    return [row["id"] for row in found.to_pylist()]
+    table = pa.table(QueryBuilder().register("t", opened).execute("SELECT id FROM t").read_all())
+    return [row["id"] for row in table.to_pylist()]
 
 
 def test_a_vacuum_leaves_the_position_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
-    """Also where the last that the session knows of lies back: that of a rewrite before."""
+    """The position stays even if the session still holds an older one, from an earlier rewrite."""
     session, path = spark.newSession(), str(tmp_path / "table")
     before, now = Position(epoch=1, offset=0), Position(epoch=1, offset=1)
     store.append(path, rows(session, 0), before)
@@ -79,15 +79,15 @@ def test_commits_and_marks_are_kept_as_long_as_files(spark: SparkSession, tmp_pa
         assert position(path) == at
 
     week, longer, day = (f"interval {n} seconds" for n in (604_800, 3_601_800, 86_400))
-    assert kept == [[each, each, "false"] for each in (week, longer, longer, day)]
+    assert kept == [[interval, interval, "false"] for interval in (week, longer, longer, day)]
     commits = [after - before for before, after in pairwise(versions)]
-    assert commits[0] == commits[2] == commits[1] + 1, "only a change of it is a commit"
+    assert commits[0] == commits[2] == commits[1] + 1, "only a changed interval takes a commit"
 
 
 def test_commits_go_when_no_version_that_is_kept_needs_them(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """A table rests for longer than old versions are kept: it can be opened as it was then."""
+    """A table that was idle for longer than the retention can be opened as it was before."""
     session, path, at = spark.newSession(), str(tmp_path / "table"), Position(epoch=1, offset=0)
     for number in range(3):
         store.append(path, rows(session, number), at)
@@ -112,7 +112,7 @@ def test_commits_go_when_no_version_that_is_kept_needs_them(
 def test_the_session_that_writes_goes_on_over_a_log_that_was_cut_off(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """It does not need what it has seen: behind each commit all is removed that can be."""
+    """The session needs no file it has read: each commit is followed by a complete cleaning."""
     session, path, at = spark.newSession(), str(tmp_path / "table"), Position(epoch=1, offset=0)
     store.append(path, rows(session, 0), at)
     marks = {"delta.checkpointInterval": "3", "delta.enableDeletionVectors": "true"}
@@ -154,7 +154,7 @@ def test_files_are_removed_when_the_configuration_says_so(
 def test_a_file_is_kept_for_as_long_since_its_removal(
     spark: SparkSession, tmp_path: Path, hours: float
 ) -> None:
-    """However long it was there before: the version that it is of was the newest until now."""
+    """The file's age before its removal does not count: its version was the newest until now."""
     session, path, at = spark.newSession(), str(tmp_path / "table"), Position(epoch=1, offset=0)
     store.append(path, rows(session, 0), at)
     [first] = tmp_path.glob("table/*.parquet")
@@ -185,7 +185,7 @@ def test_a_table_is_compacted_also_by_jobs_that_never_live_long(
 def test_a_file_that_is_large_beside_what_came_since_is_not_written_again(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Else each few commits cost as much as the table, and old versions of it pile up."""
+    """Otherwise each few commits would cost as much as the table, and old versions pile up."""
     session, path, at = spark.newSession(), str(tmp_path / "table"), Position(epoch=1, offset=0)
     policy = Job(maintain_every_commits=1, optimize_small_files=3)
     maintainer = Maintainer(path, policy)
@@ -205,7 +205,7 @@ def test_a_file_that_is_large_beside_what_came_since_is_not_written_again(
 def test_a_large_file_is_written_again_without_the_rows_that_were_deleted(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Also where nothing is ever added: by the share of its rows that are marked."""
+    """Only the share of marked rows matters, so it happens even if no row is ever added."""
     session, path, at = spark.newSession(), str(tmp_path / "table"), Position(epoch=1, offset=0)
     whole = session.range(5_000_000).select("id", F.rand(1).alias("value")).coalesce(1)
     store.append(path, whole, at)
@@ -214,7 +214,7 @@ def test_a_large_file_is_written_again_without_the_rows_that_were_deleted(
 
     session.sql(f"DELETE FROM {spark_delta(path)} WHERE id % 10 = 0").collect()
     maintainer.committed(session, at.metadata())
-    assert operations(path)[0] == "DELETE", "a tenth is not worth it"
+    assert operations(path)[0] == "DELETE", "a tenth is not worth a rewrite"
     session.sql(f"DELETE FROM {spark_delta(path)} WHERE id % 5 < 2").collect()
     maintainer.committed(session, at.metadata())
 

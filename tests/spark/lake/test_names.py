@@ -1,7 +1,7 @@
-"""A table whose columns have any names that are taken: decoded, merged, read; equal to the fold.
+"""A table with arbitrary column names is decoded, merged and read with the result of the fold.
 
-The rows are the model's (tests/events/source.py), each of its columns under some odd name, and its
-large text once more under every other name: as the connector spells them in Avro.
+The rows come from the model (tests/events/source.py). Each of its columns gets an odd name, and
+some columns are repeated under the remaining names, spelled as the connector spells them in Avro.
 """
 
 import json
@@ -45,7 +45,7 @@ pytestmark = pytest.mark.spark
 
 MODEL = ("id", "n", "big", "bigb", "bigj", "biga", "bigia", "bigh")
 INSIDE = [
-    # Those that a frame of ours, of Spark's or of Delta's has under way.
+    # Internal names in our own frames, or in those of Spark or Delta.
     *("_op", "_no_row", "_problem", "_moved", "_value_0", "c0", "x", "e", "p", "waits", "half"),
     *("change", "other", "new", "old", "found", "place", "value_2", "landing", "headers"),
     *("filePath", "rowIndexCol", "_condition_", "_source_row_index", "_target_row_index_"),
@@ -59,16 +59,16 @@ TAKEN_ONCE = ("at", "gone", "source", "value_2", "filepath", "rowIndexCol", "hal
 
 
 def compatible(pool: Sequence[str]) -> list[str]:
-    """Of two that cannot stand beside each other the first."""
-    taken: list[str] = []
+    """Return the names that can be columns of one table; of two that clash, the first."""
+    names: list[str] = []
     for name in pool:
-        if not list(column_refusals(TABLE, [*taken, name])):
-            taken.append(name)
-    return taken
+        if not list(column_refusals(TABLE, [*names, name])):
+            names.append(name)
+    return names
 
 
 def random_names(seed: int, number: int) -> list[str]:
-    """Of every alphabet; the first are those that something of ours or of Delta's was called."""
+    """Return names from several alphabets; the first are internal names of ours or of Delta."""
     random = Random(seed)
     pool = [*KEPT, *INSIDE]
     alphabet = [chr(code) for code in (*range(1, 0x250), *range(0x400, 0x460), 0x4E2D, 0x1F600)]
@@ -77,7 +77,7 @@ def random_names(seed: int, number: int) -> list[str]:
 
 
 def written(called: Mapping[str, str], more: Mapping[str, str]) -> str:
-    """The recorded schema with the model's columns under other names, and more like one of them."""
+    """Return the recorded schema with the model's columns renamed, and copies of some of them."""
     schema = json.loads(recording("tables").schemas[SCHEMA_ID])
     row = next(f for f in schema["fields"] if f["name"] == "before")["type"][1]
     by_name = {field["name"]: field for field in row["fields"]}
@@ -96,12 +96,12 @@ def _renamed(field: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def spelled(row: Mapping[str, Any] | None, spelling: Mapping[str, str]) -> dict[str, Any] | None:
-    """``spelling``: the model's column by the name of each."""
+    """Return the row with its columns renamed; ``spelling`` maps each new name to the old one."""
     return None if row is None else {name: row[of] for name, of in spelling.items()}
 
 
 class Odd:
-    """The model's log in a table of odd names."""
+    """The model's log for a table with odd column names."""
 
     def __init__(self, seed: int, number: int, actions: int) -> None:
         random = Random(seed)
@@ -170,7 +170,7 @@ def test_any_name_that_is_taken_is_kept(
 
 
 def test_a_name_is_what_it_is_in_every_thread(spark: SparkSession, tmp_path: Path) -> None:
-    """The job's own threads have no session that is the active one: Spark's defaults hold there."""
+    """The job's threads have no active session, so Spark's defaults apply there."""
     odd = Odd(1, 24, 60)
     assert "${env:HOME}" in odd.schema.names
     messages = odd.messages()
@@ -204,7 +204,7 @@ def applied(spark: SparkSession, root: Path, schema: TableSchema) -> AppliedTabl
 
 
 def _ends(odd: Odd, number: int) -> bool:
-    """Whether a batch may end behind so many: not between the halves of a key's change."""
+    """Whether a batch may end after this many events: not between the halves of a key change."""
     return bool(odd.source.log[number - 1][1]["op"] != "d")
 
 
@@ -220,7 +220,7 @@ def by_delta_rs(path: str, columns: Sequence[str]) -> list[dict[str, Any]]:
 def test_a_name_of_the_engines_is_refused_for_a_reason(
     spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
-    """One that they give up with a new version need not be refused any more."""
+    """A name that a new version of the engines allows need not be refused any more."""
     schema = TableSchema(
         table=TABLE, columns=(Column("id", "int"), Column(name, "string")), key=("id",)
     )

@@ -49,7 +49,7 @@ def put(spark: SparkSession, lake: str, table: TableId, *ids: int) -> None:
 
 
 def a_users_session(spark: SparkSession) -> SparkSession:
-    """As Delta has it by itself; the session of these tests has the job's settings."""
+    """Return a session with Delta's default; the session of these tests has the job's settings."""
     session = spark.newSession()
     session.conf.set(AGE_LIMIT, "true")
     return session
@@ -94,7 +94,7 @@ def test_a_view_stays_at_its_cut_until_it_is_made_anew(spark: SparkSession, lake
 def test_a_table_that_rested_longer_than_files_are_kept_is_read_at_the_cut_before_it_changed(
     spark: SparkSession, lake: str
 ) -> None:
-    """Delta's own limit goes by when a version was made, not by when it was the newest last."""
+    """Delta's own limit depends on when a version was created, not until when it was the newest."""
     reading, viewing = (a_users_session(spark) for _ in range(2))
     age(table_under(lake, ORDERS), days=8)
     put(spark, lake, ORDERS, 4)

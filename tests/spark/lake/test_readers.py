@@ -1,7 +1,7 @@
-"""Read a table of the lake by a reader that the project does not use: DuckDB, by Delta's kernel.
+"""A reader that the project does not use can read the lake: DuckDB, with Delta's kernel.
 
-The table has all that a reader may not know: deletion vectors, column mapping after a rename and a
-drop, columns of later, a type that became wider, and a checkpoint.
+The table has every feature that a reader may not support: deletion vectors, column mapping after a
+rename and a drop, columns added later, a widened type, and a checkpoint.
 """
 
 from importlib.metadata import files
@@ -53,25 +53,25 @@ SELECT cast(id AS int) AS id, concat('n', id) AS name, DATE'1582-10-04' AS day,
 
 @pytest.fixture
 def path(spark: SparkSession, tmp_path: Path) -> str:
-    made = str(tmp_path / "t")
-    store.create(spark, made, SCHEMA, Position(epoch=1, offset=0))
-    store.append(made, spark.sql(ROWS), Position(epoch=1, offset=1))
-    spark.sql(f"DELETE FROM delta.`{made}` WHERE id % 3 = 0")
-    spark.sql(f"UPDATE delta.`{made}` SET name = 'changed' WHERE id = 1")
+    path = str(tmp_path / "t")
+    store.create(spark, path, SCHEMA, Position(epoch=1, offset=0))
+    store.append(path, spark.sql(ROWS), Position(epoch=1, offset=1))
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id % 3 = 0")
+    spark.sql(f"UPDATE delta.`{path}` SET name = 'changed' WHERE id = 1")
     schema = SCHEMA
     for step in STEPS:
-        schema = evolve.done(spark, made, schema, step, Position(epoch=1, offset=2).metadata())
-    DeltaTable(made).create_checkpoint()
-    return made
+        schema = evolve.done(spark, path, schema, step, Position(epoch=1, offset=2).metadata())
+    DeltaTable(path).create_checkpoint()
+    return path
 
 
 def duckdb_with_delta() -> duckdb.DuckDBPyConnection:
-    """A connection with the extension of the package; nothing is fetched."""
-    found = [
+    """Return a connection with the package's extension; nothing is downloaded."""
+    extensions = [
         file for file in files("duckdb-extension-delta") or () if file.suffix.startswith(".duck")
     ]
     connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
-    connection.execute(f"LOAD '{found[0].locate()}'")
+    connection.execute(f"LOAD '{extensions[0].locate()}'")
     connection.execute("SET TimeZone = 'UTC'")
     return connection
 

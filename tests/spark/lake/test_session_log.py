@@ -1,4 +1,4 @@
-"""Spark's own log: where something failed is told, and no value of a row."""
+"""Spark's own log reports where something failed, but no value of a row."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ def log(spark: SparkSession, tmp_path: Path) -> Iterator[Path]:
 
 
 def rows(spark: SparkSession) -> DataFrame:
-    """A value that the planner does not know."""
+    """Return rows with a value that the planner does not know."""
     part = F.when(F.col("id") == 7, CANARY).otherwise("2020")
     return spark.range(0, 20, 1, 2).select(part.alias("text"))
 
@@ -47,7 +47,7 @@ def _raised(spark: SparkSession, _folder: Path) -> None:
 
 
 def _merge_twice(spark: SparkSession, folder: Path) -> None:
-    """A constraint of the table, whose violation Delta quotes with the row's values."""
+    """Violate a constraint of a table: Delta's message quotes the row's values."""
     path = str(folder / "table")
     spark.createDataFrame([("x",)], "text string").write.format("delta").save(path)
     spark.sql(f"ALTER TABLE delta.`{path}` ADD CONSTRAINT short CHECK (length(text) < 5)")
@@ -74,10 +74,10 @@ def test_an_engine_s_error_is_told_without_the_row(
 ) -> None:
     with pytest.raises((PySparkException, Py4JJavaError)) as caught:
         failing(spark, tmp_path)
-    assert CANARY in str(caught.value), "the test has to have something to find"
+    assert CANARY in str(caught.value), "the error has to contain the value"
 
     lines = [json.loads(line) for line in log.read_text().splitlines()]
-    assert any(line.get("raised_at") for line in lines), "what failed, and where, is told"
+    assert any(line.get("raised_at") for line in lines), "the log says where it failed"
     assert CANARY not in log.read_text()
     assert CANARY not in "".join(capfd.readouterr())
     assert CANARY not in told(caught.value)

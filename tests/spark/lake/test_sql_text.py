@@ -1,4 +1,4 @@
-"""What Spark's own parser makes of our strings and names, and of a source's texts in the lake."""
+"""Spark's parser returns our strings and names unchanged, and the lake keeps a source's texts."""
 
 from pathlib import Path
 
@@ -28,11 +28,11 @@ SUBSTITUTE = "spark.sql.variable.substitute"
 @given(st.lists(texts, min_size=20, max_size=20))
 @pytest.mark.parametrize("substitutes", ["true", "false"])
 def test_a_string_is_its_text_whatever_the_session_replaces(
-    spark: SparkSession, substitutes: str, found: list[str]
+    spark: SparkSession, substitutes: str, drawn: list[str]
 ) -> None:
     session = spark.newSession()
     session.conf.set(SUBSTITUTE, substitutes)
-    wanted = [*ODD, *found]
+    wanted = [*ODD, *drawn]
     row = session.sql(f"SELECT array({', '.join(map(spark_string, wanted))}) AS x").collect()[0]
 
     assert row["x"] == wanted
@@ -40,15 +40,15 @@ def test_a_string_is_its_text_whatever_the_session_replaces(
 
 @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(texts.filter(bool), min_size=10, max_size=10))
-def test_a_name_is_its_text(spark: SparkSession, found: list[str]) -> None:
-    wanted = [*filter(None, ODD), *found]
+def test_a_name_is_its_text(spark: SparkSession, drawn: list[str]) -> None:
+    wanted = [*filter(None, ODD), *drawn]
     frame = spark.sql(f"SELECT {', '.join(f'1 AS {spark_name(name)}' for name in wanted)}")
 
     assert frame.columns == wanted
 
 
 def test_no_session_of_ours_puts_values_into_a_text(spark: SparkSession) -> None:
-    """Nor one that is made of it: operations and tables have their own."""
+    """Derived sessions, which operations and tables use, do not either."""
     for session in (spark, spark.newSession()):
         assert {name: session.conf.get(name) for name in TEXTS} == TEXTS
 
@@ -57,7 +57,7 @@ def test_no_session_of_ours_puts_values_into_a_text(spark: SparkSession) -> None
 def test_names_and_properties_of_a_table_are_kept(
     spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
-    path = str(tmp_path / name.replace(".", "").replace("\\", ""))  # delta-rs takes no backslash
+    path = str(tmp_path / name.replace(".", "").replace("\\", ""))  # delta-rs refuses backslashes
     columns = (Column("id", "int"), Column(name, "string"))
     schema = TableSchema(table=TableId("s", "t"), columns=columns, key=(name,))
     store.create(spark, path, schema, AT)
@@ -84,7 +84,7 @@ def test_expiry_is_of_the_topic_alone(spark: SparkSession, tmp_path: Path, topic
 
 
 def test_a_mode_is_kept(spark: SparkSession, tmp_path: Path) -> None:
-    """The property of a table without a key."""
+    """The mode of a table without a key is a table property."""
     schema = TableSchema(
         table=TableId("s", "t"), columns=(Column("id", "int"),), key=(), mode=TableMode.MULTISET
     )

@@ -1,4 +1,4 @@
-"""A table takes another's place, whatever is in that place; readers find the old or the new."""
+"""A table replaces whatever is at another's path; readers find either the old or the new table."""
 
 import json
 import shutil
@@ -45,7 +45,7 @@ BEFORE, AFTER = Position(epoch=1, offset=3), Position(epoch=1, offset=9, rows_ap
 
 @pytest.fixture
 def session(spark: SparkSession) -> SparkSession:
-    """The test's own: the position is set in its configuration."""
+    """The test's own session, because the position is set in its configuration."""
     return spark.newSession()
 
 
@@ -67,10 +67,10 @@ def made(session: SparkSession, tmp_path: Path) -> str:
 
 
 def rows(path: str, version: int | None = None) -> list[dict[str, Any]]:
-    """By delta-rs."""
+    """Return the rows, read by delta-rs."""
     opened = QueryBuilder().register("t", DeltaTable(path, version=version))
-    found = pa.table(opened.execute("SELECT * FROM t ORDER BY id").read_all())
-    return list(found.to_pylist())
+    table = pa.table(opened.execute("SELECT * FROM t ORDER BY id").read_all())
+    return list(table.to_pylist())
 
 
 def untouched(_session: SparkSession, _path: str) -> None:
@@ -82,7 +82,7 @@ def deleted(_session: SparkSession, path: str) -> None:
 
 
 def restored(session: SparkSession, path: str) -> None:
-    """By somebody else: this session's commits have a position."""
+    """Restore the table as a foreign session, because this session's commits have a position."""
     session.newSession().sql(f"RESTORE TABLE {spark_delta(path)} TO VERSION AS OF 0").collect()
     with pytest.raises(CdcError, match="was not written by wal2lake"):
         position(path)
@@ -116,7 +116,7 @@ def test_the_new_table_is_there_whatever_became_of_the_old(
     damage(session, live)
     broken = str(tmp_path / "broken" / "orders")
 
-    said = swap(
+    note = swap(
         session,
         made,
         live,
@@ -131,14 +131,14 @@ def test_the_new_table_is_there_whatever_became_of_the_old(
     assert position(live) == AFTER
     assert store.read_schema(session, live, TABLE) == NEW
     assert store.read_structure(live) == STRUCTURE
-    assert bool(said) == Path(broken).exists() == (damage is unreadable)
+    assert bool(note) == Path(broken).exists() == (damage is unreadable)
     if damage is untouched:
         newest = DeltaTable(live).version()
         assert rows(live, newest - 1) == [{"id": 1, "gone": "x", OFFSET: 3}]
 
 
 def test_it_can_be_followed_like_any_other(session: SparkSession, live: str, made: str) -> None:
-    """Another column later, and an older version beside it: features and mapping are whole."""
+    """A column can be added later: table features and column mapping are complete."""
     swap(
         session, made, live, schema=NEW, position=AFTER, structure=None, broken="", going_on=nothing
     )
@@ -148,7 +148,7 @@ def test_it_can_be_followed_like_any_other(session: SparkSession, live: str, mad
     configuration = DeltaTable(live).metadata().configuration
     assert configuration[store.KEY_PROPERTY] == json.dumps(["id"])
     assert store.PROPERTIES.items() <= configuration.items()
-    assert [one["more"] for one in rows(live)] == [None, None]
+    assert [row["more"] for row in rows(live)] == [None, None]
 
 
 def test_an_error_that_the_place_has_no_part_in_leaves_it_alone(
@@ -192,10 +192,10 @@ def test_rows_are_compared_to_the_bit(
         for n, text in enumerate((values, held))
     )
 
-    found = likeness(one, other, schema)
+    result = likeness(one, other, schema)
 
-    assert (found.rows, found.added, found.changed, found.swept) == (3, *counts)
-    assert found.equal == (counts == (0, 0, 0))
+    assert (result.rows, result.added, result.changed, result.swept) == (3, *counts)
+    assert result.equal == (counts == (0, 0, 0))
 
 
 def test_copies_of_a_row_are_counted(session: SparkSession) -> None:
@@ -209,9 +209,9 @@ def test_copies_of_a_row_are_counted(session: SparkSession) -> None:
         for text in ("(1), (1), (1), (2)", "(1), (2), (2), (3)")
     )
 
-    found = likeness(one, other, schema)
+    result = likeness(one, other, schema)
 
-    assert (found.rows, found.added, found.changed, found.swept) == (4, 2, 0, 2)
+    assert (result.rows, result.added, result.changed, result.swept) == (4, 2, 0, 2)
 
 
 def test_other_columns_are_named(session: SparkSession) -> None:

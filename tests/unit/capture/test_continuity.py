@@ -1,4 +1,4 @@
-"""What the connector's stored position says of its first snapshot; positions as it wrote them."""
+"""Whether a stored position shows an unfinished first snapshot; real positions of a connector."""
 
 import pytest
 
@@ -13,7 +13,7 @@ INSIDE = {"lsn": 26331408, "last_snapshot_record": False, "snapshot_completed": 
     [
         (STREAMING, False),
         ({**INSIDE, "snapshot": "INITIAL"}, True),
-        # Killed inside a blocking snapshot it streams on with this mark (decision 0009).
+        # A connector killed during a blocking snapshot streams on with this mark (decision 0009).
         ({**INSIDE, "snapshot": "BLOCKING"}, False),
         ({**STREAMING, **INSIDE, "snapshot": "BLOCKING"}, False),
     ],

@@ -1,4 +1,4 @@
-"""What the lake knows of topics and source: of the log, and of an epoch that is newer."""
+"""Topics and source that the lake follows, according to its log or to a newer epoch."""
 
 from datetime import UTC, datetime
 
@@ -34,12 +34,12 @@ EPOCH = Epoch(
 TOPICS = ("w.s.t", "w.s.u", "w.s.new", "w.s.unknown")
 
 
-def test_of_a_lake_without_a_log_nothing_is_known() -> None:
+def test_a_lake_without_a_log_follows_no_topics_and_no_source() -> None:
     assert known_topics(None, None, TOPICS) == {}
     assert known_origin(None, None) == Origin(system="", timeline=0)
 
 
-def test_of_the_log() -> None:
+def test_the_log_records_topics_and_source() -> None:
     assert known_topics(LANDED, None, TOPICS) == {
         "w.s.t": Expected(id="a", last=41),
         "w.s.u": Expected(id="b", last=5),
@@ -49,13 +49,13 @@ def test_of_the_log() -> None:
     assert known_origin(LANDED, None) == Origin(system="77", timeline=1)
 
 
-def test_of_an_epoch_in_which_nothing_has_landed() -> None:
+def test_an_epoch_in_which_nothing_has_landed_overrides_the_log() -> None:
     assert known_topics(LANDED, EPOCH, TOPICS)["w.s.t"] == Expected(id="z", last=60)
     assert known_topics(LANDED, EPOCH, TOPICS)["w.s.u"] == Expected(id="b", last=5)
     assert known_origin(LANDED, EPOCH) == Origin(system="88", timeline=3)
 
 
-def test_of_a_log_that_is_in_the_epoch() -> None:
+def test_a_log_that_is_in_the_epoch_overrides_it() -> None:
     within = LandedPosition(
         epoch=2, landing=8, offsets={}, topic_ids={"w.s.t": "z"}, system="88", timeline=4
     )
@@ -72,17 +72,17 @@ def test_of_a_log_that_is_in_the_epoch() -> None:
         (Origin(system="77", timeline=2, lsn=500), 400, Reason.SOURCE_PROMOTED),
     ],
 )
-def test_a_source_that_is_not_the_one_of_before(now: Origin, reached: int, reason: Reason) -> None:
+def test_another_source_is_refused(now: Origin, reached: int, reason: Reason) -> None:
     with pytest.raises(CdcError) as caught:
         refuse_other(known_origin(LANDED, None), now, reached)
     error = caught.value
     assert (error.kind, error.reason) == (ErrorKind.CHAIN_BROKEN, reason)
     assert "--new-epoch" in error.remedy
-    # A replaced source may be a wrong address: no epoch begins by itself then.
+    # A replaced source may be a wrong address: no epoch begins automatically then.
     assert isinstance(error, LostChangesError) is (reason is not Reason.SOURCE_REPLACED)
 
 
-def test_the_source_of_before() -> None:
+def test_the_same_source_is_accepted() -> None:
     now = Origin(system="77", timeline=1, lsn=400)
     refuse_other(known_origin(LANDED, None), now, 400)
     refuse_other(known_origin(None, None), now, 400)

@@ -1,4 +1,4 @@
-"""A topic that was made anew is filled up also where the broker has not heard of it at once."""
+"""A recreated topic is filled even if the broker does not know of it at once."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ MADE = Found(id="new", partitions=1, first=0, end=0)
 
 
 def test_a_topic_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It would begin at offset 0 again, where events of before have been."""
+    """A topic that was skipped would begin at offset 0 again, where earlier events have been."""
     answers = iter([{}, {}, {}, {TOPIC: MADE}])
     filled: list[tuple[str, Found, int]] = []
 
@@ -37,7 +37,7 @@ def test_a_topic_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Broker:
-    """Takes records as fast as they come; how often it was given some."""
+    """A producer that accepts every record, and counts the calls."""
 
     def __init__(self, _settings: Mapping[str, object] = {}) -> None:
         self.requests: list[int] = []
@@ -51,7 +51,7 @@ class Broker:
         self, _topic: str, messages: Sequence[Mapping[str, Any]], *, partition: int
     ) -> int:
         assert partition == 0
-        assert all(each["key"] is not None for each in messages)
+        assert all(message["key"] is not None for message in messages)
         self._take(len(messages))
         return len(messages)
 
@@ -82,7 +82,7 @@ def test_a_gap_of_a_million_offsets_is_filled_by_few_requests(
     assert len(broker.requests) == 13
     assert broker.most <= 100_000
     assert emptied == [(TOPIC, 1_250_007)]
-    assert said == [f"topic {TOPIC} goes on: offset 7 of 1,250,007"]
+    assert said == [f"filling topic {TOPIC}: offset 7 of 1,250,007"]
 
 
 @pytest.mark.parametrize("there", [None, MADE, Found(id="new", partitions=3, first=0, end=10**12)])
@@ -91,16 +91,16 @@ def test_a_gap_that_would_take_hours_is_refused_before_anything_is_changed(
 ) -> None:
     monkeypatch.setattr(refill, "existing_topics", lambda *_: {TOPIC: there} if there else {})
     for name in ("delete_topics", "ensure_topics", "_fill"):
-        monkeypatch.setattr(refill, name, lambda *_, **__: pytest.fail("something is changed"))
+        monkeypatch.setattr(refill, name, lambda *_, **__: pytest.fail("something was changed"))
     spec = TopicSpec(TOPIC, {})
     far = {TOPIC: Expected(id="old", last=refill.MOST)}
 
-    for asked in (
+    for attempt in (
         lambda: refill.go_on("broker", far, [spec], replication=1),
         lambda: refill.refuse_far("broker", far, [spec]),
     ):
-        with pytest.raises(CdcError, match="2,000,000,001 offsets before where it was") as caught:
-            asked()
+        with pytest.raises(CdcError, match="ends 2,000,000,001 offsets short") as caught:
+            attempt()
         assert caught.value.kind is ErrorKind.CHAIN_BROKEN
     near = {TOPIC: Expected(id="old", last=refill.MOST - 1)}
     refill.refuse_far("broker", near, [spec])

@@ -1,4 +1,4 @@
-"""Which columns have changed their type between notes, and how the connector is told of them."""
+"""Which columns changed their type between notes, and how the connector's settings list them."""
 
 import pytest
 
@@ -27,8 +27,8 @@ def noted(*columns: tuple[int, str, str], key: str = "id") -> Structure:
     ("notes", "names"),
     [
         ([noted((2, "v", "text")), noted((2, "v", "int4"))], {"v"}),
-        ([noted((2, "v", "text")), noted((3, "v", "int4"))], {"v"}),  # another one
-        ([noted((2, "v", "int4")), noted((2, "v", "int8"))], set()),  # it holds them all
+        ([noted((2, "v", "text")), noted((3, "v", "int4"))], {"v"}),  # another column
+        ([noted((2, "v", "int4")), noted((2, "v", "int8"))], set()),  # every int4 fits
         ([noted((2, "v", "int4")), noted((2, "v", "timestamptz"))], {"v"}),
         ([noted((2, "v", "text")), noted((2, "w", "text"))], set()),
         ([noted((2, "v", "text")), noted((2, "v", "text"), (3, "w", "int4"))], set()),
@@ -37,7 +37,7 @@ def noted(*columns: tuple[int, str, str], key: str = "id") -> Structure:
                 noted((2, "v", "text"), (3, "w", "int4")),
                 noted((3, "v", "int4"), (2, "w", "text")),
             ],
-            {"v"},  # any number is a text too
+            {"v"},  # any int4 is valid text too
         ),
         (  # there and back
             [noted((2, "v", kind)) for kind in ("text", "int4", "text")],
@@ -48,11 +48,11 @@ def noted(*columns: tuple[int, str, str], key: str = "id") -> Structure:
         ([], set()),
     ],
 )
-def test_by_their_names(notes: list[Structure], names: set[str]) -> None:
+def test_columns_are_compared_by_name(notes: list[Structure], names: set[str]) -> None:
     assert {column.name for column in changed(notes)} == names
 
 
-def test_columns_are_named_beside_those_that_never_arrive_and_taken_back() -> None:
+def test_excluded_columns_are_added_to_the_list_and_removed_again() -> None:
     before = {COLUMNS: "(?-i:shop[.]t[.]made)", "other": "1"}
     two = {ColumnId(T, "v"), ColumnId(TableId("shop", "u"), "odd-name")}
     told = with_columns_passed_over(before, two)
@@ -67,7 +67,7 @@ def test_columns_are_named_beside_those_that_never_arrive_and_taken_back() -> No
     assert columns_passed_over(None) == frozenset()
 
 
-def test_a_failure_at_an_event_is_told_from_one_of_servers() -> None:
+def test_a_failure_at_an_event_differs_from_one_of_servers() -> None:
     assert is_at_an_event(
         "org.apache.kafka.connect.errors.ConnectException: An exception occurred\n\tat x\n"
         "Caused by: org.apache.kafka.connect.errors.ConnectException: Error while processing event "

@@ -1,4 +1,4 @@
-"""Whose the commits of a table are, also of one that lies under another."""
+"""Foreign commits of a table are detected, even below a commit of ours."""
 
 import json
 import shutil
@@ -25,7 +25,7 @@ def path(tmp_path: Path) -> str:
     return path
 
 
-def test_every_version_of_ours_is_seen(path: str) -> None:
+def test_versions_of_ours_are_accepted(path: str) -> None:
     commits = Commits(path)
 
     assert commits.version() == 1
@@ -35,7 +35,7 @@ def test_every_version_of_ours_is_seen(path: str) -> None:
 
 
 @pytest.mark.parametrize("under", [False, True])
-def test_a_commit_of_somebody_else_is_told_also_under_one_of_ours(path: str, under: bool) -> None:
+def test_a_foreign_commit_is_refused_even_below_one_of_ours(path: str, under: bool) -> None:
     commits = Commits(path)
     commits.version()
     DeltaTable(path).delete("id = 1")
@@ -43,14 +43,16 @@ def test_a_commit_of_somebody_else_is_told_also_under_one_of_ours(path: str, und
         write_deltalake(path, ROW, mode="append", commit_properties=OURS)
 
     for _ in range(2):
-        with pytest.raises(CdcError, match=r"version 2 of .* was not written by wal2lake") as told:
+        with pytest.raises(
+            CdcError, match=r"version 2 of .* was not written by wal2lake"
+        ) as raised:
             commits.version()
-        assert told.value.kind is ErrorKind.CHAIN_BROKEN
+        assert raised.value.kind is ErrorKind.CHAIN_BROKEN
     assert commits.seen == 1
 
 
 @pytest.mark.parametrize("metadata", ["[1]", "no JSON", json.dumps({MARK: 2})])
-def test_what_only_looks_like_a_mark_is_none(path: str, metadata: str) -> None:
+def test_metadata_that_only_resembles_ours_is_refused(path: str, metadata: str) -> None:
     write_deltalake(
         path,
         ROW,
@@ -62,7 +64,7 @@ def test_what_only_looks_like_a_mark_is_none(path: str, metadata: str) -> None:
         Commits(path).version()
 
 
-def test_a_table_that_was_restored_to_an_older_copy_is_told(path: str, tmp_path: Path) -> None:
+def test_a_table_restored_from_an_older_copy_is_refused(path: str, tmp_path: Path) -> None:
     shutil.copytree(path, tmp_path / "copy")
     write_deltalake(path, ROW, mode="append", commit_properties=OURS)
     commits = Commits(path)
@@ -70,13 +72,13 @@ def test_a_table_that_was_restored_to_an_older_copy_is_told(path: str, tmp_path:
     shutil.rmtree(path)
     shutil.copytree(tmp_path / "copy", path)
 
-    with pytest.raises(CdcError, match="is at version 1 and was at 2"):
+    with pytest.raises(CdcError, match="is at version 1, but was at 2"):
         commits.version()
     commits.forget()
     assert commits.version() == 1
 
 
-def test_a_table_that_is_gone_is_told_and_one_that_never_was_is_not(path: str) -> None:
+def test_a_table_that_is_gone_is_refused_but_not_one_that_never_existed(path: str) -> None:
     commits = Commits(path)
     commits.version()
     shutil.rmtree(path)
@@ -86,7 +88,7 @@ def test_a_table_that_is_gone_is_told_and_one_that_never_was_is_not(path: str) -
     assert Commits(path).version() == -1
 
 
-def test_a_table_whose_log_cannot_be_read_is_told(path: str) -> None:
+def test_a_table_with_an_unreadable_log_is_refused(path: str) -> None:
     for file in Path(path, "_delta_log").glob("*.json"):
         file.write_text("{")
 

@@ -1,4 +1,4 @@
-"""Ledger and quarantine over many commits: few files, every row, the newest one first at hand."""
+"""After many commits, ledger and quarantine still have few files and every row."""
 
 import os
 from dataclasses import asdict, replace
@@ -44,16 +44,16 @@ def test_the_ledger_stays_a_few_files_and_loses_no_cut(tmp_path: Path) -> None:
     ledger = Ledger(str(tmp_path / "ledger"))
     written = [row(cut) for cut in range(1, 2 * FILES + 3)]
     most = 0
-    for one in written:
-        ledger.append(one)
-        assert ledger.last() == one
+    for published in written:
+        ledger.append(published)
+        assert ledger.last() == published
         most = max(most, files(tmp_path / "ledger"))
     assert most <= FILES
     assert list(ledger.rows()) == written
     assert Ledger(str(tmp_path / "ledger")).last() == written[-1]
 
 
-def test_a_file_that_is_large_beside_what_came_since_is_not_written_again(tmp_path: Path) -> None:
+def test_a_file_larger_than_all_later_ones_is_not_rewritten(tmp_path: Path) -> None:
     path = str(tmp_path / "table")
     write_deltalake(path, pa.table({"word": [os.urandom(100_000)]}))
     [large] = DeltaTable(path).file_uris()
@@ -67,14 +67,14 @@ def test_a_file_that_is_large_beside_what_came_since_is_not_written_again(tmp_pa
     assert len(DeltaTable(path).file_uris()) < FILES
 
 
-def test_the_ledgers_transaction_log_is_cut_off_behind_a_week(tmp_path: Path) -> None:
+def test_the_ledgers_transaction_log_keeps_one_week(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
     ledger, written = Ledger(str(path)), [row(cut) for cut in range(1, 121)]
-    for one in written[:60]:
-        ledger.append(one)
+    for published in written[:60]:
+        ledger.append(published)
     age(str(path), days=8)
-    for one in written[60:]:
-        ledger.append(one)
+    for published in written[60:]:
+        ledger.append(published)
 
     commits = [int(file.stem) for file in (path / "_delta_log").glob("*.json")]
     assert 0 < min(commits) < 60
@@ -82,10 +82,10 @@ def test_the_ledgers_transaction_log_is_cut_off_behind_a_week(tmp_path: Path) ->
     assert Ledger(str(path)).last() == written[-1]
 
 
-def test_a_cut_is_read_back_as_it_was_published_also_behind_rows_of_an_earlier_version(
+def test_a_cut_is_read_back_as_published_even_after_rows_of_an_earlier_version(
     tmp_path: Path,
 ) -> None:
-    """The earlier version did not count by operation and did not know ids of topics."""
+    """The earlier version has no counts by operation and no topic ids."""
     entry = TableEntry(table="a.b", path="/a/b", version=4, offset=7, state="streaming")
     counts = {"inserts": 1, "updates": 2, "deletes": 3, "reads": 4, "truncates": 5}
     counted = TableEntry(**{**asdict(entry), **counts})
@@ -110,20 +110,20 @@ def test_a_cut_is_read_back_as_it_was_published_also_behind_rows_of_an_earlier_v
 def test_the_quarantine_stays_a_few_files_and_loses_no_event(tmp_path: Path) -> None:
     quarantine = Quarantine(str(tmp_path / "quarantine"))
     written = [refused(offset) for offset in range(FILES + 3)]
-    for one in written:
-        quarantine.add([one])
+    for event in written:
+        quarantine.add([event])
     quarantine.add(written[:5])
     assert quarantine.rows() == written
     assert files(tmp_path / "quarantine") <= FILES
 
 
-def test_cuts_that_are_older_than_the_retention_go_but_for_one(tmp_path: Path) -> None:
-    """That one was the newest at that time: it is what a reader of then would have found."""
+def test_cuts_older_than_the_retention_expire_except_for_one(tmp_path: Path) -> None:
+    """The remaining old cut was the newest at the beginning of the retention."""
     ledger = Ledger(str(tmp_path / "ledger"), kept=timedelta(hours=FILES / 2))
     for cut in range(1, FILES + 3):
         ledger.append(replace(row(cut), published_at=NOW + timedelta(hours=cut)))
 
-    kept = [each.cut for each in ledger.rows()]
+    kept = [published.cut for published in ledger.rows()]
     first = ledger.first()
     assert kept == list(range(FILES // 2, FILES + 3))
     assert first is not None

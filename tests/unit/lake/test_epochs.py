@@ -1,4 +1,4 @@
-"""Epochs of a lake: what is recorded of them, and where the first cut of one begins."""
+"""Epochs of a lake: their records, and where the first cut of an epoch begins."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -66,7 +66,7 @@ def test_an_epoch_is_read_back_as_it_was_recorded(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_beginning_is_one_epoch(tmp_path: Path) -> None:
-    """Nothing came between the two attempts."""
+    """No event arrived between the two attempts."""
     assert begun(tmp_path, LEFT) == begun(tmp_path, LEFT)
 
 
@@ -84,7 +84,7 @@ def test_the_base_is_the_last_cut_within_an_epoch(tmp_path: Path) -> None:
 
 
 def test_the_base_of_an_epoch_is_after_what_is_left_behind(tmp_path: Path) -> None:
-    """In every topic, and never before the last cut; no lsn of before stays in it."""
+    """It covers every topic, is never before the last cut, and has no earlier LSN."""
     last = row(entry("s.t", 12), entry("s.empty", -1), entry("s.late", 5), notes=7)
 
     base = base_of(last, begun(tmp_path, LEFT))
@@ -99,8 +99,8 @@ def test_the_base_of_an_epoch_is_after_what_is_left_behind(tmp_path: Path) -> No
     ]
 
 
-def test_offsets_in_topics_of_another_name_say_nothing(tmp_path: Path) -> None:
-    """The pipeline goes on under another name: its topics were empty when the epoch began."""
+def test_offsets_in_topics_of_another_name_are_ignored(tmp_path: Path) -> None:
+    """The pipeline continues under another name: its topics were empty when the epoch began."""
     left = {"w.s.t": -1, "w.transaction": -1, "w.wal2lake.structure": -1, "old.s.t": 12}
 
     base = base_of(row(entry("s.t", 12)), begun(tmp_path, left))

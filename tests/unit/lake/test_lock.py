@@ -1,4 +1,4 @@
-"""One job for one state directory and one lake."""
+"""Only one job can use a state directory or a lake at a time."""
 
 import os
 import signal
@@ -31,29 +31,29 @@ def config(folder: Path, lake: str) -> Config:
     return load(folder / "wal2lake.yaml", {})
 
 
-def test_a_second_job_on_one_lake_is_refused_until_the_first_is_gone_however_it_ends(
+def test_a_second_job_on_a_lake_is_refused_until_the_first_has_ended_in_any_way(
     tmp_path: Path,
 ) -> None:
     lake = str(tmp_path / "lake")
     config(tmp_path / "one", lake)
-    second = config(tmp_path / "two", lake)  # with a state directory of its own
+    second = config(tmp_path / "two", lake)  # with its own state directory
     command = [sys.executable, "-c", HOLD, str(tmp_path / "one" / "wal2lake.yaml")]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
         with (
-            pytest.raises(CdcError, match=f"another job is writing to the lake {lake}") as told,
+            pytest.raises(CdcError, match=f"another job is writing to the lake {lake}") as raised,
             lock.alone(second),
         ):
             pass
         os.kill(holder.pid, signal.SIGKILL)
 
-    assert told.value.kind is ErrorKind.CONFLICT
+    assert raised.value.kind is ErrorKind.CONFLICT
     with lock.alone(second):
         pass
 
 
-def test_a_second_job_with_one_state_directory_is_refused(tmp_path: Path) -> None:
+def test_a_second_job_with_the_same_state_directory_is_refused(tmp_path: Path) -> None:
     first = config(tmp_path / "one", str(tmp_path / "lake"))
     other = first.model_copy(
         update={"lake": first.lake.model_copy(update={"path": str(tmp_path / "other")})}

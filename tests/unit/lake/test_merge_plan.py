@@ -1,4 +1,4 @@
-"""The text of a MERGE; what it does is tested with Spark."""
+"""The SQL text of a MERGE; its effect is tested with Spark."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def test_names_are_quoted(name: str, sql: str) -> None:
     assert spark_name(name) == sql
 
 
-def test_a_keyed_table_applies_only_what_is_newer() -> None:
+def test_a_keyed_table_applies_only_newer_events() -> None:
     plan = merge_plan(schema(TableMode.KEYED, ("id",)), keep=False)
 
     assert plan.condition == "target.`id` = source._cdc_column_0"
@@ -32,7 +32,7 @@ def test_a_keyed_table_applies_only_what_is_newer() -> None:
     assert "`_cdc_offset`" in plan.update_set
 
 
-def test_an_unchanged_value_is_the_targets_and_an_insert_without_it_fails() -> None:
+def test_an_unchanged_value_comes_from_the_target_and_an_insert_without_it_fails() -> None:
     plan = merge_plan(schema(TableMode.KEYED, ("id",)), keep=True)
 
     assert plan.update_set is not None

@@ -1,4 +1,4 @@
-"""Landings that hold notes, as few ranges: none of them is ever outside."""
+"""Ranges of landings with structure notes: there are few, and they contain every such landing."""
 
 from functools import reduce
 
@@ -16,16 +16,16 @@ def ranges_of(landings: list[int], begun: Ranges = ()) -> Ranges:
 
 @given(LANDINGS)
 def test_every_landing_is_inside_few_ranges_in_order(landings: list[int]) -> None:
-    found = ranges_of(landings)
-    assert len(found) <= MOST
-    assert all(any(a <= landing <= b for a, b in found) for landing in landings)
-    ends = [end for place in found for end in place]
+    ranges = ranges_of(landings)
+    assert len(ranges) <= MOST
+    assert all(any(a <= landing <= b for a, b in ranges) for landing in landings)
+    ends = [end for pair in ranges for end in pair]
     assert ends == sorted(ends)
-    assert {a for a, _ in found} | {b for _, b in found} <= set(landings)
+    assert {a for a, _ in ranges} | {b for _, b in ranges} <= set(landings)
 
 
-def test_the_nearest_two_become_one() -> None:
+def test_the_two_nearest_ranges_become_one() -> None:
     far = list(range(0, MOST * 100, 100))
-    found = ranges_of([*far, far[-1] + 1])
-    assert found[-1] == (far[-1], far[-1] + 1)
-    assert found[:-1] == tuple((each, each) for each in far[:-1])
+    ranges = ranges_of([*far, far[-1] + 1])
+    assert ranges[-1] == (far[-1], far[-1] + 1)
+    assert ranges[:-1] == tuple((landing, landing) for landing in far[:-1])

@@ -1,4 +1,4 @@
-"""What is rewritten follows what was added, and few files are left."""
+"""The bytes rewritten are in proportion to the bytes added, and few files are left."""
 
 import math
 import random
@@ -19,23 +19,25 @@ KB = 1024
         ([5], 2, []),
         ([5, 5], 3, []),
         ([5, 5], 2, [5, 5]),
-        ([5, 5, 21], 3, []),  # the large one is more than twice all beside it
-        ([5, 6], 2, [5, 6]),  # nearly alike
+        ([5, 5, 21], 3, []),  # the large file exceeds twice the sum of the others
+        ([5, 6], 2, [5, 6]),  # of similar size
         ([5, 5, 20], 3, [5, 5, 20]),
         ([10, 5, 5, 41], 3, [5, 5, 10]),
-        ([1, 3, 4, 4], 3, [1, 3, 4, 4]),  # also where a smaller one was more than those below it
+        ([1, 3, 4, 4], 3, [1, 3, 4, 4]),  # even if a smaller file exceeds twice those below it
         ([SMALL_BYTES] * 9, 2, []),
         ([*[5] * 4, *[SMALL_BYTES] * 4], 4, [5] * 4),
     ],
 )
-def test_the_smallest_go_together(sizes: list[int], together: int, expected: list[int]) -> None:
+def test_the_smallest_files_are_rewritten_together(
+    sizes: list[int], together: int, expected: list[int]
+) -> None:
     assert rewritten(sizes, together) == expected
 
 
 @pytest.mark.parametrize("together", [2, 4, 24, 32])
 @pytest.mark.parametrize("most", [2, 40, 4000])
 def test_each_byte_is_rewritten_as_often_as_sizes_grow_by_half(together: int, most: int) -> None:
-    """However much is there already: if all were rewritten each time, it would be thousands."""
+    """The factor is logarithmic; if every file were rewritten each time, it would be thousands."""
     draw, files, added, written = random.Random(most), list[int](), 0, 0
     for _ in range(20_000):
         files.append(draw.randint(1, most) * KB)
@@ -60,8 +62,8 @@ def test_few_small_files_are_left(sizes: list[int], together: int) -> None:
 
 
 @given(st.lists(st.integers(1, 2 * SMALL_BYTES), max_size=100), st.integers(2, 40))
-def test_a_size_tells_those_that_go_from_those_that_stay(sizes: list[int], together: int) -> None:
-    """The commands are told a size: no file that stays is of one that goes."""
+def test_a_size_separates_rewritten_files_from_others(sizes: list[int], together: int) -> None:
+    """Delta's commands take a size limit, so no other file may be as small as a rewritten one."""
     gone = rewritten(sizes, together, math.inf)
     stay = sorted(sizes)[len(gone) :]
 

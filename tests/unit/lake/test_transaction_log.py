@@ -1,4 +1,4 @@
-"""A transaction log is cut off where no version begins that was the newest within the retention."""
+"""Cleaning a transaction log keeps every version that was the newest within the retention."""
 
 import os
 import time
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cdc.lake.upkeep.transaction_log import clean, obsolete
 
 SINCE = 1000.0
-EVERY = 4  # commits between two checkpoints, the last of which delta-rs makes one of
+EVERY = 4  # delta-rs makes a checkpoint of every fourth commit
 DAY = 24 * 3600
 
 
@@ -22,9 +22,9 @@ def named(version: int, end: str) -> str:
 
 
 def log(times: list[float], *checkpoints: int) -> dict[str, float]:
-    """Commits with such times, and a checkpoint of the same for some."""
-    found = {named(version, ".json"): at for version, at in enumerate(times)}
-    return found | {named(v, ".checkpoint.parquet"): times[v] for v in checkpoints}
+    """Commits with these times, and checkpoints of some of them with the same times."""
+    commits = {named(version, ".json"): at for version, at in enumerate(times)}
+    return commits | {named(v, ".checkpoint.parquet"): times[v] for v in checkpoints}
 
 
 def first_left(files: dict[str, float]) -> int:
@@ -40,12 +40,12 @@ def first_left(files: dict[str, float]) -> int:
         ([1, 2, 2000], (2,), 0),  # version 1 was the newest until the last commit
         ([1, 2, 2000], (1, 2), 1),
         ([1, 2, 3, 2000, 2001], (1, 4), 1),
-        ([1, 2, 3, 4], (3,), 3),  # the newest of all is old
-        ([2000, 1, 2], (2,), 0),  # somebody has touched a file: nothing is sure
+        ([1, 2, 3, 4], (3,), 3),  # even the newest version is old
+        ([2000, 1, 2], (2,), 0),  # someone touched a file: nothing is certain
         ([1, 2, 2000, 1, 2001], (1, 3), 1),
     ],
 )
-def test_it_begins_at_a_checkpoint(
+def test_the_cleaned_log_begins_at_a_checkpoint(
     times: list[float], checkpoints: tuple[int, ...], first: int | None
 ) -> None:
     files = log(times, *checkpoints)
@@ -53,7 +53,7 @@ def test_it_begins_at_a_checkpoint(
     assert (first_left(files) if files else None) == first
 
 
-def test_checksums_go_with_their_commit_and_other_files_stay() -> None:
+def test_checksums_are_removed_with_their_commit_and_other_files_stay() -> None:
     files = log([1, 2, 3], 2)
     gone = [name for name in files if not name.startswith(named(2, ""))]
     sums = [f".{gone[0]}.crc", named(1, ".crc"), f".{named(1, '.crc')}.crc"]
@@ -62,7 +62,7 @@ def test_checksums_go_with_their_commit_and_other_files_stay() -> None:
     assert sorted(obsolete(files | dict.fromkeys(sums + kept, 1.0), SINCE)) == sorted(gone + sums)
 
 
-def test_a_checkpoint_of_parts_is_none_to_begin_with() -> None:
+def test_the_log_never_begins_at_a_checkpoint_in_several_parts() -> None:
     parts = [f".checkpoint.{n:010d}.{2:010d}.parquet" for n in (1, 2)]
     files = log([1, 2, 3]) | {named(2, part): 3.0 for part in parts}
 
@@ -71,17 +71,17 @@ def test_a_checkpoint_of_parts_is_none_to_begin_with() -> None:
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Versions 0 to 13, of which each has one row more."""
+    """Versions 0 to 13, each with one row more than the one before."""
     path = tmp_path_factory.mktemp("lake") / "table"
-    said = {"delta.enableExpiredLogCleanup": "false", "delta.checkpointInterval": str(EVERY)}
+    settings = {"delta.enableExpiredLogCleanup": "false", "delta.checkpointInterval": str(EVERY)}
     for number in range(14):
-        write_deltalake(path, pa.table({"id": [number]}), mode="append", configuration=said)
+        write_deltalake(path, pa.table({"id": [number]}), mode="append", configuration=settings)
     return path
 
 
 @given(old=st.integers(0, 14))
-def test_delta_opens_what_was_the_newest_then_and_all_since(table: Path, old: int) -> None:
-    """Whatever number of versions is old: against a log of delta-rs, and its reader."""
+def test_delta_opens_the_version_that_was_the_newest_and_all_later(table: Path, old: int) -> None:
+    """Holds for any number of old versions; written and read by delta-rs."""
     files = {file.name: file for file in (table / "_delta_log").iterdir()}
     now = time.time()
     for name, file in files.items():

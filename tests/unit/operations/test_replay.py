@@ -109,8 +109,8 @@ def test_without_a_registry_nothing_can_be_decoded(config: Config) -> None:
     ("likeness", "equal", "said"),
     [
         (EQUAL, True, "equal to the live table at cut 17: 1,234 rows"),
-        (replace(EQUAL, added=2, swept=1), False, "2 rows more, 1 fewer, 0 otherwise"),
-        (replace(EQUAL, columns=("n",)), False, "other columns: n"),
+        (replace(EQUAL, added=2, swept=1), False, "2 more rows, 1 fewer, 0 different"),
+        (replace(EQUAL, columns=("n",)), False, "different columns: n"),
         (None, None, "not compared: it is gone"),
     ],
 )
