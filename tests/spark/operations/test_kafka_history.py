@@ -18,9 +18,9 @@ from cdc.events.envelope import NEW_KEY, OLD_KEY
 from cdc.kafka.topic_facts import TopicFacts, topic_facts
 from cdc.kafka.topics import SECONDS, admin
 from cdc.lake.records.quarantine import Quarantine
-from cdc.operations.desk.context import Kept
+from cdc.operations.desk.context import RebuildContext
 from cdc.operations.replay import kafka_history
-from cdc.operations.replay.inputs import FromKafka, Place, rebuilt_from_kafka
+from cdc.operations.replay.inputs import FromKafka, Place, rebuild_from_kafka
 from cdc.operations.replay.kafka_history import History
 from cdc.operations.replay.rebuild import Material
 from cdc.waiting import until
@@ -116,7 +116,7 @@ class Topic:
         material = Material(
             rows=found.rows,
             topic=self.name,
-            marker="kafka",
+            events_from="kafka",
             notes=[],
             schemas_of=known,
             readings=[],
@@ -130,7 +130,7 @@ class Topic:
         )
         place = Place(epoch=1, upto=upto, notes=-1)
         source = FromKafka(material=material, history=found, place=place)
-        kept = Kept(
+        context = RebuildContext(
             session=self.session,
             config=None,  # type: ignore[arg-type] # of the places of things, which are given here
             schemas_of=known,
@@ -138,8 +138,8 @@ class Topic:
             quarantine=quarantine,
         )
         path = str(self.root / "table")
-        return rebuilt_from_kafka(
-            kept, source, TABLE, path, point=lambda: None, tell=lambda _: None
+        return rebuild_from_kafka(
+            context, source, TABLE, path, point=lambda: None, tell=lambda _: None
         )
 
 

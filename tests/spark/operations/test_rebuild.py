@@ -19,7 +19,7 @@ from cdc.lake.records.readings import Reading
 from cdc.lake.table import store
 from cdc.lake.table.merge_plan import DELETED, OFFSET
 from cdc.lake.table.positions import Position, position
-from cdc.operations.replay.rebuild import rebuilt
+from cdc.operations.replay.rebuild import rebuild_table
 from cdc.tables import TableId
 from tests.events.recorded import Message
 from tests.events.source import LARGE, SCHEMA_ID, TABLE, TOPIC, Source
@@ -65,7 +65,7 @@ def test_a_table_equals_the_reference_at_a_cut(
 
     for cut in chosen:
         path = str(tmp_path / f"at-{cut}")
-        table = rebuilt(session, log.material(), TABLE, path, upto=cut, epoch=1)
+        table = rebuild_table(session, log.material(), TABLE, path, upto=cut, epoch=1)
 
         assert by_id(session, table) == expected(source.events(), cut), cut
         assert position(path) == table.position
@@ -76,7 +76,7 @@ def test_a_table_without_a_key_equals_the_reference(session: SparkSession, tmp_p
     messages = copies(Random(3), 90)
     log = Log(spark=session, root=tmp_path, messages=messages, schema=NO_KEY)
 
-    table = rebuilt(
+    table = rebuild_table(
         session, log.material(budget=60), NO_KEY.table, str(tmp_path / "t"), upto=70, epoch=1
     )
 
@@ -150,7 +150,7 @@ def test_what_a_reading_changed_is_merged_at_its_place(
     found = reading(1, str(tmp_path / "d"), Position(epoch=1, offset=at), whole=False, landing=0)
     last = source.log[-1][0]
 
-    table = rebuilt(
+    table = rebuild_table(
         session,
         log.material(readings=[found], budget=100),
         TABLE,
@@ -180,13 +180,13 @@ def test_a_whole_reading_is_the_beginning_and_the_log_before_it_is_not_needed(
     )
     material = log.material(after_landing=landing, readings=[found])
 
-    table = rebuilt(session, material, TABLE, str(tmp_path / "t"), upto=last, epoch=1)
+    table = rebuild_table(session, material, TABLE, str(tmp_path / "t"), upto=last, epoch=1)
 
     more = event(at * BETWEEN + 1, Op.CREATE, row(600, 5))
     assert by_id(session, table) == expected([*spread(source), more], last * BETWEEN)
     without = replace(material, readings=[])
-    with pytest.raises(CdcError, match="is removed") as caught:
-        rebuilt(session, without, TABLE, str(tmp_path / "n"), upto=last, epoch=1)
+    with pytest.raises(CdcError, match="have been removed") as caught:
+        rebuild_table(session, without, TABLE, str(tmp_path / "n"), upto=last, epoch=1)
     assert caught.value.kind is ErrorKind.CHAIN_BROKEN
 
 
@@ -206,7 +206,7 @@ def test_what_is_not_there_is_refused_by_name(
     }
 
     with pytest.raises(CdcError, match=said[missing]) as caught:
-        rebuilt(session, material, TABLE, str(tmp_path / "t"), upto=upto, epoch=epoch)
+        rebuild_table(session, material, TABLE, str(tmp_path / "t"), upto=upto, epoch=epoch)
 
     assert caught.value.kind is ErrorKind.CHAIN_BROKEN
     assert caught.value.remedy
@@ -256,7 +256,9 @@ def test_a_table_goes_through_the_changes_of_its_structure_again(
     )
     material = log.material(known=None, begins=notes[0], notes=notes, budget=100)
 
-    table = rebuilt(session, material, TABLE, str(tmp_path / "t"), upto=source.log[-1][0], epoch=1)
+    table = rebuild_table(
+        session, material, TABLE, str(tmp_path / "t"), upto=source.log[-1][0], epoch=1
+    )
 
     wanted = {
         key: {("m" if name == "n" else name): value for name, value in one.items()} | {"more": 7}
@@ -304,7 +306,7 @@ def test_it_can_be_stopped_between_two_commits(session: SparkSession, tmp_path: 
             raise Cancelled
 
     with pytest.raises(Cancelled):
-        rebuilt(
+        rebuild_table(
             session,
             log.material(budget=10),
             TABLE,

@@ -118,7 +118,7 @@ def test_pause_resume_and_cancel_at_safe_points(room: Room) -> None:
         while True:
             passed.release()
             assert let.acquire(timeout=60)
-            reporter.point()
+            reporter.safe_point()
 
     files.ask(room.folder, operation())
     room.start(copy=step)

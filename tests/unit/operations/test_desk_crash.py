@@ -39,7 +39,7 @@ def test_a_killed_job_begins_it_again(room: Room) -> None:
     assert (left.state, left.rows, left.starts) == (OperationState.RUNNING, 5, 1)
 
     def go_on(_asked: Operation, reporter: Reporter) -> None:
-        assert reporter.left(["a.t1", "a.t2"]) == ["a.t2"]
+        assert reporter.remaining(["a.t1", "a.t2"]) == ["a.t2"]
         commit = reporter.progress.commit
         assert commit is not None
         reporter.done(commit.result)
