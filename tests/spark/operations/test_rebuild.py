@@ -1,4 +1,4 @@
-"""A table made anew of log and readings equals the reference at any cut, or is refused."""
+"""A table rebuilt from log and readings equals the reference at any cut, or is refused."""
 
 from collections import Counter
 from dataclasses import replace
@@ -42,12 +42,12 @@ from tests.spark.rebuilding import (
 
 pytestmark = pytest.mark.spark
 
-BETWEEN = 1_000_000  # offsets of the reference are multiples: what a reading did lies between two
+BETWEEN = 1_000_000  # the reference's offsets are multiples: a reading's changes lie in between
 
 
 @pytest.fixture
 def session(spark: SparkSession) -> SparkSession:
-    """The test's own: the position is set in its configuration."""
+    """Return a session of the test's own, since its configuration holds the position."""
     return spark.newSession()
 
 
@@ -58,7 +58,7 @@ def made(source: Source, session: SparkSession, root: Path) -> Log:
 def test_a_table_equals_the_reference_at_a_cut(
     session: SparkSession, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """Large values, changes of keys and a truncate; the commit says where it stands."""
+    """With large values, changed keys and a truncate; the commit has the table's position."""
     source = changes(1, 60)
     log, cuts = made(source, session, tmp_path), legal_cuts(source)
     chosen = cuts if request.config.getoption("--deep") else [cuts[-3]]
@@ -89,7 +89,7 @@ def row(number: int, value: int) -> dict[str, Any]:
 
 
 def kept(session: SparkSession, path: str, rows: list[dict[str, Any]], at: Position) -> None:
-    """A whole reading of the source."""
+    """Write a whole reading of the source."""
     store.create(session, path, TOASTY, at)
     types = ", ".join(f"{c.name} {c.type}" for c in TOASTY.columns)
     values = [tuple(one[name] for name in TOASTY.names) for one in rows]
@@ -100,7 +100,7 @@ def kept(session: SparkSession, path: str, rows: list[dict[str, Any]], at: Posit
 def changed(
     session: SparkSession, path: str, rows: list[tuple[dict[str, Any], bool]], offset: int
 ) -> None:
-    """A difference: rows, and whether they go."""
+    """Write a difference: rows, and whether each is deleted."""
     types = ", ".join(f"{c.name} {c.type}" for c in TOASTY.columns)
     values = [(*(one[name] for name in TOASTY.names), offset, gone) for one, gone in rows]
     frame = session.createDataFrame(values, f"{types}, {OFFSET} bigint, {DELETED} boolean")
@@ -124,12 +124,12 @@ def reading(number: int, path: str, at: Position, *, whole: bool, landing: int) 
 
 
 def spread(source: Source) -> list[Any]:
-    """The events, with room between any two."""
+    """Return the events with unused offsets between any two."""
     return [replace(one, offset=one.offset * BETWEEN) for one in source.events()]
 
 
 def middle(source: Source) -> int:
-    """A cut in the second half, where a truncate does not follow any more."""
+    """Return a cut in the second half, after the truncate."""
     cuts = legal_cuts(source)
     return cuts[len(cuts) * 3 // 4]
 
@@ -137,7 +137,7 @@ def middle(source: Source) -> int:
 def test_what_a_reading_changed_is_merged_at_its_place(
     session: SparkSession, tmp_path: Path
 ) -> None:
-    """Rows that no event made: one that is more, one that is otherwise, one that is gone."""
+    """The reading added one row, changed one and deleted one, without any event."""
     source = changes(5, 80)
     log, at = made(source, session, tmp_path), middle(source)
     before = expected(source.events(), at)
@@ -228,7 +228,7 @@ RENAMED = 900
 def test_a_table_goes_through_the_changes_of_its_structure_again(
     session: SparkSession, tmp_path: Path
 ) -> None:
-    """Renamed between two events, another column added behind the last one."""
+    """One column is renamed between two events, another is added after the last one."""
     source = Source(token=TOKEN)
     for key in range(6):
         source.insert(key, key, key)
@@ -270,7 +270,7 @@ def test_a_table_goes_through_the_changes_of_its_structure_again(
 
 
 def _lsn(offset: int) -> int:
-    """Before the event at the offset, and after the one before it."""
+    """Return an LSN just before the event at the offset."""
     return 1000 + offset * 10 - 5
 
 
@@ -281,7 +281,7 @@ def _note(number: int, found: Any, lsn: int | None, *, baseline: bool = False) -
 
 
 def _renamed(source: Source, since: int) -> list[Message]:
-    """The events, with lsns in their order, and another column's name from an offset on."""
+    """Return the events with LSNs in their order, and with the renamed column from ``since`` on."""
     messages = []
     for offset, value in source.log:
         value["source"]["lsn"] = 1000 + offset * 10

@@ -1,4 +1,4 @@
-"""What the next desk makes of what a job that died has left."""
+"""How the next desk handles what a crashed job has left."""
 
 import subprocess
 import sys
@@ -64,7 +64,7 @@ def test_one_that_kills_the_job_each_time_is_given_up(room: Room) -> None:
 
 
 def test_an_end_without_a_row_is_recorded_at_the_next_start(room: Room) -> None:
-    """The lake could not be written when it ended."""
+    """The lake could not be written when the operation ended."""
     in_the_way = room.folder / "lake"
     in_the_way.write_text("")
     files.ask(room.folder, operation())

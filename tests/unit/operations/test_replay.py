@@ -1,4 +1,4 @@
-"""What replay and rebuild refuse before anything starts, and what they say at the end."""
+"""What replay and rebuild refuse before they start, and what they report at the end."""
 
 import io
 from dataclasses import replace
@@ -92,7 +92,7 @@ def test_rebuild_is_for_all_tables_of_a_lake(file: Path) -> None:
 
 
 def test_a_token_that_nobody_knows_is_not_made_up(config: Config) -> None:
-    """A wrong one would be taken for a value."""
+    """With a wrong one, placeholders would be applied as values."""
     addresses = Addresses.of(config)
     assert (addresses.kafka, addresses.registry) == ("127.0.0.1:1", "http://127.0.0.1:1")
 
