@@ -1,4 +1,4 @@
-"""Events of one table out of the log once more, by the code of the stream, in bounded batches."""
+"""Applies events of one table from the log again, by the stream's own code, in bounded batches."""
 
 from collections.abc import Callable, Sequence
 
@@ -20,7 +20,7 @@ logger = structlog.get_logger(__name__)
 
 
 def nothing() -> None:
-    """Nobody waits for a sign that it goes on."""
+    """Do nothing: the default of ``step``."""
 
 
 def replay(
@@ -34,16 +34,16 @@ def replay(
     snapshot_end: int | None = 0,
     step: Callable[[], None] = nothing,
 ) -> None:
-    """Apply what rows of the log hold beyond the table's position, ``budget`` events at a time.
+    """Apply the events in ``mine`` beyond the table's position, ``budget`` events at a time.
 
-    ``notes`` are all changes of structures up to the same place; ``step`` is called after each
-    batch. A table that cannot go on stops.
+    ``mine`` are the log's rows of the table's topic, ``notes`` all structure changes up to the same
+    place. ``step`` is called after each batch. A table that cannot go on stops.
     """
     beyond = mine.where(F.col("offset") > table.position.offset)
     waiting = landings(summary(beyond))
     logger.info("replaying", table=str(table.schema.table), landings=len(waiting))
-    every = frozenset[int]().union(*(landed_values.schema_ids([one])[topic] for one in waiting))
-    changes = table.bound(notes, beyond, schemas_of(every))
+    ids = [landed_values.schema_ids([landing])[topic] for landing in waiting]
+    changes = table.bound(notes, beyond, schemas_of(frozenset[int]().union(*ids)))
     while waiting and table.following:
         taken = _whole_changes(beyond, waiting, landed_values.take(waiting, budget))
         schemas = schemas_of(landed_values.schema_ids(taken)[topic])
@@ -77,17 +77,20 @@ def replay(
 def _whole_changes(
     mine: DataFrame, waiting: Sequence[Landing], taken: Sequence[Landing]
 ) -> Sequence[Landing]:
-    """As many landings more as the halves of a key's change need to lie in one batch.
+    """Return ``taken`` and as many landings more as it takes to keep a changed key in one batch.
 
-    A cut never parts them, being of one transaction; a landing may end anywhere.
+    A change of a key is two events of one transaction. No cut separates them, but a landing may.
     """
-    while len(taken) < len(waiting) and _ends_in_a_half(mine, taken[-1].number):
+    while len(taken) < len(waiting) and _ends_in_first_half(mine, taken[-1].number):
         taken = waiting[: len(taken) + 1]
     return taken
 
 
-def _ends_in_a_half(mine: DataFrame, landing: int) -> bool:
-    """Whether the last record but tombstones is the first half."""
+def _ends_in_first_half(mine: DataFrame, landing: int) -> bool:
+    """Return whether the last event up to the landing is the first half of a key's change.
+
+    Tombstones do not count.
+    """
     events = mine.where((F.col("landing") <= landing) & F.col("value").isNotNull())
-    newest = events.select("offset", is_moved(NEW_KEY).alias("half")).orderBy(F.desc("offset"))
-    return any(row["half"] for row in newest.take(1))
+    newest = events.select("offset", is_moved(NEW_KEY).alias("first")).orderBy(F.desc("offset"))
+    return any(row["first"] for row in newest.take(1))

@@ -17,7 +17,7 @@ from cdc.cli.show.follow import DetachOption, NoJobTimeoutOption, ask_and_follow
 from cdc.config import Config, load
 from cdc.errors import CdcError, ErrorKind
 from cdc.observe import logs
-from cdc.operations.replay.to_path import Asked, Outcome, replay_into
+from cdc.operations.replay.to_path import Outcome, ReplayOptions, replay_into
 from cdc.tables import TableId
 
 
@@ -74,8 +74,8 @@ def _into(
     _quiet()
     place = path if "://" in path else str(Path(path).resolve())
     with _lines() as say:
-        asked = Asked(table=table, path=place, marker=marker, at=to)
-        outcome = replay_into(config, asked, say=say)
+        options = ReplayOptions(table=table, path=place, events_from=marker, at=to)
+        outcome = replay_into(config, options, say=say)
     if as_json:
         print(json.dumps(facts(outcome)))
     else:
@@ -104,7 +104,7 @@ def _lines() -> Iterator[Callable[[str], None]]:
 def facts(outcome: Outcome) -> dict[str, Any]:
     """All that is known, in terms of JSON."""
     found = asdict(outcome) | {"rows_per_second": round(outcome.rate, 1)}
-    found["from"] = found.pop("marker")
+    found["from"] = found.pop("events_from")
     found["seconds"] = round(outcome.seconds, 3)
     alike = found.pop("likeness")
     equal = outcome.likeness.equal if outcome.likeness else None

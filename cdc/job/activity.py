@@ -1,4 +1,4 @@
-"""Whether the job computes: what of Spark's jobs went on, and what the processors did for it."""
+"""Tells whether the job is computing: by the progress of Spark's jobs and by processor time."""
 
 import os
 import time
@@ -8,44 +8,50 @@ import psutil
 from pyspark import SparkContext
 
 _SHARE: Final = 0.3
-"""Of one processor. An idle job, which lands and publishes heartbeats, takes less."""
+"""Part of one processor; an idle job, which only lands and publishes heartbeats, uses less."""
 _NEWEST: Final = 20
-"""More jobs than run at a time."""
+"""How many Spark jobs to look at: more than ever run at the same time."""
 
 
-class Work:
-    """Asked again and again by one thread; the first answer is that it does."""
+class Activity:
+    """Compares the job with what it was at the last call; one thread calls it repeatedly.
+
+    The first call always finds activity.
+    """
 
     def __init__(self, context: SparkContext) -> None:
         self._tracker = context.statusTracker()
         self._process = psutil.Process(os.getpid())
-        self._jobs: object = None
-        self._used, self._at = self._seconds(), time.monotonic()
+        self._tasks: object = None
+        self._cpu, self._at = self._cpu_seconds(), time.monotonic()
 
     def is_going_on(self) -> bool:
-        """Whether anything was done since the last time: here, or on Spark's executors."""
-        jobs, used, at = self._tasks_done(), self._seconds(), time.monotonic()
-        busy = used - self._used >= _SHARE * (at - self._at)
-        moved = jobs != self._jobs
-        self._jobs, self._used, self._at = jobs, used, at
+        """Return whether this machine or Spark's executors did anything since the last call."""
+        tasks, cpu, at = self._tasks_done(), self._cpu_seconds(), time.monotonic()
+        busy = cpu - self._cpu >= _SHARE * (at - self._at)
+        moved = tasks != self._tasks
+        self._tasks, self._cpu, self._at = tasks, cpu, at
         return busy or moved
 
     def _tasks_done(self) -> object:
-        """Of the jobs that are not the landing query's, which has a group of its own."""
+        """Return the newest job and the finished tasks of running stages, to be compared.
+
+        The landing query's jobs do not count: they are in a group of their own.
+        """
         newest = sorted(self._tracker.getJobIdsForGroup(None))[-_NEWEST:]
-        infos = [info for number in newest if (info := self._tracker.getJobInfo(number))]
-        stages = [stage for info in infos if info.status == "RUNNING" for stage in info.stageIds]
-        found = [self._tracker.getStageInfo(stage) for stage in stages]
-        done = tuple((info.stageId, info.numCompletedTasks) for info in found if info)
+        jobs = [job for number in newest if (job := self._tracker.getJobInfo(number))]
+        ids = [stage for job in jobs if job.status == "RUNNING" for stage in job.stageIds]
+        stages = [self._tracker.getStageInfo(stage) for stage in ids]
+        done = tuple((stage.stageId, stage.numCompletedTasks) for stage in stages if stage)
         return newest[-1:], done
 
-    def _seconds(self) -> float:
-        """Of the processors, by this process and all that it started."""
-        used = 0.0
+    def _cpu_seconds(self) -> float:
+        """Return the processor time of this process and everything it started."""
+        seconds = 0.0
         for process in (self._process, *self._process.children(recursive=True)):
             try:
                 times = process.cpu_times()
             except psutil.Error:
                 continue
-            used += times.user + times.system
-        return used
+            seconds += times.user + times.system
+        return seconds

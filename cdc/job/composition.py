@@ -32,16 +32,19 @@ from cdc.operations.retention import Retention
 from cdc.state import requests
 from cdc.state.endpoints import Endpoints
 from cdc.state.holds import Holds
-from cdc.state.job_state import Told
+from cdc.state.job_state import JobStateFile
 
 
-def compose(config: Config, spark: SparkSession, endpoints: Endpoints, told: Told) -> Run:
-    """Return a run that has not begun.
+def compose(
+    config: Config, spark: SparkSession, endpoints: Endpoints, state_file: JobStateFile
+) -> Run:
+    """Return a run that has not begun; every opened table counts as a step in the state file.
 
-    Raises what the log, the source or the topics are refused for.
+    Raises CHAIN_BROKEN where log, source or topics do not belong together.
     """
-    begun = start(config, spark, endpoints, told.step)
-    return _Composer(config, spark, endpoints, begun).run()
+    return _Composer(
+        config, spark, endpoints, start(config, spark, endpoints, state_file.step)
+    ).run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +54,22 @@ class _Composer:
     config: Config
     spark: SparkSession
     endpoints: Endpoints
-    begun: Start
+    start: Start
 
     def run(self) -> Run:
-        begun, retention = self.begun, Retention(self.config)
+        """Return the run, made of all its parts."""
+        start, retention = self.start, Retention(self.config)
         watch, last = self._watch(), self._last_cut()
         inbox = Inbox(landings=recovery.left_over(self.spark, log_path(self.config), last))
         lander = self._lander(inbox, retention)
-        freezer = Freezer(begun.tables)
+        freezer = Freezer(start.tables)
         tables = Tables(
-            begun.tables, notes_topic=begun.topics.notes, threads=self.config.job.merge_threads
+            start.tables, notes_topic=start.topics.notes, threads=self.config.job.merge_threads
         )
         publisher = Publisher(
-            begun.ledger,
+            start.ledger,
             last,
-            topics=begun.topics,
+            topics=start.topics,
             tables=tables,
             inbox=inbox,
             freezer=freezer,
@@ -74,7 +78,7 @@ class _Composer:
         finder = self._finder(self._first(lander, last), tables, inbox)
         return Run(
             context=self._context(freezer, publisher),
-            topics=begun.landing_topics,
+            topics=start.landing_topics,
             lander=lander,
             watch=watch,
             retention=retention,
@@ -85,41 +89,41 @@ class _Composer:
 
     def _watch(self) -> SourceWatch:
         stored_lsn = partial(stored, self.endpoints.connect, self.config.name)
-        origin = self.begun.source.origin
+        origin = self.start.source.origin
         return SourceWatch(self.endpoints.source_url, self.config.name, origin, stored_lsn)
 
     def _last_cut(self) -> LastCut:
-        begun = self.begun
+        start = self.start
         return recovery.last_cut_at_start(
             self.spark,
             log_path(self.config),
-            begun.ledger.last(),
-            begun.epoch,
-            topics=begun.topics,
-            tables=begun.tables,
+            start.ledger.last(),
+            start.epoch,
+            topics=start.topics,
+            tables=start.tables,
         )
 
     def _lander(self, inbox: Inbox, retention: Retention) -> Lander:
-        """Go on from what has landed; each topic has to be the one of then."""
-        begun = self.begun
-        ids = {topic: begun.landed.topic_ids[topic] for topic in begun.landing_topics}
+        """Continue after what has landed; no topic may have been replaced since."""
+        start = self.start
+        ids = {topic: start.landed.topic_ids[topic] for topic in start.landing_topics}
         return Lander(
             self.spark,
             log_path(self.config),
-            begun.landed,
+            start.landed,
             inbox.add,
             self.config.job,
             look=TopicWatch(self.endpoints.kafka, ids).look,
-            notes_topic=begun.topics.notes,
+            notes_topic=start.topics.notes,
             expired=retention.expired,
         )
 
     def _first(self, lander: Lander, last: LastCut) -> FirstSnapshot:
-        topics = self.begun.landing_topics
+        topics = self.start.landing_topics
         return FirstSnapshot(
             partial(end_offsets, self.endpoints.kafka, topics, committed=False),
             lander.read,
-            marker_topic=self.begun.topics.markers,
+            marker_topic=self.start.topics.markers,
             applied=last.row.lsn is not None,
         )
 
@@ -127,11 +131,11 @@ class _Composer:
         return CutFinder(
             self.spark,
             log_path(self.config),
-            topics=self.begun.topics,
+            topics=self.start.topics,
             tables=tables,
             inbox=inbox,
             first=first,
-            schemas=self.begun.registry.schemas,
+            schemas=self.start.registry.schemas,
         )
 
     def _rounds(
@@ -156,32 +160,32 @@ class _Composer:
         )
 
     def _recovery(self, tables: Tables, freezer: Freezer, publisher: Publisher) -> Recovery:
-        begun = self.begun
+        start = self.start
         return Recovery(
             spark=self.spark,
             log_path=log_path(self.config),
             tables=tables,
             freezer=freezer,
-            topics=begun.topics,
-            schemas=begun.registry.schemas,
+            topics=start.topics,
+            schemas=start.registry.schemas,
             budget=self.config.job.max_events_per_batch,
-            epoch=begun.epoch,
+            epoch=start.epoch,
             last_cut=lambda: publisher.last,
         )
 
     def _context(self, freezer: Freezer, publisher: Publisher) -> JobContext:
-        begun = self.begun
+        start = self.start
         return JobContext(
             config=self.config,
             endpoints=self.endpoints,
             spark=self.spark,
-            tables=begun.tables,
+            tables=start.tables,
             freezer=freezer,
             last_cut=lambda: publisher.last,
-            notes_topic=begun.topics.notes,
-            schemas=begun.registry.schemas,
-            quarantine=begun.quarantine,
+            notes_topic=start.topics.notes,
+            schemas=start.registry.schemas,
+            quarantine=start.quarantine,
             readings=Readings(readings_path(self.config)),
-            epoch=begun.epoch,
-            placeholder=begun.placeholder,
+            epoch=start.epoch,
+            placeholder=start.placeholder,
         )

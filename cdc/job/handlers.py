@@ -1,8 +1,8 @@
-"""The desk of the job: which command is done by what, and how its work is ended.
+"""The job's desk: which handler serves which command, and how a running operation is ended.
 
-Nothing of a run may be committed once another has begun, in this process or in the next: a table
-would be set back to where the operation found it. So the end of the desk's thread is waited for
-without a limit, and hastened.
+An operation of one run may commit nothing once another run has begun, in this process or in the
+next: it would set a table back to the state that the operation found. So a run waits for the end
+of the desk's thread without a limit, and cancels Spark jobs to hasten it.
 """
 
 import time
@@ -27,13 +27,14 @@ from cdc.state.operation import Operation
 
 logger = structlog.get_logger(__name__)
 GRACE_SECONDS: Final = 5.0
-"""So long an operation may take to its next safe point before its Spark jobs are cancelled."""
+"""How long an operation has to reach a safe point before its Spark jobs are cancelled."""
 SAY_SECONDS: Final = 30.0
+"""How often a run that waits for an operation to end says so in the log."""
 _TAG: Final = "wal2lake-desk"
 
 
-class DeskWork:
-    """What the desk of one run is at."""
+class RunningDesk:
+    """The desk of one run, which can be asked to end."""
 
     def __init__(
         self,
@@ -41,7 +42,7 @@ class DeskWork:
         cancel: Callable[[], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``cancel`` ends what Spark does for the desk at this moment."""
+        """``cancel`` cancels the desk's Spark jobs that run at that moment."""
         self._desk = desk
         self._cancel = cancel
         self._clock = clock
@@ -49,10 +50,10 @@ class DeskWork:
         self._say_at = SAY_SECONDS
 
     def ended(self, seconds: float = 0.0) -> bool:
-        """Ask the desk to end; whether its thread is gone, waiting at most so long for it.
+        """Ask the desk to end, wait up to ``seconds``, and return whether its thread has ended.
 
-        Called again and again. An action of Spark has no safe point: after a while all of them
-        are cancelled, each time anew, since an operation may begin another before it notices.
+        It is called repeatedly. A Spark action has no safe point: after ``GRACE_SECONDS`` every
+        call cancels all of them, since an operation may start another before it notices.
         """
         if self._asked_at is None:
             self._asked_at = self._clock()
@@ -69,29 +70,29 @@ class DeskWork:
     def _end_jobs(self) -> None:
         try:
             self._cancel()
-        except Exception:  # Spark itself may be gone; the thread is waited for all the same
+        except Exception:  # Spark itself may be gone; the run waits for the thread all the same
             logger.exception("the operation's Spark jobs could not be cancelled")
 
 
 @contextmanager
-def at_work(context: JobContext) -> Iterator[DeskWork]:
-    """Operations are run inside the block; what runs at its end is run again at the next start.
+def running_desk(context: JobContext) -> Iterator[RunningDesk]:
+    """Run requested operations inside the block; one that it interrupts starts again next time.
 
-    Returns when nothing of them can be committed any more, however long that takes.
+    The block ends when no operation can commit anything any more, however long that takes.
     """
     config = context.config
     desk = Desk(config.state_dir, Operations(operations_path(config)), handlers(context))
     desk.start()
-    work = DeskWork(desk, partial(context.spark.sparkContext.cancelJobsWithTag, _TAG))
+    running = RunningDesk(desk, partial(context.spark.sparkContext.cancelJobsWithTag, _TAG))
     try:
-        yield work
+        yield running
     finally:
-        while not work.ended(1.0):
+        while not running.ended(1.0):
             pass
 
 
 def handlers(context: JobContext) -> Mapping[str, Handler]:
-    """By command."""
+    """Return the handler of each command."""
     return {
         "resnapshot": _shared(context, Resnapshot(context)),
         "replay": _shared(context, in_place.handler(context)),
@@ -105,9 +106,9 @@ def handlers(context: JobContext) -> Mapping[str, Handler]:
 
 
 def _shared(context: JobContext, handler: Handler) -> Handler:
-    """With a pool of its own, so that the rounds get their part of the cores meanwhile.
+    """Return the handler with a scheduler pool of its own, which leaves the rounds their cores.
 
-    And with a tag, by which its jobs are cancelled.
+    Its jobs get a tag, by which they can be cancelled.
     """
 
     def run(operation: Operation, reporter: Reporter) -> None:

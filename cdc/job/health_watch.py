@@ -1,7 +1,7 @@
-"""The job's own watch: again and again it looks whether changes move, and writes down what it saw.
+"""The job's health watch: it repeatedly checks whether changes move, and writes down the result.
 
-It is a thread of the job, so that it knows what the rounds do; that it is not heard of any more
-tells of a job that hangs. ``status`` reads what it wrote.
+It is a thread of the job, so that it knows what the rounds do, and a watch that falls silent shows
+that the job hangs. ``status`` reads what it writes.
 """
 
 import threading
@@ -32,24 +32,24 @@ logger = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFacts:
-    """What the job knows of itself without asking anybody."""
+    """What the job knows about itself without asking another server."""
 
     landed: int  # number of the last landing
-    turns: int
-    working: bool
-    alarm: str
-    merging: tuple[str, ...]
+    turns: int  # rounds that got somewhere (cdc/apply/rounds/rounds.py)
+    working: bool  # whether this process or Spark's executors compute
+    alarm: str  # what blocks publishing; empty for nothing
+    merging: tuple[str, ...]  # tables that are being brought to the next cut
 
 
 @contextmanager
 def watched(
     config: Config, endpoints: Endpoints, topics: list[str], job: Callable[[], JobFacts]
 ) -> Iterator[None]:
-    """Look as long as the block lasts; ``topics`` are those that land."""
+    """Watch health while the block lasts; ``topics`` are the ones that land."""
     ended = threading.Event()
-    with closing(_Parts(config, endpoints, topics)) as asked:
-        watch = _Watch(config, asked, job)
-        write(config.state_dir, [], time.monotonic())  # by this process, from the beginning
+    with closing(_Probes(config, endpoints, topics)) as probes:
+        watch = _Watch(config, probes, job)
+        write(config.state_dir, [], time.monotonic())  # at once: the file may be an earlier job's
         thread = threading.Thread(target=watch.run, args=(ended,), name="watch", daemon=True)
         thread.start()
         try:
@@ -58,8 +58,8 @@ def watched(
             ended.set()
 
 
-class _Parts:
-    """Every part besides the job, each asked by a thread of its own."""
+class _Probes:
+    """One probe, with its own thread, for every part besides the job."""
 
     def __init__(self, config: Config, endpoints: Endpoints, topics: list[str]) -> None:
         self._source = _Source(endpoints.source_url, config.name)
@@ -73,12 +73,13 @@ class _Parts:
         self.registry = Probe("the registry", lambda: components.registry(endpoints.registry))
 
     def close(self) -> None:
+        """Stop all probes."""
         for probe in (self.slot, self.connector, self.topics, self.registry):
             probe.close()
 
 
 class _Source:
-    """One connection to the source, made anew where it was lost."""
+    """One connection to the source, opened again after it was lost."""
 
     def __init__(self, url: str, slot: str) -> None:
         self._url = url
@@ -86,6 +87,7 @@ class _Source:
         self._connection: Connection | None = None
 
     def ask(self) -> SlotFacts:
+        """Return the slot as the source sees it; raise UNREACHABLE where there is no answer."""
         if self._connection is None:
             self._connection = connect_to_ask(
                 self._url,
@@ -100,29 +102,30 @@ class _Source:
 
 
 class _Watch:
-    """Looks, decides, writes, and says in the log what has changed."""
+    """Collects the facts, decides how each hop does, writes that, and logs what has changed."""
 
-    def __init__(self, config: Config, asked: _Parts, job: Callable[[], JobFacts]) -> None:
+    def __init__(self, config: Config, probes: _Probes, job: Callable[[], JobFacts]) -> None:
         self._config = config
-        self._asked = asked
+        self._probes = probes
         self._job = job
         self._progress: Progress | None = None
         self._motions: dict[Hop, Motion] = {}
 
     def run(self, ended: threading.Event) -> None:
+        """Look every few seconds until ``ended`` is set."""
         while not ended.is_set():
             try:
                 self._look()
-            except Exception as error:  # noqa: BLE001 - what it looks at may be half gone
+            except Exception as error:  # noqa: BLE001 - the run may be shutting down around it
                 logger.warning("the watch could not look", error=type(error).__name__)
             ended.wait(EVERY_SECONDS)
 
     def _look(self) -> None:
         job = self._job()
-        slot, no_source = self._asked.slot.latest()
-        connector, no_connect = self._asked.connector.latest()
-        topics, no_kafka = self._asked.topics.latest()
-        _, no_registry = self._asked.registry.latest()
+        slot, no_source = self._probes.slot.latest()
+        connector, no_connect = self._probes.connector.latest()
+        topics, no_kafka = self._probes.topics.latest()
+        _, no_registry = self._probes.registry.latest()
         seen = Seen(
             at=time.monotonic(),
             sent=topics.committed if topics else None,
@@ -132,14 +135,14 @@ class _Watch:
             working=job.working,
         )
         self._progress = step(self._progress, seen)
-        answers = {
+        failures = {
             "source": no_source,
             "connect": no_connect,
             "kafka": no_kafka,
             "registry": no_registry,
         }
         facts = Facts(
-            silent={part: said for part, said in answers.items() if said},
+            silent={part: failure for part, failure in failures.items() if failure},
             slot=slot,
             connector=(connector.state, connector.reason) if connector else None,
             restarted=self._restarted(self._progress),
@@ -150,8 +153,8 @@ class _Watch:
             merging=job.merging,
             disk=components.disk(self._config.state_dir),
         )
-        hops = [_health(each, facts) for each in moving(self._progress)]
-        self._tell(hops, registry=no_registry, unnoted=slot.unnoted if slot else "")
+        hops = [_health(hop, facts) for hop in moving(self._progress)]
+        self._write(hops, registry=no_registry, unnoted=slot.unnoted if slot else "")
 
     def _restarted(self, progress: Progress) -> str:
         since = progress.now - progress.sent_at + EVERY_SECONDS
@@ -161,25 +164,25 @@ class _Watch:
         folder = requests.directory(self._config.state_dir)
         return tuple(request.id for request in requests.pending(folder, time.time()))
 
-    def _tell(self, hops: list[HopHealth], **more: str) -> None:
-        for each in hops:
-            if self._motions.get(each.hop, Motion.MOVES) != each.motion:
-                say = logger.info if each.motion is Motion.MOVES else logger.warning
-                say("hop", hop=each.hop.value, motion=each.motion.value)
-        self._motions = {each.hop: each.motion for each in hops}
+    def _write(self, hops: list[HopHealth], **more: str) -> None:
+        for health in hops:
+            if self._motions.get(health.hop, Motion.MOVES) != health.motion:
+                log = logger.info if health.motion is Motion.MOVES else logger.warning
+                log("hop", hop=health.hop.value, motion=health.motion.value)
+        self._motions = {health.hop: health.motion for health in hops}
         write(self._config.state_dir, hops, time.monotonic(), **more)
 
 
-def _health(found: Moving, facts: Facts) -> HopHealth:
-    known = Cause("", "")
-    if found.motion is Motion.STANDS:
-        known = cause(found.hop, facts)
-    elif found.motion is Motion.BEHIND and found.hop is Hop.APPLY:
-        known = Cause(", ".join(facts.merging), "")
+def _health(hop: Moving, facts: Facts) -> HopHealth:
+    why = Cause("", "")
+    if hop.motion is Motion.STANDS:
+        why = cause(hop.hop, facts)
+    elif hop.motion is Motion.BEHIND and hop.hop is Hop.APPLY:
+        why = Cause(", ".join(facts.merging), "")
     return HopHealth(
-        hop=found.hop,
-        motion=found.motion,
-        seconds=found.seconds,
-        why=known.why,
-        remedy=known.remedy,
+        hop=hop.hop,
+        motion=hop.motion,
+        seconds=hop.seconds,
+        why=why.why,
+        remedy=why.remedy,
     )

@@ -1,4 +1,4 @@
-"""The long-running job: one landing query, and rounds of apply beside it, until it is stopped."""
+"""The long-running job: a landing query and, beside it, rounds of apply, until it is stopped."""
 
 import threading
 from collections.abc import Callable
@@ -14,70 +14,70 @@ from cdc.client.plan import RELOADED
 from cdc.config import Config
 from cdc.errors import CdcError
 from cdc.job import health_watch
-from cdc.job.activity import Work
+from cdc.job.activity import Activity
 from cdc.job.composition import compose
-from cdc.job.handlers import DeskWork, at_work
-from cdc.job.start_progress import told_alive
+from cdc.job.handlers import RunningDesk, running_desk
+from cdc.job.start_progress import reporting_alive
 from cdc.lake import lock
 from cdc.lake.layout import refuse_unwritable
 from cdc.lake.session import build
 from cdc.stack.artifacts.lock_file import spark_jars
 from cdc.state import reload, settings
 from cdc.state.endpoints import Endpoints
-from cdc.state.job_state import RELOADING, Told
+from cdc.state.job_state import RELOADING, JobStateFile
 
 
 def run(read: Callable[[], Config], endpoints: Endpoints, stop: threading.Event) -> None:
-    """Land and apply until ``stop`` is set; raises what ended the job otherwise.
+    """Land and apply until ``stop`` is set; raise any other error that ends the job.
 
-    ``read`` gives the configuration as its file has it now, at the start and when somebody asks.
+    ``read`` reads the configuration file: at the start, and on every request to reload it.
     """
     config = read()
     refuse_unwritable(config)
     with lock.alone(config):
-        told = Told(config.state_dir)
-        told.enter("starting")
+        state_file = JobStateFile(config.state_dir)
+        state_file.enter("starting")
         try:
             spark = build(config, spark_jars())
             try:
-                _keep_running(read, config, _Job(endpoints, spark, stop, told))
+                _keep_running(read, config, _Job(endpoints, spark, stop, state_file))
             finally:
                 spark.stop()
         finally:
-            told.enter("stopped")
+            state_file.enter("stopped")
 
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """What stays when the configuration changes."""
+    """What outlives a change of the configuration."""
 
     endpoints: Endpoints
     spark: SparkSession
     stop: threading.Event
-    told: Told
+    state_file: JobStateFile
 
 
 def _keep_running(read: Callable[[], Config], config: Config, job: _Job) -> None:
-    """Begin anew with the configuration of the file whenever somebody asks for it."""
+    """Start another run with the file's configuration on every request to reload it."""
     while not job.stop.is_set():
         token = reload.pending(config.state_dir)
-        wanted, error = _read_again(read, config) if token else (config, None)
+        wanted, error = _reloaded(read, config) if token else (config, None)
         done = partial(reload.done, config.state_dir, token, error) if token else nothing
         try:
             _run(wanted, job, done)
-        except CdcError as refused:
+        except CdcError as refusal:
             if token is None or reload.pending(config.state_dir) != token:
                 raise
-            # It does not go with the new one: the asker hears why, and the old one goes on.
-            reload.done(config.state_dir, token, refused)
+            # The new configuration does not work: say why, and go on with the old one.
+            reload.done(config.state_dir, token, refusal)
         else:
             config = wanted
 
 
-def _read_again(read: Callable[[], Config], before: Config) -> tuple[Config, CdcError | None]:
-    """What of the file a running job takes over; all of before where it cannot be read.
+def _reloaded(read: Callable[[], Config], before: Config) -> tuple[Config, CdcError | None]:
+    """Return ``before`` with the keys that a running job can change; all other keys need a restart.
 
-    The other keys count after the next start.
+    A file that cannot be read changes nothing; its error is returned too.
     """
     try:
         wanted = read()
@@ -90,40 +90,43 @@ def _read_again(read: Callable[[], Config], before: Config) -> tuple[Config, Cdc
 
 
 def _run(config: Config, job: _Job, done: Callable[[], None]) -> None:
-    """Until the job is to stop or the configuration changed; ``done`` once it applies."""
-    job.told.enter("starting")  # also again: nothing watches before it applies
+    """Run until the job is stopped or reloaded; call ``done`` as soon as it applies."""
+    job.state_file.enter("starting")  # after a reload too: the health watch does not run yet
     with ExitStack() as parts:
-        with told_alive(job.told, Work(job.spark.sparkContext).is_going_on):
-            run = parts.enter_context(closing(compose(config, job.spark, job.endpoints, job.told)))
-            run.catch_up(job.told.step)
+        with reporting_alive(job.state_file, Activity(job.spark.sparkContext).is_going_on):
+            composed = compose(config, job.spark, job.endpoints, job.state_file)
+            run = parts.enter_context(closing(composed))
+            run.catch_up(job.state_file.step)
             landing = parts.enter_context(run.landing())
         run.read_lost()
-        facts = partial(run.facts, Work(job.spark.sparkContext))
-        work = parts.enter_context(at_work(run.context))
+        facts = partial(run.facts, Activity(job.spark.sparkContext))
+        desk = parts.enter_context(running_desk(run.context))
         parts.enter_context(health_watch.watched(config, job.endpoints, run.topics, facts))
         settings.remember(config)
-        job.told.enter("applying")
+        job.state_file.enter("applying")
         done()
-        run.apply(landing, _Until(job, config.state_dir, work).is_set, job.told.hear)
+        is_over = _EndOfRun(job, config.state_dir, desk).is_reached
+        run.apply(landing, is_over, job.state_file.set_alarm)
 
 
 @dataclass(frozen=True, slots=True)
-class _Until:
-    """What ends the rounds: the end of the job, or a change of its configuration.
+class _EndOfRun:
+    """Ends the rounds when the job is stopped or its configuration is reloaded.
 
-    For that an operation has to end first, and meanwhile the rounds go on: publishing does not
-    wait for it.
+    Before a reload the running operation has to end. The rounds go on meanwhile, so that
+    publishing does not wait for it.
     """
 
     job: _Job
     state_dir: Path
-    work: DeskWork
+    desk: RunningDesk
 
-    def is_set(self) -> bool:
+    def is_reached(self) -> bool:
+        """Return whether the rounds have to end now; ask the desk to end before a reload."""
         if self.job.stop.is_set():
             return True
         if reload.pending(self.state_dir) is None:
             return False
-        if self.job.told.state != RELOADING:
-            self.job.told.enter(RELOADING)
-        return self.work.ended()
+        if self.job.state_file.state != RELOADING:
+            self.job.state_file.enter(RELOADING)
+        return self.desk.ended()

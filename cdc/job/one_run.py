@@ -14,7 +14,7 @@ from cdc.apply.rounds.rounds import Rounds
 from cdc.apply.rounds.tables import Tables
 from cdc.capture.source_watch import SourceWatch
 from cdc.errors import CdcError, ErrorKind
-from cdc.job.activity import Work
+from cdc.job.activity import Activity
 from cdc.job.health_watch import JobFacts
 from cdc.lake.records import epochs
 from cdc.land.query import Lander
@@ -26,20 +26,20 @@ from cdc.operations.retention import Retention
 
 @dataclass(frozen=True, slots=True)
 class LandingQuery:
-    """The landing query, and what it says of its end."""
+    """The running landing query."""
 
     lander: Lander
     query: StreamingQuery
 
     def refuse_ended(self) -> None:
-        """Raise what ended it, if it has ended."""
+        """Raise the error that ended the query, if it has ended."""
         if not self.query.isActive:
             raise self.lander.refused or _ended(self.query)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """The parts of a run (cdc/job/composition.py); ``topics`` are those that it lands."""
+    """The parts of a run (cdc/job/composition.py); ``topics`` are the ones it lands."""
 
     context: JobContext
     topics: list[str]
@@ -51,13 +51,16 @@ class Run:
     recovery: Recovery
 
     def catch_up(self, step: Callable[[], None]) -> None:
-        """Check that the source is the one of before, then replay tables behind the last cut."""
+        """Check that the source is still the same, then replay tables behind the last cut.
+
+        ``step`` is called after each replayed batch.
+        """
         self.watch.look(self.context.last_cut().lsn)
         self.recovery.catch_up(step)
 
     @contextmanager
     def landing(self) -> Iterator[LandingQuery]:
-        """Land events as long as the block lasts."""
+        """Land events while the block lasts."""
         query = self.lander.start(
             self.topics,
             bootstrap_servers=self.context.endpoints.kafka,
@@ -69,16 +72,16 @@ class Run:
             self.lander.stop()
 
     def read_lost(self) -> None:
-        """Ask for a reading of tables that an epoch stopped, where that is configured."""
+        """Request a resnapshot of tables that a new epoch stopped, where that is configured."""
         epoch = epochs.number(self.context.epoch)
         read_lost(self.context.config, self.tables.by_topic.values(), epoch=epoch)
 
     def apply(
-        self, landing: LandingQuery, until: Callable[[], bool], hear: Callable[[str], None]
+        self, landing: LandingQuery, until: Callable[[], bool], set_alarm: Callable[[str], None]
     ) -> None:
-        """Run rounds until then; raises what ended the landing query.
+        """Run rounds until ``until`` returns true; raise the error that ended the landing query.
 
-        ``hear`` is told what keeps cuts from being published, or nothing, after each round.
+        ``set_alarm`` is called after each round with what blocks publishing, empty for nothing.
         """
 
         def is_over() -> bool:
@@ -88,14 +91,14 @@ class Run:
             return False
 
         def between() -> None:
-            hear(self.rounds.alarm)
+            set_alarm(self.rounds.alarm)
             self.recovery.resume()
             self.retention.look()
 
         self.rounds.run(is_over, between)
 
-    def facts(self, work: Work) -> JobFacts:
-        """Return what the health watch asks of the job; called by a thread of its own."""
+    def facts(self, work: Activity) -> JobFacts:
+        """Return what the health watch needs to know; the watch calls it in its own thread."""
         return JobFacts(
             landed=self.lander.position.landing,
             turns=self.rounds.turns,
@@ -116,12 +119,12 @@ def _ended(query: StreamingQuery) -> CdcError:
         ErrorKind.INTERNAL,
         "the landing query ended",
         detail=told(error) if error else "",
-        remedy="see the job's log; it goes on from the log's position when it is started again",
+        remedy="see the job's log file; a restarted job continues where landing ended",
     )
 
 
 def _fresh_checkpoint(state_dir: Path) -> Path:
-    """Return a directory of this run alone; those of earlier runs are removed."""
+    """Create and return a checkpoint directory for this run; remove those of earlier runs."""
     root = state_dir / "checkpoints"
     shutil.rmtree(root, ignore_errors=True)
     folder = root / uuid.uuid4().hex

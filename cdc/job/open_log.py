@@ -1,4 +1,4 @@
-"""Opens the log: what has landed, and that topics and source are those whose events these are."""
+"""Opens the log, and checks that its events come from these topics and this source."""
 
 from dataclasses import replace
 
@@ -22,22 +22,26 @@ def open_log(
 ) -> LandedPosition:
     """Return the log's position; create the log where there is none.
 
-    Raises CHAIN_BROKEN for a topic or a source that is not the one whose events have landed.
+    Raises CHAIN_BROKEN where the log's events come from another topic or another source.
     """
     path, epoch = log_path(config), epochs.last(epochs_path(config))
     landed = positions.landed_position(path)
-    now = existing_topics(kafka, topics)
+    current = existing_topics(kafka, topics)
     expected = known_topics(landed, epoch, topics)
-    refuse_broken(expected, now)
+    refuse_broken(expected, current)
     refuse_other(known_origin(landed, epoch), source, reached=0)
-    begun = landed or LandedPosition(epoch=1, landing=0, offsets={}, topic_ids={})
+    before = landed or LandedPosition(epoch=1, landing=0, offsets={}, topic_ids={})
     position = replace(
-        begun,
+        before,
         epoch=epochs.number(epoch),
-        topic_ids={**begun.topic_ids, **{topic: facts.id for topic, facts in now.items()}},
-        # What an epoch has left behind may be gone from its topic.
-        offsets=begun.offsets
-        | {t: max(last, now[t].first - 1) for t, last in begun.offsets.items() if t in expected},
+        topic_ids={**before.topic_ids, **{topic: facts.id for topic, facts in current.items()}},
+        # Events that an epoch has skipped may be gone from their topic.
+        offsets=before.offsets
+        | {
+            topic: max(last, current[topic].first - 1)
+            for topic, last in before.offsets.items()
+            if topic in expected
+        },
         system=source.system,
         timeline=source.timeline,
     )

@@ -1,4 +1,4 @@
-"""The lake's tables at the start of the job: made, opened, or stopped with the reason."""
+"""Opens the lake's tables at the start of the job: creates them, or stops them with a reason."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ GONE: Final = "its Delta table was gone, and the log alone does not have all of 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beginning:
-    """The structure of the source that a table's log begins with; ``note`` is the note's id."""
+    """The source's structure that a table's log begins with; ``note`` is the id of its note."""
 
     note: int
     structure: Structure
@@ -43,26 +43,25 @@ class Beginning:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opener:
-    """Opens tables of one lake; ``last`` is the ledger's newest row, None before the first cut."""
+    """Opens the tables of one lake."""
 
     config: Config
-    epoch: Epoch | None
-    last: LedgerRow | None
+    epoch: Epoch | None  # None: the first
+    last: LedgerRow | None  # the ledger's newest row; None before the first cut
     quarantine: Quarantine
-    placeholder: str
-    begins: Mapping[int, Beginning]
+    placeholder: str  # what the connector sends for a large value that did not change
+    begins: Mapping[int, Beginning]  # by OID
     catalogue: Catalogue | None
-    slot_lsn: int | None = None  # of the first snapshot's (cdc/capture/first_slot.py)
+    slot_lsn: int | None = None  # where the first slot begins (cdc/capture/first_slot.py)
 
-    def opened(
+    def open_tables(
         self, spark: SparkSession, sources: list[SourceTable], step: Callable[[], None]
     ) -> dict[str, AppliedTable]:
-        """The tables by topic, each with its own session; creates those that are not there.
+        """Return the tables by topic, each with its own session; create the missing ones.
 
-        ``step`` is called after each.
-
-        Stopped is what cannot be followed: unfit in the source, another table, of an earlier
-        epoch, not read yet, or not as this job left it.
+        ``step`` is called after each. A table that cannot be followed is stopped: unfit in the
+        source, another table by now, from an earlier epoch, not read yet, or not as this job left
+        it.
         """
         opened: dict[str, AppliedTable] = {}
         for source in sources:
@@ -83,7 +82,7 @@ class Opener:
         except DeltaError as error:
             return self._broken(session, path, wanted, _unreadable(path, error))
         table = self._table(session, path, schema, position, structure)
-        if position.refused:  # some may have been settled since its last commit
+        if position.refused:  # some events may have been settled since its last commit
             table.recount(self.quarantine.open_count(str(source.table)))
         self._judge(table, source, wanted)
         return table
@@ -94,8 +93,8 @@ class Opener:
         position = positions.position(path)
         if position is None:
             return self._create(session, path, source, wanted)
-        if self.last is not None and self._known(source.table) is None:
-            # It was taken out of the configuration, and nobody followed it since.
+        if self.last is not None and self._entry(source.table) is None:
+            # It was removed from the configuration, and its changes since then were not applied.
             position = replace(position, reading=UNREAD)
             session.conf.set(METADATA_CONF, position.metadata())
             reach(Failpoint.BEFORE_TABLE_RETURN)
@@ -111,38 +110,42 @@ class Opener:
             epoch=epochs.number(self.epoch),
             offset=-1,
             note=begins.note if begins else 0,
-            reading=0 if self._is_in_log(source.table) else self._lacking(source.table),
+            reading=0 if self._is_in_log(source.table) else self._missing_reading(source.table),
         )
         first = kept_as_text(begins.structure, self.config.source.as_text) if begins else None
         reach(Failpoint.BEFORE_TABLE_CREATE)
-        store.create(session, path, _begun(wanted, first), position, first)
+        store.create(session, path, _schema_at_begin(wanted, first), position, first)
         reach(Failpoint.AFTER_TABLE_CREATE)
         return position
 
     def _is_in_log(self, table: TableId) -> bool:
-        """Whether the log has all of the table, from its first snapshot on."""
+        """Return whether the log has the whole table, from its first snapshot on."""
         if self.epoch is not None:
             return False
-        known = self._known(table)
-        return self.last is None or (known is not None and known.reading == 0)
+        entry = self._entry(table)
+        return self.last is None or (entry is not None and entry.reading == 0)
 
-    def _lacking(self, table: TableId) -> int:
-        known = self._known(table)
-        return UNREAD if known is None or known.reading == UNREAD else LOST
+    def _missing_reading(self, table: TableId) -> int:
+        """Return the reading number of a table whose rows are missing: never read, or lost."""
+        entry = self._entry(table)
+        return UNREAD if entry is None or entry.reading == UNREAD else LOST
 
-    def _known(self, table: TableId) -> TableEntry | None:
+    def _entry(self, table: TableId) -> TableEntry | None:
         return self.last.entry(str(table)) if self.last else None
 
     def _broken(
         self, session: SparkSession, path: str, wanted: TableSchema, error: CdcError
     ) -> AppliedTable:
-        """One whose Delta table is not what this job left there; it is left as it is."""
+        """Return a stopped table whose Delta table this job did not leave like that.
+
+        The Delta table stays untouched.
+        """
         name = wanted.table
-        reading = self._lacking(name)
+        reading = self._missing_reading(name)
         position = Position(epoch=epochs.number(self.epoch), offset=-1, reading=reading)
         table = self._table(session, path, wanted, position, None)
-        if (known := self._known(name)) is not None and known.version >= 0:
-            table.left_at(known.version)
+        if (entry := self._entry(name)) is not None and entry.version >= 0:
+            table.left_at(entry.version)
         again = f"wal2lake resnapshot {name}"
         replayed = f"wal2lake replay {name}, or {again}"
         remedy = replayed if reading == LOST else again
@@ -185,11 +188,11 @@ class Opener:
             table.stop("it was dropped and created again in the source", remedy=READ_AGAIN)
         elif position.epoch < epochs.number(self.epoch):
             table.stop(
-                f"changes of it were lost when epoch {epochs.number(self.epoch)} began",
+                f"some of its changes were lost when epoch {epochs.number(self.epoch)} began",
                 remedy="wal2lake resnapshot --all",
                 code=Reason.EPOCH_BEGAN,
             )
-        # Where changes are noted, the notes say when the key became another.
+        # Where structure changes are noted, the notes say when the key changed.
         elif table.structure is None and (schema.key, schema.mode) != (wanted.key, wanted.mode):
             table.stop(
                 f"its key was {_identity(schema)} and is {_identity(wanted)} in the source",
@@ -204,17 +207,17 @@ def beginnings(
     schemas: SchemaLookup,
     noted: Mapping[int, tuple[int, str]],
 ) -> dict[int, Beginning]:
-    """What each table begins with, by OID: as the log has it, else as the source ``noted`` it."""
+    """Return what each table begins with, by OID: as the log says, else as the source ``noted``."""
     path = log_path(config)
     rows = note_rows(store.read_pinned(spark, path), path, notes_topic)
     landed = read_notes(rows, schemas)
-    found = {
+    begins = {
         oid: Beginning(note=number, structure=parse(text)) for oid, (number, text) in noted.items()
     }
     for oid, first in first_notes(landed).items():
         if first.note is not None and first.note.structure is not None:
-            found[oid] = Beginning(note=first.id, structure=first.note.structure)
-    return found
+            begins[oid] = Beginning(note=first.id, structure=first.note.structure)
+    return begins
 
 
 def _unreadable(path: str, error: DeltaError) -> CdcError:
@@ -226,7 +229,7 @@ def _unreadable(path: str, error: DeltaError) -> CdcError:
 
 
 def schema_of(source: SourceTable) -> TableSchema:
-    """The lake's table for a table of the source: the columns that arrive."""
+    """Return the lake's schema for a table of the source: the columns that arrive in events."""
     return TableSchema(
         table=source.table,
         columns=tuple(
@@ -239,8 +242,8 @@ def schema_of(source: SourceTable) -> TableSchema:
     )
 
 
-def _begun(wanted: TableSchema, first: Structure | None) -> TableSchema:
-    """The table at the beginning of its log."""
+def _schema_at_begin(wanted: TableSchema, first: Structure | None) -> TableSchema:
+    """Return the schema that the table has at the beginning of its log."""
     if first is None:
         return wanted
     columns = tuple(column.column for column in first.followed)

@@ -1,4 +1,4 @@
-"""Asking one part again and again, in a thread of its own: it may not answer for ever."""
+"""Asks one server repeatedly in a thread of its own, since it may never answer."""
 
 import threading
 import time
@@ -9,13 +9,13 @@ from cdc.errors import CdcError
 
 EVERY_SECONDS: Final = 5.0
 _PATIENCE_SECONDS: Final = 12.0
-"""Longer than a question and the pause before it, where the part answers."""
+"""Longer than a pause and a question together take when the server answers."""
 
 T = TypeVar("T")
 
 
 class Probe(Generic[T]):
-    """``ask`` is called until ``close``; a question that hangs is waited for by nobody."""
+    """Calls ``ask`` repeatedly until ``close``; nobody waits for a question that hangs."""
 
     def __init__(
         self,
@@ -37,7 +37,10 @@ class Probe(Generic[T]):
         threading.Thread(target=self._run, name=f"probe-{name}", daemon=True).start()
 
     def latest(self) -> tuple[T | None, str]:
-        """The last answer, or what is known instead: nothing before the first one."""
+        """Return the last answer, or None and why there is none; (None, "") before the first.
+
+        An answer counts as missing after ``patience`` seconds without another one.
+        """
         answer, at = self._answer, self._answered_at
         silent = self._clock() - at
         if silent <= self._patience:
@@ -45,7 +48,7 @@ class Probe(Generic[T]):
         return None, f"{self._name} has not answered for {silent:.0f} s"
 
     def close(self) -> None:
-        """Ask no more; returns at once."""
+        """Stop asking; return at once, without waiting for the thread."""
         self._closed.set()
 
     def _run(self) -> None:
@@ -58,7 +61,6 @@ class Probe(Generic[T]):
         try:
             return self._ask(), ""
         except CdcError as error:
-            said = f"{error.message}; {error.detail}" if error.detail else error.message
-            return None, said
-        except Exception as error:  # noqa: BLE001 - a watcher must outlive what it looks at
+            return None, f"{error.message}; {error.detail}" if error.detail else error.message
+        except Exception as error:  # noqa: BLE001 - the probe must outlive any failure of the server
             return None, f"{self._name} could not be asked: {type(error).__name__}"

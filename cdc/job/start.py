@@ -1,4 +1,4 @@
-"""What a run of the job learns at its start: from the source, the log and the lake."""
+"""Gathers what a run of the job needs to know at its start: from the source, the log, the lake."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -34,17 +34,17 @@ from cdc.tables import STRUCTURE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceAtStart:
-    """The source as the start finds it."""
+    """The source as it is at the start."""
 
     tables: list[SourceTable]
     baselines: Mapping[int, tuple[int, str]]  # by OID: id and structure of a table's first note
-    notes_changes: bool  # whether event triggers note changes of structures
+    notes_changes: bool  # whether event triggers write notes of structure changes
     origin: Origin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """What is known before anything is composed; the tables are open."""
+    """What a run is composed from (cdc/job/composition.py); its tables are open."""
 
     source: SourceAtStart
     topics: Topics
@@ -58,16 +58,16 @@ class Start:
 
     @property
     def landing_topics(self) -> list[str]:
-        """The topics that the run lands."""
+        """Return the topics that the run lands."""
         return [*self.tables, self.topics.notes, self.topics.markers]
 
 
 def start(
     config: Config, spark: SparkSession, endpoints: Endpoints, step: Callable[[], None]
 ) -> Start:
-    """Open log and tables; ``step`` is called after each table.
+    """Open the log and the tables; call ``step`` after each table.
 
-    Raises what the log, the source or the topics are refused for.
+    Raises CHAIN_BROKEN where log, source or topics do not belong together.
     """
     source = _source(config, endpoints)
     notes, marks = STRUCTURE.topic(config.name), markers(config)
@@ -95,7 +95,7 @@ def start(
         ledger=ledger,
         quarantine=quarantine,
         placeholder=opener.placeholder,
-        tables=opener.opened(spark, source.tables, step),
+        tables=opener.open_tables(spark, source.tables, step),
     )
 
 

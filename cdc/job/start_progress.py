@@ -1,7 +1,7 @@
-"""A start says that it lives for as long as it does something, also where it takes long.
+"""Shows the supervisor that a long start is still working.
 
-The supervisor ends a start of which it hears nothing, and begins it again. What takes long before a
-table is opened or a batch replayed, such as a look through the whole log, has no steps to tell of.
+The supervisor kills and repeats a start that reports no steps. Some work before the first table is
+opened or the first batch is replayed has no steps of its own, such as scanning the whole log.
 """
 
 import threading
@@ -9,28 +9,28 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from cdc.state.job_state import Told
+from cdc.state.job_state import JobStateFile
 
 LOOK_SECONDS: Final = 10.0
-"""Far below the time that the supervisor waits (``cdc/stack/servers/patience.py``)."""
+"""How often to report; the supervisor waits far longer (``cdc/stack/servers/patience.py``)."""
 
 
 @contextmanager
-def told_alive(
-    told: Told, is_going_on: Callable[[], bool], every: float = LOOK_SECONDS
+def reporting_alive(
+    state_file: JobStateFile, is_going_on: Callable[[], bool], every: float = LOOK_SECONDS
 ) -> Iterator[None]:
-    """Tell of a step every few seconds inside the block, as long as something goes on."""
-    over = threading.Event()
+    """Record a step every ``every`` seconds inside the block, while ``is_going_on`` says so."""
+    ended = threading.Event()
 
-    def tell() -> None:
-        while not over.wait(every):
+    def report() -> None:
+        while not ended.wait(every):
             if is_going_on():
-                told.step()
+                state_file.step()
 
-    thread = threading.Thread(target=tell, name="start", daemon=True)
+    thread = threading.Thread(target=report, name="start", daemon=True)
     thread.start()
     try:
         yield
     finally:
-        over.set()
+        ended.set()
         thread.join()

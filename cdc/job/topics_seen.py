@@ -1,4 +1,4 @@
-"""The connector's topics as the broker has them now: how far they are, and which are not there."""
+"""Reads where the connector's topics end now, and which of them are missing."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,9 +19,10 @@ _SECONDS: Final = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicsSeen:
-    """``committed`` counts the offsets of all topics that land, as a reader of commits sees them.
+    """``committed`` is the sum of the end offsets of the topics that land, as READ_COMMITTED sees.
 
-    ``unended``: there is more in them, behind a transaction that is not at its end.
+    ``unended``: they hold more, which an open Kafka transaction hides. ``missing`` names topics
+    that the connector writes to and the broker does not have.
     """
 
     committed: int
@@ -30,21 +31,21 @@ class TopicsSeen:
 
 
 def topics_seen(bootstrap: str, prefix: str, landing: list[str]) -> TopicsSeen:
-    """Raises UNREACHABLE."""
+    """Ask the broker about the topics; raise UNREACHABLE where it does not answer."""
     client = _client(bootstrap)
     try:
-        here = client.list_topics(timeout=_SECONDS).topics
-        known = [topic for topic in landing if topic in here]
-        committed = _ends(client, known, IsolationLevel.READ_COMMITTED)
-        written = _ends(client, known, IsolationLevel.READ_UNCOMMITTED)
+        existing = client.list_topics(timeout=_SECONDS).topics
+        landed = [topic for topic in landing if topic in existing]
+        committed = _ends(client, landed, IsolationLevel.READ_COMMITTED)
+        written = _ends(client, landed, IsolationLevel.READ_UNCOMMITTED)
     except KafkaException as error:
         raise unreachable(bootstrap, str(error.args[0].str())) from None
-    missing = tuple(topic for topic in written_to(prefix, landing) if topic not in here)
+    missing = tuple(topic for topic in written_to(prefix, landing) if topic not in existing)
     return TopicsSeen(committed=committed, unended=written > committed, missing=missing)
 
 
 def written_to(prefix: str, landing: list[str]) -> list[str]:
-    """All that the connector can write to: what lands, and what nobody reads."""
+    """Return all topics that the connector can write to, also those that nobody reads."""
     return [*landing, HEARTBEAT.topic(prefix), SIGNAL.topic(prefix), written_by_itself(prefix)]
 
 
@@ -57,6 +58,6 @@ def _ends(client: AdminClient, topics: list[str], level: IsolationLevel) -> int:
     if not topics:
         return 0
     latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-    asked = {TopicPartition(name, 0): latest for name in topics}
-    answers = client.list_offsets(asked, isolation_level=level, request_timeout=_SECONDS)
-    return sum(int(future.result().offset) for future in answers.values())
+    partitions = {TopicPartition(name, 0): latest for name in topics}
+    ends = client.list_offsets(partitions, isolation_level=level, request_timeout=_SECONDS)
+    return sum(int(end.result().offset) for end in ends.values())

@@ -1,1 +1,1 @@
-"""What the job does when it is asked: resnapshot, replay, purge, discard."""
+"""What the job does on request: resnapshot, replay, purge, discard."""

@@ -1,4 +1,4 @@
-"""What the job asks itself for: lost tables are read, and images made, where that is configured."""
+"""Operations that the job requests itself: resnapshots of lost tables, and images."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -13,34 +13,35 @@ from cdc.state.operation import Operation
 from cdc.state.submission import asked_now
 
 LINE: Final = f"source.on_lost_changes: {READ_LOST}"
+"""Stands in the operation in place of a command line: the key that caused it."""
 IMAGE_LINE: Final = "job.log_retention_hours"
 _OPTIONS: Final = {"mode": "in-place"}
 logger = structlog.get_logger(__name__)
 
 
 def read_lost(config: Config, tables: Iterable[AppliedTable], *, epoch: int) -> None:
-    """Ask for a resnapshot of each table that stopped because an epoch began.
+    """Request a resnapshot of each table that stopped because ``epoch`` began, if configured.
 
-    Of each by itself, so that one which cannot be read keeps no other from it; not where an
-    unfinished operation has the table.
+    Each table gets an operation of its own, so that one that cannot be read holds up no other. A
+    table that an unfinished operation has already gets none.
     """
     if config.source.on_lost_changes != READ_LOST:
         return
     lost = (t for t in tables if t.stopped and t.position.epoch < epoch)
     for name in sorted(str(table.schema.table) for table in lost):
-        _ask(config, asked_now("resnapshot", [name], _OPTIONS, line=LINE))
+        _request(config, asked_now("resnapshot", [name], _OPTIONS, line=LINE))
 
 
 def make_images(config: Config, tables: Iterable[str]) -> None:
-    """Ask for an image of each table, by itself as above."""
+    """Request an image of each table, each in an operation of its own."""
     for name in tables:
-        _ask(config, asked_now("image", [name], {}, line=IMAGE_LINE))
+        _request(config, asked_now("image", [name], {}, line=IMAGE_LINE))
 
 
-def _ask(config: Config, operation: Operation) -> None:
+def _request(config: Config, operation: Operation) -> None:
     try:
         files.ask(config.state_dir, operation)
     except CdcError as error:
         if error.kind is not ErrorKind.CONFLICT:
             raise
-        logger.info("not asked for", tables=operation.tables, reason=error.message)
+        logger.info("operation not requested", tables=operation.tables, reason=error.message)

@@ -1,4 +1,4 @@
-"""What the job does to its quarantine when it is asked: events are given up, with a reason."""
+"""Discards events in quarantine, with a reason."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -11,14 +11,14 @@ from cdc.operations.desk.reporter import Reporter
 from cdc.state.operation import Operation, TableResult
 
 Recount = Callable[[str, int], None]
-"""Hears a table and how many of its events are open: its position is to say so from now on."""
+"""Called with a table and how many of its events are open, for the table's position to say so."""
 
 
 def discard(quarantine: Quarantine, recount: Recount) -> Handler:
-    """The handler of ``discard``; options: reason, and offsets (JSON) or before.
+    """Return the handler of ``discard``; its options: reason, and offsets (JSON) or before.
 
-    ``before`` is the time of the newest event that is meant. Run again after a crash the handler
-    does what is left: an event that is settled stays as it is.
+    ``before`` is the time of the newest event to discard. Run again after a crash, the handler does
+    the rest: an event that is settled already stays as it is.
     """
 
     def handle(operation: Operation, reporter: Reporter) -> None:
@@ -27,10 +27,10 @@ def discard(quarantine: Quarantine, recount: Recount) -> Handler:
             raise CdcError(
                 ErrorKind.CONFIG,
                 "events are not discarded without a reason",
-                remedy="say why with --reason",
+                remedy="give one with --reason",
             )
-        for table in reporter.left(operation.tables):
-            reporter.point()
+        for table in reporter.remaining(operation.tables):
+            reporter.safe_point()
             reporter.tell(table=table, phase="discarding")
             reporter.done(_discarded(quarantine, recount, operation, table, reason))
 
@@ -40,7 +40,7 @@ def discard(quarantine: Quarantine, recount: Recount) -> Handler:
 def _discarded(
     quarantine: Quarantine, recount: Recount, operation: Operation, table: str, reason: str
 ) -> TableResult:
-    events = _meant(quarantine.rows(table, with_values=False), operation)
+    events = _chosen(quarantine.rows(table, with_values=False), operation)
     settled = quarantine.settle(
         events,
         state=EventState.DISCARDED,
@@ -48,14 +48,14 @@ def _discarded(
         note=reason,
         at=datetime.now(UTC),
     )
-    left = quarantine.open_count(table)
-    recount(table, left)
-    said = f"{settled:,} event{'' if settled == 1 else 's'} discarded, {left:,} open"
-    return TableResult(table=table, refused=left, note=said)
+    still_open = quarantine.open_count(table)
+    recount(table, still_open)
+    note = f"{settled:,} event{'' if settled == 1 else 's'} discarded, {still_open:,} open"
+    return TableResult(table=table, refused=still_open, note=note)
 
 
-def _meant(events: Sequence[RefusedEvent], operation: Operation) -> list[RefusedEvent]:
-    """Raises CONFIG for an offset at which the table has no refused event."""
+def _chosen(events: Sequence[RefusedEvent], operation: Operation) -> list[RefusedEvent]:
+    """Return the events to discard; raise CONFIG for an offset without a refused event."""
     if before := operation.options.get("before"):
         newest = datetime.fromisoformat(before)
         return [event for event in events if event.quarantined_at <= newest]
@@ -66,7 +66,7 @@ def _meant(events: Sequence[RefusedEvent], operation: Operation) -> list[Refused
             ErrorKind.CONFIG,
             f"the quarantine has no event at offset {missing[0]} of {operation.tables[0]}"
             if missing
-            else "no event was named to be discarded",
+            else "no event was chosen",
             remedy=f"wal2lake quarantine list {operation.tables[0]}",
         )
     return [event for event in events if event.offset in offsets]

@@ -1,7 +1,7 @@
-"""Deleting what the lake and Kafka have of a table that is not captured any more.
+"""Deletes what the lake and Kafka have of a table that is not captured any more.
 
-The topic itself stays, without its records: made anew, its offsets would begin again, and the log
-and the order of a table are by offset. Its events stay in the log.
+The topic itself stays, without its records: in a new topic the offsets would begin again, and both
+the log and the order of a table depend on offsets. The table's events stay in the log.
 """
 
 from collections.abc import Callable, Collection
@@ -26,61 +26,61 @@ from cdc.state.operation import Operation, TableResult
 from cdc.tables import TableId, matches
 
 Remove = Callable[[str], None]
-"""Deletes all below a path of the lake; nothing happens where there is nothing."""
+"""Deletes everything below a path of the lake; does nothing where the path does not exist."""
 
 COMMAND: Final = "purge"
-_COMMITS: Final = 50  # looked at to tell whether a table is one of ours
+_COMMITS: Final = 50  # how many to search for our mark, to tell whether wal2lake wrote a table
 
 
 def handler(current: Callable[[], Config], endpoints: Endpoints, remove: Remove) -> Handler:
-    """Of the operation ``purge``; ``current`` is the configuration that the job runs with then."""
+    """Return the handler of ``purge``; ``current`` returns the configuration the job runs with."""
 
     def run(operation: Operation, reporter: Reporter) -> None:
         config = current()
         tables = [TableId.parse(name) for name in operation.tables]
         refuse_captured(config, tables, _captured(config, endpoints))
-        for table in map(TableId.parse, reporter.left(operation.tables)):
-            reporter.point()
+        for table in map(TableId.parse, reporter.remaining(operation.tables)):
+            reporter.safe_point()
             reporter.done(_purge(config, endpoints, table, reporter, remove=remove))
 
     return run
 
 
 def refuse_captured(
-    config: Config, tables: Collection[TableId], known: Collection[TableId] = ()
+    config: Config, tables: Collection[TableId], still_captured: Collection[TableId] = ()
 ) -> None:
-    """Raises CONFIG for a table that ``source.tables`` names, CONFLICT for one that is captured."""
+    """Raise CONFIG for a table that ``source.tables`` names, CONFLICT for one still captured."""
     for table in tables:
-        table_path(config, table)  # for its error about a name that is no directory's
+        table_path(config, table)  # for its error about a name that cannot be a directory
         if matches(table, config.source.tables):
             raise CdcError(
                 ErrorKind.CONFIG,
-                f"table {table} is named by source.tables: what is kept is not purged",
-                remedy="take it out of source.tables first",
+                f"table {table} is named by source.tables, so it is not purged",
+                remedy="remove it from source.tables first",
             )
-        if table in known:
+        if table in still_captured:
             raise CdcError(
                 ErrorKind.CONFLICT,
                 f"table {table} is still captured",
-                remedy="wal2lake apply-config, without --purge at first",
+                remedy="run wal2lake apply-config first, without --purge",
             )
 
 
 def refuse_unknown(config: Config, tables: Collection[TableId]) -> None:
-    """Raises CONFIG for a table of which the lake has nothing, or nothing of ours."""
+    """Raise CONFIG for a table that the lake does not have, CONFLICT for another writer's."""
     for table in tables:
-        found = open_table(table_path(config, table))
-        if found is None and not Readings(readings_path(config)).of(str(table)):
+        opened = open_table(table_path(config, table))
+        if opened is None and not Readings(readings_path(config)).of(str(table)):
             raise CdcError(
                 ErrorKind.CONFIG,
                 f"the lake has no table {table}",
-                remedy="names are case-sensitive: wal2lake plan names what is taken out",
+                remedy="check the name, also its case: wal2lake plan lists the removed tables",
             )
-        if found is not None and not _is_ours(found):
+        if opened is not None and not _is_ours(opened):
             raise CdcError(
                 ErrorKind.CONFLICT,
-                f"the Delta table at {table_path(config, table)} was not made by wal2lake",
-                remedy="delete it yourself, if nobody needs it",
+                f"the Delta table at {table_path(config, table)} was not created by wal2lake",
+                remedy="delete it yourself if nobody needs it",
             )
 
 
@@ -95,7 +95,10 @@ def _captured(config: Config, endpoints: Endpoints) -> Collection[TableId]:
 def _purge(
     config: Config, endpoints: Endpoints, table: TableId, reporter: Reporter, *, remove: Remove
 ) -> TableResult:
-    """The Delta table last: as long as it is there, what was interrupted can be asked for again."""
+    """Delete everything of one table, its Delta table last.
+
+    As long as the Delta table exists, an interrupted purge can be requested again.
+    """
     reporter.tell(table=str(table), phase="emptying the topic")
     topic = table.topic(config.name)
     reach(Failpoint.BEFORE_PURGE_TOPIC)
@@ -110,17 +113,17 @@ def _purge(
     reach(Failpoint.AFTER_PURGE_READINGS)
     reporter.tell(phase="deleting the table")
     path = table_path(config, table)
-    found = open_table(path)
-    gone = 0 if found is None else size(found)
+    opened = open_table(path)
+    deleted = 0 if opened is None else size(opened)
     reach(Failpoint.BEFORE_PURGE_TABLE)
     remove(path)
     reach(Failpoint.AFTER_PURGE_TABLE)
-    told = f"{gone:,} bytes deleted; " + ("its topic is empty" if emptied else "it had no topic")
-    return TableResult(table=str(table), note=told)
+    topic_note = "its topic is empty" if emptied else "it had no topic"
+    return TableResult(table=str(table), note=f"{deleted:,} bytes deleted; {topic_note}")
 
 
 def _landed(config: Config, topic: str) -> int | None:
-    """The offset after what has landed: where landing goes on if the table is taken in again."""
+    """Return the offset after the last landed event, where landing would continue; else None."""
     landed = landed_position(log_path(config))
     last = None if landed is None else landed.offsets.get(topic)
     return None if last is None else last + 1

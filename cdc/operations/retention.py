@@ -1,4 +1,4 @@
-"""How long the past is kept: what the job asks itself for, and what of the log may go."""
+"""Decides how long history is kept: requests images that are due, and tells what may expire."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -14,19 +14,23 @@ from cdc.tables import TableId
 from cdc.waiting import Every
 
 _LOOKS: Final = 24
-"""So often an image may be asked for within the time for which the log is kept."""
+"""How many times within the log's retention to check whether images are due."""
 _LEAST_SECONDS: Final = 1.0
+"""The shortest time between two of these checks."""
 
 
 def cuts_kept(policy: Job) -> timedelta | None:
-    """How long a cut stays in the ledger: as long as it can be read, or replayed."""
+    """Return how long a cut stays in the ledger: as long as it can be read or replayed.
+
+    None: for ever.
+    """
     if policy.log_retention_hours is None:
         return None
     return timedelta(hours=max(policy.log_retention_hours, policy.vacuum_retention_hours))
 
 
 class Retention:
-    """Of one run of the job; each method is for one thread."""
+    """Applies the retention policy of one run of the job; each method is for one thread."""
 
     def __init__(self, config: Config) -> None:
         hours = config.job.log_retention_hours
@@ -36,28 +40,27 @@ class Retention:
         self._looks = Every(max(seconds, _LEAST_SECONDS))
 
     def look(self) -> None:
-        """Ask for the images that are due."""
+        """Request the images that are due."""
         if self._retention is None or not self._looks.is_due():
             return
-        if (ends := self._ends()) is None:
+        if (cuts := self._first_and_last_cut()) is None:
             return
         now, readings = datetime.now(UTC), Readings(readings_path(self._config)).rows()
-        due = expiry.due(*ends, readings, now=now, retention=self._retention)
+        due = expiry.due(*cuts, readings, now=now, retention=self._retention)
         make_images(self._config, due)
 
     def expired(self) -> dict[str, tuple[int, int]]:
-        """What of the log is not needed any more."""
-        if self._retention is None or (ends := self._ends()) is None:
+        """Return, by topic, the last landing and offset of the log that no cut needs any more."""
+        if self._retention is None or (cuts := self._first_and_last_cut()) is None:
             return {}
         return expiry.expired(
-            *ends,
+            *cuts,
             Readings(readings_path(self._config)).rows(),
             topic=lambda name: TableId.parse(name).topic(self._config.name),
             marker_topic=markers(self._config),
         )
 
-    def _ends(self) -> tuple[LedgerRow, LedgerRow] | None:
-        """The oldest and the newest cut."""
+    def _first_and_last_cut(self) -> tuple[LedgerRow, LedgerRow] | None:
         ledger = Ledger(ledger_path(self._config))
         first, last = ledger.first(), ledger.last()
         return None if first is None or last is None else (first, last)

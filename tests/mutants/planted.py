@@ -29,10 +29,10 @@ PLANTED: Final = (
     Mutant(
         name="planted: ledger before the last table",
         file="cdc/apply/rounds/rounds.py",
-        old="            self._tables.bring(part, found.cut, self._publisher.last, schemas, ids)\n"
-        "            self._publisher.publish(found.cut, part, found.served)\n",
-        new="            self._publisher.publish(found.cut, part, found.served)\n"
-        "            self._tables.bring(part, found.cut, self._publisher.last, schemas, ids)\n",
+        old="            self._tables.bring(part, goal.cut, self._publisher.last, schemas, ids)\n"
+        "            self._publisher.publish(goal.cut, part, goal.served)\n",
+        new="            self._publisher.publish(goal.cut, part, goal.served)\n"
+        "            self._tables.bring(part, goal.cut, self._publisher.last, schemas, ids)\n",
         tests=(f"{EVERY_STEP}::test_nothing_is_lost_or_doubled_by_kills_in_a_round",),
     ),
     Mutant(

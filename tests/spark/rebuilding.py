@@ -60,7 +60,7 @@ class Log:
         given: dict[str, Any] = {
             "rows": self.rows(after_landing=after_landing),
             "topic": self.messages[0].topic,
-            "marker": "log",
+            "events_from": "log",
             "notes": [],
             "schemas_of": lambda ids: {i: self.schemas[i] for i in ids if i in self.schemas},
             "readings": [],
@@ -68,7 +68,7 @@ class Log:
             "known": self.schema,
             "first_landing": after_landing + 1,
             "budget": budget,
-            "token": TOKEN,
+            "placeholder": TOKEN,
             "quarantine": Quarantine(str(self.root / "quarantine")),
             "policy": Job(),
         }

@@ -1,6 +1,6 @@
-"""A cut: up to which offset each topic is applied so that no transaction is torn.
+"""Computes a cut: the offset up to which each topic is applied so that no transaction is torn.
 
-In every topic events stand in commit order, so what lies behind a cut is a suffix.
+Events of a topic are in commit order, so the events outside a cut are a suffix of it.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -21,11 +21,12 @@ class Span:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """``offsets`` is inclusive; a topic of which nothing may be applied stands at first - 1.
+    """The end of a cut in every topic, and the transaction that stopped it.
 
-    ``lsn`` and ``committed_at`` are of the last transaction, None when there is none (while the
-    initial snapshot runs). ``incomplete`` is the transaction that ended but has not wholly landed,
-    ``missing`` what has landed of it and what it has, by topic, where that is less.
+    ``offsets`` are inclusive; where nothing may be applied, the offset is that of the first event
+    minus 1. ``lsn`` and ``committed_at`` are those of the last transaction; None when there is
+    none (while the first snapshot runs). ``incomplete`` is the id of a transaction that ended but
+    has not landed whole; ``missing`` counts, by topic, its landed and its expected events.
     """
 
     lsn: int | None
@@ -37,6 +38,7 @@ class Cut:
 
 
 Landed = Mapping[str, Mapping[int, Span]]
+"""By topic and transaction id."""
 
 
 def find_cut(
@@ -47,13 +49,13 @@ def find_cut(
     bound: int | None,
     ignored: Collection[str] = (),
 ) -> Cut:
-    """The longest prefix of ``ends`` (in END order) whose transactions have landed whole.
+    """Return the longest prefix of ``ends`` (in END order) whose transactions have landed whole.
 
-    ``ends`` and ``landed`` hold what lies beyond the last *published* cut, also where one table
-    is already further. ``last`` has the last landed offset of every topic that is read, also of
-    those of which nothing landed: a transaction waits for its events in these, and in no other.
-    ``ignored`` topics are not waited for (events in quarantine make a count that is never
-    reached). ``bound`` stops at the last END whose lsn is not beyond it.
+    ``ends`` and ``landed`` hold everything beyond the last *published* cut, even where one table
+    is further already. ``last`` has the last landed offset of every topic that is read, also of
+    those from which nothing landed: a transaction waits for its events in these topics only.
+    The cut does not wait for ``ignored`` topics, since events in quarantine make a count that is
+    never reached. ``bound`` stops it at the last END whose lsn is not beyond the bound.
     """
     awaited = set(last) - set(ignored)
     closed: set[int] = set()
@@ -79,13 +81,13 @@ def find_cut(
 
 
 def _missing(end: Marker, landed: Landed, awaited: Collection[str]) -> dict[str, tuple[int, int]]:
-    """What has landed and what is expected, by topic, where more is expected."""
-    found = {}
+    """Return the landed and the expected events of each topic that lacks some."""
+    missing = {}
     for topic, expected in end.counts.items():
         have = _count(landed, topic, end.txid)
         if topic in awaited and have < expected:
-            found[topic] = (have, expected)
-    return found
+            missing[topic] = (have, expected)
+    return missing
 
 
 def _count(landed: Landed, topic: str, txid: int) -> int:

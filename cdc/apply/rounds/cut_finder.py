@@ -1,4 +1,4 @@
-"""Finds the next cut in what has landed: the longest prefix of complete transactions."""
+"""Finds the next cut: the longest prefix of landed transactions that are complete."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,20 +23,20 @@ from cdc.state.requests import Request
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextCut:
-    """A cut that was found; not worth publishing unless it moves, or serves a request."""
+    """A cut, and why it is worth publishing."""
 
     cut: Cut
-    moves: bool
-    served: Request | None
+    moves: bool  # whether it has an event that the last cut does not have
+    served: Request | None  # the request that asked for it
 
     @property
     def is_due(self) -> bool:
-        """Whether it is to be published."""
+        """Return whether to publish the cut."""
         return self.moves or self.served is not None
 
 
 class CutFinder:
-    """Used by the thread of the rounds alone."""
+    """Finds one cut after the other; used by the thread of the rounds alone."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class CutFinder:
         first: FirstSnapshot,
         schemas: SchemaLookup,
     ) -> None:
-        self._spark = spark.newSession()  # its plans are set for each slice
+        self._spark = spark.newSession()  # its own, since its plans are set for each slice
         self._log_path = log_path
         self._topics = topics
         self._tables = tables
@@ -59,14 +59,14 @@ class CutFinder:
 
     @property
     def held(self) -> int:
-        """How many topics wait for the end of the first snapshot."""
+        """Return how many topics wait for the end of the first snapshot."""
         return len(self._first.held)
 
     def landed(self, last: LastCut) -> list[Landing]:
-        """Return what has landed beyond the last cut, in order."""
-        by = self._first.landed_by(lambda: self._inbox.waiting()[-1].number)
-        landed = self._inbox.waiting()  # after it: with all up to there
-        self._first.look(by, self._beyond(landed, last))
+        """Return the landings beyond the last cut, in order."""
+        snapshot_landed_by = self._first.landed_by(lambda: self._inbox.waiting()[-1].number)
+        landed = self._inbox.waiting()  # listed afterwards, so that it has all up to that landing
+        self._first.look(snapshot_landed_by, self._beyond(landed, last))
         return self._beyond(landed, last)
 
     def _beyond(self, landed: Sequence[Landing], last: LastCut) -> list[Landing]:
@@ -80,7 +80,7 @@ class CutFinder:
     def slice(
         self, taken: Sequence[Landing], schemas: Mapping[int, str], last: LastCut
     ) -> Iterator[Slice]:
-        """Read the events of these landings beyond the last cut; cached while the block lasts."""
+        """Yield the events of these landings beyond the last cut, cached while the block lasts."""
         suit(self._spark, sum(landing.count for landing in taken))
         rows = log_slice.read(self._spark, self._log_path, taken, last.offsets).persist()
         try:
@@ -96,7 +96,7 @@ class CutFinder:
             rows.unpersist()
 
     def _ends(self, taken: Sequence[Landing], last: LastCut) -> dict[str, int]:
-        """Return the last landed offset of every table's topic, also of those that lack here."""
+        """Return the last landed offset of every topic, also of topics that ``taken`` lacks."""
         landed = landed_values.last_offsets(taken)
         awaited = (*self._tables.by_topic, self._topics.notes)
         return {topic: max(last.offsets[topic], landed.get(topic, -1)) for topic in awaited}
@@ -104,7 +104,7 @@ class CutFinder:
     def find(self, part: Slice, waiting: Sequence[Request], last: LastCut) -> NextCut | None:
         """Return the next cut, or None where a table is beyond every cut in the slice.
 
-        That is so where a crash kept a cut of more rows from being published.
+        That happens when a crash prevented the publication of a larger cut.
         """
         cut, bound = self._bounded(part, waiting, last)
         if not self._first.applied and self._tables.is_beyond(cut, last):
@@ -118,10 +118,10 @@ class CutFinder:
     def _bounded(
         self, part: Slice, waiting: Sequence[Request], last: LastCut
     ) -> tuple[Cut, int | None]:
-        """Return the cut and the bound that it was stopped at.
+        """Return the cut and the bound at which it stops.
 
-        A table that is beyond the bounded cut was moved there by a round that a crash kept
-        from publishing: that cut has to come first, so the bound is left for the next one.
+        A table beyond the bounded cut was brought there by a round that crashed before it
+        published: that cut has to come first, so this one ignores the bound.
         """
         bound = min((request.bound for request in waiting if request.bound), default=None)
         cut = _cut(part, bound)
@@ -129,9 +129,9 @@ class CutFinder:
 
 
 def _cut(part: Slice, bound: int | None) -> Cut:
-    """Return the cut; a topic whose transactions cannot all be told is not waited for.
+    """Return the cut, without waiting for topics that have events of unknown transactions.
 
-    Its undecodable events go to quarantine, and the table is marked for it.
+    These undecodable events go to quarantine, and their table is marked degraded.
     """
     return find_cut(part.ends, part.spans, part.last, bound=bound, ignored=part.undecodable)
 

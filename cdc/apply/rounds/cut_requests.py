@@ -1,4 +1,4 @@
-"""Requests for a cut at a given place, and which of them a cut serves."""
+"""Holds the requests for a cut at a given LSN, and tells which of them a cut serves."""
 
 import time
 from collections.abc import Sequence
@@ -19,7 +19,8 @@ class CutRequests:
     def pending(self, reached: int) -> list[Request]:
         """Return the requests that still wait; ``reached`` is the LSN of the last cut.
 
-        A bound before the last cut can be met no more; the asker sees that cut in the ledger.
+        A bound before the last cut cannot be met any more; the requester sees in the ledger that
+        the cut has passed it.
         """
         waiting = self._holds.pending(time.time())
         self._served &= {request.id for request in waiting}
@@ -31,16 +32,16 @@ class CutRequests:
         ]
 
     def mark_served(self, request: Request) -> None:
-        """Ignore the request from now on: its cut is published."""
+        """Ignore the request from now on, as its cut is published."""
         self._served.add(request.id)
 
 
 def served_by(
     waiting: Sequence[Request], part: Slice, cut: Cut, bound: int | None, *, reached: int
 ) -> Request | None:
-    """Return the request whose cut this is: every commit up to its bound is inside.
+    """Return the request that the cut serves: the cut has every commit up to the bound.
 
-    That is known once a commit beyond the bound has landed, since END markers are in commit
+    That is certain once a commit beyond the bound has landed, since END markers are in commit
     order. A bound before the last cut (at the LSN ``reached``) comes too late to be met.
     """
     if bound is None or bound < reached or not any(end.lsn > bound for end in part.ends):

@@ -1,9 +1,9 @@
-"""The first snapshot is in the lake before any transaction of the stream: no transaction counts it.
+"""Holds the stream back until the first snapshot is applied, since no transaction counts its rows.
 
 The landing query takes a share of every topic, so the END of a later transaction may land long
-before the last rows of a large table. But the connector writes the whole snapshot before the
-first END: what the topics hold when some END has landed, holds all of it. Until all that is
-applied, no END is heeded, and topics that the stream has reached wait.
+before the last snapshot rows of a large table. But the connector writes the whole snapshot before
+the first END: as soon as some END has landed, the topics hold all of it. Until everything up to
+there is applied, every END is ignored, and topics that the stream has reached wait.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,12 +16,12 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.land.landing import Landing
 
 Offsets = Mapping[str, int]
-"""By topic; exclusive."""
+"""Exclusive end offsets by topic."""
 logger = structlog.get_logger(__name__)
 
 
 class FirstSnapshot:
-    """What is known of it; used by the thread of the rounds."""
+    """Tells whether the first snapshot is applied; used by the thread of the rounds."""
 
     def __init__(
         self,
@@ -31,46 +31,53 @@ class FirstSnapshot:
         marker_topic: str,
         applied: bool,
     ) -> None:
-        """``ends`` gives how far the topics reach now, ``landed`` how far they have landed.
+        """``ends`` returns where the topics end now, ``landed`` how far they have landed.
 
-        ``applied``: whether all of the snapshot is in the last cut.
+        ``applied``: whether the whole snapshot is in the last cut.
         """
-        self._ask = ends
-        self._read = landed
+        self._ends_now = ends
+        self._landed_now = landed
         self._marker_topic = marker_topic
         self.applied = applied
         self._ends: Offsets | None = None
-        self._by: int | None = None
+        self._landed_by: int | None = None
         self.held: set[str] = set()
-        """Topics of which nothing can be applied before."""
+        """Topics that wait: nothing more of them is applied before the snapshot is."""
 
     def landed_by(self, newest: Callable[[], int]) -> int | None:
-        """A landing up to which all of it has landed; None while that is not known.
+        """Return a landing up to which the whole snapshot has landed; None while that is unknown.
 
-        ``newest`` gives the number of the newest landing.
+        ``newest`` returns the number of the newest landing.
         """
-        if self._by is None and self._marker_topic in self.held and self._landed():
-            self._by = newest()
-        return self._by
+        if self._landed_by is None and self._marker_topic in self.held and self._has_landed():
+            self._landed_by = newest()
+        return self._landed_by
 
     def open(self, applied: Mapping[str, int]) -> dict[str, int]:
-        """The applied offsets, without the topics that wait."""
+        """Return the applied offsets without those of topics that wait."""
         return {topic: last for topic, last in applied.items() if topic not in self.held}
 
-    def look(self, by: int | None, left: Sequence[Landing]) -> None:
-        """``left`` is what is not applied of the open topics; ``by`` is of ``landed_by``."""
-        if by is not None and all(landing.number > by for landing in left):
+    def look(self, landed_by: int | None, waiting: Sequence[Landing]) -> None:
+        """Notice that the snapshot is applied, and let all topics go on then.
+
+        ``waiting`` are the landings of open topics that are not applied yet; ``landed_by`` is what
+        the method of that name returned before they were listed.
+        """
+        if landed_by is not None and all(landing.number > landed_by for landing in waiting):
             self._end()
 
     def held_back(self, part: Slice, is_applied: Callable[[str, int], bool]) -> Slice:
-        """The slice without what has to wait.
+        """Return the slice without its END markers while the snapshot is not applied.
 
-        ``is_applied`` tells whether a table has the event at an offset of its topic. One of the
-        stream it has from a cut that was begun after the snapshot was applied, and not published.
+        ``is_applied`` tells whether a table has the event at an offset of its topic. If a table
+        has an event of the stream, a round applied it after the snapshot, and crashed before it
+        published.
         """
         if self.applied:
             return part
-        reached = {t: min(s.first for s in spans.values()) for t, spans in part.spans.items()}
+        reached = {
+            topic: min(span.first for span in spans.values()) for topic, spans in part.spans.items()
+        }
         if any(is_applied(topic, offset) for topic, offset in reached.items()):
             self._end()
             return part
@@ -83,21 +90,21 @@ class FirstSnapshot:
         self.applied = True
         self.held.clear()
 
-    def _landed(self) -> bool:
-        """Whether all has that there was when this was asked first."""
+    def _has_landed(self) -> bool:
+        """Return whether all has landed that the topics held at the first call."""
         if self._ends is None:
-            self._ends = self._asked()
+            self._ends = self._read_ends()
         if self._ends is None:
             return False
-        read = self._read()
-        return all(read.get(topic, 0) >= end for topic, end in self._ends.items())
+        landed = self._landed_now()
+        return all(landed.get(topic, 0) >= end for topic, end in self._ends.items())
 
-    def _asked(self) -> Offsets | None:
-        """None where no broker answers: the landing query outlives that too."""
+    def _read_ends(self) -> Offsets | None:
+        """Return where the topics end; None where no broker answers, which landing survives too."""
         try:
-            return self._ask()
+            return self._ends_now()
         except CdcError as error:
             if error.kind is not ErrorKind.UNREACHABLE:
                 raise
-            logger.warning("it is not known yet how far the topics reach", error=str(error))
+            logger.warning("the ends of the topics are not known yet", error=str(error))
             return None

@@ -1,7 +1,7 @@
-"""Taking single tables out of the rounds, between two of them, and giving them back.
+"""Takes single tables out of the rounds between two of them, and gives them back.
 
-Rounds are one thread, and a table is used by one thread at a time. Who reads a table again has it
-for itself while it is frozen: from the moment at which a cut is published until it is thawed.
+Rounds are one thread, and only one thread may use a table at a time. An operation that reads a
+table again has it for itself while the table is frozen: from the publication of a cut until thaw.
 """
 
 import threading
@@ -14,7 +14,11 @@ _LOOK_SECONDS: Final = 0.5
 
 
 class Freezer:
-    """``published`` and ``between_rounds`` are called by the thread of the rounds alone."""
+    """Freezes and thaws tables.
+
+    Only the thread of the rounds calls ``published`` and ``between_rounds``; any thread may call
+    the other methods.
+    """
 
     def __init__(self, tables: Mapping[str, AppliedTable]) -> None:
         self._tables = tables
@@ -22,50 +26,53 @@ class Freezer:
         self._at: dict[str, frozenset[str]] = {}  # topics, by the request of the cut
         self._next: set[str] = set()
         self._thawed: set[str] = set()
-        self._acts: list[Callable[[], None]] = []
+        self._actions: list[Callable[[], None]] = []
 
     def freeze_at(self, request: str, topics: Collection[str]) -> None:
-        """Freeze tables in the moment in which the cut of this request is published."""
+        """Freeze tables as soon as the cut of this request is published."""
         with self._changed:
             self._at[request] = frozenset(topics)
 
     def freeze(self, topic: str) -> None:
-        """Freeze a table before the next round; ``is_frozen`` tells when."""
+        """Freeze a table before the next round; ``is_frozen`` waits for it."""
         with self._changed:
             self._next.add(topic)
 
     def forget(self, request: str) -> None:
-        """The cut of this request is waited for no more."""
+        """Drop the tables of ``freeze_at``: nobody waits for the cut of this request any more."""
         with self._changed:
             self._at.pop(request, None)
 
     def is_frozen(self, topic: str, seconds: float = _LOOK_SECONDS) -> bool:
-        """Wait up to so many seconds for it."""
+        """Wait up to ``seconds`` for the table to be frozen, and return whether it is."""
         with self._changed:
             return self._changed.wait_for(lambda: self._tables[topic].frozen, seconds)
 
     def thaw(self, topic: str) -> None:
-        """Give the table back; the rounds take it in before the next one."""
+        """Give the table back; the rounds have it again from the next one on."""
         with self._changed:
             self._next.discard(topic)
             self._thawed.add(topic)
 
-    def between(self, act: Callable[[], None]) -> None:
-        """Do something to the tables before the next round."""
+    def between(self, action: Callable[[], None]) -> None:
+        """Call ``action`` before the next round, in the thread of the rounds."""
         with self._changed:
-            self._acts.append(act)
+            self._actions.append(action)
 
     def published(self, request: str | None) -> None:
-        """A cut was published, for this request if for any."""
+        """Freeze the tables that waited for this cut; ``request`` is the one it serves, if any."""
         with self._changed:
             self._freeze(self._at.pop(request, frozenset()) if request else frozenset())
 
     def between_rounds(self) -> list[str]:
-        """Freeze what is to be frozen; the topics of thawed tables, which may follow again."""
+        """Run the waiting actions, freeze and thaw tables.
+
+        Returns the topics of the thawed tables, which may follow again.
+        """
         with self._changed:
-            for act in self._acts:
-                act()
-            self._acts = []
+            for action in self._actions:
+                action()
+            self._actions = []
             self._freeze(self._next)
             self._next = set()
             thawed, self._thawed = sorted(self._thawed), set()

@@ -1,4 +1,4 @@
-"""One slice of the log: the rows a round looks at and the transactions in them."""
+"""A slice of the log: the events that a round looks at, and the transactions in them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,28 +18,31 @@ from cdc.land.landing import Landing, last_offsets
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
-    """Events after the last cut, as far as the round takes them."""
+    """Events after the last cut: as many as the round takes."""
 
     rows: DataFrame  # columns of the log
     ends: Sequence[Marker]  # END markers, in order
     end_offsets: Mapping[int, int]  # offset of the END marker, by its lsn
     spans: Mapping[str, Mapping[int, Span]]  # by topic and transaction
     last: Mapping[str, int]  # offset of the last event, by topic
-    undecodable: frozenset[str]  # topics with an event whose transaction cannot be told
-    snapshots: Mapping[str, frozenset[int]]  # by topic: lsn (or NO_LSN) of reads of a snapshot
+    undecodable: frozenset[str]  # topics with an event whose transaction is unknown
+    snapshots: Mapping[str, frozenset[int]]  # by topic: lsns (or NO_LSN) of its snapshot events
 
 
 def read(
     spark: SparkSession, path: str, landings: Sequence[Landing], after: Mapping[str, int]
 ) -> DataFrame:
-    """Rows of these landings beyond the offsets; files of other landings are skipped."""
+    """Return the log's rows of these landings beyond the offsets ``after``, by topic.
+
+    Spark skips the files of other landings.
+    """
     numbers = [landing.number for landing in landings]
-    wanted = [
+    beyond = [
         (F.col("topic") == topic) & (F.col("offset") > after.get(topic, -1))
         for topic in last_offsets(landings)
     ]
     rows = read_pinned(spark, path)
-    return rows.where(F.col("landing").between(numbers[0], numbers[-1]) & _any(wanted))
+    return rows.where(F.col("landing").between(numbers[0], numbers[-1]) & _any(beyond))
 
 
 def look(
@@ -50,27 +53,28 @@ def look(
     marker_topic: str,
     prefix: str,
 ) -> Slice:
-    """Find the transactions in the rows; two Spark jobs.
+    """Find the transactions in the rows, in two Spark jobs.
 
-    ``last`` must name every topic whose events are awaited, also those of which nothing landed.
+    ``last`` has the last landed offset of every topic whose events are awaited, also of topics
+    from which nothing landed.
     """
     is_marker = F.col("topic") == marker_topic
-    places = _places(rows.where(~is_marker & F.col("value").isNotNull()), schemas)
+    groups = _groups(rows.where(~is_marker & F.col("value").isNotNull()), schemas)
     ends = _ends(rows.where(is_marker), schemas, prefix)
     return Slice(
         rows=rows,
         ends=[end for _, end in ends],
         end_offsets={end.lsn: offset for offset, end in ends},
-        spans=_spans(places),
+        spans=_spans(groups),
         last=last,
-        undecodable=frozenset(row["topic"] for row in places if row["undecodable"]),
-        snapshots=_snapshots(places),
+        undecodable=frozenset(row["topic"] for row in groups if row["undecodable"]),
+        snapshots=_snapshots(groups),
     )
 
 
 def snapshots(events: DataFrame, schemas: Mapping[int, str]) -> dict[str, frozenset[int]]:
-    """The snapshots that the reads among rows of the log are of, by topic; one Spark job."""
-    return _snapshots(_places(events.where(F.col("value").isNotNull()), schemas))
+    """Return the lsns of the snapshots among events of the log, by topic, in one Spark job."""
+    return _snapshots(_groups(events.where(F.col("value").isNotNull()), schemas))
 
 
 def _any(conditions: Iterable[Column]) -> Column:
@@ -79,13 +83,13 @@ def _any(conditions: Iterable[Column]) -> Column:
 
 def _ends(markers: DataFrame, schemas: Mapping[int, str], prefix: str) -> list[tuple[int, Marker]]:
     decoded = decode_markers(markers, schemas).where(F.col("status") == END)
-    # Sorted here: a sort in Spark takes two more jobs, and the markers are few.
+    # Not sorted by Spark: that takes two more jobs, and the markers are few.
     rows = sorted(decoded.collect(), key=lambda row: int(row["offset"]))
     return [(row["offset"], marker(row.asDict(recursive=True), prefix=prefix)) for row in rows]
 
 
-def _places(events: DataFrame, schemas: Mapping[int, str]) -> list[Row]:
-    """Events counted by topic, transaction and (of a snapshot's reads) lsn."""
+def _groups(events: DataFrame, schemas: Mapping[int, str]) -> list[Row]:
+    """Count the events by topic, transaction and, for snapshot events, lsn."""
     lsn = F.coalesce(F.col("lsn"), F.lit(NO_LSN))
     read = F.when(F.col("op") == "r", lsn).alias("read_lsn")
     undecodable = F.col("op").isNull().alias("undecodable")
@@ -101,18 +105,18 @@ def _places(events: DataFrame, schemas: Mapping[int, str]) -> list[Row]:
     )
 
 
-def _spans(places: Sequence[Row]) -> dict[str, dict[int, Span]]:
-    found: dict[str, dict[int, Span]] = {}
-    for row in places:
+def _spans(groups: Sequence[Row]) -> dict[str, dict[int, Span]]:
+    spans: dict[str, dict[int, Span]] = {}
+    for row in groups:
         if row["txid"] is not None:
             span = Span(count=row["count"], first=row["first"], last=row["last"])
-            found.setdefault(row["topic"], {})[row["txid"]] = span
-    return found
+            spans.setdefault(row["topic"], {})[row["txid"]] = span
+    return spans
 
 
-def _snapshots(places: Sequence[Row]) -> dict[str, frozenset[int]]:
-    found: dict[str, frozenset[int]] = {}
-    for row in places:
+def _snapshots(groups: Sequence[Row]) -> dict[str, frozenset[int]]:
+    lsns: dict[str, frozenset[int]] = {}
+    for row in groups:
         if row["read_lsn"] is not None:
-            found[row["topic"]] = found.get(row["topic"], frozenset()) | {row["read_lsn"]}
-    return found
+            lsns[row["topic"]] = lsns.get(row["topic"], frozenset()) | {row["read_lsn"]}
+    return lsns

@@ -1,4 +1,4 @@
-"""Publishes a cut: its row in the ledger, from which on readers have it."""
+"""Publishes a cut: from its row in the ledger on, readers see it."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -34,7 +34,7 @@ class Publisher:
         freezer: Freezer,
         wal_end: Callable[[], int | None],
     ) -> None:
-        """``wal_end`` gives where the source's WAL ends; None where it cannot be asked now."""
+        """``wal_end`` returns where the source's WAL ends; None where the source cannot say now."""
         self._ledger = ledger
         self.last = last
         self._topics = topics
@@ -44,16 +44,19 @@ class Publisher:
         self._wal_end = wal_end
 
     def mark_snapshot_end(self, cut: Cut) -> None:
-        """Remember, once, a place behind everything that the first snapshot has read.
+        """Record, once, an LSN behind everything that the first snapshot has read.
 
-        The snapshot is over when something of the stream is in a cut.
+        The snapshot is over when a transaction of the stream is in a cut.
         """
         row = self.last.row
         if row.snapshot_end is None and (cut.lsn is not None or row.lsn is not None):
             self.last = replace(self.last, row=replace(row, snapshot_end=self._wal_end()))
 
     def publish(self, cut: Cut, part: Slice, served: Request | None) -> None:
-        """Append the cut's row, once every table is at the cut."""
+        """Append the cut's row to the ledger; every table has to be at the cut already.
+
+        ``served`` is the request that asked for this cut, where one did.
+        """
         row, offsets = self._row(cut, part, served)
         reach(Failpoint.BEFORE_LEDGER_APPEND)
         self._ledger.append(row)
@@ -92,9 +95,9 @@ class Publisher:
 
 
 def _is_behind(lsn: int | None, snapshot_end: int | None) -> bool:
-    """Whether a cut lies behind the end of the first snapshot.
+    """Return whether a cut lies behind the end of the first snapshot.
 
-    A table of which the snapshot found nothing may have been emptied or rewritten while it was
-    read: that shows to no older snapshot, and the stream makes it good.
+    A table that the snapshot found empty may have been truncated or rewritten while it was read:
+    an older snapshot then sees none of its rows. Up to the snapshot's end the stream corrects that.
     """
     return lsn is not None and snapshot_end is not None and lsn >= snapshot_end

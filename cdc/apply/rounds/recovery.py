@@ -1,8 +1,8 @@
-"""At the start: how far the lake is by its own account, and how the rest is made good.
+"""Recovers the state of the lake at the start, and brings tables that are behind up to date.
 
-Nothing is remembered elsewhere. The log's newest commit says what has landed, each table's what
-is applied, the ledger's newest row where the last cut lies. A table behind that cut (new,
-deleted, stopped before) is replayed from the log before the first round.
+Nothing is stored elsewhere: the log's newest commit says what has landed, each table's newest
+commit what is applied, the ledger's newest row where the last cut lies. A table behind that cut
+(new, deleted, or stopped before) is replayed from the log before the first round.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -39,14 +39,14 @@ def last_cut_at_start(
 ) -> LastCut:
     """Return where the next cut begins; ``newest`` is the ledger's row, None before the first.
 
-    ``epoch`` is the lake's newest. A table that the cut does not have begins with what of it landed
-    later than the cut: the log is searched for the last event before.
+    ``epoch`` is the lake's newest. A table that the cut lacks begins with its events that landed
+    after the cut: the last one before is searched in the log.
     """
     row = base_of(newest, epoch)
     missing = [t for t, table in tables.items() if row.entry(str(table.schema.table)) is None]
     landed = positions.landed_position(log_path) if missing else None
     log = store.read_pinned(spark, log_path) if missing else None
-    begun = {
+    before = {
         topic: max(
             _last(log, landed, topic, row.landing_floor),
             _left(epoch, topic),
@@ -54,16 +54,16 @@ def last_cut_at_start(
         )
         for topic in missing
     }
-    return last_cut(row, topics, tables, begun)
+    return last_cut(row, topics, tables, before)
 
 
 def left_over(spark: SparkSession, log_path: str, last: LastCut) -> list[Landing]:
     """Return the landings that are not wholly inside the cut."""
     floor = last.row.landing_floor
     log = store.read_pinned(spark, log_path).where(F.col("landing") > floor)
-    waiting = landings(summary(log))
-    passed = landed_values.floor(waiting, last.offsets, floor)
-    return [landing for landing in waiting if landing.number > passed]
+    later = landings(summary(log))
+    wholly_inside = landed_values.floor(later, last.offsets, floor)
+    return [landing for landing in later if landing.number > wholly_inside]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,15 +81,16 @@ class Recovery:
     last_cut: Callable[[], LastCut]
 
     def catch_up(self, step: Callable[[], None] = nothing) -> None:
-        """Bring every table that follows to the cut; ``step`` is called after each batch."""
+        """Bring every table that follows to the last cut; call ``step`` after each batch."""
         self._bring(list(self.tables.by_topic), step)
 
     def resume(self) -> None:
-        """Bring tables to the last cut that may follow again.
+        """Bring tables that may follow again to the last cut.
 
-        Those that were read again; and stopped ones of whose structure the cut tells more, a key
-        that is given back, for one. What cannot go on stops again for the same reason. A table that
-        waits to be read stays stopped: what it missed is in no log.
+        These are tables that an operation has given back, and stopped tables whose structure has a
+        new note in the cut (their key was restored, for example). A table that still cannot go on
+        stops again for the same reason. A table that waits to be read stays stopped: the log does
+        not have what it missed.
         """
         noted = [topic for topic in self.tables.take_noted() if self._is_read(topic)]
         for topic in noted:
@@ -98,7 +99,7 @@ class Recovery:
             self._bring(topics, nothing)
 
     def _is_read(self, topic: str) -> bool:
-        """Whether the table was whole at some moment of the present epoch."""
+        """Return whether the table was complete at some moment of the current epoch."""
         position = self.tables.by_topic[topic].position
         return position.epoch >= self.last_cut().row.epoch and position.reading >= 0
 
@@ -121,7 +122,7 @@ class Recovery:
                 )
 
     def _notes(self, log: DataFrame, last: LastCut) -> list[PlacedNote]:
-        """Return all changes of structures in this epoch, up to the cut."""
+        """Return all structure changes of this epoch, up to the cut."""
         topic = self.topics.notes
         place = F.col("offset") > _left(self.epoch, topic)
         inside = place & (F.col("offset") <= last.offsets[topic])
@@ -129,16 +130,20 @@ class Recovery:
 
 
 def _expired(landed: LandedPosition | None, topic: str) -> int:
-    """The last offset of the topic that the log may have had and has given up; -1 for none."""
+    """Return the last offset of the topic that may have expired from the log; -1 for none."""
     return landed.expired.get(topic, positions.NOTHING)[1] if landed else -1
 
 
 def _left(epoch: Epoch | None, topic: str) -> int:
+    """Return the last offset of the topic that the epoch has skipped; -1 for none."""
     return -1 if epoch is None else epoch.left(topic)
 
 
 def _last(log: DataFrame | None, landed: LandedPosition | None, topic: str, floor: int) -> int:
-    """The last offset of the topic up to a landing; -1 for none, which needs no look at the log."""
+    """Return the last offset of the topic in landings up to ``floor``; -1 for none.
+
+    The log is not searched for a topic from which nothing has landed.
+    """
     if log is None or landed is None or topic not in landed.offsets:
         return -1
     mine = log.where((F.col("topic") == topic) & (F.col("landing") <= floor))

@@ -1,7 +1,7 @@
 """Rounds: find the next cut in what has landed, bring every table there, publish it.
 
-A round that is interrupted anywhere is repeated from the same slice of the log: a table that is
-at the cut already has its position in its own commit and is left alone.
+A round that was interrupted anywhere is repeated from the same slice of the log. A table that is
+at the cut already has its position in its own commit, so the round does not touch it again.
 """
 
 import time
@@ -15,14 +15,15 @@ from cdc.apply.rounds.cut_finder import CutFinder
 from cdc.apply.rounds.cut_requests import CutRequests
 from cdc.apply.rounds.last_cut import LastCut
 from cdc.apply.rounds.publisher import Publisher
-from cdc.apply.rounds.stuck_transaction import Unfilled
+from cdc.apply.rounds.stuck_transaction import StuckTransactionAlarm
 from cdc.apply.rounds.tables import Tables
 from cdc.land import landing as landed_values
 from cdc.land.inbox import Inbox
 from cdc.land.landing import Landing
 from cdc.state.requests import Request
 
-IDLE_SECONDS: Final = 0.5  # how long a request for a cut may wait in an idle job
+IDLE_SECONDS: Final = 0.5
+"""How long an idle job waits before it looks for requests for a cut again."""
 logger = structlog.get_logger(__name__)
 
 
@@ -37,14 +38,14 @@ class Rounds:
         *,
         inbox: Inbox,
         requests: CutRequests,
-        stuck: Unfilled,
+        stuck: StuckTransactionAlarm,
         budget: int,
         check_source: Callable[[int], None],
     ) -> None:
-        """``budget`` is how many events a round takes at most, unless a transaction has more.
+        """``budget`` limits the events of a round, unless a single transaction has more.
 
-        ``check_source`` is called with the LSN that a cut is to reach, before any table is brought
-        there; it raises CHAIN_BROKEN where the source is not the one that the lake follows.
+        ``check_source`` is called with the LSN of a cut before any table is brought there; it
+        raises CHAIN_BROKEN where the source is not the one that the lake follows.
         """
         self._finder = finder
         self._tables = tables
@@ -56,19 +57,19 @@ class Rounds:
         self._check_source = check_source
         self._incomplete: Cut | None = None
         self.alarm = ""
-        """What keeps cuts from being published and does not go away by itself."""
+        """What blocks publishing and does not go away by itself; empty for nothing."""
         self.turns = 0
-        """Rounds that published, or left nothing that could have been: another one is a move."""
+        """How many rounds published, or had nothing to publish; the health watch sees it move."""
 
     def close(self) -> None:
-        """Give up the threads that bring tables to a cut."""
+        """End the threads that bring tables to a cut."""
         self._tables.close()
 
     def run(self, until: Callable[[], bool], between: Callable[[], None]) -> None:
-        """Run rounds until ``until`` is true; ``between`` is called after each.
+        """Run rounds until ``until`` returns true; call ``between`` after each.
 
-        An idle job waits for the next landing, and asks the source meanwhile whether it is still
-        the one that the lake follows.
+        An idle job waits for the next landing, and checks meanwhile that the source is still the
+        one that the lake follows.
         """
         seen = 0
         while not until():
@@ -80,16 +81,16 @@ class Rounds:
             between()
 
     def round(self) -> bool:
-        """Move to the next cut, or learn what it waits for; False when there is nothing to do."""
+        """Publish the next cut, or find out what it waits for; return whether anything moved."""
         last = self._publisher.last
-        left = self._finder.landed(last)
-        # Listed after the landings: a commit that landed before a request was written lies before
-        # the snapshot that the request is about (cdc/client/moment.py).
+        landed = self._finder.landed(last)
+        # The requests are listed after the landings: a commit that landed before a request was
+        # written lies before the snapshot that the request is about (cdc/client/moment.py).
         waiting = self._requests.pending(last.lsn)
         if any(request.bound is None for request in waiting):
             return False
         self._incomplete = None
-        if self._moved(left, waiting, last):
+        if self._moved(landed, waiting, last):
             self.turns += 1
             return True
         self._look_for_stuck(self._incomplete)
@@ -97,13 +98,13 @@ class Rounds:
             self.turns += 1
         return False
 
-    def _moved(self, left: Sequence[Landing], waiting: Sequence[Request], last: LastCut) -> bool:
+    def _moved(self, landed: Sequence[Landing], waiting: Sequence[Request], last: LastCut) -> bool:
         held, budget = self._finder.held, self._budget
-        while left:
-            taken = landed_values.take(left, budget)
+        while landed:
+            taken = landed_values.take(landed, budget)
             if self._advance(taken, waiting, last) or self._finder.held != held:
                 return True
-            if len(taken) == len(left):
+            if len(taken) == len(landed):
                 break
             budget *= 2  # a transaction may be larger than the budget
         return False
@@ -111,24 +112,24 @@ class Rounds:
     def _advance(self, taken: Sequence[Landing], waiting: Sequence[Request], last: LastCut) -> bool:
         schemas = self._finder.schemas(taken)
         with self._finder.slice(taken, schemas, last) as part:
-            found = self._finder.find(part, waiting, last)
-            if found is None:
+            goal = self._finder.find(part, waiting, last)
+            if goal is None:
                 return False
-            if not found.is_due:
-                self._incomplete = found.cut
+            if not goal.is_due:
+                self._incomplete = goal.cut
                 return False
             self._look_for_stuck(None)
-            self._check_source(found.cut.lsn or last.lsn)
-            self._publisher.mark_snapshot_end(found.cut)
+            self._check_source(goal.cut.lsn or last.lsn)
+            self._publisher.mark_snapshot_end(goal.cut)
             ids = landed_values.schema_ids(taken)
-            self._tables.bring(part, found.cut, self._publisher.last, schemas, ids)
-            self._publisher.publish(found.cut, part, found.served)
-            if found.served:
-                self._requests.mark_served(found.served)
+            self._tables.bring(part, goal.cut, self._publisher.last, schemas, ids)
+            self._publisher.publish(goal.cut, part, goal.served)
+            if goal.served:
+                self._requests.mark_served(goal.served)
         return True
 
     def _look_for_stuck(self, cut: Cut | None) -> None:
-        """Say once that a transaction does not fill, and once that it does."""
+        """Log once that a transaction is stuck, and once that it is no longer."""
         alarm = self._stuck.look(cut)
         if alarm != self.alarm:
             self.alarm = alarm
@@ -138,6 +139,6 @@ class Rounds:
                 logger.info("alarm ended")
 
 
-def stuck_transactions(patience_seconds: float) -> Unfilled:
-    """Look for transactions that stay incomplete for longer than the patience."""
-    return Unfilled(patience_seconds, time.monotonic)
+def stuck_transactions(patience_seconds: float) -> StuckTransactionAlarm:
+    """Return the alarm for transactions that stay incomplete for longer than the patience."""
+    return StuckTransactionAlarm(patience_seconds, time.monotonic)

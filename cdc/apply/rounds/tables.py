@@ -18,7 +18,10 @@ logger = structlog.get_logger(__name__)
 
 
 class Tables:
-    """The tables by topic. Any thread may read ``by_topic`` and ``merging``; rounds do the rest."""
+    """The tables by topic; only rounds change them.
+
+    Any thread may read ``by_topic`` and ``merging``; the rest is for the thread of the rounds.
+    """
 
     def __init__(
         self, by_topic: Mapping[str, AppliedTable], *, notes_topic: str, threads: int
@@ -31,26 +34,26 @@ class Tables:
 
     @property
     def merging(self) -> tuple[str, ...]:
-        """The tables that are being brought to the next cut."""
+        """Return the names of the tables that are being brought to the next cut."""
         return tuple(self._merging)
 
     def close(self) -> None:
-        """Give up the threads."""
+        """End the threads."""
         self._pool.shutdown(cancel_futures=True)
 
     def take_noted(self) -> list[str]:
-        """Return topics of stopped tables whose structure was noted again since the last call."""
+        """Return the topics of stopped tables whose structure got a note since the last call."""
         topics = sorted(self._noted)
         self._noted.clear()
         return topics
 
     def has(self, topic: str, offset: int) -> bool:
-        """Whether a table that follows has the event at an offset of its topic."""
+        """Return whether a table that follows has the event at an offset of its topic."""
         table = self.by_topic.get(topic)
         return table is not None and table.following and table.position.offset >= offset
 
     def is_beyond(self, cut: Cut, last: LastCut) -> bool:
-        """Whether a table that follows is beyond the cut already."""
+        """Return whether any table that follows is beyond the cut already."""
         return any(
             table.following
             and table.position.offset > max(cut.offsets.get(topic, -1), last.offsets.get(topic, -1))
@@ -60,10 +63,10 @@ class Tables:
     def entries(
         self, offsets: Mapping[str, int], *, streaming: bool, whole: bool
     ) -> tuple[TableEntry, ...]:
-        """Return each table's part of the ledger's row for a cut that ends at ``offsets``.
+        """Return each table's entry in the ledger's row for a cut that ends at ``offsets``.
 
-        ``whole``: the cut lies behind the end of the first snapshot, so that also a table of which
-        it read nothing is the source's.
+        ``streaming``: the cut has a transaction. ``whole``: it lies behind the end of the first
+        snapshot, so that even a table that the snapshot found empty equals the source.
         """
         return tuple(
             table.entry(offsets[topic], streaming=streaming and (whole or table.was_read))
@@ -78,10 +81,10 @@ class Tables:
         schemas: Mapping[int, str],
         ids: Mapping[str, frozenset[int]],
     ) -> None:
-        """Bring every table that follows to the cut; returns when the last one is there.
+        """Bring every table that follows to the cut, and return when the last one is there.
 
-        ``ids`` are the ids of writer schemas by topic. A table that cannot go on stops; an error
-        that is no table's own is raised.
+        ``ids`` has the ids of each topic's writer schemas. A table that cannot go on stops; any
+        error that does not concern one table alone is raised.
         """
         started = time.monotonic()
         self._read_at(part, cut)
@@ -107,14 +110,14 @@ class Tables:
 
     def _read_at(self, part: Slice, cut: Cut) -> None:
         for topic, lsns in part.snapshots.items():
-            table = self.by_topic.get(topic)  # the notes are read by the snapshot too
+            table = self.by_topic.get(topic)  # None for the notes, which the snapshot reads too
             if table is not None and table.following and table.position.offset < cut.offsets[topic]:
                 table.read_at(lsns)
 
     def _notes(
         self, part: Slice, cut: Cut, last: LastCut, schemas: Mapping[int, str]
     ) -> list[PlacedNote]:
-        """Return changes of structures inside the cut; read only when there may be some."""
+        """Return the structure changes inside the cut; read the log only where there are some."""
         upto, after = cut.offsets[self._notes_topic], last.offsets[self._notes_topic]
         if upto <= after:
             return []

@@ -1,1 +1,1 @@
-"""Runs one requested operation after the other and keeps a record of each."""
+"""Runs the requested operations one after the other, and keeps a record of each."""

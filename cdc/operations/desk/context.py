@@ -1,4 +1,4 @@
-"""What an operation of the job works with, and the steps that several of them share."""
+"""What an operation needs from the job, and the steps that several operations share."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -32,23 +32,23 @@ from cdc.tables import TableId, TableState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
-    """What the rebuilding of any table needs; ``session`` is no other thread's."""
+class RebuildContext:
+    """What the rebuild of any table needs; no other thread may use ``session``."""
 
     session: SparkSession
     config: Config
     schemas_of: SchemaLookup
-    placeholder: str  # stands for a value that did not change
+    placeholder: str  # what the connector sends for a large value that did not change
     quarantine: Quarantine
 
 
 CUT_SECONDS: Final = 600.0
-"""How long the job may take to give a cut: it may be in the middle of a large batch."""
+"""How long to wait for a cut: the job may be in the middle of a large batch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobContext:
-    """The job as an operation sees it; ``placeholder`` stands for a value that did not change."""
+    """The job as an operation sees it."""
 
     config: Config
     endpoints: Endpoints
@@ -61,11 +61,11 @@ class JobContext:
     quarantine: Quarantine
     readings: Readings
     epoch: Epoch | None  # None: the first
-    placeholder: str
+    placeholder: str  # what the connector sends for a large value that did not change
 
-    def kept(self) -> Kept:
-        """What a table is rebuilt with, in a session of its own."""
-        return Kept(
+    def rebuild_context(self) -> RebuildContext:
+        """Return what a rebuild needs, with a Spark session of its own."""
+        return RebuildContext(
             session=self.spark.newSession(),
             config=self.config,
             schemas_of=self.schemas,
@@ -74,24 +74,26 @@ class JobContext:
         )
 
     def topic(self, table: TableId) -> str:
+        """Return the table's topic."""
         return table.topic(self.config.name)
 
     def live(self, table: TableId) -> AppliedTable:
-        """The table as the rounds have it; raises CONFIG for one that the job does not keep."""
-        found = self.tables.get(self.topic(table))
-        if found is None:
+        """Return the table as the rounds have it; raise CONFIG where it is not captured."""
+        live = self.tables.get(self.topic(table))
+        if live is None:
             raise CdcError(
                 ErrorKind.CONFIG,
                 f"{table} is not captured",
                 remedy="name it in source.tables and run wal2lake apply-config",
             )
-        return found
+        return live
 
     def log(self) -> DataFrame:
+        """Return the log at its newest version."""
         return store.read_pinned(self.spark, log_path(self.config))
 
     def notes(self, upto: int) -> list[PlacedNote]:
-        """Changes of structures in this epoch, up to an offset of their topic."""
+        """Return the structure changes of this epoch, up to an offset in their topic."""
         after = self.epoch.left_of_notes if self.epoch else -1
         place = (F.col("offset") > after) & (F.col("offset") <= upto)
         rows = note_rows(self.log(), log_path(self.config), self.notes_topic)
@@ -99,9 +101,9 @@ class JobContext:
 
     @contextmanager
     def flagged(self, table: TableId, *, at_once: bool = True) -> Iterator[AppliedTable]:
-        """The table, marked in the ledger as being read again until the rounds have it back.
+        """Mark the table in the ledger as being read again, and thaw it at the end of the block.
 
-        One that goes on meanwhile is marked when it is frozen, and not ``at_once``.
+        With ``at_once=False`` the table follows on unmarked until ``freeze`` marks it.
         """
         live, topic = self.live(table), self.topic(table)
         if at_once:
@@ -112,22 +114,23 @@ class JobContext:
             self.freezer.thaw(topic)
 
     def recount(self, table: str, _: int) -> None:
-        """Events of the table were settled: its next commit says how many are open then."""
+        """Have the table's next commit count its open events anew, since some were settled."""
         live, quarantine = self.live(TableId.parse(table)), self.quarantine
         self.freezer.between(lambda: live.recount(quarantine.open_count(table)))
 
-    def frozen(self, table: TableId, reporter: Reporter) -> None:
-        """Take the table out of the rounds; returns when it is at rest at the last cut."""
+    def freeze(self, table: TableId, reporter: Reporter) -> None:
+        """Take the table out of the rounds, and return when it is frozen at the last cut."""
         topic = self.topic(table)
         self.live(table).flag()
         self.freezer.freeze(topic)
         while not self.freezer.is_frozen(topic):
-            reporter.point()
+            reporter.safe_point()
 
     def await_streaming(self, table: TableId, reporter: Reporter) -> int:
-        """Write a barrier and wait for the cut that has it with the table in it; its number.
+        """Write a barrier, wait for a cut that has it and in which the table streams again.
 
-        Raises TABLE_STOPPED where the table stops again, TIMEOUT where no such cut comes.
+        Returns the cut's number. Raises TABLE_STOPPED where the table stops again, TIMEOUT where
+        no such cut comes within ``CUT_SECONDS``.
         """
         ledger = Ledger(ledger_path(self.config))
         last = ledger.last()
@@ -143,12 +146,12 @@ class JobContext:
             ),
             after=last.cut if last else 0,
             timeout=CUT_SECONDS,
-            tell=lambda _: reporter.point(),
+            tell=lambda _: reporter.safe_point(),
         )
         if row is None:
             raise CdcError(
                 ErrorKind.TIMEOUT,
-                f"no cut with {table} in it came within {CUT_SECONDS:g} s",
+                f"no cut with {table} was published within {CUT_SECONDS:g} s",
                 detail=where_it_hangs(self.config),
                 remedy="wal2lake status",
             )

@@ -1,4 +1,4 @@
-"""What a running operation says of itself, and where it can be paused, cancelled or stopped."""
+"""Reports the progress of a running operation, and lets it be paused, cancelled or stopped."""
 
 import math
 import threading
@@ -14,26 +14,33 @@ from cdc.state import operation_files as files
 from cdc.state.operation import OperationState, Progress, TableResult
 
 WRITE_SECONDS: Final = 0.5
+"""How often counts alone are written to the file."""
 LOOK_SECONDS: Final = 0.3
+"""How often a paused operation looks whether it may go on."""
 
 
 class Interrupted(BaseException):
-    """The job stops and will run the operation again; passes every ``except Exception``."""
+    """Ends an operation because the job stops; the next start runs it again.
+
+    It is no Exception, so that no handler's ``except Exception`` catches it.
+    """
 
 
 def now() -> str:
+    """Return the current time in ISO 8601, UTC."""
     return datetime.now(UTC).isoformat()
 
 
 class Reporter:
-    """Given to the handler of an operation; its methods may be called by any thread."""
+    """Reports the progress of one operation; its methods may be called by any thread."""
 
-    def __init__(self, state_dir: Path, begun: Progress, stop: threading.Event) -> None:
+    def __init__(self, state_dir: Path, running: Progress, stop: threading.Event) -> None:
+        """``running`` is the progress at this start of the operation, ``stop`` ends the job."""
         self._state_dir = state_dir
         self._stop = stop
         self._lock = threading.Lock()
         self._written = -math.inf
-        self.progress = replace(begun, counted_from=now())
+        self.progress = replace(running, counted_from=now())
 
     def tell(
         self,
@@ -45,33 +52,33 @@ class Reporter:
         rows_expected: int | None = None,
         tables: int | None = None,
     ) -> None:
-        """Say what is new; what is left out stays, but for the counts of another table.
+        """Report what has changed; what is not given stays, except counts of an earlier table.
 
-        Written at once when phase or table change, and else at most twice a second.
+        A change of phase or table is written at once, anything else at most twice a second.
         """
         given = {"rows": rows, "chunks": chunks, "rows_expected": rows_expected, "tables": tables}
         change: dict[str, Any] = {name: new for name, new in given.items() if new is not None}
         with self._lock:
             before = self.progress
-            other = table is not None and table != before.table
-            if other:
+            next_table = table is not None and table != before.table
+            if next_table:
                 change = {"rows": 0, "chunks": 0, "rows_expected": None, **change, "table": table}
-            turned = other or (phase is not None and phase != before.phase)
+            next_phase = next_table or (phase is not None and phase != before.phase)
             self._change(phase=before.phase if phase is None else phase, **change)
-            if turned:
-                self._count_anew()
-            if turned or time.monotonic() - self._written >= WRITE_SECONDS:
+            if next_phase:
+                self._restart_rate()
+            if next_phase or time.monotonic() - self._written >= WRITE_SECONDS:
                 self._write()
 
-    def left(self, tables: Iterable[str]) -> list[str]:
-        """Those without a result; the others were done before the job ended."""
+    def remaining(self, tables: Iterable[str]) -> list[str]:
+        """Return the tables without a result; the others were done before the job ended."""
         done = {result.table for result in self.progress.results}
         return [table for table in tables if table not in done]
 
     def done(self, result: TableResult) -> None:
-        """One more table is done; an earlier result of it counts no more."""
+        """Report the result of a table; it replaces an earlier one of the same table."""
         with self._lock:
-            others = (each for each in self.progress.results if each.table != result.table)
+            others = (other for other in self.progress.results if other.table != result.table)
             results = (*others, result)
             self._change(results=results, tables_done=len(results))
             reach(Failpoint.BEFORE_OPERATION_RESULT)
@@ -79,51 +86,52 @@ class Reporter:
             reach(Failpoint.AFTER_OPERATION_RESULT)
 
     def put(self, **change: Any) -> None:  # noqa: ANN401 - any field of Progress
-        """Replace fields of the progress, written at once."""
+        """Replace fields of the progress, and write it at once."""
         with self._lock:
             self._change(**change)
             self._write()
 
-    def point(self) -> None:
-        """A safe point: nothing is half done here, so that the operation can rest or end.
+    def safe_point(self) -> None:
+        """Let the operation be paused or ended here, where nothing is half done.
 
-        Waits while somebody wants a pause; raises CANCELLED, and Interrupted when the job stops.
+        Waits while the operation is paused. Raises CANCELLED where it was cancelled, and
+        Interrupted where the job stops.
         """
         if self._stop.is_set():
             raise Interrupted
-        wanted = files.wish(self._state_dir, self.progress.id)
-        if wanted == files.PAUSE:
-            wanted = self._rest()
-        if wanted == files.CANCEL:
+        wish = files.wish(self._state_dir, self.progress.id)
+        if wish == files.PAUSE:
+            wish = self._pause()
+        if wish == files.CANCEL:
             raise files.cancellation(self.progress.id)
 
     def refuse_ended(self) -> None:
-        """Raise Interrupted where the job stops: right before a commit, which is no place to rest.
+        """Raise Interrupted where the job stops, without pausing: called right before a commit.
 
-        Also where something seems to be broken: it may only have been cancelled.
+        It is called too where something seems broken, since Spark's work may have been cancelled.
         """
         if self._stop.is_set():
             raise Interrupted
 
     def wait(self, seconds: float) -> None:
-        """Let the time pass, or less of it, and be at a safe point: for whoever awaits a cut."""
+        """Wait that long, or until the job stops; then be at a safe point."""
         self._stop.wait(seconds)
-        self.point()
+        self.safe_point()
 
-    def _rest(self) -> str:
-        """Until nobody wants a pause any more; what is wanted then."""
+    def _pause(self) -> str:
+        """Wait while the operation is paused; return what is wished for then."""
         before = self.progress.state
         self.put(state=OperationState.PAUSED)
-        while (wanted := files.wish(self._state_dir, self.progress.id)) == files.PAUSE:
+        while (wish := files.wish(self._state_dir, self.progress.id)) == files.PAUSE:
             if self._stop.wait(LOOK_SECONDS):
                 raise Interrupted
         with self._lock:
             self._change(state=before)
-            self._count_anew()
+            self._restart_rate()
             self._write()
-        return wanted
+        return wish
 
-    def _count_anew(self) -> None:
+    def _restart_rate(self) -> None:
         self._change(counted_from=now(), rows_before=self.progress.rows)
 
     def _change(self, **change: Any) -> None:  # noqa: ANN401 - any field of Progress

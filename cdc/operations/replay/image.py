@@ -1,13 +1,12 @@
-"""An image of a table: replayed from what is kept of it, found equal to it, and kept whole.
+"""Makes an image of a table: a replay that equals the table at a cut, kept whole.
 
-With it the log before it is not needed any more (cdc/lake/records/expiry.py). The source is not
-read, and the table goes on meanwhile.
+With an image, the log before it is not needed any more (cdc/lake/records/expiry.py). The source is
+not read, and the table goes on meanwhile.
 """
 
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.errors import CdcError, ErrorKind
@@ -18,106 +17,118 @@ from cdc.lake.records.ledger import Ledger, LedgerRow
 from cdc.lake.records.readings import Reading, readings_at
 from cdc.lake.table.positions import open_table
 from cdc.lake.table.removal import remove
-from cdc.operations.desk.context import JobContext, Kept
+from cdc.operations.desk.context import JobContext, RebuildContext
 from cdc.operations.desk.desk import Handler
 from cdc.operations.desk.reporter import Reporter
 from cdc.operations.replay.inputs import from_log, place_of
-from cdc.operations.replay.rebuild import rebuilt
-from cdc.operations.replay.to_path import compared
+from cdc.operations.replay.rebuild import rebuild_table
+from cdc.operations.replay.to_path import compare_with_cut
 from cdc.state.operation import Operation, TableResult
 from cdc.tables import TableId
 
 
-def handler(context: JobContext) -> Handler:
-    """The handler of ``image``, which the job asks itself for."""
+def handler(job: JobContext) -> Handler:
+    """Return the handler of ``image``, an operation that the job requests itself."""
 
     def run(operation: Operation, reporter: Reporter) -> None:
         reporter.tell(tables=len(operation.tables))
-        for name in reporter.left(operation.tables):
+        for name in reporter.remaining(operation.tables):
             reporter.tell(table=name)
-            reporter.done(_Task(context, TableId.parse(name), operation.id, reporter).run())
+            reporter.done(_Task(job, TableId.parse(name), operation.id, reporter).run())
 
     return run
 
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """One table."""
+    """The image of one table."""
 
-    context: JobContext
+    job: JobContext
     table: TableId
     operation: str
     reporter: Reporter
 
     def run(self) -> TableResult:
-        """Make the image, and give up what is older than any cut; raises where it is not equal."""
+        """Make the image, and remove readings that no cut needs any more.
+
+        Raises DIFFERENT where the rebuilt table does not equal the lake's.
+        """
         started, row = time.monotonic(), self._newest_cut()
-        number = self.context.readings.next_number()
-        path = reading_path(self.context.config, self.table, number)
-        remove(self.context.spark, path)  # of one that was interrupted
+        number = self.job.readings.next_number()
+        path = reading_path(self.job.config, self.table, number)
+        remove(self.job.spark, path)  # an interrupted operation may have left something
         try:
-            made, kept = self._made(row, path)
-            self._refuse_other(kept, made, row)
+            image, context = self._rebuilt(row, path)
+            self._refuse_different(context, image, row)
         except CdcError:
-            remove(self.context.spark, path)
+            remove(self.job.spark, path)
             raise
-        self._record(made, row, number)
+        self._record(image, row, number)
         self._forget_older()
         return TableResult(
             table=str(self.table),
-            rows_read=made.position.rows_applied,
+            rows_read=image.position.rows_applied,
             cut_before=row.cut,
             seconds=time.monotonic() - started,
-            note=f"an image of it as of cut {row.cut}: the log gives it again from there",
+            note=f"an image as of cut {row.cut}: the log before it is no longer needed",
         )
 
     def _newest_cut(self) -> LedgerRow:
         row = self._ledger().last()
-        assert row is not None  # noqa: S101 - it is asked for when a table stands at a cut
+        assert row is not None  # noqa: S101 - images are requested of tables in a cut only
         return row
 
     def _ledger(self) -> Ledger:
-        return Ledger(ledger_path(self.context.config))
+        return Ledger(ledger_path(self.job.config))
 
-    def _made(self, row: LedgerRow, path: str) -> tuple[AppliedTable, Kept]:
-        kept, place = self.context.kept(), place_of(row, self.table)
+    def _rebuilt(self, row: LedgerRow, path: str) -> tuple[AppliedTable, RebuildContext]:
+        context, place = self.job.rebuild_context(), place_of(row, self.table)
         self.reporter.tell(phase="applying the log")
-        readings = readings_at(self.context.readings.of(str(self.table)), row, str(self.table))
-        known = self.context.live(self.table).schema
-        material = from_log(kept, self.table, place, readings=readings, known=known)
-        begin = partial(rebuilt, upto=place.upto, epoch=place.epoch)
-        point, tell = self.reporter.point, self._tell
-        made = begin(kept.session, material, self.table, path, point=point, tell=tell)
-        return made, kept
+        readings = readings_at(self.job.readings.of(str(self.table)), row, str(self.table))
+        known = self.job.live(self.table).schema
+        material = from_log(context, self.table, place, readings=readings, known=known)
+        image = rebuild_table(
+            context.session,
+            material,
+            self.table,
+            path,
+            upto=place.upto,
+            epoch=place.epoch,
+            point=self.reporter.safe_point,
+            tell=self._tell,
+        )
+        return image, context
 
     def _tell(self, rows: int) -> None:
         self.reporter.tell(rows=rows)
 
-    def _refuse_other(self, kept: Kept, made: AppliedTable, row: LedgerRow) -> None:
-        """What is not the table at its cut is no image, and nothing is given up."""
+    def _refuse_different(
+        self, context: RebuildContext, image: AppliedTable, row: LedgerRow
+    ) -> None:
+        """Raise DIFFERENT where the rebuilt table does not equal the lake's at the cut."""
         self.reporter.tell(phase="comparing")
-        likeness, why_not = compared(kept.session, made, row)
+        likeness, why_not = compare_with_cut(context.session, image, row)
         if likeness is not None and likeness.equal:
             return
-        what = "gives another table than" if likeness else "cannot be compared with"
+        how = "differs from" if likeness else "cannot be compared with"
         raise CdcError(
             ErrorKind.DIFFERENT,
-            f"the log of {self.table} {what} the one of cut {row.cut}",
+            f"{self.table} rebuilt from the log {how} the lake's table at cut {row.cut}",
             detail=likeness.words if likeness else why_not,
             remedy=f"wal2lake verify {self.table}; wal2lake replay {self.table} --into PATH",
         )
 
-    def _record(self, made: AppliedTable, row: LedgerRow, number: int) -> None:
-        version = open_table(made.path)
-        assert version is not None  # noqa: S101 - it was just made
+    def _record(self, image: AppliedTable, row: LedgerRow, number: int) -> None:
+        opened = open_table(image.path)
+        assert opened is not None  # noqa: S101 - it was just written
         reading = Reading(
             number=number,
             table=str(self.table),
             whole=True,
             image=True,
-            path=made.path,
-            version=version.version(),
-            position=made.position,
+            path=image.path,
+            version=opened.version(),
+            position=image.position,
             lsn=row.lsn or 0,
             cut=row.cut,
             landing=row.landing_floor,
@@ -125,23 +136,24 @@ class _Task:
             made_at=datetime.now(UTC),
         )
         reach(Failpoint.BEFORE_IMAGE_RECORD)
-        self.context.readings.add(reading)
+        self.job.readings.add(reading)
         reach(Failpoint.AFTER_IMAGE_RECORD)
 
     def _forget_older(self) -> None:
-        """Readings before the one that a replay to the oldest cut begins with; their files first.
+        """Remove readings older than the one with which a replay to the oldest cut begins.
 
-        Nothing reads them any more, and an index that names them brings the rest about again.
+        Their files go first: nothing reads them any more, and as long as the index names them, an
+        interrupted removal is repeated.
         """
-        index, first = self.context.readings, self._ledger().first()
+        index, first = self.job.readings, self._ledger().first()
         entry = first.entry(str(self.table)) if first else None
-        mine = index.of(str(self.table))
-        base = base_at(first, entry, mine) if first and entry else None
-        older = [reading for reading in mine if base is not None and reading.number < base.number]
+        own = index.of(str(self.table))
+        base = base_at(first, entry, own) if first and entry else None
+        older = [reading for reading in own if base is not None and reading.number < base.number]
         if not older or base is None:
             return
         reach(Failpoint.BEFORE_READING_EXPIRY)
         for reading in older:
-            remove(self.context.spark, reading.path)
+            remove(self.job.spark, reading.path)
         index.forget(str(self.table), before=base.number)
         reach(Failpoint.AFTER_READING_EXPIRY)

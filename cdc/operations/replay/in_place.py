@@ -1,7 +1,8 @@
-"""A table of the running job is rebuilt from the log or from Kafka, while all others go on.
+"""Rebuilds a table of the running job from the log or from Kafka, while all others go on.
 
-It is made beside the live one, which follows meanwhile; then that one waits, what is left of the
-log is applied, the two are compared, and the new one takes its place in one commit.
+The new table is built beside the live one, which follows meanwhile. Then the live one is frozen,
+the rest of the log is applied to the new one, the two are compared, and the new one takes the live
+one's place in one commit.
 """
 
 import time
@@ -22,72 +23,76 @@ from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.table import store
 from cdc.lake.table.removal import remove
 from cdc.lake.table.swap import swap
-from cdc.operations.desk.context import JobContext, Kept
+from cdc.operations.desk.context import JobContext, RebuildContext
 from cdc.operations.desk.desk import Handler
 from cdc.operations.desk.reporter import Reporter
-from cdc.operations.replay.inputs import from_kafka, from_log, place_of, rebuilt_from_kafka
-from cdc.operations.replay.rebuild import bring, rebuilt
+from cdc.operations.replay.inputs import from_kafka, from_log, place_of, rebuild_from_kafka
+from cdc.operations.replay.rebuild import rebuild_table, replay_to
 from cdc.state.operation import Operation, TableResult
 from cdc.tables import TableId
 
 KAFKA: Final = "kafka"
 
 
-def handler(context: JobContext) -> Handler:
-    """The handler of ``replay`` and ``rebuild``; option: from (log or kafka)."""
+def handler(job: JobContext) -> Handler:
+    """Return the handler of ``replay`` and ``rebuild``; its option: from (log or kafka)."""
 
     def run(operation: Operation, reporter: Reporter) -> None:
-        aside = aside_path(context.config, operation.id)
+        aside = aside_path(job.config, operation.id)
         reporter.tell(tables=len(operation.tables))
         try:
-            for number, name in enumerate(reporter.left(operation.tables)):
+            for number, name in enumerate(reporter.remaining(operation.tables)):
                 folder = f"{aside}/{number}"
-                remove(context.spark, folder)
+                remove(job.spark, folder)
                 reporter.tell(table=name)
-                task = Task(context, TableId.parse(name), folder, operation, reporter)
+                task = Task(job, TableId.parse(name), folder, operation, reporter)
                 reporter.done(task.run())
         finally:
-            remove(context.spark, aside)
+            remove(job.spark, aside)
 
     return run
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One table; what is under way lies in ``folder``."""
+    """The replay of one table; unfinished work lies in ``folder``."""
 
-    context: JobContext
+    job: JobContext
     table: TableId
     folder: str
     operation: Operation
     reporter: Reporter
 
     def run(self) -> TableResult:
-        """Rebuild and replace it; raises what keeps it from being made, and changes nothing."""
+        """Rebuild and replace the table.
+
+        Raises CONFLICT before the first cut, and what ``rebuild_table`` raises; then the live
+        table stays as it is.
+        """
         started, row = time.monotonic(), self._newest_cut()
-        made, kept = self._made(row)
-        with self.context.flagged(self.table, at_once=False) as live:
-            self.reporter.tell(phase="waiting for the table to rest")
-            self.context.frozen(self.table, self.reporter)
-            self._catch_up(kept, made, live)
-            found, notes = self._compared(kept, made, live)
-            self.reporter.point()
+        rebuilt, context = self._rebuilt(row)
+        with self.job.flagged(self.table, at_once=False) as live:
+            self.reporter.tell(phase="freezing the table")
+            self.job.freeze(self.table, self.reporter)
+            self._catch_up(context, rebuilt, live)
+            difference, notes = self._compared(context, rebuilt, live)
+            self.reporter.safe_point()
             self.reporter.tell(phase="replacing")
-            notes += self._swapped(kept, made, live)
+            notes += self._swapped(context, rebuilt, live)
         return TableResult(
             table=str(self.table),
-            rows_read=made.position.rows_applied,
-            added=found.added if found else 0,
-            changed=found.changed if found else 0,
-            swept=found.swept if found else 0,
-            refused=made.position.refused,
+            rows_read=rebuilt.position.rows_applied,
+            added=difference.added if difference else 0,
+            changed=difference.changed if difference else 0,
+            swept=difference.swept if difference else 0,
+            refused=rebuilt.position.refused,
             cut_before=row.cut,
             seconds=time.monotonic() - started,
             note="; ".join(notes),
         )
 
     def _newest_cut(self) -> LedgerRow:
-        row = Ledger(ledger_path(self.context.config)).last()
+        row = Ledger(ledger_path(self.job.config)).last()
         if row is None:
             raise CdcError(
                 ErrorKind.CONFLICT,
@@ -96,83 +101,89 @@ class Task:
             )
         return row
 
-    def _made(self, row: LedgerRow) -> tuple[AppliedTable, Kept]:
-        """The table beside the live one, as of a cut."""
-        kept, place = self.context.kept(), place_of(row, self.table)
-        self.reporter.tell(phase=f"applying the {self._marker}")
-        known = self.context.live(self.table).schema
-        # All of them: what was read is true at its place, also where the job died before the merge.
-        readings = self.context.readings.of(str(self.table))
+    def _rebuilt(self, row: LedgerRow) -> tuple[AppliedTable, RebuildContext]:
+        """Rebuild the table beside the live one, as of a cut."""
+        context, place = self.job.rebuild_context(), place_of(row, self.table)
+        self.reporter.tell(phase=f"applying the {self._events_from}")
+        known = self.job.live(self.table).schema
+        # All readings count: each is true at its offset, even if the job died before the merge.
+        readings = self.job.readings.of(str(self.table))
         path, tell = f"{self.folder}/table", self._tell
-        if self._marker != KAFKA:
-            source = from_log(kept, self.table, place, readings=readings, known=known)
-            begin = partial(rebuilt, upto=place.upto, epoch=place.epoch)
-            made = begin(kept.session, source, self.table, path, point=self._point, tell=tell)
-            return made, kept
-        # What cannot be applied alone is no refusal of the live table's.
-        alone = replace(kept, quarantine=Quarantine(f"{self.folder}/quarantine"))
-        take = partial(from_kafka, folder=self.folder, readings=readings, known=known)
-        topics = take(alone, self.context.endpoints.kafka, self.table, place)
-        return rebuilt_from_kafka(
-            alone, topics, self.table, path, point=self._point, tell=tell
-        ), kept
+        if self._events_from != KAFKA:
+            material = from_log(context, self.table, place, readings=readings, known=known)
+            from_material = partial(rebuild_table, upto=place.upto, epoch=place.epoch)
+            rebuilt = from_material(
+                context.session, material, self.table, path, point=self._point, tell=tell
+            )
+            return rebuilt, context
+        # An event that cannot be applied without the log is no refused event of the live table.
+        apart = replace(context, quarantine=Quarantine(f"{self.folder}/quarantine"))
+        copy = partial(from_kafka, folder=self.folder, readings=readings, known=known)
+        topics = copy(apart, self.job.endpoints.kafka, self.table, place)
+        rebuilt = rebuild_from_kafka(apart, topics, self.table, path, point=self._point, tell=tell)
+        return rebuilt, context
 
     def _tell(self, rows: int) -> None:
         self.reporter.tell(rows=rows)
 
     def _point(self) -> None:
-        self.reporter.point()
+        self.reporter.safe_point()
 
     @property
-    def _marker(self) -> str:
+    def _events_from(self) -> str:
         return self.operation.options.get("from", "log")
 
-    def _catch_up(self, kept: Kept, made: AppliedTable, live: AppliedTable) -> None:
-        """To where the live table rests; where that one is stopped, to the newest cut."""
+    def _catch_up(self, context: RebuildContext, rebuilt: AppliedTable, live: AppliedTable) -> None:
+        """Bring the rebuilt table to the live one's position, or the newest cut if that stopped."""
         newest = place_of(self._newest_cut(), self.table)
-        again = from_log(kept, self.table, newest, readings=(), known=None)
-        upto, notes = newest.upto, list(again.notes)
+        material = from_log(context, self.table, newest, readings=(), known=None)
+        upto, notes = newest.upto, list(material.notes)
         if not live.stopped:
             upto = live.position.offset
             notes = [note for note in notes if note.id <= live.position.note]
-        if upto > made.position.offset or made.pending(notes):
-            self.reporter.tell(phase="applying what came meanwhile")
-            bring(made, replace(again, notes=notes), upto=upto, point=self._point)
+        if upto > rebuilt.position.offset or rebuilt.pending(notes):
+            self.reporter.tell(phase="catching up")
+            replay_to(rebuilt, replace(material, notes=notes), upto=upto, point=self._point)
 
     def _compared(
-        self, kept: Kept, made: AppliedTable, live: AppliedTable
+        self, context: RebuildContext, rebuilt: AppliedTable, live: AppliedTable
     ) -> tuple[Likeness | None, list[str]]:
-        """How the live table differs, and that in words; None where it cannot be told."""
+        """Return how the live table differs, as figures (None where unknown) and in words."""
         self.reporter.tell(phase="comparing")
         if live.stopped:
             return None, [f"the live table had stopped at offset {live.position.offset}"]
-        session = kept.session
+        session = context.session
         try:
-            found = likeness(
-                store.read(session, made.path), store.read(session, live.path), made.schema
+            difference = likeness(
+                store.read(session, rebuilt.path), store.read(session, live.path), rebuilt.schema
             )
         except (PySparkException, Py4JJavaError):
             return None, ["the live table could not be read"]
-        return found, ["it was equal" if found.equal else f"it was not equal: {found.words}"]
+        if difference.equal:
+            return difference, ["it was equal"]
+        return difference, [f"it was not equal: {difference.words}"]
 
-    def _swapped(self, kept: Kept, made: AppliedTable, live: AppliedTable) -> list[str]:
+    def _swapped(
+        self, context: RebuildContext, rebuilt: AppliedTable, live: AppliedTable
+    ) -> list[str]:
+        """Replace the live table by the rebuilt one, and return notes for the result."""
         position = replace(
-            made.position,
-            offset=made.position.offset if live.stopped else live.position.offset,
-            refused=self.context.quarantine.open_count(str(self.table)),
+            rebuilt.position,
+            offset=rebuilt.position.offset if live.stopped else live.position.offset,
+            refused=self.job.quarantine.open_count(str(self.table)),
         )
         self.reporter.refuse_ended()
         reach(Failpoint.BEFORE_REPLAY_SWAP)
         note = swap(
-            kept.session,
-            made.path,
+            context.session,
+            rebuilt.path,
             live.path,
-            schema=made.schema,
+            schema=rebuilt.schema,
             position=position,
-            structure=made.structure,
-            broken=broken_path(self.context.config, self.operation.id, self.table),
+            structure=rebuilt.structure,
+            broken=broken_path(self.job.config, self.operation.id, self.table),
             going_on=self.reporter.refuse_ended,
         )
         reach(Failpoint.AFTER_REPLAY_SWAP)
-        live.become(made.schema, made.structure, position)
+        live.become(rebuilt.schema, rebuilt.structure, position)
         return [note] if note else []

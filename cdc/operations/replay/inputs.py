@@ -1,4 +1,4 @@
-"""What a table is rebuilt from: put together from the lake's log, or from Kafka's topics alone."""
+"""Gathers what a table is rebuilt from: out of the lake's log, or of Kafka's topics alone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,31 +19,34 @@ from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.records.readings import Reading
 from cdc.lake.table import store
 from cdc.lake.table.positions import NOTHING, UNREAD, landed_position
-from cdc.operations.desk.context import Kept
+from cdc.operations.desk.context import RebuildContext
 from cdc.operations.replay import kafka_history
 from cdc.operations.replay.kafka_history import FROM_LOG, History
-from cdc.operations.replay.rebuild import READ_ANEW, Material, Point, Tell, rebuilt
+from cdc.operations.replay.rebuild import READ_ANEW, Material, Point, Tell, rebuild_table
 from cdc.tables import STRUCTURE, TableId, matches
 
 _LOOKS: Final = 50
-"""How often two ends of topics are looked for that are of one moment."""
+"""How often to try to read the ends of two topics at the same moment."""
 _KEPT_NOTES: Final = 4096
-"""So many notes the source keeps at least; older ones may be compacted away."""
+"""How many notes the source keeps at least; older ones may be compacted away."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Up to where: of a cut, or of the end of the topics."""
+    """The place up to which a table is rebuilt: a cut, or the end of the topics."""
 
     epoch: int
-    upto: int  # offset of the table's topic
-    notes: int  # offset of the topic of changed structures
-    cut: int | None = None
-    snapshot_end: int | None = 0  # as the cut says
+    upto: int  # offset in the table's topic
+    notes: int  # offset in the topic of structure changes
+    cut: int | None = None  # None: the end of the topics
+    snapshot_end: int | None = 0  # as the cut's row has it
 
 
 def place_of(row: LedgerRow, table: TableId) -> Place:
-    """Where the table is at a cut; raises CONFIG for one that the cut does not have."""
+    """Return where the table is at a cut.
+
+    Raises CONFIG for a table that the cut does not have, TABLE_STOPPED for one not read yet.
+    """
     entry = row.entry(str(table))
     if entry is None:
         raise CdcError(
@@ -58,32 +61,35 @@ def place_of(row: LedgerRow, table: TableId) -> Place:
         upto=entry.offset,
         notes=row.notes_offset,
         cut=row.cut,
-        # A ledger of an earlier version does not say.
+        # The rows of earlier versions lack it.
         snapshot_end=0 if row.snapshot_end is None else row.snapshot_end,
     )
 
 
 def from_log(
-    kept: Kept,
+    context: RebuildContext,
     table: TableId,
     place: Place,
     *,
     readings: Sequence[Reading],
     known: TableSchema | None,
 ) -> Material:
-    """``known`` are columns and key of the lake's table, where it has one."""
-    path, topic = log_path(kept.config), table.topic(kept.config.name)
-    log, landed = store.read_pinned(kept.session, path), landed_position(path)
-    notes_topic = STRUCTURE.topic(kept.config.name)
+    """Return the material for a rebuild from the lake's log.
+
+    ``known`` has columns and key of the lake's table, if there is one.
+    """
+    path, topic = log_path(context.config), table.topic(context.config.name)
+    log, landed = store.read_pinned(context.session, path), landed_position(path)
+    notes_topic = STRUCTURE.topic(context.config.name)
     notes = note_rows(log, path, notes_topic).where(F.col("offset") <= place.notes)
     first = log.agg(F.min("landing")).collect()[0][0] or 1
     expired, _ = landed.expired.get(topic, NOTHING) if landed else NOTHING
     return _material(
-        kept,
+        context,
         table,
         log.where(F.col("topic") == topic),
-        read_notes(notes, kept.schemas_of),
-        marker="log",
+        read_notes(notes, context.schemas_of),
+        events_from="log",
         first_landing=max(first, expired + 1),
         snapshot_end=place.snapshot_end,
         readings=readings,
@@ -93,7 +99,7 @@ def from_log(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FromKafka:
-    """The topics of a table, taken aside, and up to where they are used."""
+    """Copies of a table's topics, and the place up to which they are used."""
 
     material: Material
     history: History
@@ -101,7 +107,7 @@ class FromKafka:
 
 
 def from_kafka(
-    kept: Kept,
+    context: RebuildContext,
     bootstrap: str,
     table: TableId,
     place: Place | None,
@@ -110,40 +116,45 @@ def from_kafka(
     readings: Sequence[Reading],
     known: TableSchema | None,
 ) -> FromKafka:
-    """From the topics alone, taken aside into ``folder``; without a place, up to their end.
+    """Copy the topics into ``folder`` and return the material for a rebuild from them alone.
 
-    Raises CHAIN_BROKEN where retention or compaction has removed what is needed. Images are passed
-    over: they are of the log.
+    Without a place they are used up to their end. Images are ignored, since they replace a part of
+    the log. Raises CHAIN_BROKEN where retention or compaction has removed events that are needed.
     """
     readings = [reading for reading in readings if not reading.image]
-    topic, notes_topic = table.topic(kept.config.name), STRUCTURE.topic(kept.config.name)
+    topic, notes_topic = table.topic(context.config.name), STRUCTURE.topic(context.config.name)
     place = place or newest_place(bootstrap, topic, notes_topic)
-    found = _taken(kept, bootstrap, topic, f"{folder}/events", place.upto)
-    _refuse_readings(found, table, readings)
-    noted = _taken(kept, bootstrap, notes_topic, f"{folder}/notes", None)
+    events = _copied(context, bootstrap, topic, f"{folder}/events", place.upto)
+    _refuse_readings(events, table, readings)
+    notes = _copied(context, bootstrap, notes_topic, f"{folder}/notes", None)
     material = _material(
-        kept,
+        context,
         table,
-        found.rows,
-        read_notes(noted.rows.where(F.col("offset") <= place.notes), kept.schemas_of),
-        marker="kafka",
+        events.rows,
+        read_notes(notes.rows.where(F.col("offset") <= place.notes), context.schemas_of),
+        events_from="kafka",
         first_landing=1,
         readings=readings,
         known=known,
     )
     _refuse_late(material, table)
-    return FromKafka(material=material, history=found, place=place)
+    return FromKafka(material=material, history=events, place=place)
 
 
-def _taken(kept: Kept, bootstrap: str, topic: str, folder: str, upto: int | None) -> History:
-    span = kept.config.job.max_events_per_batch
-    found = kafka_history.take(kept.session, bootstrap, topic, folder, upto=upto, span=span)
-    kafka_history.check(found, kept.schemas_of, kept.placeholder)
-    return found
+def _copied(
+    context: RebuildContext, bootstrap: str, topic: str, folder: str, upto: int | None
+) -> History:
+    span = context.config.job.max_events_per_batch
+    history = kafka_history.take(context.session, bootstrap, topic, folder, upto=upto, span=span)
+    kafka_history.check(history, context.schemas_of, context.placeholder)
+    return history
 
 
 def newest_place(bootstrap: str, topic: str, notes_topic: str) -> Place:
-    """The ends of two topics at one moment, in the first epoch."""
+    """Return the ends of the two topics at the same moment, in the first epoch.
+
+    Raises CONFLICT where the topic grows too fast for that.
+    """
     for _ in range(_LOOKS):
         before = end_offsets(bootstrap, [topic, notes_topic])
         after = end_offsets(bootstrap, [topic])
@@ -152,30 +163,36 @@ def newest_place(bootstrap: str, topic: str, notes_topic: str) -> Place:
             return Place(epoch=1, upto=ends[topic], notes=ends[notes_topic])
     raise CdcError(
         ErrorKind.CONFLICT,
-        f"topic {topic} grows too fast for its end to be of one moment",
+        f"topic {topic} grows too fast to find its end",
         remedy=f"name a cut with --to, or {FROM_LOG}",
     )
 
 
-def rebuilt_from_kafka(
-    kept: Kept, source: FromKafka, table: TableId, path: str, *, point: Point, tell: Tell
+def rebuild_from_kafka(
+    context: RebuildContext,
+    source: FromKafka,
+    table: TableId,
+    path: str,
+    *,
+    point: Point,
+    tell: Tell,
 ) -> AppliedTable:
-    """The table; raises CHAIN_BROKEN where compaction may have left something else than it was."""
+    """Rebuild the table; raise CHAIN_BROKEN where compaction may have made it another table."""
     compacted, place = source.history.facts.compacted, source.place
-    begin = partial(rebuilt, upto=place.upto, epoch=place.epoch, point=point, tell=tell)
+    rebuild = partial(rebuild_table, upto=place.upto, epoch=place.epoch, point=point, tell=tell)
     try:
-        made = begin(kept.session, source.material, table, path)
+        rebuilt = rebuild(context.session, source.material, table, path)
     except CdcError as error:
         if compacted and error.kind is ErrorKind.TABLE_STOPPED:
             raise CdcError(ErrorKind.CHAIN_BROKEN, error.message, remedy=FROM_LOG) from None
         raise
-    if compacted and made.position.refused:
-        raise _refused(kept.quarantine, source.history.topic, table)
-    return made
+    if compacted and rebuilt.position.refused:
+        raise _refused(context.quarantine, source.history.topic, table)
+    return rebuilt
 
 
 def _refused(quarantine: Quarantine, topic: str, table: TableId) -> CdcError:
-    """Of a compacted topic: the older state that its row had is gone."""
+    """Return the error about refused events of a compacted topic, whose older events are gone."""
     events = quarantine.rows(str(table), with_values=False)
     first = min(events, key=lambda event: event.offset)
     return CdcError(
@@ -186,24 +203,27 @@ def _refused(quarantine: Quarantine, topic: str, table: TableId) -> CdcError:
     )
 
 
-def _refuse_readings(found: History, table: TableId, readings: Sequence[Reading]) -> None:
-    if readings and found.facts.compacted:
+def _refuse_readings(history: History, table: TableId, readings: Sequence[Reading]) -> None:
+    if readings and history.facts.compacted:
         raise CdcError(
             ErrorKind.CHAIN_BROKEN,
-            f"{table} was read again, and what was read is not in topic {found.topic}",
+            f"{table} was read again, and topic {history.topic} lacks the rows of that reading",
             detail=f"reading {readings[-1].number}, by operation {readings[-1].operation}",
             remedy=f"{FROM_LOG}; or {READ_ANEW}",
         )
 
 
 def _refuse_late(material: Material, table: TableId) -> None:
-    """Rows of before a table was captured are in no event, old notes are forgotten."""
+    """Raise CHAIN_BROKEN where events or notes may be missing from Kafka.
+
+    No event has the rows that a table had before it was captured, and old notes are compacted.
+    """
     begins = material.begins
     newest = max((note.id for note in material.notes), default=0)
     if begins is None or (begins.lsn is None and newest - begins.id <= _KEPT_NOTES):
         return
-    late = f"{table} was captured after the first snapshot: its rows of before are not in Kafka"
-    pruned = f"changes of the structure of {table} may be missing in Kafka"
+    late = f"{table} was captured after the first snapshot: its earlier rows are not in Kafka"
+    pruned = f"structure changes of {table} may be missing in Kafka"
     if begins.lsn is None or not any(reading.whole for reading in material.readings):
         raise CdcError(
             ErrorKind.CHAIN_BROKEN,
@@ -214,23 +234,23 @@ def _refuse_late(material: Material, table: TableId) -> None:
 
 
 def _material(
-    kept: Kept,
+    context: RebuildContext,
     table: TableId,
     rows: DataFrame,
     notes: list[PlacedNote],
     **more: object,
 ) -> Material:
-    source = kept.config.source
+    source = context.config.source
     return Material(
         rows=rows,
-        topic=table.topic(kept.config.name),
+        topic=table.topic(context.config.name),
         notes=notes,
-        schemas_of=kept.schemas_of,
+        schemas_of=context.schemas_of,
         begins=_begins(notes, table),
-        budget=kept.config.job.max_events_per_batch,
-        placeholder=kept.placeholder,
-        quarantine=kept.quarantine,
-        policy=kept.config.job,
+        budget=context.config.job.max_events_per_batch,
+        placeholder=context.placeholder,
+        quarantine=context.quarantine,
+        policy=context.config.job,
         changes=source.schema_policy(table),
         as_text=source.as_text,
         append=matches(table, source.append_only),
@@ -239,6 +259,6 @@ def _material(
 
 
 def _begins(notes: Sequence[PlacedNote], table: TableId) -> PlacedNote | None:
-    """The note that the table's log begins with; of two tables of that name the newer one's."""
+    """Return the note that the table's log begins with; of two tables of that name, the newer's."""
     mine = [note for note in first_notes(notes).values() if note.table == table]
     return max(mine, key=lambda note: note.id, default=None)

@@ -1,8 +1,8 @@
-"""All events that a topic still has, taken aside once: what a table is rebuilt from without a log.
+"""Copies all events that a topic still has, to rebuild a table without a log.
 
-A topic that Kafka compacts has lost events by design, and of each key keeps the newest. Removed
-older ones change nothing in the end, unless a newer one leaves something out that only they had, or
-the place asked for lies before the newest. Whatever could give a wrong table is refused.
+A compacted topic has lost events by design, and keeps the newest event of each key. The removed
+ones change nothing in the end, unless a newer event leaves out a value that only they had, or the
+wanted place lies before the newest event. Whatever could give a wrong table is refused.
 """
 
 import time
@@ -21,15 +21,15 @@ from cdc.kafka.topic_facts import TopicFacts, topic_facts
 from cdc.land.query import log_rows
 
 _APART: Final = 4
-"""The halves of a key's change lie that near: between them a tombstone and control records. Two
-that belong to different changes lie five apart at least."""
+"""The two halves of a key's change are at most this far apart: between them lie a tombstone and
+control records. Halves of different changes are at least five apart."""
 _ATTEMPTS: Final = 3
 FROM_LOG: Final = "rebuild it from the log: --from log"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """``rows`` are in the columns of the log, dealt into landings by offset."""
+    """A copy of a topic; ``rows`` have the log's columns, with landings numbered by offset."""
 
     topic: str
     rows: DataFrame
@@ -39,10 +39,10 @@ class History:
 def take(
     spark: SparkSession, bootstrap: str, topic: str, folder: str, *, upto: int | None, span: int
 ) -> History:
-    """Read the topic whole into a Delta table at ``folder``.
+    """Copy the whole topic into a Delta table at ``folder``.
 
     ``upto`` is the offset of a cut, None for the end. A landing spans ``span`` offsets. Raises
-    CHAIN_BROKEN where retention or compaction has removed what is needed.
+    CHAIN_BROKEN where retention or compaction has removed events that are needed.
     """
     facts = topic_facts(bootstrap, topic)
     _refuse_removed(facts)
@@ -61,19 +61,19 @@ def take(
 
 
 def check(history: History, schemas_of: SchemaLookup, placeholder: str) -> None:
-    """Raises CHAIN_BROKEN where the rows cannot be decoded, or a key's newest event is not enough.
+    """Raise CHAIN_BROKEN where events cannot be decoded, or a key's newest event is not enough.
 
-    ``placeholder`` stands for a value that did not change.
+    ``placeholder`` is what the connector sends for a large value that did not change.
     """
-    _known(history, "value_schema_id", schemas_of)
+    _schemas(history, "value_schema_id", schemas_of)
     if not history.facts.compacted:
         return
-    keys = _known(history, "key_schema_id", schemas_of)
+    keys = _schemas(history, "key_schema_id", schemas_of)
     forms = [number for number, text in keys.items() if key_fields(text)[0]]
     if len(forms) > 1:
         raise _broken(
             f"topic {history.topic} is compacted and its keys have {len(forms)} forms",
-            "a delete under one form leaves what is older under another",
+            "a delete under one form does not remove older events under another",
         )
     _refuse_orphans(history, placeholder)
 
@@ -87,7 +87,7 @@ def _refuse_removed(facts: TopicFacts) -> None:
 
 
 def _copy(spark: SparkSession, bootstrap: str, facts: TopicFacts, folder: str, span: int) -> float:
-    """Seconds that it took."""
+    """Copy the topic, and return how many seconds that took."""
     started = time.monotonic()
     landing = (F.floor(F.col("offset") / span) + 1).cast("long")
     rows = log_rows(_events(spark, bootstrap, facts), 0).withColumn("landing", landing)
@@ -111,10 +111,10 @@ def _events(spark: SparkSession, bootstrap: str, facts: TopicFacts) -> DataFrame
 
 
 def _unchanged(spark: SparkSession, bootstrap: str, facts: TopicFacts, folder: str) -> bool:
-    """Whether the topic has the same offsets still.
+    """Return whether the topic still has the same offsets as its copy.
 
-    What compaction removed ahead of the first reader while older ones were read already would
-    make a state that never was; the older ones are gone by now too.
+    If compaction removes events ahead of the reader while it has older ones already, the copy is a
+    state that never existed. The older ones are gone by now too, which shows.
     """
     measure = F.count("*"), F.sum(F.hash("offset").cast("decimal(38,0)"))
     now, then = _events(spark, bootstrap, facts), spark.read.format("delta").load(folder)
@@ -125,14 +125,14 @@ def _refuse_slow(facts: TopicFacts, seconds: float) -> None:
     limit = facts.delete_retention_ms / 1000
     if facts.compacted and seconds >= limit:
         raise _broken(
-            f"reading topic {facts.topic} took {seconds:.0f} s, and its tombstones stay for "
-            f"{limit:g} s: a delete may be gone",
-            remedy=f"set delete.retention.ms of the topic higher, or {FROM_LOG}",
+            f"reading topic {facts.topic} took {seconds:.0f} s, but its tombstones stay for "
+            f"{limit:g} s only: a delete may be missing",
+            remedy=f"raise delete.retention.ms of the topic, or {FROM_LOG}",
         )
 
 
 def _refuse_superseded(history: History, upto: int) -> None:
-    """An event may be gone for one beyond the cut that is old enough to be compacted by."""
+    """Raise CHAIN_BROKEN where an event beyond the cut may have compacted one before it away."""
     beyond = history.rows.where(F.col("offset") > upto)
     oldest = beyond.agg(F.min(F.unix_millis("timestamp"))).collect()[0][0]
     lag = history.facts.min_compaction_lag_ms
@@ -142,52 +142,55 @@ def _refuse_superseded(history: History, upto: int) -> None:
         raise _broken(
             f"topic {history.topic} is compacted: events up to offset {upto} may be gone for "
             "later ones",
-            remedy=f"leave --to out, or {FROM_LOG}",
+            remedy=f"omit --to, or {FROM_LOG}",
         )
 
 
-def _known(history: History, column: str, schemas_of: SchemaLookup) -> dict[int, str]:
-    """The schemas of the ids in a column; raises where the registry lacks one."""
+def _schemas(history: History, column: str, schemas_of: SchemaLookup) -> dict[int, str]:
+    """Return the schemas of the ids in a column; raise CHAIN_BROKEN where one is missing."""
     rows = history.rows.where(F.col(column).isNotNull()).groupBy(column)
-    found = {row[0]: row[1] for row in rows.agg(F.min("offset")).collect()}
-    known = schemas_of(found)
-    lacking = sorted(set(found) - set(known))
-    if lacking:
+    first_uses = {row[0]: row[1] for row in rows.agg(F.min("offset")).collect()}
+    schemas = schemas_of(first_uses)
+    missing = sorted(set(first_uses) - set(schemas))
+    if missing:
         raise _broken(
-            f"the registry lacks schema {lacking[0]} of topic {history.topic}",
-            f"first used at offset {found[lacking[0]]}",
-            "restore the registry's topic: without the schemas nothing can be decoded",
+            f"the registry lacks schema {missing[0]} of topic {history.topic}",
+            f"first used at offset {first_uses[missing[0]]}",
+            "restore the registry's topic: without its schemas no event can be decoded",
         )
-    return known
+    return schemas
 
 
 def _refuse_orphans(history: History, placeholder: str) -> None:
-    """The second half of a key's change whose first is gone, and that leaves out what it had."""
+    """Raise CHAIN_BROKEN for second halves of a key's change that need a missing first half.
+
+    A second half needs the first where it leaves out a value that did not change.
+    """
     halves = history.rows.where("value IS NOT NULL").select(
         "offset",
         is_moved(NEW_KEY).alias("first"),
         is_moved(OLD_KEY).alias("second"),
-        _holds(placeholder).alias("lacks"),
+        _may_hold(placeholder).alias("lacks"),
     )
     before = F.lag(F.struct("offset", "first")).over(Window.orderBy("offset")).alias("before")
     near = F.expr(f"coalesce(before.first AND offset - before.offset <= {_APART}, false)")
     placed = halves.where("first OR second").select("*", before)
-    lost = placed.where(F.col("second") & F.col("lacks") & ~near)
-    count, offset = lost.agg(F.count("*"), F.min("offset")).collect()[0]
+    orphans = placed.where(F.col("second") & F.col("lacks") & ~near)
+    count, offset = orphans.agg(F.count("*"), F.min("offset")).collect()[0]
     if count:
         raise lacking_values(history.topic, count, offset)
 
 
 def lacking_values(topic: str, count: int, offset: int) -> CdcError:
-    """Events whose unchanged values only removed events had."""
+    """Return the error about events whose unchanged values only removed events had."""
     return _broken(
         f"topic {topic}: {count} events leave out values that only compacted events had",
         f"the first at offset {offset}",
     )
 
 
-def _holds(placeholder: str) -> Column:
-    """Whether an event may hold what stands for an unchanged value: text, bytes or integers."""
+def _may_hold(placeholder: str) -> Column:
+    """Return whether an event may hold the placeholder, as text, bytes or an array of integers."""
     data = placeholder.encode()
     numbers = b"".join(_zigzag(byte - 256 if byte > 127 else byte) for byte in data)  # noqa: PLR2004
     value = F.col("value")
@@ -195,13 +198,13 @@ def _holds(placeholder: str) -> Column:
 
 
 def _zigzag(number: int) -> bytes:
-    """An integer as Avro writes it."""
-    left = number * 2 if number >= 0 else -number * 2 - 1
-    found = bytearray()
-    while left > 127:  # noqa: PLR2004 - seven bits to a byte
-        found.append(left & 127 | 128)
-        left >>= 7
-    return bytes([*found, left])
+    """Return an integer as Avro writes it."""
+    rest = number * 2 if number >= 0 else -number * 2 - 1
+    encoded = bytearray()
+    while rest > 127:  # noqa: PLR2004 - seven bits to a byte
+        encoded.append(rest & 127 | 128)
+        rest >>= 7
+    return bytes([*encoded, rest])
 
 
 def _broken(message: str, detail: str = "", remedy: str = FROM_LOG) -> CdcError:

@@ -1,8 +1,8 @@
-"""One table made anew, at a place of its own, of what is kept of it: the log and the readings.
+"""Rebuilds one table at a path of its own, from its events and its readings.
 
-It begins as its log begins, or with the newest whole reading of the source, and goes through the
-events by the code of the stream. What later readings changed is merged where the table is at
-their offsets. A table that cannot be made exactly is refused, with the reason.
+The table begins as its log begins, or with the newest whole reading of the source, and then goes
+through the events by the stream's own code. The changes of later readings are merged when the
+table is at their offsets. A table that cannot be rebuilt exactly is refused with the reason.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -29,37 +29,38 @@ from cdc.lake.table import store
 from cdc.lake.table.positions import Position
 from cdc.tables import SchemaPolicy, TableId, TableMode
 
-READ_ANEW: Final = "let the table be read from the source: wal2lake resnapshot"
+READ_ANEW: Final = "read the table from the source again: wal2lake resnapshot"
 Point = Callable[[], None]
+"""Called at safe points; may raise."""
 Tell = Callable[[int], None]
-"""Hears how many events are applied."""
+"""Called with the number of events applied so far."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Material:
-    """What is kept of one table, up to the place or further."""
+    """What one table is rebuilt from, up to the wanted offset or further."""
 
     rows: DataFrame  # of the table's topic, in the columns of the log
     topic: str
-    marker: Literal["log", "kafka"]  # where the rows are from
-    notes: Sequence[PlacedNote]  # all changes of structures up to the place
+    events_from: Literal["log", "kafka"]
+    notes: Sequence[PlacedNote]  # all structure changes up to the wanted place
     schemas_of: SchemaLookup
-    readings: Sequence[Reading]  # those of the table that count, the oldest first
-    begins: PlacedNote | None  # says what the table began with, where a note does
-    known: TableSchema | None  # columns and key where no note says them
-    first_landing: int  # the number of the first landing that is kept of any table
-    budget: int
-    placeholder: str  # stands for a value that did not change
+    readings: Sequence[Reading]  # of the table, as far as they count, the oldest first
+    begins: PlacedNote | None  # the note of the structure that the table began with, if any
+    known: TableSchema | None  # columns and key, for a table without such a note
+    first_landing: int  # number of the first landing that the log still has of any table
+    budget: int  # events in a batch at most
+    placeholder: str  # what the connector sends for a large value that did not change
     quarantine: Quarantine
     policy: Job
     changes: SchemaPolicy = "evolve"
     as_text: Sequence[str] = ()
-    append: bool = False  # without a key, its rows are inserts only
+    append: bool = False  # whether a table without a key takes inserts only
     catalogue: Catalogue | None = None
-    snapshot_end: int | None = 0  # of the first snapshot, as the ledger has it
+    snapshot_end: int | None = 0  # LSN of the first snapshot's end, as in the ledger
 
 
-def rebuilt(
+def rebuild_table(
     session: SparkSession,
     material: Material,
     table: TableId,
@@ -70,33 +71,33 @@ def rebuilt(
     point: Point = lambda: None,
     tell: Tell = lambda _: None,
 ) -> AppliedTable:
-    """The table as of offset ``upto`` of an epoch, at the path, where nothing may be.
+    """Rebuild the table as of offset ``upto`` of an epoch, at a path where nothing is yet.
 
-    ``session`` is no other table's. ``point`` is called between two commits and may raise. Raises
-    CHAIN_BROKEN where something is missing, TABLE_STOPPED where the events cannot be followed.
+    No other table may use ``session``. ``point`` is called between two commits and may raise.
+    Raises CHAIN_BROKEN where events are missing, TABLE_STOPPED where one cannot be followed.
     """
     base = base_of(material.readings, upto, epoch)
     whole = base[0] if base and base[0].whole else None
     _refuse_other_epoch(table, whole, epoch)
     rows = _rows_after(material, whole, epoch)
     _refuse_missing(material, table, rows, whole, upto)
-    made = _copied(session, material, table, path, whole) if whole else None
-    made = made or _created(session, material, table, path)
+    rebuilt = _copied(session, material, table, path, whole) if whole else None
+    rebuilt = rebuilt or _created(session, material, table, path)
     for reading in base[1:] if whole else base:
         notes = [note for note in material.notes if note.id <= reading.position.note]
-        bring(
-            made,
+        replay_to(
+            rebuilt,
             replace(material, rows=rows, notes=notes),
             upto=reading.position.offset,
             point=point,
             tell=tell,
         )
-        _merge(session, made, reading)
-    bring(made, replace(material, rows=rows), upto=upto, point=point, tell=tell)
-    return made
+        _merge(session, rebuilt, reading)
+    replay_to(rebuilt, replace(material, rows=rows), upto=upto, point=point, tell=tell)
+    return rebuilt
 
 
-def bring(
+def replay_to(
     table: AppliedTable,
     material: Material,
     *,
@@ -104,12 +105,12 @@ def bring(
     point: Point = lambda: None,
     tell: Tell = lambda _: None,
 ) -> None:
-    """Replay to the offset, and follow all notes of the material.
+    """Replay the table up to the offset, and follow all notes of the material.
 
     Raises TABLE_STOPPED where an event cannot be followed.
     """
 
-    def schemas_of(ids: Iterable[int]) -> dict[int, str]:  # asked for before each batch
+    def schemas_of(ids: Iterable[int]) -> dict[int, str]:  # called before each batch
         point()
         tell(table.position.rows_applied + table.position.refused)
         return material.schemas_of(ids)
@@ -133,7 +134,7 @@ def _stopped(table: AppliedTable, material: Material) -> CdcError:
     reason, _, remedy = table.entry(-1, streaming=True).reason.partition("; remedy: ")
     return CdcError(
         ErrorKind.TABLE_STOPPED,
-        f"{table.schema.table} cannot be made from the {material.marker} "
+        f"{table.schema.table} cannot be rebuilt from the {material.events_from} "
         f"beyond offset {table.position.offset}: {reason}",
         remedy=remedy or READ_ANEW,
     )
@@ -144,18 +145,18 @@ def _refuse_other_epoch(table: TableId, whole: Reading | None, epoch: int) -> No
     if begins != epoch:
         raise CdcError(
             ErrorKind.CHAIN_BROKEN,
-            f"{table} was not read whole in epoch {epoch}, and what came before it has gaps",
+            f"{table} was not read whole in epoch {epoch}, and earlier epochs have gaps",
             remedy=READ_ANEW,
         )
 
 
 def _rows_after(material: Material, whole: Reading | None, epoch: int) -> DataFrame:
-    """The rows of the epoch beyond the base: offsets of another one say nothing here."""
+    """Return the rows of this epoch beyond the base; offsets of other epochs do not compare."""
     rows = material.rows
-    if whole is not None and material.marker == "log":
+    if whole is not None and material.events_from == "log":
         rows = rows.where(F.col("landing") > whole.landing)
     later = [r.landing for r in material.readings if r.position.epoch > epoch]
-    if later and material.marker == "log":
+    if later and material.events_from == "log":
         rows = rows.where(F.col("landing") <= min(later))
     return rows
 
@@ -163,16 +164,19 @@ def _rows_after(material: Material, whole: Reading | None, epoch: int) -> DataFr
 def _refuse_missing(
     material: Material, table: TableId, rows: DataFrame, whole: Reading | None, upto: int
 ) -> None:
-    """As far as it can be told: control records of Kafka leave gaps between offsets too."""
+    """Raise CHAIN_BROKEN where events are certainly missing.
+
+    A gap between offsets alone proves nothing: Kafka's control records leave gaps too.
+    """
     after = whole.position.offset if whole else -1
-    if upto <= after or material.marker == "kafka":
+    if upto <= after or material.events_from == "kafka":
         return
     ends = rows.where(F.col("offset") > after).agg(F.min("offset"), F.max("offset"))
     first, last = ends.collect()[0]
     _refuse(material, table, f"ends before offset {upto}", last is None or last < upto)
     expired = material.first_landing > (whole.landing if whole else 0) + 1
     read_since = any(r.whole and r.position.offset > upto for r in material.readings)
-    reason = f"begins at offset {first}: what lay between {after} and it is removed"
+    reason = f"begins at offset {first}: the events after offset {after} have been removed"
     gap = first is not None and first > after + 1
     _refuse(material, table, reason, gap and (expired or (whole is None and read_since)))
 
@@ -181,13 +185,13 @@ def _refuse(material: Material, table: TableId, reason: str, broken: object) -> 
     if broken:
         raise CdcError(
             ErrorKind.CHAIN_BROKEN,
-            f"the {material.marker} of {table} {reason}",
+            f"the {material.events_from} of {table} {reason}",
             remedy=f"choose a later cut, or {READ_ANEW}",
         )
 
 
 def _created(session: SparkSession, material: Material, table: TableId, path: str) -> AppliedTable:
-    """The empty table, as its log begins."""
+    """Create the empty table with the structure that its log begins with."""
     begins, first, schema = material.begins, None, material.known
     if begins is not None and begins.note is not None and begins.note.structure is not None:
         first = kept_as_text(begins.note.structure, list(material.as_text))
@@ -196,7 +200,7 @@ def _created(session: SparkSession, material: Material, table: TableId, path: st
         raise CdcError(
             ErrorKind.CHAIN_BROKEN,
             f"no note says which columns {table} began with",
-            remedy=f"where the lake has the table, let the job rebuild it; or {READ_ANEW}",
+            remedy=f"if the lake has the table, let the job rebuild it; or {READ_ANEW}",
         )
     position = Position(epoch=epochs.FIRST, offset=-1, note=begins.id if begins and first else 0)
     store.create(session, path, schema, position, first)
@@ -218,13 +222,13 @@ def _schema_of(table: TableId, structure: Structure, *, append: bool) -> TableSc
 def _copied(
     session: SparkSession, material: Material, table: TableId, path: str, whole: Reading
 ) -> AppliedTable | None:
-    """A copy of the reading, in one commit."""
+    """Copy the reading in one commit; None where it has no schema."""
     schema = store.read_schema(session, whole.path, table, whole.version)
     if schema is None:
         return None
     structure = store.read_structure(whole.path, whole.version)
     rows = store.read(session, whole.path, whole.version)
-    # Of a table without applied rows the first batch is added, and not merged.
+    # Without applied rows, the first batch would be appended instead of merged.
     applied = max(whole.position.rows_applied, rows.count())
     position = replace(whole.position, rows_applied=applied)
     store.replace(session, path, rows, schema, position, structure)
@@ -255,7 +259,10 @@ def _table(
 
 
 def _merge(session: SparkSession, table: AppliedTable, reading: Reading) -> None:
-    """The difference; the position is that of the reading, but for what the table followed."""
+    """Merge the difference that the reading found, and move the table to the reading's position.
+
+    Its note and its steps stay those that the table has followed.
+    """
     rows = store.read(session, reading.path, reading.version)
     applied = max(reading.position.rows_applied, table.position.rows_applied, 1)
     position = replace(

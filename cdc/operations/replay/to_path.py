@@ -1,4 +1,4 @@
-"""A table as it was at a cut, rebuilt to a place of its own; the job may run or not."""
+"""Rebuilds a table as it was at a cut to a path of its own, whether the job runs or not."""
 
 import shutil
 import time
@@ -29,9 +29,9 @@ from cdc.lake.records.readings import Reading, Readings, readings_at
 from cdc.lake.session import build
 from cdc.lake.table import store
 from cdc.lake.table.positions import open_table
-from cdc.operations.desk.context import Kept
-from cdc.operations.replay.inputs import Place, from_kafka, from_log, place_of, rebuilt_from_kafka
-from cdc.operations.replay.rebuild import rebuilt
+from cdc.operations.desk.context import RebuildContext
+from cdc.operations.replay.inputs import Place, from_kafka, from_log, place_of, rebuild_from_kafka
+from cdc.operations.replay.rebuild import rebuild_table
 from cdc.source.connector import worker_rest
 from cdc.stack.artifacts.lock_file import spark_jars
 from cdc.state.directory import StateDir, read_json
@@ -39,6 +39,7 @@ from cdc.tables import TableId
 
 KAFKA: Final = "kafka"
 Say = Callable[[str], None]
+"""Called with a line about what is being done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,65 +48,70 @@ class Outcome:
 
     table: str
     path: str
-    marker: str  # log or kafka
+    events_from: str  # log or kafka
     cut: int | None  # None: the end of the topics
     offset: int
     rows: int
     events: int
     refused: int
-    seconds: float  # of taking the events and applying them
-    likeness: Likeness | None
-    not_compared: str = ""  # why
+    seconds: float  # to copy the events and to apply them
+    likeness: Likeness | None  # None where the two were not compared
+    not_compared: str = ""  # why not
 
     @property
     def rate(self) -> float:
+        """Return the rows per second."""
         return self.rows / self.seconds if self.seconds else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """``at`` names a cut (cdc/client/read/at.py); None: the newest one."""
+class ReplayOptions:
+    """What to rebuild, where, from what, and as of which cut."""
 
     table: TableId
     path: str
-    marker: str
-    at: str | None
+    events_from: str  # log or kafka
+    at: str | None  # names a cut (cdc/client/read/at.py); None: the newest one
 
 
-def replay_into(config: Config, asked: Asked, *, say: Say) -> Outcome:
-    """Rebuild the table to ``path``; raises CONFIG where something is there already."""
-    refuse_taken(asked.path)
-    row = _cut(config, asked)
+def replay_into(config: Config, options: ReplayOptions, *, say: Say) -> Outcome:
+    """Rebuild the table to the path, and compare it with the lake's.
+
+    Raises CONFIG where the path exists already or the cut is unknown, CHAIN_BROKEN where events
+    are missing, TABLE_STOPPED where one cannot be followed.
+    """
+    refuse_taken(options.path)
+    row = _cut(config, options)
     addresses = Addresses.of(config)
     placeholder = addresses.placeholder(config)
     spark = build(config, spark_jars())
     try:
         with _scratch(config) as folder:
-            kept = Kept(
+            context = RebuildContext(
                 session=spark.newSession(),
                 config=config,
                 schemas_of=RegistryClient(addresses.registry).schemas,
                 placeholder=placeholder,
                 quarantine=Quarantine(f"{folder}/quarantine"),
             )
-            return _replayed(kept, addresses, asked, row, folder=folder, say=say)
+            return _replayed(context, addresses, options, row, folder=folder, say=say)
     finally:
         spark.stop()
 
 
 def refuse_taken(path: str) -> None:
-    """Raises CONFIG for a local path at which something is."""
+    """Raise CONFIG for a local path that exists."""
     if is_local(path) and Path(path).exists():
         raise CdcError(
             ErrorKind.CONFIG,
-            f"--into {path}: something is there already",
-            remedy="name a path at which nothing is",
+            f"--into {path}: this path exists already",
+            remedy="name a path that does not exist",
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addresses:
-    """The servers that a replay needs: no source, and Connect only for an unknown placeholder."""
+    """The servers that a replay needs: never the source, Connect only for the placeholder."""
 
     kafka: str | None
     registry: str
@@ -113,43 +119,53 @@ class Addresses:
 
     @classmethod
     def of(cls, config: Config) -> "Addresses":
-        known = read_json(StateDir(config.state_dir).endpoints_file) or {}
-        registry = config.registry.url or known.get("registry")
+        """Return the configured addresses, else those of the servers that ``up`` started.
+
+        Raises UNREACHABLE where the schema registry's address is unknown.
+        """
+        started = read_json(StateDir(config.state_dir).endpoints_file) or {}
+        registry = config.registry.url or started.get("registry")
         if not registry:
             raise _unknown("the schema registry", "registry.url")
         return cls(
-            kafka=config.kafka.bootstrap_servers or known.get("kafka"),
+            kafka=config.kafka.bootstrap_servers or started.get("kafka"),
             registry=registry.rstrip("/"),
-            connect=config.connect.url or known.get("connect"),
+            connect=config.connect.url or started.get("connect"),
         )
 
     def placeholder(self, config: Config) -> str:
-        """What stands for a value that did not change; a wrong one would be taken for a value."""
-        kept = StateDir(config.state_dir).secrets / "placeholder"
-        if kept.exists():
-            return kept.read_text()
-        found = worker_rest.configuration(self.connect, config.name) if self.connect else None
-        if found and found.get(worker_rest.PLACEHOLDER):
-            return found[worker_rest.PLACEHOLDER]
+        """Return what the connector sends for a large value that did not change.
+
+        It is never guessed: with a wrong one, placeholders would be applied as values. Raises
+        CONFIG where neither the state directory nor the connector has it.
+        """
+        file = StateDir(config.state_dir).secrets / "placeholder"
+        if file.exists():
+            return file.read_text()
+        connector = worker_rest.configuration(self.connect, config.name) if self.connect else None
+        if connector and connector.get(worker_rest.PLACEHOLDER):
+            return connector[worker_rest.PLACEHOLDER]
         raise CdcError(
             ErrorKind.CONFIG,
-            "what stands for an unchanged value in the events is not known on this machine",
-            remedy=f"copy the file secrets/{kept.name} of the pipeline's state_dir to {kept}",
+            "the placeholder of unchanged values is not known on this machine",
+            remedy=f"copy the file secrets/{file.name} of the pipeline's state_dir to {file}",
         )
 
 
-def _unknown(what: str, key: str) -> CdcError:
-    return CdcError(ErrorKind.UNREACHABLE, f"nobody said where {what} is", remedy=f"set {key}")
+def _unknown(server: str, key: str) -> CdcError:
+    return CdcError(
+        ErrorKind.UNREACHABLE, f"the address of {server} is not configured", remedy=f"set {key}"
+    )
 
 
-def _cut(config: Config, asked: Asked) -> LedgerRow | None:
-    """None where the lake has no ledger, which only Kafka can do without."""
-    row = cut_at(Ledger(ledger_path(config)), asked.at)
-    if row is None and asked.marker != KAFKA:
+def _cut(config: Config, options: ReplayOptions) -> LedgerRow | None:
+    """Return the cut; None where the lake has no ledger and the events come from Kafka."""
+    row = cut_at(Ledger(ledger_path(config)), options.at)
+    if row is None and options.events_from != KAFKA:
         raise CdcError(
             ErrorKind.CONFIG,
             f"the lake at {config.lake.path} has no cut",
-            remedy="correct lake.path; or rebuild it from the topics: --from kafka",
+            remedy="correct lake.path; or rebuild the table from the topics: --from kafka",
         )
     return row
 
@@ -164,56 +180,68 @@ def _scratch(config: Config) -> Iterator[str]:
 
 
 def _replayed(
-    kept: Kept, addresses: Addresses, asked: Asked, row: LedgerRow | None, *, folder: str, say: Say
+    context: RebuildContext,
+    addresses: Addresses,
+    options: ReplayOptions,
+    row: LedgerRow | None,
+    *,
+    folder: str,
+    say: Say,
 ) -> Outcome:
     started = time.monotonic()
-    made = _made(kept, addresses, asked, row, folder=folder, say=say)
+    rebuilt = _rebuilt(context, addresses, options, row, folder=folder, say=say)
     seconds = time.monotonic() - started
     say("comparing with the lake")
-    found, why_not = compared(kept.session, made, row)
-    rows = found.rows if found else store.read(kept.session, made.path).count()
+    likeness, why_not = compare_with_cut(context.session, rebuilt, row)
+    rows = likeness.rows if likeness else store.read(context.session, rebuilt.path).count()
     return Outcome(
-        table=str(asked.table),
-        path=asked.path,
-        marker=asked.marker,
+        table=str(options.table),
+        path=options.path,
+        events_from=options.events_from,
         cut=row.cut if row else None,
-        offset=made.position.offset,
+        offset=rebuilt.position.offset,
         rows=rows,
-        events=made.position.rows_applied,
-        refused=made.position.refused,
+        events=rebuilt.position.rows_applied,
+        refused=rebuilt.position.refused,
         seconds=seconds,
-        likeness=found,
+        likeness=likeness,
         not_compared=why_not,
     )
 
 
-def _made(
-    kept: Kept, addresses: Addresses, asked: Asked, row: LedgerRow | None, *, folder: str, say: Say
+def _rebuilt(
+    context: RebuildContext,
+    addresses: Addresses,
+    options: ReplayOptions,
+    row: LedgerRow | None,
+    *,
+    folder: str,
+    say: Say,
 ) -> AppliedTable:
-    table = asked.table
+    table = options.table
     place: Place | None = place_of(row, table) if row else None
-    readings = _readings(kept.config, row, table)
-    known = _known(kept, table)
+    readings = _readings(context.config, row, table)
+    known = _lake_schema(context, table)
 
     def tell(events: int) -> None:
-        say(f"applying the {asked.marker}: {events:,} events")
+        say(f"applying the {options.events_from}: {events:,} events")
 
-    if asked.marker == KAFKA:
+    if options.events_from == KAFKA:
         if not addresses.kafka:
             raise _unknown("Kafka", "kafka.bootstrap_servers")
-        say(f"reading topic {table.topic(kept.config.name)}")
-        take = partial(from_kafka, folder=folder, readings=readings, known=known)
-        topics = take(kept, addresses.kafka, table, place)
-        return rebuilt_from_kafka(kept, topics, table, asked.path, point=_go_on, tell=tell)
-    assert place is not None  # noqa: S101 - the log has a ledger beside it
+        say(f"reading topic {table.topic(context.config.name)}")
+        copy = partial(from_kafka, folder=folder, readings=readings, known=known)
+        topics = copy(context, addresses.kafka, table, place)
+        return rebuild_from_kafka(context, topics, table, options.path, point=_go_on, tell=tell)
+    assert place is not None  # noqa: S101 - without a cut, _cut has refused a replay from the log
     say("reading the log")
-    material = from_log(kept, table, place, readings=readings, known=known)
-    begin = partial(rebuilt, upto=place.upto, epoch=place.epoch, tell=tell)
-    return begin(kept.session, material, table, asked.path)
+    material = from_log(context, table, place, readings=readings, known=known)
+    rebuild = partial(rebuild_table, upto=place.upto, epoch=place.epoch, tell=tell)
+    return rebuild(context.session, material, table, options.path)
 
 
 def _go_on() -> None:
-    """Nobody can pause this process but its terminal."""
+    """Do nothing at a safe point: only the terminal can pause this process."""
 
 
 def _readings(config: Config, row: LedgerRow | None, table: TableId) -> list[Reading]:
@@ -222,26 +250,29 @@ def _readings(config: Config, row: LedgerRow | None, table: TableId) -> list[Rea
     return readings_at(Readings(readings_path(config)).of(str(table)), row, str(table))
 
 
-def _known(kept: Kept, table: TableId) -> TableSchema | None:
+def _lake_schema(context: RebuildContext, table: TableId) -> TableSchema | None:
     try:
-        return store.read_schema(kept.session, table_path(kept.config, table), table)
+        return store.read_schema(context.session, table_path(context.config, table), table)
     except (DeltaError, PySparkException, Py4JJavaError, KeyError):
-        return None  # there is none that can be read, and a note may say more
+        return None  # the lake has no readable table, but a note may have the columns
 
 
-def compared(
-    session: SparkSession, made: AppliedTable, row: LedgerRow | None
+def compare_with_cut(
+    session: SparkSession, rebuilt: AppliedTable, row: LedgerRow | None
 ) -> tuple[Likeness | None, str]:
-    """With the live table at the version of the cut; or why that cannot be."""
-    entry = row.entry(str(made.schema.table)) if row else None
+    """Compare a rebuilt table with the lake's at the version of the cut.
+
+    Returns how they differ, or None and why they cannot be compared.
+    """
+    entry = row.entry(str(rebuilt.schema.table)) if row else None
     if entry is None:
         return None, "the lake has no such table"
     if entry.state == "stopped":
         return None, f"the lake's table was stopped at cut {row.cut if row else 0}"
     try:
         if open_table(entry.path) is None or entry.version < 0:
-            return None, "the lake's table is not there"
-        held = store.read(session, entry.path, entry.version)
-        return likeness(store.read(session, made.path), held, made.schema), ""
+            return None, "the lake's table is gone"
+        at_cut = store.read(session, entry.path, entry.version)
+        return likeness(store.read(session, rebuilt.path), at_cut, rebuilt.schema), ""
     except (DeltaError, PySparkException, Py4JJavaError):
         return None, f"version {entry.version} of the lake's table cannot be read any more"

@@ -1,1 +1,1 @@
-"""Reads a table again from the source while the others go on."""
+"""Reads a table again from the source while all others go on."""

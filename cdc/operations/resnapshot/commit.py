@@ -1,7 +1,7 @@
-"""What was read from the source is taken into the lake's table, and kept beside the log.
+"""Takes the rows of a reading into the lake's table, and keeps them beside the log.
 
-Every durable step may be the last of this process: refused rows, the reading, its line in the
-index, what comes of it, then the one commit of the table. A repeated operation begins with a
+The process may die after every durable step: refused rows, the reading, its line in the index, the
+note of the result, then the one commit of the table. An operation that is run again begins with a
 reading of its own, unless that commit was made.
 """
 
@@ -34,47 +34,47 @@ from cdc.lake.table.removal import remove
 from cdc.lake.table.swap import is_readable, swap
 from cdc.operations.desk.context import JobContext
 from cdc.operations.desk.reporter import Reporter
-from cdc.operations.resnapshot.read import Staged, counted, refused_events
-from cdc.operations.resnapshot.target import Described, newest_note
+from cdc.operations.resnapshot.read import Staged, count_by_kind, refused_events
+from cdc.operations.resnapshot.target import Target, newest_note
 from cdc.state.operation import Commit, Operation, TableResult
 from cdc.tables import TableMode
 
 _ROUNDS: Final = 5
-"""How often a shadow catches up while its table goes on, before the table has to wait for it."""
+"""How often a shadow catches up while its table goes on, before the table is frozen for it."""
 _NEAR: Final = 1000
-"""So many offsets behind it is near enough."""
+"""How many offsets behind its table a shadow may be when the table is frozen."""
 
 
 @dataclass(frozen=True, slots=True)
-class Taking:
-    """One reading of one table; ``session`` is no other thread's."""
+class ReadingWriter:
+    """Takes one reading of one table into the lake; no other thread may use ``session``."""
 
     context: JobContext
     session: SparkSession
     live: AppliedTable
-    to_be: Described
+    target: Target
     at: Moment
     operation: Operation
     reporter: Reporter
     number: int  # of the reading
 
     def in_place(self, staged: Staged) -> TableResult:
-        """Into the frozen table; what came of it.
+        """Merge the rows into the frozen table, and return the result.
 
-        A table that was stopped, or has other columns, is not what its log makes of it: the whole
-        reading is kept for it, of any other the difference. One that is gone or cannot be read
-        is replaced.
+        A table that was stopped, or that has other columns, is not what a replay of its log gives:
+        for it the whole reading is kept, for any other table only the difference. A table that is
+        gone or cannot be read is replaced.
         """
         settled, refused = self._refusals(staged)
         position = self._position(refused)
         self.reporter.tell(phase="comparing")
-        merges = self.to_be.same and self.to_be.schema.mode is not TableMode.APPEND
+        merges = self.target.same and self.target.schema.mode is not TableMode.APPEND
         if merges and is_readable(self.session, self.live.path):
             return self._merged(staged, position, settled, whole=self.live.stopped)
         return self._replaced(staged, position, settled)
 
-    def replace(self, staged: Staged) -> TableResult:
-        """By a shadow that catches up beside the live table, which goes on until the swap."""
+    def by_shadow(self, staged: Staged) -> TableResult:
+        """Replace the table by a shadow, which catches up while the table goes on."""
         settled, refused = self._refusals(staged)
         position = self._position(refused)
         position = replace(position, rows_applied=position.rows_applied + staged.rows_read)
@@ -97,15 +97,15 @@ class Taking:
         staged: Staged,
         position: Position,
         settled: list[RefusedEvent],
-        found: Mapping[str, Any],
+        counts: Mapping[str, Any],
     ) -> Iterator[TableResult]:
-        """Say what comes of it before the block, which commits it; settle the events after it."""
+        """Note the result before the block, which makes the commit; settle the events after it."""
         result = TableResult(
             table=str(self.live.schema.table),
             rows_read=staged.rows_read,
             refused=position.refused,
             cut_before=self.at.cut.cut,
-            **found,
+            **counts,
         )
         settles = tuple(event.offset for event in settled)
         self.reporter.refuse_ended()
@@ -118,12 +118,12 @@ class Taking:
     def _merged(
         self, staged: Staged, position: Position, settled: list[RefusedEvent], *, whole: bool
     ) -> TableResult:
-        schema, path = self.to_be.schema, self._path("difference" if whole else "")
+        schema, path = self.target.schema, self._path("difference" if whole else "")
         held = self._held() if staged.part is None else staged.part
         reach(Failpoint.BEFORE_DIFFERENCE_WRITE)
         _write(row_difference.unlike(staged.rows, held, schema, position.offset), path)
         reach(Failpoint.AFTER_DIFFERENCE_WRITE)
-        counts = counted(self.session, path)
+        counts = count_by_kind(self.session, path)
         more = staged.rows_read if whole else sum(counts.values())
         position = replace(position, rows_applied=position.rows_applied + more)
         if whole:
@@ -135,7 +135,7 @@ class Taking:
             reach(Failpoint.BEFORE_DIFFERENCE_MERGE)
             merge_difference(self.session, self.live.path, schema, rows, position)
             reach(Failpoint.AFTER_DIFFERENCE_MERGE)
-            self.live.become(schema, self.to_be.structure, position)
+            self.live.become(schema, self.target.structure, position)
         if whole:
             remove(self.session, path)
         return result
@@ -171,13 +171,13 @@ class Taking:
         return self.session.read.format("delta").load(self.live.path)
 
     def _shape(self, position: Position) -> Shape:
-        return Shape(schema=self.to_be.schema, structure=self.to_be.structure, position=position)
+        return Shape(schema=self.target.schema, structure=self.target.structure, position=position)
 
     def _write_whole(self, staged: Staged, position: Position) -> str:
-        """The reading as a table of its own, kept for a rebuild from the log."""
-        schema, path = self.to_be.schema, self._path()
+        """Write the reading as a table of its own, kept for a rebuild from the log."""
+        schema, path = self.target.schema, self._path()
         reach(Failpoint.BEFORE_READING_WRITE)
-        store.create(self.session, path, schema, position, self.to_be.structure)
+        store.create(self.session, path, schema, position, self.target.structure)
         store.append(
             path, row_difference.whole_rows(staged.rows, schema, position.offset), position
         )
@@ -210,43 +210,43 @@ class Taking:
         return f"{path}.{suffix}" if suffix else path
 
     def _path(self, suffix: str = "") -> str:
-        """With nothing there: a run that was interrupted may have left something."""
+        """Return a path at which nothing is: an interrupted run may have left something there."""
         remove(self.session, self._place(suffix))
         return self._place(suffix)
 
     def _position(self, refused: int) -> Position:
         entry = self.at.cut.entry(str(self.live.schema.table))
         if entry is None:
-            raise CdcError(ErrorKind.INTERNAL, "the cut of the reading is without the table")
+            raise CdcError(ErrorKind.INTERNAL, "the cut of the reading lacks the table")
         notes = self.context.notes(self.at.cut.notes_offset)
         epoch = epochs.number(self.context.epoch)
-        # A source that was restored gives the numbers of notes again.
+        # A restored source hands out ids of notes again, so ids of another epoch do not compare.
         least = self.live.position.note if self.live.position.epoch == epoch else 0
         return Position(
             epoch=epoch,
             offset=entry.offset,
             rows_applied=self.live.position.rows_applied,
             refused=refused,
-            note=newest_note(notes, self.to_be.structure, least),
+            note=newest_note(notes, self.target.structure, least),
             reading=self.number,
         )
 
     def _refusals(self, staged: Staged) -> tuple[list[RefusedEvent], int]:
-        """Open events that the reading settles, and how many of the table are open afterwards.
+        """Put rows that the lake cannot hold into quarantine.
 
-        What the lake cannot hold of the rows that were read goes into quarantine here.
+        Returns the open events that the reading settles, and how many are open afterwards.
         """
         table = str(self.live.schema.table)
-        known = self.context.quarantine.rows(table, only_open=True, with_values=False)
-        settled = [event for event in known if self._is_settled(event)]
-        found = refused_events(staged, self.to_be, self._topic, self.number)
-        self.context.quarantine.add(found)
-        return settled, len(known) + len(found) - len(settled)
+        events = self.context.quarantine.rows(table, only_open=True, with_values=False)
+        settled = [event for event in events if self._is_settled(event)]
+        refused = refused_events(staged, self.target, self._topic, self.number)
+        self.context.quarantine.add(refused)
+        return settled, len(events) + len(refused) - len(settled)
 
     def _is_settled(self, event: RefusedEvent) -> bool:
-        """Whether its row is read again now, at a later place.
+        """Return whether the event's row was read again now, at a later place.
 
-        A predicate may leave some of them out, so it settles none.
+        A reading with a predicate settles no event, since it may leave the row out.
         """
         options, entry = self.operation.options, self.at.cut.entry(event.table)
         if options.get("where") or entry is None or event.offset > entry.offset:
@@ -260,17 +260,17 @@ class Taking:
             self._replay(shadow)
             if self.context.last_cut().offsets[self._topic] - shadow.position.offset <= _NEAR:
                 break
-        self.context.frozen(self.live.schema.table, self.reporter)
+        self.context.freeze(self.live.schema.table, self.reporter)
         self._replay(shadow)
 
     def _replay(self, shadow: AppliedTable) -> None:
-        """To the last cut."""
-        self.reporter.point()
+        """Bring the shadow to the last cut."""
+        self.reporter.safe_point()
         topic, last = self._topic, self.context.last_cut()
         offsets = last.offsets
         notes = self.context.notes(offsets[self.context.notes_topic])
-        mine = (F.col("topic") == topic) & (F.col("offset") <= offsets[topic])
-        rows = self.context.log().where(mine)
+        own = (F.col("topic") == topic) & (F.col("offset") <= offsets[topic])
+        rows = self.context.log().where(own)
         replay(
             rows,
             topic,
@@ -283,9 +283,9 @@ class Taking:
         if shadow.stopped:
             raise CdcError(
                 ErrorKind.TABLE_STOPPED,
-                f"what was read of {shadow.schema.table} cannot follow the log",
+                f"the shadow of {shadow.schema.table} cannot follow the log",
                 detail=shadow.reason,
-                remedy=f"read it in place: wal2lake resnapshot {shadow.schema.table}",
+                remedy=f"resnapshot it in place: wal2lake resnapshot {shadow.schema.table}",
             )
         if shadow.position.offset < offsets[topic]:
             shadow.move(replace(shadow.position, offset=offsets[topic]))
@@ -294,13 +294,13 @@ class Taking:
         self.reporter.tell(phase="comparing")
         if self.live.stopped or self.live.schema != shadow.schema:
             return {}
-        there = self.session.read.format("delta").load(shadow.path)
-        rows = row_difference.unlike(there, self._held(), shadow.schema, 0)
+        rows_read = self.session.read.format("delta").load(shadow.path)
+        rows = row_difference.unlike(rows_read, self._held(), shadow.schema, 0)
         return {row[0]: row[1] for row in rows.groupBy(row_difference.KIND).count().collect()}
 
 
 def settle(context: JobContext, operation: Operation, events: list[RefusedEvent]) -> None:
-    """Mark events as made good by the operation."""
+    """Settle the events: the operation has read their rows again."""
     context.quarantine.settle(
         events,
         state=EventState.RETRIED,

@@ -1,8 +1,8 @@
-"""A table is read again from the source, while all others go on: docs/decisions/0014.
+"""Reads a table again from the source while all others go on: docs/decisions/0014.
 
-In place, the table waits at the cut at which the source is read, so what differs is what is wrong
-in it; the differences are merged in one commit, and the table catches up. As a shadow, it goes on
-meanwhile; what was read catches up beside it and replaces it in one commit.
+In place, the table is frozen at the cut at which the source is read, so every difference is an
+error in it. The differences are merged in one commit, and the table catches up. With a shadow, the
+table goes on meanwhile; the rows that were read catch up beside it and replace it in one commit.
 """
 
 import json
@@ -20,9 +20,9 @@ from cdc.lake.layout import aside_path
 from cdc.lake.table.removal import remove
 from cdc.operations.desk.context import CUT_SECONDS, JobContext
 from cdc.operations.desk.reporter import Reporter
-from cdc.operations.resnapshot.commit import Taking, settle
+from cdc.operations.resnapshot.commit import ReadingWriter, settle
 from cdc.operations.resnapshot.read import Stage, Staged
-from cdc.operations.resnapshot.target import described
+from cdc.operations.resnapshot.target import target_of
 from cdc.source.catalog.captured import captured_tables
 from cdc.source.catalog.catalog import SourceTable
 from cdc.source.predicate.check import predicate
@@ -44,10 +44,11 @@ class Resnapshot:
         self._context = context
 
     def __call__(self, operation: Operation, reporter: Reporter) -> None:
+        """Resnapshot the operation's tables one after the other."""
         folder = aside_path(self._context.config, operation.id)
         try:
-            for name in reporter.left(operation.tables):
-                reporter.point()
+            for name in reporter.remaining(operation.tables):
+                reporter.safe_point()
                 reporter.tell(table=name, phase="waiting for the cut")
                 reporter.done(self._table(TableId.parse(name), operation, reporter, folder))
         finally:
@@ -57,88 +58,91 @@ class Resnapshot:
         self, table: TableId, operation: Operation, reporter: Reporter, folder: str
     ) -> TableResult:
         started = time.monotonic()
-        found = self._committed(table, operation, reporter)
+        result = self._committed(table, operation, reporter)
         for attempt in range(_ATTEMPTS):
             try:
-                found = found or self._once(table, operation, reporter, folder)
+                result = result or self._once(table, operation, reporter, folder)
                 break
             except CdcError as error:
                 if error.kind is not ErrorKind.CONFLICT or attempt + 1 == _ATTEMPTS:
                     raise
-        assert found is not None  # noqa: S101 - the last attempt gave it, or has raised
+        assert result is not None  # noqa: S101 - the last attempt returned it, or raised
         reporter.tell(phase="waiting for the barrier")
         after = self._context.await_streaming(table, reporter)
-        return replace(found, cut_after=after, seconds=round(time.monotonic() - started, 3))
+        return replace(result, cut_after=after, seconds=round(time.monotonic() - started, 3))
 
     def _committed(
         self, table: TableId, operation: Operation, reporter: Reporter
     ) -> TableResult | None:
-        """What came of it where the job died after it had brought the reading into the table."""
+        """Return the result, and settle events, where an earlier start committed the reading.
+
+        The job died after that commit; None where there was none.
+        """
         commit = reporter.progress.commit
         if commit is None or commit.result.table != str(table):
             return None
         if self._context.live(table).position.reading != commit.reading:
             return None
-        known = self._context.quarantine.rows(str(table), only_open=True, with_values=False)
-        settle(self._context, operation, [e for e in known if e.offset in commit.settles])
+        events = self._context.quarantine.rows(str(table), only_open=True, with_values=False)
+        settle(self._context, operation, [e for e in events if e.offset in commit.settles])
         return commit.result
 
     def _once(
         self, table: TableId, operation: Operation, reporter: Reporter, folder: str
     ) -> TableResult:
         source = self._source(table)
-        # Else nothing of it would arrive after the reading.
+        # Otherwise no event of the table would arrive after the reading.
         take_back(self._context.config, self._context.endpoints, source)
         shadow = operation.options.get("mode") == SHADOW
         with self._context.flagged(table, at_once=not shadow) as live:
             remove(self._context.spark, folder)
             with self._moment(source, reporter, frozen=not shadow) as at:
                 text = at.structures[source.oid]
-                to_be = described(self._context.config, live, text)
+                target = target_of(self._context.config, live, text)
                 stage = Stage(
                     spark=self._context.spark,
                     moment=at,
-                    described=to_be,
+                    target=target,
                     table=table,
                     folder=folder,
                     reporter=reporter,
                 )
                 staged = _read(stage, live, operation.options, source)
-            taking = Taking(
+            writer = ReadingWriter(
                 context=self._context,
                 session=self._context.spark.newSession(),
                 live=live,
-                to_be=to_be,
+                target=target,
                 at=at,
                 operation=operation,
                 reporter=reporter,
                 number=self._context.readings.next_number(),
             )
-            return taking.replace(staged) if shadow else taking.in_place(staged)
+            return writer.by_shadow(staged) if shadow else writer.in_place(staged)
 
     def _source(self, table: TableId) -> SourceTable:
-        """Raises SOURCE_NOT_READY for one that cannot be kept now."""
+        """Return the source's table; raise SOURCE_NOT_READY where the lake cannot keep it now."""
         self._context.live(table)
-        known = [found.schema.table for found in self._context.tables.values()]
+        captured = [live.schema.table for live in self._context.tables.values()]
         with connect(self._context.endpoints.source_url) as connection:
-            sources = captured_tables(connection, self._context.config, known)
-        found = next((source for source in sources if source.table == table), None)
-        if found is None or found.unfit is not None:
-            unfit = found.unfit if found else None
+            sources = captured_tables(connection, self._context.config, captured)
+        source = next((source for source in sources if source.table == table), None)
+        if source is None or source.unfit is not None:
+            unfit = source.unfit if source else None
             raise CdcError(
                 ErrorKind.SOURCE_NOT_READY,
                 f"{table}: {unfit.message}" if unfit else f"{table} is not in the source",
                 remedy=unfit.remedy if unfit else "wal2lake check",
             )
-        return found
+        return source
 
     @contextmanager
     def _moment(self, source: SourceTable, reporter: Reporter, *, frozen: bool) -> Iterator[Moment]:
         freezer, topic = self._context.freezer, self._context.topic(source.table)
-        asked: list[str] = []
+        requests: list[str] = []
 
         def asking(request: str) -> None:
-            asked.append(request)
+            requests.append(request)
             if frozen:
                 freezer.freeze_at(request, [topic])
 
@@ -148,14 +152,14 @@ class Resnapshot:
                 self._context.endpoints,
                 timeout=CUT_SECONDS,
                 tables={source.oid: source.table},
-                tell=lambda _: reporter.point(),
+                tell=lambda _: reporter.safe_point(),
                 asking=asking,
-                looking=lambda _: reporter.point(),
-            ) as found:
-                reporter.tell(phase="reading", rows_expected=_expected(found, source))
-                yield found
+                looking=lambda _: reporter.safe_point(),
+            ) as at:
+                reporter.tell(phase="reading", rows_expected=_expected(at, source))
+                yield at
         finally:
-            for request in asked:
+            for request in requests:
                 freezer.forget(request)
 
 
@@ -164,10 +168,10 @@ def _read(
 ) -> Staged:
     if _is_whole(options):
         return stage.whole()
-    if not stage.described.same or live.stopped:
+    if not stage.target.same or live.stopped:
         raise CdcError(
             ErrorKind.CONFLICT,
-            f"a part of {stage.table} cannot be read: the lake's table is stopped, or has other "
+            f"{stage.table} cannot be read in part: the lake's table is stopped, or has other "
             "columns",
             remedy=f"wal2lake resnapshot {stage.table}, without a predicate",
         )
@@ -187,6 +191,6 @@ def _is_whole(options: Mapping[str, str]) -> bool:
     return not options.get("where") and not options.get("keys")
 
 
-def _expected(found: Moment, source: SourceTable) -> int | None:
-    row = found.connection.execute(_ROWS, (source.oid,)).fetchone()
+def _expected(at: Moment, source: SourceTable) -> int | None:
+    row = at.connection.execute(_ROWS, (source.oid,)).fetchone()
     return int(row[0]) if row and row[0] else None

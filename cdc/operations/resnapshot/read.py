@@ -1,4 +1,4 @@
-"""The rows of one table at one moment, from the source into the lake, beside the table itself."""
+"""Reads the rows of one table at one moment from the source into the lake, beside the table."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -17,100 +17,99 @@ from cdc.events.values.sql_text import spark_name
 from cdc.lake.records.quarantine import RefusedEvent
 from cdc.lake.table.merge_plan import REASON
 from cdc.operations.desk.reporter import Reporter
-from cdc.operations.resnapshot.target import Described
+from cdc.operations.resnapshot.target import Target
 from cdc.operations.resnapshot.values import key_texts, typed
 from cdc.source.predicate.predicate import Predicate
 from cdc.source.rows import reading
 from cdc.tables import TableId
 
 MOST_REFUSED: Final = 100_000
-"""Rows of a reading that are put into quarantine; with more of them nothing is changed."""
+"""The most rows of a reading that are put into quarantine; with more, nothing is changed."""
 _ROW_NUMBERS: Final = 1 << 32
+"""The numbers that each reading has for its refused rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Staged:
-    """``rows`` have the columns of the lake's table.
+    """What was read, ready to be taken into the lake's table."""
 
-    ``part`` is what of the lake's table they stand for, None for all of it.
-    """
-
-    rows: DataFrame
-    refused: DataFrame  # rows with a reason
-    part: DataFrame | None
+    rows: DataFrame  # in the columns of the lake's table
+    refused: DataFrame  # rows that the lake cannot hold, with a reason
+    part: DataFrame | None  # the lake's rows that these replace; None: all of them
     rows_read: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """Reads one table; what it reads lies under ``folder`` until it is taken."""
+    """Reads one table; the rows lie below ``folder`` until they are taken into the lake."""
 
     spark: SparkSession
     moment: Moment
-    described: Described
+    target: Target
     table: TableId
     folder: str
     reporter: Reporter
 
     def whole(self) -> Staged:
-        """All rows."""
-        found = self._read(None)
-        return self._staged([self._typed("texts")], None, found)
+        """Read all rows."""
+        rows_read = self._read(None)
+        return self._staged([self._typed("texts")], None, rows_read)
 
     def within(self, predicate: Predicate, held: DataFrame) -> Staged:
-        """The rows inside the predicate, and those that are inside it in the lake alone."""
-        found = self._read(sql.SQL(predicate.source))
+        """Read the rows that match the predicate in the source or in the lake (``held``)."""
+        rows_read = self._read(sql.SQL(predicate.source))
         inside, rows = held.where(predicate.lake), self._typed("texts")
-        if not self.described.schema.key:
-            return self._staged([rows], inside, found)
-        schema = self.described.schema
+        if not self.target.schema.key:
+            return self._staged([rows], inside, rows_read)
+        schema = self.target.schema
         keys = row_difference.keys_of(rows, schema)
-        alone = row_difference.keys_of(row_difference.at_other_keys(inside, keys, schema), schema)
-        found += self._read_keys("moved", alone)
-        part = row_difference.at_keys(held, keys.union(alone), schema)
-        return self._staged([rows, self._typed("moved")], part, found)
+        in_lake_alone = row_difference.at_other_keys(inside, keys, schema)
+        moved = row_difference.keys_of(in_lake_alone, schema)
+        rows_read += self._read_keys("moved", moved)
+        part = row_difference.at_keys(held, keys.union(moved), schema)
+        return self._staged([rows, self._typed("moved")], part, rows_read)
 
     def of_keys(self, keys: Sequence[Sequence[str]], held: DataFrame) -> Staged:
-        """The rows of some keys, given as the texts that Postgres reads."""
-        columns = [f"c{number} string" for number in range(len(self._key))]
-        asked = self.spark.createDataFrame([tuple(key) for key in keys], ", ".join(columns))
-        named = self._key_columns()
-        values = typed(asked, [c.column for c in named], [c.pg for c in named])
-        found = self._keys_read("texts", dict.fromkeys(map(tuple, keys)))
-        schema = self.described.schema
+        """Read the rows of some keys, given as texts in Postgres's form."""
+        texts = [f"c{number} string" for number in range(len(self._key))]
+        frame = self.spark.createDataFrame([tuple(key) for key in keys], ", ".join(texts))
+        columns = self._key_columns()
+        values = typed(frame, [c.column for c in columns], [c.pg for c in columns])
+        rows_read = self._keys_read("texts", dict.fromkeys(map(tuple, keys)))
+        schema = self.target.schema
         part = row_difference.at_keys(held, row_difference.keys_of(values, schema), schema)
-        return self._staged([self._typed("texts")], part, found)
+        return self._staged([self._typed("texts")], part, rows_read)
 
     @property
     def _key(self) -> list[str]:
-        return list(self.described.schema.key)
+        return list(self.target.schema.key)
 
     def _key_columns(self) -> list[StructureColumn]:
-        """In the order of the key."""
-        by_name = {column.name: column for column in self.described.structure.followed}
+        """Return the key's columns in the order of the key."""
+        by_name = {column.name: column for column in self.target.structure.followed}
         return [by_name[name] for name in self._key]
 
     def _read(self, where: sql.Composable | None) -> int:
         return reading.read(
             self.moment.connection,
             self.table,
-            self.described.columns,
+            self.target.columns,
             f"{self.folder}/texts",
             where=where,
             tell=self._tell,
         ).rows
 
     def _read_keys(self, name: str, keys: DataFrame) -> int:
-        named = self._key_columns()
-        found = key_texts(keys, [c.column for c in named], [c.pg for c in named])
-        # A partition at a time; a lake that holds a key twice would have it read twice.
-        return self._keys_read(name, map(tuple, found.distinct().toLocalIterator()))
+        columns = self._key_columns()
+        texts = key_texts(keys, [c.column for c in columns], [c.pg for c in columns])
+        # One partition at a time. Distinct, as a broken lake may hold a key twice.
+        return self._keys_read(name, map(tuple, texts.distinct().toLocalIterator()))
 
     def _keys_read(self, name: str, keys: Iterable[Sequence[str]]) -> int:
         return reading.read_keys(
             self.moment.connection,
             self.table,
-            self.described.columns,
+            self.target.columns,
             self._key,
             keys,
             f"{self.folder}/{name}",
@@ -119,47 +118,46 @@ class Stage:
 
     def _tell(self, chunks: int, rows: int, _bytes: int) -> None:
         self.reporter.tell(chunks=chunks, rows=rows)
-        self.reporter.point()
+        self.reporter.safe_point()
 
     def _typed(self, name: str) -> DataFrame:
         texts = self.spark.read.format("delta").load(f"{self.folder}/{name}")
-        columns = self.described.structure.followed
+        columns = self.target.structure.followed
         return typed(texts, [c.column for c in columns], [c.pg for c in columns])
 
     def _staged(self, parts: Sequence[DataFrame], held: DataFrame | None, rows_read: int) -> Staged:
-        every = parts[0]
+        rows = parts[0]
         for part in parts[1:]:
-            every = every.unionByName(part)
-        names = list(map(spark_name, self.described.schema.names))
+            rows = rows.unionByName(part)
+        names = list(map(spark_name, self.target.schema.names))
         return Staged(
-            rows=every.where(f"{REASON} IS NULL").selectExpr(*names),
-            refused=every.where(f"{REASON} IS NOT NULL"),
+            rows=rows.where(f"{REASON} IS NULL").selectExpr(*names),
+            refused=rows.where(f"{REASON} IS NOT NULL"),
             part=held,
             rows_read=rows_read,
         )
 
 
-def refused_events(
-    staged: Staged, described: Described, topic: str, number: int
-) -> list[RefusedEvent]:
-    """The rows that the lake cannot hold, as entries of the quarantine.
+def refused_events(staged: Staged, target: Target, topic: str, number: int) -> list[RefusedEvent]:
+    """Return the rows that the lake cannot hold as entries for the quarantine.
 
-    No message holds them: in the place of an offset stands a number below zero, by reading and row.
+    They come from no Kafka message, so their offset is a negative number made of the number of the
+    reading and of the row. Raises TABLE_STOPPED for more than ``MOST_REFUSED`` rows.
     """
-    key = list(described.schema.key)
-    named = staged.refused.selectExpr(*map(spark_name, key), REASON)
-    rows = named.limit(MOST_REFUSED + 1).collect()
+    key = list(target.schema.key)
+    keys_and_reasons = staged.refused.selectExpr(*map(spark_name, key), REASON)
+    rows = keys_and_reasons.limit(MOST_REFUSED + 1).collect()
     if len(rows) > MOST_REFUSED:
         raise CdcError(
             ErrorKind.TABLE_STOPPED,
-            f"more than {MOST_REFUSED:,} rows of {described.schema.table} hold what the lake "
-            f"cannot: {rows[0][REASON]}",
-            remedy="keep the column as text: name it in source.as_text; then read the table again",
+            f"the lake cannot hold values of more than {MOST_REFUSED:,} rows of "
+            f"{target.schema.table}: {rows[0][REASON]}",
+            remedy="name the column in source.as_text to keep it as text, then resnapshot again",
         )
     now = datetime.now(UTC)
     return [
         RefusedEvent(
-            table=str(described.schema.table),
+            table=str(target.schema.table),
             topic=topic,
             partition=-1,
             offset=-(number * _ROW_NUMBERS) - place,
@@ -173,8 +171,8 @@ def refused_events(
     ]
 
 
-def counted(spark: SparkSession, path: str) -> dict[str, int]:
-    """Rows of a difference, by kind."""
+def count_by_kind(spark: SparkSession, path: str) -> dict[str, int]:
+    """Count the rows of a difference, by kind."""
     rows = spark.read.format("delta").load(path).groupBy(row_difference.KIND).count().collect()
     return {row[row_difference.KIND]: row["count"] for row in rows}
 

@@ -1,4 +1,4 @@
-"""A table as the source describes it at one moment: what the lake's table is to be."""
+"""Derives from the source's description of a table what the lake's table has to become."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -14,73 +14,76 @@ from cdc.tables import TableId, TableMode, matches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Described:
-    """``same``: the lake's table has these columns and this key already."""
+class Target:
+    """What the lake's table has to become."""
 
     structure: Structure
     schema: TableSchema
-    same: bool
+    same: bool  # whether the lake's table has these columns and this key already
 
     @property
     def columns(self) -> list[SourceColumn]:
-        """Those the lake has, as they are to be read."""
+        """Return the columns that the lake has, as the source is to be asked for them."""
         return [
             SourceColumn(name=c.name, type=c.lake, pg=c.pg, not_null=c.not_null, arrives=True)
             for c in self.structure.followed
         ]
 
 
-def described(config: Config, live: AppliedTable, text: str) -> Described:
-    """From the source's description; raises SOURCE_NOT_READY for a table that cannot be kept."""
+def target_of(config: Config, live: AppliedTable, text: str) -> Target:
+    """Return the target for a description ``text`` of the source's table.
+
+    Raises SOURCE_NOT_READY for a table that the lake cannot keep.
+    """
     table = live.schema.table
-    found = kept_as_text(parse(text), config.source.as_text)
-    if live.structure is not None and _same_columns(live.structure, found):
-        # What the lake has may be wider than the source's types need now.
-        found = replace(found, columns=live.structure.columns)
+    source = kept_as_text(parse(text), config.source.as_text)
+    if live.structure is not None and _same_columns(live.structure, source):
+        # The lake's types may be wider than the source's types need now.
+        source = replace(source, columns=live.structure.columns)
     elif config.source.schema_policy(table) == "ignore" and live.structure is not None:
-        found = _without_new(found, live.structure)
-    schema = _schema(config, table, found)
-    same = live.structure is not None and live.structure.oid == found.oid and _alike(schema, live)
-    return Described(structure=found, schema=live.schema if same else schema, same=same)
+        source = _without_new(source, live.structure)
+    schema = _schema(config, table, source)
+    same = live.structure is not None and live.structure.oid == source.oid and _alike(schema, live)
+    return Target(structure=source, schema=live.schema if same else schema, same=same)
 
 
 def newest_note(notes: Iterable[PlacedNote], structure: Structure, least: int) -> int:
-    """The id of the last note that the structure has followed, ``least`` where there is none."""
-    mine = (n.id for n in notes if n.oid == structure.oid or n.table == structure.table)
-    return max((least, *mine))
+    """Return the id of the last note about the structure's table, at least ``least``."""
+    ids = (n.id for n in notes if n.oid == structure.oid or n.table == structure.table)
+    return max((least, *ids))
 
 
-def _schema(config: Config, table: TableId, found: Structure) -> TableSchema:
-    mode = found.mode(append=matches(table, config.source.append_only))
+def _schema(config: Config, table: TableId, source: Structure) -> TableSchema:
+    mode = source.mode(append=matches(table, config.source.append_only))
     if not isinstance(mode, TableMode):
         raise CdcError(
             ErrorKind.SOURCE_NOT_READY, f"{table}: {mode}", remedy="wal2lake check says what to do"
         )
     return TableSchema(
         table=table,
-        columns=tuple(column.column for column in found.followed),
-        key=found.key if mode is TableMode.KEYED else (),
+        columns=tuple(column.column for column in source.followed),
+        key=source.key if mode is TableMode.KEYED else (),
         mode=mode,
     )
 
 
-def _same_columns(known: Structure, found: Structure) -> bool:
-    return known.oid == found.oid and [
-        (c.number, c.name, c.declared, c.labels, c.parts) for c in known.columns
-    ] == [(c.number, c.name, c.declared, c.labels, c.parts) for c in found.columns]
+def _same_columns(lake: Structure, source: Structure) -> bool:
+    return lake.oid == source.oid and [
+        (c.number, c.name, c.declared, c.labels, c.parts) for c in lake.columns
+    ] == [(c.number, c.name, c.declared, c.labels, c.parts) for c in source.columns]
 
 
-def _without_new(found: Structure, known: Structure) -> Structure:
-    """By the policy ``ignore``: columns that the lake has none for stay left out."""
-    kept = {column.number for column in known.followed}
+def _without_new(source: Structure, lake: Structure) -> Structure:
+    """Leave out columns that the lake does not have, as the policy ``ignore`` demands."""
+    followed = {column.number for column in lake.followed}
     columns = tuple(
-        replace(column, left_out=column.left_out or column.number not in kept)
-        for column in found.columns
+        replace(column, left_out=column.left_out or column.number not in followed)
+        for column in source.columns
     )
-    return replace(found, columns=columns)
+    return replace(source, columns=columns)
 
 
 def _alike(schema: TableSchema, live: AppliedTable) -> bool:
-    """The order of the columns is another where one was added later."""
-    found, known = ({c.name: c.type for c in s.columns} for s in (schema, live.schema))
-    return found == known and (schema.key, schema.mode) == (live.schema.key, live.schema.mode)
+    """Compare columns, key and mode; the order of columns differs where one was added later."""
+    wanted, current = ({c.name: c.type for c in s.columns} for s in (schema, live.schema))
+    return wanted == current and (schema.key, schema.mode) == (live.schema.key, live.schema.mode)

@@ -1,7 +1,7 @@
-"""From the texts of a reading (``cdc/source/rows/spelling.py``) to the lake's values.
+"""Converts the texts of a reading (``cdc/source/rows/spelling.py``) to the lake's values.
 
-Each value is the one that the stream would have brought. What the lake cannot hold exactly is
-told, in the words that an event is refused with: nothing is rounded, cut or moved.
+Each value is the one that the stream would have brought. A value that the lake cannot hold exactly
+gets the reason that an event would be refused with: nothing is rounded, cut or shifted.
 """
 
 from collections.abc import Sequence
@@ -22,24 +22,24 @@ _PAIRS: Final = "map<string,string>"
 
 
 def typed(texts: DataFrame, columns: Sequence[Column], pg: Sequence[PgType]) -> DataFrame:
-    """The table's columns by name, of the texts ``c0, c1, ..`` in the same order.
+    """Return the table's columns by name, from the texts ``c0, c1, ..`` in the same order.
 
-    ``pg`` are the types that the rows were read as. ``_cdc_reason`` says why a row cannot be kept;
-    it is null where it can.
+    ``pg`` are the types with which the rows were read. ``_cdc_reason`` says why the lake cannot
+    hold a row; it is null where it can.
     """
     plans = [
         _plan(number, column, kind)
         for number, (column, kind) in enumerate(zip(columns, pg, strict=True))
     ]
-    made = texts.selectExpr("*", *(f"{plan.sql} AS {plan.made}" for plan in plans))
-    return made.selectExpr(
+    values = texts.selectExpr("*", *(f"{plan.sql} AS {plan.made}" for plan in plans))
+    return values.selectExpr(
         *(f"{plan.made} AS {spark_name(plan.name)}" for plan in plans),
         f"{_reason(plans)} AS {REASON}",
     )
 
 
 def key_texts(frame: DataFrame, key: Sequence[Column], pg: Sequence[PgType]) -> DataFrame:
-    """The key's columns as texts that Postgres reads as the same key."""
+    """Return the key's columns as texts that Postgres reads as the same key."""
     return frame.selectExpr(
         *(
             f"{_input(spark_name(column.name), column.type, kind)} AS {spark_name(column.name)}"
@@ -63,16 +63,16 @@ def _plan(number: int, column: Column, pg: PgType) -> ColumnPlan:
 
 
 def _value(text: str, column: Column, pg: PgType) -> str:
-    kept = lake_type(pg)
+    lake = lake_type(pg)
     if column.as_text and can_be_text(pg):
         return text
-    if kept.refused or not fits(kept.spark, column.type):
+    if lake.refused or not fits(lake.spark, column.type):
         return f"CAST(NULL AS {column.type})"
     if pg.element is not None:
         one = _scalar("x", lake_type(pg.element).spark)
         return f"transform({_elements(text)}, x -> {one})"
-    value = _scalar(text, kept.spark)
-    return value if kept.spark == column.type else f"try_cast({value} AS {column.type})"
+    value = _scalar(text, lake.spark)
+    return value if lake.spark == column.type else f"try_cast({value} AS {column.type})"
 
 
 def _failed(text: str, made: str, pg: PgType) -> str:
@@ -85,16 +85,19 @@ def _failed(text: str, made: str, pg: PgType) -> str:
 
 
 def _elements(text: str) -> str:
-    """NULL of what is no JSON: an array that the lake has no form for."""
+    """Return SQL for the elements of an array; NULL for text that is not JSON.
+
+    Such a text is an array that the lake has no form for.
+    """
     return f"IF(startswith({text}, '['), from_json({text}, 'array<string>'), NULL)"
 
 
 def _scalar(text: str, kind: str) -> str:
-    """NULL where the text has no exact value of the type."""
+    """Return SQL for the value; NULL where the text has no exact value of the type."""
     if kind == "string":
         return text
     if kind == "binary":
-        return f"unhex(substring({text}, 3))"  # behind \x
+        return f"unhex(substring({text}, 3))"  # skips \x
     if kind.startswith("decimal"):
         scale = kind.removesuffix(")").rpartition(",")[2]
         return _if_like(text, f"-?[0-9]+([.][0-9]{{0,{scale}}})?", f"try_cast({text} AS {kind})")
@@ -102,7 +105,10 @@ def _scalar(text: str, kind: str) -> str:
 
 
 def _date(text: str) -> str:
-    """Postgres writes no year outside 1 to 9999 like this; Spark would read on over a BC."""
+    """Return SQL for a date in the years 1 to 9999, else NULL.
+
+    Postgres writes other years in another form; Spark alone would ignore a trailing BC.
+    """
     return _if_like(text, _DAY, f"try_cast({text} AS date)")
 
 
@@ -145,8 +151,8 @@ def _input(value: str, kind: str, pg: PgType) -> str:
 
 
 def _array_part(text: str) -> str:
-    """As Postgres reads a part of an array or of an hstore."""
+    """Return SQL that quotes an element of an array or an hstore the way Postgres reads it."""
     escaped = text
-    for sign in ("\\", '"'):
-        escaped = f"replace({escaped}, {spark_string(sign)}, {spark_string(chr(92) + sign)})"
+    for char in ("\\", '"'):
+        escaped = f"replace({escaped}, {spark_string(char)}, {spark_string(chr(92) + char)})"
     return f"concat('\"', {escaped}, '\"')"

@@ -55,7 +55,7 @@ def test_a_table_that_somebody_else_wrote_to_stands_at_the_version_of_the_last_c
         begins={},
         catalogue=None,
     )
-    [table] = opener.opened(spark, [source], lambda: None).values()
+    [table] = opener.open_tables(spark, [source], lambda: None).values()
 
     found = table.entry(5, streaming=True)
     assert (found.state, found.version) == ("stopped", 1)

@@ -16,9 +16,9 @@ from cdc.lake.table import store
 from cdc.lake.table.positions import LandedPosition, landed_position, open_table
 from cdc.lake.upkeep.maintenance import expire
 from cdc.land.query import create_log
-from cdc.operations.desk.context import Kept
+from cdc.operations.desk.context import RebuildContext
 from cdc.operations.replay.inputs import Place, from_log
-from cdc.operations.replay.rebuild import rebuilt
+from cdc.operations.replay.rebuild import rebuild_table
 from tests.events.source import TABLE, TOPIC
 from tests.spark.rebuilding import SCHEMAS, TOASTY, TOKEN, Log, by_id, changes, expected, legal_cuts
 
@@ -29,10 +29,10 @@ AT = LandedPosition(epoch=1, landing=99, offsets={}, topic_ids={})
 
 
 @pytest.fixture
-def kept(spark: SparkSession, tmp_path: Path) -> Kept:
+def context(spark: SparkSession, tmp_path: Path) -> RebuildContext:
     name = TOPIC.removesuffix(f".{TABLE}")
     source, lake = Source(tables=["public.*"]), Lake(path=str(tmp_path / "lake"))
-    return Kept(
+    return RebuildContext(
         session=spark.newSession(),
         config=Config(name=name, source=source, lake=lake, state_dir=tmp_path),
         schemas_of=lambda ids: {i: SCHEMAS[i] for i in ids if i in SCHEMAS},
@@ -41,19 +41,19 @@ def kept(spark: SparkSession, tmp_path: Path) -> Kept:
     )
 
 
-def written(kept: Kept, log: Log) -> None:
+def written(context: RebuildContext, log: Log) -> None:
     """Write the events to the lake's log, and once more under another topic."""
-    path, rows = log_path(kept.config), log.rows().selectExpr("*", "now() AS landed_at")
-    create_log(kept.session, path, AT)
+    path, rows = log_path(context.config), log.rows().selectExpr("*", "now() AS landed_at")
+    create_log(context.session, path, AT)
     other = rows.selectExpr("* EXCEPT (topic)", f"'{OTHER}' AS topic")
-    names = [name for name in store.read(kept.session, path).columns if name in rows.columns]
+    names = [name for name in store.read(context.session, path).columns if name in rows.columns]
     both = rows.unionByName(other).select(*names)
     both.write.format("delta").option("userMetadata", AT.metadata()).mode("append").save(path)
 
 
-def image(kept: Kept, log: Log, path: str, at: int) -> Reading:
+def image(context: RebuildContext, log: Log, path: str, at: int) -> Reading:
     """Build an image as the job does, by a rebuild up to the cut."""
-    made = rebuilt(kept.session, log.material(), TABLE, path, upto=at, epoch=1)
+    made = rebuild_table(context.session, log.material(), TABLE, path, upto=at, epoch=1)
     table = open_table(path)
     assert table is not None
     return Reading(
@@ -72,37 +72,39 @@ def image(kept: Kept, log: Log, path: str, at: int) -> Reading:
     )
 
 
-def counted(kept: Kept) -> dict[str, int]:
-    log = store.read(kept.session, log_path(kept.config))
+def counted(context: RebuildContext) -> dict[str, int]:
+    log = store.read(context.session, log_path(context.config))
     return {row["topic"]: row["count"] for row in log.groupBy("topic").count().collect()}
 
 
-def test_every_cut_after_an_image_is_made_of_it_and_of_the_rest(kept: Kept, tmp_path: Path) -> None:
+def test_every_cut_after_an_image_is_made_of_it_and_of_the_rest(
+    context: RebuildContext, tmp_path: Path
+) -> None:
     source = changes(4, 80)
-    log = Log(spark=kept.session, root=tmp_path, messages=source.messages())
-    written(kept, log)
+    log = Log(spark=context.session, root=tmp_path, messages=source.messages())
+    written(context, log)
     cuts = legal_cuts(source)
     at, before, last = cuts[len(cuts) // 3], cuts[3], source.log[-1][0]
-    found = image(kept, log, str(tmp_path / "image"), at)
+    found = image(context, log, str(tmp_path / "image"), at)
     position = replace(AT, expired={TOPIC: (found.landing, at)})
-    every = counted(kept)
+    every = counted(context)
 
-    expire(kept.session, log_path(kept.config), position.metadata(), position.expired)
+    expire(context.session, log_path(context.config), position.metadata(), position.expired)
 
     gone = found.landing * log.per_landing
-    assert counted(kept) == {TOPIC: every[TOPIC] - gone, OTHER: every[OTHER]}
-    assert landed_position(log_path(kept.config)) == position
+    assert counted(context) == {TOPIC: every[TOPIC] - gone, OTHER: every[OTHER]}
+    assert landed_position(log_path(context.config)) == position
     for upto in (at, last):
         place = Place(epoch=1, upto=upto, notes=-1)
-        material = from_log(kept, TABLE, place, readings=[found], known=TOASTY)
+        material = from_log(context, TABLE, place, readings=[found], known=TOASTY)
         path = str(tmp_path / f"at-{upto}")
-        table = rebuilt(kept.session, material, TABLE, path, upto=upto, epoch=1)
-        assert by_id(kept.session, table) == expected(source.events(), upto), upto
+        table = rebuild_table(context.session, material, TABLE, path, upto=upto, epoch=1)
+        assert by_id(context.session, table) == expected(source.events(), upto), upto
 
     for upto in (before, last):
         material = from_log(
-            kept, TABLE, Place(epoch=1, upto=upto, notes=-1), readings=[], known=TOASTY
+            context, TABLE, Place(epoch=1, upto=upto, notes=-1), readings=[], known=TOASTY
         )
-        with pytest.raises(CdcError, match=r"is removed|ends before") as caught:
-            rebuilt(kept.session, material, TABLE, str(tmp_path / "n"), upto=upto, epoch=1)
+        with pytest.raises(CdcError, match=r"have been removed|ends before") as caught:
+            rebuild_table(context.session, material, TABLE, str(tmp_path / "n"), upto=upto, epoch=1)
         assert caught.value.kind is ErrorKind.CHAIN_BROKEN

@@ -1,4 +1,4 @@
-"""A table made anew of a real topic, compacted or not: the right one, or a refusal by name."""
+"""A table rebuilt from a real topic, compacted or not, is right, or refused with the reason."""
 
 import time
 from dataclasses import dataclass, field
@@ -18,9 +18,9 @@ from cdc.events.envelope import NEW_KEY, OLD_KEY
 from cdc.kafka.topic_facts import TopicFacts, topic_facts
 from cdc.kafka.topics import SECONDS, admin
 from cdc.lake.records.quarantine import Quarantine
-from cdc.operations.desk.context import Kept
+from cdc.operations.desk.context import RebuildContext
 from cdc.operations.replay import kafka_history
-from cdc.operations.replay.inputs import FromKafka, Place, rebuilt_from_kafka
+from cdc.operations.replay.inputs import FromKafka, Place, rebuild_from_kafka
 from cdc.operations.replay.kafka_history import History
 from cdc.operations.replay.rebuild import Material
 from cdc.waiting import until
@@ -49,12 +49,12 @@ COMPACTED = {
 }
 CLEANED_SECONDS = 90
 EVERY: dict[str, int | None] = dict.fromkeys(LARGE, 3)
-"""All large values are new."""
+"""Sets all large values to new ones."""
 
 
 @dataclass(kw_only=True)
 class Topic:
-    """One topic, and what it takes to make a table of it."""
+    """One topic, and what it takes to rebuild a table from it."""
 
     kafka: str
     session: SparkSession
@@ -65,11 +65,11 @@ class Topic:
 
     def __post_init__(self) -> None:
         new = NewTopic(self.name, num_partitions=1, replication_factor=1, config=self.settings)
-        client = admin(self.kafka)  # held: it takes what it was asked along when it goes
+        client = admin(self.kafka)  # in a variable: a collected client drops its requests
         client.create_topics([new])[self.name].result()
 
     def send(self, source: Source, key_id: int = KEY_ID) -> None:
-        """What is new of the source, each record at the offset that the source says."""
+        """Send the source's new records, each at the offset that the source says."""
         producer = Producer({"bootstrap.servers": self.kafka})
         moved = {*source.moved}
         for offset, value in source.log:
@@ -93,7 +93,7 @@ class Topic:
         producer = Producer({"bootstrap.servers": self.kafka})
 
         def cleaned() -> bool:
-            # A segment ends with the first record after its time: this one is alone in its own.
+            # The first record after a segment's time begins the next: this one is alone in it.
             producer.produce(self.name, *_filler())
             producer.flush()
             return self.left() <= most
@@ -101,7 +101,7 @@ class Topic:
         until(cleaned, CLEANED_SECONDS, f"{self.name} was not compacted")
 
     def left(self) -> int:
-        """Records of the source that are still there."""
+        """Count the source's records that the topic still has."""
         rows = kafka_history._events(self.session, self.kafka, topic_facts(self.kafka, self.name))
         return rows.where(f"offset < {self.sent}").count()
 
@@ -116,7 +116,7 @@ class Topic:
         material = Material(
             rows=found.rows,
             topic=self.name,
-            marker="kafka",
+            events_from="kafka",
             notes=[],
             schemas_of=known,
             readings=[],
@@ -130,16 +130,16 @@ class Topic:
         )
         place = Place(epoch=1, upto=upto, notes=-1)
         source = FromKafka(material=material, history=found, place=place)
-        kept = Kept(
+        context = RebuildContext(
             session=self.session,
-            config=None,  # type: ignore[arg-type] # of the places of things, which are given here
+            config=None,  # type: ignore[arg-type] # only names paths, which are given here
             schemas_of=known,
             placeholder=TOKEN,
             quarantine=quarantine,
         )
         path = str(self.root / "table")
-        return rebuilt_from_kafka(
-            kept, source, TABLE, path, point=lambda: None, tell=lambda _: None
+        return rebuild_from_kafka(
+            context, source, TABLE, path, point=lambda: None, tell=lambda _: None
         )
 
 
@@ -155,7 +155,7 @@ def _key(value: dict[str, Any], key_id: int) -> bytes:
 
 
 def _filler() -> tuple[bytes, bytes]:
-    """A key of its own, whose row is there in the end; the source has it too."""
+    """Return a record with a key of its own, whose row the table has in the end."""
     source = Source(token=TOKEN)
     source.insert(FILLER, 0, None)
     value = source.log[0][1]
@@ -177,7 +177,7 @@ def make(broker: str, spark: SparkSession, tmp_path: Path, request: pytest.Fixtu
 
 
 def deep(request: pytest.FixtureRequest) -> None:
-    """Kafka's cleaner looks every fifteen seconds."""
+    """Skip the test without --deep, since Kafka's cleaner runs every fifteen seconds only."""
     if not request.config.getoption("--deep"):
         pytest.skip("compaction takes its time: --deep")
 
@@ -191,7 +191,7 @@ def refusal(act: Any) -> CdcError:  # noqa: ANN401
 
 
 def test_a_topic_that_kept_everything(make: Any) -> None:  # noqa: ANN401
-    """At its end, and at an older cut."""
+    """A rebuild at a cut equals the reference."""
     topic, source = make(KEPT), changes(1, 60)
     topic.send(source)
     cut = source.log[-1][0]
@@ -205,7 +205,7 @@ def test_retention_that_removed_the_beginning_is_named(make: Any) -> None:  # no
     topic, source = make(KEPT), changes(1, 20)
     topic.send(source)
     where = TopicPartition(topic.name, 0, 8)
-    client = admin(topic.kafka)  # held: without it nobody would hear the answer
+    client = admin(topic.kafka)  # in a variable: a collected client drops its requests
     client.delete_records([where])[where].result(SECONDS)
 
     assert "begins at offset 8: retention removed the rest" in refusal(topic.take).message
@@ -290,7 +290,7 @@ def test_values_that_only_removed_events_had_are_counted(
 def test_the_second_half_of_one_change_is_told_from_that_of_another(
     spark: SparkSession, apart: int, leaves_out: bool
 ) -> None:
-    """What lies between the first half of one and the second of another may be gone."""
+    """Compaction may remove everything between the first half of one and the second of another."""
     source = Source(token=TOKEN)
     source.insert(1, 0, 1)
     source.rekey(1, 2, {} if leaves_out else EVERY)

@@ -1,4 +1,4 @@
-"""Tables as the job writes them, deletion vectors and all, read by what works without Spark."""
+"""Tables as the job writes them, with deletion vectors, are read correctly without Spark."""
 
 from pathlib import Path
 
@@ -39,7 +39,7 @@ TEXTS = {
 
 @pytest.fixture(scope="module")
 def path(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """1000 rows in one file; then every third deleted and one updated, by deletion vectors."""
+    """Write 1000 rows to one file; delete every third and update one, by deletion vectors."""
     path = str(tmp_path_factory.mktemp("lake") / "t")
     columns = ", ".join(f"{name} {kind}" for name, (kind, _, _) in COLUMNS.items())
     spark.sql(

@@ -1,4 +1,4 @@
-"""A table made anew of log and readings equals the reference at any cut, or is refused."""
+"""A table rebuilt from log and readings equals the reference at any cut, or is refused."""
 
 from collections import Counter
 from dataclasses import replace
@@ -19,7 +19,7 @@ from cdc.lake.records.readings import Reading
 from cdc.lake.table import store
 from cdc.lake.table.merge_plan import DELETED, OFFSET
 from cdc.lake.table.positions import Position, position
-from cdc.operations.replay.rebuild import rebuilt
+from cdc.operations.replay.rebuild import rebuild_table
 from cdc.tables import TableId
 from tests.events.recorded import Message
 from tests.events.source import LARGE, SCHEMA_ID, TABLE, TOPIC, Source
@@ -42,12 +42,12 @@ from tests.spark.rebuilding import (
 
 pytestmark = pytest.mark.spark
 
-BETWEEN = 1_000_000  # offsets of the reference are multiples: what a reading did lies between two
+BETWEEN = 1_000_000  # the reference's offsets are multiples: a reading's changes lie in between
 
 
 @pytest.fixture
 def session(spark: SparkSession) -> SparkSession:
-    """The test's own: the position is set in its configuration."""
+    """Return a session of the test's own, since its configuration holds the position."""
     return spark.newSession()
 
 
@@ -58,14 +58,14 @@ def made(source: Source, session: SparkSession, root: Path) -> Log:
 def test_a_table_equals_the_reference_at_a_cut(
     session: SparkSession, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """Large values, changes of keys and a truncate; the commit says where it stands."""
+    """With large values, changed keys and a truncate; the commit has the table's position."""
     source = changes(1, 60)
     log, cuts = made(source, session, tmp_path), legal_cuts(source)
     chosen = cuts if request.config.getoption("--deep") else [cuts[-3]]
 
     for cut in chosen:
         path = str(tmp_path / f"at-{cut}")
-        table = rebuilt(session, log.material(), TABLE, path, upto=cut, epoch=1)
+        table = rebuild_table(session, log.material(), TABLE, path, upto=cut, epoch=1)
 
         assert by_id(session, table) == expected(source.events(), cut), cut
         assert position(path) == table.position
@@ -76,7 +76,7 @@ def test_a_table_without_a_key_equals_the_reference(session: SparkSession, tmp_p
     messages = copies(Random(3), 90)
     log = Log(spark=session, root=tmp_path, messages=messages, schema=NO_KEY)
 
-    table = rebuilt(
+    table = rebuild_table(
         session, log.material(budget=60), NO_KEY.table, str(tmp_path / "t"), upto=70, epoch=1
     )
 
@@ -89,7 +89,7 @@ def row(number: int, value: int) -> dict[str, Any]:
 
 
 def kept(session: SparkSession, path: str, rows: list[dict[str, Any]], at: Position) -> None:
-    """A whole reading of the source."""
+    """Write a whole reading of the source."""
     store.create(session, path, TOASTY, at)
     types = ", ".join(f"{c.name} {c.type}" for c in TOASTY.columns)
     values = [tuple(one[name] for name in TOASTY.names) for one in rows]
@@ -100,7 +100,7 @@ def kept(session: SparkSession, path: str, rows: list[dict[str, Any]], at: Posit
 def changed(
     session: SparkSession, path: str, rows: list[tuple[dict[str, Any], bool]], offset: int
 ) -> None:
-    """A difference: rows, and whether they go."""
+    """Write a difference: rows, and whether each is deleted."""
     types = ", ".join(f"{c.name} {c.type}" for c in TOASTY.columns)
     values = [(*(one[name] for name in TOASTY.names), offset, gone) for one, gone in rows]
     frame = session.createDataFrame(values, f"{types}, {OFFSET} bigint, {DELETED} boolean")
@@ -124,12 +124,12 @@ def reading(number: int, path: str, at: Position, *, whole: bool, landing: int) 
 
 
 def spread(source: Source) -> list[Any]:
-    """The events, with room between any two."""
+    """Return the events with unused offsets between any two."""
     return [replace(one, offset=one.offset * BETWEEN) for one in source.events()]
 
 
 def middle(source: Source) -> int:
-    """A cut in the second half, where a truncate does not follow any more."""
+    """Return a cut in the second half, after the truncate."""
     cuts = legal_cuts(source)
     return cuts[len(cuts) * 3 // 4]
 
@@ -137,7 +137,7 @@ def middle(source: Source) -> int:
 def test_what_a_reading_changed_is_merged_at_its_place(
     session: SparkSession, tmp_path: Path
 ) -> None:
-    """Rows that no event made: one that is more, one that is otherwise, one that is gone."""
+    """The reading added one row, changed one and deleted one, without any event."""
     source = changes(5, 80)
     log, at = made(source, session, tmp_path), middle(source)
     before = expected(source.events(), at)
@@ -150,7 +150,7 @@ def test_what_a_reading_changed_is_merged_at_its_place(
     found = reading(1, str(tmp_path / "d"), Position(epoch=1, offset=at), whole=False, landing=0)
     last = source.log[-1][0]
 
-    table = rebuilt(
+    table = rebuild_table(
         session,
         log.material(readings=[found], budget=100),
         TABLE,
@@ -180,13 +180,13 @@ def test_a_whole_reading_is_the_beginning_and_the_log_before_it_is_not_needed(
     )
     material = log.material(after_landing=landing, readings=[found])
 
-    table = rebuilt(session, material, TABLE, str(tmp_path / "t"), upto=last, epoch=1)
+    table = rebuild_table(session, material, TABLE, str(tmp_path / "t"), upto=last, epoch=1)
 
     more = event(at * BETWEEN + 1, Op.CREATE, row(600, 5))
     assert by_id(session, table) == expected([*spread(source), more], last * BETWEEN)
     without = replace(material, readings=[])
-    with pytest.raises(CdcError, match="is removed") as caught:
-        rebuilt(session, without, TABLE, str(tmp_path / "n"), upto=last, epoch=1)
+    with pytest.raises(CdcError, match="have been removed") as caught:
+        rebuild_table(session, without, TABLE, str(tmp_path / "n"), upto=last, epoch=1)
     assert caught.value.kind is ErrorKind.CHAIN_BROKEN
 
 
@@ -206,7 +206,7 @@ def test_what_is_not_there_is_refused_by_name(
     }
 
     with pytest.raises(CdcError, match=said[missing]) as caught:
-        rebuilt(session, material, TABLE, str(tmp_path / "t"), upto=upto, epoch=epoch)
+        rebuild_table(session, material, TABLE, str(tmp_path / "t"), upto=upto, epoch=epoch)
 
     assert caught.value.kind is ErrorKind.CHAIN_BROKEN
     assert caught.value.remedy
@@ -228,7 +228,7 @@ RENAMED = 900
 def test_a_table_goes_through_the_changes_of_its_structure_again(
     session: SparkSession, tmp_path: Path
 ) -> None:
-    """Renamed between two events, another column added behind the last one."""
+    """One column is renamed between two events, another is added after the last one."""
     source = Source(token=TOKEN)
     for key in range(6):
         source.insert(key, key, key)
@@ -256,7 +256,9 @@ def test_a_table_goes_through_the_changes_of_its_structure_again(
     )
     material = log.material(known=None, begins=notes[0], notes=notes, budget=100)
 
-    table = rebuilt(session, material, TABLE, str(tmp_path / "t"), upto=source.log[-1][0], epoch=1)
+    table = rebuild_table(
+        session, material, TABLE, str(tmp_path / "t"), upto=source.log[-1][0], epoch=1
+    )
 
     wanted = {
         key: {("m" if name == "n" else name): value for name, value in one.items()} | {"more": 7}
@@ -268,7 +270,7 @@ def test_a_table_goes_through_the_changes_of_its_structure_again(
 
 
 def _lsn(offset: int) -> int:
-    """Before the event at the offset, and after the one before it."""
+    """Return an LSN just before the event at the offset."""
     return 1000 + offset * 10 - 5
 
 
@@ -279,7 +281,7 @@ def _note(number: int, found: Any, lsn: int | None, *, baseline: bool = False) -
 
 
 def _renamed(source: Source, since: int) -> list[Message]:
-    """The events, with lsns in their order, and another column's name from an offset on."""
+    """Return the events with LSNs in their order, and with the renamed column from ``since`` on."""
     messages = []
     for offset, value in source.log:
         value["source"]["lsn"] = 1000 + offset * 10
@@ -304,7 +306,7 @@ def test_it_can_be_stopped_between_two_commits(session: SparkSession, tmp_path: 
             raise Cancelled
 
     with pytest.raises(Cancelled):
-        rebuilt(
+        rebuild_table(
             session,
             log.material(budget=10),
             TABLE,

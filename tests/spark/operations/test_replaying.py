@@ -1,4 +1,4 @@
-"""The job rebuilds a table that was deleted, altered by somebody or cannot be read, and goes on."""
+"""The job rebuilds a table that was deleted, altered or made unreadable, and goes on."""
 
 import shutil
 import threading
@@ -41,7 +41,7 @@ NOWHERE = Endpoints(source_url="", kafka="", connect="", registry="")
 
 @pytest.fixture
 def pipeline(spark: SparkSession, tmp_path: Path) -> Pipeline:
-    """Everything that was recorded is in its tables."""
+    """Return a pipeline whose tables have everything that was recorded."""
     made = Pipeline(spark.newSession(), tmp_path, budget=5)
     records = landed_topics()
     for begin in range(0, len(records), 60):
@@ -51,7 +51,7 @@ def pipeline(spark: SparkSession, tmp_path: Path) -> Pipeline:
 
 
 def config_of(pipeline: Pipeline) -> Config:
-    """Log and ledger where a configuration has them."""
+    """Return a configuration that finds the pipeline's log and ledger."""
     config = Config(
         name=PREFIX,
         source=Source(tables=["public.*"]),
@@ -66,7 +66,7 @@ def config_of(pipeline: Pipeline) -> Config:
 
 @contextmanager
 def rounds(pipeline: Pipeline) -> Iterator[None]:
-    """The job's own thread beside the operation's."""
+    """Run rounds in a thread beside the operation's, as the job does."""
     stop = threading.Event()
 
     def run() -> None:
@@ -107,7 +107,7 @@ def replay(pipeline: Pipeline, *tables: str) -> tuple[TableResult, ...]:
     reporter = Reporter(config.state_dir, begun, threading.Event())
     with rounds(pipeline):
         handler(context)(operation, reporter)
-        # Given back they are between two rounds.
+        # The tables are thawed between two rounds.
         until(lambda: not any(table.frozen for table in pipeline.tables.by_topic.values()), 30)
     assert not (pipeline.root / "_wal2lake" / "aside" / "o").exists()
     return reporter.progress.results

@@ -1,4 +1,4 @@
-"""Up to where a transaction-consistent cut reaches."""
+"""How far a transaction-consistent cut reaches."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""A first snapshot that was taken twice, or that a table was rewritten under, is found out."""
+"""A first snapshot that was taken twice, or during which a table was rewritten, is detected."""
 
 from pathlib import Path
 from typing import Any, Final, cast
@@ -25,7 +25,7 @@ CONVERTED: Final = 4
 
 
 def table(tmp_path: Path, *, slot_lsn: int | None = SLOT, **position: Any) -> AppliedTable:  # noqa: ANN401
-    columns = tuple(each.column for each in BEFORE.followed)
+    columns = tuple(followed.column for followed in BEFORE.followed)
     schema = TableSchema(table=BEFORE.table, columns=columns, key=("id",), mode=TableMode.KEYED)
     return AppliedTable(
         session=cast("Any", None),  # nothing is read or written here
@@ -47,13 +47,13 @@ def table(tmp_path: Path, *, slot_lsn: int | None = SLOT, **position: Any) -> Ap
 def test_rows_of_a_later_lsn_than_the_slot_are_of_another_snapshot(
     tmp_path: Path, lsn: int, slot_lsn: int | None, *, stops: bool
 ) -> None:
-    """Also where nothing of the first attempt ever came of this table."""
-    found = table(tmp_path, slot_lsn=slot_lsn)
+    """Also where no row of this table came from the first attempt."""
+    applied = table(tmp_path, slot_lsn=slot_lsn)
 
-    found.read_at(frozenset({lsn}))
+    applied.read_at(frozenset({lsn}))
 
-    assert found.stopped is stops
-    assert (f"[{Reason.SNAPSHOT_REPEATED.value}] " in found.reason) is stops
+    assert applied.stopped is stops
+    assert (f"[{Reason.SNAPSHOT_REPEATED.value}] " in applied.reason) is stops
 
 
 def note(lsn: int | None, rewrite: int = CONVERTED) -> BoundNote:
@@ -64,7 +64,7 @@ def note(lsn: int | None, rewrite: int = CONVERTED) -> BoundNote:
     ("change", "end", "inside"),
     [
         (note(END), END, True),
-        (note(END), None, True),  # nobody knows yet when it was over
+        (note(END), None, True),  # the end of the snapshot is not known yet
         (note(END + 1), END, False),
         (note(END, rewrite=0), END, False),
         (note(None), END, False),  # older than the snapshot

@@ -1,4 +1,4 @@
-"""When all of the first snapshot is known to be applied, and what waits until then."""
+"""When the whole first snapshot is known to be applied, and what waits until then."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ END_MARKER = Marker(status=END, txid=7, lsn=100, committed_at=NOW, counts={"t": 
 
 
 def part(*ends: Marker, **first: int) -> Slice:
-    """A slice with such END markers, and in some topics a transaction from an offset on."""
+    """Return a slice with these END markers, and in some topics a transaction from an offset on."""
     return Slice(
         rows=cast("Any", None),
         ends=ends,
@@ -30,15 +30,15 @@ def part(*ends: Marker, **first: int) -> Slice:
     )
 
 
-def begun(ends: Callable[[], Offsets], landed: Callable[[], Offsets] = dict) -> FirstSnapshot:
+def unapplied(ends: Callable[[], Offsets], landed: Callable[[], Offsets] = dict) -> FirstSnapshot:
     return FirstSnapshot(ends, landed, marker_topic="markers", applied=False)
 
 
 def snapshot(ends: Offsets, read: Offsets) -> FirstSnapshot:
-    """One whose END has been seen."""
-    made = begun(lambda: ends, lambda: read)
-    assert made.held_back(part(END_MARKER), never).ends == []
-    return made
+    """Return a snapshot after which an END has landed."""
+    first = unapplied(lambda: ends, lambda: read)
+    assert first.held_back(part(END_MARKER), never).ends == []
+    return first
 
 
 def never(_topic: str, _offset: int) -> bool:
@@ -63,7 +63,7 @@ def test_all_that_was_there_at_the_first_question_is_waited_for() -> None:
 def test_what_is_written_later_is_not_of_it() -> None:
     answers: list[Offsets] = [{"t": 10}, {"t": 1000}]
     read = {"t": 9}
-    first = begun(lambda: answers.pop(0), lambda: read)
+    first = unapplied(lambda: answers.pop(0), lambda: read)
     first.held_back(part(END_MARKER), never)
     assert first.landed_by(lambda: 1) is None
     read["t"] = 10
@@ -72,7 +72,7 @@ def test_what_is_written_later_is_not_of_it() -> None:
 
 
 def test_kafka_is_not_asked_before_an_end_has_landed() -> None:
-    first = begun(lambda: pytest.fail("asked"))
+    first = unapplied(lambda: pytest.fail("asked"))
 
     assert first.landed_by(lambda: 1) is None
     first.held_back(part(t=3), never)
@@ -92,7 +92,7 @@ def test_a_broker_that_is_away_is_asked_again() -> None:
             raise CdcError(answer, "no Kafka broker answers")
         return answer
 
-    first = begun(ends, lambda: {"t": 1})
+    first = unapplied(ends, lambda: {"t": 1})
     first.held_back(part(END_MARKER), never)
 
     assert first.landed_by(lambda: 3) is None
@@ -103,7 +103,7 @@ def test_any_other_error_is_raised() -> None:
     def ends() -> Offsets:
         raise CdcError(ErrorKind.CHAIN_BROKEN, "another topic")
 
-    first = begun(ends)
+    first = unapplied(ends)
     first.held_back(part(END_MARKER), never)
     with pytest.raises(CdcError, match="another topic"):
         first.landed_by(lambda: 1)
@@ -128,9 +128,9 @@ def test_topics_that_the_stream_has_reached_wait_until_it_is_applied() -> None:
 def test_a_table_that_has_events_of_the_stream_tells_that_it_was_applied() -> None:
     first = snapshot({}, {})
 
-    found = first.held_back(
+    whole = first.held_back(
         part(END_MARKER, small=5), lambda topic, at: (topic, at) == ("small", 5)
     )
 
     assert first.applied
-    assert found.ends == (END_MARKER,)
+    assert whole.ends == (END_MARKER,)

@@ -1,4 +1,4 @@
-"""How many refused events of a batch are too many."""
+"""How many refused events in a batch are too many."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def test_the_reason_says_how_many_and_which_share() -> None:
 
 
 def test_what_is_possible_is_what_could_be_a_flood() -> None:
-    """Nothing is counted where it says no, so it must not say no to a flood."""
+    """Where ``possible`` says no, nothing is counted, so it must not say no to a flood."""
     for refused in range(30):
         flood = any(flooded(refused, refused, run, POLICY) for run in range(refused + 1))
         assert flood == possible(refused, POLICY)
@@ -52,7 +52,7 @@ def test_a_share_of_one_leaves_the_run() -> None:
 
 
 def test_the_remedy_names_the_commands() -> None:
-    said = remedy("shop.orders")
+    commands = remedy("shop.orders")
 
-    assert "wal2lake quarantine list shop.orders" in said
-    assert "wal2lake resnapshot shop.orders" in said
+    assert "wal2lake quarantine list shop.orders" in commands
+    assert "wal2lake resnapshot shop.orders" in commands

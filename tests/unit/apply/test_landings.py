@@ -1,4 +1,4 @@
-"""What of the landings is left to be applied, and what is done with."""
+"""Which landings are still to be applied, and which are wholly applied."""
 
 import pytest
 

@@ -1,7 +1,7 @@
-"""A transaction that ended and never fills raises an alarm; one that is on its way does not."""
+"""A committed transaction that stays incomplete raises an alarm; one that fills up does not."""
 
 from cdc.apply.rounds.cut import Cut, Span, find_cut
-from cdc.apply.rounds.stuck_transaction import Unfilled
+from cdc.apply.rounds.stuck_transaction import StuckTransactionAlarm
 from cdc.events.transactions import Marker
 
 
@@ -14,7 +14,7 @@ class Clock:
 
 
 def cut(landed: int) -> Cut:
-    """Of a transaction with five events in one topic and two in another."""
+    """Return the cut before a transaction with five events in one topic and two in another."""
     end = Marker(txid=7, lsn=50, status="END", counts={"w.a": 5, "w.b": 2})
     spans = {"w.a": {7: Span(landed, 0, landed - 1)}, "w.b": {7: Span(2, 0, 1)}}
     return find_cut([end], spans, {"w.a": landed - 1, "w.b": 1}, bound=None)
@@ -22,31 +22,31 @@ def cut(landed: int) -> Cut:
 
 def test_the_alarm_says_what_is_missing_and_where() -> None:
     clock = Clock()
-    unfilled = Unfilled(60, clock)
+    alarm = StuckTransactionAlarm(60, clock)
 
-    assert unfilled.look(cut(3)) == ""
+    assert alarm.look(cut(3)) == ""
     clock.now += 59.9
-    assert unfilled.look(cut(3)) == ""
+    assert alarm.look(cut(3)) == ""
     clock.now += 0.2
-    assert "transaction 7 ended" in unfilled.look(cut(3))
-    assert "60 s: 3 of 5 events in w.a; " in unfilled.look(cut(3))
+    assert "transaction 7 committed" in alarm.look(cut(3))
+    assert "60 s: 3 of 5 events in w.a; " in alarm.look(cut(3))
 
 
 def test_what_still_comes_is_waited_for_however_long_it_takes() -> None:
     clock = Clock()
-    unfilled = Unfilled(60, clock)
+    alarm = StuckTransactionAlarm(60, clock)
     for landed in range(5):
-        assert unfilled.look(cut(landed)) == ""
+        assert alarm.look(cut(landed)) == ""
         clock.now += 59
 
 
 def test_a_cut_ends_the_alarm() -> None:
     clock = Clock()
-    unfilled = Unfilled(60, clock)
-    unfilled.look(cut(3))
+    alarm = StuckTransactionAlarm(60, clock)
+    alarm.look(cut(3))
     clock.now += 61
-    assert unfilled.look(cut(3))
+    assert alarm.look(cut(3))
 
-    assert unfilled.look(cut(5)) == ""
-    assert unfilled.look(None) == ""
-    assert unfilled.look(cut(3)) == "", "another 60 s begin"
+    assert alarm.look(cut(5)) == ""
+    assert alarm.look(None) == ""
+    assert alarm.look(cut(3)) == "", "another 60 s begin"

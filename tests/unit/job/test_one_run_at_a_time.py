@@ -1,7 +1,7 @@
-"""A configuration is taken over while an operation is in the middle of an action of Spark.
+"""The configuration is reloaded while an operation is in the middle of a Spark action.
 
-What is driven is the job's own loop over runs, with the desk; the action is a thread that waits,
-as it does for Spark, until it is let go or until the jobs of its tag are cancelled.
+The test drives the job's own loop over runs, with a real desk. The Spark action is a stand-in
+that waits until the test lets it go or until the jobs of its tag are cancelled.
 """
 
 import threading
@@ -15,18 +15,18 @@ from typing import Any
 import pytest
 
 from cdc.config import Config, Lake, Source
-from cdc.job import handlers as at_work
+from cdc.job import handlers as job_handlers
 from cdc.job import health_watch, main
 from cdc.operations.desk.reporter import Reporter
 from cdc.state import operation_files, reload, settings
-from cdc.state.job_state import Told
+from cdc.state.job_state import JobStateFile
 from cdc.state.operation import Operation, OperationState
 from tests.unit.desk_room import operation
 from tests.waiting import until as wait_until
 
 
 class Spark:
-    """Its one action: it commits when it is let go, unless it is cancelled before."""
+    """Has one action, which commits when the test lets it go, unless it was cancelled before."""
 
     def __init__(self) -> None:
         self.sparkContext = self
@@ -34,10 +34,10 @@ class Spark:
         self.commits: list[str] = []
 
     def setLocalProperty(self, _name: str, _value: str) -> None:  # noqa: N802 - Spark's own
-        """Nothing is scheduled."""
+        """Do nothing: nothing is scheduled."""
 
     def addJobTag(self, _tag: str) -> None:  # noqa: N802 - Spark's own
-        """There is one action."""
+        """Do nothing: there is one action only."""
 
     def cancelJobsWithTag(self, _tag: str) -> None:  # noqa: N802 - Spark's own
         self.cancelled.set()
@@ -53,7 +53,7 @@ class Spark:
 
 
 class Run:
-    """One without tables."""
+    """A run without tables."""
 
     def __init__(self, config: Config, spark: Spark) -> None:
         self.context = SimpleNamespace(config=config, spark=spark)
@@ -69,7 +69,7 @@ class Run:
 
 
 def old_desks() -> list[threading.Thread]:
-    return [each for each in threading.enumerate() if each.name == "desk"]
+    return [thread for thread in threading.enumerate() if thread.name == "desk"]
 
 
 def test_no_run_begins_while_an_operation_of_the_one_before_can_commit(
@@ -84,7 +84,7 @@ def test_no_run_begins_while_an_operation_of_the_one_before_can_commit(
         left.append(len(old_desks()))
         spark.commits.append("a run begins")
         if len(left) > 1:
-            spark.go.set()  # what is left of the old one may end now
+            spark.go.set()  # whatever is left of the old run may end now
             for thread in old_desks():
                 thread.join()
         return Run(config, spark)
@@ -94,16 +94,15 @@ def test_no_run_begins_while_an_operation_of_the_one_before_can_commit(
             spark.act()
 
     def handlers(context: Any) -> dict[str, Callable[[Operation, Reporter], None]]:  # noqa: ANN401 - a stand-in
-        return {"copy": at_work._shared(context, work)}
+        return {"copy": job_handlers._shared(context, work)}
 
-    monkeypatch.setattr(at_work, "_STOP_SECONDS", 0.5, raising=False)
-    monkeypatch.setattr(at_work, "GRACE_SECONDS", 0.1, raising=False)
+    monkeypatch.setattr(job_handlers, "GRACE_SECONDS", 0.1)
     monkeypatch.setattr(main, "compose", compose)
-    monkeypatch.setattr(at_work, "handlers", handlers)
+    monkeypatch.setattr(job_handlers, "handlers", handlers)
     monkeypatch.setattr(settings, "remember", lambda _: None)
     monkeypatch.setattr(health_watch, "watched", lambda *_: nullcontext())
-    monkeypatch.setattr(main, "Work", lambda _: SimpleNamespace(is_going_on=lambda: True))
-    job: Any = main._Job(SimpleNamespace(), spark, stop, Told(tmp_path))  # type: ignore[arg-type]
+    monkeypatch.setattr(main, "Activity", lambda _: SimpleNamespace(is_going_on=lambda: True))
+    job: Any = main._Job(SimpleNamespace(), spark, stop, JobStateFile(tmp_path))  # type: ignore[arg-type]
     keep = partial(main._keep_running, lambda: config, config, job)
     thread = threading.Thread(target=keep)
     asked = operation()
@@ -119,7 +118,8 @@ def test_no_run_begins_while_an_operation_of_the_one_before_can_commit(
         stop.set()
         thread.join(60)
 
-    assert left == [0, 0], "an operation of the old run was at work when the new one began"
+    assert left == [0, 0], "an operation of the old run was still running when the new run began"
     assert spark.commits == ["a run begins", "a run begins"]
     ended = operation_files.progress(tmp_path, asked.id)
-    assert (ended.state, ended.starts) == (OperationState.DONE, 1)  # by the new run, and no death
+    # The new run did it, and the interruption does not count as a crash of the job.
+    assert (ended.state, ended.starts) == (OperationState.DONE, 1)

@@ -1,4 +1,4 @@
-"""A part that is asked by a thread: it answers, refuses, breaks, or never answers."""
+"""A probe's server answers, refuses, breaks, or never answers."""
 
 import threading
 from contextlib import closing

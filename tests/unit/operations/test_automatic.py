@@ -1,4 +1,4 @@
-"""Tables that lost changes are read again without being asked for, where the policy says so."""
+"""Tables that lost changes are resnapshotted without a command, where the policy says so."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,13 +20,13 @@ def config(root: Path, policy: LostPolicy) -> Config:
 
 
 def table(name: str, *, stopped: bool = True, epoch: int = 1) -> AppliedTable:
-    """What is asked of a table here; the real one needs Spark."""
-    found: Any = SimpleNamespace(
+    """Return a stand-in with what ``read_lost`` reads; the real table needs Spark."""
+    stand_in: Any = SimpleNamespace(
         stopped=stopped,
         position=SimpleNamespace(epoch=epoch),
         schema=SimpleNamespace(table=TableId("a", name)),
     )
-    return cast("AppliedTable", found)
+    return cast("AppliedTable", stand_in)
 
 
 def test_each_table_of_an_earlier_epoch_is_asked_for_by_itself(tmp_path: Path) -> None:
@@ -35,13 +35,13 @@ def test_each_table_of_an_earlier_epoch_is_asked_for_by_itself(tmp_path: Path) -
 
     read_lost(wanted, tables, epoch=2)
 
-    found = files.asked(tmp_path)
-    assert [(each.command, each.tables, each.line) for each in found] == [
+    requested = files.asked(tmp_path)
+    assert [(operation.command, operation.tables, operation.line) for operation in requested] == [
         ("resnapshot", ("a.one",), LINE),
         ("resnapshot", ("a.two",), LINE),
     ]
-    read_lost(wanted, tables, epoch=2)  # as after a restart in the middle of it
-    assert files.asked(tmp_path) == found
+    read_lost(wanted, tables, epoch=2)  # as after a restart that interrupted the requests
+    assert files.asked(tmp_path) == requested
 
 
 def test_what_somebody_asked_for_is_left_to_that(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The desk with handlers that run, pause, are cancelled, fail, die, and are begun again."""
+"""The desk with handlers that run, pause, are cancelled, fail, die, and start again."""
 
 import math
 import sys
@@ -118,7 +118,7 @@ def test_pause_resume_and_cancel_at_safe_points(room: Room) -> None:
         while True:
             passed.release()
             assert let.acquire(timeout=60)
-            reporter.point()
+            reporter.safe_point()
 
     files.ask(room.folder, operation())
     room.start(copy=step)
@@ -196,7 +196,7 @@ def test_when_the_job_stops_it_is_run_again_from_its_beginning(room: Room, pause
         until(lambda: room.state() is OperationState.PAUSED)
     first.stop(60)
     assert not room.state().ended
-    assert files.progress(room.folder, ID).starts == 0  # a stop is no death
+    assert files.progress(room.folder, ID).starts == 0  # a stop does not count as a crash
 
     if paused:
         files.set_wish(room.folder, ID, "")
@@ -245,11 +245,11 @@ def test_rows_are_written_seldom_and_another_phase_at_once(
     reporter.tell(phase="reading", table="a.t1", rows=6, rows_expected=10)
     assert files.progress(room.folder, ID).rows == 6
     reporter.tell(phase="comparing")
-    said = files.progress(room.folder, ID)
-    assert (said.phase, said.rows, said.rows_before, said.table) == ("comparing", 6, 6, "a.t1")
+    now = files.progress(room.folder, ID)
+    assert (now.phase, now.rows, now.rows_before, now.table) == ("comparing", 6, 6, "a.t1")
     reporter.tell(table="a.t2")
-    said = files.progress(room.folder, ID)
-    assert (said.table, said.rows, said.rows_expected) == ("a.t2", 0, None)
+    now = files.progress(room.folder, ID)
+    assert (now.table, now.rows, now.rows_expected) == ("a.t2", 0, None)
 
 
 def test_many_operations_stay_a_few_files(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the next desk makes of what a job that died has left."""
+"""How the next desk handles what a crashed job has left."""
 
 import subprocess
 import sys
@@ -39,7 +39,7 @@ def test_a_killed_job_begins_it_again(room: Room) -> None:
     assert (left.state, left.rows, left.starts) == (OperationState.RUNNING, 5, 1)
 
     def go_on(_asked: Operation, reporter: Reporter) -> None:
-        assert reporter.left(["a.t1", "a.t2"]) == ["a.t2"]
+        assert reporter.remaining(["a.t1", "a.t2"]) == ["a.t2"]
         commit = reporter.progress.commit
         assert commit is not None
         reporter.done(commit.result)
@@ -64,7 +64,7 @@ def test_one_that_kills_the_job_each_time_is_given_up(room: Room) -> None:
 
 
 def test_an_end_without_a_row_is_recorded_at_the_next_start(room: Room) -> None:
-    """The lake could not be written when it ended."""
+    """The lake could not be written when the operation ended."""
     in_the_way = room.folder / "lake"
     in_the_way.write_text("")
     files.ask(room.folder, operation())

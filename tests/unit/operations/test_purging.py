@@ -1,4 +1,4 @@
-"""What is deleted of a table that is taken out, and what is never deleted. Kafka is a stand-in."""
+"""What a purge deletes of a removed table, and what it never deletes. Kafka is a stand-in."""
 
 import shutil
 import threading
@@ -27,7 +27,7 @@ INCLUDED = {"table.include.list": "shop[.]kept"}
 
 
 class Lakes:
-    """A lake with tables, a reading of each, and a log; what Kafka was asked for."""
+    """A lake with tables, a reading of each, and a log; it records which topics were emptied."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.config = Config(
@@ -107,7 +107,7 @@ def test_table_topic_and_readings_go_and_nothing_else_does(lake: Lakes) -> None:
     assert [reading.table for reading in index.rows()] == ["shop.other"]
     assert DeltaTable(str(lake.path(OTHER))).to_pyarrow_table().num_rows == 1
     assert DeltaTable(reading_path(lake.config, OTHER, 2)).version() == 0
-    assert lake.emptied == [("pipe.shop.old", 42)]  # where landing would go on
+    assert lake.emptied == [("pipe.shop.old", 42)]  # where landing would continue
     assert result.note.endswith("its topic is empty")
     assert result.note.partition(" ")[0] != "0"
 
@@ -115,7 +115,7 @@ def test_table_topic_and_readings_go_and_nothing_else_does(lake: Lakes) -> None:
 def test_what_was_interrupted_is_asked_for_again(lake: Lakes) -> None:
     lake.table(OLD)
     remove(str(lake.path(OLD)))
-    purging.refuse_unknown(lake.config, [OLD])  # its readings are there still
+    purging.refuse_unknown(lake.config, [OLD])  # its readings still exist
 
     lake.purge("shop.old")
 

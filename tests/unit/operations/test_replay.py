@@ -1,4 +1,4 @@
-"""What replay and rebuild refuse before anything starts, and what they say at the end."""
+"""What replay and rebuild refuse before they start, and what they report at the end."""
 
 import io
 from dataclasses import replace
@@ -15,7 +15,13 @@ from cdc.config import Config, Kafka, Lake, Registry, Source
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import Column, TableSchema
 from cdc.operations.replay.kafka_history import _zigzag
-from cdc.operations.replay.to_path import Addresses, Asked, Outcome, refuse_taken, replay_into
+from cdc.operations.replay.to_path import (
+    Addresses,
+    Outcome,
+    ReplayOptions,
+    refuse_taken,
+    replay_into,
+)
 from cdc.state.directory import StateDir
 from cdc.tables import TableId, TableMode
 
@@ -24,7 +30,7 @@ EQUAL = Likeness(rows=1234, added=0, changed=0, swept=0)
 OUTCOME = Outcome(
     table="shop.orders",
     path="/tmp/o",
-    marker="log",
+    events_from="log",
     cut=17,
     offset=99,
     rows=1234,
@@ -60,20 +66,20 @@ def test_an_older_cut_is_for_another_place_only(file: Path) -> None:
 
 
 def test_a_place_at_which_something_is_stays_as_it_is(config: Config, tmp_path: Path) -> None:
-    with pytest.raises(CdcError, match="something is there already") as caught:
+    with pytest.raises(CdcError, match="this path exists already") as caught:
         refuse_taken(str(tmp_path))
     assert caught.value.kind is ErrorKind.CONFIG
     refuse_taken(str(tmp_path / "nothing"))
-    asked = Asked(table=TABLE, path=str(tmp_path), marker="log", at=None)
-    with pytest.raises(CdcError, match="something is there already"):
-        replay_into(config, asked, say=print)
+    options = ReplayOptions(table=TABLE, path=str(tmp_path), events_from="log", at=None)
+    with pytest.raises(CdcError, match="this path exists already"):
+        replay_into(config, options, say=print)
 
 
 def test_a_log_without_a_cut_is_named(config: Config, tmp_path: Path) -> None:
-    asked = Asked(table=TABLE, path=str(tmp_path / "o"), marker="log", at=None)
+    options = ReplayOptions(table=TABLE, path=str(tmp_path / "o"), events_from="log", at=None)
 
     with pytest.raises(CdcError, match="has no cut") as caught:
-        replay_into(config, asked, say=print)
+        replay_into(config, options, say=print)
 
     assert "--from kafka" in caught.value.remedy
 
@@ -86,7 +92,7 @@ def test_rebuild_is_for_all_tables_of_a_lake(file: Path) -> None:
 
 
 def test_a_token_that_nobody_knows_is_not_made_up(config: Config) -> None:
-    """A wrong one would be taken for a value."""
+    """With a wrong one, placeholders would be applied as values."""
     addresses = Addresses.of(config)
     assert (addresses.kafka, addresses.registry) == ("127.0.0.1:1", "http://127.0.0.1:1")
 
@@ -101,7 +107,7 @@ def test_a_token_that_nobody_knows_is_not_made_up(config: Config) -> None:
 
 
 def test_without_a_registry_nothing_can_be_decoded(config: Config) -> None:
-    with pytest.raises(CdcError, match="nobody said where the schema registry is"):
+    with pytest.raises(CdcError, match="address of the schema registry is not configured"):
         Addresses.of(config.model_copy(update={"registry": Registry()}))
 
 
