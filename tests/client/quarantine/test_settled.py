@@ -60,7 +60,7 @@ def test_where_a_key_cannot_be_told_the_whole_table_is_read(
         said = run(config, "retry", str(PAIRS), "900")
         no_key = run(config, "retry", str(NO_KEY))
 
-    assert "the whole of public.composite_key is read again" in said
+    assert "reading all of public.composite_key again" in said
     assert "the table has no key" in no_key
     assert [dict(operation.options) for operation in job.asked] == [{"mode": "in-place"}] * 2
 
@@ -153,9 +153,9 @@ def test_a_discard_that_was_interrupted_is_finished(config: Config, quarantine: 
     [
         (("1",), "not discarded without a reason"),
         (("1", "--reason", "  "), "not discarded without a reason"),
-        (("--reason", "x"), "name the offsets"),
-        (("1", "--all", "--reason", "x"), "name the offsets"),
-        (("1x", "--reason", "x"), "is no offset"),
+        (("--reason", "x"), "must be named"),
+        (("1", "--all", "--reason", "x"), "must be named"),
+        (("1x", "--reason", "x"), "is not an offset"),
         (("--all", "--reason", "x"), "no open event of"),
         (("123456", "--reason", "x"), "no open event"),
         (("-7", "--reason", "x"), "no open event"),

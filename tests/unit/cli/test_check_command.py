@@ -19,7 +19,7 @@ def test_warnings_that_say_the_same_are_one_line() -> None:
 
     assert lines[0] == bad
     assert [line.subject for line in lines[1:]] == ["s.t0.c, s.t1.c, s.t2.c and 49 more", "a"]
-    assert summary([*fit, *columns, bad], verbose=False).startswith("1 errors, 52 warnings, 52 ok")
+    assert summary([*fit, *columns, bad], verbose=False).startswith("1 error, 52 warnings, 52 ok")
 
 
 def test_few_alike_are_all_named() -> None:
