@@ -271,7 +271,7 @@ def test_verify_says_where_it_hangs_and_takes_its_request_back(
 
     assert caught.value.kind is ErrorKind.TIMEOUT
     assert "the job is not running" in caught.value.detail
-    assert "nobody reads the replication slot" in caught.value.detail
+    assert "nothing reads the replication slot" in caught.value.detail
     assert "no Connect worker answers" in caught.value.detail
     assert asked(config) == []
 

@@ -84,7 +84,7 @@ def test_a_pipe_gets_a_line_when_phase_or_table_change() -> None:
     assert shown(draw).splitlines() == [
         "shop.orders (2 of 3): reading",
         "shop.orders (2 of 3): comparing",
-        "the job is not running; the operation goes on when it does: wal2lake up",
+        "the job is not running; the operation continues after wal2lake up",
         "shop.items (3 of 3): reading",
     ]
 

@@ -287,7 +287,7 @@ def test_the_wishes_mean_the_only_operation(path: Path, config: Config) -> None:
     with pytest.raises(CdcError, match="is not paused"):
         raise wal2lake(path, "resume").exception
     said = wal2lake(path, "pause").stdout
-    assert "rests at its next safe point" in said
+    assert "will pause at its next safe point" in said
     assert "the job is not running" in said
     assert files.wish(config.state_dir, operation.id) == "pause"
     assert wal2lake(path, "resume", operation.id).exit_code == 0
