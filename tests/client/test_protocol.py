@@ -316,7 +316,7 @@ def test_sync_does_not_take_an_old_cut_for_a_new_one(config: Config, source: Con
     publish(config, lsn=barrier.current_lsn(source) - 1)
     publish(config, lsn=None)
 
-    with pytest.raises(CdcError, match="did not reach the source within") as caught:
+    with pytest.raises(CdcError, match="did not catch up with the source within") as caught:
         sync(config, resolve(config), timeout=1)
     assert caught.value.policy.exit_code == 7
     assert "the job is not running" in caught.value.detail
@@ -356,7 +356,7 @@ def test_sync_does_not_take_the_position_of_another_source_for_its_barrier(
         ),
         (
             {"state": "stopped", "reason": "column v is gone"},
-            ("shop.t: column v is gone", "wal2lake status says more of shop.t"),
+            ("shop.t: column v is gone", "see wal2lake status for shop.t"),
         ),
         (
             {"state": "degraded", "refused": 2},
@@ -380,7 +380,7 @@ def test_sync_names_the_table_that_does_not_follow(
         sync(config, resolve(config), timeout=30)
 
     assert caught.value.policy.exit_code == 8
-    assert f"without shop.t: {entry['state']}" in caught.value.message
+    assert f"except shop.t, which is {entry['state']}" in caught.value.message
     assert (caught.value.detail, caught.value.remedy) == detail_and_remedy
     assert CliRunner().invoke(app, ["status", "-c", str(path)]).exit_code == 0
 

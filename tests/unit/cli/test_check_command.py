@@ -49,7 +49,7 @@ def test_a_lake_below_a_file_is_refused_by_name(tmp_path: Path) -> None:
     found = disk(config(tmp_path, lake={"path": str(tmp_path / "file" / "lake")}))
 
     assert found["lake.path"].level is Level.ERROR
-    assert found["lake.path"].message == f"{tmp_path / 'file'} is no directory"
+    assert found["lake.path"].message == f"{tmp_path / 'file'} is not a directory"
     assert found["state_dir"].level is not Level.ERROR
 
 
@@ -69,4 +69,4 @@ def test_a_directory_of_somebody_else_is_refused_by_name(
 
     found = disk(config(tmp_path))
 
-    assert found["lake.path"].message.endswith(f"this user may not write to {tmp_path}")
+    assert found["lake.path"].message.endswith(f"this user has no write permission on {tmp_path}")

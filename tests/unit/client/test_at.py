@@ -30,7 +30,7 @@ def test_each_way_to_name_a_cut(text: str, meant: object) -> None:
 
 @pytest.mark.parametrize("text", ["yesterday", "", "-1", "1/2/3", "0/123456789", "2026-13-01"])
 def test_what_names_none_is_told_with_what_does(text: str) -> None:
-    with pytest.raises(CdcError, match="no cut's number, no LSN, no time") as caught:
+    with pytest.raises(CdcError, match="not a cut number, an LSN, a timestamp") as caught:
         parse(text)
     assert caught.value.kind is ErrorKind.CONFIG
     assert "wal2lake cuts" in caught.value.remedy

@@ -1,4 +1,4 @@
-"""Which tables a command means."""
+"""A command selects the tables that its arguments name, or refuses with a reason."""
 
 import pytest
 
@@ -53,11 +53,11 @@ def test_without_the_source_the_ledger_alone_counts() -> None:
         ("ship.*", "ship.* matches no table of the lake", "wal2lake status"),
         (
             "app.log",
-            "app.log is a table of the source and is not captured",
+            "app.log is a table of the source, but is not captured",
             "wal2lake apply-config",
         ),
-        ("shop.new", "shop.new is captured and is not in the lake yet", "first snapshot"),
-        ("shop.gone", "shop.gone is in the lake and is not captured any more", "source.tables"),
+        ("shop.new", "shop.new is captured, but is not in the lake yet", "first snapshot"),
+        ("shop.gone", "shop.gone is in the lake, but is no longer captured", "source.tables"),
     ],
 )
 def test_a_name_that_means_none(name: str, message: str, remedy: str) -> None:
@@ -97,11 +97,11 @@ def test_nothing_to_do_is_said() -> None:
 @pytest.mark.parametrize(
     ("tables", "mode", "shadow", "message"),
     [
-        ((ORDERS, USERS), TableMode.KEYED, False, "for one table, and 2 are meant"),
-        ((), TableMode.KEYED, False, "for one table, and 0 are meant"),
-        ((ORDERS,), TableMode.KEYED, True, "--shadow replaces it whole"),
+        ((ORDERS, USERS), TableMode.KEYED, False, "for one table only, but 2 are selected"),
+        ((), TableMode.KEYED, False, "for one table only, but 0 are selected"),
+        ((ORDERS,), TableMode.KEYED, True, "--shadow replaces the whole table"),
         ((ITEMS,), TableMode.KEYED, False, "shop.items is stopped"),
-        ((ORDERS,), TableMode.APPEND, False, "shop.orders is only appended to"),
+        ((ORDERS,), TableMode.APPEND, False, "shop.orders is append-only"),
     ],
 )
 def test_where_is_for_a_part_of_one_table_that_follows(
