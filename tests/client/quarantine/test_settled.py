@@ -1,4 +1,4 @@
-"""Refused events are asked to be tried again or discarded, and what the job makes of it."""
+"""Commands ask for refused events to be retried or discarded, and the job settles them."""
 
 import json
 import threading
@@ -118,7 +118,7 @@ def test_discarding_marks_the_events_and_counts_the_table(
 
 
 def test_all_means_those_that_were_there(config: Config, quarantine: Quarantine) -> None:
-    """One that is refused between the question and the deed is nobody's decision."""
+    """An event that is refused after the command was given is not discarded by it."""
     quarantine.add(EVENTS[:2])
     run(config, "discard", str(PAIRS), "--all", "--reason", "junk", "--detach")
     later = NOW + timedelta(seconds=1)
@@ -134,7 +134,7 @@ def test_all_means_those_that_were_there(config: Config, quarantine: Quarantine)
 
 
 def test_a_discard_that_was_interrupted_is_finished(config: Config, quarantine: Quarantine) -> None:
-    """Settled, but the table was not counted before the job died."""
+    """The events were settled, but the job died before it counted the table's open events."""
     quarantine.add(EVENTS[:3])
     run(config, "discard", str(PAIRS), str(EVENTS[0].offset), "--reason", "junk", "--detach")
     quarantine.settle(EVENTS[:1], state=EventState.DISCARDED, by="before", note="junk", at=NOW)

@@ -1,4 +1,4 @@
-"""What ``wal2lake check`` prints: a few lines, whatever the number of tables."""
+"""``wal2lake check`` prints a few lines, whatever the number of tables."""
 
 from pathlib import Path
 
@@ -64,7 +64,7 @@ def test_a_file_system_that_keeps_no_files_is_not_called_full(tmp_path: Path) ->
 def test_a_directory_of_somebody_else_is_refused_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Root may write everywhere: what access(2) tells another user stands in for it.
+    # Root may write everywhere, so the answer that access(2) gives other users is faked.
     monkeypatch.setattr("os.access", lambda path, _mode: Path(path) != tmp_path)
 
     found = disk(config(tmp_path))

@@ -29,7 +29,7 @@ def config(tmp_path: Path) -> Config:
 
 @pytest.fixture
 def published(config: Config) -> Ledger:
-    """Two cuts; prices stopped between them, and orders got three inserts and a delete."""
+    """Publish two cuts; between them prices stops, and orders gets three inserts and a delete."""
     ledger = Ledger(ledger_path(config))
     for table in (ORDERS, PRICES):
         write_deltalake(table_path(config, table), pa.table({"id": [1, 2]}))

@@ -1,4 +1,4 @@
-"""What ``--at`` may say, and which cut of a ledger that is."""
+"""``--at`` accepts a number, an LSN, a time or latest, and finds the cut in a ledger."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -44,7 +44,7 @@ def test_nobody_guesses_a_time_zone(text: str) -> None:
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
-    """Two epochs; in the second LSNs begin lower, and the source's clock is set back once."""
+    """Return a ledger of two epochs: the second begins at lower LSNs, and its clock jumps back."""
     made = Ledger(str(tmp_path / "ledger"))
     told = [  # epoch, lsn, minutes after noon
         (1, None, None),
@@ -89,7 +89,7 @@ def test_an_lsn_means_the_newest_epoch_that_has_it(ledger: Ledger) -> None:
     ("minutes", "cut"), [(0, 2), (4.999999, 2), (5, 3), (8, 3), (9, 3), (10, 6), (19, 6), (99, 7)]
 )
 def test_no_commit_after_the_time_is_in_its_cut(ledger: Ledger, minutes: float, cut: int) -> None:
-    """Cut 6 has a commit of 12:08, but also that of 12:10 before it."""
+    """Cut 6 has a commit of 12:08, but also the earlier one of 12:10."""
     assert number(ledger, NOON + timedelta(minutes=minutes)) == cut
 
 

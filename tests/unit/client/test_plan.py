@@ -92,7 +92,7 @@ def test_one_that_comes_back_replaces_what_the_lake_has() -> None:
 @pytest.mark.parametrize(
     ("ledger", "expected"),
     [
-        (None, ()),  # the first snapshot is not in the lake yet: no table counts as unread
+        (None, ()),  # before the first snapshot is in the lake, no table counts as unread
         ({"shop.a": True}, ("shop.b",)),
         ({"shop.a": True, "shop.b": False}, ("shop.b",)),
         ({"shop.a": True, "shop.b": True}, ()),
