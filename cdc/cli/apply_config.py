@@ -15,7 +15,7 @@ from cdc.cli.show.follow import DetachOption, ask_and_follow, follow, new_operat
 from cdc.cli.show.waiting import waiting
 from cdc.client import config_change
 from cdc.client.plan import Plan
-from cdc.client.plan_inputs import plan as look
+from cdc.client.plan_inputs import plan as plan_for
 from cdc.config import Config, load
 from cdc.errors import CdcError, ErrorKind
 from cdc.operations import purging
@@ -57,7 +57,7 @@ def apply_config(
         purging.refuse_captured(loaded, purged)
         purging.refuse_unknown(loaded, purged)
         _confirm(list(map(str, purged)), confirm or ())
-        plan = look(loaded, endpoints)
+        plan = plan_for(loaded, endpoints)
         config_change.refuse(loaded, plan, list(map(str, purged)))
         _print(plan, as_json=as_json)
         unread = _take_over(loaded, endpoints, plan, timeout)

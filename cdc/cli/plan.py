@@ -12,7 +12,7 @@ from rich.text import Text
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from cdc.cli.status import size
 from cdc.client.plan import AddedTable, Plan, RemovedTable
-from cdc.client.plan_inputs import plan as look
+from cdc.client.plan_inputs import plan as plan_for
 from cdc.config import load
 from cdc.errors import POLICY, ErrorKind
 from cdc.state.endpoints import resolve
@@ -24,7 +24,7 @@ Line = tuple[str, str]
 def plan(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False) -> None:
     """Print the plan without changing anything; exit 5 when a wanted table cannot be followed."""
     loaded = load(config)
-    planned = look(loaded, resolve(loaded))
+    planned = plan_for(loaded, resolve(loaded))
     if as_json:
         print(json.dumps(facts(planned), indent=2))
     else:

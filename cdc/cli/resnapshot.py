@@ -11,8 +11,8 @@ from cdc.cli.show.follow import DetachOption, NoJobTimeoutOption, ask_and_follow
 from cdc.cli.show.forecast import facts, show
 from cdc.cli.show.waiting import waiting
 from cdc.client.forecast import Forecast
-from cdc.client.resnapshot import refuse_now, wanted
-from cdc.client.selection import Asked
+from cdc.client.resnapshot import prepare, refuse_now
+from cdc.client.selection import TableChoice
 from cdc.config import load
 from cdc.state.endpoints import resolve
 
@@ -61,9 +61,9 @@ def resnapshot(
     """Ask the job for a resnapshot of the tables and follow it; with --dry-run, only forecast."""
     loaded = load(config)
     endpoints = resolve(loaded)
-    asked = Asked(names=tuple(tables or ()), every=every, stopped=stopped)
+    choice = TableChoice(names=tuple(tables or ()), every=every, stopped=stopped)
     with waiting("inspecting the tables"):
-        request = wanted(loaded, endpoints, asked, where=where, shadow=shadow)
+        request = prepare(loaded, endpoints, choice, where=where, shadow=shadow)
     selection = request.selection
     if selection.nothing:
         print(json.dumps({"nothing": selection.nothing}) if as_json else selection.nothing)

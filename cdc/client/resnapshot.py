@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cdc.client.forecast import Forecast, forecast, refuse_full
-from cdc.client.selection import Asked, Selection, Tables, refuse_where, selected
+from cdc.client.selection import Selection, TableChoice, Tables, refuse_where, selected
 from cdc.client.status import components
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
@@ -24,7 +24,7 @@ from cdc.tables import TableId, TableState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ResnapshotRequest:
     """A resnapshot as the command line describes it, checked against source and lake."""
 
     selection: Selection
@@ -32,9 +32,9 @@ class Wanted:
     forecast: Forecast
 
 
-def wanted(
-    config: Config, endpoints: Endpoints, asked: Asked, *, where: str | None, shadow: bool
-) -> Wanted:
+def prepare(
+    config: Config, endpoints: Endpoints, choice: TableChoice, *, where: str | None, shadow: bool
+) -> ResnapshotRequest:
     """Return the resnapshot that is asked for, without changing anything.
 
     Raises CONFIG for invalid tables or an invalid predicate, SOURCE_NOT_READY for a table that
@@ -49,7 +49,7 @@ def wanted(
             captured={source.table for source in sources},
             source=tables_of(connection),
         )
-        selection = selected(asked, tables)
+        selection = selected(choice, tables)
         by_name = {source.table: source for source in sources}
         chosen = [by_name[table] for table in selection.tables]
         _refuse_unfit(connection, config, chosen)
@@ -62,7 +62,9 @@ def wanted(
         expected = forecast(
             config, connection, "resnapshot", selection.tables, past=past, predicate=part
         )
-    return Wanted(selection=selection, where=part.text if part else "", forecast=expected)
+    return ResnapshotRequest(
+        selection=selection, where=part.text if part else "", forecast=expected
+    )
 
 
 def _states_before_a_cut(config: Config, sources: Sequence[SourceTable]) -> dict[str, str]:

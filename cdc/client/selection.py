@@ -17,7 +17,7 @@ _HOW: Final = "name tables (schema.table, with * and ?), or give --all or --stop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class TableChoice:
     """The tables as the command line names them; exactly one of the three must be given."""
 
     names: tuple[str, ...] = ()
@@ -47,12 +47,12 @@ class Selection:
     nothing: str = ""  # why no table is selected
 
 
-def selected(asked: Asked, tables: Tables) -> Selection:
+def selected(choice: TableChoice, tables: Tables) -> Selection:
     """Return the tables that the command line asks for.
 
     Raises CONFIG for a name that is not a table of the lake, with the reason and a similar name.
     """
-    ways = sum((bool(asked.names), asked.every, asked.stopped))
+    ways = sum((bool(choice.names), choice.every, choice.stopped))
     if ways != 1:
         what = "names, --all and --stopped exclude each other" if ways else "no table is named"
         raise CdcError(ErrorKind.CONFIG, what, remedy=_HOW)
@@ -62,10 +62,10 @@ def selected(asked: Asked, tables: Tables) -> Selection:
             "no table is in the lake yet",
             remedy="run wal2lake up and wait for the first snapshot; wal2lake status shows it",
         )
-    if asked.names:
-        named = (table for name in asked.names for table in _named(name, tables))
+    if choice.names:
+        named = (table for name in choice.names for table in _named(name, tables))
         return Selection(tables=tuple(dict.fromkeys(named)))
-    return _by_state(tables, stopped=asked.stopped)
+    return _by_state(tables, stopped=choice.stopped)
 
 
 def refuse_where(

@@ -9,7 +9,7 @@ from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
 from cdc.cli.reference import types_page
-from cdc.client.status.findings import FOUND, PASSING, WORST_FIRST
+from cdc.client.status.findings import IGNORED_BY_LIVE, MEANINGS, WORST_FIRST
 from cdc.config import ENV_PREFIX, Config, Section
 from cdc.errors import MEANING, POLICY
 
@@ -106,8 +106,8 @@ def exit_codes() -> str:
         for code, kind, retry in rows
     )
     checked = "".join(
-        f"| {POLICY[kind].exit_code} | {kind.value.replace('_', ' ')} | {FOUND[kind]} "
-        f"| {'ignored' if kind in PASSING else ''} |\n"
+        f"| {POLICY[kind].exit_code} | {kind.value.replace('_', ' ')} | {MEANINGS[kind]} "
+        f"| {'ignored' if kind in IGNORED_BY_LIVE else ''} |\n"
         for kind in WORST_FIRST
     )
     reasons = "".join(f"| `{code.value}` | {meaning} |\n" for code, meaning in MEANING.items())

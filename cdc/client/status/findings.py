@@ -17,7 +17,7 @@ from cdc.state.health import HopHealth
 from cdc.state.job_state import RELOADING
 from cdc.tables import TableState
 
-FOUND: Final[dict[ErrorKind, str]] = {
+MEANINGS: Final[dict[ErrorKind, str]] = {
     ErrorKind.CHAIN_BROKEN: "the replication slot is gone, or has lost WAL that it needs",
     ErrorKind.DISK_FULL: "the disk of the state directory has too little free space",
     ErrorKind.SERVER_FAILED: "the job, the connector or an embedded server is not running, or "
@@ -30,8 +30,8 @@ FOUND: Final[dict[ErrorKind, str]] = {
     ErrorKind.BEHIND: "every hop moves, but the newest published cut is more than a minute old",
 }
 """What ``status`` looks for, the worst first; an error that ended ``wal2lake up`` is worse yet."""
-WORST_FIRST: Final = tuple(FOUND)
-PASSING: Final = frozenset({ErrorKind.TABLE_STOPPED, ErrorKind.STARTING, ErrorKind.BEHIND})
+WORST_FIRST: Final = tuple(MEANINGS)
+IGNORED_BY_LIVE: Final = frozenset({ErrorKind.TABLE_STOPPED, ErrorKind.STARTING, ErrorKind.BEHIND})
 """What a restart would not fix, so that a health check ignores it."""
 SILENT_SECONDS: Final = 30.0
 """The job's health watch writes more often; if it is silent for this long, the job hangs."""
@@ -59,8 +59,8 @@ def findings(now: Status) -> list[Finding]:
 
 
 def live(problems: Iterable[Finding]) -> list[Finding]:
-    """Return the problems that matter to a health check: all but the kinds in ``PASSING``."""
-    return [finding for finding in problems if finding.kind not in PASSING]
+    """Return the problems that matter to a health check: those that a restart may fix."""
+    return [finding for finding in problems if finding.kind not in IGNORED_BY_LIVE]
 
 
 def exit_code(problems: list[Finding]) -> int:

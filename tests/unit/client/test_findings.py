@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from cdc.cli import app
 from cdc.client.status.components import ConnectorPart, JobPart, ServerPart, SourcePart, UpPart
-from cdc.client.status.findings import PASSING, WORST_FIRST, exit_code, findings, live
+from cdc.client.status.findings import IGNORED_BY_LIVE, WORST_FIRST, exit_code, findings, live
 from cdc.client.status.status import Status, TableStatus
 from cdc.errors import POLICY, ErrorKind
 from cdc.observe.hops import Hop, Motion
@@ -211,7 +211,7 @@ def test_the_worst_decides_and_a_health_check_passes_over_tables_starts_and_lag(
     ranks = [WORST_FIRST.index(each.kind) if each.kind in WORST_FIRST else -1 for each in found]
     assert ranks == sorted(ranks)
     assert exit_code(found) == (POLICY[found[0].kind].exit_code if found else 0)
-    assert [each for each in found if each.kind not in PASSING] == live(found)
+    assert [each for each in found if each.kind not in IGNORED_BY_LIVE] == live(found)
 
 
 @pytest.mark.parametrize("option", ["--check", "--live"])
