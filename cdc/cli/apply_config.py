@@ -25,7 +25,7 @@ from cdc.tables import TableId
 PurgeOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--purge", metavar="TABLE", help="Delete the lake table of a table that is removed."
+        "--purge", metavar="TABLE", help="Also delete what lake and topic hold of a removed table."
     ),
 ]
 ConfirmOption = Annotated[

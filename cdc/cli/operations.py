@@ -24,7 +24,7 @@ IdArgument = Annotated[
 FollowOption = Annotated[
     bool,
     typer.Option(
-        "--follow", "-f", help="Follow it to its end; without an ID, the only running one."
+        "--follow", "-f", help="Follow it to its end; without an ID, the only one under way."
     ),
 ]
 UNWELL = frozenset({OperationState.FAILED.value, OperationState.CANCELLED.value})

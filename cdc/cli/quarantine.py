@@ -29,7 +29,7 @@ _NEGATIVE: Final = {"ignore_unknown_options": True}
 
 quarantine = typer.Typer(
     help="List, show, retry or discard the events that were refused. "
-    "Each command takes --config FILE; for its options: wal2lake quarantine list --help.",
+    "Each command takes --config FILE and has its own --help: wal2lake quarantine list --help.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -134,7 +134,7 @@ def discard(  # noqa: PLR0917 - what the command line can say
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> None:
-    """Settle events without a retry: they stay in the quarantine, with who, when and why."""
+    """Settle events without a retry; they stay in the quarantine with user, time and reason."""
     loaded = load(config)
     name, numbers = TableId.parse(table), _numbers(offsets)
     _refuse_unclear(reason, numbers, everything=everything)

@@ -40,7 +40,7 @@ LIMITS: Final = (
     (
         "timestamp after `294247-01-10 04:00:54.775806`",
         "quarantine",
-        "quarantine; **`infinity`** for a whole second, where the connector's numbers end",
+        "quarantine; **a whole second arrives as `infinity`**: the connector's numbers end there",
     ),
     ("date from 5 to 14 October 1582", "exact", "text"),
     ("time `24:00:00`", "text", SAME),
@@ -59,8 +59,8 @@ LIMITS: Final = (
 ARRAYS: Final = """
 ## Arrays
 
-A one-dimensional array becomes `array<...>` for the types that the tables above say; NULL elements
-and empty arrays are kept. Other arrays:
+A one-dimensional array becomes `array<...>` for the types marked so in the tables above; NULL
+elements and empty arrays are kept. Other arrays:
 
 - A multidimensional array in such a column goes to quarantine, and so does an array of `int4`,
   `int8`, `bytea` or `date` that holds nothing but NULLs, because the connector sends both alike. A
