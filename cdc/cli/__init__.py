@@ -1,7 +1,7 @@
-"""The command line: a command's file is imported when the command is called.
+"""The command line imports the file of a command only when that command is called.
 
-``wal2lake --help`` lists the commands from the table below and imports none of them, so that it
-answers at once on a machine where Spark, Java or a server is missing.
+``wal2lake --help`` lists the commands from the table below and imports none of them, so it
+answers at once, even on a machine where Spark, Java or a server is missing.
 """
 
 from importlib import import_module
@@ -11,33 +11,33 @@ import typer
 
 COMMANDS: Final = {
     "init": "Write a commented wal2lake.yaml.",
-    "check": "Look for what would not work, in the source, the servers and on this machine.",
-    "up": "Start the servers that are not configured, the connector and the job.",
-    "down": "Stop what up started.",
-    "run": "Run the job alone, in the foreground.",
-    "plan": "Show what apply-config would do: tables that come and go, settings.",
-    "apply-config": "Take a changed wal2lake.yaml over, while all else goes on.",
-    "status": "Show how far every table is and how far it is behind.",
+    "check": "Check the source, the servers and this machine for anything that would fail.",
+    "up": "Start the job, the connector, and each server whose address is not configured.",
+    "down": "Stop everything that up started.",
+    "run": "Run only the job, in the foreground.",
+    "plan": "Show what apply-config would do: tables added and removed, settings changed.",
+    "apply-config": "Apply a changed wal2lake.yaml while everything keeps running.",
+    "status": "Show the position and lag of each table and the health of each component.",
     "sync": "Wait until everything committed in the source so far is in the lake.",
-    "resnapshot": "Read tables again from the source, while all others go on.",
-    "replay": "Make a table anew of the log or of Kafka, in its place or beside it.",
-    "rebuild": "Make every table anew of the log or of Kafka.",
+    "resnapshot": "Read tables from the source again, while all others continue.",
+    "replay": "Rebuild one table from the log or from Kafka, in place or at another path.",
+    "rebuild": "Rebuild every table from the log or from Kafka.",
     "verify": "Compare every row and value of source and lake at one cut.",
-    "operations": "List what was asked of the job, follow it, see what came of it.",
-    "pause": "Let an operation rest at its next safe point.",
-    "resume": "Let a paused operation go on.",
-    "cancel": "End an operation at its next safe point.",
-    "quarantine": "List what was refused, show it, retry it, or give it up.",
-    "cuts": "List the published cuts, each one moment of the source in all tables.",
-    "sql": "Query the lake tables, now or as they were at a cut.",
+    "operations": "List the operations, show one in detail, or follow it to its end.",
+    "pause": "Pause an operation at its next safe point.",
+    "resume": "Resume a paused operation.",
+    "cancel": "Cancel an operation at its next safe point.",
+    "quarantine": "List, show, retry or discard the events that were refused.",
+    "cuts": "List the published cuts: in each, all tables show the same moment of the source.",
+    "sql": "Query the lake tables, as they are now or as of a cut.",
 }
 
 FILES: Final = {"pause": "control", "resume": "control", "cancel": "control"}
-"""The files of commands that share one; every other has the command's name."""
+"""Commands that share a file; the file of every other command has the command's name."""
 
 app = typer.Typer(
     name="wal2lake",
-    help="Keeps Delta Lake tables equal to Postgres tables, continuously, and proves it.",
+    help="Keep Delta Lake tables equal to Postgres tables, continuously, and prove it.",
     no_args_is_help=True,
     add_completion=False,
     # A traceback with local variables would show row values and passwords.
@@ -70,13 +70,13 @@ def _register(name: str, summary: str) -> None:
 
 
 def _call(name: str, summary: str, context: typer.Context) -> None:
-    """Run the command with the arguments that the stub received."""
+    """Run the real command with the arguments that the stub received."""
     function = name.replace("-", "_")
-    found = getattr(import_module(f"cdc.cli.{FILES.get(name, function)}"), function)
-    single = found
-    if not isinstance(found, typer.Typer):  # one with commands of its own is there already
+    real = getattr(import_module(f"cdc.cli.{FILES.get(name, function)}"), function)
+    single = real
+    if not isinstance(real, typer.Typer):  # a command with subcommands is a Typer already
         single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-        single.command(name, help=summary)(found)
+        single.command(name, help=summary)(real)
     command = typer.main.get_command(single)
     code = command.main(args=context.args, prog_name=context.command_path, standalone_mode=False)
     if isinstance(code, int) and code:

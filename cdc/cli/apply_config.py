@@ -1,4 +1,4 @@
-"""``wal2lake apply-config``: take a changed configuration over while all else goes on."""
+"""``wal2lake apply-config`` applies a changed configuration while everything keeps running."""
 
 import json
 import sys
@@ -15,7 +15,7 @@ from cdc.cli.show.follow import DetachOption, ask_and_follow, follow, new_operat
 from cdc.cli.show.waiting import waiting
 from cdc.client import config_change
 from cdc.client.plan import Plan
-from cdc.client.plan_inputs import plan as look
+from cdc.client.plan_inputs import plan as plan_for
 from cdc.config import Config, load
 from cdc.errors import CdcError, ErrorKind
 from cdc.operations import purging
@@ -25,17 +25,17 @@ from cdc.tables import TableId
 PurgeOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--purge", metavar="TABLE", help="Delete the lake's table of one that is taken out."
+        "--purge", metavar="TABLE", help="Also delete what lake and topic hold of a removed table."
     ),
 ]
 ConfirmOption = Annotated[
     list[str] | None,
-    typer.Option("--confirm", metavar="TABLE", help="Its name again, where nobody can type it."),
+    typer.Option("--confirm", metavar="TABLE", help="Repeat the name to purge without a prompt."),
 ]
 TimeoutOption = Annotated[
     float,
     typer.Option(
-        "--timeout", metavar="SECONDS", min=1, help="How long the job may take to take it over."
+        "--timeout", metavar="SECONDS", min=1, help="How long the job may take to reload."
     ),
 ]
 
@@ -49,7 +49,7 @@ def apply_config(
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> None:
-    """See first with wal2lake plan. Called again, it finishes what was interrupted."""
+    """Apply what wal2lake plan shows. A second call finishes what was interrupted."""
     loaded = load(config)
     endpoints = resolve(loaded)
     purged = [TableId.parse(name) for name in dict.fromkeys(purge or ())]
@@ -57,62 +57,62 @@ def apply_config(
         purging.refuse_captured(loaded, purged)
         purging.refuse_unknown(loaded, purged)
         _confirm(list(map(str, purged)), confirm or ())
-        found = look(loaded, endpoints)
-        config_change.refuse(loaded, found, list(map(str, purged)))
-        _tell(found, as_json=as_json)
-        read = _take_over(loaded, endpoints, found, timeout)
-        _read(loaded, read, as_json=as_json, detach=detach)
+        plan = plan_for(loaded, endpoints)
+        config_change.refuse(loaded, plan, list(map(str, purged)))
+        _print(plan, as_json=as_json)
+        unread = _take_over(loaded, endpoints, plan, timeout)
+        _read(loaded, unread, as_json=as_json, detach=detach)
         _purge(loaded, endpoints, purged, as_json=as_json, detach=detach)
 
 
 def _confirm(purged: Collection[str], confirmed: Collection[str]) -> None:
-    """Each table that is deleted by its typed name. Raises CONFIG."""
+    """Require the name of each table to be purged, typed or given. Raises CONFIG without it."""
     for name in confirmed:
         if name not in purged:
             raise CdcError(
                 ErrorKind.CONFIG,
-                f"--confirm {name} confirms nothing",
-                remedy=f"with --purge {name}",
+                f"--confirm {name} has no --purge to confirm",
+                remedy=f"add --purge {name}, or leave --confirm out",
             )
     for name in purged:
         if name not in confirmed and _typed(name) != name:
             raise CdcError(
                 ErrorKind.CONFIG,
                 f"purging {name} is not confirmed; nothing was changed",
-                remedy=f"type its name when asked, or --purge {name} --confirm {name}",
+                remedy=f"type its name when asked, or use --purge {name} --confirm {name}",
             )
 
 
 def _typed(name: str) -> str:
     if not sys.stdin.isatty():
         return ""
-    question = f"{name} is deleted from the lake, with its topic. Its name, to confirm"
+    question = f"This deletes {name} from the lake and empties its topic. Type its name to confirm"
     return str(typer.prompt(question, default="", show_default=False, err=True)).strip()
 
 
-def _tell(found: Plan, *, as_json: bool) -> None:
+def _print(plan: Plan, *, as_json: bool) -> None:
     if as_json:
-        print(json.dumps({"plan": facts(found)}), flush=True)
+        print(json.dumps({"plan": facts(plan)}), flush=True)
     else:
-        show(found, Console(highlight=False))
+        show(plan, Console(highlight=False))
 
 
-def _take_over(config: Config, endpoints: Endpoints, found: Plan, timeout: float) -> list[str]:
-    """The tables that the job has to read then."""
-    with waiting("the connector and the job take the configuration over"):
-        done, told = config_change.take_over(config, endpoints, timeout)
-        if found.reload and not told:
+def _take_over(config: Config, endpoints: Endpoints, plan: Plan, timeout: float) -> list[str]:
+    """Reconfigure the connector and the job, and return the tables that the job must then read."""
+    with waiting("reconfiguring the connector and the job"):
+        recaptured, reloaded = config_change.take_over(config, endpoints, timeout)
+        if plan.reload and not reloaded:
             config_change.reload_job(config, timeout)
-    return config_change.to_read(config, done)
+    return config_change.to_read(config, recaptured)
 
 
 def _read(config: Config, tables: list[str], *, as_json: bool, detach: bool) -> None:
-    """Have the tables read, or follow who reads them already, until they follow the source."""
+    """Follow the operations that read some of the tables already, then have the rest read."""
     under_way = config_change.reading_now(config, tables)
     for operation in under_way:
         follow(config, operation.id, as_json=as_json, detach=detach)
-    asked = {name for operation in under_way for name in operation.tables}
-    rest = [name for name in tables if name not in asked]
+    being_read = {name for operation in under_way for name in operation.tables}
+    rest = [name for name in tables if name not in being_read]
     if rest:
         operation = new_operation(config_change.READ, rest, config_change.IN_PLACE)
         ask_and_follow(config, operation, as_json=as_json, detach=detach)

@@ -1,4 +1,4 @@
-"""``wal2lake check``: the preflight, in a few lines, as a table or as JSON."""
+"""``wal2lake check`` prints the findings of the preflight, as a short table or as JSON."""
 
 import json
 from collections.abc import Iterable
@@ -18,10 +18,10 @@ from cdc.state.endpoints import Endpoints, configured_connect_url, configured_so
 
 _COLOURS: Final = {Level.OK: "green", Level.WARNING: "yellow", Level.ERROR: "red"}
 _NAMED: Final = 3
-"""So many subjects of one and the same warning are named; the others are counted."""
+"""How many subjects of the same warning are named; the rest are only counted."""
 
 VerboseOption = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Print every finding, the good ones too.")
+    bool, typer.Option("--verbose", "-v", help="Print every finding, also the good ones.")
 ]
 
 
@@ -30,7 +30,7 @@ def check(
     as_json: JsonOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    """Look at source and servers, change nothing; exit 5 when something is wrong."""
+    """Look at source and servers without changing anything; exit 5 when something is wrong."""
     loaded = load(config)
     findings = preflight.check(loaded, _known_endpoints(loaded))
     if as_json:
@@ -42,26 +42,34 @@ def check(
 
 
 def folded(findings: Iterable[Finding]) -> list[Finding]:
-    """Errors, then warnings; warnings that say the same of several subjects are one line."""
-    found = list(findings)
-    alike: dict[tuple[str, str], list[str]] = {}
-    for finding in found:
+    """Return the errors, then the warnings; equal warnings about several subjects become one."""
+    everything = list(findings)
+    by_text: dict[tuple[str, str], list[str]] = {}
+    for finding in everything:
         if finding.level is Level.WARNING:
-            alike.setdefault((finding.message, finding.remedy), []).append(finding.subject)
-    errors = [finding for finding in found if finding.level is Level.ERROR]
+            by_text.setdefault((finding.message, finding.remedy), []).append(finding.subject)
+    errors = [finding for finding in everything if finding.level is Level.ERROR]
     warnings = [
         Finding.warning(_subjects(subjects), message, remedy=remedy)
-        for (message, remedy), subjects in alike.items()
+        for (message, remedy), subjects in by_text.items()
     ]
     return errors + warnings
 
 
 def summary(findings: Iterable[Finding], *, verbose: bool) -> str:
-    """How many findings there are of each level, and where the good ones can be read."""
+    """Return how many findings each level has, and how to print the good ones."""
     levels = [finding.level for finding in findings]
     count = {level: levels.count(level) for level in Level}
-    text = f"{count[Level.ERROR]} errors, {count[Level.WARNING]} warnings, {count[Level.OK]} ok"
-    return text if verbose else f"{text}; --verbose prints all"
+    counts = [
+        _counted(count[Level.ERROR], "error"),
+        _counted(count[Level.WARNING], "warning"),
+        f"{count[Level.OK]} ok",
+    ]
+    return ", ".join(counts) + ("" if verbose else "; --verbose prints all")
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _subjects(subjects: list[str]) -> str:
@@ -71,9 +79,10 @@ def _subjects(subjects: list[str]) -> str:
 
 
 def _known_endpoints(config: Config) -> Endpoints:
-    """With empty strings for embedded servers that are not up: they need no check.
+    """Return the endpoints, with an empty string for each embedded server that is not up.
 
-    Raises UNREACHABLE when the source itself is embedded and not up: there is nothing to look at.
+    Such a server needs no check. Raises UNREACHABLE when the source itself is embedded and not
+    up, because then there is nothing to check.
     """
     try:
         return resolve(config)
@@ -98,16 +107,16 @@ def _plain(finding: Finding) -> dict[str, str]:
     }
 
 
-def _print(findings: list[Finding], last: str) -> None:
+def _print(findings: list[Finding], closing: str) -> None:
     console = Console()
     if findings:
         console.print(_table(findings))
-    console.print(last, style="dim")
+    console.print(closing, style="dim")
 
 
 def _table(findings: list[Finding]) -> Table:
     table = Table(show_edge=False)
-    for name in ("", "what", "found", "remedy"):
+    for name in ("", "subject", "finding", "remedy"):
         table.add_column(name, overflow="fold")
     for finding in findings:
         mark = Text(finding.level.value, style=_COLOURS[finding.level])

@@ -1,4 +1,4 @@
-"""``wal2lake pause``, ``resume`` and ``cancel``: act on an operation that has not ended."""
+"""``wal2lake pause``, ``resume`` and ``cancel`` act on an operation that has not ended."""
 
 import json
 from typing import Annotated
@@ -15,7 +15,7 @@ from cdc.state.operation import Operation
 
 IdArgument = Annotated[
     str | None,
-    typer.Argument(metavar="[ID]", help="Of the operation; without it, the only one under way."),
+    typer.Argument(metavar="[ID]", help="The operation's ID; default: the only one under way."),
 ]
 
 
@@ -24,11 +24,11 @@ def pause(
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> None:
-    """Let an operation rest at its next safe point."""
+    """Pause an operation at its next safe point."""
     loaded = load(config)
     operation = the_unfinished(loaded.state_dir, operation_id)
     files.set_wish(loaded.state_dir, operation.id, files.PAUSE)
-    _show(loaded, operation, "rests at its next safe point", as_json=as_json)
+    _show(loaded, operation, "will pause at its next safe point", as_json=as_json)
 
 
 def resume(
@@ -36,17 +36,17 @@ def resume(
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> None:
-    """Let a paused operation go on; raises CONFIG for one that is not paused."""
+    """Resume a paused operation; raises CONFIG if it is not paused."""
     loaded = load(config)
     operation = the_unfinished(loaded.state_dir, operation_id)
     if files.wish(loaded.state_dir, operation.id) != files.PAUSE:
         raise CdcError(
             ErrorKind.CONFIG,
             f"operation {operation.id} is not paused",
-            remedy=f"see how far it is: wal2lake operations {operation.id}",
+            remedy=f"see its state: wal2lake operations {operation.id}",
         )
     files.set_wish(loaded.state_dir, operation.id, "")
-    _show(loaded, operation, "goes on", as_json=as_json)
+    _show(loaded, operation, "resumes", as_json=as_json)
 
 
 def cancel(
@@ -54,15 +54,15 @@ def cancel(
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> None:
-    """End an operation at its next safe point, as if it had not been asked for."""
+    """Cancel an operation at its next safe point."""
     loaded = load(config)
     operation = the_unfinished(loaded.state_dir, operation_id)
     files.set_wish(loaded.state_dir, operation.id, files.CANCEL)
-    _show(loaded, operation, "ends at its next safe point", as_json=as_json)
+    _show(loaded, operation, "will be cancelled at its next safe point", as_json=as_json)
 
 
 def _show(config: Config, operation: Operation, effect: str, *, as_json: bool) -> None:
-    """Print what the job will do with the operation, and whether the job runs."""
+    """Print what the job will do with the operation, and a note if the job is not running."""
     state = files.progress(config.state_dir, operation.id).state
     alive = components.job(config.state_dir).alive
     if as_json:
@@ -77,4 +77,4 @@ def _show(config: Config, operation: Operation, effect: str, *, as_json: bool) -
     outcome = f"is {state.value}" if state.ended else effect
     print(f"operation {operation.id} ({operation.command}) {outcome}")
     if not (alive or state.ended):
-        print("the job is not running: it does so when the job runs again")
+        print("the job is not running; this takes effect when it runs again")

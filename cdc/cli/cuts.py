@@ -1,4 +1,4 @@
-"""``wal2lake cuts``: the published cuts, and what one of them holds."""
+"""``wal2lake cuts`` lists the published cuts, or shows every table at one of them."""
 
 import json
 from collections.abc import Sequence
@@ -25,7 +25,8 @@ AtArgument = Annotated[
     ),
 ]
 LastOption = Annotated[
-    int, typer.Option("--last", "-n", metavar="N", min=1, help="How many to list, the newest ones.")
+    int,
+    typer.Option("--last", "-n", metavar="N", min=1, help="How many of the newest cuts to list."),
 ]
 
 
@@ -35,12 +36,12 @@ def cuts(
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> None:
-    """The newest last. A table that is not the source's at a cut is named beside it."""
+    """List the cuts, the newest last, each with the tables that differ from the source there."""
     ledger, console = Ledger(ledger_path(load(config))), Console(highlight=False)
     if at is not None:
         _show_one(cut_at(ledger, at), console, as_json=as_json)
         return
-    rows = ledger.newest(last + 1)  # one more: its counts are where those of the first begin
+    rows = ledger.newest(last + 1)  # one more, because counts are differences to the cut before
     if as_json:
         print(json.dumps([facts(row) for row in rows[-last:]], indent=2))
     elif rows:
@@ -62,16 +63,16 @@ def _show_one(row: LedgerRow | None, console: Console, *, as_json: bool) -> None
 
 
 def facts(row: LedgerRow) -> dict[str, Any]:
-    """The row in terms of JSON."""
-    found = asdict(row)
-    found["lsn"] = _lsn(row) or None
+    """Return the row of the ledger as an object for JSON."""
+    fields = asdict(row)
+    fields["lsn"] = _lsn(row) or None
     for name in ("committed_at", "published_at"):
-        found[name] = found[name] and found[name].isoformat()
-    return found
+        fields[name] = fields[name] and fields[name].isoformat()
+    return fields
 
 
 def listing(rows: Sequence[LedgerRow], last: int) -> Table:
-    """The newest ``last`` of the rows, each with what came since the one before."""
+    """Return a table of the newest ``last`` rows, each with its changes since the cut before."""
     table = Table(show_edge=False)
     for name in ("cut", "epoch", "lsn"):
         table.add_column(name, justify="right")
@@ -79,8 +80,8 @@ def listing(rows: Sequence[LedgerRow], last: int) -> Table:
     for name in ("transactions", *BY_OPERATION):
         table.add_column(name, justify="right")
     table.add_column("not equal")
-    before: Sequence[LedgerRow | None] = [None, *rows]
-    pairs = list(zip(before, rows, strict=False))
+    predecessors: Sequence[LedgerRow | None] = [None, *rows]
+    pairs = list(zip(predecessors, rows, strict=False))
     for previous, row in pairs[-last:]:
         table.add_row(*_line(previous, row))
     return table
@@ -88,13 +89,16 @@ def listing(rows: Sequence[LedgerRow], last: int) -> Table:
 
 def _line(previous: LedgerRow | None, row: LedgerRow) -> list[str | Text]:
     counts = [str(_since(previous, row, name)) for name in BY_OPERATION]
-    unwell = ", ".join(f"{entry.table} {entry.state}" for entry in flagged(row.tables))
-    first = [str(row.cut), str(row.epoch), _lsn(row)]
-    return [*first, _committed(row), str(row.transactions), *counts, Text(unwell, "red")]
+    not_equal = ", ".join(f"{entry.table} {entry.state}" for entry in flagged(row.tables))
+    position = [str(row.cut), str(row.epoch), _lsn(row)]
+    return [*position, _committed(row), str(row.transactions), *counts, Text(not_equal, "red")]
 
 
 def _since(previous: LedgerRow | None, row: LedgerRow, name: str) -> int:
-    """Events of an operation between two cuts; a table made anew begins at 0 again."""
+    """Return how many events of one operation came between two cuts.
+
+    ``name`` is a counter of the table entries. A table that was replaced counts from 0 again.
+    """
     total = 0
     for entry in row.tables:
         old = previous.entry(entry.table) if previous else None
@@ -123,8 +127,8 @@ def _tables(row: LedgerRow) -> Table:
 def _of_table(entry: TableEntry) -> list[str | Text]:
     counts = [f"{getattr(entry, name):,}" for name in BY_OPERATION]
     state = Text(entry.state, "red" if is_flagged(entry) else "")
-    place = [str(entry.version), str(entry.offset)]
-    return [Text(entry.table), state, *place, *counts, f"{entry.refused:,}"]
+    position = [str(entry.version), str(entry.offset)]
+    return [Text(entry.table), state, *position, *counts, f"{entry.refused:,}"]
 
 
 def _lsn(row: LedgerRow) -> str:

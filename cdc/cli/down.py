@@ -1,4 +1,4 @@
-"""``wal2lake down``: stop what up started, also what a killed one left behind."""
+"""``wal2lake down`` stops everything that up started, also what a killed up left behind."""
 
 import json
 
@@ -8,8 +8,9 @@ from cdc.stack.supervise import detached
 
 
 def down(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False) -> None:
+    """Stop the supervisor and its processes, and print the names of those that were stopped."""
     ended = detached.down(load(config))
     if as_json:
         print(json.dumps({"ended": ended}))
     else:
-        print(f"ended: {', '.join(ended)}" if ended else "nothing was running")
+        print(f"stopped: {', '.join(ended)}" if ended else "nothing was running")

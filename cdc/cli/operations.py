@@ -1,4 +1,4 @@
-"""``wal2lake operations``: what was asked of the job, how far it is, and what came of it."""
+"""``wal2lake operations`` lists the operations, with the progress and outcome of each."""
 
 import json
 from typing import Annotated, Any
@@ -19,10 +19,13 @@ from cdc.state import operation_files as files
 from cdc.state.operation import OperationState, TableResult
 
 IdArgument = Annotated[
-    str | None, typer.Argument(metavar="[ID]", help="Show all that is known of this one.")
+    str | None, typer.Argument(metavar="[ID]", help="Show everything about this operation.")
 ]
 FollowOption = Annotated[
-    bool, typer.Option("--follow", "-f", help="Follow it to its end (default: the only one).")
+    bool,
+    typer.Option(
+        "--follow", "-f", help="Follow it to its end; without an ID, the only one under way."
+    ),
 ]
 UNWELL = frozenset({OperationState.FAILED.value, OperationState.CANCELLED.value})
 
@@ -34,11 +37,13 @@ def operations(
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> None:
-    """Newest first; with an ID its details; with --follow its exit code is that of its end."""
+    """List the operations, newest first, or show one; --follow exits with the code of its end."""
     loaded, console = load(config), Console(highlight=False)
     if follow_it:
-        found = the_unfinished(loaded.state_dir, operation_id)
-        follow(loaded, found.id, as_json=as_json, detach=False, timeout=timeout, console=console)
+        operation = the_unfinished(loaded.state_dir, operation_id)
+        follow(
+            loaded, operation.id, as_json=as_json, detach=False, timeout=timeout, console=console
+        )
     elif operation_id is None:
         _show_all(loaded, console, as_json=as_json)
     else:
@@ -52,7 +57,7 @@ def _show_all(config: Config, console: Console, *, as_json: bool) -> None:
     elif rows:
         console.print(listing(config, rows))
     else:
-        console.print("nothing was asked for yet")
+        console.print("there are no operations yet")
 
 
 def _show_one(config: Config, operation_id: str, console: Console, *, as_json: bool) -> None:
@@ -65,20 +70,21 @@ def _show_one(config: Config, operation_id: str, console: Console, *, as_json: b
     for name, value in details(config, row):
         console.print(Text(f"{name:10} {value}"), soft_wrap=True)
     if row["results"]:
-        console.print(results_table(TableResult(**each) for each in row["results"]))
+        console.print(results_table(TableResult(**result) for result in row["results"]))
 
 
 def facts(config: Config, row: Row) -> dict[str, Any]:
-    """The row in terms of JSON, and of one that has not ended how far it is."""
-    found: dict[str, Any] = plain(row)
+    """Return the row as an object for JSON, with the progress of an operation under way."""
+    fields: dict[str, Any] = plain(row)
     if not OperationState(row["state"]).ended:
         progress = files.progress(config.state_dir, row["id"])
-        found |= {"progress": bar.live_facts(progress)}
-        found |= {"wish": files.wish(config.state_dir, row["id"])}
-    return found
+        fields |= {"progress": bar.live_facts(progress)}
+        fields |= {"wish": files.wish(config.state_dir, row["id"])}
+    return fields
 
 
 def listing(config: Config, rows: list[Row]) -> Table:
+    """Return one line for each operation, with its outcome, or its progress so far."""
     table = Table(show_edge=False)
     table.add_column("id", no_wrap=True)
     for name in ("command", "tables", "state"):
@@ -89,20 +95,20 @@ def listing(config: Config, rows: list[Row]) -> Table:
         state = Text(row["state"], "red" if row["state"] in UNWELL else "")
         seconds = "" if row["seconds"] is None else f"{row['seconds']:.1f}"
         tables = Text("\n".join(row["tables"]))
-        said = Text(row["outcome"] or _so_far(config, row))
-        table.add_row(row["id"], row["command"], tables, state, seconds, said)
+        outcome = Text(row["outcome"] or _so_far(config, row))
+        table.add_row(row["id"], row["command"], tables, state, seconds, outcome)
     return table
 
 
 def _so_far(config: Config, row: Row) -> str:
-    """How far one is that has not ended."""
+    """Return the progress of an operation that has not ended."""
     progress = files.progress(config.state_dir, row["id"])
     return ", ".join([bar.place(progress), *bar.counts(progress)])
 
 
 def details(config: Config, row: Row) -> list[tuple[str, str]]:
-    """Names and values; without those that say nothing."""
-    said = {
+    """Return names and values of an operation; empty ones are left out."""
+    fields = {
         "id": row["id"],
         "state": row["state"],
         "command": row["command"],
@@ -117,9 +123,9 @@ def details(config: Config, row: Row) -> list[tuple[str, str]]:
         "outcome": row["outcome"] or "",
     }
     if not OperationState(row["state"]).ended:
-        said["so far"] = _so_far(config, row)
-        said["wanted"] = files.wish(config.state_dir, row["id"])
-    return [(name, value) for name, value in said.items() if value]
+        fields["so far"] = _so_far(config, row)
+        fields["requested"] = files.wish(config.state_dir, row["id"])
+    return [(name, value) for name, value in fields.items() if value]
 
 
 def _moment(value: Any) -> str:  # noqa: ANN401 - a datetime or None

@@ -1,4 +1,4 @@
-"""The options that every command spells the same way."""
+"""Options that all commands share."""
 
 from pathlib import Path
 from typing import Annotated

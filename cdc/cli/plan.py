@@ -1,4 +1,4 @@
-"""``wal2lake plan``: what ``apply-config`` would do, as text or as JSON."""
+"""``wal2lake plan`` prints what ``apply-config`` would do, as text or as JSON."""
 
 import json
 from collections.abc import Iterator
@@ -12,54 +12,55 @@ from rich.text import Text
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from cdc.cli.status import size
 from cdc.client.plan import AddedTable, Plan, RemovedTable
-from cdc.client.plan_inputs import plan as look
+from cdc.client.plan_inputs import plan as plan_for
 from cdc.config import load
 from cdc.errors import POLICY, ErrorKind
 from cdc.state.endpoints import resolve
 
 Line = tuple[str, str]
-"""Text and its style."""
+"""A text and its style."""
 
 
 def plan(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False) -> None:
-    """Change nothing; exit 5 when a table that is wanted is not fit."""
+    """Print the plan without changing anything; exit 5 when a wanted table cannot be followed."""
     loaded = load(config)
-    found = look(loaded, resolve(loaded))
+    planned = plan_for(loaded, resolve(loaded))
     if as_json:
-        print(json.dumps(facts(found), indent=2))
+        print(json.dumps(facts(planned), indent=2))
     else:
-        show(found, Console(highlight=False))
-    if not found.fit:
+        show(planned, Console(highlight=False))
+    if not planned.fit:
         raise typer.Exit(POLICY[ErrorKind.SOURCE_NOT_READY].exit_code)
 
 
-def facts(found: Plan) -> dict[str, Any]:
-    """The plan in terms of JSON; the tables that are added have all of theirs in one object."""
-    added = [{**asdict(each.table), "replaces": each.replaces} for each in found.added]
-    return {**asdict(found), "added": added, "empty": found.empty, "fit": found.fit}
+def facts(planned: Plan) -> dict[str, Any]:
+    """Return the plan as an object for JSON; each added table is one flat object."""
+    added = [{**asdict(each.table), "replaces": each.replaces} for each in planned.added]
+    return {**asdict(planned), "added": added, "empty": planned.empty, "fit": planned.fit}
 
 
-def show(found: Plan, console: Console) -> None:
-    for text, style in lines(found):
+def show(planned: Plan, console: Console) -> None:
+    """Print the plan's lines in their colours."""
+    for text, style in lines(planned):
         console.print(Text(text, style), soft_wrap=True)
 
 
-def lines(found: Plan) -> Iterator[Line]:
-    """What changes, what cannot, and what to do next."""
-    for added in found.added:
+def lines(planned: Plan) -> Iterator[Line]:
+    """Yield what changes, then warnings and refusals, then what to do next."""
+    for added in planned.added:
         yield from _added(added)
-    for removed in found.removed:
+    for removed in planned.removed:
         yield _removed(removed), "yellow"
-    for name in found.unread:
-        yield f"~ {name}: is captured, and its rows are not in the lake: it is read", "green"
-    yield from _beside(found)
-    marked = [(warning, "yellow") for warning in found.warned]
-    marked += [(refusal, "red") for refusal in (*found.refused, *found.unfit)]
+    for name in planned.unread:
+        yield f"~ {name}: will be read; it is captured, but its rows are not in the lake", "green"
+    yield from _beside(planned)
+    marked = [(warning, "yellow") for warning in planned.warned]
+    marked += [(refusal, "red") for refusal in (*planned.refused, *planned.unfit)]
     for refusal, colour in marked:
         yield f"! {refusal.subject}: {refusal.message}", colour
         if refusal.remedy:
             yield f"    remedy: {refusal.remedy}", "dim"
-    yield from _ends(found)
+    yield from _closing(planned)
 
 
 def _added(added: AddedTable) -> Iterator[Line]:
@@ -68,51 +69,54 @@ def _added(added: AddedTable) -> Iterator[Line]:
     key = f"key {', '.join(table.key)}" if table.key else table.mode
     yield f"+ {table.table}: {key}; {rows}, {size(table.bytes)} to read", "green"
     if added.replaces:
-        yield "    replaces the Delta table of an earlier time", "dim"
+        yield "    replaces a Delta table that is in the lake already", "dim"
     for column in table.left_out:
         yield f"    column {column.column} will not arrive: {column.reason}", "dim"
 
 
 def _removed(removed: RemovedTable) -> str:
     if removed.bytes is None:
-        return f"- {removed.table}: is not followed any more; the lake has no table of it"
+        return f"- {removed.table}: will no longer be followed; the lake has no table of it"
     kept = size(removed.bytes)
-    return f"- {removed.table}: is not followed any more; its Delta table ({kept}) stays"
+    return f"- {removed.table}: will no longer be followed; its Delta table ({kept}) stays"
 
 
-def _beside(found: Plan) -> Iterator[Line]:
-    publication = "makes the publication with" if found.makes_publication else "publishes"
+def _beside(planned: Plan) -> Iterator[Line]:
+    """Yield the changes to publication, topics, connector and job."""
+    publication = "creates the publication with" if planned.makes_publication else "publishes"
     for what, names in (
-        (publication, found.publish),
-        ("makes topics", found.topics),
-        ("changes settings of the connector", found.settings),
-        ("the job takes over", found.reload),
+        (publication, planned.publish),
+        ("creates topics", planned.topics),
+        ("changes connector settings", planned.settings),
+        ("the job reloads", planned.reload),
     ):
         if names:
             yield f"  {what}: {', '.join(names)}", ""
 
 
-def _ends(found: Plan) -> Iterator[Line]:
-    if found.restart:
-        names = ", ".join(found.restart)
-        yield f"only after wal2lake down and wal2lake up: {names}", "yellow"
-    if not found.begun:
-        yield "nothing is captured yet: wal2lake up takes it all in", ""
-    elif found.refused:
-        yield "apply-config would refuse this", "red"
-    elif found.empty:
-        yield "nothing to do: all of it is captured", ""
+def _closing(planned: Plan) -> Iterator[Line]:
+    if planned.restart:
+        names = ", ".join(planned.restart)
+        yield f"takes effect only after wal2lake down and wal2lake up: {names}", "yellow"
+    if not planned.begun:
+        yield "nothing is captured yet: wal2lake up begins with all of these tables", ""
+    elif planned.refused:
+        yield "wal2lake apply-config would refuse this", "red"
+    elif planned.empty:
+        yield "no changes", ""
     else:
-        yield f"wal2lake apply-config does this: {summary(found)}", ""
+        yield f"changes for wal2lake apply-config: {summary(planned)}", ""
 
 
-def summary(found: Plan) -> str:
-    """``2 tables in, 1 out``."""
-    taken_in, out = len(found.added), len(found.removed)
-    counts = [f"{_tables(taken_in)} in"] * bool(taken_in) + [f"{_tables(out)} out"] * bool(out)
-    return ", ".join(counts + [f"{_tables(len(found.unread))} read"] * bool(found.unread)) or (
-        "no table comes or goes"
+def summary(planned: Plan) -> str:
+    """Return the counts of tables, as ``2 tables to add, 1 table to remove``."""
+    counts = (
+        (len(planned.added), "add"),
+        (len(planned.removed), "remove"),
+        (len(planned.unread), "read"),
     )
+    words = [f"{_tables(count)} to {verb}" for count, verb in counts if count]
+    return ", ".join(words) or "no table is added or removed"
 
 
 def _tables(count: int) -> str:

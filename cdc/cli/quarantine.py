@@ -1,4 +1,4 @@
-"""``wal2lake quarantine``: events that are in no table, and what becomes of them."""
+"""``wal2lake quarantine`` lists, shows, retries and discards the events that were refused."""
 
 import json
 from collections.abc import Iterable
@@ -23,33 +23,34 @@ from cdc.state.endpoints import resolve
 from cdc.tables import TableId, TableState
 
 SHOWN: Final = 1000
-"""Events of the table on the terminal; --json gives all of them."""
-_NEGATIVE: Final = {"ignore_unknown_options": True}  # -7 is an offset: of a row that was read
+"""How many events the terminal shows; --json prints all of them."""
+# A row that a reading refused has a negative offset: -7 is an argument, not an option.
+_NEGATIVE: Final = {"ignore_unknown_options": True}
 
 quarantine = typer.Typer(
-    help="List what was refused, show it, retry it, or give it up. "
-    "Each command takes --config FILE; wal2lake quarantine list --help says more.",
+    help="List, show, retry or discard the events that were refused. "
+    "Each command takes --config FILE and has its own --help: wal2lake quarantine list --help.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-TableArgument = Annotated[str, typer.Argument(metavar="TABLE", help="As schema.table.")]
+TableArgument = Annotated[str, typer.Argument(metavar="TABLE", help="schema.table")]
 OffsetsArgument = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[OFFSET]...", help="Places in the table's topic, as list has them."),
+    typer.Argument(metavar="[OFFSET]...", help="Offsets in the table's topic, as list shows them."),
 ]
 
 
 @quarantine.command("list")
 def list_them(
     table: Annotated[
-        str | None, typer.Argument(metavar="[TABLE]", help="Only those of this table.")
+        str | None, typer.Argument(metavar="[TABLE]", help="List only this table's events.")
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Those that are settled, too.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="List settled events too.")] = False,
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> None:
-    """List the events that are open: where each is, its key, and why it was refused."""
+    """List the open events: the offset and key of each, and why it was refused."""
     loaded = load(config)
     name = None if table is None else str(TableId.parse(table))
     events = _quarantine(loaded).rows(name, only_open=not everything, with_values=False)
@@ -69,12 +70,13 @@ def list_them(
 def show(
     table: TableArgument,
     offset: Annotated[
-        str, typer.Argument(metavar="OFFSET", help="A place in its topic, or TOPIC:OFFSET.")
+        str,
+        typer.Argument(metavar="OFFSET", help="The offset in the table's topic, or TOPIC:OFFSET."),
     ],
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> None:
-    """Show all of one event: the values of its row, and its bytes."""
+    """Show everything about one event: the values of its row, and its raw bytes."""
     loaded = load(config)
     name = str(TableId.parse(table))
     topic, number = parse_offset(offset)
@@ -89,8 +91,8 @@ def show(
     console = Console(highlight=False)
     for each in facts:
         for label, value in each.items():
-            said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            console.print(Text(f"{label:16} {said}"), soft_wrap=True)
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            console.print(Text(f"{label:16} {text}"), soft_wrap=True)
 
 
 @quarantine.command("retry", context_settings=_NEGATIVE)
@@ -101,20 +103,20 @@ def retry(
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> None:
-    """Read the rows of refused events from the source again: of these, or of all that are open.
+    """Read the rows of refused events from the source again: the named ones, or all open ones.
 
-    Where the key of one cannot be told, or the table is stopped, the whole table is read.
+    If a key cannot be determined, or the table is stopped, the whole table is read.
     """
     loaded = load(config)
-    found = TableId.parse(table)
-    open_ones = _open(loaded, found)
-    chosen = select(open_ones, str(found), _numbers(offsets))
+    name = TableId.parse(table)
+    open_events = _open(loaded, name)
+    chosen = select(open_events, str(name), _numbers(offsets))
     decoder = Decoder(RegistryClient(resolve(loaded).registry).schema)
-    key, stopped = key_of(loaded, found), _is_stopped(loaded, found)
-    wanted = retry_of(chosen, open_ones, key, decoder, stopped=stopped)
+    key, stopped = key_of(loaded, name), _is_stopped(loaded, name)
+    wanted = retry_of(chosen, open_events, key, decoder, stopped=stopped)
     if wanted.keys is None and not as_json:
-        print(f"the whole of {found} is read again: {wanted.why_whole}")
-    operation = new_operation("resnapshot", [str(found)], wanted.options)
+        print(f"reading all of {name} again: {wanted.why_whole}")
+    operation = new_operation("resnapshot", [str(name)], wanted.options)
     ask_and_follow(loaded, operation, as_json=as_json, detach=detach)
 
 
@@ -122,25 +124,27 @@ def retry(
 def discard(  # noqa: PLR0917 - what the command line can say
     table: TableArgument,
     offsets: OffsetsArgument = None,
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why.")] = "",
+    reason: Annotated[
+        str, typer.Option("--reason", metavar="TEXT", help="Why they can be discarded; required.")
+    ] = "",
     everything: Annotated[
-        bool, typer.Option("--all", help="All events of the table that are open.")
+        bool, typer.Option("--all", help="Discard all open events of the table.")
     ] = False,
     detach: DetachOption = False,
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> None:
-    """Give events up: they stay in the quarantine, marked with who did it, when and why."""
+    """Settle events without a retry; they stay in the quarantine with user, time and reason."""
     loaded = load(config)
-    found, numbers = TableId.parse(table), _numbers(offsets)
+    name, numbers = TableId.parse(table), _numbers(offsets)
     _refuse_unclear(reason, numbers, everything=everything)
-    chosen = select(_open(loaded, found), str(found), numbers)
+    chosen = select(_open(loaded, name), str(name), numbers)
     options = {"reason": reason.strip()}
     if everything:
         options["before"] = max(event.quarantined_at for event in chosen).isoformat()
     else:
         options["offsets"] = json.dumps(sorted(event.offset for event in chosen))
-    operation = new_operation("discard", [str(found)], options)
+    operation = new_operation("discard", [str(name)], options)
     ask_and_follow(loaded, operation, as_json=as_json, detach=detach)
 
 
@@ -149,13 +153,13 @@ def _refuse_unclear(reason: str, offsets: list[int], *, everything: bool) -> Non
         raise CdcError(
             ErrorKind.CONFIG,
             "events are not discarded without a reason",
-            remedy="say why with --reason TEXT",
+            remedy="give the reason with --reason TEXT",
         )
     if everything == bool(offsets):
         raise CdcError(
             ErrorKind.CONFIG,
-            "name the offsets of the events to discard, or --all",
-            remedy="wal2lake quarantine list shows them",
+            "the events to discard must be named: by their offsets, or with --all, not both",
+            remedy="see the offsets with wal2lake quarantine list",
         )
 
 
@@ -178,7 +182,7 @@ def _numbers(offsets: list[str] | None) -> list[int]:
 
 
 def _decoder(config: Config) -> Decoder:
-    """One that asks the registry as long as there is one that answers."""
+    """Return a decoder that asks the registry for schemas until a request to it fails."""
     silent: list[CdcError] = []
 
     def schema(number: int) -> str | None:
@@ -199,7 +203,7 @@ def _decoder(config: Config) -> Decoder:
 
 
 def _rows(events: Iterable[RefusedEvent], decoder: Decoder) -> list[dict[str, Any]]:
-    """Without values of rows, but for the key."""
+    """Return the events as objects for JSON; of the row's values they hold only the key."""
     return [
         {
             "number": number,

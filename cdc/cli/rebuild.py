@@ -1,4 +1,4 @@
-"""``wal2lake rebuild --all``: every table made anew by the job, one after the other."""
+"""``wal2lake rebuild --all`` has the job rebuild every table, one after the other."""
 
 from typing import Annotated
 
@@ -13,7 +13,10 @@ from cdc.lake.layout import ledger_path
 from cdc.lake.records.ledger import Ledger
 
 AllOption = Annotated[
-    bool, typer.Option("--all", help="Every captured table; wal2lake replay is for a single one.")
+    bool,
+    typer.Option(
+        "--all", help="Rebuild every captured table; for a single table: wal2lake replay."
+    ),
 ]
 
 
@@ -26,20 +29,23 @@ def rebuild(
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> None:
-    """Each is replaced in one commit; readers see the old one or the new one."""
+    """Replace each table in one commit, so that readers see either the old or the new table.
+
+    Raises CONFIG without ``--all``, and when nothing is published yet.
+    """
     loaded = load(config)
     if not every:
         raise CdcError(
             ErrorKind.CONFIG,
-            "rebuild makes every table anew, and --all is not given",
-            remedy="wal2lake rebuild --all; for one table: wal2lake replay TABLE",
+            "rebuild replaces every table, so it needs --all",
+            remedy="run wal2lake rebuild --all; for one table: wal2lake replay TABLE",
         )
     last = Ledger(ledger_path(loaded)).last()
     if last is None:
         raise CdcError(
             ErrorKind.CONFIG,
             "nothing is published yet, so nothing can be rebuilt",
-            remedy="wait for the first cut: wal2lake status",
+            remedy="wait for the first cut; wal2lake status shows the progress",
         )
     tables = [entry.table for entry in last.tables]
     operation = new_operation("rebuild", tables, {"from": whence.value})

@@ -1,4 +1,4 @@
-"""``wal2lake replay``: a table made anew of the log or of Kafka, in its place or beside it."""
+"""``wal2lake replay`` rebuilds a table from the log or from Kafka, in place or at another path."""
 
 import json
 import os
@@ -22,7 +22,7 @@ from cdc.tables import TableId
 
 
 class Marker(Enum):
-    """Where the events are taken from."""
+    """The source of the events, as ``--from`` names it."""
 
     LOG = "log"
     KAFKA = "kafka"
@@ -30,15 +30,17 @@ class Marker(Enum):
 
 TableArgument = Annotated[str, typer.Argument(metavar="TABLE", help="schema.table")]
 FromOption = Annotated[
-    Marker, typer.Option("--from", help="The lake's log, or the topics alone where that is lost.")
+    Marker, typer.Option("--from", help="The lake's log, or only the topics if the log is lost.")
 ]
 ToOption = Annotated[
     str | None,
-    typer.Option("--to", metavar="CUT|LSN", help="As of this cut; with --into only."),
+    typer.Option("--to", metavar="CUT|LSN", help="Replay up to this cut; only with --into."),
 ]
 IntoOption = Annotated[
     str | None,
-    typer.Option("--into", metavar="PATH", help="Make it there, and leave the lake's as it is."),
+    typer.Option(
+        "--into", metavar="PATH", help="Write the table there and leave the lake's as it is."
+    ),
 ]
 
 
@@ -53,7 +55,11 @@ def replay(
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> None:
-    """Without --into the job rebuilds the table and replaces it in one commit."""
+    """Have the job rebuild the table and replace it in one commit; with --into do it here.
+
+    Raises CONFIG for ``--to`` without ``--into``. Exits with 1 when the table at ``--into``
+    differs from the live one at the same cut.
+    """
     loaded, name = load(config), TableId.parse(table)
     if into is not None:
         _into(loaded, name, into, whence.value, to, as_json=as_json)
@@ -61,8 +67,8 @@ def replay(
     if to is not None:
         raise CdcError(
             ErrorKind.CONFIG,
-            "--to is given without --into: the lake's table cannot stand at an older cut",
-            remedy="name a path with --into",
+            "--to needs --into: the lake's own table cannot go back to an older cut",
+            remedy="name another path with --into",
         )
     operation = new_operation("replay", [str(name)], {"from": whence.value})
     ask_and_follow(loaded, operation, as_json=as_json, detach=detach, timeout=timeout)
@@ -85,14 +91,14 @@ def _into(
 
 
 def _quiet() -> None:
-    """Only warnings, on stderr: stdout is the command's own."""
+    """Log only warnings, on stderr: stdout is for the command's own output."""
     os.environ.setdefault(logs.LEVEL_VARIABLE, "WARNING")
     logs.configure()
 
 
 @contextmanager
 def _lines() -> Iterator[Callable[[str], None]]:
-    """One line that changes on a terminal, lines elsewhere; on stderr."""
+    """Yield a printer of progress on stderr: one changing line on a terminal, else lines."""
     console = Console(stderr=True, highlight=False)
     if not console.is_terminal:
         yield lambda text: console.print(text, markup=False, soft_wrap=True)
@@ -102,25 +108,25 @@ def _lines() -> Iterator[Callable[[str], None]]:
 
 
 def facts(outcome: Outcome) -> dict[str, Any]:
-    """All that is known, in terms of JSON."""
-    found = asdict(outcome) | {"rows_per_second": round(outcome.rate, 1)}
-    found["from"] = found.pop("events_from")
-    found["seconds"] = round(outcome.seconds, 3)
-    alike = found.pop("likeness")
+    """Return the outcome as an object for JSON; ``equal`` is None when nothing was compared."""
+    fields = asdict(outcome) | {"rows_per_second": round(outcome.rate, 1)}
+    fields["from"] = fields.pop("events_from")
+    fields["seconds"] = round(outcome.seconds, 3)
+    differences = fields.pop("likeness")
     equal = outcome.likeness.equal if outcome.likeness else None
-    return found | {"equal": equal, "differences": alike}
+    return fields | {"equal": equal, "differences": differences}
 
 
 def sentences(outcome: Outcome) -> list[str]:
-    """What was made, and how it compares."""
+    """Return what was written, and how it compares with the live table, in two lines."""
     where = "the end of the topics" if outcome.cut is None else f"cut {outcome.cut}"
     refused = f", {outcome.refused:,} refused" if outcome.refused else ""
-    made = (
-        f"{outcome.table} as of {where}: {outcome.rows:,} rows of {outcome.events:,} events"
+    written = (
+        f"{outcome.table} as of {where}: {outcome.rows:,} rows from {outcome.events:,} events"
         f"{refused}, {outcome.seconds:.1f} s, {outcome.rate:,.0f} rows/s; at {outcome.path}"
     )
     if outcome.likeness is None:
-        return [made, f"not compared: {outcome.not_compared}"]
+        return [written, f"not compared: {outcome.not_compared}"]
     if outcome.likeness.equal:
-        return [made, f"equal to the live table at {where}: {outcome.rows:,} rows"]
-    return [made, f"different from the live table at {where}: {outcome.likeness.words}"]
+        return [written, f"equal to the live table at {where}: {outcome.rows:,} rows"]
+    return [written, f"different from the live table at {where}: {outcome.likeness.words}"]

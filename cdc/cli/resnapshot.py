@@ -1,4 +1,4 @@
-"""``wal2lake resnapshot``: read tables again from the source, while all others go on."""
+"""``wal2lake resnapshot`` reads tables from the source again, while all others continue."""
 
 import json
 from typing import Annotated, Final
@@ -11,8 +11,8 @@ from cdc.cli.show.follow import DetachOption, NoJobTimeoutOption, ask_and_follow
 from cdc.cli.show.forecast import facts, show
 from cdc.cli.show.waiting import waiting
 from cdc.client.forecast import Forecast
-from cdc.client.resnapshot import refuse_now, wanted
-from cdc.client.selection import Asked
+from cdc.client.resnapshot import prepare, refuse_now
+from cdc.client.selection import TableChoice
 from cdc.config import load
 from cdc.state.endpoints import resolve
 
@@ -21,26 +21,27 @@ SHADOW: Final = "shadow"
 
 TablesArgument = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[TABLE]...", help="schema.table, or a pattern with * and ?."),
+    typer.Argument(metavar="[TABLE]...", help="schema.table, or a pattern with * and ?"),
 ]
 WhereOption = Annotated[
     str | None,
-    typer.Option("--where", metavar="SQL", help="Only the rows inside this predicate."),
+    typer.Option("--where", metavar="SQL", help="Read only the rows that satisfy this predicate."),
 ]
 ShadowOption = Annotated[
     bool,
     typer.Option(
         "--shadow/--in-place",
-        help="Beside the table, which goes on until it is replaced in one step; or in the table, "
-        "which waits while it is read.",
+        help="--shadow builds a new table while the live one keeps up, then replaces it in one "
+        "commit; --in-place merges into the live table, which waits while it is read.",
     ),
 ]
 
 
-AllOption = Annotated[bool, typer.Option("--all", help="Every captured table.")]
-StoppedOption = Annotated[bool, typer.Option("--stopped", help="Every table that is stopped.")]
+AllOption = Annotated[bool, typer.Option("--all", help="Read every captured table.")]
+StoppedOption = Annotated[bool, typer.Option("--stopped", help="Read every stopped table.")]
 DryRunOption = Annotated[
-    bool, typer.Option("--dry-run", help="Only say what would be read, and whether there is room.")
+    bool,
+    typer.Option("--dry-run", help="Only show what would be read and whether there is room."),
 ]
 
 
@@ -57,27 +58,27 @@ def resnapshot(
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> None:
+    """Ask the job for a resnapshot of the tables and follow it; with --dry-run, only forecast."""
     loaded = load(config)
     endpoints = resolve(loaded)
-    asked = Asked(names=tuple(tables or ()), every=every, stopped=stopped)
-    with waiting("looking at the tables"):
-        found = wanted(loaded, endpoints, asked, where=where, shadow=shadow)
-    if found.selection.nothing:
-        print(
-            json.dumps({"nothing": found.selection.nothing}) if as_json else found.selection.nothing
-        )
+    choice = TableChoice(names=tuple(tables or ()), every=every, stopped=stopped)
+    with waiting("inspecting the tables"):
+        request = prepare(loaded, endpoints, choice, where=where, shadow=shadow)
+    selection = request.selection
+    if selection.nothing:
+        print(json.dumps({"nothing": selection.nothing}) if as_json else selection.nothing)
         return
     if dry_run:
-        _print(found.forecast, as_json=as_json)
+        _print(request.forecast, as_json=as_json)
         return
-    refuse_now(loaded, endpoints, found.forecast)
+    refuse_now(loaded, endpoints, request.forecast)
     options = {"mode": SHADOW if shadow else IN_PLACE} | ({"where": where} if where else {})
-    operation = new_operation("resnapshot", map(str, found.selection.tables), options)
+    operation = new_operation("resnapshot", map(str, selection.tables), options)
     ask_and_follow(loaded, operation, as_json=as_json, detach=detach, timeout=timeout)
 
 
-def _print(ahead: Forecast, *, as_json: bool) -> None:
+def _print(forecast: Forecast, *, as_json: bool) -> None:
     if as_json:
-        print(json.dumps(facts(ahead), indent=2))
+        print(json.dumps(facts(forecast), indent=2))
     else:
-        show(ahead, Console())
+        show(forecast, Console())

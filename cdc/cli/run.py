@@ -1,4 +1,4 @@
-"""``wal2lake run``: the job alone, in the foreground; what a container runs."""
+"""``wal2lake run`` runs only the job, in the foreground."""
 
 import signal
 import threading
@@ -14,12 +14,12 @@ from cdc.state import endpoints
 
 
 def run(config: ConfigOption = DEFAULT_CONFIG) -> None:
-    """Land and apply until SIGTERM or Ctrl-C; the servers and the connector must be there."""
+    """Land and apply until SIGTERM or Ctrl-C; the servers and the connector must be running."""
     apply_changes(config)
 
 
 def apply_changes(path: Path) -> None:
-    """The job with the configuration at the path; shared with jobs/apply_changes.py."""
+    """Run the job with the configuration file at ``path``; shared with jobs/apply_changes.py."""
     logs.configure()
     read = partial(configuration.load, path)
     stop = threading.Event()

@@ -1,4 +1,4 @@
-"""``wal2lake sql``: a query over the lake, without Spark."""
+"""``wal2lake sql`` runs a query over the lake, without Spark."""
 
 import datetime as dt
 import json
@@ -19,7 +19,7 @@ from cdc.client.read.sql import query
 from cdc.config import load
 
 SHOWN: Final = 1000
-"""Rows of the table on the terminal; --json gives all of them."""
+"""How many rows the terminal shows; --json prints all of them."""
 
 QueryArgument = Annotated[
     str, typer.Argument(metavar="QUERY", help="One SELECT; tables are named schema.table.")
@@ -29,7 +29,7 @@ AtOption = Annotated[
     typer.Option(
         "--at",
         metavar="CUT|LSN|TIME|latest",
-        help="Read the tables as they were at this cut, LSN or time (with its zone).",
+        help="Read the tables as of this cut, LSN or time (with a time zone).",
     ),
 ]
 
@@ -40,6 +40,7 @@ def sql(
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> None:
+    """Print the rows, and on stderr a warning for each table that is flagged at the cut."""
     answer = query(load(config), query_text, at=at)
     for entry in answer.flagged:
         print(f"warning: {warning(entry, answer.cut or 0)}", file=sys.stderr)
@@ -50,7 +51,7 @@ def sql(
 
 
 def _print_lines(rows: pa.Table) -> None:
-    """One JSON object per line, so that a large answer can be read as it comes."""
+    """Print one JSON object per line, so that a large answer can be read as it arrives."""
     for batch in rows.to_batches(max_chunksize=SHOWN):
         for row in batch.to_pylist():
             print(json.dumps({name: plain(value) for name, value in row.items()}))
@@ -80,7 +81,7 @@ def _cell(value: Any) -> str:  # noqa: ANN401 - any value of a table
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - any value of a table
-    """The value in terms of JSON: exact numbers and times as text, bytes as hex."""
+    """Return the value as JSON can hold it: exact numbers and times as text, bytes as hex."""
     match value:
         case bytes() | Decimal():
             return f"\\x{value.hex()}" if isinstance(value, bytes) else format(value, "f")

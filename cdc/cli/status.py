@@ -1,4 +1,4 @@
-"""``wal2lake status``: how far every table is, and whether every part is well."""
+"""``wal2lake status`` shows position and lag of each table and the health of each component."""
 
 import json
 from dataclasses import asdict
@@ -24,11 +24,15 @@ KIB = 1024.0
 
 
 CheckOption = Annotated[
-    bool, typer.Option("--check", help="Only what is not well; exit by the worst of it.")
+    bool, typer.Option("--check", help="Print only problems; exit with the code of the worst.")
 ]
 LiveOption = Annotated[
     bool,
-    typer.Option("--live", help="As --check, for a health check: no tables, no start, no lag."),
+    typer.Option(
+        "--live",
+        help="Like --check, for a container's health check: ignores table states, a start or "
+        "first snapshot in progress, and lag.",
+    ),
 ]
 
 
@@ -38,41 +42,44 @@ def status(
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> None:
+    """Print the status and the findings; with --check or --live, exit with the worst one's code."""
     now = ask(load(config))
-    found = unwell.live(unwell.findings(now)) if live else unwell.findings(now)
+    problems = unwell.live(unwell.findings(now)) if live else unwell.findings(now)
     checked = check or live
     if as_json:
-        print(json.dumps(facts(now, found), indent=2))
+        print(json.dumps(facts(now, problems), indent=2))
     elif checked:
-        tell(found)
+        tell(problems)
     else:
         show(now, Console())
-        tell(found)
-    if checked and (code := unwell.exit_code(found)):
+        tell(problems)
+    if checked and (code := unwell.exit_code(problems)):
         raise typer.Exit(code)
 
 
-def tell(found: list[Finding]) -> None:
-    """One line for each thing that is not well; one line where all is."""
-    for each in found:
-        name = each.kind.value.replace("_", " ")
-        print(f"{name}: {each.what}; remedy: {each.remedy}")
-    if not found:
+def tell(problems: list[Finding]) -> None:
+    """Print one line for each finding, or one line that all is well."""
+    for finding in problems:
+        name = finding.kind.value.replace("_", " ")
+        print(f"{name}: {finding.what}; remedy: {finding.remedy}")
+    if not problems:
         print("all is well")
 
 
-def facts(now: Status, unwell: list[Finding]) -> dict[str, Any]:
-    found = asdict(now)
-    found["findings"] = [
+def facts(now: Status, problems: list[Finding]) -> dict[str, Any]:
+    """Return the status and the findings as an object for JSON."""
+    fields = asdict(now)
+    fields["findings"] = [
         {**asdict(each), "kind": each.kind.value, "exit_code": POLICY[each.kind].exit_code}
-        for each in unwell
+        for each in problems
     ]
-    found["lsn"] = None if now.lsn is None else format_lsn(now.lsn)
-    found["published_at"] = now.published_at and now.published_at.isoformat()
-    return found
+    fields["lsn"] = None if now.lsn is None else format_lsn(now.lsn)
+    fields["published_at"] = now.published_at and now.published_at.isoformat()
+    return fields
 
 
 def show(now: Status, console: Console) -> None:
+    """Print the table of tables, then a line for each reason, operation and component."""
     if now.tables:
         console.print(_tables(now))
     else:
@@ -82,7 +89,7 @@ def show(now: Status, console: Console) -> None:
             console.print(Text(f"  {table.table}: {table.reason}", "dim"), soft_wrap=True)
     for operation in now.operations:
         console.print(Text(_operation(operation)), soft_wrap=True)
-    for line in _parts(now):
+    for line in _components(now):
         console.print(Text(line), soft_wrap=True)
     if now.crash:
         console.print(Text(f"last crash of the supervisor: {now.crash}", "dim"), soft_wrap=True)
@@ -94,24 +101,24 @@ def _tables(now: Status) -> Table:
     table.add_column("state")
     for name in ("rows applied", "offset", "lag", "bytes", "seconds"):
         table.add_column(name, justify="right")
-    for each in now.tables:
-        table.add_row(*_row(each))
+    for row in now.tables:
+        table.add_row(*_row(row))
     return table
 
 
-def _row(each: TableStatus) -> list[str | Text]:
+def _row(table: TableStatus) -> list[str | Text]:
     return [
-        Text(each.table),
-        Text(each.state, "" if each.state in WELL else "red"),
-        f"{each.rows_applied:,}",
-        str(each.offset),
-        "?" if each.lag_offsets is None else f"{each.lag_offsets:,}",
-        "?" if each.lag_bytes is None else size(each.lag_bytes),
-        "?" if each.lag_seconds is None else f"{each.lag_seconds:.1f}",
+        Text(table.table),
+        Text(table.state, "" if table.state in WELL else "red"),
+        f"{table.rows_applied:,}",
+        str(table.offset),
+        "?" if table.lag_offsets is None else f"{table.lag_offsets:,}",
+        "?" if table.lag_bytes is None else size(table.lag_bytes),
+        "?" if table.lag_seconds is None else f"{table.lag_seconds:.1f}",
     ]
 
 
-def _parts(now: Status) -> list[str]:
+def _components(now: Status) -> list[str]:
     lines = []
     if now.cut is not None and now.published_at is not None:
         at = "snapshot" if now.lsn is None else format_lsn(now.lsn)
@@ -131,26 +138,26 @@ def _parts(now: Status) -> list[str]:
     return lines
 
 
-def _operation(found: OperationStatus) -> str:
-    """``operation <id>: resnapshot shop.orders, running: reading, 10 of 90 rows, 4 s left``."""
-    tables = ", ".join(found.tables)
-    line = f"operation {found.id}: {found.command} {tables}, {found.state}"
-    if not found.phase:
+def _operation(operation: OperationStatus) -> str:
+    """Return ``operation <id>: resnapshot shop.orders, running: reading, 10 of 90 rows``."""
+    tables = ", ".join(operation.tables)
+    line = f"operation {operation.id}: {operation.command} {tables}, {operation.state}"
+    if not operation.phase:
         return line
-    where = f" {found.table}" if found.table and len(found.tables) > 1 else ""
-    of = f" of {found.rows_expected:,}" if found.rows_expected else ""
-    rows = f", {found.rows:,}{of} rows" if found.rows or of else ""
-    left = "" if found.eta_seconds is None else f", {duration(found.eta_seconds)} left"
-    return f"{line}: {found.phase}{where}{rows}{left}"
+    where = f" {operation.table}" if operation.table and len(operation.tables) > 1 else ""
+    of = f" of {operation.rows_expected:,}" if operation.rows_expected else ""
+    rows = f", {operation.rows:,}{of} rows" if operation.rows or of else ""
+    left = "" if operation.eta_seconds is None else f", {duration(operation.eta_seconds)} left"
+    return f"{line}: {operation.phase}{where}{rows}{left}"
 
 
 def _slot(now: Status) -> str:
-    found = now.source
-    if found is None or found.wal_status is None:
-        return "slot: there is none"
-    kept = "?" if found.retained_bytes is None else size(found.retained_bytes)
-    use = "in use" if found.slot_active else "not in use"
-    return f"slot: {use}, {kept} of WAL retained, wal_status {found.wal_status}"
+    source = now.source
+    if source is None or source.wal_status is None:
+        return "slot: does not exist"
+    retained = "?" if source.retained_bytes is None else size(source.retained_bytes)
+    use = "in use" if source.slot_active else "not in use"
+    return f"slot: {use}, {retained} of WAL retained, wal_status {source.wal_status}"
 
 
 def _with(state: str, reason: str) -> str:
@@ -158,6 +165,7 @@ def _with(state: str, reason: str) -> str:
 
 
 def size(number: float) -> str:
+    """Return a number of bytes in the unit that fits: ``17 B``, ``2.0 KiB``, up to TiB."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if number < KIB:
             return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"

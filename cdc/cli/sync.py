@@ -1,4 +1,4 @@
-"""``wal2lake sync``: a barrier between writing to the source and reading from the lake."""
+"""``wal2lake sync`` is a barrier between writing to the source and reading from the lake."""
 
 import json
 from typing import Annotated
@@ -13,7 +13,10 @@ from cdc.events.values.lsn import format_lsn
 from cdc.state.endpoints import resolve
 
 TimeoutOption = Annotated[
-    float, typer.Option("--timeout", metavar="SECONDS", min=0, help="Exit code 7 after that long.")
+    float,
+    typer.Option(
+        "--timeout", metavar="SECONDS", min=0, help="Give up with exit code 7 after this long."
+    ),
 ]
 
 
@@ -22,15 +25,16 @@ def sync(
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> None:
+    """Wait for a cut that holds every commit made so far, and print its number and LSN."""
     loaded = load(config)
-    with waiting("asking the source where it is") as show:
+    with waiting("reading the source's position") as show:
 
         def tell(at: int | None, to: int) -> None:
-            now = "nowhere yet" if at is None else f"at {format_lsn(at)}"
-            show(f"waiting for {format_lsn(to)}; the lake is {now}")
+            now = "nothing is published yet" if at is None else f"the lake is at {format_lsn(at)}"
+            show(f"waiting for {format_lsn(to)}; {now}")
 
-        done = wait_until_synced(loaded, resolve(loaded), timeout=timeout, tell=tell)
+        synced = wait_until_synced(loaded, resolve(loaded), timeout=timeout, tell=tell)
     if as_json:
-        print(json.dumps({"lsn": format_lsn(done.lsn), "cut": done.cut.cut}))
+        print(json.dumps({"lsn": format_lsn(synced.lsn), "cut": synced.cut.cut}))
     else:
-        print(f"in sync: cut {done.cut.cut} holds every commit up to {format_lsn(done.lsn)}")
+        print(f"in sync: cut {synced.cut.cut} holds every commit up to {format_lsn(synced.lsn)}")

@@ -1,4 +1,4 @@
-"""``wal2lake up``: start the servers that are not configured, the connector and the job."""
+"""``wal2lake up`` starts the job, the connector, and each server without a configured address."""
 
 import json
 from collections.abc import Sequence
@@ -21,13 +21,14 @@ from cdc.stack.supervise.supervisor import Establish, Say, Steps, supervise
 from cdc.state.endpoints import Endpoints, resolve
 
 DetachOption = Annotated[
-    bool, typer.Option("--detach", "-d", help="Return when the job applies; stop it with down.")
+    bool,
+    typer.Option("--detach", "-d", help="Return once the job applies changes; stop it with down."),
 ]
 NewEpochOption = Annotated[
     bool,
     typer.Option(
         "--new-epoch",
-        help="Go on where slot or position are lost: every table waits to be read again.",
+        help="Continue after the slot or the position was lost: every table must be read again.",
     ),
 ]
 SuperviseOption = Annotated[bool, typer.Option("--supervise", hidden=True)]
@@ -40,10 +41,10 @@ def up(
     new_epoch: NewEpochOption = False,
     supervisor: SuperviseOption = False,
 ) -> None:
-    """In the foreground until Ctrl-C unless --detach is given."""
+    """Run in the foreground until Ctrl-C, or with --detach in the background."""
     path, loaded = config.resolve(), load(config)
     console = Console(stderr=True, highlight=False)
-    if not supervisor:  # which was started by one that has looked
+    if not supervisor:  # a detached supervisor was started by a process that has checked already
         import_module("cdc.capture.early_checks").look(loaded)
     if detach:
         with console.status("starting") as status:
@@ -93,7 +94,7 @@ def _progress(console: Console, status: Any, what: str) -> None:  # noqa: ANN401
 
 def _establish(config: Config, endpoints: Endpoints, say: Say, *, new_epoch: bool) -> None:
     await_first_table(config, endpoints, say)
-    # Late: the servers start while nothing of the source's clients is loaded.
+    # Imported late, so that the servers start before the source's client libraries are loaded.
     warning = import_module("cdc.source.connector.settings").clear_password(config, endpoints)
     if warning is not None:
         say(f"warning: {warning.subject} {warning.message}; {warning.remedy}")
@@ -103,24 +104,24 @@ def _establish(config: Config, endpoints: Endpoints, say: Say, *, new_epoch: boo
         config, endpoints, new_epoch=new_epoch, say=say
     )
     if new_epoch or epochs.last(path) != before:
-        alone = config.source.on_lost_changes == READ_LOST
-        then = "the job reads every table again"
-        waits = "every table waits for wal2lake resnapshot --all"
-        say(f"a new epoch has begun; {then if alone else waits}")
+        by_itself = config.source.on_lost_changes == READ_LOST
+        job_reads = "the job reads every table again"
+        tables_wait = "every table waits for wal2lake resnapshot --all"
+        say(f"a new epoch has begun; {job_reads if by_itself else tables_wait}")
 
 
 def _is_at_source(config: Config, endpoints: Endpoints) -> bool | None:
-    found: bool | None = import_module("cdc.source.connector.sessions").is_at_source(
+    at_source: bool | None = import_module("cdc.source.connector.sessions").is_at_source(
         endpoints.source_url, config.name
     )
-    return found
+    return at_source
 
 
 def _pass_over(config: Config, endpoints: Endpoints, at_an_event: bool) -> Sequence[object]:
-    source = import_module("cdc.capture.passed_over")
-    source.refuse_moved(config, endpoints)
-    found: Sequence[object] = source.pass_over(config, endpoints, at_an_event=at_an_event)
-    return found
+    passed_over = import_module("cdc.capture.passed_over")
+    passed_over.refuse_moved(config, endpoints)
+    skipped: Sequence[object] = passed_over.pass_over(config, endpoints, at_an_event=at_an_event)
+    return skipped
 
 
 def _print_ready(config: Config, endpoints: Endpoints, *, as_json: bool) -> None:
@@ -140,8 +141,8 @@ def _print_ready(config: Config, endpoints: Endpoints, *, as_json: bool) -> None
 
 
 def without_password(url: str) -> str:
+    """Return the URL without password and parameters, which can hold one too (sslpassword)."""
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     user = parts.username
-    # Parameters hold passwords too (sslpassword).
     return parts._replace(netloc=f"{user}@{host}" if user else host, query="").geturl()

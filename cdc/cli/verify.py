@@ -1,4 +1,4 @@
-"""``wal2lake verify``: every row and value of source and lake, compared at one cut."""
+"""``wal2lake verify`` compares every row and value of source and lake at one cut."""
 
 import json
 from collections.abc import Sequence
@@ -22,7 +22,10 @@ from cdc.state.endpoints import resolve
 TimeoutOption = Annotated[
     float,
     typer.Option(
-        "--timeout", metavar="SECONDS", min=1, help="How long to wait for the job to give the cut."
+        "--timeout",
+        metavar="SECONDS",
+        min=1,
+        help="How long to wait for the job to publish the cut.",
     ),
 ]
 
@@ -32,6 +35,7 @@ def verify(
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> None:
+    """Compare the captured tables and print the report; exit 1 when any table differs."""
     loaded = load(config)
     with waiting("verifying") as tell:
         report = compare_all(loaded, resolve(loaded), timeout=timeout, tell=tell)
@@ -44,7 +48,7 @@ def verify(
 
 
 def facts(report: Report) -> dict[str, Any]:
-    """The report as JSON; keys of rows are in it, other values are not."""
+    """Return the report as an object for JSON; of the rows it holds keys, but no other values."""
     return {
         "equal": report.equal,
         "cut": report.cut,
@@ -55,6 +59,7 @@ def facts(report: Report) -> dict[str, Any]:
 
 
 def show(report: Report, console: Console) -> None:
+    """Print a row of counts for each table, the details of what differs, and one closing line."""
     table = Table(show_edge=False)
     for name, side in (
         ("table", "left"),
@@ -84,31 +89,31 @@ def show(report: Report, console: Console) -> None:
 
 
 def _row(verdict: TableVerdict) -> list[str | Text]:
-    found = verdict.comparison
+    comparison = verdict.comparison
     numbers = (
-        found.source_rows,
-        found.lake_rows,
-        found.missing,
-        found.extra,
-        found.changed,
+        comparison.source_rows,
+        comparison.lake_rows,
+        comparison.missing,
+        comparison.extra,
+        comparison.changed,
     )
     outcome = Text("equal", "green") if verdict.equal else Text("different", "red")
     return [Text(verdict.table), *(f"{number:,}" for number in numbers), outcome]
 
 
 def _explain(verdict: TableVerdict, console: Console) -> None:
-    """What a reader needs beside the numbers: reasons, columns, the first keys that differ."""
+    """Print what explains the counts: reasons, columns, and the first keys that differ."""
     lines = [f"column {name} is not in the lake" for name in verdict.lacking]
     if verdict.reason:
         lines.append(f"{verdict.state}: {verdict.reason}")
     if verdict.again_at is not None:
         lines.append(
-            f"truncated or altered meanwhile, and compared again at cut {verdict.again_at}"
+            f"truncated or altered in the meantime, so compared again at cut {verdict.again_at}"
         )
     for difference in verdict.comparison.keys:
         key = _key(verdict.key, difference.key)
-        unlike = f": {', '.join(difference.columns)}" if difference.columns else ""
-        lines.append(f"{difference.kind} {key}{unlike}")
+        columns = f": {', '.join(difference.columns)}" if difference.columns else ""
+        lines.append(f"{difference.kind} {key}{columns}")
     lines += [f"column {note.column}: {note.reason}" for note in verdict.notes]
     for line in lines:
         console.print(Text(f"  {verdict.table}: {line}", "dim"), soft_wrap=True)

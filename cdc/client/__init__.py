@@ -1,1 +1,1 @@
-"""What a command does itself: look at the source, the lake and the servers, and ask the job."""
+"""What the commands do: inspect the source, the lake and the servers, and ask the job."""

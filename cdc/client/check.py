@@ -1,6 +1,6 @@
-"""Preflight: everything that would keep the pipeline from starting, or from being right.
+"""Find everything that would keep the pipeline from starting or from being correct.
 
-It looks and changes nothing. Servers that are embedded and not up yet are no finding.
+The preflight changes nothing. An embedded server that is not up yet is not a finding.
 """
 
 import os
@@ -33,13 +33,13 @@ from cdc.tables import TableId
 ENOUGH_BYTES: Final = 5 * 1024**3
 LITTLE_BYTES: Final = 512 * 1024**2
 _SECONDS: Final = 10
-_FAILED: Final = f"see the worker's log; where it stays so, {slot.NEW_EPOCH}"
+_FAILED: Final = f"see the worker's log; if it keeps failing, {slot.NEW_EPOCH}"
 
 
 def check(config: Config, endpoints: Endpoints) -> list[Finding]:
-    """All findings, the good ones too; none is raised.
+    """Return all findings, also the good ones. Errors become findings and are not raised.
 
-    An endpoint that is an empty string is of an embedded server that is not up.
+    An endpoint is an empty string for an embedded server that is not up.
     """
     findings = list(_disk(config))
     findings += _collect(lambda: _source(config, endpoints))
@@ -52,23 +52,23 @@ def check(config: Config, endpoints: Endpoints) -> list[Finding]:
     return findings
 
 
-def _collect(looks: Callable[[], Iterator[Finding]]) -> list[Finding]:
-    """Up to and including the first error that makes looking further pointless."""
-    found: list[Finding] = []
+def _collect(checks: Callable[[], Iterator[Finding]]) -> list[Finding]:
+    """Return the findings of ``checks``; an error that ends them becomes the last finding."""
+    findings: list[Finding] = []
     try:
-        found.extend(looks())
+        findings.extend(checks())
     except CdcError as error:
         detail = f": {error.detail}" if error.detail else ""
-        found.append(
+        findings.append(
             Finding.error(error.kind.value, f"{error.message}{detail}", remedy=error.remedy)
         )
-    return found
+    return findings
 
 
 def _source(config: Config, endpoints: Endpoints) -> Iterator[Finding]:
     with connect(endpoints.source_url) as connection:
         yield Finding.ok("source", f"answers at {address(endpoints.source_url)}")
-        yield from _collect(lambda: _kept(config, endpoints))
+        yield from _collect(lambda: _tls(config, endpoints))
         yield from server_findings(connection)
         catalog = inspect(connection, config)
         yield from _collect(lambda: iter(role_findings(connection, config, catalog.tables)))
@@ -83,9 +83,9 @@ def _source(config: Config, endpoints: Endpoints) -> Iterator[Finding]:
         yield from (f for f in catalog.findings if not (f.of_new and f.table in known))
 
 
-def _kept(config: Config, endpoints: Endpoints) -> Iterator[Finding]:
+def _tls(config: Config, endpoints: Endpoints) -> Iterator[Finding]:
     mode = tls(config, endpoints.source_url)["sslmode"]
-    yield Finding.ok("TLS", f"the connector is told sslmode={mode}")
+    yield Finding.ok("TLS", f"the connector will use sslmode={mode}")
 
 
 def _slot(config: Config, endpoints: Endpoints, connection: Connection) -> Iterator[Finding]:
@@ -101,10 +101,10 @@ def _slot(config: Config, endpoints: Endpoints, connection: Connection) -> Itera
 
 def _has_task(connect_url: str, name: str) -> bool:
     try:
-        found = status(connect_url, name)
+        connector = status(connect_url, name)
     except CdcError:
         return False
-    return found is not None and bool(found.tasks)
+    return connector is not None and bool(connector.tasks)
 
 
 def _table(table: SourceTable) -> Finding:
@@ -125,8 +125,8 @@ def _registry(url: str) -> Iterator[Finding]:
     except httpx.HTTPError as error:
         yield Finding.error(
             "registry",
-            f"at {http_client.shown(url)} does not answer ({type(error).__name__})",
-            remedy="start it, or correct registry.url (the base, without /apis)",
+            f"no answer at {http_client.shown(url)} ({type(error).__name__})",
+            remedy="start it, or correct registry.url (the base URL, without /apis)",
         )
     else:
         yield Finding.ok("registry", f"answers at {http_client.shown(url)}")
@@ -136,10 +136,11 @@ def _connect(config: Config, endpoints: Endpoints) -> Iterator[Finding]:
     url = endpoints.connect
     if (warning := clear_password(config, endpoints)) is not None:
         yield warning
-    found = status(url, config.name)
+    connector = status(url, config.name)
     yield Finding.ok("connect", f"answers at {http_client.shown(url)}")
-    if found is not None and found.failure:
-        yield Finding.error(f"connector {config.name}", f"failed: {found.failure}", remedy=_FAILED)
+    if connector is not None and connector.failure:
+        failure = f"failed: {connector.failure}"
+        yield Finding.error(f"connector {config.name}", failure, remedy=_FAILED)
 
 
 def _disk(config: Config) -> Iterator[Finding]:
@@ -152,24 +153,26 @@ def _disk(config: Config) -> Iterator[Finding]:
 
 
 def _unusable(subject: str, path: Path, existing: Path) -> Finding | None:
-    """What keeps anything from being written there; None when nothing does.
+    """Return an error if nothing can be written at the path, else None.
 
-    ``existing`` is the path, or the nearest directory above it that is there.
+    ``existing`` is the path itself or the nearest parent that exists.
     """
     if not existing.is_dir():
         return Finding.error(
-            subject, f"{existing} is no directory", remedy=f"correct {subject}, or move it away"
+            subject,
+            f"{existing} is not a directory",
+            remedy=f"correct {subject}, or move that file away",
         )
     if not os.access(existing, os.W_OK | os.X_OK):
         return Finding.error(
             subject,
-            f"{path} cannot be written: this user may not write to {existing}",
-            remedy=f"correct {subject}, or give this user the right to write there",
+            f"{path} cannot be written: this user has no write permission on {existing}",
+            remedy=f"correct {subject}, or give this user write permission there",
         )
     if shutil.disk_usage(existing).total == 0:
         return Finding.error(
             subject,
-            f"{path} cannot be written: {existing} is on a file system that keeps no files",
+            f"{path} cannot be written: {existing} is on a file system that cannot store files",
             remedy=f"correct {subject}",
         )
     return None
@@ -181,4 +184,4 @@ def _room(subject: str, path: Path, existing: Path) -> Finding:
     if free >= ENOUGH_BYTES:
         return Finding.ok(subject, text)
     level = Level.ERROR if free < LITTLE_BYTES else Level.WARNING
-    return Finding(level, subject, text, "free some space, or choose another place")
+    return Finding(level, subject, text, "free some space, or choose another path")

@@ -1,4 +1,4 @@
-"""What ``apply-config`` does, in its parts: refuse, take over, and say what the job has to read."""
+"""The steps of ``apply-config``: refuse, take the configuration over, find the tables to read."""
 
 import fcntl
 from collections.abc import Collection, Iterator
@@ -26,7 +26,7 @@ IN_PLACE: Final = {"mode": "in-place"}
 
 @contextmanager
 def alone(state_dir: Path) -> Iterator[None]:
-    """Keep a second ``apply-config`` out; raises CONFLICT for it."""
+    """Hold the lock of ``apply-config``; raises CONFLICT while another one holds it."""
     state_dir.mkdir(parents=True, exist_ok=True)
     with (state_dir / "apply-config.lock").open("w") as lock:
         try:
@@ -34,17 +34,17 @@ def alone(state_dir: Path) -> Iterator[None]:
         except BlockingIOError:
             raise CdcError(
                 ErrorKind.CONFLICT,
-                f"another apply-config is at work with the state directory {state_dir}",
+                f"another apply-config is running with the state directory {state_dir}",
                 remedy="wait until it has ended",
             ) from None
         yield
 
 
 def refuse(config: Config, plan: Plan, purged: Collection[str]) -> None:
-    """Everything that can be known before anything is changed.
+    """Refuse a plan that cannot be carried out, before anything is changed.
 
-    Raises SOURCE_NOT_READY for a new table that is not fit, UNREACHABLE without a job, CONFLICT
-    where nothing is captured yet and while an operation works on a table that goes.
+    Raises SOURCE_NOT_READY for a new table that cannot be followed, UNREACHABLE when the job is not
+    running, CONFLICT when nothing is captured yet or an operation works on a removed table.
     """
     for refusal in plan.refused:
         raise CdcError(
@@ -56,53 +56,54 @@ def refuse(config: Config, plan: Plan, purged: Collection[str]) -> None:
         raise CdcError(
             ErrorKind.CONFLICT,
             "nothing is captured yet",
-            remedy="wal2lake up captures all that source.tables names",
+            remedy="run wal2lake up, which captures everything that source.tables names",
         )
     _refuse_without_job(config)
     _refuse_busy(config, {*purged, *(removed.table for removed in plan.removed)})
 
 
 def take_over(config: Config, endpoints: Endpoints, timeout: float) -> tuple[Recaptured, bool]:
-    """Capture what is wanted and have the job open it; whether the job was told.
+    """Capture the wanted tables and have the job reload; return what changed, and if it reloaded.
 
-    The job is told too where an earlier call that was interrupted did not come to it. Raises what
-    ``recapture`` and the job raise, TIMEOUT when the job does not answer within ``timeout`` s.
+    The job also reloads if an earlier, interrupted call has not got that far. ``timeout`` is in
+    seconds. Raises the errors of ``recapture`` and of the job, and TIMEOUT when the job does not
+    answer.
     """
-    done = recapture(config, endpoints)
-    tell = bool(done.added or done.removed) or _is_behind(config, done)
-    if tell:
+    recaptured = recapture(config, endpoints)
+    reloads = bool(recaptured.added or recaptured.removed) or _is_behind(config, recaptured)
+    if reloads:
         reload_job(config, timeout)
-        _await_left(config, done, timeout)
-    return done, tell
+        _await_left(config, recaptured, timeout)
+    return recaptured, reloads
 
 
 def reload_job(config: Config, timeout: float) -> None:
-    """Have the running job read its configuration again. Raises what it answers, TIMEOUT."""
+    """Have the running job reload its configuration; raises the error it answers, or TIMEOUT."""
     reload.await_done(config.state_dir, reload.ask_reload(config.state_dir), timeout)
 
 
-def to_read(config: Config, done: Recaptured) -> list[str]:
-    """Captured tables whose rows are not in the lake: the new ones, and those left over."""
-    fit = [str(table.table) for table in done.tables if table.unfit is None]
-    return sorted({*map(str, done.added), *unread(read_tables(config), fit)})
+def to_read(config: Config, recaptured: Recaptured) -> list[str]:
+    """Return the captured tables whose rows are not in the lake: new ones and earlier ones."""
+    fit = [str(table.table) for table in recaptured.tables if table.unfit is None]
+    return sorted({*map(str, recaptured.added), *unread(read_tables(config), fit)})
 
 
 def reading_now(config: Config, tables: Collection[str]) -> list[Operation]:
-    """Unfinished operations that read some of the tables already."""
+    """Return the unfinished operations that already read some of the tables."""
     return [
-        found
-        for found in files.asked(config.state_dir)
-        if found.command == READ and set(found.tables) & set(tables)
+        operation
+        for operation in files.asked(config.state_dir)
+        if operation.command == READ and set(operation.tables) & set(tables)
     ]
 
 
-def _await_left(config: Config, done: Recaptured, timeout: float) -> None:
-    """Until a cut is without the tables that are taken out.
+def _await_left(config: Config, recaptured: Recaptured, timeout: float) -> None:
+    """Wait for a cut without the removed tables.
 
-    By that the job knows one that is taken in again later, which missed events, from one that
-    never left.
+    From it the job can tell a table that was removed and added again later, and so missed events,
+    from one that was never removed.
     """
-    captured = {str(table.table) for table in done.tables}
+    captured = {str(table.table) for table in recaptured.tables}
     ledger = Ledger(ledger_path(config))
     last = ledger.last()
     if last is None:
@@ -116,16 +117,16 @@ def _await_left(config: Config, done: Recaptured, timeout: float) -> None:
     if row is None:
         raise CdcError(
             ErrorKind.TIMEOUT,
-            f"the job published no cut without the tables taken out within {timeout:g} s",
-            remedy="wal2lake status; then wal2lake apply-config again",
+            f"the job published no cut without the removed tables within {timeout:g} s",
+            remedy="see wal2lake status; then run wal2lake apply-config again",
         )
 
 
-def _is_behind(config: Config, done: Recaptured) -> bool:
-    """Whether the job works with other tables, or was asked and did not answer."""
-    read = read_tables(config)
-    captured = {str(table.table) for table in done.tables}
-    other = read is not None and set(read) != captured
+def _is_behind(config: Config, recaptured: Recaptured) -> bool:
+    """Return whether the job works with other tables, or has not answered an earlier request."""
+    published = read_tables(config)
+    captured = {str(table.table) for table in recaptured.tables}
+    other = published is not None and set(published) != captured
     return other or reload.pending(config.state_dir) is not None
 
 
@@ -133,16 +134,16 @@ def _refuse_without_job(config: Config) -> None:
     if not components.job(config.state_dir).alive:
         raise CdcError(
             ErrorKind.UNREACHABLE,
-            "the job is not running, and it is what reads new tables",
+            "the job is not running, and new tables are read by the job",
             remedy="wal2lake up",
         )
 
 
-def _refuse_busy(config: Config, going: Collection[str]) -> None:
-    for found in files.asked(config.state_dir):
-        if common := sorted(set(found.tables) & set(going)):
+def _refuse_busy(config: Config, leaving: Collection[str]) -> None:
+    for operation in files.asked(config.state_dir):
+        if common := sorted(set(operation.tables) & set(leaving)):
             raise CdcError(
                 ErrorKind.CONFLICT,
-                f"operation {found.id} ({found.command}) is not finished with {common[0]}",
-                remedy=f"wait: wal2lake operations --follow {found.id}; or wal2lake cancel",
+                f"operation {operation.id} ({operation.command}) is not finished with {common[0]}",
+                remedy=f"wait: wal2lake operations --follow {operation.id}; or wal2lake cancel",
             )

@@ -1,7 +1,7 @@
-"""What an operation will read, how long it may take and whether there is room: ``--dry-run``.
+"""Forecast an operation (``--dry-run``): what it reads, how long it takes, whether there is room.
 
-Rows are the source's own estimates, time is that of the last operation of the same kind; what
-cannot be told is None and has a reason. Nothing is read and nothing is changed.
+Rows are the source's own estimates; the time is based on the last operation of the same kind. A
+value that cannot be estimated is None, with a reason. Nothing is read and nothing is changed.
 """
 
 import shutil
@@ -23,7 +23,7 @@ from cdc.state.operation import OperationState
 from cdc.tables import TableId
 
 ROOM: Final = 2
-"""Times what is read: the rows lie in the lake twice until the old files are vacuumed."""
+"""Factor on the bytes read: the rows are in the lake twice until the old files are vacuumed."""
 
 _LIMIT: Final = """
 SELECT CASE WHEN setting = '-1' THEN NULL ELSE setting::bigint * 1024 * 1024 END
@@ -33,7 +33,7 @@ SELECT CASE WHEN setting = '-1' THEN NULL ELSE setting::bigint * 1024 * 1024 END
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableForecast:
-    """One table; None where the source has no statistics of it yet."""
+    """One table; its numbers are None if the source has no statistics about it yet."""
 
     table: str
     rows: int | None
@@ -42,47 +42,49 @@ class TableForecast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotRoom:
-    """WAL waits for the slot while the job is held. ``safe_bytes`` is None without a limit."""
+    """The room for WAL that the slot retains while the job is held."""
 
     name: str
     retained_bytes: int | None
-    safe_bytes: int | None
-    limit_bytes: int | None  # max_slot_wal_keep_size
+    safe_bytes: int | None  # left before the limit; None without a limit
+    limit_bytes: int | None  # max_slot_wal_keep_size; None without a limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiskRoom:
-    """A local disk. ``needed_bytes`` is None where the size of a table is not known."""
+    """The free space of a local disk."""
 
-    place: str  # the key of the configuration
+    place: str  # the configuration key
     path: str
     free_bytes: int
-    needed_bytes: int | None
+    needed_bytes: int | None  # None if the size of a table is not known
 
     @property
     def is_enough(self) -> bool:
+        """Return whether the disk has enough free space, with a reserve."""
         return self.free_bytes >= max(LITTLE_BYTES, self.needed_bytes or 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """All tables of one operation."""
+    """The forecast for all tables of one operation."""
 
     command: str
     tables: tuple[TableForecast, ...]
-    where: str  # the predicate, as it was read
+    where: str  # the predicate as it was parsed
     slot: SlotRoom | None
     disks: tuple[DiskRoom, ...]
     seconds: float | None
-    basis: str  # of the seconds, or why there are none
+    basis: str  # what the seconds are based on, or why they are unknown
 
     @property
     def rows(self) -> int | None:
-        """Of all tables; None when those of one are not known."""
+        """Return the rows of all tables; None if those of one are not known."""
         return total(table.rows for table in self.tables)
 
     @property
     def bytes(self) -> int | None:
+        """Return the bytes of all tables; None if those of one are not known."""
         return total(table.bytes for table in self.tables)
 
 
@@ -95,16 +97,17 @@ def forecast(
     past: Sequence[Mapping[str, Any]],
     predicate: Predicate | None = None,
 ) -> Forecast:
-    """What the command would do to the tables; ``past`` has the rows of ``operations``.
+    """Return what the command would read; ``past`` has the rows of ``wal2lake.operations``.
 
-    Raises CONFIG when Postgres refuses the predicate, and what a source that is gone raises.
+    Raises CONFIG when Postgres rejects the predicate, and the errors of a source that cannot be
+    reached.
     """
-    found = tuple(_table(connection, table, predicate) for table in tables)
-    size = total(table.bytes for table in found)
-    seconds, basis = duration(command, total(table.rows for table in found), past)
+    estimates = tuple(_table(connection, table, predicate) for table in tables)
+    size = total(table.bytes for table in estimates)
+    seconds, basis = duration(command, total(table.rows for table in estimates), past)
     return Forecast(
         command=command,
-        tables=found,
+        tables=estimates,
         where=predicate.text if predicate else "",
         slot=_slot(connection, config.name),
         disks=tuple(_disks(config, size)),
@@ -113,33 +116,36 @@ def forecast(
     )
 
 
-def refuse_full(found: Forecast) -> None:
-    """Raises DISK_FULL when the lake's disk has too little room for what would be read."""
-    for disk in found.disks:
+def refuse_full(expected: Forecast) -> None:
+    """Raise DISK_FULL when the lake's disk has too little free space for what would be read."""
+    for disk in expected.disks:
         if disk.place == "lake.path" and not disk.is_enough:
             needed = max(LITTLE_BYTES, disk.needed_bytes or 0)
             raise CdcError(
                 ErrorKind.DISK_FULL,
-                f"the disk of the lake has too little room for this {found.command}",
+                f"the disk of the lake has too little free space for this {expected.command}",
                 detail=f"{disk.free_bytes:,} bytes are free at {disk.path}, {needed:,} are needed",
                 remedy="free some space, or name fewer tables at a time",
             )
 
 
 def total(numbers: Iterable[int | None]) -> int | None:
-    """The sum; None when one of them is not known."""
-    found = 0
+    """Return the sum; None if one of the numbers is not known."""
+    result = 0
     for number in numbers:
         if number is None:
             return None
-        found += number
-    return found
+        result += number
+    return result
 
 
 def duration(
     command: str, rows: int | None, past: Sequence[Mapping[str, Any]]
 ) -> tuple[float | None, str]:
-    """Seconds at the rate of the newest run of the command that ended well, and where from."""
+    """Return the seconds at the rate of the command's last successful run, and their basis.
+
+    ``past`` is oldest first. The seconds are None if they cannot be estimated; the basis says why.
+    """
     for run in reversed(past):
         read, seconds = run["rows_read"] or 0, run["seconds"] or 0.0
         if run["command"] != command or run["state"] != OperationState.DONE.value:
@@ -147,7 +153,7 @@ def duration(
         if not (read and seconds):
             continue
         if rows is None:
-            return None, "unknown: the source has no statistics of the tables (ANALYZE makes them)"
+            return None, "unknown: the source has no statistics on the tables (run ANALYZE)"
         return rows * seconds / read, f"{read / seconds:,.0f} rows/s in {run['id']}"
     return None, "unknown: no earlier run"
 
@@ -161,7 +167,7 @@ def _table(connection: Connection, table: TableId, predicate: Predicate | None) 
 
 
 def _share(size: Size, rows: int | None) -> int | None:
-    """Of the bytes, as many as of the rows; all of them where that is not known."""
+    """Return the same share of the bytes as of the rows; all bytes if the share is not known."""
     if rows is None or size.bytes is None or not size.rows:
         return size.bytes
     return round(size.bytes * min(1.0, rows / size.rows))
@@ -182,7 +188,7 @@ def _slot(connection: Connection, name: str) -> SlotRoom | None:
 
 
 def _disks(config: Config, size: int | None) -> Iterator[DiskRoom]:
-    """The lake gets the rows; what is in the way there stays small in the state directory."""
+    """Yield the disks of lake and state directory; only the lake's gets the rows that are read."""
     needed = None if size is None else ROOM * size
     if is_local(config.lake.path):
         yield _disk("lake.path", Path(config.lake.path), needed)

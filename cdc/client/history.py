@@ -1,4 +1,4 @@
-"""Every operation there is or was: the rows in the lake, and the files of those under way."""
+"""Find operations: past ones in the lake's table, those under way in the state directory."""
 
 from pathlib import Path
 from typing import Any
@@ -12,16 +12,17 @@ from cdc.state.operation import Operation, OperationState
 
 
 def history(config: Config) -> list[Row]:
-    """By the columns of the Delta table, newest first.
+    """Return every operation as a row of the table ``wal2lake.operations``, newest first.
 
-    What the files say counts more than the row, which is written at the beginning and the end.
+    The files in the state directory take precedence over the row in the lake, which is written
+    only at the beginning and at the end of an operation.
     """
-    found: dict[str, Row] = {row["id"]: row for row in Operations(operations_path(config)).rows()}
+    rows: dict[str, Row] = {row["id"]: row for row in Operations(operations_path(config)).rows()}
     for operation in files.everything(config.state_dir):
         progress = files.progress(config.state_dir, operation.id)
-        if not (progress.state.ended and _has_ended(found.get(operation.id))):
-            found[operation.id] = row_of(operation, progress)
-    return sorted(found.values(), key=_age, reverse=True)
+        if not (progress.state.ended and _has_ended(rows.get(operation.id))):
+            rows[operation.id] = row_of(operation, progress)
+    return sorted(rows.values(), key=_age, reverse=True)
 
 
 def _has_ended(row: Row | None) -> bool:
@@ -33,24 +34,24 @@ def _age(row: Row) -> tuple[Any, str]:
 
 
 def the_unfinished(state_dir: Path, operation_id: str | None) -> Operation:
-    """The operation of the id, or the only one that has not ended.
+    """Return the operation with the id; without an id, the only one that has not ended.
 
-    Raises CONFIG for an unknown id, and without one where there is none or more than one.
+    Raises CONFIG for an unknown id, and without an id if none or more than one is under way.
     """
     if operation_id is not None:
         return files.operation(state_dir, operation_id)
-    found = files.asked(state_dir)
-    if len(found) == 1:
-        return found[0]
-    if not found:
+    under_way = files.asked(state_dir)
+    if len(under_way) == 1:
+        return under_way[0]
+    if not under_way:
         raise CdcError(
             ErrorKind.CONFIG,
             "no operation is under way",
-            remedy="wal2lake operations lists those that have ended",
+            remedy="see those that have ended: wal2lake operations",
         )
     raise CdcError(
         ErrorKind.CONFIG,
-        f"{len(found)} operations are under way",
-        detail=", ".join(f"{each.id} ({each.command})" for each in found),
-        remedy="name one of them by its id",
+        f"{len(under_way)} operations are under way",
+        detail=", ".join(f"{operation.id} ({operation.command})" for operation in under_way),
+        remedy="name one of them by its ID",
     )

@@ -1,7 +1,7 @@
-"""The source and the lake at one moment: what ``verify`` compares and a reading begins with.
+"""Bring source and lake to the same moment, for ``verify`` and for readings.
 
-The job is held, a temporary slot gives a snapshot of the source and the LSN it stands at, the job
-is asked for a cut that ends exactly there, and goes on. Inside, the source is read as it was then.
+The job is held, a temporary slot exports a snapshot of the source with its LSN, and the job is
+asked for a cut that ends exactly there; then it continues. The source is read as of that snapshot.
 """
 
 import time
@@ -32,23 +32,26 @@ from cdc.state.requests import Request
 from cdc.tables import TableId
 
 SNAPSHOT_SECONDS: Final = 60.0
-"""How long an open transaction in the source may delay the snapshot: the job publishes nothing
-meanwhile. The hold lasts longer, because connecting takes time too."""
+"""How long an open transaction in the source may delay the snapshot. The job publishes nothing in
+the meantime. The hold itself lasts longer, because connecting takes time too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """``connection`` reads the source as it was at ``lsn``; ``cut`` is the lake there."""
+    """Source and lake at the same moment.
+
+    ``connection`` reads the source as of ``lsn``; ``cut`` is the lake's state at that LSN.
+    """
 
     connection: Connection
     lsn: int
     cut: LedgerRow
     structures: Mapping[int, str]
-    """By OID, of the tables that were asked for; they do not change while this is open."""
+    """By OID, of the tables that were given; they cannot change while the moment lasts."""
 
 
 def nothing(_: object) -> None:
-    """Hears and does nothing."""
+    """Do nothing: the default callback."""
 
 
 @contextmanager
@@ -62,12 +65,13 @@ def moment(
     asking: Callable[[str], None] = nothing,
     looking: Callable[[LedgerRow | None], None] = nothing,
 ) -> Iterator[Moment]:
-    """Both sides at one moment, as long as the block lasts.
+    """Keep source and lake at the same moment for the length of the block.
 
-    ``tables`` (by OID) are locked against changes of their structure. ``tell`` hears what is waited
-    for, ``asking`` the id of the request before the job can see it, ``looking`` every look at the
-    ledger; what it raises ends the waiting. Raises TIMEOUT when the job gives no cut in time,
-    CONFLICT where a table was rewritten in the very moment.
+    ``tables`` (by OID) are locked against changes of their structure. ``timeout`` is in seconds.
+    ``tell`` is called with what is waited for, ``asking`` with the id of the request before the job
+    can see it, ``looking`` with the newest cut at each look; what ``looking`` raises ends the wait.
+    Raises TIMEOUT when the job publishes no such cut in time, CONFLICT when one of the tables was
+    rewritten just then.
     """
     tell("taking a snapshot of the source")
     with (
@@ -87,11 +91,12 @@ def moment(
 
 @contextmanager
 def as_it_was(connection: Connection, now: Connection, table: SourceTable) -> Iterator[bool]:
-    """Whether the moment's ``connection`` can read the table as it was; locked in the block.
+    """Yield whether the moment's ``connection`` can read the table as it was, and lock it.
 
-    A snapshot does not hide that a table was truncated, rewritten, altered or dropped since: that
-    is found out by ``now``, a connection without one. A table that was gone at the moment has no
-    rows. The lock (ACCESS SHARE) is given back at the end of the block.
+    A snapshot does not protect from a later TRUNCATE, rewrite, ALTER or DROP of the table. ``now``,
+    a connection without the snapshot, shows whether there was one. A table that did not exist at
+    the moment (no OID) counts as readable and has no rows. The lock (ACCESS SHARE) is released at
+    the end of the block.
     """
     with connection.transaction(force_rollback=True):
         yield not table.oid or _is_unaltered(connection, now, table)
@@ -100,7 +105,7 @@ def as_it_was(connection: Connection, now: Connection, table: SourceTable) -> It
 def _is_unaltered(connection: Connection, now: Connection, table: SourceTable) -> bool:
     before = structure_of(connection, table.oid)
     if structure_of(now, table.oid) != before:
-        return False  # it may be gone: there may be nothing to lock
+        return False  # the table may have been dropped, so do not try to lock it
     _lock(connection, table.table)
     return structure_of(now, table.oid) == before
 
@@ -112,7 +117,7 @@ def _lock(connection: Connection, table: TableId) -> None:
 
 @contextmanager
 def _hold(config: Config) -> Iterator[str]:
-    """Keep the job from publishing a cut beyond a snapshot that is not taken yet."""
+    """Keep the job from publishing a cut beyond the snapshot before it is taken."""
     folder = requests.directory(config.state_dir)
     now = time.time()
     requests.remove_expired(folder, now)
@@ -126,7 +131,7 @@ def _hold(config: Config) -> Iterator[str]:
 
 
 def enter(connection: Connection, snapshot: str) -> None:
-    """Read from now on as of the exported snapshot, and print as ``render`` expects."""
+    """Make the connection read as of the exported snapshot and print as ``render`` expects."""
     connection.rollback()
     connection.autocommit = False
     connection.isolation_level = IsolationLevel.REPEATABLE_READ
@@ -139,24 +144,24 @@ def enter(connection: Connection, snapshot: str) -> None:
 def _locked(
     connection: Connection, endpoints: Endpoints, tables: Mapping[int, TableId]
 ) -> dict[int, str]:
-    """The structures as of the snapshot, which hold now too and until the transaction ends.
+    """Lock the tables and return their structures, which stay as they are in the transaction.
 
-    Between the snapshot and the lock a table may have been altered, or truncated, which a
-    snapshot does not hide.
+    Raises CONFLICT for a table that was altered or truncated between the snapshot and the lock,
+    because the snapshot does not protect from that.
     """
-    found: dict[int, str] = {}
+    structures: dict[int, str] = {}
     for oid, table in tables.items():
         _lock(connection, table)
-        found[oid] = structure_of(connection, oid) or ""
+        structures[oid] = structure_of(connection, oid) or ""
     with connect(endpoints.source_url) as fresh:
-        changed = [t for oid, t in tables.items() if structure_of(fresh, oid) != found[oid]]
+        changed = [t for oid, t in tables.items() if structure_of(fresh, oid) != structures[oid]]
     if changed:
         raise CdcError(
             ErrorKind.CONFLICT,
-            f"the structure of {changed[0]} changed while it was about to be read",
-            remedy="try again when nobody alters or truncates it",
+            f"the structure of {changed[0]} changed just before it was read",
+            remedy="try again while nobody alters or truncates the table",
         )
-    return found
+    return structures
 
 
 def _cut_at(
@@ -168,13 +173,13 @@ def _cut_at(
     timeout: float,
     looking: Callable[[LedgerRow | None], None],
 ) -> LedgerRow:
-    """Ask for the cut at the LSN and wait for it; let the job go on as soon as it is there."""
+    """Ask for the cut at the LSN and wait for it; release the job as soon as it is published."""
     folder = requests.directory(config.state_dir)
     ledger = Ledger(ledger_path(config))
     last, epoch = ledger.last(), epochs.number(epochs.last(epochs_path(config)))
     requests.write(folder, Request(id=hold, expires_at=time.time() + timeout, bound=lsn))
     with connect(endpoints.source_url) as connection:
-        # A commit beyond the snapshot: by it the job knows that nothing before it is on its way.
+        # This commit after the snapshot tells the job that everything before it has arrived.
         barrier.touch(connection, hold)
     row = wait_for_cut(
         ledger,
@@ -189,22 +194,23 @@ def _cut_at(
             ErrorKind.TIMEOUT,
             f"the job published no cut at the snapshot within {timeout:g} s",
             detail=where_it_hangs(config),
-            remedy="wal2lake status says what it is at; try again when it follows",
+            remedy="check wal2lake status; try again once it has caught up",
         )
     if row.request != hold:
         raise CdcError(
             ErrorKind.CONFLICT,
-            f"cut {row.cut} is beyond the snapshot, so none will come that ends there",
-            remedy="run it again; this process may have been suspended",
+            f"cut {row.cut} is past the snapshot, so no cut will end at it any more",
+            remedy="run the command again; this process may have been suspended",
         )
     if row.lsn is not None and row.lsn > lsn:
         raise CdcError(
             ErrorKind.INTERNAL,
-            f"cut {row.cut} was given for a snapshot that it is beyond",
-            remedy="run it again; this process may have been suspended",
+            f"cut {row.cut} was published for this snapshot, but is past it",
+            remedy="run the command again; this process may have been suspended",
         )
     return row
 
 
 def tables_of(row: LedgerRow) -> Sequence[TableId]:
+    """Return the tables of the cut."""
     return [TableId.parse(entry.table) for entry in row.tables]

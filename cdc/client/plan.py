@@ -1,6 +1,6 @@
-"""What ``apply-config`` would do: the configuration's tables compared with what is captured now.
+"""Compare what the configuration asks for with what is captured now: what apply-config would do.
 
-Pure: what is there and what is wanted go in, the differences come out.
+Everything here is pure: the actual and the wanted state go in, the differences come out.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -14,12 +14,12 @@ RELOADED: Final = (
     "source.tables",
     "job.",
 )
-"""Keys of the configuration, or beginnings of them, that a running job takes over."""
+"""Configuration keys, or prefixes of them, that a running job reloads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """What keeps something from being taken in, and what to do about it."""
+    """Why something cannot be captured, and what to do about it."""
 
     subject: str  # a table, a column, a pattern, a role
     message: str
@@ -28,7 +28,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """A column that will not arrive."""
+    """A column that will not arrive in the lake."""
 
     column: str
     reason: str
@@ -36,12 +36,12 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedTable:
-    """A table that the patterns name, as the source has it."""
+    """A table of the source that the configured patterns match."""
 
     table: str  # schema.table
     mode: str  # TableMode
     key: tuple[str, ...] = ()
-    rows: int | None = None  # about; None where Postgres has not counted them yet
+    rows: int | None = None  # an estimate; None if Postgres has no statistics yet
     bytes: int = 0  # on the source's disk
     left_out: tuple[LeftOut, ...] = ()
     refused: tuple[Refusal, ...] = ()
@@ -49,15 +49,15 @@ class WantedTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddedTable:
-    """``replaces`` tells of a Delta table from an earlier time: the new reading takes its place."""
+    """A table that is wanted and not captured yet."""
 
     table: WantedTable
-    replaces: bool
+    replaces: bool  # the lake has an old Delta table of it, which the new reading replaces
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemovedTable:
-    """Its Delta table stays as it is."""
+    """A captured table that is no longer wanted. Its Delta table stays as it is."""
 
     table: str
     bytes: int | None  # of the Delta table's newest version; None where there is none
@@ -65,56 +65,56 @@ class RemovedTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Now:
-    """What there is."""
+    """The actual state of the pipeline."""
 
-    captured: frozenset[str]  # the connector's; empty before its first snapshot is over
-    ledger: Mapping[str, bool] | None  # table at the newest cut: is it read? None before the first
-    lake: Mapping[str, int] = field(default_factory=dict)  # bytes of the Delta tables there are
+    captured: frozenset[str]  # the connector's tables; empty until the first snapshot is over
+    ledger: Mapping[str, bool] | None  # by table: are its rows in the lake? None before any cut
+    lake: Mapping[str, int] = field(default_factory=dict)  # bytes of the existing Delta tables
     published: frozenset[str] | None  # None: there is no publication
     topics: frozenset[str]
-    settings: Mapping[str, str]  # the connector's; empty without one
-    job: Mapping[str, str]  # digests of the keys the job runs with; empty where not known
+    settings: Mapping[str, str]  # the connector's; empty without a connector
+    job: Mapping[str, str]  # digests of the keys the job runs with; empty if not known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What the configuration asks for."""
+    """The state that the configuration asks for."""
 
     tables: tuple[WantedTable, ...]
     published: frozenset[str]
     topics: frozenset[str]
     settings: Mapping[str, str]
     job: Mapping[str, str]
-    refused: tuple[Refusal, ...] = ()  # that belong to no table
-    warned: tuple[Refusal, ...] = ()  # what keeps nothing from being done
+    refused: tuple[Refusal, ...] = ()  # refusals that belong to no table
+    warned: tuple[Refusal, ...] = ()  # warnings, which do not keep anything from being done
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The differences; tables in order of their names."""
+    """The differences between the actual and the wanted state; tables are in order of name."""
 
-    begun: bool  # False: nothing is captured yet, and ``up`` takes all in
+    begun: bool  # False: nothing is captured yet, and ``up`` will capture everything
     added: tuple[AddedTable, ...]
     removed: tuple[RemovedTable, ...]
-    unread: tuple[str, ...]  # captured, and their rows are not in the lake
-    unfit: tuple[Refusal, ...]  # of captured tables: they stop, and nothing else does
-    refused: tuple[Refusal, ...]  # what ``apply-config`` would not begin with
+    unread: tuple[str, ...]  # captured tables whose rows are not in the lake
+    unfit: tuple[Refusal, ...]  # captured tables that cannot be followed: only these stop
+    refused: tuple[Refusal, ...]  # why ``apply-config`` would refuse to begin
     warned: tuple[Refusal, ...] = ()
     makes_publication: bool
     publish: tuple[str, ...]
     topics: tuple[str, ...]
     settings: tuple[str, ...]  # names of the connector's settings that change
-    reload: tuple[str, ...]  # keys that the job takes over
-    restart: tuple[str, ...]  # keys that count after ``down`` and ``up`` only
+    reload: tuple[str, ...]  # changed keys that the running job reloads
+    restart: tuple[str, ...]  # changed keys that take effect only after ``down`` and ``up``
 
     @property
     def fit(self) -> bool:
-        """Whether every table that is wanted can be followed."""
+        """Return whether every wanted table can be followed."""
         return not (self.refused or self.unfit)
 
     @property
     def empty(self) -> bool:
-        """Whether ``apply-config`` would change nothing."""
+        """Return whether ``apply-config`` would change nothing."""
         changes = (
             *(self.added, self.removed, self.unread),
             *(self.publish, self.topics, self.settings, self.reload),
@@ -123,7 +123,7 @@ class Plan:
 
 
 def compare(now: Now, wanted: Wanted) -> Plan:
-    """What has to change for the wanted to be there."""
+    """Return what has to change so that the actual state becomes the wanted one."""
     names = {each.table for each in wanted.tables}
     new = [each for each in wanted.tables if each.table not in now.captured]
     old = [each for each in wanted.tables if each.table in now.captured]
@@ -149,24 +149,29 @@ def compare(now: Now, wanted: Wanted) -> Plan:
 
 
 def unread(ledger: Mapping[str, bool] | None, captured: Iterable[str]) -> Iterator[str]:
-    """Captured tables whose rows are not in the lake; none while the first snapshot is not."""
+    """Yield the captured tables whose rows are not in the lake.
+
+    ``ledger`` says for each table at the newest cut whether its rows are in the lake. Without a
+    ledger the first snapshot is still under way, and no table counts as unread.
+    """
     if ledger is not None:
         yield from (table for table in captured if not ledger.get(table, False))
 
 
 def is_reloaded(key: str) -> bool:
+    """Return whether a running job reloads this configuration key."""
     return key.startswith(RELOADED)
 
 
 def _keys(
     runs: Mapping[str, str], wanted: Mapping[str, str]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Keys that differ from those the job runs with: to be reloaded, and for a new start."""
+    """Return the keys that differ from those the job runs with: the reloaded ones, the others."""
     if not runs:
         return (), ()
-    found = _different(runs, wanted)
-    reload = tuple(key for key in found if is_reloaded(key))
-    return reload, tuple(key for key in found if not is_reloaded(key))
+    changed = _different(runs, wanted)
+    reload = tuple(key for key in changed if is_reloaded(key))
+    return reload, tuple(key for key in changed if not is_reloaded(key))
 
 
 def _different(one: Mapping[str, str], other: Mapping[str, str]) -> Collection[str]:

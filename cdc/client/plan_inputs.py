@@ -1,4 +1,4 @@
-"""Looks at source, servers, lake and job for ``plan``; changes nothing."""
+"""Collect from source, servers, lake and job what ``plan`` compares, without changing anything."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ _CONTROL: Final = (HEARTBEAT, SIGNAL, STRUCTURE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Look:
-    """What was found once and is used by all that follows."""
+    """What is read once and used by every step of a plan."""
 
     config: Config
     endpoints: Endpoints
@@ -46,10 +46,12 @@ class _Look:
 
     @property
     def tables(self) -> list[SourceTable]:
+        """Return the tables that the configuration asks for."""
         return wanted_of(self.catalog, self.config, self.known)
 
     @property
     def fit(self) -> tuple[SourceTable, ...]:
+        """Return the wanted tables that can be followed."""
         return tuple(
             table
             for table in self.tables
@@ -58,7 +60,11 @@ class _Look:
 
 
 def plan(config: Config, endpoints: Endpoints) -> Plan:
-    """Raises UNREACHABLE for a server that does not answer, CONFLICT for a publication not ours."""
+    """Return what ``apply-config`` would change.
+
+    Raises UNREACHABLE for a server that does not answer, CONFLICT for a publication of somebody
+    else.
+    """
     with connect(endpoints.source_url) as connection:
         look = _Look(
             config=config,
@@ -73,18 +79,21 @@ def plan(config: Config, endpoints: Endpoints) -> Plan:
 
 
 def sizes(config: Config, tables: Iterable[TableId]) -> dict[str, int]:
-    """Bytes of the newest version of each Delta table that is there, by table."""
-    found = {str(table): _opened(config, table) for table in tables}
-    return {name: size(table) for name, table in found.items() if table is not None}
+    """Return the size in bytes of the newest version of each Delta table that exists."""
+    opened = {str(table): _opened(config, table) for table in tables}
+    return {name: size(table) for name, table in opened.items() if table is not None}
 
 
 def size(table: DeltaTable) -> int:
-    """Bytes of the data files of its newest version."""
+    """Return the bytes of the data files of the table's newest version."""
     return sum(file_sizes(table))
 
 
 def read_tables(config: Config) -> dict[str, bool] | None:
-    """The tables of the newest cut, and whether each is read; None before the first cut."""
+    """Return for each table of the newest cut whether its rows are in the lake.
+
+    Returns None before the first cut.
+    """
     row = Ledger(ledger_path(config)).last()
     return None if row is None else {entry.table: entry.reading != UNREAD for entry in row.tables}
 
@@ -93,25 +102,25 @@ def _opened(config: Config, table: TableId) -> DeltaTable | None:
     try:
         return open_table(table_path(config, table))
     except CdcError:
-        return None  # a name that is no directory's
+        return None  # the table's name cannot be the name of a directory
 
 
 def _wanted(look: _Look) -> Wanted:
     config, tables = look.config, look.tables
     server = server_findings(look.connection)
     server += role_findings(look.connection, config, look.fit)
-    errors = [found for found in server if found.level is Level.ERROR]
-    counted = _counted(look.connection, tables)
-    shown = [_table(table, look, errors, counted) for table in tables]
-    of_tables = {refusal.subject for table in shown for refusal in table.refused}
+    errors = [finding for finding in server if finding.level is Level.ERROR]
+    sizes_by_oid = _sizes_by_oid(look.connection, tables)
+    wanted = [_table(table, look, errors, sizes_by_oid) for table in tables]
+    of_tables = {refusal.subject for table in wanted for refusal in table.refused}
     others = [*refusals(look.catalog, config, look.known), *errors]
     return Wanted(
-        tables=tuple(shown),
+        tables=tuple(wanted),
         published=frozenset(map(str, (*_CONTROL, *(table.table for table in look.fit)))),
         topics=frozenset(spec.name for spec in topic_specs(config, tables)),
         settings=settings_for(config, look.endpoints, tables, look.running),
         job=settings.digests(config),
-        refused=tuple(_refusal(found) for found in others if found.subject not in of_tables),
+        refused=tuple(_refusal(other) for other in others if other.subject not in of_tables),
         warned=tuple(map(_refusal, filter(None, [clear_password(config, look.endpoints)]))),
     )
 
@@ -134,11 +143,11 @@ def _table(
     table: SourceTable,
     look: _Look,
     errors: list[Finding],
-    counted: dict[int, tuple[int | None, int]],
+    sizes_by_oid: dict[int, tuple[int | None, int]],
 ) -> WantedTable:
     name = str(table.table)
-    rows, on_disk = counted.get(table.oid, (None, 0))
-    of_role = [found for found in errors if found.subject == name]
+    rows, on_disk = sizes_by_oid.get(table.oid, (None, 0))
+    of_role = [error for error in errors if error.subject == name]
     unfit = [table.unfit] if table.unfit else []
     of_catalog = errors_of(table.table, look.catalog, look.known) or unfit
     return WantedTable(
@@ -156,10 +165,10 @@ def _table(
     )
 
 
-def _counted(
+def _sizes_by_oid(
     connection: Connection, tables: list[SourceTable]
 ) -> dict[int, tuple[int | None, int]]:
-    """By OID: rows as of the last ANALYZE (None before the first), bytes."""
+    """Return by OID the rows as of the last ANALYZE (None before the first) and the bytes."""
     with translated("asking for the sizes of the tables"):
         rows = connection.execute(_SIZES, ([table.oid for table in tables],)).fetchall()
     return {oid: (None if count < 0 else count, total) for oid, count, total in rows}

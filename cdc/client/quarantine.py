@@ -1,4 +1,4 @@
-"""What a person or an operation needs of refused events: their keys, and the events decoded."""
+"""Refused events for people and operations: their keys, and the events decoded."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,10 +17,10 @@ from cdc.tables import TableId
 
 KEY_PROPERTY: Final = "wal2lake.key"  # as cdc/lake/table/store.py writes it, which needs Spark
 MOST_KEYS: Final = 1000
-"""More of them are not asked for one by one: the whole table is read again."""
+"""With more keys than this, a retry reads the whole table instead of single rows."""
 
 SchemaOfId = Callable[[int], str | None]
-"""A writer schema by its id; None for one that the registry does not know."""
+"""Returns the writer schema with an id; None if the registry does not know it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +29,18 @@ class _Part:
 
     column: str
     field: RowField
-    declared: str | None  # the column's type, where the row's schema says it
+    declared: str | None  # the column's Postgres type, where the row's schema has it
     value: Any
 
 
 class Decoder:
-    """Reads keys and values by the schemas that they name; what cannot be read is None."""
+    """Decodes keys and values with the schemas that they name; None for what it cannot decode."""
 
     def __init__(self, schemas: SchemaOfId) -> None:
         self._schemas = schemas
 
     def key(self, event: RefusedEvent) -> dict[str, Any] | None:
-        """The key for a person, in terms of JSON; None where there is none that can be read."""
+        """Return the key by column, readable and fit for JSON; None if there is none to decode."""
         if (plain := _plain_key(event)) is not None:
             return plain
         parts = self._parts(event)
@@ -49,21 +49,21 @@ class Decoder:
         return {part.column: readable(part.field, part.value, part.declared) for part in parts}
 
     def key_texts(self, event: RefusedEvent, names: Sequence[str]) -> tuple[str, ...] | None:
-        """The key's values as Postgres's texts, in the order of the columns.
+        """Return the key's values as Postgres prints them, in the order of the columns ``names``.
 
-        None where the key is not of these columns, or a text is not certain.
+        Return None if the key has other columns, or if the text of a value is not certain.
         """
         plain, parts = _plain_key(event), self._parts(event)
         texts = plain or {
             part.column: key_text(part.field, part.value, part.declared) for part in parts or ()
         }
-        found = [texts.get(name) for name in names]
-        if not names or set(texts) != set(names) or None in found:
+        ordered = [texts.get(name) for name in names]
+        if not names or set(texts) != set(names) or None in ordered:
             return None
-        return tuple(str(text) for text in found)
+        return tuple(str(text) for text in ordered)
 
     def value(self, event: RefusedEvent) -> dict[str, Any] | None:
-        """The whole message, with the row's values."""
+        """Return the whole decoded message, with the row's values."""
         return self._decoded(event.value)
 
     def _parts(self, event: RefusedEvent) -> list[_Part] | None:
@@ -71,7 +71,7 @@ class Decoder:
         text = self._schemas(frame.schema_id) if frame else None
         path, fields = key_fields(text) if text else ((), ())
         if not path or record is None:
-            return None  # what is not under ``key`` is no key of columns
+            return None  # only the fields under ``key`` are columns of the key
         of_row, hoisted = self._row(event), record["key"] or {}
         return [
             _Part(
@@ -84,7 +84,7 @@ class Decoder:
         ]
 
     def _row(self, event: RefusedEvent) -> Mapping[str, RowField]:
-        """The row's columns by the names they have in Avro: they know more than those of a key."""
+        """Return the row's columns by Avro name; they say more of a type than the key's do."""
         frame = avro.frame(event.value)
         text = self._schemas(frame.schema_id) if frame else None
         try:
@@ -104,24 +104,24 @@ class Decoder:
 
 
 def _plain_key(event: RefusedEvent) -> dict[str, Any] | None:
-    """Of a row that a reading of the source refused: texts, in no message."""
+    """Return the key of a row that a reading of the source refused: it is JSON, not Avro."""
     if event.offset >= 0 or event.key is None:
         return None
-    found = json.loads(event.key)
-    return found if isinstance(found, dict) and found else None
+    key = json.loads(event.key)
+    return key if isinstance(key, dict) and key else None
 
 
 def key_of(config: Config, table: TableId) -> tuple[str, ...]:
-    """The columns that identify a row of the lake's table; none where nothing does.
+    """Return the key columns of the lake's table; empty for a table without a key.
 
-    Raises CONFIG where the lake has no such table.
+    Raises CONFIG if the lake has no such table.
     """
     opened = open_table(table_path(config, table))
     if opened is None:
         raise CdcError(
             ErrorKind.CONFIG,
             f"the lake has no table {table}",
-            remedy="wal2lake status names those it has",
+            remedy="check the name: wal2lake status lists the tables",
         )
     return tuple(json.loads(opened.metadata().configuration.get(KEY_PROPERTY) or "[]"))
 
@@ -129,27 +129,30 @@ def key_of(config: Config, table: TableId) -> tuple[str, ...]:
 def select(
     events: Iterable[RefusedEvent], table: str, offsets: Sequence[int]
 ) -> list[RefusedEvent]:
-    """Those at the offsets, or all where none is named; raises CONFIG for one that is not there."""
-    found = list(events)
-    missing = sorted(set(offsets) - {event.offset for event in found})
-    if missing or not found:
+    """Return the events at the offsets, or all events when no offset is named.
+
+    Raises CONFIG for an offset that none of the events has, and when there are no events.
+    """
+    candidates = list(events)
+    missing = sorted(set(offsets) - {event.offset for event in candidates})
+    if missing or not candidates:
         what = f"no open event at offset {missing[0]}" if missing else "no open event"
         raise CdcError(
             ErrorKind.CONFIG,
             f"the quarantine has {what} of {table}",
-            remedy=f"wal2lake quarantine list {table} --all",
+            remedy=f"see what it has: wal2lake quarantine list {table} --all",
         )
-    return [event for event in found if not offsets or event.offset in offsets]
+    return [event for event in candidates if not offsets or event.offset in offsets]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retry:
-    """What is to be read again so that the table is right."""
+    """The resnapshot that puts a table right after its events were refused."""
 
-    options: Mapping[str, str]  # of the operation ``resnapshot``
-    keys: int | None  # None: the whole table
-    events: int
-    why_whole: str = ""
+    options: Mapping[str, str]  # for the operation ``resnapshot``
+    keys: int | None  # how many keys are read; None: the whole table
+    events: int  # how many refused events it settles
+    why_whole: str = ""  # why the whole table is read; empty when single keys are
 
 
 def retry_of(
@@ -160,16 +163,17 @@ def retry_of(
     *,
     stopped: bool = False,
 ) -> Retry:
-    """The keys of the chosen events, with all open events of these keys; or the whole table.
+    """Return a retry of the keys of the chosen events, or of the whole table.
 
-    A table that is stopped can only be read whole.
+    It settles every open event (``of_table``) that has one of these keys. A table that is stopped
+    can only be read whole.
     """
     texts = {id(event): decoder.key_texts(event, key) for event in of_table}
     wanted = {texts[id(event)] for event in chosen}
     unknown = [event.offset for event in chosen if texts[id(event)] is None]
     if why := _why_whole(key, unknown, len(wanted), stopped=stopped):
         return Retry(options={"mode": "in-place"}, keys=None, events=len(of_table), why_whole=why)
-    keys = sorted(found for found in wanted if found is not None)
+    keys = sorted(key_texts for key_texts in wanted if key_texts is not None)
     offsets = sorted(event.offset for event in of_table if texts[id(event)] in wanted)
     options = {"mode": "in-place", "keys": json.dumps(keys), "offsets": json.dumps(offsets)}
     return Retry(options=options, keys=len(keys), events=len(offsets))
@@ -181,18 +185,18 @@ def _why_whole(key: Sequence[str], unknown: Sequence[int], keys: int, *, stopped
     if not key:
         return "the table has no key"
     if unknown:
-        return f"the key of the event at offset {unknown[0]} cannot be told"
-    return f"the events are of {keys:,} keys" if keys > MOST_KEYS else ""
+        return f"the key of the event at offset {unknown[0]} cannot be determined"
+    return f"the events have {keys:,} different keys" if keys > MOST_KEYS else ""
 
 
 def parse_offset(text: str) -> tuple[str | None, int]:
-    """Topic, where it is named, and offset, of ``OFFSET`` or ``TOPIC:OFFSET``."""
+    """Return topic (or None) and offset from ``OFFSET`` or ``TOPIC:OFFSET``. Raises CONFIG."""
     topic, _, number = text.rpartition(":")
     try:
         return topic or None, int(number)
     except ValueError:
         raise CdcError(
             ErrorKind.CONFIG,
-            f"{text!r} is no offset",
-            remedy="write it as wal2lake quarantine list shows it: 17, or topic:17",
+            f"{text!r} is not an offset",
+            remedy="write it as wal2lake quarantine list shows it: 17 or topic:17",
         ) from None

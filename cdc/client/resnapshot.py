@@ -1,10 +1,10 @@
-"""All that is known before a resnapshot is asked for: which tables, what of them, and the room."""
+"""Prepare a resnapshot before the job is asked: the tables, the predicate and the forecast."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cdc.client.forecast import Forecast, forecast, refuse_full
-from cdc.client.selection import Asked, Selection, Tables, refuse_where, selected
+from cdc.client.selection import Selection, TableChoice, Tables, refuse_where, selected
 from cdc.client.status import components
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
@@ -24,74 +24,80 @@ from cdc.tables import TableId, TableState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """``where`` is empty for whole tables."""
+class ResnapshotRequest:
+    """A resnapshot as the command line describes it, checked against source and lake."""
 
     selection: Selection
-    where: str
+    where: str  # the predicate; empty for whole tables
     forecast: Forecast
 
 
-def wanted(
-    config: Config, endpoints: Endpoints, asked: Asked, *, where: str | None, shadow: bool
-) -> Wanted:
-    """Looks and changes nothing.
+def prepare(
+    config: Config, endpoints: Endpoints, choice: TableChoice, *, where: str | None, shadow: bool
+) -> ResnapshotRequest:
+    """Return the resnapshot that is asked for, without changing anything.
 
-    Raises CONFIG for tables or a predicate that cannot be meant, SOURCE_NOT_READY for a table that
-    cannot be read, and what a source that is gone raises.
+    Raises CONFIG for invalid tables or an invalid predicate, SOURCE_NOT_READY for a table that
+    cannot be read, and the errors of a source that cannot be reached.
     """
     last = Ledger(ledger_path(config)).last()
     states = {entry.table: entry.state for entry in last.tables} if last else {}
     with connect(endpoints.source_url) as connection:
         sources = captured_tables(connection, config, [TableId.parse(name) for name in states])
-        there = Tables(
+        tables = Tables(
             states=states or _states_before_a_cut(config, sources),
             captured={source.table for source in sources},
             source=tables_of(connection),
         )
-        selection = selected(asked, there)
+        selection = selected(choice, tables)
         by_name = {source.table: source for source in sources}
-        found = [by_name[table] for table in selection.tables]
-        _refuse_unfit(connection, config, found)
+        chosen = [by_name[table] for table in selection.tables]
+        _refuse_unfit(connection, config, chosen)
         part = None
         if where is not None:
             modes = {source.table: source.mode for source in sources}
             refuse_where(selection, states, modes, shadow=shadow)
-            part = _predicate(connection, found[0], where)
+            part = _predicate(connection, chosen[0], where)
         past = Operations(operations_path(config)).rows()
-        ahead = forecast(
+        expected = forecast(
             config, connection, "resnapshot", selection.tables, past=past, predicate=part
         )
-    return Wanted(selection=selection, where=part.text if part else "", forecast=ahead)
+    return ResnapshotRequest(
+        selection=selection, where=part.text if part else "", forecast=expected
+    )
 
 
 def _states_before_a_cut(config: Config, sources: Sequence[SourceTable]) -> dict[str, str]:
-    """None while the first snapshot goes on; where an epoch began instead, all wait to be read."""
+    """Return the tables' states while no cut is published.
+
+    During the first snapshot there are none; after a new epoch every table waits to be read.
+    """
     if last_epoch(epochs_path(config)) is None:
         return {}
     return {str(source.table): TableState.STOPPED.value for source in sources}
 
 
-def refuse_now(config: Config, endpoints: Endpoints, ahead: Forecast) -> None:
-    """What would keep it from ending: no room, or a part through which changes come that is down.
+def refuse_now(config: Config, endpoints: Endpoints, expected: Forecast) -> None:
+    """Refuse a resnapshot that could not end now.
 
-    Raises DISK_FULL, UNREACHABLE, SERVER_FAILED.
+    Raises DISK_FULL without enough free space, UNREACHABLE when the Connect worker does not answer,
+    SERVER_FAILED when the connector is not running.
     """
-    refuse_full(ahead)
-    found = components.connector(endpoints.connect, config.name)
-    if found.state not in {"RUNNING", "UNASSIGNED"}:
+    refuse_full(expected)
+    connector = components.connector(endpoints.connect, config.name)
+    if connector.state not in {"RUNNING", "UNASSIGNED"}:
         raise CdcError(
             ErrorKind.SERVER_FAILED,
-            f"the connector is {found.state}: the job could give no cut at which to read",
-            detail=found.reason,
-            remedy="wal2lake status; wal2lake check",
+            f"the connector is {connector.state}, so the job cannot publish the cut to read at",
+            detail=connector.reason,
+            remedy="see wal2lake status and wal2lake check",
         )
 
 
 def _predicate(connection: Connection, source: SourceTable, where: str) -> Predicate:
-    found = predicate(connection, source.table, source.columns, where)
-    checked(connection, source.table, found)
-    return found
+    part = predicate(connection, source.table, source.columns, where)
+    checked(connection, source.table, part)
+    return part
 
 
 def _refuse_unfit(connection: Connection, config: Config, sources: Sequence[SourceTable]) -> None:
@@ -106,7 +112,7 @@ def _refuse_unfit(connection: Connection, config: Config, sources: Sequence[Sour
         if source.table not in publication:
             raise CdcError(
                 ErrorKind.SOURCE_NOT_READY,
-                f"publication {config.name} has no table {source.table}: what is changed after the "
-                "reading would not arrive",
+                f"publication {config.name} has no table {source.table}: changes after the reading "
+                "would not arrive",
                 remedy=f"ALTER PUBLICATION {config.name} ADD TABLE {source.table}",
             )

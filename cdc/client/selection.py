@@ -1,6 +1,7 @@
-"""Which tables an operation is for: names, patterns, ``--all`` or ``--stopped``, against what is.
+"""Select the tables of an operation by names, patterns, ``--all`` or ``--stopped``.
 
-Pure; what there is comes from the ledger's newest row and from the source's catalogue.
+Everything here is pure: the tables that exist come from the ledger's newest row and from the
+source's catalogue.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -16,8 +17,8 @@ _HOW: Final = "name tables (schema.table, with * and ?), or give --all or --stop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What the command line says of the tables; exactly one of the three is given."""
+class TableChoice:
+    """The tables as the command line names them; exactly one of the three must be given."""
 
     names: tuple[str, ...] = ()
     every: bool = False
@@ -26,32 +27,32 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tables:
-    """What there is. ``captured`` is None for an operation that does not need the source."""
+    """The tables that exist, in the lake and in the source."""
 
     states: Mapping[str, str]  # by schema.table, in the ledger's newest row, or before any
-    captured: Collection[TableId] | None = None
+    captured: Collection[TableId] | None = None  # None: the operation does not need the source
     source: Collection[TableId] = ()  # every table of the source, captured or not
 
     def known(self) -> list[TableId]:
-        """What the operation can be for."""
-        found = sorted(TableId.parse(name) for name in self.states)
-        return [table for table in found if self.captured is None or table in self.captured]
+        """Return the tables that an operation can be for, in order of name."""
+        in_lake = sorted(TableId.parse(name) for name in self.states)
+        return [table for table in in_lake if self.captured is None or table in self.captured]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """The tables, each once; ``nothing`` says why there is none."""
+    """The selected tables, each once."""
 
     tables: tuple[TableId, ...]
-    nothing: str = ""
+    nothing: str = ""  # why no table is selected
 
 
-def selected(asked: Asked, tables: Tables) -> Selection:
-    """The tables that are meant.
+def selected(choice: TableChoice, tables: Tables) -> Selection:
+    """Return the tables that the command line asks for.
 
-    Raises CONFIG naming what is not a table of the lake, why, and what comes near.
+    Raises CONFIG for a name that is not a table of the lake, with the reason and a similar name.
     """
-    ways = sum((bool(asked.names), asked.every, asked.stopped))
+    ways = sum((bool(choice.names), choice.every, choice.stopped))
     if ways != 1:
         what = "names, --all and --stopped exclude each other" if ways else "no table is named"
         raise CdcError(ErrorKind.CONFIG, what, remedy=_HOW)
@@ -59,12 +60,12 @@ def selected(asked: Asked, tables: Tables) -> Selection:
         raise CdcError(
             ErrorKind.CONFIG,
             "no table is in the lake yet",
-            remedy="wal2lake up, and wait for the first snapshot; wal2lake status shows it",
+            remedy="run wal2lake up and wait for the first snapshot; wal2lake status shows it",
         )
-    if asked.names:
-        found = (each for name in asked.names for each in _named(name, tables))
-        return Selection(tables=tuple(dict.fromkeys(found)))
-    return _by_state(tables, stopped=asked.stopped)
+    if choice.names:
+        named = (table for name in choice.names for table in _named(name, tables))
+        return Selection(tables=tuple(dict.fromkeys(named)))
+    return _by_state(tables, stopped=choice.stopped)
 
 
 def refuse_where(
@@ -74,24 +75,28 @@ def refuse_where(
     *,
     shadow: bool,
 ) -> None:
-    """Raises CONFIG where ``--where`` cannot be: it is for a part of one table that follows."""
+    """Refuse ``--where`` unless it is for one table that can be read in part.
+
+    Raises CONFIG with --shadow, for several tables, and for a table that is stopped or append-only.
+    """
     if shadow:
         raise _no_where(
-            "reads a part of a table, and --shadow replaces it whole", "leave one of them out"
+            "reads a part of a table, but --shadow replaces the whole table",
+            "leave one of them out",
         )
     if len(selection.tables) != 1:
-        said = f"is for one table, and {len(selection.tables)} are meant"
-        raise _no_where(said, "name one table, and run the command once for each")
+        count = f"works for one table only, but {len(selection.tables)} are selected"
+        raise _no_where(count, "name one table, and run the command once for each")
     (table,) = selection.tables
     if states.get(str(table)) == TableState.STOPPED.value:
         raise _no_where(
-            f"reads a part of a table, and {table} is stopped: its other rows are behind",
-            "read it whole: leave --where out",
+            f"reads a part of a table, but {table} is stopped: its other rows are behind",
+            "read the whole table: leave --where out",
         )
     if modes.get(table) is TableMode.APPEND:
         raise _no_where(
-            f"needs rows that can be told from each other, and {table} is only appended to",
-            "read it whole: leave --where out",
+            f"needs rows with an identity, but {table} is append-only",
+            "read the whole table: leave --where out",
         )
 
 
@@ -100,17 +105,17 @@ def _by_state(tables: Tables, *, stopped: bool) -> Selection:
     if not stopped:
         nothing = "" if known else "no table of the lake is captured any more"
         return Selection(tables=tuple(known), nothing=nothing)
-    found = tuple(t for t in known if tables.states[str(t)] == TableState.STOPPED.value)
-    return Selection(tables=found, nothing="" if found else "no table is stopped")
+    chosen = tuple(t for t in known if tables.states[str(t)] == TableState.STOPPED.value)
+    return Selection(tables=chosen, nothing="" if chosen else "no table is stopped")
 
 
 def _named(name: str, tables: Tables) -> Iterator[TableId]:
     known = tables.known()
     if _WILD & set(name):
-        found = [table for table in known if matches(table, [name])]
-        if not found:
+        matching = [table for table in known if matches(table, [name])]
+        if not matching:
             raise _unknown(f"{name} matches no table of the lake", name, known)
-        yield from found
+        yield from matching
         return
     table = TableId.parse(name)
     if table not in known:
@@ -123,19 +128,20 @@ def _refusal(table: TableId, tables: Tables) -> CdcError:
     if str(table) in tables.states:
         return CdcError(
             ErrorKind.CONFIG,
-            f"{table} is in the lake and is not captured any more",
-            remedy="is it still in source.tables, and in the source? wal2lake check says more",
+            f"{table} is in the lake, but is no longer captured",
+            remedy="check that source.tables still names it and the source still has it: "
+            "wal2lake check",
         )
     if table in captured:
         return CdcError(
             ErrorKind.CONFIG,
-            f"{table} is captured and is not in the lake yet",
+            f"{table} is captured, but is not in the lake yet",
             remedy="wait for its first snapshot; wal2lake status shows it",
         )
     if table in tables.source:
         return CdcError(
             ErrorKind.CONFIG,
-            f"{table} is a table of the source and is not captured",
+            f"{table} is a table of the source, but is not captured",
             remedy="add it to source.tables in wal2lake.yaml, then run wal2lake apply-config",
         )
     return _unknown(f"there is no table {table}", str(table), [*tables.known(), *tables.source])
@@ -148,5 +154,5 @@ def _unknown(message: str, name: str, known: Collection[TableId]) -> CdcError:
     return CdcError(ErrorKind.CONFIG, message, remedy=remedy)
 
 
-def _no_where(said: str, remedy: str) -> CdcError:
-    return CdcError(ErrorKind.CONFIG, f"--where {said}", remedy=remedy)
+def _no_where(reason: str, remedy: str) -> CdcError:
+    return CdcError(ErrorKind.CONFIG, f"--where {reason}", remedy=remedy)

@@ -22,9 +22,9 @@ from cdc.tables import TableState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Synced:
-    """The barrier and the cut that passed it."""
+    """The result of a ``sync``: the barrier and the first cut that holds everything before it."""
 
-    lsn: int
+    lsn: int  # the source's position when ``sync`` was called
     cut: LedgerRow
 
 
@@ -35,11 +35,12 @@ def sync(
     timeout: float,
     tell: Callable[[int | None, int], None] = lambda _at, _to: None,
 ) -> Synced:
-    """Raises TIMEOUT saying where it hangs, TABLE_STOPPED naming a table that does not follow.
+    """Wait for a cut that holds every commit made before the call, with all tables following.
 
-    Raises CHAIN_BROKEN where the source is not the one that the lake follows: an LSN of the one
-    says nothing of the other.
-    ``tell`` hears the position of the lake and the one that is waited for.
+    ``timeout`` is in seconds. ``tell`` is called with the lake's LSN (None before the first cut)
+    and the LSN waited for. Raises TIMEOUT with a diagnosis in the detail, TABLE_STOPPED for a table
+    that is stopped or degraded, and CHAIN_BROKEN when this source is not the one that the lake
+    follows, because their LSNs cannot be compared.
     """
     ledger = Ledger(ledger_path(config))
     last = ledger.last()
@@ -47,7 +48,7 @@ def sync(
         landed, epoch = landed_position(log_path(config)), epochs.last(epochs_path(config))
         refuse_other(known_origin(landed, epoch), origin(connection), 0)
         lsn = barrier.current_lsn(connection)
-        # A commit beyond the position: without one an idle source would never pass it.
+        # Commit something after the position: otherwise an idle source would never pass it.
         barrier.touch(connection, uuid.uuid4().hex)
     row = wait_for_cut(
         ledger,
@@ -59,37 +60,37 @@ def sync(
     if row is None:
         raise CdcError(
             ErrorKind.TIMEOUT,
-            f"the lake did not reach the source within {timeout:g} s",
+            f"the lake did not catch up with the source within {timeout:g} s",
             detail=where_it_hangs(config),
-            remedy="wal2lake status; give it longer with --timeout",
+            remedy="see wal2lake status; allow more time with --timeout",
         )
     _refuse_stopped(row)
     return Synced(lsn=lsn, cut=row)
 
 
 def _waits(row: LedgerRow) -> bool:
-    """Whether a table is at an older cut while it is read again."""
+    """Return whether a table stays at an older cut because it is being read again."""
     return any(entry.state == TableState.RESNAPSHOTTING.value for entry in row.tables)
 
 
 def _refuse_stopped(row: LedgerRow) -> None:
     unwell = {TableState.STOPPED.value, TableState.DEGRADED.value}
-    found = [entry for entry in row.tables if entry.state in unwell]
-    if found:
+    lacking = [entry for entry in row.tables if entry.state in unwell]
+    if lacking:
         raise CdcError(
             ErrorKind.TABLE_STOPPED,
-            f"the lake is at the source's position without {found[0].table}: {found[0].state}",
-            detail="; ".join(f"{entry.table}: {_why(entry)}" for entry in found),
-            remedy=_remedy(found[0]),
+            f"the lake has caught up, except {lacking[0].table}, which is {lacking[0].state}",
+            detail="; ".join(f"{entry.table}: {_why(entry)}" for entry in lacking),
+            remedy=_remedy(lacking[0]),
         )
 
 
 def _remedy(entry: TableEntry) -> str:
-    """That of the table's own reason where it has one; a degraded table's is in quarantine."""
+    """Return the remedy in the table's reason, if it has one; for a degraded table, quarantine."""
     if entry.state == TableState.DEGRADED.value:
         return f"wal2lake quarantine list {entry.table}"
     remedy = entry.reason.partition("; remedy: ")[2]
-    return remedy or f"wal2lake status says more of {entry.table}"
+    return remedy or f"see wal2lake status for {entry.table}"
 
 
 def _why(entry: TableEntry) -> str:

@@ -1,4 +1,4 @@
-"""Lake tables written beside the pipeline, by delta-rs, and the schema they are compared with."""
+"""Lake tables that delta-rs writes without the pipeline, and the schema to compare them with."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -47,7 +47,7 @@ class Pair:
         )
 
     def verdict(self, table: str, entry: TableEntry | None) -> TableVerdict:
-        """The comparison as ``verify`` does it, in a snapshot."""
+        """Compare in a snapshot, as ``verify`` does."""
         config = Config(
             source=Source(tables=[f"{self.schema}.{table}"]), lake=Lake(path=str(self.folder))
         )

@@ -1,4 +1,4 @@
-"""Whether a table can be read as of a snapshot: Postgres does not hide all that came after it."""
+"""A table can be read as of a snapshot, unless a later change shows through the snapshot."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

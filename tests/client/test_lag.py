@@ -11,7 +11,7 @@ pytestmark = pytest.mark.integration
 
 
 def send(bootstrap: str, topic: str, records: int, *, commit: bool = True) -> list[int]:
-    """Records in one transaction, as the connector sends them; their offsets."""
+    """Send records in one transaction, as the connector does, and return their offsets."""
     offsets: list[int] = []
     producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": f"test-{topic}"})
     producer.init_transactions(30)
@@ -37,7 +37,7 @@ def test_control_records_are_no_lag_and_changes_are(servers: Makers) -> None:
     send(bootstrap, "b", 2, commit=False)
 
     assert lags(bootstrap, {"a": -1, "b": last, "c": -1}) == {"a": 6 - first, "b": 0, "c": 0}
-    # One change, and after it the record that ends its transaction.
+    # One change, followed by the record that ends its transaction.
     (new,) = send(bootstrap, "b", 1)
     found = lags(bootstrap, {"a": first + 4, "b": last, "c": -1})
     assert found == {"a": 0, "b": 2, "c": 0}

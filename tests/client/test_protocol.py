@@ -1,4 +1,4 @@
-"""``sync`` and ``verify`` against a real source, with a stand-in for the job."""
+"""``sync`` and ``verify`` run against a real source and a stand-in for the job."""
 
 import json
 import time
@@ -48,7 +48,7 @@ registry: {{url: "http://127.0.0.1:1"}}
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There is no broker here: no need to wait long for its silence."""
+    """Wait only briefly for a broker, because there is none."""
     monkeypatch.setattr(lag, "SECONDS", 0.3)
 
 
@@ -77,7 +77,7 @@ def source(config: Config, source_url: str) -> Iterator[Connection]:
 
 
 def write(config: Config, *ids: int) -> None:
-    """The table in the lake, as the job would leave it."""
+    """Write the table to the lake as the job would leave it."""
     rows = pa.table({"id": pa.array(ids, pa.int32()), "_cdc_offset": pa.array(ids, pa.int64())})
     write_deltalake(table_path(config, TABLE), rows, mode="overwrite")
 
@@ -85,7 +85,7 @@ def write(config: Config, *ids: int) -> None:
 def publish(
     config: Config, *, lsn: int | None, request: str | None = None, **entry: object
 ) -> None:
-    """A cut of this epoch with the table's newest version."""
+    """Publish a cut of this epoch with the table's newest version."""
     ledger = Ledger(ledger_path(config))
     last, now = ledger.last(), datetime.now(UTC)
     path = table_path(config, TABLE)
@@ -111,7 +111,7 @@ def publish(
 
 @contextmanager
 def obedient_job(config: Config, *, before: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Gives the cut that is asked for, and at once another one after it."""
+    """Publish the requested cut, and another one right after it."""
     served: set[str] = set()
 
     def step() -> None:
@@ -195,13 +195,13 @@ def test_verify_compares_nothing_with_a_cut_beyond_its_snapshot(
             if request.bound is not None:
                 publish(config, lsn=request.bound + 1, request=request.id)
 
-    with meanwhile(too_far), pytest.raises(CdcError, match="for a snapshot that it is beyond"):
+    with meanwhile(too_far), pytest.raises(CdcError, match="for this snapshot, but is past it"):
         verify.verify(config, resolve(config), timeout=30)
     assert asked(config) == []
 
 
 def begin_epoch_of_a_restored_source(config: Config, source: Connection) -> None:
-    """The last cut is of another epoch, in which the source was far beyond where it is now."""
+    """Begin an epoch after a cut of an earlier one, whose LSN is far beyond the source's now."""
     publish(config, lsn=barrier.current_lsn(source) << 20)
     epochs.begin(
         epochs_path(config),
@@ -241,7 +241,7 @@ def test_sync_does_not_take_a_cut_of_another_epoch_for_its_own(
             ledger = Ledger(ledger_path(config))
             last = ledger.last()
             assert last is not None
-            ledger.append(replace(last, cut=2))  # of a job that is about to end
+            ledger.append(replace(last, cut=2))  # published by a job that is about to end
             synced = barrier.current_lsn(source)
             publish(config, lsn=synced)
 
@@ -271,7 +271,7 @@ def test_verify_says_where_it_hangs_and_takes_its_request_back(
 
     assert caught.value.kind is ErrorKind.TIMEOUT
     assert "the job is not running" in caught.value.detail
-    assert "nobody reads the replication slot" in caught.value.detail
+    assert "nothing reads the replication slot" in caught.value.detail
     assert "no Connect worker answers" in caught.value.detail
     assert asked(config) == []
 
@@ -297,7 +297,7 @@ def test_sync_returns_when_a_cut_reaches_the_position_of_the_call(
 
 
 def test_sync_moves_an_idle_source_past_the_position(config: Config, source: Connection) -> None:
-    """A cut is a commit's position: without a commit after the call none would reach it."""
+    """Cuts end at commits, so none would reach the position without a commit after the call."""
     write(config, 1)
     before = barrier.current_lsn(source)
 
@@ -316,7 +316,7 @@ def test_sync_does_not_take_an_old_cut_for_a_new_one(config: Config, source: Con
     publish(config, lsn=barrier.current_lsn(source) - 1)
     publish(config, lsn=None)
 
-    with pytest.raises(CdcError, match="did not reach the source within") as caught:
+    with pytest.raises(CdcError, match="did not catch up with the source within") as caught:
         sync(config, resolve(config), timeout=1)
     assert caught.value.policy.exit_code == 7
     assert "the job is not running" in caught.value.detail
@@ -326,7 +326,7 @@ def test_sync_does_not_take_an_old_cut_for_a_new_one(config: Config, source: Con
 def test_sync_does_not_take_the_position_of_another_source_for_its_barrier(
     config: Config, source: Connection, system: str, timeline: int
 ) -> None:
-    """The one that is configured now: a standby that was promoted, while the job follows on."""
+    """The configured source is now a promoted standby, while the job still follows the old one."""
     write(config, 1)
     known = LandedPosition(
         epoch=1, landing=0, offsets={}, topic_ids={}, system=system, timeline=timeline
@@ -356,7 +356,7 @@ def test_sync_does_not_take_the_position_of_another_source_for_its_barrier(
         ),
         (
             {"state": "stopped", "reason": "column v is gone"},
-            ("shop.t: column v is gone", "wal2lake status says more of shop.t"),
+            ("shop.t: column v is gone", "see wal2lake status for shop.t"),
         ),
         (
             {"state": "degraded", "refused": 2},
@@ -380,7 +380,7 @@ def test_sync_names_the_table_that_does_not_follow(
         sync(config, resolve(config), timeout=30)
 
     assert caught.value.policy.exit_code == 8
-    assert f"without shop.t: {entry['state']}" in caught.value.message
+    assert f"except shop.t, which is {entry['state']}" in caught.value.message
     assert (caught.value.detail, caught.value.remedy) == detail_and_remedy
     assert CliRunner().invoke(app, ["status", "-c", str(path)]).exit_code == 0
 
@@ -400,7 +400,7 @@ def test_status_shows_what_it_can_and_names_what_it_cannot_reach(
     (table,) = facts["tables"]
     assert (table["state"], table["offset"], table["lag_offsets"]) == ("stopped", 1, None)
     assert table["lag_bytes"] >= 901 * 8
-    assert table["lag_seconds"] > 0  # Kafka is silent, so nobody knows that nothing waits
+    assert table["lag_seconds"] > 0  # Kafka is silent, so it is not known whether changes wait
     assert facts["source"]["retained_bytes"] > 0
     assert facts["source"]["wal_status"] == "reserved"
     assert facts["job"] == {"state": "unknown", "pid": None, "alive": False, "alarm": ""}

@@ -1,4 +1,4 @@
-"""Every difference that matters, planted: one value in the lake is not the source's."""
+"""``verify`` finds every difference that matters: each test plants one value in the lake."""
 
 import struct
 from datetime import UTC, date, datetime
@@ -22,7 +22,7 @@ UTC_RANGE = '{["2024-01-01 00:00:00+00",)}'
 
 
 class Case(NamedTuple):
-    """A value in Postgres, the same in the lake, and values there that are not the same."""
+    """A value in Postgres, its equal in the lake, and values of the lake that are not equal."""
 
     declared: str
     literal: str
@@ -223,7 +223,7 @@ def test_odd_names_and_text_columns_alone(pair: Pair) -> None:
 
 
 def test_the_source_is_read_as_of_the_snapshot(pair: Pair) -> None:
-    """What is committed while ``verify`` runs is not in what it compares."""
+    """Commits made while ``verify`` runs are not part of what it compares."""
     pair.run("CREATE TABLE t (id int PRIMARY KEY)")
     pair.run("INSERT INTO t SELECT generate_series(1, 1000)")
     entry = pair.lake("t", {"id": pa.array(range(1, 1001), pa.int32())})

@@ -3,8 +3,8 @@
 import pytest
 from psycopg import sql
 
-from cdc.client.resnapshot import wanted
-from cdc.client.selection import Asked
+from cdc.client.resnapshot import prepare
+from cdc.client.selection import TableChoice
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import ledger_path
 from cdc.lake.records.ledger import Ledger
@@ -74,8 +74,8 @@ def test_a_name_that_comes_while_it_streams_stops_its_table_and_no_other(
     said = reason(pipeline, STOPPED)
     assert "column _metadata: Spark and Delta have a column of their own with this name" in said
     assert odd.lake(pipeline, odd.WIDE) == odd.source(pipeline, odd.WIDE)
-    asked = Asked(names=(f"{SCHEMA}.{STOPPED}",))
+    choice = TableChoice(names=(f"{SCHEMA}.{STOPPED}",))
     with pytest.raises(CdcError) as caught:
-        wanted(pipeline.config, pipeline.endpoints, asked, where=None, shadow=False)
+        prepare(pipeline.config, pipeline.endpoints, choice, where=None, shadow=False)
     assert caught.value.kind is ErrorKind.SOURCE_NOT_READY
     assert "column _metadata" in caught.value.message

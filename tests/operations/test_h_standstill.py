@@ -168,14 +168,17 @@ def a_request_holds_the_cuts(shop: Installation) -> Iterator[None]:
 
 
 FAULTS: Final[dict[str, tuple[Fault, tuple[str, ...]]]] = {
-    "walsender": (the_walsender_stands, ("source to Kafka stands still", "sends nothing")),
-    "source": (the_source_stands, ("source to Kafka stands still", "Postgres")),
-    "connect": (stands("connect"), ("source to Kafka stands still", "Connect")),
-    "kafka": (stands("kafka"), ("source to Kafka stands still", "Kafka")),
+    "walsender": (the_walsender_stands, ("source to Kafka has stood still", "sends nothing")),
+    "source": (the_source_stands, ("source to Kafka has stood still", "Postgres")),
+    "connect": (stands("connect"), ("source to Kafka has stood still", "Connect")),
+    "kafka": (stands("kafka"), ("source to Kafka has stood still", "Kafka")),
     "registry": (the_registry_stands_and_a_table_changes, ("stands still", "registry")),
-    "job": (stands("job"), ("hangs", "is not stopped")),
-    "jvm of the job": (the_jvm_of_the_job_stands, ("hangs", "is not stopped")),
-    "topic": (a_topic_is_gone, ("source to Kafka stands still", "no topic __debezium-heartbeat")),
+    "job": (stands("job"), ("hangs", "not stopped")),
+    "jvm of the job": (the_jvm_of_the_job_stands, ("hangs", "not stopped")),
+    "topic": (
+        a_topic_is_gone,
+        ("source to Kafka has stood still", "no topic __debezium-heartbeat"),
+    ),
     "stopped": (asked_by_rest("stop"), ("stands still", "the connector is STOPPED")),
     "another reader": (another_reads_the_slot, ("stands still", "(intruder)", "a slot has one")),
     "lock": (somebody_locks_the_heartbeat, ("stands still", "for a lock that pid")),
@@ -200,7 +203,7 @@ def test_a_paused_connector_and_held_cuts_are_told_by_the_hop(shop: Installation
     until(lambda: is_well(shop), WELL_SECONDS)
     with asked_by_rest("pause")(shop), a_request_holds_the_cuts(shop):
         until(lambda: says(shop, "stands still", "the connector is PAUSED"), TOLD_SECONDS)
-        until(lambda: says(shop, "log to tables stands still", "left-behind"), TOLD_SECONDS)
+        until(lambda: says(shop, "log to tables has stood still", "left-behind"), TOLD_SECONDS)
         facts = shop.any_facts("status", "--check")
         assert {each["kind"] for each in facts["findings"]} >= {"stands_still", "server_failed"}
         assert "in sync" not in shop.done("sync", "--timeout", "1").stdout

@@ -1,1 +1,1 @@
-"""Writes the reference pages from the code: ``python -m cdc.cli.reference FOLDER``."""
+"""Write the reference pages from the code: ``python -m cdc.cli.reference FOLDER``."""

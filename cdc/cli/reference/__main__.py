@@ -1,4 +1,4 @@
-"""Write the reference pages: ``python -m cdc.cli.reference FOLDER``."""
+"""Write the reference pages into the folder that is given."""
 
 from cdc.cli.reference.pages import main
 

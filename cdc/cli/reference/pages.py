@@ -1,4 +1,4 @@
-"""The reference pages that are made from the code: ``python -m cdc.cli.reference FOLDER``."""
+"""Generate the reference pages from the code: ``python -m cdc.cli.reference FOLDER``."""
 
 import sys
 import types
@@ -9,30 +9,30 @@ from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
 from cdc.cli.reference import types_page
-from cdc.client.status.findings import FOUND, PASSING, WORST_FIRST
+from cdc.client.status.findings import IGNORED_BY_LIVE, MEANINGS, WORST_FIRST
 from cdc.config import ENV_PREFIX, Config, Section
 from cdc.errors import MEANING, POLICY
 
 INTRODUCTION = f"""\
 # Configuration
 
-Made from `cdc/config.py` by `python -m cdc.cli.reference docs/reference`; a test compares.
+Generated from `cdc/config.py` by `python -m cdc.cli.reference docs/reference`; a test compares.
 
-One file, `wal2lake.yaml`. Relative paths are relative to it. Every key can also come from the
-environment, which wins over the file: `{ENV_PREFIX}SOURCE__PASSWORD` is `source.password`. There,
-lists are separated by commas and mappings are written as YAML. A server whose address is absent is
-started by `wal2lake up` on the machine it runs on.
+The configuration is one file, `wal2lake.yaml`. Relative paths in it are relative to the file. Every
+key can also be set in the environment, which takes precedence: `{ENV_PREFIX}SOURCE__PASSWORD` is
+`source.password`. In the environment, separate the items of a list by commas and write a mapping as
+YAML. `wal2lake up` starts every server whose address is absent, on the machine it runs on.
 """
 
 EXIT_CODES = """\
 # Exit codes
 
-Made from `cdc/errors.py` by `python -m cdc.cli.reference docs/reference`; a test compares.
+Generated from `cdc/errors.py` by `python -m cdc.cli.reference docs/reference`; a test compares.
 
-Every command ends with 0 when it did what it was asked, and otherwise with the code of the error
-it printed.
+Every command exits with 0 when it has done what was asked, and otherwise with the code of the error
+that it printed.
 
-| code | kind | trying again can help |
+| code | kind | retrying can help |
 |---|---|---|
 """
 
@@ -40,11 +40,11 @@ CHECKED: Final = """\
 
 ## What `status --check` ends with
 
-0 where all is well, else the code of the worst thing it found, the worst first below. An error that
-`wal2lake up` ended with comes before them with its own code. `status --live` is the same without
-what is marked as passed over.
+`status --check` exits with 0 when all is well, and otherwise with the code of the worst finding.
+The worst kind comes first below; an error that `wal2lake up` ended with comes before all of them,
+with its own code. `status --live` does the same, but ignores the kinds marked below.
 
-| code | kind | found | `--live` |
+| code | kind | finding | `--live` |
 |---|---|---|---|
 """
 
@@ -52,10 +52,11 @@ REASONS: Final = """\
 
 ## Reason codes
 
-What was found broken between source, Kafka and lake has a code, in brackets before the message: in
-errors, in `status` and in the ledger beside a stopped table. What to do stands after `remedy:`.
+When something is broken between source, Kafka and lake, the message begins with a code in brackets:
+in errors, in `status`, and in the ledger as the reason of a stopped table. The text after `remedy:`
+says what to do.
 
-| code | what was found |
+| code | what is broken |
 |---|---|
 """
 
@@ -69,6 +70,7 @@ TYPE_NAMES: Final = {
 
 
 def main() -> None:
+    """Write every page into the folder that the command line names."""
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in pages().items():
@@ -76,7 +78,7 @@ def main() -> None:
 
 
 def pages() -> dict[str, str]:
-    """File name -> text."""
+    """Return the text of every page by its file name."""
     return {
         "configuration.md": configuration(),
         "exit-codes.md": exit_codes(),
@@ -85,6 +87,7 @@ def pages() -> dict[str, str]:
 
 
 def configuration() -> str:
+    """Return the page of all configuration keys, section by section."""
     own = {name: field for name, field in Config.model_fields.items() if not _section(field)}
     parts = [INTRODUCTION, _table("", own)]
     for name, field in Config.model_fields.items():
@@ -96,14 +99,15 @@ def configuration() -> str:
 
 
 def exit_codes() -> str:
+    """Return the page of exit codes, findings of ``status`` and reason codes."""
     rows = sorted((policy.exit_code, kind.value, policy.retry) for kind, policy in POLICY.items())
     codes = "".join(
         f"| {code} | {kind.replace('_', ' ')} | {'yes' if retry else 'no'} |\n"
         for code, kind, retry in rows
     )
     checked = "".join(
-        f"| {POLICY[kind].exit_code} | {kind.value.replace('_', ' ')} | {FOUND[kind]} "
-        f"| {'passed over' if kind in PASSING else ''} |\n"
+        f"| {POLICY[kind].exit_code} | {kind.value.replace('_', ' ')} | {MEANINGS[kind]} "
+        f"| {'ignored' if kind in IGNORED_BY_LIVE else ''} |\n"
         for kind in WORST_FIRST
     )
     reasons = "".join(f"| `{code.value}` | {meaning} |\n" for code, meaning in MEANING.items())
@@ -146,5 +150,5 @@ def _default(field: FieldInfo) -> str:
 
 
 def _text(field: FieldInfo) -> str:
-    """The docstring under the key, on one line, with Markdown's code marks."""
+    """Return the docstring under the key on one line, with Markdown's code marks."""
     return " ".join((field.description or "").split()).replace("``", "`").replace("|", "\\|")

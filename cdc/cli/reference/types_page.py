@@ -1,4 +1,4 @@
-"""docs/reference/types.md, from what the code does with each type."""
+"""Generate docs/reference/types.md from what the code does with each type."""
 
 from collections import Counter
 from typing import Final
@@ -8,31 +8,31 @@ from cdc.events.values.pg_types import FAMILIES, OTHER, TYPES, Fidelity, Kept
 INTRODUCTION: Final = """\
 # Types
 
-Made from `cdc/events/values/pg_types.py` by `python -m cdc.cli.reference docs/reference`; a test
-compares. `tests/kinds` sends random values of each through the real connector, by snapshot and by
-stream, and compares the lake with Postgres's own text.
+Generated from `cdc/events/values/pg_types.py` by `python -m cdc.cli.reference docs/reference`; a
+test compares. `tests/kinds` sends random values of each type through the real connector, by
+snapshot and by stream, and compares the lake with Postgres's own text.
 
-- **exact**: the lake has a type that means the same;
-- **as text**: a string that says all of it, the one that Postgres itself writes (ISO dates, UTC)
+- **exact**: the lake has an equivalent type;
+- **as text**: the lake has a string without any loss: the one that Postgres prints (ISO dates, UTC)
   unless the remark says otherwise;
 - **refused**: the connector loses or alters values of the type. The column is left out of the lake,
-  `wal2lake check` names it with the reason, and the rest of the table is kept.
+  `wal2lake check` reports it with the reason, and the rest of the table is kept.
 """
 
 LIMITS_HEAD: Final = """
 ## Limits
 
-A value beyond a limit goes to quarantine with table, key, position and reason, the table is
-`degraded`, and everything else goes on. `source.as_text` lifts some of these limits for the columns
-it names, in tables that the lake does not have yet.
+A value beyond a limit goes to quarantine with its table, key, position and reason; the table
+becomes `degraded`, and everything else continues. `source.as_text` lifts some of these limits for
+the columns that it names, in tables that are not in the lake yet.
 
-| value | without a choice | with `source.as_text` |
+| value | by default | with `source.as_text` |
 |---|---|---|
 """
 SAME: Final = "the same"
 LIMITS: Final = (
     ("`NaN` in `numeric(p, s)`", "quarantine", "`NaN`"),
-    ("numeric of more than 38 digits, or without a precision", "text: every digit, `NaN`", SAME),
+    ("`numeric` with more than 38 digits or no precision", "text: every digit, `NaN`", SAME),
     ("`numeric(p, s)` with s below 0 or above p", "decimal with the digits it needs", "text"),
     ("date or timestamp `infinity`, `-infinity`", "quarantine", "`infinity`"),
     ("date or timestamp BC", "quarantine", "`0044-03-15 BC`"),
@@ -40,18 +40,18 @@ LIMITS: Final = (
     (
         "timestamp after `294247-01-10 04:00:54.775806`",
         "quarantine",
-        "quarantine; **`infinity`** of a whole second: the connector's numbers end there",
+        "quarantine; **a whole second arrives as `infinity`**: the connector's numbers end there",
     ),
-    ("date of 5 to 14 October 1582", "exact", "text"),
+    ("date from 5 to 14 October 1582", "exact", "text"),
     ("time `24:00:00`", "text", SAME),
     ("float `-0`, `NaN`, infinite, subnormal", "exact", SAME),
-    ("interval `infinity`", "**arrives as `00:00:00`**: `verify` names the row", SAME),
+    ("interval `infinity`", "**arrives as `00:00:00`**: `verify` reports the row", SAME),
     (
         "interval of more than 2147483647 hours",
-        "the connector tries again and again: `status` shows the lag, its log the reason",
+        "the connector retries for ever: `status` shows the lag, the worker's log the reason",
         SAME,
     ),
-    ("`NaN` and infinities in a domain over numeric without a limit", "quarantine", SAME),
+    ("`NaN` and infinities in a domain over unconstrained numeric", "quarantine", SAME),
     ("the words `NAN`, `POSITIVE_INFINITY` in a domain over text", "quarantine", SAME),
     ("text that is not UTF-8", "quarantine", SAME),
 )
@@ -59,57 +59,58 @@ LIMITS: Final = (
 ARRAYS: Final = """
 ## Arrays
 
-An array of one dimension becomes `array<...>` where the table says so; NULL elements and the empty
-array stay what they are. Of other arrays:
+A one-dimensional array becomes `array<...>` for the types marked so in the tables above; NULL
+elements and empty arrays are kept. Other arrays:
 
-- One of several dimensions in a column of these types goes to quarantine, and so does an array of
-  nothing but NULLs of `int4`, `int8`, `bytea` or `date`: the connector sends both alike. A column
-  that is declared with several dimensions is refused.
-- One whose first index is not 1 (`[0:1]={a,b}`) keeps its elements and loses the index: nothing in
-  the event says so, and `verify` names the row.
-- A BC date in an array arrives as AD, and 5 to 14 October 1582 ten days later: `check` names each
-  column of `date[]`, and `verify` the row.
+- A multidimensional array in such a column goes to quarantine, and so does an array of `int4`,
+  `int8`, `bytea` or `date` that holds nothing but NULLs, because the connector sends both alike. A
+  column that is declared with several dimensions is refused.
+- An array whose first index is not 1 (`[0:1]={a,b}`) keeps its elements and loses the index. The
+  event does not show it; `verify` reports the row.
+- In an array, a BC date arrives as AD, and 5 to 14 October 1582 arrives ten days later: `check`
+  warns of each `date[]` column, and `verify` reports the row.
 
 ## Domains
 
-A column of a domain, or of a domain over a domain, is kept like the type it is over; one over
-`numeric` as text. Refused are domains over arrays, over `bytea` and over `bit(1)`.
+A column of a domain, or of a domain over a domain, is kept like its base type; over `numeric`, as
+text. Domains over arrays, over `bytea` and over `bit(1)` are refused.
 
 ## What else `check` refuses
 
 - A column whose type has a namesake, such as a table called `date` in its schema: the connector
-  looks types up by name and takes one for the other. A table that is given a column whose type is
-  called as one of Postgres's own, later, stops.
-- `money` where `lc_monetary` is not that of C or en_US: the connector reads the printed amount.
+  looks types up by name and confuses the two. A table stops if it is later given a column of a type
+  that is named like one of Postgres's own.
+- `money`, unless `lc_monetary` is C or en_US: the connector parses the printed amount.
 - A type of your own with the name of a type in these tables.
 """
 
 
 def types() -> str:
+    """Return the page: a table for each family of types, the limits, arrays and domains."""
     parts = [INTRODUCTION, _counts()]
     for family, members in FAMILIES.items():
-        rows = "".join(_row(name, found) for name, found in members.items())
+        rows = "".join(_row(name, kept) for name, kept in members.items())
         parts.append(
             f"\n## {family}\n\n"
-            "| Postgres | lake | kept | arrays of it | remarks |\n|---|---|---|---|---|\n" + rows
+            "| Postgres | lake | kept | arrays | remarks |\n|---|---|---|---|---|\n" + rows
         )
     limits = "".join(f"| {' | '.join(limit)} |\n" for limit in LIMITS)
     return "".join([*parts, LIMITS_HEAD, limits, ARRAYS])
 
 
 def _counts() -> str:
-    found = Counter(kept.fidelity for kept in TYPES.values())
+    count = Counter(kept.fidelity for kept in TYPES.values())
     arrays = sum(kept.arrays for kept in TYPES.values())
-    listed = ", ".join(f"{found[kind]} {kind.value}" for kind in Fidelity)
+    listed = ", ".join(f"{count[fidelity]} {fidelity.value}" for fidelity in Fidelity)
     return f"\nOf {len(TYPES)} types: {listed}. Arrays of {arrays} of them are kept.\n"
 
 
-def _row(name: str, found: Kept) -> str:
-    refused = found.fidelity is Fidelity.REFUSED
-    spark = "" if refused else f"`{found.spark}`"
+def _row(name: str, kept: Kept) -> str:
+    refused = kept.fidelity is Fidelity.REFUSED
+    spark = "" if refused else f"`{kept.spark}`"
     return (
-        f"| {_spelled(name)} | {spark} | {found.fidelity.value} | "
-        f"{'' if refused else _arrays(found)} | {found.note} |\n"
+        f"| {_spelled(name)} | {spark} | {kept.fidelity.value} | "
+        f"{'' if refused else _arrays(kept)} | {kept.note} |\n"
     )
 
 
@@ -119,8 +120,8 @@ def _spelled(name: str) -> str:
     return name.strip("()") if name.startswith("(") else f"`{name}`"
 
 
-def _arrays(found: Kept) -> str:
-    if found.arrays:
-        remark = f"; {found.of_arrays}" if found.of_arrays else ""
-        return f"`array<{found.spark}>`{remark}"
-    return f"refused: {found.of_arrays}"
+def _arrays(kept: Kept) -> str:
+    if kept.arrays:
+        remark = f"; {kept.of_arrays}" if kept.of_arrays else ""
+        return f"`array<{kept.spark}>`{remark}"
+    return f"refused: {kept.of_arrays}"

@@ -1,1 +1,1 @@
-"""Shows an operation while it runs."""
+"""Show what a command is doing: progress of an operation, a wait, a forecast."""

@@ -1,4 +1,4 @@
-"""An operation as it is shown while it runs: a bar on a terminal, lines in a pipe, or JSON."""
+"""Show a running operation: as a bar on a terminal, as lines in a pipe, or as JSON."""
 
 import json
 from dataclasses import replace
@@ -16,11 +16,11 @@ from cdc.state.operation import Operation, OperationState, Progress
 BAR_WIDTH: Final = 30
 MINUTE: Final = 60
 HOUR: Final = 3600
-NO_JOB: Final = "the job is not running; the operation goes on when it does: wal2lake up"
+NO_JOB: Final = "the job is not running; the operation continues after wal2lake up"
 
 
 class Display(Protocol):
-    """Use as a context; ``show`` as often as somebody looks."""
+    """A way to show progress; use it as a context and call ``show`` after every look."""
 
     def __enter__(self) -> Self: ...
 
@@ -31,18 +31,19 @@ class Display(Protocol):
         trace: TracebackType | None,
     ) -> None: ...
 
-    def show(self, progress: Progress, *, job_alive: bool) -> None: ...
+    def show(self, progress: Progress, *, job_alive: bool) -> None:
+        """Show the progress that was just read, and whether the job runs."""
 
 
 def display(operation: Operation, console: Console, *, as_json: bool) -> Display:
-    """What fits the console."""
+    """Return the display for the console: JSON if asked for, else a bar on a terminal or lines."""
     if as_json:
         return JsonLines()
     return Bar(operation, console) if console.is_terminal else Lines(console)
 
 
 class Bar:
-    """Redrawn in place, and gone at the end."""
+    """A bar that is redrawn in place and disappears at the end."""
 
     def __init__(self, operation: Operation, console: Console) -> None:
         self._operation = operation
@@ -61,11 +62,12 @@ class Bar:
         self._live.stop()
 
     def show(self, progress: Progress, *, job_alive: bool) -> None:
+        """Redraw the bar."""
         self._live.update(drawn(self._operation, progress, job_alive=job_alive), refresh=True)
 
 
 class _Plain:
-    """Nothing is begun and nothing is left to end."""
+    """A display that has nothing to set up and nothing to clean up."""
 
     def __enter__(self) -> Self:
         return self
@@ -80,15 +82,16 @@ class _Plain:
 
 
 class Lines(_Plain):
-    """One line each time that table, phase or state are others."""
+    """A display that prints a line each time the table, the phase or the state changes."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._last = ""
 
     def show(self, progress: Progress, *, job_alive: bool) -> None:
+        """Print a line if it differs from the last one and the operation has not ended."""
         if progress.state.ended:
-            return  # the outcome says it
+            return  # the outcome is printed elsewhere
         line = place(progress) if job_alive else NO_JOB
         if line != self._last:
             self._last = line
@@ -96,12 +99,13 @@ class Lines(_Plain):
 
 
 class JsonLines(_Plain):
-    """One object per line, each time that something is new; the end is not shown here."""
+    """A display that prints one JSON object per line for each change; not for the end."""
 
     def __init__(self) -> None:
         self._last: dict[str, Any] = {}
 
     def show(self, progress: Progress, *, job_alive: bool) -> None:
+        """Print the progress if anything in it is new and the operation has not ended."""
         facts = {**live_facts(progress), "job_alive": job_alive}
         if facts != self._last and not progress.state.ended:
             self._last = facts
@@ -109,7 +113,7 @@ class JsonLines(_Plain):
 
 
 def live_facts(progress: Progress) -> dict[str, Any]:
-    """How far it is, in terms of JSON; rows per second and seconds."""
+    """Return the progress as an object for JSON; ``rate`` is in rows per second."""
     return {
         "id": progress.id,
         "state": progress.state.value,
@@ -127,12 +131,12 @@ def live_facts(progress: Progress) -> dict[str, Any]:
 
 
 def drawn(operation: Operation, progress: Progress, *, job_alive: bool) -> RenderableType:
-    """Where it is, the bar, and the counts."""
+    """Return what ``Bar`` draws: table and phase, the bar, the counts, and whether the job runs."""
     head = Text.assemble((operation.command, "bold"), f" {place(progress)}")
     if job_alive:
         return Group(head, _bar_and_counts(progress))
-    stood = replace(progress, counted_from=None)  # no rows come now
-    return Group(head, _bar_and_counts(stood), Text(NO_JOB, "yellow"))
+    without_rate = replace(progress, counted_from=None)  # no rows are read without a job
+    return Group(head, _bar_and_counts(without_rate), Text(NO_JOB, "yellow"))
 
 
 def _bar_and_counts(progress: Progress) -> RenderableType:
@@ -148,7 +152,7 @@ def _bar_and_counts(progress: Progress) -> RenderableType:
 
 
 def place(progress: Progress) -> str:
-    """Table, its number and the phase: ``shop.orders (1 of 3): reading``."""
+    """Return the table, its number and the phase, as ``shop.orders (1 of 3): reading``."""
     phase = progress.phase or progress.state.value
     if progress.state is OperationState.PAUSED:
         phase = f"paused, {progress.phase}" if progress.phase else "paused"
@@ -160,22 +164,23 @@ def place(progress: Progress) -> str:
 
 
 def counts(progress: Progress) -> list[str]:
-    """Chunks, rows, rows per second and the time left, as far as they are known."""
-    found = []
+    """Return chunks, rows, rows per second and the time left, as far as they are known."""
+    parts = []
     if progress.chunks:
-        found.append(f"{progress.chunks:,} chunk{'' if progress.chunks == 1 else 's'}")
+        parts.append(f"{progress.chunks:,} chunk{'' if progress.chunks == 1 else 's'}")
     if progress.rows_expected:
-        found.append(f"{progress.rows:,} of {progress.rows_expected:,} rows")
+        parts.append(f"{progress.rows:,} of {progress.rows_expected:,} rows")
     elif progress.rows:
-        found.append(f"{progress.rows:,} row{'' if progress.rows == 1 else 's'}")
+        parts.append(f"{progress.rows:,} row{'' if progress.rows == 1 else 's'}")
     if progress.state is OperationState.RUNNING and progress.rate is not None:
-        found.append(f"{progress.rate:,.0f} rows/s")
+        parts.append(f"{progress.rate:,.0f} rows/s")
         if progress.eta_seconds is not None:
-            found.append(f"{duration(progress.eta_seconds)} left")
-    return found
+            parts.append(f"{duration(progress.eta_seconds)} left")
+    return parts
 
 
 def duration(seconds: float) -> str:
+    """Return the duration in two units at most: ``4 s``, ``3 min 07 s``, ``2 h 05 min``."""
     whole = round(seconds)
     if whole < MINUTE:
         return f"{whole} s"

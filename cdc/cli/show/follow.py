@@ -1,4 +1,4 @@
-"""Asking the job for an operation and following it to its end: shared by the commands."""
+"""Ask the job for an operation and follow it to its end; shared by the commands."""
 
 import json
 import shlex
@@ -23,10 +23,11 @@ from cdc.state.submission import asked_now
 
 LOOK_SECONDS: Final = 0.25
 INTERRUPTED: Final = 130
-"""The exit code of a command that Ctrl-C ended."""
+"""The exit code of a command that was ended by Ctrl-C."""
 
 DetachOption = Annotated[
-    bool, typer.Option("--detach", "-d", help="Return when the job is asked; do not follow it.")
+    bool,
+    typer.Option("--detach", "-d", help="Return once the job has the request; do not follow it."),
 ]
 """Use as ``detach: DetachOption = False``."""
 
@@ -36,7 +37,7 @@ NoJobTimeoutOption = Annotated[
         "--timeout",
         metavar="SECONDS",
         min=0,
-        help="Exit code 11 when the job does not run for that long; without it, wait for it.",
+        help="Give up with exit code 11 when the job has not run for this long; default: never.",
     ),
 ]
 """Use as ``timeout: NoJobTimeoutOption = None``."""
@@ -48,7 +49,7 @@ def new_operation(
     options: Mapping[str, str] | None = None,
     line: str | None = None,
 ) -> Operation:
-    """An operation asked for here and now; ``line`` is by default that of this process."""
+    """Return an operation requested now; ``line`` is by default this process's command line."""
     if line is None:
         line = shlex.join(["wal2lake", *sys.argv[1:]])
     return asked_now(command, tables, options or {}, line=line)
@@ -62,15 +63,15 @@ def ask_and_follow(
     detach: bool,
     timeout: float | None = None,
 ) -> None:
-    """Ask for the operation and follow it to its end.
+    """Ask the job for the operation and follow it to its end.
 
-    Raises UNREACHABLE when the job does not run, CONFLICT when another operation has one of the
-    tables, and what ``follow`` raises.
+    Raises UNREACHABLE when the job is not running, CONFLICT when another operation has one of the
+    tables, and whatever ``follow`` raises.
     """
     if not components.job(config.state_dir).alive:
         raise CdcError(
             ErrorKind.UNREACHABLE,
-            f"the job is not running, and {operation.command} runs inside it",
+            f"the job is not running, and {operation.command} needs it",
             remedy="wal2lake up",
         )
     files.ask(config.state_dir, operation)
@@ -86,10 +87,10 @@ def follow(
     timeout: float | None = None,
     console: Console | None = None,
 ) -> None:
-    """Show how far the operation is until it has ended, then what came of it.
+    """Show the progress of the operation until it has ended, then its outcome.
 
-    Raises the error it ended with, with its kind; SERVER_FAILED when the job does not run for
-    ``timeout`` seconds (None: waits for it). Ctrl-C leaves the operation running.
+    Raises the error that it ended with, with its kind; SERVER_FAILED when the job has not run for
+    ``timeout`` seconds (None: wait for ever). Ctrl-C leaves the operation running.
     """
     operation = files.operation(config.state_dir, operation_id)
     shown = console or Console(highlight=False)
@@ -99,7 +100,7 @@ def follow(
     try:
         ended = _until_ended(config, operation, shown, as_json=as_json, timeout=timeout)
     except KeyboardInterrupt:
-        print(_goes_on(operation_id), file=sys.stderr)
+        print(_how_to_follow(operation_id), file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
     tell_outcome(operation, ended, shown, as_json=as_json)
     raise_end(ended)
@@ -109,13 +110,14 @@ def _print_asked(operation: Operation, console: Console, *, as_json: bool) -> No
     if as_json:
         print(json.dumps({"id": operation.id, "state": OperationState.WAITING.value}))
     else:
-        console.print(Text(f"asked for: {_goes_on(operation.id)}"), soft_wrap=True)
+        console.print(Text(f"requested: {_how_to_follow(operation.id)}"), soft_wrap=True)
 
 
-def _goes_on(operation_id: str) -> str:
+def _how_to_follow(operation_id: str) -> str:
     return (
         f"operation {operation_id} runs in the job;"
-        f" see wal2lake operations {operation_id}, end it by wal2lake cancel {operation_id}"
+        f" to see it: wal2lake operations {operation_id};"
+        f" to end it: wal2lake cancel {operation_id}"
     )
 
 
@@ -125,7 +127,7 @@ def _until_ended(
     last_alive = time.monotonic()
     with bar.display(operation, console, as_json=as_json) as display:
         while True:
-            # Asked before the progress is read: a job that ended it and died has ended it.
+            # Checked before the progress is read: a job may end the operation and then die.
             alive = components.job(config.state_dir).alive
             progress = files.progress(config.state_dir, operation.id)
             if progress.state.ended:
@@ -140,13 +142,14 @@ def _until_ended(
 def _no_job(operation: Operation, timeout: float) -> CdcError:
     return CdcError(
         ErrorKind.SERVER_FAILED,
-        f"the job did not run for {timeout:g} s, and operation {operation.id} has not ended",
-        remedy="wal2lake up: the job begins it again; wal2lake status says what else is down",
+        f"the job has not run for {timeout:g} s, and operation {operation.id} has not ended",
+        remedy="run wal2lake up: the job then starts the operation again; wal2lake status shows "
+        "what else is down",
     )
 
 
 def tell_outcome(operation: Operation, ended: Progress, console: Console, *, as_json: bool) -> None:
-    """What came of it, on stdout; of a failure only with --json, else its error says it."""
+    """Print the outcome on stdout; that of a failure only as JSON, otherwise its error tells it."""
     if as_json:
         print(json.dumps(outcome_facts(operation, ended)), flush=True)
         return
@@ -159,7 +162,7 @@ def tell_outcome(operation: Operation, ended: Progress, console: Console, *, as_
 
 
 def outcome_facts(operation: Operation, ended: Progress) -> dict[str, Any]:
-    """All that is known of an operation that has ended, in terms of JSON."""
+    """Return everything known about an operation that has ended, as an object for JSON."""
     return {
         "id": operation.id,
         "command": operation.command,
@@ -178,20 +181,21 @@ def outcome_facts(operation: Operation, ended: Progress) -> dict[str, Any]:
 
 
 def results_table(results: Iterable[TableResult]) -> Table:
+    """Return the counts of each table of an operation, one row per table."""
     table = Table(show_edge=False)
     table.add_column("table")
     for name in ("rows read", "added", "changed", "swept", "refused", "cut", "seconds"):
         table.add_column(name, justify="right")
-    for each in results:
-        numbers = (each.rows_read, each.added, each.changed, each.swept, each.refused)
-        cut = "" if each.cut_after is None else str(each.cut_after)
+    for result in results:
+        numbers = (result.rows_read, result.added, result.changed, result.swept, result.refused)
+        cut = "" if result.cut_after is None else str(result.cut_after)
         cells = [f"{number:,}" for number in numbers]
-        table.add_row(Text(each.table), *cells, cut, f"{each.seconds:.1f}")
+        table.add_row(Text(result.table), *cells, cut, f"{result.seconds:.1f}")
     return table
 
 
 def raise_end(ended: Progress) -> None:
-    """Raises the error that the operation ended with; returns when it is done."""
+    """Raise the error that the operation ended with; do nothing when it is done."""
     if ended.state is OperationState.DONE:
         return
     kinds = {kind.value: kind for kind in ErrorKind}

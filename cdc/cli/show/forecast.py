@@ -1,4 +1,4 @@
-"""``--dry-run``: what an operation would read, and whether there is time and room for it."""
+"""Show a forecast (``--dry-run``): what an operation would read, how long, and whether it fits."""
 
 from dataclasses import asdict
 from typing import Any
@@ -14,62 +14,63 @@ MINUTE = 60
 HOUR = 3600
 
 
-def facts(found: Forecast) -> dict[str, Any]:
-    """For JSON: all that is known, with the sums."""
-    disks = [{**asdict(disk), "is_enough": disk.is_enough} for disk in found.disks]
-    return {**asdict(found), "disks": disks, "rows": found.rows, "bytes": found.bytes}
+def facts(forecast: Forecast) -> dict[str, Any]:
+    """Return the forecast as an object for JSON, with the sums over all tables."""
+    disks = [{**asdict(disk), "is_enough": disk.is_enough} for disk in forecast.disks]
+    return {**asdict(forecast), "disks": disks, "rows": forecast.rows, "bytes": forecast.bytes}
 
 
-def show(found: Forecast, console: Console) -> None:
-    console.print(_tables(found))
-    for line in lines(found):
+def show(forecast: Forecast, console: Console) -> None:
+    """Print the tables with their estimates, then the lines about time, slot and disks."""
+    console.print(_tables(forecast))
+    for line in lines(forecast):
         console.print(Text(line), soft_wrap=True)
 
 
-def lines(found: Forecast) -> list[str]:
-    """Everything below the table of tables."""
-    told = [f"rows where {found.where}"] if found.where else []
-    said = "unknown" if found.seconds is None else f"about {span(found.seconds)}"
-    told.append(f"time: {said} ({found.basis.removeprefix('unknown: ')})")
-    told.append(_slot(found.slot))
-    told += [_disk(disk) for disk in found.disks]
-    return [*told, "nothing was changed: this was a dry run"]
+def lines(forecast: Forecast) -> list[str]:
+    """Return everything below the table of estimates, line by line."""
+    texts = [f"rows where {forecast.where}"] if forecast.where else []
+    time = "unknown" if forecast.seconds is None else f"about {span(forecast.seconds)}"
+    texts.append(f"time: {time} ({forecast.basis.removeprefix('unknown: ')})")
+    texts.append(_slot(forecast.slot))
+    texts += [_disk(disk) for disk in forecast.disks]
+    return [*texts, "nothing was changed: this was a dry run"]
 
 
 def span(seconds: float) -> str:
-    """``4 s``, ``3 min``, ``2.5 h``."""
+    """Return the duration, rounded to one unit: ``4 s``, ``3 min``, ``2.5 h``."""
     if seconds < MINUTE:
         return f"{max(1, round(seconds))} s"
     return f"{seconds / MINUTE:.0f} min" if seconds < HOUR else f"{seconds / HOUR:.1f} h"
 
 
-def _tables(found: Forecast) -> Table:
+def _tables(forecast: Forecast) -> Table:
     table = Table(show_edge=False)
     table.add_column("table")
-    table.add_column("rows, estimated", justify="right")
+    table.add_column("rows (estimate)", justify="right")
     table.add_column("to read", justify="right")
-    for each in found.tables:
-        table.add_row(Text(each.table), _count(each.rows), _bytes(each.bytes))
-    if len(found.tables) > 1:
-        table.add_row("all", _count(found.rows), _bytes(found.bytes))
+    for row in forecast.tables:
+        table.add_row(Text(row.table), _count(row.rows), _bytes(row.bytes))
+    if len(forecast.tables) > 1:
+        table.add_row("all", _count(forecast.rows), _bytes(forecast.bytes))
     return table
 
 
 def _slot(slot: SlotRoom | None) -> str:
     if slot is None:
-        return "slot: there is none"
-    kept = f"slot {slot.name}: {_bytes(slot.retained_bytes)} of WAL retained"
+        return "slot: does not exist"
+    retained = f"slot {slot.name}: {_bytes(slot.retained_bytes)} of WAL retained"
     if slot.limit_bytes is None:
-        return f"{kept}, without a limit (max_slot_wal_keep_size)"
+        return f"{retained}, without a limit (max_slot_wal_keep_size)"
     left = _bytes(slot.safe_bytes)
-    return f"{kept}, {left} left of max_slot_wal_keep_size = {size(slot.limit_bytes)}"
+    return f"{retained}, {left} left of max_slot_wal_keep_size = {size(slot.limit_bytes)}"
 
 
 def _disk(disk: DiskRoom) -> str:
-    said = f"{disk.place}: {size(disk.free_bytes)} free at {disk.path}"
+    text = f"{disk.place}: {size(disk.free_bytes)} free at {disk.path}"
     if disk.needed_bytes:
-        said += f", {size(disk.needed_bytes)} needed"
-    return said if disk.is_enough else f"{said}: too little"
+        text += f", {size(disk.needed_bytes)} needed"
+    return text if disk.is_enough else f"{text}: not enough"
 
 
 def _count(number: int | None) -> str:

@@ -1,4 +1,4 @@
-"""A line that says what is being waited for: on a terminal only, never in a pipe or a log."""
+"""Show what a command is waiting for, on a terminal only, never in a pipe or a log."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from rich.markup import escape
 
 @contextmanager
 def waiting(first: str) -> Iterator[Callable[[str], None]]:
-    """Shows ``first``, then what the function inside is called with; gone at the end."""
+    """Show ``first``, then each text given to the yielded function; clear the line at the end."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda _text: None

@@ -1,1 +1,1 @@
-"""Reads the lake as it was at one published cut."""
+"""Read the lake as of one published cut."""

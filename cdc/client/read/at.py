@@ -1,4 +1,4 @@
-"""What ``--at`` may say: which published cut a reader means."""
+"""Parse ``--at``: the published cut that a reader asks for."""
 
 import re
 from dataclasses import dataclass
@@ -19,21 +19,21 @@ class Latest:
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """The cut of that number."""
+    """The cut with this number."""
 
     cut: int
 
 
 @dataclass(frozen=True, slots=True)
 class UpToLsn:
-    """The newest cut that holds no commit beyond the LSN."""
+    """The newest cut without a commit after the LSN."""
 
     lsn: int
 
 
 @dataclass(frozen=True, slots=True)
 class UpToTime:
-    """The newest cut before the first that holds a commit after the time."""
+    """The last cut before the first one that holds a commit made after this time."""
 
     time: datetime  # with a time zone
 
@@ -42,7 +42,10 @@ At = Latest | Numbered | UpToLsn | UpToTime
 
 
 def parse(text: str) -> At:
-    """``latest``, ``17``, ``0/16B3748`` or ``2026-01-31T12:00:00Z``; raises CONFIG for another."""
+    """Parse ``latest``, ``17``, ``0/16B3748`` or ``2026-01-31T12:00:00Z``.
+
+    Raises CONFIG for anything else, and for a time without a time zone.
+    """
     if text == LATEST:
         return Latest()
     if text.isdecimal():
@@ -53,7 +56,7 @@ def parse(text: str) -> At:
 
 
 def of_zone(time: datetime, text: str) -> datetime:
-    """The time itself; raises CONFIG where it says no zone, so that nobody has to guess it."""
+    """Return the time unchanged; raises CONFIG if it has no time zone, rather than guess one."""
     if time.tzinfo is None:
         raise CdcError(
             ErrorKind.CONFIG,
@@ -69,6 +72,6 @@ def _time(text: str) -> datetime:
     except ValueError:
         raise CdcError(
             ErrorKind.CONFIG,
-            f"--at {text!r} is no cut's number, no LSN, no time and not latest",
-            remedy="write 17, 0/16B3748, 2026-01-31T12:00:00Z or latest; wal2lake cuts lists them",
+            f"--at {text!r} is not a cut number, an LSN, a timestamp or 'latest'",
+            remedy="write it like 17, 0/16B3748, 2026-01-31T12:00:00Z or latest; see wal2lake cuts",
         ) from None

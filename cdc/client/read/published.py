@@ -1,4 +1,4 @@
-"""Published cuts for readers: which one is meant, and what in it may not be relied on."""
+"""Find the published cut that a reader means, and the tables in it that cannot be relied on."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -14,29 +14,30 @@ from cdc.observe.defects import told
 from cdc.tables import TableState
 
 EQUAL: Final = TableState.STREAMING.value
-"""The one state in which a table is the source's at the cut."""
+"""The only state in which a table equals the source at the cut."""
 
 WHAT_IT_SHOWS: Final = {
     TableState.SNAPSHOTTING.value: "its first snapshot is not complete",
-    TableState.DEGRADED.value: "changes of it are in quarantine",
-    TableState.RESNAPSHOTTING.value: "it is being read again and stands at an older cut",
+    TableState.DEGRADED.value: "some of its changes are in quarantine",
+    TableState.RESNAPSHOTTING.value: "it is being read again and is still at an older cut",
     TableState.STOPPED.value: "it stopped at an older cut",
 }
 
 
 def cut_at(ledger: Ledger, at: str | int | datetime | None) -> LedgerRow | None:
-    """The cut that ``at`` means (cdc/client/read/at.py); None where nothing is published yet.
+    """Return the cut that ``at`` names (see cdc/client/read/at.py); None for the newest.
 
-    None means the newest. Raises CONFIG for what is no such thing, and where no cut is there.
+    Returns None if nothing is published yet. Raises CONFIG for an ``at`` that is invalid or names
+    no cut of the ledger.
     """
     wanted = _wanted(at)
-    row = _found(ledger, wanted)
+    row = _look_up(ledger, wanted)
     if row is None and not isinstance(wanted, Latest):
         raise CdcError(
             ErrorKind.CONFIG,
             f"the ledger has no cut at {at}",
             detail=f"the oldest that is kept is {first.cut}" if (first := ledger.first()) else "",
-            remedy="see the cuts there are: wal2lake cuts",
+            remedy="choose one of those that wal2lake cuts lists",
         )
     return row
 
@@ -49,7 +50,7 @@ def _wanted(at: str | int | datetime | None) -> At:
     return parse(str(at))
 
 
-def _found(ledger: Ledger, wanted: At) -> LedgerRow | None:
+def _look_up(ledger: Ledger, wanted: At) -> LedgerRow | None:
     if isinstance(wanted, Latest):
         return ledger.last()
     if isinstance(wanted, Numbered):
@@ -60,29 +61,30 @@ def _found(ledger: Ledger, wanted: At) -> LedgerRow | None:
 
 
 def is_flagged(entry: TableEntry) -> bool:
-    """Whether the table does not show the source at the cut."""
+    """Return whether the table may differ from the source at the cut."""
     return entry.state != EQUAL
 
 
 def flagged(entries: Iterable[TableEntry]) -> list[TableEntry]:
+    """Return the tables that may differ from the source at the cut."""
     return [entry for entry in entries if is_flagged(entry)]
 
 
 def warning(entry: TableEntry, cut: int) -> str:
-    """What a reader of a flagged table has to know."""
+    """Return a warning for readers of a flagged table."""
     what = WHAT_IT_SHOWS.get(entry.state, entry.state)
     reason = f": {entry.reason}" if entry.reason else ""
-    return f"{entry.table} is not the source's table at cut {cut}: {what}{reason}"
+    return f"{entry.table} does not equal the source at cut {cut}: {what}{reason}"
 
 
 def open_version(path: str, version: int) -> DeltaTable:
-    """The Delta table at a version; raises CONFIG where it is not there any more."""
+    """Open the Delta table at a version; raises CONFIG if that version no longer exists."""
     try:
         return DeltaTable(path, version=version)
     except DeltaError as error:
         raise CdcError(
             ErrorKind.CONFIG,
-            f"version {version} of {path} is not there any more",
+            f"version {version} of {path} no longer exists",
             detail=told(error),
-            remedy="choose a later cut; job.vacuum_retention_hours says how long old ones stay",
+            remedy="choose a later cut; job.vacuum_retention_hours says how long old ones are kept",
         ) from None

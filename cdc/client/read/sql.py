@@ -1,4 +1,4 @@
-"""SQL over the lake without Spark: delta-rs and DataFusion read the tables at one cut.
+"""Run SQL over the lake without Spark: delta-rs and DataFusion read the tables at one cut.
 
 Every table is opened at the version that the ledger names for the cut, so a query over several
 tables sees the same transactions in all of them.
@@ -21,31 +21,31 @@ from cdc.lake.table.positions import open_table
 from cdc.tables import CONTROL_SCHEMA, TableId
 
 _UNSUITED: Final = (
-    "reading its rows failed: some value does not suit what is done with it (a cast, a division)"
+    "it failed while reading rows: an operation, such as a cast or a division, rejected a value"
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """Rows of a query and the cut they were read at (None: nothing is published yet)."""
+    """The rows of a query and the cut they were read at (None: nothing is published yet)."""
 
     rows: pa.Table
     cut: int | None
     flagged: Sequence[TableEntry] = field(default=())
-    """Tables that the query names and that are not the source's at the cut."""
+    """Tables that the query names and that may differ from the source at the cut."""
 
 
 def query(config: Config, text: str, *, at: str | None = None) -> Answer:
     """Run one SELECT over ``schema.table`` and ``wal2lake.{ledger,log,quarantine,operations}``.
 
-    ``at`` names the cut (cdc/client/read/at.py); without it, the newest one is read.
-    Raises CONFIG for SQL that is wrong and for a cut that is not there.
+    ``at`` names the cut (see cdc/client/read/at.py); without it, the newest one is read.
+    Raises CONFIG for invalid SQL and for a cut that does not exist.
     """
     row = cut_at(Ledger(ledger_path(config)), at)
     entries = [entry for entry in row.tables if entry.version >= 0] if row else []
     named = [entry for entry in entries if _named(TableId.parse(entry.table), text)]
     context = _Context()
-    # All of them where it names none: ``show tables``.
+    # A query that names no table, such as ``show tables``, gets all of them.
     for name, table in _tables(config, named or entries, text):
         context.add(name, table)
     rows = context.run(text)
@@ -56,7 +56,7 @@ Named = tuple[TableId, DeltaTable]
 
 
 def _tables(config: Config, entries: Sequence[TableEntry], text: str) -> Iterator[Named]:
-    """The tables at the versions of a cut, and those of ours that the query mentions."""
+    """Yield the tables at the cut's versions, and the control tables that the query mentions."""
     for entry in entries:
         yield TableId.parse(entry.table), open_version(entry.path, entry.version)
     own = {
@@ -80,7 +80,7 @@ def _mentions(name: str, text: str) -> bool:
 
 
 class _Context:
-    """A DataFusion session in which the schemas of the source exist."""
+    """A DataFusion session with the schemas of the source."""
 
     def __init__(self) -> None:
         self._builder = QueryBuilder()
@@ -88,12 +88,14 @@ class _Context:
         self._builder.execute("SET datafusion.catalog.information_schema = true").read_all()
 
     def add(self, name: TableId, table: DeltaTable) -> None:
+        """Register the table under its name in the source."""
         if name.schema not in self._schemas:
             self._builder.execute(f"CREATE SCHEMA {fusion_name(name.schema)}").read_all()
             self._schemas.add(name.schema)
         self._builder.register(f"{fusion_name(name.schema)}.{fusion_name(name.name)}", table)
 
     def run(self, text: str) -> pa.Table:
+        """Run the query and read all its rows; raises CONFIG when it fails."""
         try:
             planned = self._builder.execute(text.rstrip("; \n"))
         except Exception as error:  # noqa: BLE001 - delta-rs raises bare Exception here
@@ -105,16 +107,20 @@ class _Context:
 
 
 def _refused(error: Exception, detail: str) -> CdcError:
-    """Words of the planner are about the query; those of a failed reading quote values of rows."""
+    """Return the error for a failed query.
+
+    ``detail`` must not quote the engine's message about reading, which can hold values of rows;
+    that of the planner is only about the query.
+    """
     if "No such file" in str(error) or "not found: " in str(error):
         return CdcError(
             ErrorKind.CONFIG,
-            "a file of that version is not there any more",
-            remedy="choose a later cut; job.vacuum_retention_hours says how long old ones stay",
+            "a file of that version no longer exists",
+            remedy="choose a later cut; job.vacuum_retention_hours says how long old ones are kept",
         )
     return CdcError(
         ErrorKind.CONFIG,
         "the query cannot be answered",
         detail=detail,
-        remedy="tables are named schema.table; wal2lake sql 'show tables' lists them",
+        remedy="write tables as schema.table; list them with wal2lake sql 'show tables'",
     )

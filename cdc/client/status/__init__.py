@@ -1,1 +1,1 @@
-"""How far the pipeline is, how healthy its parts are, and what to do."""
+"""The pipeline's position, the health of its components, and what to do about problems."""

@@ -1,4 +1,4 @@
-"""The parts of a pipeline besides the lake, each asked on its own, as far as it answers."""
+"""Ask each component of the pipeline, except the lake, for its state."""
 
 import json
 from dataclasses import dataclass
@@ -28,28 +28,28 @@ PID_SLACK_SECONDS: Final = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourcePart:
-    """Postgres and our slot in it."""
+    """Postgres and the pipeline's replication slot."""
 
     current_lsn: int
     slot_active: bool
-    reader: str  # the name that who reads the slot gave itself
-    wal_status: str | None  # None: there is no slot
+    reader: str  # the application name of the session that reads the slot
+    wal_status: str | None  # None: the slot does not exist
     retained_bytes: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorPart:
-    """The connector and its task as Kafka Connect reports them."""
+    """The connector and its tasks, as Kafka Connect reports them."""
 
-    state: str  # RUNNING, FAILED, PAUSED, ..; missing when Connect knows no such connector
+    state: str  # RUNNING, FAILED, PAUSED, ...; missing if Connect has no such connector
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobPart:
-    """The job as it says of itself, and whether its process is there."""
+    """The job as its state file describes it, and whether its process is alive."""
 
-    state: str  # starting, applying, stopped; unknown when it never ran here
+    state: str  # starting, applying, stopped; unknown if it has never run here
     pid: int | None
     alive: bool
     alarm: str = ""  # what keeps it from publishing cuts
@@ -57,7 +57,7 @@ class JobPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerPart:
-    """A process of the embedded stack as its supervisor reports it."""
+    """A process of the embedded stack, as its supervisor reports it."""
 
     name: str
     state: str
@@ -68,34 +68,40 @@ class ServerPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpPart:
-    """``wal2lake up`` as it says of itself; what it ended with, where it failed."""
+    """``wal2lake up`` as its report describes it, and the error if it failed."""
 
-    phase: str  # starting, ready, stopping, failed; gone where it says another and is not there
-    doing: str = ""  # what it said last
+    phase: str  # starting, ready, stopping, failed; gone: its process died without reporting it
+    doing: str = ""  # its last event
     kind: str = ""
     error: str = ""
     remedy: str = ""
 
 
 def source(url: str, slot: str) -> SourcePart:
-    """Raises UNREACHABLE or SOURCE_NOT_READY."""
+    """Return the source's position and the state of the slot.
+
+    Raises UNREACHABLE or SOURCE_NOT_READY.
+    """
     with connect(url, answer_seconds=SOURCE_SECONDS) as connection:
-        found = slot_state(connection, slot)
+        state = slot_state(connection, slot)
         with translated("reading the source's position"):
             row = connection.execute(
                 "SELECT (pg_current_wal_lsn() - '0/0'::pg_lsn)::bigint"
             ).fetchone()
     return SourcePart(
         current_lsn=int(row[0]) if row else 0,
-        slot_active=found is not None and found.active_pid is not None,
-        reader=found.application if found else "",
-        wal_status=found.wal_status if found else None,
-        retained_bytes=found.retained_bytes if found else None,
+        slot_active=state is not None and state.active_pid is not None,
+        reader=state.application if state else "",
+        wal_status=state.wal_status if state else None,
+        retained_bytes=state.retained_bytes if state else None,
     )
 
 
 def connector(connect_url: str, name: str) -> ConnectorPart:
-    """Raises UNREACHABLE when no worker answers, CONFIG when one does not take who asks."""
+    """Return the state of the connector.
+
+    Raises UNREACHABLE when no worker answers, CONFIG when the worker rejects our credentials.
+    """
     try:
         response = http_client.get(
             f"{connect_url}/connectors/{name}/status", timeout=CONNECT_SECONDS
@@ -114,20 +120,20 @@ def connector(connect_url: str, name: str) -> ConnectorPart:
         ) from None
 
 
-def _connector(said: dict[str, Any]) -> ConnectorPart:
-    """The worst of the connector and its tasks: one of them failed is a connector that failed."""
-    parts = [said["connector"], *said["tasks"]]
-    unwell = [part for part in parts if part["state"] != "RUNNING"]
-    if not said["tasks"]:
-        return ConnectorPart(state=unwell[0]["state"] if unwell else "UNASSIGNED")
-    if not unwell:
+def _connector(answer: dict[str, Any]) -> ConnectorPart:
+    """Return the worst state of connector and tasks: a failed task counts as a failed connector."""
+    parts = [answer["connector"], *answer["tasks"]]
+    not_running = [part for part in parts if part["state"] != "RUNNING"]
+    if not answer["tasks"]:
+        return ConnectorPart(state=not_running[0]["state"] if not_running else "UNASSIGNED")
+    if not not_running:
         return ConnectorPart(state="RUNNING")
-    failed = next((part for part in unwell if part["state"] == "FAILED"), unwell[0])
-    return ConnectorPart(state=failed["state"], reason=cause(str(failed.get("trace", ""))))
+    worst = next((part for part in not_running if part["state"] == "FAILED"), not_running[0])
+    return ConnectorPart(state=worst["state"], reason=cause(str(worst.get("trace", ""))))
 
 
 def registry(url: str) -> None:
-    """Raises UNREACHABLE when none is ready."""
+    """Check that the schema registry is ready; raises UNREACHABLE when it is not."""
     ready = f"{url}/health/ready"
     try:
         http_client.get(ready, timeout=CONNECT_SECONDS).raise_for_status()
@@ -141,26 +147,27 @@ def registry(url: str) -> None:
 
 
 def job(state_dir: Path) -> JobPart:
+    """Return the state of the job from its state file; it is unknown without a readable file."""
     try:
-        said = JobState(**json.loads(job_state.path(state_dir).read_text()))
+        file = JobState(**json.loads(job_state.path(state_dir).read_text()))
     except (OSError, ValueError, TypeError):
         return JobPart(state="unknown", pid=None, alive=False)
-    alive = _is_alive(said)
-    return JobPart(state=said.state, pid=said.pid, alive=alive, alarm=said.alarm if alive else "")
+    alive = _is_alive(file)
+    return JobPart(state=file.state, pid=file.pid, alive=alive, alarm=file.alarm if alive else "")
 
 
-def _is_alive(said: JobState) -> bool:
-    """Whether the pid is still that process: a later one that took the pid over began later."""
+def _is_alive(file: JobState) -> bool:
+    """Return whether the pid still is the job's: a process that reuses the pid started later."""
     try:
-        began = psutil.Process(said.pid).create_time()
+        began = psutil.Process(file.pid).create_time()
     except psutil.NoSuchProcess:
         return False
-    started = datetime.fromisoformat(said.started_at).timestamp()
-    return said.state != "stopped" and began < started + PID_SLACK_SECONDS
+    started = datetime.fromisoformat(file.started_at).timestamp()
+    return file.state != "stopped" and began < started + PID_SLACK_SECONDS
 
 
 def disk(place: Path) -> str:
-    """What is said of a disk with too little room; nothing of one with enough."""
+    """Return a message if the disk has too little free space, else an empty string."""
     try:
         check_disk(place)
     except CdcError as error:
@@ -169,16 +176,16 @@ def disk(place: Path) -> str:
 
 
 def up(state_dir: Path) -> UpPart | None:
-    """None where it never ran here, or came to its end."""
+    """Return the state of ``wal2lake up``; None if it has never run here, or has been stopped."""
     state = StateDir(state_dir)
-    said = report.read(state)
-    if not said or said["phase"] == report.STOPPING:
+    reported = report.read(state)
+    if not reported or reported["phase"] == report.STOPPING:
         return None
-    there = report.supervisor(state) is not None
+    alive = report.supervisor(state) is not None
     error = report.reported_error(state)
-    events = said.get("events") or [{"what": ""}]
+    events = reported.get("events") or [{"what": ""}]
     return UpPart(
-        phase=said["phase"] if there or error else "gone",
+        phase=reported["phase"] if alive or error else "gone",
         doing=events[-1]["what"],
         kind=error.kind.value if error else "",
         error=": ".join(filter(None, (error.coded, error.detail))) if error else "",
@@ -187,7 +194,7 @@ def up(state_dir: Path) -> UpPart | None:
 
 
 def servers(state_dir: Path) -> list[ServerPart]:
-    """The embedded processes; ``gone`` when the supervisor that reported them is."""
+    """Return the embedded processes; their state is ``gone`` when their supervisor is."""
     state = StateDir(state_dir)
     members: dict[str, dict[str, Any]] = report.read(state).get("processes", {})
     supervised = report.supervisor(state) is not None

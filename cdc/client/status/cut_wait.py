@@ -1,4 +1,4 @@
-"""Waiting for a cut: what ``sync`` and ``verify`` have in common."""
+"""Wait for a published cut, for ``sync``, ``verify`` and readings."""
 
 from collections.abc import Callable
 
@@ -17,10 +17,10 @@ def wait_for_cut(
     timeout: float,
     tell: Callable[[LedgerRow | None], None] = lambda _: None,
 ) -> LedgerRow | None:
-    """The first cut above ``after`` that the condition holds for; None at the end of the time.
+    """Return the first cut after number ``after`` for which ``reached`` holds; None on timeout.
 
-    Every cut is looked at, also one that the next has followed already. ``tell`` hears of the
-    newest cut each time we looked.
+    Every cut is examined, even if a newer one exists already. ``timeout`` is in seconds. ``tell``
+    is called with the newest cut at each look.
     """
     seen = after
 

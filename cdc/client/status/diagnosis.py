@@ -1,4 +1,4 @@
-"""Where a pipeline hangs, in one sentence: for commands that waited in vain."""
+"""Say in one sentence why a command waited in vain for the pipeline."""
 
 from cdc.client.status.findings import findings
 from cdc.client.status.status import Status, status
@@ -7,12 +7,12 @@ from cdc.tables import TableState
 
 
 def where_it_hangs(config: Config) -> str:
+    """Return the problems of the pipeline, the worst first; without any, its newest cut."""
     return "; ".join(_reasons(status(config)))
 
 
 def _reasons(now: Status) -> list[str]:
-    """What is wrong, the worst first; how far it is when nothing is."""
-    reasons = [each.what for each in findings(now)]
+    reasons = [finding.what for finding in findings(now)]
     reasons += [
         f"table {table.table} is {table.lag_offsets} offsets behind"
         for table in now.tables
@@ -23,4 +23,4 @@ def _reasons(now: Status) -> list[str]:
         for table in now.tables
         if table.state == TableState.RESNAPSHOTTING.value
     ]
-    return reasons or [f"every part answers and the newest cut is {now.cut}"]
+    return reasons or [f"every component answers, and the newest cut is {now.cut}"]

@@ -1,4 +1,4 @@
-"""What is not well, each with what to do: decided from what the parts say."""
+"""Decide from the status of all components what is wrong and what to do about it."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -17,90 +17,91 @@ from cdc.state.health import HopHealth
 from cdc.state.job_state import RELOADING
 from cdc.tables import TableState
 
-FOUND: Final[dict[ErrorKind, str]] = {
-    ErrorKind.CHAIN_BROKEN: "the slot is gone, or lost what it needs",
-    ErrorKind.DISK_FULL: "too little room for the state directory",
-    ErrorKind.SERVER_FAILED: "job, connector or a server of ours does not run, or nobody reads "
-    "the slot",
-    ErrorKind.STANDS_STILL: "something of the way of a change does not move, or the job hangs",
-    ErrorKind.UNREACHABLE: "source, Kafka, Connect or the registry does not answer",
-    ErrorKind.TABLE_STOPPED: "a table is stopped or degraded, or may have to be since changes of "
-    "its structure are not noted, and the others go on",
-    ErrorKind.STARTING: "`up`, the job or the first snapshot is under way",
-    ErrorKind.BEHIND: "all moves, and what is published is more than a minute old",
+MEANINGS: Final[dict[ErrorKind, str]] = {
+    ErrorKind.CHAIN_BROKEN: "the replication slot is gone, or has lost WAL that it needs",
+    ErrorKind.DISK_FULL: "the disk of the state directory has too little free space",
+    ErrorKind.SERVER_FAILED: "the job, the connector or an embedded server is not running, or "
+    "nothing reads the replication slot",
+    ErrorKind.STANDS_STILL: "a hop stands still, so that changes do not move, or the job hangs",
+    ErrorKind.UNREACHABLE: "the source, Kafka, Connect or the registry does not answer",
+    ErrorKind.TABLE_STOPPED: "a table is stopped or degraded, or may have to be because changes of "
+    "its structure are not noted; the other tables continue",
+    ErrorKind.STARTING: "`up`, the job or the first snapshot is still under way",
+    ErrorKind.BEHIND: "every hop moves, but the newest published cut is more than a minute old",
 }
-"""What ``status`` looks for. Before them all comes an error that ``wal2lake up`` ended with."""
-WORST_FIRST: Final = tuple(FOUND)
-PASSING: Final = frozenset({ErrorKind.TABLE_STOPPED, ErrorKind.STARTING, ErrorKind.BEHIND})
-"""What starting again would not put right: a health check passes over it."""
+"""What ``status`` looks for, the worst first; an error that ended ``wal2lake up`` is worse yet."""
+WORST_FIRST: Final = tuple(MEANINGS)
+IGNORED_BY_LIVE: Final = frozenset({ErrorKind.TABLE_STOPPED, ErrorKind.STARTING, ErrorKind.BEHIND})
+"""What a restart would not fix, so that a health check ignores it."""
 SILENT_SECONDS: Final = 30.0
-"""The job's watch looks more often: one that said nothing for so long hangs."""
+"""The job's health watch writes more often; if it is silent for this long, the job hangs."""
 _APPLIES: Final = frozenset({"applying", RELOADING})
 _OLD_SECONDS: Final = 60.0
 _RESTARTED_TOO_OFTEN: Final = 3
 _AGAIN: Final = "wal2lake down, then wal2lake up"
+_REACH: Final = "make sure that it runs and can be reached"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """``what`` is a statement in lower case."""
+    """One problem and what to do about it."""
 
     kind: ErrorKind
-    what: str
+    what: str  # a statement that begins in lower case
     remedy: str
 
 
 def findings(now: Status) -> list[Finding]:
-    """The worst first; none where all is well."""
-    found = _of_start(now) or [*_of_parts(now), *_of_way(now)]
-    found += _of_tables(now.tables)
-    return sorted(found, key=_badness)
+    """Return the problems, the worst first; an empty list when all is well."""
+    problems = _of_start(now) or [*_of_components(now), *_of_hops(now)]
+    problems += _of_tables(now.tables)
+    return sorted(problems, key=_rank)
 
 
-def live(found: Iterable[Finding]) -> list[Finding]:
-    """Those that a health check is about."""
-    return [each for each in found if each.kind not in PASSING]
+def live(problems: Iterable[Finding]) -> list[Finding]:
+    """Return the problems that matter to a health check: those that a restart may fix."""
+    return [finding for finding in problems if finding.kind not in IGNORED_BY_LIVE]
 
 
-def exit_code(found: list[Finding]) -> int:
-    """Of the worst; 0 without any."""
-    return POLICY[found[0].kind].exit_code if found else 0
+def exit_code(problems: list[Finding]) -> int:
+    """Return the exit code of the first, worst problem; 0 when there is none."""
+    return POLICY[problems[0].kind].exit_code if problems else 0
 
 
-def _badness(found: Finding) -> int:
-    return WORST_FIRST.index(found.kind) if found.kind in WORST_FIRST else -1
+def _rank(finding: Finding) -> int:
+    return WORST_FIRST.index(finding.kind) if finding.kind in WORST_FIRST else -1
 
 
 def _of_start(now: Status) -> list[Finding]:
-    """Where it does not run, or not yet, that is all that is to be said of the parts."""
+    """Return why the pipeline is not running, or not yet; then its components are not judged."""
     up = now.up
     if up is not None and up.kind and up.phase == report.FAILED and not now.job.alive:
         return [Finding(kind=ErrorKind(up.kind), what=up.error, remedy=up.remedy)]
     if up is not None and up.phase == report.STARTING:
         doing = f": {up.doing}" if up.doing else ""
-        return [_finding(ErrorKind.STARTING, f"wal2lake up is not done yet{doing}", "wait for it")]
+        return [_finding(ErrorKind.STARTING, f"wal2lake up has not finished{doing}", "wait for it")]
     if up is not None and up.phase == "gone":
         what = "wal2lake up has ended without stopping what it had started"
         return [_finding(ErrorKind.SERVER_FAILED, what, "wal2lake up")]
     if up is None and not now.job.alive:
-        what = "nothing runs here: the job is not running, and neither is wal2lake up"
+        what = "the job is not running, and neither is wal2lake up"
         return [_finding(ErrorKind.SERVER_FAILED, what, "wal2lake up"), *_of_others(now)]
     return []
 
 
-def _of_parts(now: Status) -> Iterator[Finding]:
+def _of_components(now: Status) -> Iterator[Finding]:
     if now.disk:
-        yield _finding(ErrorKind.DISK_FULL, now.disk, "make room there")
+        yield _finding(ErrorKind.DISK_FULL, now.disk, "free some space there")
     yield from _of_servers(now)
     yield from _of_others(now)
 
 
 def _of_others(now: Status) -> Iterator[Finding]:
-    """What may not be of this installation."""
+    """Judge the components that may run outside this installation."""
     for silence in now.unreachable:
         if now.up is None and silence.startswith(NOT_UP):
-            continue  # as is said already
-        yield _finding(ErrorKind.UNREACHABLE, silence, "see that it runs and can be reached")
+            continue  # reported already: wal2lake up is not running
+        yield _finding(ErrorKind.UNREACHABLE, silence, _REACH)
     yield from _of_slot(now)
     connector = now.connector
     if connector is not None and connector.state != "RUNNING":
@@ -113,17 +114,17 @@ def _of_servers(now: Status) -> Iterator[Finding]:
     for server in now.servers:
         if server.state != "running" and (server.name != "job" or not now.job.alive):
             what = f"{server.name} is {server.state}: {server.reason}"
-            remedy = f"see its log file; where it stays so, {_AGAIN}"
+            remedy = f"see its log file; if it does not recover, {_AGAIN}"
             yield _finding(ErrorKind.SERVER_FAILED, what, remedy)
-    supervised = next((each for each in now.servers if each.name == "job"), None)
+    supervised = next((server for server in now.servers if server.name == "job"), None)
     if not now.job.alive and (supervised is None or supervised.state == "running"):
         yield _finding(ErrorKind.SERVER_FAILED, "the job is not running", _AGAIN)
     elif now.job.alive and now.job.state == "starting":
-        often = supervised.restarts if supervised else 0
-        again = often >= _RESTARTED_TOO_OFTEN
-        kind = ErrorKind.SERVER_FAILED if again else ErrorKind.STARTING
-        times = f", for the {often + 1}th time" if again else ""
-        yield _finding(kind, f"the job is starting{times}", "wait for it; its log file says more")
+        restarts = supervised.restarts if supervised else 0
+        too_often = restarts >= _RESTARTED_TOO_OFTEN
+        kind = ErrorKind.SERVER_FAILED if too_often else ErrorKind.STARTING
+        after = f", after {restarts} restarts" if too_often else ""
+        yield _finding(kind, f"the job is starting{after}", "wait for it; see its log file")
 
 
 def _of_slot(now: Status) -> Iterator[Finding]:
@@ -131,65 +132,67 @@ def _of_slot(now: Status) -> Iterator[Finding]:
     if source is None:
         return
     if source.wal_status is None and now.lsn is not None:
-        yield _finding(ErrorKind.CHAIN_BROKEN, "there is no slot in the source", NEW_EPOCH)
+        what = "the replication slot does not exist in the source"
+        yield _finding(ErrorKind.CHAIN_BROKEN, what, NEW_EPOCH)
     elif source.wal_status == "lost":
-        yield _finding(ErrorKind.CHAIN_BROKEN, "the slot has lost WAL that it needs", NEW_EPOCH)
+        what = "the replication slot has lost WAL that it needs"
+        yield _finding(ErrorKind.CHAIN_BROKEN, what, NEW_EPOCH)
     elif not source.slot_active and (now.lsn is not None or not now.job.alive):
-        # Postgres says only in its own log what it cannot decode; the connector tries for ever.
-        remedy = "the connector reads it as soon as it runs; see the worker's log, and the source's"
-        yield _finding(ErrorKind.SERVER_FAILED, "nobody reads the replication slot", remedy)
+        # What Postgres cannot decode is only in Postgres's own log; the connector retries for ever.
+        remedy = "see the logs of the worker and of Postgres; a running connector reads the slot"
+        yield _finding(ErrorKind.SERVER_FAILED, "nothing reads the replication slot", remedy)
     elif source.reader and not source.reader.startswith(DEBEZIUM):
-        what = f"the slot is read by {source.reader}, which is not the connector"
-        yield _finding(ErrorKind.SERVER_FAILED, what, "end that reader: a slot has one")
+        what = f"the replication slot is read by {source.reader}, which is not the connector"
+        yield _finding(ErrorKind.SERVER_FAILED, what, "end that reader: a slot can have only one")
 
 
-def _of_way(now: Status) -> Iterator[Finding]:
-    """Whether changes move."""
+def _of_hops(now: Status) -> Iterator[Finding]:
+    """Judge whether changes move, from what the job's health watch saw last."""
     if not now.job.alive or now.job.state not in _APPLIES:
         return
     health = now.health
     if health is None or health.pid != now.job.pid or health.age_seconds > SILENT_SECONDS:
         since = f" for {health.age_seconds:.0f} s" if health is not None else ""
-        what = f"the job (pid {now.job.pid}) hangs: it has not looked at itself{since}"
-        yield _finding(ErrorKind.STANDS_STILL, what, f"see that it is not stopped; {_AGAIN}")
+        what = f"the job (pid {now.job.pid}) hangs: its health watch has been silent{since}"
+        yield _finding(ErrorKind.STANDS_STILL, what, f"make sure it is not stopped; {_AGAIN}")
         return
     if health.registry:
-        what = f"{health.registry}: a change of a structure waits for it"
-        yield _finding(ErrorKind.UNREACHABLE, what, "see that it runs and can be reached")
+        what = f"{health.registry}; a structure change waits for it"
+        yield _finding(ErrorKind.UNREACHABLE, what, _REACH)
     if health.unnoted:
-        what = f"changes of a structure may not be noted: {health.unnoted}"
+        what = f"changes of a table's structure may not be noted: {health.unnoted}"
         yield _finding(ErrorKind.TABLE_STOPPED, what, unnoted.REMEDY)
-    late = [each for each in health.hops if each.motion is not Motion.MOVES]
+    late = [hop for hop in health.hops if hop.motion is not Motion.MOVES]
     yield from map(_of_hop, late)
-    told = any(each.hop is Hop.APPLY and each.motion is Motion.STANDS for each in late)
-    if now.job.alarm and not told:
+    apply_stands = any(hop.hop is Hop.APPLY and hop.motion is Motion.STANDS for hop in late)
+    if now.job.alarm and not apply_stands:  # that hop's finding gives the alarm as its cause
         what, _, remedy = now.job.alarm.partition(" remedy: ")
         yield _finding(ErrorKind.STANDS_STILL, what.rstrip("; "), remedy or _AGAIN)
     if now.lsn is None:
         what = "the first snapshot is under way: no cut of the stream is published yet"
-        yield _finding(ErrorKind.STARTING, what, "wait for it; wal2lake status shows how far it is")
+        yield _finding(ErrorKind.STARTING, what, "wait for it; wal2lake status shows its progress")
     elif not late and (seconds := _seconds_since(now.published_at)) > _OLD_SECONDS:
-        what = f"nothing was published for {seconds:.0f} s, and every hop moves"
-        yield _finding(ErrorKind.BEHIND, what, "wait for it: a large transaction may be on its way")
+        what = f"nothing has been published for {seconds:.0f} s, although every hop moves"
+        yield _finding(ErrorKind.BEHIND, what, "wait: a large transaction may be under way")
 
 
-def _of_hop(found: HopHealth) -> Finding:
-    because = f": {found.why}" if found.why else ""
-    if found.motion is Motion.BEHIND:
-        what = f"{found.hop.value} has been at work for {found.seconds:.0f} s{because}"
-        return _finding(ErrorKind.BEHIND, what, "wait for it; the job's log file says more")
-    what = f"{found.hop.value} stands still since {found.seconds:.0f} s{because}"
-    return _finding(ErrorKind.STANDS_STILL, what, found.remedy)
+def _of_hop(hop: HopHealth) -> Finding:
+    because = f": {hop.why}" if hop.why else ""
+    if hop.motion is Motion.BEHIND:
+        what = f"{hop.hop.value} has been at work for {hop.seconds:.0f} s{because}"
+        return _finding(ErrorKind.BEHIND, what, "wait for it; see the job's log file")
+    what = f"{hop.hop.value} has stood still for {hop.seconds:.0f} s{because}"
+    return _finding(ErrorKind.STANDS_STILL, what, hop.remedy)
 
 
 def _of_tables(tables: Iterable[TableStatus]) -> Iterator[Finding]:
-    for each in tables:
-        if each.state in {TableState.STOPPED.value, TableState.DEGRADED.value}:
-            reason, _, remedy = each.reason.partition(" remedy: ")
-            because = reason.rstrip("; ") or f"{each.refused} refused events in quarantine"
-            what = f"table {each.table} is {each.state}: {because}"
-            others = "wal2lake quarantine list; see docs/operations.md"
-            yield _finding(ErrorKind.TABLE_STOPPED, what, remedy or others)
+    for table in tables:
+        if table.state in {TableState.STOPPED.value, TableState.DEGRADED.value}:
+            reason, _, remedy = table.reason.partition(" remedy: ")
+            because = reason.rstrip("; ") or f"{table.refused} refused events in quarantine"
+            what = f"table {table.table} is {table.state}: {because}"
+            default = "see wal2lake quarantine list, and docs/operations.md"
+            yield _finding(ErrorKind.TABLE_STOPPED, what, remedy or default)
 
 
 def _seconds_since(at: datetime | None) -> float:

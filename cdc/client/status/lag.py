@@ -1,7 +1,7 @@
-"""How many offsets of a topic are not applied yet.
+"""Count the offsets of a topic that are not applied yet.
 
-Kafka counts the records that end a transaction among the offsets, so a topic whose every change
-is applied still has one more offset. Where there is a gap we therefore look for a change in it.
+Records that end a Kafka transaction take an offset too, so a topic has one more offset even when
+every change is applied. If there are offsets left, we therefore look for a change among them.
 """
 
 import time
@@ -15,7 +15,7 @@ SECONDS = 5.0
 
 
 def lags(bootstrap: str, applied: Mapping[str, int]) -> dict[str, int]:
-    """Offsets after ``applied`` by topic, 0 where no change is among them.
+    """Return by topic how many offsets come after ``applied``; 0 if no change is among them.
 
     Raises UNREACHABLE when no broker answers in time.
     """
@@ -48,28 +48,28 @@ def _end(consumer: Consumer, topic: str) -> int:
 
 
 def _first_changes(consumer: Consumer, starts: Mapping[str, int]) -> dict[str, int]:
-    """Offset of the first record from each start on; topics without one are left out."""
+    """Return by topic the offset of the first record from the start on; omit topics without one."""
     if not starts:
         return {}
     consumer.assign([TopicPartition(topic, 0, offset) for topic, offset in starts.items()])
-    open_, found = set(starts), dict[str, int]()
+    waiting, firsts = set(starts), dict[str, int]()
     deadline = time.monotonic() + SECONDS
-    while open_:
+    while waiting:
         message = consumer.poll(max(0.0, deadline - time.monotonic()))
         if message is None:
-            # Not known in time: taken for a change, since too small a lag would mislead.
-            return found | {topic: starts[topic] for topic in open_}
+            # Without an answer in time we assume a change: too small a lag would mislead.
+            return firsts | {topic: starts[topic] for topic in waiting}
         topic = str(message.topic())
-        if topic in open_ and not _ended(message):
-            found[topic] = int(message.offset() or 0)
-        if topic in open_:
-            open_.remove(topic)
+        if topic in waiting and not _ended(message):
+            firsts[topic] = int(message.offset() or 0)
+        if topic in waiting:
+            waiting.remove(topic)
             consumer.pause([TopicPartition(topic, 0)])
-    return found
+    return firsts
 
 
 def _ended(message: Message) -> bool:
-    """Whether this is the end of the partition and not a record; other errors are raised."""
+    """Return whether this is the end of the partition, not a record; raise any other error."""
     error = message.error()
     if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - its name
         raise KafkaException(error)

@@ -1,4 +1,7 @@
-"""How far every table is and how far behind; what can be told is told, also with parts down."""
+"""Collect position and lag of every table and the state of every component.
+
+Components that do not answer only leave gaps: everything else is still reported.
+"""
 
 import time
 from collections.abc import Callable
@@ -29,7 +32,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableStatus:
-    """One table at the newest cut. A lag is None where it cannot be known now."""
+    """One table at the newest cut. A lag is None if it cannot be determined now."""
 
     table: str
     state: str
@@ -59,7 +62,7 @@ class OperationStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """The pipeline at one moment."""
+    """The whole pipeline at one moment."""
 
     cut: int | None
     lsn: int | None
@@ -72,25 +75,25 @@ class Status:
     unreachable: tuple[str, ...] = field(default=())
     operations: tuple[OperationStatus, ...] = field(default=())
     up: UpPart | None = None
-    health: Health | None = None  # as the job's own watch saw it last
-    disk: str = ""  # where there is too little room
+    health: Health | None = None  # what the job's health watch saw last
+    disk: str = ""  # a message if the disk of the state directory is nearly full
     crash: str = ""
-    """The last crash of a supervisor, and where it is told; empty where none has."""
+    """The last crash of a supervisor, and the file that describes it; empty without a crash."""
 
 
 def status(config: Config) -> Status:
-    """Ask every part; one that does not answer is named in ``unreachable``."""
+    """Return the pipeline's status; ``unreachable`` names the components that do not answer."""
     silent: list[str] = []
     row = _ask(silent, Ledger(ledger_path(config)).last)
     endpoints = _ask(silent, lambda: resolve(config))
-    source, connector, behind = _servers_of(config, endpoints, row, silent)
+    source, connector, lag_offsets = _servers_of(config, endpoints, row, silent)
     job, wal = components.job(config.state_dir), _wal_beyond(config, row, source)
     return Status(
         cut=row.cut if row else None,
         lsn=row.lsn if row else None,
         published_at=row.published_at if row else None,
         tables=tuple(
-            _table(entry, row, source, (behind or {}).get(_topic(config, entry)), wal)
+            _table(entry, row, source, (lag_offsets or {}).get(_topic(config, entry)), wal)
             for entry in row.tables
         )
         if row
@@ -100,7 +103,9 @@ def status(config: Config) -> Status:
         job=job,
         servers=tuple(components.servers(config.state_dir)),
         unreachable=tuple(silent),
-        operations=tuple(_operation(config, each, job) for each in files.asked(config.state_dir)),
+        operations=tuple(
+            _operation(config, operation, job) for operation in files.asked(config.state_dir)
+        ),
         up=components.up(config.state_dir),
         health=health.read(config.state_dir, time.monotonic()),
         disk=components.disk(config.state_dir),
@@ -139,7 +144,7 @@ def _servers_of(
         only = _ask(silent, lambda: components.source(url, config.name)) if url else None
         return only, None, None
     applied = {_topic(config, entry): entry.offset for entry in row.tables} if row else {}
-    # At the same time: each may take all of its time not to answer.
+    # In parallel, because each may use up its whole timeout.
     with ThreadPoolExecutor(3) as pool:
         source = pool.submit(
             _ask, silent, lambda: components.source(endpoints.source_url, config.name)
@@ -147,8 +152,8 @@ def _servers_of(
         worker = pool.submit(
             _ask, silent, lambda: components.connector(endpoints.connect, config.name)
         )
-        behind = pool.submit(_ask, silent, lambda: lags(endpoints.kafka, applied))
-    return source.result(), worker.result(), behind.result()
+        lag_offsets = pool.submit(_ask, silent, lambda: lags(endpoints.kafka, applied))
+    return source.result(), worker.result(), lag_offsets.result()
 
 
 def _topic(config: Config, entry: TableEntry) -> str:
@@ -176,7 +181,7 @@ def _table(
 
 
 def _wal_beyond(config: Config, row: LedgerRow | None, source: SourcePart | None) -> int | None:
-    """Bytes of WAL beyond the cut; unknown where the cut is of an earlier epoch."""
+    """Return the bytes of WAL after the cut; None (unknown) if the cut is of an earlier epoch."""
     if source is None or row is None or row.lsn is None:
         return None
     if not row.reaches(0, epochs.number(epochs.last(epochs_path(config)))):
@@ -185,10 +190,10 @@ def _wal_beyond(config: Config, row: LedgerRow | None, source: SourcePart | None
 
 
 def _seconds(row: LedgerRow, source: SourcePart | None, offsets: int | None) -> float | None:
-    """Age of the newest commit inside, but 0 when nothing is left to apply.
+    """Return the age of the newest commit in the cut, or 0 when nothing is left to apply.
 
-    Nothing is left only where Kafka says so and the connector is reading the slot: otherwise
-    changes may wait in the source that Kafka does not know of.
+    Nothing is left only if Kafka has no more changes and the connector is reading the slot;
+    otherwise changes may wait in the source that Kafka does not have yet.
     """
     if offsets == 0 and source is not None and source.slot_active:
         return 0.0

@@ -1,1 +1,1 @@
-"""Compares the source with the lake, row by row, at one position."""
+"""Compare the source with the lake, row by row, at one position."""

@@ -1,8 +1,8 @@
-"""Two streams of rows, compared as multisets within bounded memory.
+"""Compare two streams of rows as multisets, within bounded memory.
 
 Rows are texts (``cdc/client/verify/render.py``). They are dealt into buckets on disk by a hash of
 their key (``cdc/client/verify/dealt_rows.py``), and each bucket is counted on its own: +1 for a row
-of the source, -1 for one of the lake. What does not sum to zero is a difference.
+of the source, -1 for one of the lake. Rows whose counts do not sum to zero are differences.
 """
 
 import math
@@ -19,31 +19,32 @@ from cdc.client.verify.dealt_rows import HASHES, WEIGHT, Part, dealt, weighted
 
 SHOWN: Final = 20
 BUCKET_BYTES: Final = 512 << 20
-"""Of rows that are counted together; counting them takes some two times as much memory."""
+"""How many bytes of rows are counted together; counting takes about twice as much memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyDifference:
-    """One key whose rows differ; ``columns`` are those that do, where the row is on both sides."""
+    """One key whose rows differ."""
 
     key: tuple[str | None, ...]
-    kind: str  # missing, extra, changed: seen from the lake
-    columns: tuple[str, ...] = ()
+    kind: str  # missing, extra or changed, from the lake's point of view
+    columns: tuple[str, ...] = ()  # the columns that differ, if both sides have the key
 
 
 @dataclass(slots=True, kw_only=True)
 class Comparison:
-    """What two sides have in common and what not."""
+    """The counts of rows on both sides and of their differences."""
 
     source_rows: int = 0
     lake_rows: int = 0
     missing: int = 0  # rows of the source that the lake lacks
     extra: int = 0  # rows of the lake that the source lacks
-    changed: int = 0  # keys that both have, with different values
-    keys: list[KeyDifference] = field(default_factory=list)  # the first of them
+    changed: int = 0  # keys on both sides with different values
+    keys: list[KeyDifference] = field(default_factory=list)  # the first ``SHOWN`` differences
 
     @property
     def equal(self) -> bool:
+        """Return whether there is no difference."""
         return not (self.missing or self.extra or self.changed)
 
 
@@ -57,23 +58,23 @@ def compare(
     scratch: Path,
     most_bytes: int = BUCKET_BYTES,
 ) -> Comparison:
-    """Compare tables of text columns ``c0, c1, ..``; ``columns`` are their names for a reader.
+    """Compare tables of text columns ``c0, c1, ...``; ``columns`` are their names for people.
 
-    ``key`` are the positions of the key's columns; without any, rows are equal or they are not.
-    ``buckets`` is a guess of how many will be needed; one of more than ``most_bytes`` is dealt
-    again.
+    ``key`` holds the positions of the key's columns; without a key, whole rows are compared.
+    ``buckets`` is an estimate of how many are needed; a bucket of more than ``most_bytes`` is dealt
+    again. ``scratch`` is a directory for the buckets.
     """
     result = Comparison()
     comparing = _Comparing(columns, key, scratch, most_bytes, result)
     rows = chain(
-        _told(weighted(source, 1), result, "source_rows"),
-        _told(weighted(lake, -1), result, "lake_rows"),
+        _counted(weighted(source, 1), result, "source_rows"),
+        _counted(weighted(lake, -1), result, "lake_rows"),
     )
     comparing.deal(rows, max(1, buckets), 1)
     return result
 
 
-def _told(tables: Iterable[pa.Table], result: Comparison, name: str) -> Iterator[pa.Table]:
+def _counted(tables: Iterable[pa.Table], result: Comparison, name: str) -> Iterator[pa.Table]:
     for table in tables:
         setattr(result, name, getattr(result, name) + table.num_rows)
         yield table
@@ -88,10 +89,11 @@ class _Comparing:
     result: Comparison
 
     def deal(self, rows: Iterable[pa.Table], number: int, divisor: int) -> None:
+        """Deal the rows into ``number`` parts and count each; see ``dealt`` for ``divisor``."""
         with dealt(rows, number, self.key, self.scratch, divisor=divisor) as parts:
             every = sum(part.rows for part in parts)
             for part in parts:
-                alike = len(parts) > 1 and part.rows == every  # copies of one row, most likely
+                alike = len(parts) > 1 and part.rows == every  # most likely copies of one row
                 self._count(part, HASHES if alike else divisor * len(parts))
                 part.remove()
 
@@ -120,14 +122,14 @@ def _count(
 
 
 def _left(tables: Iterable[pa.Table]) -> pa.Table:
-    """The rows whose weights do not sum to zero, each once."""
+    """Return the rows whose weights do not sum to zero, each once with its sum."""
     left: pa.Table | None = None
     for table in tables:
         every = table if left is None else pa.concat_tables([left, table])
         sums = every.group_by(every.column_names[:-1], use_threads=False)
         summed = sums.aggregate([(WEIGHT, "sum")]).rename_columns(every.column_names)
         left = summed.filter(pc.not_equal(summed.column(WEIGHT), 0))
-    assert left is not None  # noqa: S101 - a part has rows
+    assert left is not None  # noqa: S101 - a part without rows is not counted
     return left
 
 
@@ -142,22 +144,24 @@ def _by_key(left: pa.Table, key: Sequence[str], columns: Sequence[str], result: 
         "extra": pc.and_not(here, there),
     }
     for kind, mask in kinds.items():
-        found = grouped.filter(mask)
-        number = found.num_rows if kind == "changed" else _copies(found, kind)
+        keys = grouped.filter(mask)
+        number = keys.num_rows if kind == "changed" else _copies(keys, kind)
         setattr(result, kind, getattr(result, kind) + number)
-        shown = found.select(list(key)).slice(0, SHOWN - len(result.keys)).to_pylist()
+        shown = keys.select(list(key)).slice(0, SHOWN - len(result.keys)).to_pylist()
         for row in shown:
-            unlike = _unlike(left, row, columns) if kind == "changed" else ()
-            result.keys.append(KeyDifference(key=tuple(row.values()), kind=kind, columns=unlike))
+            differing = _differing(left, row, columns) if kind == "changed" else ()
+            result.keys.append(KeyDifference(key=tuple(row.values()), kind=kind, columns=differing))
 
 
-def _copies(found: pa.Table, kind: str) -> int:
-    """Rows, not keys: the lake may hold a key more than once."""
-    return pc.sum(found.column("there_sum" if kind == "missing" else "here_sum")).as_py() or 0
+def _copies(keys: pa.Table, kind: str) -> int:
+    """Return the number of rows, not of keys: the lake may hold a key more than once."""
+    return pc.sum(keys.column("there_sum" if kind == "missing" else "here_sum")).as_py() or 0
 
 
-def _unlike(left: pa.Table, key: dict[str, str | None], columns: Sequence[str]) -> tuple[str, ...]:
-    """The columns in which the rows of one key differ."""
+def _differing(
+    left: pa.Table, key: dict[str, str | None], columns: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the columns in which the rows of one key differ."""
     rows = left
     for name, text in key.items():
         same = pc.is_null(rows.column(name)) if text is None else pc.equal(rows.column(name), text)

@@ -1,7 +1,7 @@
-"""Rows of two sides, dealt into parts on disk by a hash of their key.
+"""Deal the rows of both sides into parts on disk, by a hash of their key.
 
-A row and its counterpart meet in the same part. However many parts a table needs, few files are
-open at a time: a part that is still too large is dealt again, by the next digits of the hash.
+A row and its counterpart end up in the same part. However many parts a table needs, few files are
+open at a time: a part that is too large is dealt again, by the next digits of the hash.
 """
 
 import zlib
@@ -17,13 +17,14 @@ import pyarrow.compute as pc
 WEIGHT: Final = "weight"
 """The last column of a dealt table: 1 for a row of the source, -1 for one of the lake."""
 FAN: Final = 128
-"""Files that are written at a time: some systems allow a process no more than 256."""
+"""How many files are written at a time: some systems allow a process no more than 256."""
 HASHES: Final = 1 << 32
-_TAKEN_BYTES: Final = 4 << 20  # of a part that is dealt again
+"""How many different hashes there are: a part cannot be dealt further than that."""
+_CHUNK_BYTES: Final = 4 << 20  # read at a time from a part that is dealt again
 
 
 class Part:
-    """Rows in a file of their own."""
+    """Rows of one part, in a file of their own."""
 
     def __init__(self, path: Path) -> None:
         self.rows = 0
@@ -33,6 +34,7 @@ class Part:
         self._writer: pa.ipc.RecordBatchStreamWriter | None = None
 
     def add(self, rows: pa.Table) -> None:
+        """Append the rows to the file."""
         if self._writer is None:
             self._file = pa.OSFile(str(self._path), "wb")
             self._writer = pa.ipc.new_stream(self._file, rows.schema)
@@ -40,21 +42,21 @@ class Part:
         self.rows += rows.num_rows
         self.bytes += rows.nbytes
 
-    def tables(self, size: int = _TAKEN_BYTES) -> Iterator[pa.Table]:
-        """All rows, about ``size`` bytes at a time."""
+    def tables(self, size: int = _CHUNK_BYTES) -> Iterator[pa.Table]:
+        """Yield all rows, about ``size`` bytes at a time."""
         if self.rows:
             with pa.memory_map(str(self._path)) as file, pa.ipc.open_stream(file) as reader:
                 yield from _gathered(reader, size)
 
     def close(self) -> None:
-        """No row is added any more."""
+        """Finish the file; after this no row can be added."""
         if self._file is not None and self._writer is not None:
             with self._file:
                 self._writer.close()
         self._file = self._writer = None
 
     def remove(self) -> None:
-        """Also where its end cannot be written any more."""
+        """Delete the file, even if it cannot be finished."""
         with suppress(OSError):
             self.close()
         self._path.unlink(missing_ok=True)
@@ -64,9 +66,9 @@ class Part:
 def dealt(
     tables: Iterable[pa.Table], number: int, key: Sequence[int], scratch: Path, *, divisor: int = 1
 ) -> Iterator[list[Part]]:
-    """So many parts of the tables, at most ``FAN``; their files are gone after the block.
+    """Yield ``number`` parts of the rows, but at most ``FAN``; delete their files afterwards.
 
-    ``divisor`` is the product of the numbers of parts that the rows were dealt into before.
+    ``divisor`` is the product of the numbers of parts that these rows were dealt into before.
     """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(dir=scratch)))
@@ -81,6 +83,7 @@ def dealt(
 
 
 def weighted(tables: Iterable[pa.Table], weight: int) -> Iterator[pa.Table]:
+    """Yield the tables with a last column ``WEIGHT`` that holds the weight."""
     for table in tables:
         yield table.append_column(WEIGHT, pa.repeat(pa.scalar(weight, pa.int64()), table.num_rows))
 
@@ -101,7 +104,7 @@ def _deal(rows: pa.Table, key: Sequence[int], parts: Sequence[Part], divisor: in
 
 
 def _numbers(rows: pa.Table, key: Sequence[int], parts: int, divisor: int) -> Iterator[int]:
-    """The part of every row, from its key, or from the whole row where it has none."""
+    """Yield the number of each row's part, from its key or, without a key, the whole row."""
     positions = key or range(rows.num_columns - 1)
     joined = pc.binary_join_element_wise(
         *(pc.fill_null(rows.column(position), "") for position in positions),

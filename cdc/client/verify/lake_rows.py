@@ -1,4 +1,4 @@
-"""A table of the lake at the version of a cut, as texts."""
+"""Read a table of the lake, at the version of a cut, as the texts to compare."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -15,15 +15,15 @@ from cdc.lake.records.ledger import TableEntry
 from cdc.observe.defects import told
 
 OWN: Final = frozenset({"_cdc_offset", "_cdc_row_hash", "_cdc_copy"})
-"""Our columns, which the source does not have."""
+"""Columns that wal2lake adds and the source does not have."""
 
 BUCKET_ROWS: Final = 400_000
 BUCKET_BYTES: Final = 16 << 20
-"""Of Parquet; its texts take some ten times as much memory."""
+"""Bytes of Parquet files; as texts they take about ten times as much memory."""
 
 
 class LakeTable:
-    """What the ledger says is published of a table; it need not exist yet."""
+    """A table as it is published in the ledger; it may not exist yet."""
 
     def __init__(self, entry: TableEntry | None) -> None:
         self._table = _open(entry) if entry is not None and entry.version >= 0 else None
@@ -34,10 +34,11 @@ class LakeTable:
 
     @property
     def exists(self) -> bool:
+        """Return whether the lake has the table."""
         return self._table is not None
 
     def rows(self, renderings: Mapping[str, Rendering]) -> Iterator[pa.Table]:
-        """Tables with a text column ``c0, c1, ..`` per rendering, in no order."""
+        """Yield the rows in any order, with a text column ``c0, c1, ...`` for each rendering."""
         if self._table is None:
             return
         columns = ", ".join(fusion_name(name) for name in renderings)
@@ -52,7 +53,7 @@ class LakeTable:
             )
 
     def buckets(self) -> int:
-        """Into how many parts to deal the rows so that one part fits into memory easily."""
+        """Return into how many parts to deal the rows so that each fits into memory easily."""
         if self._table is None:
             return 1
         files = pa.table(self._table.get_add_actions(flatten=True))
@@ -71,5 +72,5 @@ def _open(entry: TableEntry) -> DeltaTable:
             ErrorKind.CHAIN_BROKEN,
             f"version {entry.version} of table {entry.table}, which the ledger names, is gone",
             detail=told(error),
-            remedy="was the directory of the table removed? wal2lake status shows its state",
+            remedy="check that the table's directory still exists; wal2lake status shows its state",
         ) from None

@@ -1,8 +1,8 @@
-"""The text of a value, made twice: by Postgres for the source, by Arrow for the lake.
+"""Render each value as a text twice: by Postgres for the source, by Arrow for the lake.
 
-Neither half knows how the pipeline converts values, so that a defect there cannot hide here.
-The text is chosen so that two values are equal exactly when their texts are: floats by their
-bits, times by their microseconds, bytes in hex, everything else as Postgres prints it.
+Neither half knows how the pipeline converts values, so a defect there cannot hide here. Two values
+are equal exactly when their texts are: floats become their bits, times their microseconds, bytes
+hex, everything else what Postgres prints.
 """
 
 import json
@@ -25,34 +25,37 @@ SETTINGS: Final[dict[str, str]] = {
     "TimeZone": "UTC",
     "extra_float_digits": "3",
 }
-"""Settings of the session that renders the source: they decide how Postgres prints."""
+"""Settings of the session that renders the source, which determine how Postgres prints."""
 
 EPOCH_DAY: Final = "date '1970-01-01'"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rendering:
-    """How one column becomes text: ``sql`` around ``{c}``, ``lake`` for an Arrow array."""
+    """How one column becomes text."""
 
-    sql: str
-    lake: Callable[[pa.Array], pa.Array]
-    source: Callable[[pa.Array], pa.Array] | None = None  # where SQL alone cannot say it
-    note: str = ""  # what of the value the lake does not keep, by declaration
+    sql: str  # an expression over the column ``{c}`` in Postgres
+    lake: Callable[[pa.Array], pa.Array]  # the same for an Arrow array of the lake
+    source: Callable[[pa.Array], pa.Array] | None = None  # a further step, if SQL is not enough
+    note: str = ""  # what the lake, by declaration, does not keep of the value
 
 
 def rendering(pg_type: str, lake_type: pa.DataType) -> Rendering:
-    """By the type in the lake; the Postgres type (``_`` before that of an array) refines texts."""
+    """Return the rendering for a type of the lake; the Postgres type decides only for strings.
+
+    An array's Postgres type begins with ``_``. Raises INTERNAL for a type that wal2lake never uses.
+    """
     if pa.types.is_list(lake_type) or pa.types.is_large_list(lake_type):
         return _list(rendering(pg_type.removeprefix("_"), lake_type.value_type))
     if _is_text(lake_type):
         return TEXTS.get(pg_type, PLAIN)
-    for belongs, found in BY_LAKE_TYPE:
+    for belongs, by_lake_type in BY_LAKE_TYPE:
         if belongs(lake_type):
-            return found
+            return by_lake_type
     raise CdcError(
         ErrorKind.INTERNAL,
         f"a column of type {lake_type} in the lake cannot be compared with {pg_type}",
-        remedy="this is a defect of wal2lake: it writes no such column",
+        remedy="report this as a bug: wal2lake does not write such columns",
     )
 
 
@@ -73,7 +76,7 @@ def _text(values: pa.Array) -> pa.Array:
 
 
 def _float_bits(values: pa.Array) -> pa.Array:
-    """The bits as a signed integer; one text for NaN, as Postgres has one NaN."""
+    """Return the bits as a signed integer; every NaN has the same text, as in Postgres."""
     integer = pa.int32() if values.type == pa.float32() else pa.int64()
     bits = values.view(integer).cast(TEXT)
     return pc.if_else(pc.is_nan(values), pa.scalar("NaN", TEXT), bits)
@@ -85,7 +88,7 @@ def _float_sql(cast: str, bits: int, integer: str) -> str:
 
 
 def _decimal(values: pa.Array) -> pa.Array:
-    """All digits of the scale and no exponent, from the unscaled integer."""
+    """Return all digits of the scale, without an exponent, from the unscaled integer."""
     scale = values.type.scale
     wide = values.cast(pa.decimal128(38, scale))
     whole = pa.Array.from_buffers(
@@ -141,7 +144,7 @@ BY_LAKE_TYPE: Final[list[tuple[Callable[[pa.DataType], bool], Rendering]]] = [
     (_is_binary, Rendering(sql="encode({c}, 'hex')", lake=_hex)),
 ]
 
-# Through the type's output function: a cast to text would cut the spaces of a char(n).
+# Uses the type's output function, because a cast to text would trim the spaces of a char(n).
 PLAIN: Final = Rendering(sql="CASE WHEN num_nulls({c}) = 0 THEN format('%s', {c}) END", lake=_text)
 
 
@@ -159,7 +162,7 @@ TEXTS: Final[dict[str, Rendering]] = {
         lake=_text,
         note="compared as a number: the lake does not keep the currency sign",
     ),
-    # Neither side keeps the order of its keys.
+    # Neither side keeps the order of the keys.
     "hstore": Rendering(
         sql="{c}::json::text",
         lake=_canonical_json,
@@ -170,15 +173,15 @@ TEXTS: Final[dict[str, Rendering]] = {
 
 
 def _list(item: Rendering) -> Rendering:
-    """``[2:ab,N,0:]``: every element with its length before it, so that no two lists look alike."""
+    """Render a list as ``[2:ab,N,0:]``: the lengths keep different lists from looking alike."""
     one = item.sql.format(c="e")
-    # Only texts of this file are put together here; a quoted name comes in later.
+    # Only constants of this file are joined here; the quoted column name is filled in later.
     marked = "CASE WHEN e IS NULL THEN 'N' ELSE length(r)::text || ':' || r END"
     elements = f"(SELECT e, i, {one} AS r FROM unnest({{c}}) WITH ORDINALITY AS u(e, i)) x"  # noqa: S608
     listed = (
         f"(SELECT '[' || coalesce(string_agg({marked}, ',' ORDER BY i), '') || ']' FROM {elements})"  # noqa: S608
     )
-    # The lake's lists have one dimension and start at 1; any other must not look equal.
+    # The lake's lists have one dimension and start at 1; other arrays must not look equal.
     odd = "array_ndims({c}) > 1 OR array_lower({c}, 1) <> 1"
     sql = (
         f"CASE WHEN {{c}} IS NULL THEN NULL WHEN {odd} THEN 'not a list: ' || {{c}}::text "

@@ -1,4 +1,4 @@
-"""A table of the source as texts that are compared."""
+"""Read a table of the source as the texts to compare."""
 
 from collections.abc import Iterator, Mapping
 
@@ -14,7 +14,7 @@ from cdc.tables import TableId
 def rows(
     connection: Connection, table: TableId, renderings: Mapping[str, Rendering]
 ) -> Iterator[pa.Table]:
-    """Tables with a text column ``c0, c1, ..`` per rendering, in no order."""
+    """Yield the rows in any order, with a text column ``c0, c1, ...`` for each rendering."""
     columns = names(len(renderings))
     for block in blocks(connection, _query(table, renderings), f"reading {table}"):
         yield _refined(parsed(block, columns), renderings)

@@ -1,4 +1,4 @@
-"""One table of the source compared with the lake: which columns, how, and what came out."""
+"""Compare one table of the source with the lake: choose the columns and render a verdict."""
 
 import tempfile
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from cdc.tables import TableMode, TableState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """A column of which not everything is in the lake, by declaration."""
+    """A column that the lake, by declaration, does not keep completely."""
 
     column: str
     reason: str
@@ -24,30 +24,32 @@ class Note:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableVerdict:
-    """What was compared and what came out."""
+    """The result of comparing one table."""
 
     table: str
     comparison: Comparison
     state: str
     reason: str
     key: tuple[str, ...]
-    lacking: tuple[str, ...] = ()  # columns that should be in the lake and are not
-    left_out: tuple[str, ...] = ()  # columns that do not arrive, by declaration: not compared
+    lacking: tuple[str, ...] = ()  # columns that should be in the lake, but are not
+    left_out: tuple[str, ...] = ()  # columns that, by declaration, do not arrive: not compared
     notes: tuple[Note, ...] = ()
     again_at: int | None = None
-    """The cut of the verdict, where it is a later one than the report's."""
+    """The cut of the verdict, if it is later than the report's."""
 
     @property
     def equal(self) -> bool:
+        """Return whether all rows are equal and the lake has every column that it should."""
         return self.comparison.equal and not self.lacking
 
 
 def compare_table(
     connection: Connection, table: SourceTable, entry: TableEntry | None, scratch: Path
 ) -> TableVerdict:
-    """Compare the table as the connection's transaction sees it with the lake at the cut.
+    """Compare the table, as the connection's transaction sees it, with the lake at the cut.
 
-    A table that the source has no more has no rows there.
+    ``entry`` is the table's entry in the ledger at the cut, if any; ``scratch`` is a directory for
+    temporary files. A table that the source no longer has counts as empty there.
     """
     lake = LakeTable(entry)
     renderings = _renderings(table, lake)
@@ -79,12 +81,12 @@ def compare_table(
 
 
 def _renderings(table: SourceTable, lake: LakeTable) -> dict[str, Rendering]:
-    """The columns that both sides have, in the source's order.
+    """Return the renderings of the columns that both sides have, in the source's order.
 
-    A table that is not in the lake has no types there: its rows, if any, are missing as a whole.
+    A table that is not in the lake has no types there: all its rows, if any, count as missing.
     """
     if not table.oid:
-        return {name: rendering("", found) for name, found in lake.types.items()}
+        return {name: rendering("", kind) for name, kind in lake.types.items()}
     if not lake.exists:
         return {column.name: PLAIN for column in table.columns if column.arrives}
     return {
@@ -95,20 +97,20 @@ def _renderings(table: SourceTable, lake: LakeTable) -> dict[str, Rendering]:
 
 
 def _key(table: SourceTable, names: list[str]) -> list[int]:
-    """Positions of the key's columns; none for a table that has no key."""
+    """Return the positions of the key's columns; an empty list for a table without a key."""
     if table.mode is not TableMode.KEYED or not set(table.key) <= set(names):
         return []
     return [names.index(name) for name in table.key]
 
 
 def _notes(table: SourceTable, lake: LakeTable, renderings: dict[str, Rendering]) -> list[Note]:
-    notes = [Note(column=name, reason=made.note) for name, made in renderings.items() if made.note]
+    notes = [Note(column=name, reason=each.note) for name, each in renderings.items() if each.note]
     notes += [
         Note(column=column.name, reason=column.reason)
         for column in table.columns
         if not column.arrives and column.name not in renderings
     ]
     if table.mode is TableMode.APPEND:
-        notes.append(Note(column="*", reason="append only: updates and deletes are not followed"))
+        notes.append(Note(column="*", reason="append-only: updates and deletes are not followed"))
     gone = sorted(lake.types.keys() - {column.name for column in table.columns})
-    return notes + [Note(column=name, reason="in the lake only") for name in gone]
+    return notes + [Note(column=name, reason="only in the lake") for name in gone]

@@ -1,7 +1,7 @@
 """Compare the source with the lake at one position, while both are being written.
 
-A temporary slot gives a snapshot of the source and the LSN it stands at; the job is asked for a
-cut that ends exactly there; then every row and every value of both is compared.
+A temporary slot exports a snapshot of the source with its LSN; the job is asked for a cut that ends
+exactly there; then every row and every value of both is compared.
 """
 
 import time
@@ -27,15 +27,16 @@ _MOMENTS: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """All tables at one cut, but for those that say which later one theirs is."""
+    """The verdicts on all tables, at one cut unless a verdict names a later one (``again_at``)."""
 
     cut: int
-    lsn: int  # the source was read at this position
+    lsn: int  # the position at which the source was read
     seconds: float
     tables: tuple[TableVerdict, ...]
 
     @property
     def equal(self) -> bool:
+        """Return whether every table is equal."""
         return all(table.equal for table in self.tables)
 
 
@@ -46,18 +47,18 @@ def verify(
     timeout: float,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Report:
-    """Compare all captured tables; raises TIMEOUT when the job gives no cut in time.
+    """Compare all captured tables.
 
     A table that is truncated or altered before its rows are read is compared again at a later cut.
-
-    ``tell`` hears what is being waited for or compared.
+    ``timeout`` is in seconds; ``tell`` is called with what is being waited for or compared. Raises
+    TIMEOUT when the job does not publish the cut in time.
     """
     started = time.monotonic()
     with moment(config, endpoints, timeout=timeout, tell=tell) as first:
-        found = list(_compare_all(config, endpoints, first, tell))
+        compared = list(_compare_all(config, endpoints, first, tell))
     verdicts = tuple(
         verdict or _compare_again(config, endpoints, table, timeout, tell)
-        for table, verdict in found
+        for table, verdict in compared
     )
     seconds = time.monotonic() - started
     return Report(cut=first.cut.cut, lsn=first.lsn, seconds=seconds, tables=verdicts)
@@ -66,7 +67,7 @@ def verify(
 def _compare_all(
     config: Config, endpoints: Endpoints, at: Moment, tell: Callable[[str], None]
 ) -> Iterator[tuple[TableId, TableVerdict | None]]:
-    """None for a table that was truncated or altered since: it cannot be read as of the moment."""
+    """Yield a verdict on each table; None if it was truncated or altered since the moment."""
     with connect(endpoints.source_url) as now:
         for table in captured_tables(at.connection, config, tables_of(at.cut)):
             tell(f"comparing {table.table}")
@@ -90,10 +91,10 @@ def _compare_again(
     timeout: float,
     tell: Callable[[str], None],
 ) -> TableVerdict:
-    """At a later cut, locked from its moment on, so that nobody alters it before it is read.
+    """Compare the table at a later cut, locked from then on so that nobody alters it first.
 
-    One table at a time: who alters two of them cannot stand in a deadlock with this. Raises
-    CONFLICT where it is altered in the very moment, again and again.
+    Only one table is locked at a time, so this cannot deadlock with somebody who alters two. Raises
+    CONFLICT if the table is altered just before the lock at every attempt.
     """
     attempts = Retrying(
         stop=stop_after_attempt(_MOMENTS), retry=retry_if_exception(_is_conflict), reraise=True
@@ -112,20 +113,20 @@ def _compare_later(
     timeout: float,
     tell: Callable[[str], None],
 ) -> TableVerdict:
-    locked = {found.oid: table for found in _captured(now, config, table) if found.oid}
+    locked = {source.oid: table for source in _captured(now, config, table) if source.oid}
     with moment(config, endpoints, timeout=timeout, tables=locked, tell=tell) as later:
-        for found in _captured(later.connection, config, table):
-            if verdict := _compare(config, later, now, found):
+        for source in _captured(later.connection, config, table):
+            if verdict := _compare(config, later, now, source):
                 return replace(verdict, again_at=later.cut.cut)
     raise CdcError(
         ErrorKind.CONFLICT,
-        f"{table} was made anew while it was about to be compared",
-        remedy="try again when nobody alters or truncates it",
+        f"{table} was re-created just before it was compared",
+        remedy="try again while nobody alters or truncates the table",
     )
 
 
 def _captured(connection: Connection, config: Config, table: TableId) -> list[SourceTable]:
-    """The table, also where the source has it no more."""
+    """Return the table, even if the source no longer has it."""
     return [t for t in captured_tables(connection, config, [table]) if t.table == table]
 
 

@@ -1,4 +1,4 @@
-"""An installation without servers, but for a registry that answers."""
+"""An installation without servers, except a registry that answers."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ from tests.client.quarantine.refused import NO_KEY, PAIRS, answering, lake_table
 
 @pytest.fixture
 def config(tmp_path: Path) -> Iterator[Config]:
-    """With a registry that answers, a running job and two tables in the lake."""
+    """Yield a configuration with a registry, a running job and two tables in the lake."""
     with answering() as port:
         (tmp_path / "wal2lake.yaml").write_text(
             "source: {url: 'postgresql://nobody@localhost:1/none', tables: [public.*]}\n"

@@ -1,4 +1,4 @@
-"""Refused events of a recorded connector, and what they are shown, asked and settled with."""
+"""Refused events of a recorded connector, with a registry, a lake table and a job for them."""
 
 import json
 import re
@@ -34,7 +34,7 @@ PAIRS, NO_KEY = TableId("public", "composite_key"), TableId("public", "no_key")
 
 
 def messages(table: TableId) -> list[Message]:
-    """Events of single rows: neither tombstones nor truncates."""
+    """Return events of single rows: neither tombstones nor truncates."""
     found = [(m, RECORDED.decoded(m.value)) for m in RECORDED.of(table_topic(table.name))]
     return [message for message, event in found if event and event["op"] != "t"]
 
@@ -65,7 +65,7 @@ DECODER = Decoder(RECORDED.schemas.get)
 
 
 class Registry(BaseHTTPRequestHandler):
-    """Answers as the registry does for the recorded schemas."""
+    """Answer as the registry does for the recorded schemas."""
 
     def do_GET(self) -> None:
         found = re.fullmatch(r"/apis/ccompat/v7/schemas/ids/(\d+)", self.path)
@@ -75,11 +75,11 @@ class Registry(BaseHTTPRequestHandler):
         self.wfile.write(json.dumps({"schema": text}).encode())
 
     def log_message(self, *_arguments: object) -> None:
-        """Nothing to the terminal."""
+        """Log nothing."""
 
 
 def lake_table(path: Path, key: list[str]) -> None:
-    """Its first commit by hand: delta-rs writes no property that it does not know."""
+    """Write the table's first commit by hand: delta-rs writes only properties that it knows."""
     fields = [{"name": "a", "type": "long", "nullable": True, "metadata": {}}]
     metadata = {
         "id": path.name,
@@ -96,7 +96,7 @@ def lake_table(path: Path, key: list[str]) -> None:
 
 @contextmanager
 def answering() -> Iterator[int]:
-    """The port of a registry that has the recorded schemas."""
+    """Run a registry with the recorded schemas, and yield its port."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Registry)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
@@ -118,7 +118,7 @@ def run(config: Config, *arguments: str, code: int = 0) -> str:
 
 
 class Job:
-    """The job's desk with the handler, and what it was told to count."""
+    """Run the job's desk with the discard handler, and record what it was told to count."""
 
     def __init__(self, config: Config, quarantine: Quarantine) -> None:
         self.counts: list[tuple[str, int]] = []

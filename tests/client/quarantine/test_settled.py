@@ -1,4 +1,4 @@
-"""Refused events are asked to be tried again or discarded, and what the job makes of it."""
+"""Commands ask for refused events to be retried or discarded, and the job settles them."""
 
 import json
 import threading
@@ -60,7 +60,7 @@ def test_where_a_key_cannot_be_told_the_whole_table_is_read(
         said = run(config, "retry", str(PAIRS), "900")
         no_key = run(config, "retry", str(NO_KEY))
 
-    assert "the whole of public.composite_key is read again" in said
+    assert "reading all of public.composite_key again" in said
     assert "the table has no key" in no_key
     assert [dict(operation.options) for operation in job.asked] == [{"mode": "in-place"}] * 2
 
@@ -118,7 +118,7 @@ def test_discarding_marks_the_events_and_counts_the_table(
 
 
 def test_all_means_those_that_were_there(config: Config, quarantine: Quarantine) -> None:
-    """One that is refused between the question and the deed is nobody's decision."""
+    """An event that is refused after the command was given is not discarded by it."""
     quarantine.add(EVENTS[:2])
     run(config, "discard", str(PAIRS), "--all", "--reason", "junk", "--detach")
     later = NOW + timedelta(seconds=1)
@@ -134,7 +134,7 @@ def test_all_means_those_that_were_there(config: Config, quarantine: Quarantine)
 
 
 def test_a_discard_that_was_interrupted_is_finished(config: Config, quarantine: Quarantine) -> None:
-    """Settled, but the table was not counted before the job died."""
+    """The events were settled, but the job died before it counted the table's open events."""
     quarantine.add(EVENTS[:3])
     run(config, "discard", str(PAIRS), str(EVENTS[0].offset), "--reason", "junk", "--detach")
     quarantine.settle(EVENTS[:1], state=EventState.DISCARDED, by="before", note="junk", at=NOW)
@@ -153,9 +153,9 @@ def test_a_discard_that_was_interrupted_is_finished(config: Config, quarantine: 
     [
         (("1",), "not discarded without a reason"),
         (("1", "--reason", "  "), "not discarded without a reason"),
-        (("--reason", "x"), "name the offsets"),
-        (("1", "--all", "--reason", "x"), "name the offsets"),
-        (("1x", "--reason", "x"), "is no offset"),
+        (("--reason", "x"), "must be named"),
+        (("1", "--all", "--reason", "x"), "must be named"),
+        (("1x", "--reason", "x"), "is not an offset"),
         (("--all", "--reason", "x"), "no open event of"),
         (("123456", "--reason", "x"), "no open event"),
         (("-7", "--reason", "x"), "no open event"),

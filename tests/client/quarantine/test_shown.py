@@ -1,4 +1,4 @@
-"""The quarantine itself, and what of it is shown: the events, and the keys of their rows."""
+"""The quarantine keeps events, and the commands show them with the keys of their rows."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ from tests.client.quarantine.refused import (
     run,
 )
 
-FIRST_COLUMNS = SCHEMA.names[:9]  # of its first version
+FIRST_COLUMNS = SCHEMA.names[:9]  # the columns of the table's first version
 
 
 def test_a_quarantine_of_the_first_version_is_open_and_takes_new_events(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_a_quarantine_of_the_first_version_is_open_and_takes_new_events(tmp_path
     assert quarantine.open_count(str(PAIRS)) == 2
     assert [event.state for event in quarantine.rows()] == [EventState.OPEN] * 2
 
-    quarantine.add(EVENTS[:3])  # two are there already, of no epoch that was noted
+    quarantine.add(EVENTS[:3])  # two are there already, without an epoch
     done = quarantine.settle(
         quarantine.rows()[:1], state=EventState.RETRIED, by="me", note="it's", at=NOW
     )
@@ -126,7 +126,7 @@ def test_the_key_is_looked_for_where_the_job_writes_it() -> None:
 
 
 def test_the_names_of_columns_are_postgres_s_own() -> None:
-    """The connector has other names for those that Avro does not take."""
+    """The connector renames columns whose names Avro does not allow."""
     odd = TableId("public", "odd")
     event = refused(odd, messages(odd)[0])
     values = (RECORDED.decoded(event.key) or {})["key"]

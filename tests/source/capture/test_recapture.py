@@ -304,7 +304,7 @@ def test_plan_is_printed_and_ends_with_its_exit_code(
     code, output = printed(naming(config, "t"), chain, tmp_path)
     warning, _, plan = output.partition("connectors/README.md\n")
     assert warning.startswith("! connect.source_password: is not given: ")
-    assert (code, plan) == (0, "nothing to do: all of it is captured\n")
+    assert (code, plan) == (0, "no changes\n")
     code, output = printed(naming(config, "t", "late"), chain, tmp_path)
     assert code == 0
     assert f"+ {config.name}.late: key id; rows not counted yet" in output

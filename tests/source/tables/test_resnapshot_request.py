@@ -5,8 +5,8 @@ from typing import Final
 
 import pytest
 
-from cdc.client.resnapshot import wanted
-from cdc.client.selection import Asked
+from cdc.client.resnapshot import prepare
+from cdc.client.selection import TableChoice
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import epochs_path
 from cdc.lake.records import epochs
@@ -16,7 +16,7 @@ from tests.source.conftest import Maker
 
 pytestmark = pytest.mark.integration
 
-ALL: Final = Asked(every=True)
+ALL: Final = TableChoice(every=True)
 
 
 def test_every_table_once_an_epoch_began_before_the_first_cut(
@@ -28,7 +28,7 @@ def test_every_table_once_an_epoch_began_before_the_first_cut(
     sql(f"CREATE PUBLICATION {config.name} FOR TABLE one, two")
     endpoints = Endpoints(source_url=source_url, kafka="", connect="", registry="")
     with pytest.raises(CdcError) as caught:  # the first snapshot is still running
-        wanted(config, endpoints, ALL, where=None, shadow=False)
+        prepare(config, endpoints, ALL, where=None, shadow=False)
     assert caught.value.kind is ErrorKind.CONFIG
     epochs.begin(
         epochs_path(config),
@@ -41,6 +41,6 @@ def test_every_table_once_an_epoch_began_before_the_first_cut(
         timeline=1,
     )
 
-    found = wanted(config, endpoints, ALL, where=None, shadow=False)
+    found = prepare(config, endpoints, ALL, where=None, shadow=False)
 
     assert found.selection.tables == (TableId(schema, "one"), TableId(schema, "two"))

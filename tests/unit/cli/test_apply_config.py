@@ -1,4 +1,4 @@
-"""What ``apply-config`` refuses before it changes anything, and what it has the job read."""
+"""``apply-config`` refuses before it changes anything, and has the job read the right tables."""
 
 import io
 import json
@@ -44,7 +44,7 @@ NOTHING = Plan(
 
 @pytest.fixture
 def config(tmp_path: Path) -> Config:
-    """With a job that is alive: this process."""
+    """Return a configuration with a live job: this process."""
     state = tmp_path / "state"
     state.mkdir()
     said = {"pid": os.getpid(), "state": "applying", "started_at": datetime.now(UTC).isoformat()}
@@ -138,7 +138,7 @@ def recaptured(*names: str, added: tuple[str, ...] = ()) -> Recaptured:
 def test_the_job_is_told_until_a_cut_has_the_tables(
     config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where an earlier call had changed the connector and was killed then."""
+    """The job is also told if an earlier call was killed after it had changed the connector."""
     told: list[int] = []
 
     def reload_job(*_: object) -> None:

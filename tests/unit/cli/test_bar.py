@@ -1,4 +1,4 @@
-"""The bar of an operation: what it says, on a terminal and in a pipe."""
+"""An operation's progress is shown as a bar on a terminal and as lines in a pipe."""
 
 import io
 from collections.abc import Callable
@@ -17,7 +17,7 @@ OPERATION = new_operation("resnapshot", ["shop.orders"])
 
 
 def shown(draw: Callable[[Console], None], **options: Any) -> str:  # noqa: ANN401 - of Console
-    """What a console of 100 columns got, without the spaces at the ends of its lines."""
+    """Return what a console of 100 columns printed, without trailing spaces."""
     console = Console(file=io.StringIO(), width=100, color_system=None, **options)
     draw(console)
     text = console.file.getvalue()  # type: ignore[attr-defined]
@@ -63,7 +63,7 @@ def test_the_bar_is_redrawn_in_place_on_a_terminal() -> None:
     text = shown(draw, force_terminal=True, force_interactive=True)
     assert "45%" in text
     assert "50%" in text
-    assert "\x1b[2K" in text  # the line before is erased
+    assert "\x1b[2K" in text  # the previous line is erased
 
 
 def test_a_pipe_gets_a_line_when_phase_or_table_change() -> None:
@@ -84,7 +84,7 @@ def test_a_pipe_gets_a_line_when_phase_or_table_change() -> None:
     assert shown(draw).splitlines() == [
         "shop.orders (2 of 3): reading",
         "shop.orders (2 of 3): comparing",
-        "the job is not running; the operation goes on when it does: wal2lake up",
+        "the job is not running; the operation continues after wal2lake up",
         "shop.items (3 of 3): reading",
     ]
 

@@ -1,4 +1,4 @@
-"""What ``wal2lake check`` prints: a few lines, whatever the number of tables."""
+"""``wal2lake check`` prints a few lines, whatever the number of tables."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def test_warnings_that_say_the_same_are_one_line() -> None:
 
     assert lines[0] == bad
     assert [line.subject for line in lines[1:]] == ["s.t0.c, s.t1.c, s.t2.c and 49 more", "a"]
-    assert summary([*fit, *columns, bad], verbose=False).startswith("1 errors, 52 warnings, 52 ok")
+    assert summary([*fit, *columns, bad], verbose=False).startswith("1 error, 52 warnings, 52 ok")
 
 
 def test_few_alike_are_all_named() -> None:
@@ -49,7 +49,7 @@ def test_a_lake_below_a_file_is_refused_by_name(tmp_path: Path) -> None:
     found = disk(config(tmp_path, lake={"path": str(tmp_path / "file" / "lake")}))
 
     assert found["lake.path"].level is Level.ERROR
-    assert found["lake.path"].message == f"{tmp_path / 'file'} is no directory"
+    assert found["lake.path"].message == f"{tmp_path / 'file'} is not a directory"
     assert found["state_dir"].level is not Level.ERROR
 
 
@@ -64,9 +64,9 @@ def test_a_file_system_that_keeps_no_files_is_not_called_full(tmp_path: Path) ->
 def test_a_directory_of_somebody_else_is_refused_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Root may write everywhere: what access(2) tells another user stands in for it.
+    # Root may write everywhere, so the answer that access(2) gives other users is faked.
     monkeypatch.setattr("os.access", lambda path, _mode: Path(path) != tmp_path)
 
     found = disk(config(tmp_path))
 
-    assert found["lake.path"].message.endswith(f"this user may not write to {tmp_path}")
+    assert found["lake.path"].message.endswith(f"this user has no write permission on {tmp_path}")

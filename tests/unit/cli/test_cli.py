@@ -74,7 +74,7 @@ def test_init_overwrites_only_when_told(tmp_path: Path) -> None:
     refused = wal2lake("init", "-c", "other.yaml", cwd=tmp_path)
     assert refused.returncode == POLICY[ErrorKind.CONFIG].exit_code
     assert refused.stderr.splitlines() == [
-        "error: other.yaml is there already",
+        "error: other.yaml already exists",
         "remedy: edit it, or overwrite it with --force",
     ]
     assert file.read_text() == "mine"

@@ -1,4 +1,4 @@
-"""``wal2lake cuts`` and ``sql`` say what a cut holds, and what in it is not the source's."""
+"""``wal2lake cuts`` and ``sql`` show what a cut holds, and which tables are flagged."""
 
 import json
 from dataclasses import replace
@@ -29,7 +29,7 @@ def config(tmp_path: Path) -> Config:
 
 @pytest.fixture
 def published(config: Config) -> Ledger:
-    """Two cuts; prices stopped between them, and orders got three inserts and a delete."""
+    """Publish two cuts; between them prices stops, and orders gets three inserts and a delete."""
     ledger = Ledger(ledger_path(config))
     for table in (ORDERS, PRICES):
         write_deltalake(table_path(config, table), pa.table({"id": [1, 2]}))
@@ -89,9 +89,9 @@ def test_one_cut_shows_every_table_and_what_is_wrong_with_it(config: Config) -> 
     text = run(config, "cuts", "0/20").stdout
 
     assert "cut 2 at 0/20, committed 2026-01-31 12:00:00.000+00:00, epoch 1, 4 transactions" in text
-    assert "shop.prices is not the source's table at cut 2: it stopped at an older cut" in text
+    assert "shop.prices does not equal the source at cut 2: it stopped at an older cut" in text
     assert ": its key is gone" in text
-    assert "is not the source's" not in run(config, "cuts", "1").stdout
+    assert "does not equal the source" not in run(config, "cuts", "1").stdout
 
 
 def test_json_is_the_ledger_s_rows(config: Config, published: Ledger) -> None:
@@ -115,7 +115,7 @@ def test_a_query_is_warned_of_the_tables_it_names(config: Config) -> None:
     both = "select count(*) from shop.orders union all select count(*) from shop.prices"
 
     assert (
-        "warning: shop.prices is not the source's table at cut 2"
+        "warning: shop.prices does not equal the source at cut 2"
         in run(config, "sql", both, "--at", "latest").stderr
     )
     assert run(config, "sql", both, "--at", "1").stderr == ""

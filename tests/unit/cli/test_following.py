@@ -1,4 +1,4 @@
-"""Following an operation from the command line: what is shown, and how it ends."""
+"""A command that follows an operation shows its progress and exits as the operation ends."""
 
 import json
 import os
@@ -28,12 +28,12 @@ from cdc.state.operation import Operation, OperationState, Progress, TableResult
 from tests.unit.desk_room import RUNNING
 
 SLEEP = "cdc.cli.show.follow.time.sleep"
-PAUSE = threading.Event()  # never set: to let time pass where sleep is replaced
+PAUSE = threading.Event()  # never set; waiting on it passes time in tests that replace sleep
 
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    """The desk of this process logs to the same stdout that the command prints to."""
+    """Capture the logs: the desk in this process logs to the stdout that the command prints to."""
     with capture_logs():
         yield
 
@@ -51,7 +51,7 @@ def config(path: Path) -> Config:
 
 
 def say_alive(config: Config, *, alive: bool = True) -> None:
-    """As if this process were the job."""
+    """Pretend that this process is the job."""
     started_at = datetime.now(UTC).isoformat()
     config.state_dir.mkdir(exist_ok=True)
     state = "applying" if alive else "stopped"
@@ -76,7 +76,7 @@ def fail(_asked: Operation, _reporter: Reporter) -> None:
 
 @pytest.fixture
 def job(config: Config) -> Iterator[Desk]:
-    """A desk in this process, which counts as the job."""
+    """Run a desk in this process, which counts as the job."""
     say_alive(config)
     handlers: dict[str, Handler] = {"copy": copy, "fail": fail, "wait": wait}
     desk = Desk(config.state_dir, Operations(operations_path(config)), handlers)
@@ -232,7 +232,7 @@ def test_operations_lists_files_and_rows_newest_first(path: Path, config: Config
     files.ask(config.state_dir, failed)
     reason = Progress(id=failed.id, state=OperationState.FAILED, reason="no room", remedy="more")
     files.write_progress(config.state_dir, reason)
-    record.begin(failed)  # its end is not in the lake yet
+    record.begin(failed)  # the lake does not have its end yet
     files.ask(config.state_dir, new)
     files.write_progress(config.state_dir, replace(RUNNING, id=new.id))
 
@@ -287,7 +287,7 @@ def test_the_wishes_mean_the_only_operation(path: Path, config: Config) -> None:
     with pytest.raises(CdcError, match="is not paused"):
         raise wal2lake(path, "resume").exception
     said = wal2lake(path, "pause").stdout
-    assert "rests at its next safe point" in said
+    assert "will pause at its next safe point" in said
     assert "the job is not running" in said
     assert files.wish(config.state_dir, operation.id) == "pause"
     assert wal2lake(path, "resume", operation.id).exit_code == 0

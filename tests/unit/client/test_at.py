@@ -1,4 +1,4 @@
-"""What ``--at`` may say, and which cut of a ledger that is."""
+"""``--at`` accepts a number, an LSN, a time or latest, and finds the cut in a ledger."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -30,7 +30,7 @@ def test_each_way_to_name_a_cut(text: str, meant: object) -> None:
 
 @pytest.mark.parametrize("text", ["yesterday", "", "-1", "1/2/3", "0/123456789", "2026-13-01"])
 def test_what_names_none_is_told_with_what_does(text: str) -> None:
-    with pytest.raises(CdcError, match="no cut's number, no LSN, no time") as caught:
+    with pytest.raises(CdcError, match="not a cut number, an LSN, a timestamp") as caught:
         parse(text)
     assert caught.value.kind is ErrorKind.CONFIG
     assert "wal2lake cuts" in caught.value.remedy
@@ -44,7 +44,7 @@ def test_nobody_guesses_a_time_zone(text: str) -> None:
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
-    """Two epochs; in the second LSNs begin lower, and the source's clock is set back once."""
+    """Return a ledger of two epochs: the second begins at lower LSNs, and its clock jumps back."""
     made = Ledger(str(tmp_path / "ledger"))
     told = [  # epoch, lsn, minutes after noon
         (1, None, None),
@@ -89,7 +89,7 @@ def test_an_lsn_means_the_newest_epoch_that_has_it(ledger: Ledger) -> None:
     ("minutes", "cut"), [(0, 2), (4.999999, 2), (5, 3), (8, 3), (9, 3), (10, 6), (19, 6), (99, 7)]
 )
 def test_no_commit_after_the_time_is_in_its_cut(ledger: Ledger, minutes: float, cut: int) -> None:
-    """Cut 6 has a commit of 12:08, but also that of 12:10 before it."""
+    """Cut 6 has a commit of 12:08, but also the earlier one of 12:10."""
     assert number(ledger, NOON + timedelta(minutes=minutes)) == cut
 
 

@@ -17,7 +17,7 @@ Row = tuple[str | None, ...]
 
 
 def tables(rows: list[Row], width: int, size: int = 3) -> list[pa.Table]:
-    """Small tables, as they come from a stream."""
+    """Yield the rows in small tables, as a stream would."""
     parts = [rows[start : start + size] for start in range(0, len(rows), size)]
     return [
         pa.table(
@@ -140,7 +140,7 @@ ROWS = st.lists(st.tuples(VALUES, VALUES), max_size=12)
 def test_it_agrees_with_counting_rows_in_python(
     source: list[Row], lake: list[Row], buckets: int, most_bytes: int
 ) -> None:
-    """Also where a bucket is too large again and again, and where dealing makes it no smaller."""
+    """The counts agree for buckets that stay too large, and that dealing cannot make smaller."""
     with TemporaryDirectory() as folder:
         if not source + lake:
             return
@@ -211,7 +211,7 @@ def test_it_needs_few_open_files_whatever_the_table_has(tmp_path: Path) -> None:
 def test_it_needs_little_memory_for_a_table_that_the_lake_knows_nothing_of(
     tmp_path: Path, kind: str
 ) -> None:
-    """64 MB of rows, or of copies of one row, in buckets of 2 MiB."""
+    """Compare 64 MB of rows, or of copies of one row, in buckets of 2 MiB."""
     done = subprocess.run(
         [sys.executable, "-c", LARGE, str(tmp_path), kind],
         cwd=Path(__file__).resolve().parents[3],
@@ -236,5 +236,5 @@ def test_nothing_stays_open_after_a_failure(tmp_path: Path) -> None:
         compare(
             tables(SAME, 2), broken(), columns=["a", "b"], key=(0,), buckets=2, scratch=tmp_path
         )
-    assert caught.value.__traceback__ is not None  # what the failure's frames hold is held still
+    assert caught.value.__traceback__ is not None  # the failure's frames still hold their objects
     assert psutil.Process().num_fds() == before

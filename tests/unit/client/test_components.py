@@ -1,4 +1,4 @@
-"""What a part says of itself, from recorded answers and from real processes."""
+"""Components report their state, from recorded answers and from real processes."""
 
 import json
 import os
@@ -49,7 +49,7 @@ def test_the_cause_of_a_trace_is_the_last_that_tells_something() -> None:
 
 @pytest.fixture
 def connect_worker() -> Iterator[tuple[str, dict[str, object]]]:
-    """Answers every status with what the test puts into the dictionary; 404 while it is empty."""
+    """Serve the dictionary that a test fills as each connector's status; 404 while it is empty."""
     answer: dict[str, object] = {}
 
     class Handler(BaseHTTPRequestHandler):
@@ -104,7 +104,7 @@ def test_a_job_is_alive_only_as_the_process_it_was(tmp_path: Path) -> None:
             state="applying", pid=process.pid, alive=True
         )
 
-        # A process that began after the job said it had started took the pid over.
+        # A process that began after the job's recorded start has reused its pid.
         long_ago = (now - timedelta(hours=1)).isoformat()
         job_state.write(tmp_path, JobState(pid=os.getpid(), state="applying", started_at=long_ago))
         assert components.job(tmp_path).alive is False

@@ -1,4 +1,4 @@
-"""What ``status --check`` says and ends with, for a pipeline as a test makes it up."""
+"""``status --check`` prints and exits with the right findings, for made-up states of a pipeline."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from cdc.cli import app
 from cdc.client.status.components import ConnectorPart, JobPart, ServerPart, SourcePart, UpPart
-from cdc.client.status.findings import PASSING, WORST_FIRST, exit_code, findings, live
+from cdc.client.status.findings import IGNORED_BY_LIVE, WORST_FIRST, exit_code, findings, live
 from cdc.client.status.status import Status, TableStatus
 from cdc.errors import POLICY, ErrorKind
 from cdc.observe.hops import Hop, Motion
@@ -74,7 +74,7 @@ def hop(found: Hop, motion: Motion, why: str = "") -> Health:
 DEAD = JobPart(state="applying", pid=7, alive=False)
 LATE = datetime.now(UTC) - timedelta(hours=1)
 CASES: dict[str, tuple[dict[str, Any], ErrorKind, str]] = {
-    "nothing": ({"up": None, "job": DEAD}, ErrorKind.SERVER_FAILED, "nothing runs here"),
+    "nothing": ({"up": None, "job": DEAD}, ErrorKind.SERVER_FAILED, "and neither is wal2lake up"),
     "up starts": ({"up": UpPart(phase="starting", doing="kafka")}, ErrorKind.STARTING, "kafka"),
     "up failed": (
         {"job": DEAD, "up": UpPart(phase="failed", kind="config", error="a typo", remedy="x")},
@@ -99,7 +99,7 @@ CASES: dict[str, tuple[dict[str, Any], ErrorKind, str]] = {
             "servers": (replace(JOB, restarts=5),),
         },
         ErrorKind.SERVER_FAILED,
-        "for the 6th time",
+        "after 5 restarts",
     ),
     "a server": (
         {"servers": (JOB, replace(JOB, name="kafka", state="waiting", reason="ended"))},
@@ -109,7 +109,7 @@ CASES: dict[str, tuple[dict[str, Any], ErrorKind, str]] = {
     "hangs": (
         {"health": Health(pid=7, age_seconds=99.0, hops=HOPS)},
         ErrorKind.STANDS_STILL,
-        "not looked at itself for 99 s",
+        "its health watch has been silent for 99 s",
     ),
     "another job's watch": (
         {"health": Health(pid=6, age_seconds=1.0, hops=HOPS)},
@@ -120,7 +120,7 @@ CASES: dict[str, tuple[dict[str, Any], ErrorKind, str]] = {
     "capture": (
         {"health": hop(Hop.CAPTURE, Motion.STANDS, "it is PAUSED")},
         ErrorKind.STANDS_STILL,
-        "source to Kafka stands still since 50 s: it is PAUSED",
+        "source to Kafka has stood still for 50 s: it is PAUSED",
     ),
     "landing": ({"health": hop(Hop.LAND, Motion.STANDS)}, ErrorKind.STANDS_STILL, "Kafka to log"),
     "merging": (
@@ -128,7 +128,7 @@ CASES: dict[str, tuple[dict[str, Any], ErrorKind, str]] = {
         ErrorKind.BEHIND,
         "log to tables has been at work for 50 s: a.b",
     ),
-    "on its way": ({"published_at": LATE}, ErrorKind.BEHIND, " s, and every hop moves"),
+    "on its way": ({"published_at": LATE}, ErrorKind.BEHIND, " s, although every hop moves"),
     "alarm": (
         {"job": JobPart(state="applying", pid=7, alive=True, alarm="tx 7; remedy: look")},
         ErrorKind.STANDS_STILL,
@@ -149,17 +149,17 @@ CASES: dict[str, tuple[dict[str, Any], ErrorKind, str]] = {
     "no registry": (
         {"health": Health(pid=7, age_seconds=1.0, hops=HOPS, registry="no registry is ready")},
         ErrorKind.UNREACHABLE,
-        "no registry is ready: a change",
+        "no registry is ready; a structure change",
     ),
     "not noted": (
         {"health": Health(pid=7, age_seconds=1.0, hops=HOPS, unnoted="event trigger x is off")},
         ErrorKind.TABLE_STOPPED,
-        "changes of a structure may not be noted: event trigger x is off",
+        "changes of a table's structure may not be noted: event trigger x is off",
     ),
     "no slot": (
         {"source": replace(SOURCE, wal_status=None)},
         ErrorKind.CHAIN_BROKEN,
-        "there is no slot",
+        "the replication slot does not exist",
     ),
     "lost slot": (
         {"source": replace(SOURCE, wal_status="lost")},
@@ -169,7 +169,7 @@ CASES: dict[str, tuple[dict[str, Any], ErrorKind, str]] = {
     "idle slot": (
         {"source": replace(SOURCE, slot_active=False)},
         ErrorKind.SERVER_FAILED,
-        "nobody reads the replication slot",
+        "nothing reads the replication slot",
     ),
     "intruder": (
         {"source": replace(SOURCE, reader="psql")},
@@ -211,7 +211,7 @@ def test_the_worst_decides_and_a_health_check_passes_over_tables_starts_and_lag(
     ranks = [WORST_FIRST.index(each.kind) if each.kind in WORST_FIRST else -1 for each in found]
     assert ranks == sorted(ranks)
     assert exit_code(found) == (POLICY[found[0].kind].exit_code if found else 0)
-    assert [each for each in found if each.kind not in PASSING] == live(found)
+    assert [each for each in found if each.kind not in IGNORED_BY_LIVE] == live(found)
 
 
 @pytest.mark.parametrize("option", ["--check", "--live"])
@@ -221,13 +221,13 @@ def test_the_command_ends_with_the_code_of_the_worst(tmp_path: Path, option: str
     code = POLICY[ErrorKind.SERVER_FAILED].exit_code
     told = CliRunner().invoke(app, ["status", option, "--config", str(config)])
     assert told.exit_code == code
-    said = "nothing runs here: the job is not running, and neither is wal2lake up"
-    assert told.output == f"server failed: {said}; remedy: wal2lake up\n"
+    problem = "the job is not running, and neither is wal2lake up"
+    assert told.output == f"server failed: {problem}; remedy: wal2lake up\n"
     told = CliRunner().invoke(app, ["status", option, "--json", "--config", str(config)])
     assert told.exit_code == code
     [finding] = json.loads(told.output)["findings"]
     assert (finding["kind"], finding["exit_code"]) == ("server_failed", code)
-    # Without either it shows what there is, and that is no error.
+    # Without either option the status is shown, and the command succeeds.
     assert CliRunner().invoke(app, ["status", "--config", str(config)]).exit_code == 0
 
 
@@ -239,7 +239,7 @@ def test_a_start_has_a_code_of_its_own_and_a_health_check_waits_for_it(tmp_path:
     Report(state=state, supervisor=Identity.of(os.getpid())).event("starting kafka")
     told = CliRunner().invoke(app, ["status", "--check", "--config", str(config)])
     assert told.exit_code == POLICY[ErrorKind.STARTING].exit_code
-    assert told.output.startswith("starting: wal2lake up is not done yet: starting kafka; ")
+    assert told.output.startswith("starting: wal2lake up has not finished: starting kafka; ")
     assert CliRunner().invoke(app, ["status", "--live", "--config", str(config)]).exit_code == 0
 
 

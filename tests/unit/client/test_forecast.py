@@ -1,4 +1,4 @@
-"""What a dry run says, from the numbers that it found."""
+"""A dry run prints its estimates, and refuses an operation that has no room."""
 
 from dataclasses import replace
 
@@ -72,7 +72,7 @@ def test_a_sum_with_an_unknown_is_unknown() -> None:
 def test_a_disk_with_too_little_room(free: int, needed: int | None) -> None:
     disk = DiskRoom(place="lake.path", path="/lake", free_bytes=free, needed_bytes=needed)
 
-    with pytest.raises(CdcError, match="too little room") as caught:
+    with pytest.raises(CdcError, match="too little free space") as caught:
         refuse_full(replace(FORECAST, disks=(disk,)))
 
     assert caught.value.kind is ErrorKind.DISK_FULL

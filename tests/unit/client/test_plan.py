@@ -1,4 +1,4 @@
-"""What ``plan`` finds of differences, and how it says them."""
+"""``plan`` finds the differences between configuration and pipeline, and prints them."""
 
 import hashlib
 import stat
@@ -43,7 +43,7 @@ def test_where_all_is_there_nothing_is_to_do() -> None:
 
     assert plan.empty
     assert plan.fit
-    assert said(plan) == "nothing to do: all of it is captured"
+    assert said(plan) == "no changes"
 
 
 def test_a_table_comes_and_one_goes() -> None:
@@ -71,11 +71,11 @@ def test_a_table_comes_and_one_goes() -> None:
     assert said(plan).splitlines() == [
         "+ shop.c: key x, y; about 1,200 rows, 4.0 KiB to read",
         "    column g will not arrive: it is generated",
-        "- shop.b: is not followed any more; its Delta table (2.0 KiB) stays",
+        "- shop.b: will no longer be followed; its Delta table (2.0 KiB) stays",
         "  publishes: shop.c",
-        "  makes topics: p.shop.c",
-        "  changes settings of the connector: table.include.list",
-        "wal2lake apply-config does this: 1 table in, 1 table out",
+        "  creates topics: p.shop.c",
+        "  changes connector settings: table.include.list",
+        "changes for wal2lake apply-config: 1 table to add, 1 table to remove",
     ]
 
 
@@ -84,7 +84,7 @@ def test_one_that_comes_back_replaces_what_the_lake_has() -> None:
 
     assert [(each.table.table, each.replaces) for each in plan.added] == [("shop.b", True)]
     assert "+ shop.b: multiset; rows not counted yet" in said(plan)
-    assert "replaces the Delta table" in said(plan)
+    assert "replaces a Delta table" in said(plan)
     (added,) = facts(plan)["added"]
     assert (added["table"], added["mode"], added["replaces"]) == ("shop.b", "multiset", True)
 
@@ -92,7 +92,7 @@ def test_one_that_comes_back_replaces_what_the_lake_has() -> None:
 @pytest.mark.parametrize(
     ("ledger", "expected"),
     [
-        (None, ()),  # the first snapshot is not in the lake: nothing is left over
+        (None, ()),  # before the first snapshot is in the lake, no table counts as unread
         ({"shop.a": True}, ("shop.b",)),
         ({"shop.a": True, "shop.b": False}, ("shop.b",)),
         ({"shop.a": True, "shop.b": True}, ()),
@@ -116,7 +116,7 @@ def test_a_new_table_that_is_not_fit_is_refused_and_a_captured_one_is_named() ->
     assert (unfit.refused, unfit.unfit, unfit.fit) == ((), (KEYLESS,), False)
     assert "! shop.bad: has no key\n    remedy: add one" in said(refused)
     assert "would refuse" in said(refused)
-    assert "nothing to do" in said(unfit)
+    assert "no changes" in said(unfit)
 
 
 def test_before_the_first_start_up_takes_all_in() -> None:
@@ -131,8 +131,8 @@ def test_before_the_first_start_up_takes_all_in() -> None:
     plan = compare(nothing, WANTED)
 
     assert [each.table.table for each in plan.added] == ["shop.a", "shop.b"]
-    assert "makes the publication with: shop.a" in said(plan)
-    assert "nothing is captured yet: wal2lake up takes it all in" in said(plan)
+    assert "creates the publication with: shop.a" in said(plan)
+    assert "nothing is captured yet: wal2lake up begins with all of these tables" in said(plan)
 
 
 def test_a_warning_is_said_and_keeps_nothing_from_being_done() -> None:
@@ -192,7 +192,7 @@ def test_what_the_job_runs_with_is_remembered(tmp_path: Path) -> None:
 
 
 def test_a_guess_at_a_secret_cannot_be_tried_on_what_is_remembered(tmp_path: Path) -> None:
-    """Two installations with the same password keep nothing alike, nor what anybody can make."""
+    """Two installations with the same password store different digests, and no plain hash."""
     kept = []
     for name in ("one", "two"):
         source = Source(tables=["shop.*"], password=SecretStr("hunter2"))

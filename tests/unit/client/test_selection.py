@@ -1,8 +1,8 @@
-"""Which tables a command means."""
+"""A command selects the tables that its arguments name, or refuses with a reason."""
 
 import pytest
 
-from cdc.client.selection import Asked, Selection, Tables, refuse_where, selected
+from cdc.client.selection import Selection, TableChoice, Tables, refuse_where, selected
 from cdc.errors import CdcError, ErrorKind
 from cdc.tables import TableId, TableMode
 
@@ -24,22 +24,22 @@ TABLES = Tables(
 
 
 @pytest.mark.parametrize(
-    ("asked", "found"),
+    ("choice", "found"),
     [
-        (Asked(names=("shop.orders",)), [ORDERS]),
-        (Asked(names=("shop.items", "shop.orders")), [ITEMS, ORDERS]),
-        (Asked(names=("shop.*", "shop.orders")), [ITEMS, ORDERS]),
-        (Asked(names=("*.user?",)), [USERS]),
-        (Asked(every=True), [USERS, ITEMS, ORDERS]),
-        (Asked(stopped=True), [ITEMS]),
+        (TableChoice(names=("shop.orders",)), [ORDERS]),
+        (TableChoice(names=("shop.items", "shop.orders")), [ITEMS, ORDERS]),
+        (TableChoice(names=("shop.*", "shop.orders")), [ITEMS, ORDERS]),
+        (TableChoice(names=("*.user?",)), [USERS]),
+        (TableChoice(every=True), [USERS, ITEMS, ORDERS]),
+        (TableChoice(stopped=True), [ITEMS]),
     ],
 )
-def test_each_table_once(asked: Asked, found: list[TableId]) -> None:
-    assert selected(asked, TABLES) == Selection(tables=tuple(found))
+def test_each_table_once(choice: TableChoice, found: list[TableId]) -> None:
+    assert selected(choice, TABLES) == Selection(tables=tuple(found))
 
 
 def test_without_the_source_the_ledger_alone_counts() -> None:
-    found = selected(Asked(names=("shop.gone",)), Tables(states=STATES))
+    found = selected(TableChoice(names=("shop.gone",)), Tables(states=STATES))
 
     assert found.tables == (GONE,)
 
@@ -53,43 +53,43 @@ def test_without_the_source_the_ledger_alone_counts() -> None:
         ("ship.*", "ship.* matches no table of the lake", "wal2lake status"),
         (
             "app.log",
-            "app.log is a table of the source and is not captured",
+            "app.log is a table of the source, but is not captured",
             "wal2lake apply-config",
         ),
-        ("shop.new", "shop.new is captured and is not in the lake yet", "first snapshot"),
-        ("shop.gone", "shop.gone is in the lake and is not captured any more", "source.tables"),
+        ("shop.new", "shop.new is captured, but is not in the lake yet", "first snapshot"),
+        ("shop.gone", "shop.gone is in the lake, but is no longer captured", "source.tables"),
     ],
 )
 def test_a_name_that_means_none(name: str, message: str, remedy: str) -> None:
     with pytest.raises(CdcError) as caught:
-        selected(Asked(names=("shop.orders", name)), TABLES)
+        selected(TableChoice(names=("shop.orders", name)), TABLES)
 
     assert (caught.value.kind, caught.value.message) == (ErrorKind.CONFIG, message)
     assert remedy in caught.value.remedy
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("choice", "message"),
     [
-        (Asked(), "no table is named"),
-        (Asked(every=True, stopped=True), "exclude each other"),
-        (Asked(names=("shop.orders",), every=True), "exclude each other"),
+        (TableChoice(), "no table is named"),
+        (TableChoice(every=True, stopped=True), "exclude each other"),
+        (TableChoice(names=("shop.orders",), every=True), "exclude each other"),
     ],
 )
-def test_one_way_to_say_it(asked: Asked, message: str) -> None:
+def test_one_way_to_say_it(choice: TableChoice, message: str) -> None:
     with pytest.raises(CdcError, match=message):
-        selected(asked, TABLES)
+        selected(choice, TABLES)
 
 
 def test_nothing_is_in_the_lake() -> None:
     with pytest.raises(CdcError, match="no table is in the lake yet"):
-        selected(Asked(every=True), Tables(states={}))
+        selected(TableChoice(every=True), Tables(states={}))
 
 
 def test_nothing_to_do_is_said() -> None:
     well = Tables(states={"shop.orders": "streaming"})
 
-    assert selected(Asked(stopped=True), well) == Selection(
+    assert selected(TableChoice(stopped=True), well) == Selection(
         tables=(), nothing="no table is stopped"
     )
 
@@ -97,11 +97,11 @@ def test_nothing_to_do_is_said() -> None:
 @pytest.mark.parametrize(
     ("tables", "mode", "shadow", "message"),
     [
-        ((ORDERS, USERS), TableMode.KEYED, False, "for one table, and 2 are meant"),
-        ((), TableMode.KEYED, False, "for one table, and 0 are meant"),
-        ((ORDERS,), TableMode.KEYED, True, "--shadow replaces it whole"),
+        ((ORDERS, USERS), TableMode.KEYED, False, "for one table only, but 2 are selected"),
+        ((), TableMode.KEYED, False, "for one table only, but 0 are selected"),
+        ((ORDERS,), TableMode.KEYED, True, "--shadow replaces the whole table"),
         ((ITEMS,), TableMode.KEYED, False, "shop.items is stopped"),
-        ((ORDERS,), TableMode.APPEND, False, "shop.orders is only appended to"),
+        ((ORDERS,), TableMode.APPEND, False, "shop.orders is append-only"),
     ],
 )
 def test_where_is_for_a_part_of_one_table_that_follows(

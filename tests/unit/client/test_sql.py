@@ -62,7 +62,7 @@ def ids(config: Config, text: str, at: str | None = None) -> list[object]:
 def test_a_query_sees_the_published_version_and_not_a_later_one(config: Config) -> None:
     put(config, ORDERS, 1, 2)
     publish(config, 1, 0x10, ORDERS)
-    put(config, ORDERS, 3)  # merged, but not yet part of a cut
+    put(config, ORDERS, 3)  # merged, but not part of a cut yet
 
     assert ids(config, "select count(*) from shop.orders") == [2]
 
