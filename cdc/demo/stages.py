@@ -20,7 +20,7 @@ from cdc.stack.process.report import read
 from cdc.state.directory import StateDir
 
 Answer = TypeVar("Answer")
-CONNECTING: Final = "connecting the source"  # as the supervisor says it
+CONNECTING: Final = "connecting to the source"  # the supervisor's message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,7 @@ LATER = (
     "kafka is ready",
     "starting registry",
     "starting connect",
-    "connecting the source",
+    "connecting to the source",
     "waiting for a table",
     "starting job",
 )

@@ -122,7 +122,7 @@ def test_a_server_that_dies_at_its_start_is_reported_with_its_log(
     broken.write_text("version=1\ncluster.id=nonsense\nnode.id=99\n")
     result = wal2lake("up", "--detach", "--config", str(config_file))
     assert result.returncode == 11
-    assert "kafka died at its start" in result.stderr
+    assert "kafka failed to start" in result.stderr
     assert "node" in result.stderr
     assert str(state.log("kafka")) in result.stderr
     assert ours(state) == []

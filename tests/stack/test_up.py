@@ -75,7 +75,7 @@ def test_a_job_that_dies_at_its_start_is_reported_with_its_log(
     up = wal2lake("up", "--detach", "--config", str(config_file))
     helper.join()
     assert up.returncode == 11, up.stderr
-    assert "job died at its start" in up.stderr
+    assert "job failed to start" in up.stderr
     assert "PySparkRuntimeError" in up.stderr  # the class, and never the words
     assert str(state.log("job")) in up.stderr
     assert ours(state) == []
