@@ -108,7 +108,7 @@ def test_a_taken_port_is_named_before_anything_starts(config_file: Path, state: 
         config_file.write_text(yaml.safe_dump({**values, "stack": {"ports": {"registry": port}}}))
         result = wal2lake("up", "--detach", "--config", str(config_file))
     assert result.returncode == 6
-    assert f"error: port {port} of registry is taken" in result.stderr
+    assert f"error: port {port} of registry is already in use" in result.stderr
     assert "remedy: stop that process" in result.stderr
     assert not state.log("kafka").exists()
     assert ours(state) == []
