@@ -32,15 +32,17 @@ from cdc.operations.retention import Retention
 from cdc.state import requests
 from cdc.state.endpoints import Endpoints
 from cdc.state.holds import Holds
-from cdc.state.job_state import Told
+from cdc.state.job_state import StateReporter
 
 
-def compose(config: Config, spark: SparkSession, endpoints: Endpoints, told: Told) -> Run:
+def compose(
+    config: Config, spark: SparkSession, endpoints: Endpoints, reporter: StateReporter
+) -> Run:
     """Return a run that has not begun.
 
     Raises what the log, the source or the topics are refused for.
     """
-    begun = start(config, spark, endpoints, told.step)
+    begun = start(config, spark, endpoints, reporter.step)
     return _Composer(config, spark, endpoints, begun).run()
 
 

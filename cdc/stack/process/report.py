@@ -52,7 +52,7 @@ class Report:
         del self.events[:-_KEPT_EVENTS]
         self.write()
 
-    def said_of_connector(self, what: str) -> None:
+    def note_connector(self, what: str) -> None:
         """Note that the connector was restarted, and why; the next write records it."""
         self.connector = {"at": datetime.now(UTC).isoformat(), "what": what}
 
@@ -95,7 +95,7 @@ def supervisor(state: StateDir) -> Identity | None:
     return identity if identity and identity.process() else None
 
 
-def last_of_connector(state: StateDir, seconds: float) -> str:
+def connector_note(state: StateDir, seconds: float) -> str:
     """Return the last message about the connector, or "" if it is older than ``seconds``."""
     note = read(state).get("connector")
     if not note:

@@ -63,7 +63,7 @@ class Watch:
             if not life.over:
                 self._look_at(name, life)
         if message := self._connector.look(self._clock()):
-            self._report.said_of_connector(message)
+            self._report.note_connector(message)
             self._stack.say(message)
 
     def _look_at(self, name: str, life: Life) -> None:
