@@ -32,17 +32,15 @@ from cdc.operations.retention import Retention
 from cdc.state import requests
 from cdc.state.endpoints import Endpoints
 from cdc.state.holds import Holds
-from cdc.state.job_state import StateReporter
+from cdc.state.job_state import Told
 
 
-def compose(
-    config: Config, spark: SparkSession, endpoints: Endpoints, reporter: StateReporter
-) -> Run:
+def compose(config: Config, spark: SparkSession, endpoints: Endpoints, told: Told) -> Run:
     """Return a run that has not begun.
 
     Raises what the log, the source or the topics are refused for.
     """
-    begun = start(config, spark, endpoints, reporter.step)
+    begun = start(config, spark, endpoints, told.step)
     return _Composer(config, spark, endpoints, begun).run()
 
 

@@ -24,7 +24,7 @@ from cdc.lake.session import build
 from cdc.stack.artifacts.lock_file import spark_jars
 from cdc.state import reload, settings
 from cdc.state.endpoints import Endpoints
-from cdc.state.job_state import RELOADING, StateReporter
+from cdc.state.job_state import RELOADING, Told
 
 
 def run(read: Callable[[], Config], endpoints: Endpoints, stop: threading.Event) -> None:
@@ -35,16 +35,16 @@ def run(read: Callable[[], Config], endpoints: Endpoints, stop: threading.Event)
     config = read()
     refuse_unwritable(config)
     with lock.alone(config):
-        reporter = StateReporter(config.state_dir)
-        reporter.enter("starting")
+        told = Told(config.state_dir)
+        told.enter("starting")
         try:
             spark = build(config, spark_jars())
             try:
-                _keep_running(read, config, _Job(endpoints, spark, stop, reporter))
+                _keep_running(read, config, _Job(endpoints, spark, stop, told))
             finally:
                 spark.stop()
         finally:
-            reporter.enter("stopped")
+            told.enter("stopped")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class _Job:
     endpoints: Endpoints
     spark: SparkSession
     stop: threading.Event
-    reporter: StateReporter
+    told: Told
 
 
 def _keep_running(read: Callable[[], Config], config: Config, job: _Job) -> None:
@@ -91,22 +91,20 @@ def _read_again(read: Callable[[], Config], before: Config) -> tuple[Config, Cdc
 
 def _run(config: Config, job: _Job, done: Callable[[], None]) -> None:
     """Until the job is to stop or the configuration changed; ``done`` once it applies."""
-    job.reporter.enter("starting")  # also again: nothing watches before it applies
+    job.told.enter("starting")  # also again: nothing watches before it applies
     with ExitStack() as parts:
-        with told_alive(job.reporter, Work(job.spark.sparkContext).is_going_on):
-            run = parts.enter_context(
-                closing(compose(config, job.spark, job.endpoints, job.reporter))
-            )
-            run.catch_up(job.reporter.step)
+        with told_alive(job.told, Work(job.spark.sparkContext).is_going_on):
+            run = parts.enter_context(closing(compose(config, job.spark, job.endpoints, job.told)))
+            run.catch_up(job.told.step)
             landing = parts.enter_context(run.landing())
         run.read_lost()
         facts = partial(run.facts, Work(job.spark.sparkContext))
         work = parts.enter_context(at_work(run.context))
         parts.enter_context(health_watch.watched(config, job.endpoints, run.topics, facts))
         settings.remember(config)
-        job.reporter.enter("applying")
+        job.told.enter("applying")
         done()
-        run.apply(landing, _Until(job, config.state_dir, work).is_set, job.reporter.hear)
+        run.apply(landing, _Until(job, config.state_dir, work).is_set, job.told.hear)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +124,6 @@ class _Until:
             return True
         if reload.pending(self.state_dir) is None:
             return False
-        if self.job.reporter.state != RELOADING:
-            self.job.reporter.enter(RELOADING)
+        if self.job.told.state != RELOADING:
+            self.job.told.enter(RELOADING)
         return self.work.ended()

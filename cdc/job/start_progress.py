@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from cdc.state.job_state import StateReporter
+from cdc.state.job_state import Told
 
 LOOK_SECONDS: Final = 10.0
 """Far below the time that the supervisor waits (``cdc/stack/servers/patience.py``)."""
@@ -17,7 +17,7 @@ LOOK_SECONDS: Final = 10.0
 
 @contextmanager
 def told_alive(
-    reporter: StateReporter, is_going_on: Callable[[], bool], every: float = LOOK_SECONDS
+    told: Told, is_going_on: Callable[[], bool], every: float = LOOK_SECONDS
 ) -> Iterator[None]:
     """Tell of a step every few seconds inside the block, as long as something goes on."""
     over = threading.Event()
@@ -25,7 +25,7 @@ def told_alive(
     def tell() -> None:
         while not over.wait(every):
             if is_going_on():
-                reporter.step()
+                told.step()
 
     thread = threading.Thread(target=tell, name="start", daemon=True)
     thread.start()

@@ -44,7 +44,7 @@ def write(state_dir: Path, state: JobState) -> None:
 
 
 @dataclass(slots=True)
-class StateReporter:
+class Told:
     """Keeps the job's state file up to date; safe to use from several threads."""
 
     state_dir: Path

@@ -19,7 +19,7 @@ from cdc.job import handlers as at_work
 from cdc.job import health_watch, main
 from cdc.operations.desk.reporter import Reporter
 from cdc.state import operation_files, reload, settings
-from cdc.state.job_state import StateReporter
+from cdc.state.job_state import Told
 from cdc.state.operation import Operation, OperationState
 from tests.unit.desk_room import operation
 from tests.waiting import until as wait_until
@@ -103,7 +103,7 @@ def test_no_run_begins_while_an_operation_of_the_one_before_can_commit(
     monkeypatch.setattr(settings, "remember", lambda _: None)
     monkeypatch.setattr(health_watch, "watched", lambda *_: nullcontext())
     monkeypatch.setattr(main, "Work", lambda _: SimpleNamespace(is_going_on=lambda: True))
-    job: Any = main._Job(SimpleNamespace(), spark, stop, StateReporter(tmp_path))  # type: ignore[arg-type]
+    job: Any = main._Job(SimpleNamespace(), spark, stop, Told(tmp_path))  # type: ignore[arg-type]
     keep = partial(main._keep_running, lambda: config, config, job)
     thread = threading.Thread(target=keep)
     asked = operation()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cdc.job.start_progress import told_alive
 from cdc.state import job_state
-from cdc.state.job_state import StateReporter
+from cdc.state.job_state import Told
 from tests.waiting import until
 
 
@@ -15,26 +15,26 @@ def steps(folder: Path) -> int:
 
 
 def test_a_start_that_works_is_heard_of_without_a_step(tmp_path: Path) -> None:
-    reporter = StateReporter(tmp_path)
-    reporter.enter("starting")
+    told = Told(tmp_path)
+    told.enter("starting")
 
-    with told_alive(reporter, lambda: True, every=0.01):
+    with told_alive(told, lambda: True, every=0.01):
         until(lambda: steps(tmp_path) >= 3)
 
     after = steps(tmp_path)
-    assert reporter.steps == after
+    assert told.steps == after
     assert "start" not in [thread.name for thread in threading.enumerate()]
 
 
 def test_a_start_that_hangs_is_not_heard_of(tmp_path: Path) -> None:
-    reporter, asked = StateReporter(tmp_path), threading.Semaphore(0)
-    reporter.enter("starting")
+    told, asked = Told(tmp_path), threading.Semaphore(0)
+    told.enter("starting")
 
     def nothing_goes_on() -> bool:
         asked.release()
         return False
 
-    with told_alive(reporter, nothing_goes_on, every=0.01):
+    with told_alive(told, nothing_goes_on, every=0.01):
         for _ in range(3):
             assert asked.acquire(timeout=60)
 
@@ -42,12 +42,12 @@ def test_a_start_that_hangs_is_not_heard_of(tmp_path: Path) -> None:
 
 
 def test_steps_of_several_threads_are_all_counted(tmp_path: Path) -> None:
-    reporter = StateReporter(tmp_path)
-    reporter.enter("starting")
+    told = Told(tmp_path)
+    told.enter("starting")
 
     def step_often() -> None:
         for _ in range(100):
-            reporter.step()
+            told.step()
 
     threads = [threading.Thread(target=step_often) for _ in range(4)]
     for thread in threads:
@@ -55,4 +55,4 @@ def test_steps_of_several_threads_are_all_counted(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
 
-    assert (reporter.steps, steps(tmp_path)) == (400, 400)
+    assert (told.steps, steps(tmp_path)) == (400, 400)
