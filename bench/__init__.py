@@ -1,1 +1,1 @@
-"""Measurements: wal2lake, and the way of most tutorials on the same changes in the same run."""
+"""The benchmark: wal2lake and the way of most tutorials, on the same load in the same run."""

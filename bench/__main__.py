@@ -1,4 +1,4 @@
-"""``python -m bench``: what ``make bench`` runs."""
+"""``python -m bench``, which ``make bench`` runs."""
 
 import signal
 import sys
@@ -21,11 +21,11 @@ RESULTS = Path(__file__).parent / "results"
 
 def main(
     *,
-    rows: Annotated[int, typer.Option(min=2000, help="Rows for the snapshot, at least.")] = 10_000,
-    burst: Annotated[int, typer.Option(min=1, help="Transactions of some 550 changes.")] = 8,
-    seconds: Annotated[float, typer.Option(min=5, help="Of steady load.")] = 15,
-    rate: Annotated[float, typer.Option(min=1, help="Transactions per second, steady.")] = 20,
-    seed: Annotated[int, typer.Option(help="Of the writers' choices.")] = 42,
+    rows: Annotated[int, typer.Option(min=2000, help="Rows to snapshot, at least.")] = 10_000,
+    burst: Annotated[int, typer.Option(min=1, help="Transactions of about 550 changes.")] = 8,
+    seconds: Annotated[float, typer.Option(min=5, help="Seconds of steady load.")] = 15,
+    rate: Annotated[float, typer.Option(min=1, help="Steady transactions per second.")] = 20,
+    seed: Annotated[int, typer.Option(help="Seed of the random workload.")] = 42,
     tutorial: Annotated[bool, typer.Option(help="Measure the tutorial way too.")] = True,
     root: Annotated[Path, typer.Option("--dir", help="Emptied first, kept afterwards.")] = Path(
         ".wal2lake/bench"

@@ -1,4 +1,4 @@
-"""What the tutorial job says of its batches, and what was readable when."""
+"""Reads the tutorial job's report of its batches, to find when commits became readable."""
 
 import json
 from collections.abc import Iterator
@@ -11,20 +11,23 @@ from cdc.demo.freshness import Freshness
 
 
 class Events(Protocol):
-    """See ``bench.tail.Tail``."""
+    """The events of the topics: see ``bench.tail.Tail``."""
 
-    def first_after(self, topic: str, offset: int) -> int | None: ...
+    def first_after(self, topic: str, offset: int) -> int | None:
+        """Return the commit time in milliseconds of the first event from the offset on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
+    """A finished batch of the tutorial job; times are in seconds since 1970."""
+
     rows: int
     readable_at: float  # when its last merge was done
     ends: dict[str, int]  # topic -> first offset that is not in it
 
 
 def batches(progress: Path) -> Iterator[Batch]:
-    """In order; a line that is not whole yet is left for the next look."""
+    """Yield the batches in order; an incomplete last line is left for the next call."""
     if not progress.exists():
         return
     for line in progress.read_text().splitlines(keepends=True):
@@ -35,7 +38,7 @@ def batches(progress: Path) -> Iterator[Batch]:
 def _parse(line: str) -> Batch:
     raw = json.loads(line)
     durations = raw["durationMs"]
-    # A trigger ends with the commit of its offsets, which no reader of the tables waits for.
+    # A trigger ends with the commit of its offsets, for which no reader of the tables waits.
     taken = durations["triggerExecution"] - durations.get("commitOffsets", 0)
     (source,) = raw["sources"]
     ends = source["endOffset"]
@@ -47,12 +50,12 @@ def _parse(line: str) -> Batch:
     )
 
 
-def cover(freshness: Freshness, found: list[Batch], events: Events) -> None:
+def cover(freshness: Freshness, finished: list[Batch], events: Events) -> None:
     """Match the noted commits with batches, by the source's commit times.
 
-    A batch holds all commits before the earliest event that it does not hold, of any topic.
+    A batch contains all commits before the earliest event, of any topic, that it does not contain.
     """
-    for batch in found:
+    for batch in finished:
         missing = [events.first_after(topic, end) for topic, end in batch.ends.items()]
         times = [at for at in missing if at is not None]
         through = min(times) - 1 if times else int(batch.readable_at * 1000)

@@ -1,4 +1,4 @@
-"""A burst of changes, as fast as one connection commits them: what throughput is measured with."""
+"""A burst of changes, as fast as one connection commits them, to measure throughput."""
 
 import time
 from dataclasses import dataclass
@@ -26,21 +26,23 @@ STATEMENTS: Final[tuple[LiteralString, ...]] = (
     ),
     "insert into shop.page_views select now(), n, '/burst', n from generate_series(1, 60) as n",
 )
-"""Some 550 changes of five tables; ``n`` goes round so that keys come again."""
+"""About 550 changes of five tables; ``n`` repeats, so that keys are changed again."""
 
-ROUND: Final = 90  # transactions until the same keys again: what 18 000 customers give
+ROUND: Final = 90  # transactions before keys repeat: the range of 18 000 customers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Burst:
+    """A committed burst; times are in seconds since 1970."""
+
     changes: int
     began: float
     last_commit_at: float  # just before the last commit
-    seconds: float  # what the source took for it
+    seconds: float  # how long the source took
 
 
 def burst(url: str, *, transactions: int) -> Burst:
-    """Commit so many transactions one after the other."""
+    """Commit the transactions one after the other."""
     began, changes, committing = time.time(), 0, 0.0
     with psycopg.connect(url) as conn:
         for number in range(transactions):
@@ -51,7 +53,7 @@ def burst(url: str, *, transactions: int) -> Burst:
     return Burst(
         changes=changes,
         began=began,
-        # Commit times of the source, which this is compared with, have milliseconds.
+        # The source's commit times, with which this is compared, are in milliseconds.
         last_commit_at=committing - 0.002,
         seconds=time.time() - began,
     )

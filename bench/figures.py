@@ -1,4 +1,4 @@
-"""What is measured of each way, how the two compare, and how it is shown and kept."""
+"""The figures of each way: how they compare, and how they are shown and stored."""
 
 import json
 import os
@@ -18,14 +18,14 @@ from cdc.observe.freshness import percentile
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """Of one way. Rates are of what was readable in the tables at the end of the time."""
+    """The figures of one way; rates count what was readable in the tables at the end."""
 
     snapshot_rows_per_second: float
     landed_events_per_second: float | None  # None: this way keeps no log
     applied_changes_per_second: float
     freshness_p50_seconds: float
     freshness_p99_seconds: float
-    values_lost: int  # cells that hold a placeholder instead of the source's value
+    values_lost: int  # cells with a placeholder instead of the source's value
 
 
 SHOWN: Final = {
@@ -40,21 +40,23 @@ LESS_IS_BETTER: Final = {"freshness_p50_seconds", "freshness_p99_seconds"}
 
 
 def p50_p99(seconds: list[float]) -> tuple[float, float]:
+    """Return the median and the 99th percentile."""
     ordered = sorted(seconds)
     return percentile(ordered, 0.5), percentile(ordered, 0.99)
 
 
 def ratios(ours: Figures, theirs: Figures) -> dict[str, float]:
-    """How many times better ours is, of every figure that both have."""
-    found = {}
+    """Return how many times better ours is, for every figure that both have."""
+    better = {}
     for name in SHOWN:
         mine, other = getattr(ours, name), getattr(theirs, name)
         if mine and other and name != "values_lost":
-            found[name] = other / mine if name in LESS_IS_BETTER else mine / other
-    return found
+            better[name] = other / mine if name in LESS_IS_BETTER else mine / other
+    return better
 
 
 def show(console: Console, ours: Figures, theirs: Figures | None) -> None:
+    """Print both ways side by side."""
     table = Table(title="wal2lake and the tutorial way", title_justify="left")
     table.add_column("")
     for name in ("wal2lake", "tutorial", "times better"):
@@ -70,7 +72,7 @@ def show(console: Console, ours: Figures, theirs: Figures | None) -> None:
 def keep(
     folder: Path, *, parameters: dict[str, Any], ours: Figures, theirs: Figures | None
 ) -> Path:
-    """Write the result to a file of its own and return it."""
+    """Write the result to a new file in ``folder`` and return the file."""
     folder.mkdir(parents=True, exist_ok=True)
     now = datetime.now(UTC)
     result = {

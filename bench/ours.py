@@ -1,4 +1,4 @@
-"""wal2lake measured: snapshot, a burst for throughput, a steady load for freshness."""
+"""Measures wal2lake: a snapshot, a burst for throughput, a steady load for freshness."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ from cdc.state.endpoints import resolve
 PLACEHOLDERS = (
     "select count(*) as found from shop.product_descriptions where length(description) < 1000"
 )
-"""Every description has some 10 000 characters; what is shorter was not the source's."""
+"""Every description has about 10 000 characters; a shorter one is not the source's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """What both ways are measured with."""
+    """The load with which both ways are measured."""
 
     rows: Mapping[str, int]
     transactions: int  # of the burst
@@ -35,10 +35,12 @@ class Load:
     seed: int
 
     def workload(self, url: str) -> Workload:
+        """Return the writers of the steady load."""
         return Workload(url=url, sizes=self.rows, rate=self.rate, seed=self.seed)
 
 
 def measure(place: Place, config: Config, load: Load, console: Console) -> Figures:
+    """Start wal2lake, put the load on it, verify the lake and return the figures."""
     began = bring_up(place, config)
     snapshot = await_snapshot(config, load.rows, began=began, timeout=900)
     console.print(f"  snapshot: {snapshot.rate:,.0f} rows/s", highlight=False)
@@ -67,7 +69,7 @@ def _burst(place: Place, config: Config, load: Load) -> tuple[float, float]:
 
 
 def _landing_rate(config: Config, done: Burst, seconds: float) -> float:
-    """From the log's own commits: events until the last of the burst was landed."""
+    """Return the landed events per second until the end of the burst, from the log's commits."""
     until = done.began + seconds
     landings = [
         (float(commit["timestamp"]) / 1000, int(commit["operationMetrics"]["numOutputRows"]))

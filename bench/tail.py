@@ -1,4 +1,4 @@
-"""The JSON topics read by an independent consumer: what was committed when, and where it lies."""
+"""Reads the JSON topics with an independent consumer, for the offset and time of commits."""
 
 import json
 from dataclasses import dataclass, field
@@ -16,12 +16,12 @@ BATCH: Final = 5000
 
 @dataclass(kw_only=True)
 class Tail:
-    """The events of the topics from its creation on, read when asked for."""
+    """The events that the topics receive from its creation on, read on demand."""
 
     bootstrap: str
     topics: list[str]
     times: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
-    """By topic: offset and the source's commit time in milliseconds, in order."""
+    """Offset and source commit time in milliseconds of each event, in order, by topic."""
     sentinels: dict[str, int] = field(default_factory=dict)  # path -> offset
     _from: dict[str, int] = field(init=False)
 
@@ -29,10 +29,11 @@ class Tail:
         self._from = end_offsets(self.bootstrap, self.topics)
 
     def read_until(self, sentinel: str, *, seconds: float) -> int:
-        """Read on until the page view with this path; returns its offset.
+        """Read up to the page view with this path and return its offset.
 
-        One slot feeds all topics in commit order, so whatever was committed before it is in its
-        topic by then; what the other topics hold is read to its end afterwards.
+        One slot feeds all topics in commit order, so everything committed earlier is in its topic
+        by then; the other topics are read to their ends afterwards. Raises TIMEOUT if no event
+        comes for ``seconds``.
         """
         consumer = self._consumer()
         try:
@@ -48,7 +49,7 @@ class Tail:
         return self.sentinels[sentinel]
 
     def first_after(self, topic: str, offset: int) -> int | None:
-        """Commit time of the first event at or after the offset; None when there is none."""
+        """Return the commit time in milliseconds of the first event from the offset on, or None."""
         events = self.times.get(topic, [])
         return next((at for position, at in events if position >= offset), None)
 
@@ -56,7 +57,7 @@ class Tail:
         consumer = Consumer(
             {
                 "bootstrap.servers": self.bootstrap,
-                "group.id": "bench",  # asked for; nothing is committed
+                "group.id": "bench",  # required by the client; nothing is committed
                 "enable.auto.commit": False,
                 "isolation.level": "read_committed",
             }
@@ -65,7 +66,7 @@ class Tail:
         return consumer
 
     def _take_some(self, consumer: Consumer, seconds: float) -> bool:
-        """Wait so long for one message; take with it what is there already."""
+        """Wait for one message and take those that are available with it; False on timeout."""
         first = consumer.poll(seconds)
         if first is None:
             return False
@@ -74,19 +75,19 @@ class Tail:
         return True
 
     def _take(self, topic: str, offset: int, value: bytes | None) -> None:
-        known = self.times.setdefault(topic, [])
-        if value is None:  # the tombstone behind a delete: committed with it
-            known.append((offset, known[-1][1] if known else 0))
+        times = self.times.setdefault(topic, [])
+        if value is None:  # the tombstone of a delete, committed with it
+            times.append((offset, times[-1][1] if times else 0))
             return
         payload = json.loads(value)["payload"]
-        known.append((offset, int(payload["source"]["ts_ms"])))
+        times.append((offset, int(payload["source"]["ts_ms"])))
         path = str((payload["after"] or {}).get("path", ""))
         if path.startswith(SENTINEL):
             self.sentinels[path] = offset
 
 
 def leave_sentinel(url: str, name: str) -> str:
-    """Commit a page view that tells the end of a load; returns its path."""
+    """Commit a page view that marks the end of a load; return its path."""
     path = f"{SENTINEL}{name}"
     with psycopg.connect(url, autocommit=True) as conn:
         conn.execute("insert into shop.page_views values (now(), null, %s, 0)", [path])

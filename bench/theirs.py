@@ -1,4 +1,4 @@
-"""The tutorial way measured on the same source, worker and broker, after wal2lake has stopped."""
+"""Measures the tutorial way on the same source, worker and broker, after wal2lake has stopped."""
 
 import subprocess
 import sys
@@ -29,14 +29,14 @@ from cdc.stack.artifacts.lock_file import spark_jars
 from cdc.stack.embedded import running
 from cdc.state.endpoints import Endpoints, password_reference
 
-PATIENCE: Final = 1800.0  # seconds for one stage: this way is slow, not stuck
+PATIENCE: Final = 1800.0  # seconds for one stage: this way is slow
 TOPICS: Final = [f"{PREFIX}.shop.{table}" for table in KEYS]
 VIEWS: Final = f"{PREFIX}.shop.page_views"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tutorial:
-    """Its job, seen from outside."""
+    """The running tutorial job and its files."""
 
     process: subprocess.Popen[bytes]
     progress: Path
@@ -44,12 +44,13 @@ class Tutorial:
     lake: Path
 
     def batches(self) -> list[Batch]:
+        """Return the finished batches; raises SERVER_FAILED if the job has died."""
         if self.process.poll() is not None:
             raise CdcError(ErrorKind.SERVER_FAILED, "the tutorial job died", detail=str(self.log))
         return list(batches(self.progress))
 
     def readable(self, topic: str, offset: int) -> float:
-        """When the batch that holds the event was merged; waits for it."""
+        """Wait for the batch that contains the event; return when it was merged."""
 
         def held() -> Batch | None:
             return next((b for b in self.batches() if b.ends.get(topic, 0) > offset), None)
@@ -57,7 +58,7 @@ class Tutorial:
         return self._at(wait_until(held, PATIENCE))
 
     def readable_rows(self, rows: int) -> float:
-        """When so many rows had been merged; waits for it."""
+        """Wait until so many rows are merged; return when they were."""
 
         def held() -> Batch | None:
             so_far = 0
@@ -72,12 +73,13 @@ class Tutorial:
     def _at(self, batch: Batch | None) -> float:
         if batch is None:
             raise CdcError(
-                ErrorKind.TIMEOUT, "the tutorial job is not done", detail=f"log: {self.log}"
+                ErrorKind.TIMEOUT, "the tutorial job timed out", detail=f"log: {self.log}"
             )
         return batch.readable_at
 
 
 def measure(root: Path, config: Config, load: Load, console: Console) -> Figures:
+    """Run the tutorial's connector and job, put the load on them and return the figures."""
     with running(config) as endpoints:
         worker_rest.delete(endpoints.connect, config.name)
         ensure_topics(endpoints.kafka, [TopicSpec(topic) for topic in TOPICS])
@@ -88,7 +90,7 @@ def measure(root: Path, config: Config, load: Load, console: Console) -> Figures
 
 
 def settings(config: Config, endpoints: Endpoints) -> dict[str, str]:
-    """Those of a tutorial: JSON with its schema in every message, numbers as doubles."""
+    """Return a tutorial's connector: JSON with a schema in every message, decimals as doubles."""
     source = urlsplit(endpoints.source_url)
     return {
         "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
@@ -173,8 +175,8 @@ def _steady(endpoints: Endpoints, job: Tutorial, load: Load) -> list[float]:
 
 
 def _lost(lake: Path) -> int:
-    """Descriptions that are not the source's, see ``PLACEHOLDERS``."""
+    """Return how many descriptions are not the source's: see ``PLACEHOLDERS``."""
     table = DeltaTable(lake / "product_descriptions")
     text = PLACEHOLDERS.replace("shop.product_descriptions", "descriptions")
-    found = QueryBuilder().register("descriptions", table).execute(text).read_all()
-    return int(found.column("found")[0].as_py())
+    counted = QueryBuilder().register("descriptions", table).execute(text).read_all()
+    return int(counted.column("found")[0].as_py())

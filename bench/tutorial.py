@@ -1,8 +1,8 @@
-"""The way of most tutorials, to compare with: JSON, foreachBatch, MERGE, Spark's defaults.
+"""The way of most tutorials, for comparison: JSON, foreachBatch, MERGE, Spark's defaults.
 
-``python -m bench.tutorial <bootstrap servers> <lake> <jars> <progress file>``. It
-takes the newest event of each key in a batch and merges it; it has no cut, no ledger, no exact
-decimals, and writes Debezium's placeholder where a large value did not change.
+Run as ``python -m bench.tutorial <bootstrap servers> <lake> <jars> <progress file>``. It merges the
+newest event of each key in a batch. It has no cuts, no ledger and no exact decimals, and it writes
+Debezium's placeholder where a large value did not change.
 """
 
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession, Window
-from pyspark.sql import functions as F  # noqa: N812 - as every tutorial has it
+from pyspark.sql import functions as F  # noqa: N812 - as in every tutorial
 from pyspark.sql.streaming.query import StreamingQuery
 
 PREFIX = "tutorial"
@@ -39,6 +39,7 @@ COLUMNS = {
 
 
 def session(jars: str) -> SparkSession:
+    """Return a Spark session with Delta; ``jars`` is a comma-separated list."""
     return (
         SparkSession.builder.appName("tutorial")
         .config("spark.jars", jars)
@@ -46,7 +47,7 @@ def session(jars: str) -> SparkSession:
         .config(
             "spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog"
         )
-        # The two that are not a tutorial's: nothing of a measurement listens to the network.
+        # Not from a tutorial: a measurement must not listen on the network.
         .config("spark.ui.enabled", "false")
         .config("spark.driver.host", "127.0.0.1")
         .getOrCreate()
@@ -54,6 +55,7 @@ def session(jars: str) -> SparkSession:
 
 
 def merge(batch: DataFrame, lake: str, table: str) -> None:
+    """Merge the newest event of each key; append the events of a table without a key."""
     keys, row = KEYS[table], f"struct<{COLUMNS[table]}>"
     envelope = f"payload struct<op string, before {row}, after {row}>"
     events = (
@@ -84,7 +86,7 @@ def merge(batch: DataFrame, lake: str, table: str) -> None:
 
 
 def report(query: StreamingQuery, progress: Path) -> None:
-    """Write a line for every batch: when its merges were done, and up to which offsets."""
+    """Write Spark's progress of every batch as a line of JSON: its duration and end offsets."""
     seen = -1
     while query.isActive:
         query.awaitTermination(1)
@@ -96,6 +98,7 @@ def report(query: StreamingQuery, progress: Path) -> None:
 
 
 def main() -> None:
+    """Create the tables and run the streaming query until it is stopped."""
     bootstrap, lake, jars, progress = sys.argv[1:]
     spark = session(jars)
     for table, columns in COLUMNS.items():

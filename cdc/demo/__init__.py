@@ -1,1 +1,1 @@
-"""The demonstration: a shop in Postgres, its tables in the lake, proof that they are equal."""
+"""The demo: a shop in Postgres, its tables in the lake, and a check that they are equal."""

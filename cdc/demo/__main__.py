@@ -1,4 +1,4 @@
-"""``python -m cdc.demo``: what ``make demo`` runs."""
+"""``python -m cdc.demo``, which ``make demo`` runs."""
 
 import os
 import signal
@@ -21,25 +21,25 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 def main(
     *,
-    seconds: Annotated[float, typer.Option(min=1, help="How long the shop is busy.")] = 60,
+    seconds: Annotated[float, typer.Option(min=1, help="Seconds of live changes.")] = 60,
     rate: Annotated[float, typer.Option(min=1, help="Transactions per second.")] = 150,
-    rows: Annotated[int, typer.Option(min=2000, help="Rows for the snapshot, at least.")] = 200_000,
-    seed: Annotated[int, typer.Option(help="Of the writers' choices.")] = 42,
+    rows: Annotated[int, typer.Option(min=2000, help="Rows to snapshot, at least.")] = 200_000,
+    seed: Annotated[int, typer.Option(help="Seed of the random workload.")] = 42,
     root: Annotated[
-        Path, typer.Option("--dir", help="Where all of it lies; emptied first.")
+        Path, typer.Option("--dir", help="Directory of the demo; emptied first.")
     ] = Path(".wal2lake/demo"),
-    clean: Annotated[bool, typer.Option("--clean", help="Only remove what is there.")] = False,
+    clean: Annotated[bool, typer.Option("--clean", help="Only remove an earlier demo.")] = False,
 ) -> None:
-    """Show wal2lake at work: a shop in Postgres, live changes, the lake beside it, verified."""
+    """Show wal2lake at work: a shop in Postgres, live changes, the lake, and a final check."""
     place = Place(root=root)
     if clean:
         place.remove()
         return
-    # A closed terminal or a polite kill stops everything too, as Ctrl-C does.
+    # SIGTERM and a closed terminal stop everything, just as Ctrl-C does.
     for number in ENDING:
         signal.signal(number, signal.default_int_handler)
     if not sys.stdout.isatty():
-        # A file or a pipe has no width; 80 columns would cut the tables, ours and the commands'.
+        # A file or pipe has no width; the default of 80 columns would truncate the tables.
         os.environ.setdefault("COLUMNS", "120")
     console = Console()
     options = Options(seconds=seconds, rate=rate, rows=rows, seed=seed)
@@ -57,7 +57,7 @@ def _run(demo: Demo, console: Console) -> int:
     except CdcError as error:
         _explain(demo, console, str(error))
         return error.policy.exit_code
-    except Exception as error:  # noqa: BLE001 - whatever it was, say where and show the logs
+    except Exception as error:  # noqa: BLE001 - name the step and the logs for any error
         _explain(demo, console, f"{type(error).__name__}: {error}")
         return POLICY[ErrorKind.INTERNAL].exit_code
     return 0
@@ -65,11 +65,11 @@ def _run(demo: Demo, console: Console) -> int:
 
 @contextmanager
 def _stopping(place: Place, console: Console) -> Iterator[None]:
-    """However the block ends, nothing of ours runs afterwards."""
+    """Stop everything at the end of the block, however it ends."""
     try:
         yield
     finally:
-        # A second Ctrl-C must not leave half of it running.
+        # A second Ctrl-C must not leave processes running.
         for number in ENDING:
             signal.signal(number, signal.SIG_IGN)
         console.print("stopping everything", style="dim")

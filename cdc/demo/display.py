@@ -1,4 +1,4 @@
-"""What a watcher sees while the shop is busy; plain lines where there is no terminal."""
+"""The live display of the demo: a table on a terminal, plain lines elsewhere."""
 
 import math
 from types import TracebackType
@@ -15,7 +15,7 @@ LINE_EVERY: Final = 10.0  # seconds between plain lines
 
 
 class Display:
-    """Use as a context; ``show`` as often as there is something new."""
+    """Shows the progress of the live phase; use it as a context manager."""
 
     def __init__(self, console: Console, *, seconds: float) -> None:
         self._console = console
@@ -38,6 +38,7 @@ class Display:
             self._live.stop()
 
     def show(self, workload: Workload, reading: Reading) -> None:
+        """Update the table, or print a line every ``LINE_EVERY`` seconds."""
         if self._console.is_terminal:
             self._live.update(_table(workload, reading, self._seconds), refresh=True)
         elif reading.seconds >= self._next_line:
@@ -46,7 +47,7 @@ class Display:
 
 
 def _table(workload: Workload, reading: Reading, seconds: float) -> Table:
-    table = Table(title=f"live, {reading.seconds:.0f} of {seconds:.0f} s", title_justify="left")
+    table = Table(title=f"live: {reading.seconds:.0f} of {seconds:.0f} s", title_justify="left")
     for name in ("", "so far", "per second"):
         table.add_column(name, justify="left" if not name else "right", min_width=12)
     for name, count in (

@@ -1,5 +1,5 @@
--- Rows for the snapshot, made inside the server; 222 500 of them at shop.scale = 1.
--- Reproducible: the same seed gives the same rows, but for the texts' md5 of their number.
+-- Rows for the snapshot, generated inside the server: 222 500 at shop.scale = 1.
+-- Reproducible: the same seed gives the same rows; texts are md5 sums of their number.
 
 select setseed(0.42);
 
@@ -78,7 +78,7 @@ select
     (random() * 60000)::integer
 from generate_series(1, (20000 * current_setting('shop.scale')::numeric)::integer) as n;
 
--- The next order starts after the rows above; the fill itself is over when the statistics are.
+-- New rows get ids after those above; the statistics are the last part of the fill.
 select setval(pg_get_serial_sequence('shop.customers', 'customer_id'), max(customer_id)) from shop.customers;
 select setval(pg_get_serial_sequence('shop.orders', 'order_id'), max(order_id)) from shop.orders;
 analyze;

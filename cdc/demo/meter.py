@@ -1,4 +1,4 @@
-"""Follows log and ledger while the demonstration runs, as any reader of the lake can."""
+"""Follows log and ledger while the demo runs, as any reader of the lake can."""
 
 import time
 from collections.abc import Mapping
@@ -11,23 +11,23 @@ from cdc.lake.records.ledger import Ledger, LedgerRow
 from cdc.lake.table.positions import landed_position
 from cdc.observe.freshness import percentile
 
-RECENT = 50  # commits that the freshness shown while running is taken from
+RECENT = 50  # the freshness shown while running is that of so many commits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """One look at the whole way."""
+    """One measurement of the pipeline."""
 
-    seconds: float  # since the first
-    landed: int  # offsets taken into the log since then
-    applied: int  # transactions in cuts since then
-    freshness: float  # p50 of the commits covered lately
-    oldest: float  # age of the oldest noted commit that no cut covers yet
+    seconds: float  # since the start of the meter
+    landed: int  # offsets landed in the log since then
+    applied: int  # transactions in cuts published since then
+    freshness: float  # p50 of the commits covered last, in seconds
+    oldest: float  # age in seconds of the oldest commit that no cut covers yet
 
 
 @dataclass(kw_only=True)
 class Meter:
-    """Looks from its creation on; keeps the cuts for the report."""
+    """Measures from its creation on, and keeps the cuts for the report."""
 
     config: Config
     freshness: Freshness
@@ -44,6 +44,7 @@ class Meter:
         self._started = time.monotonic()
 
     def read(self) -> Reading:
+        """Take in the newest cuts and return the figures of this moment."""
         self._follow()
         return Reading(
             seconds=time.monotonic() - self._started,
@@ -54,13 +55,13 @@ class Meter:
         )
 
     def _follow(self) -> None:
-        """Take in the cuts published since the last look."""
+        """Take in the cuts published since the last reading."""
         newest = self.rows[-1] if self.rows else self.first
-        known = newest.cut if newest else 0
+        followed = newest.cut if newest else 0
         last = self._ledger.last()
-        if last is None or last.cut == known:
+        if last is None or last.cut == followed:
             return
-        for row in self._ledger.rows(after=known):
+        for row in self._ledger.rows(after=followed):
             self.rows.append(row)
             if row.lsn is not None:
                 self.freshness.published(lsn=row.lsn, at=row.published_at)
@@ -71,5 +72,5 @@ class Meter:
 
 
 def _events(offsets: Mapping[str, int]) -> int:
-    """Offsets start at 0; those of Kafka's own transaction markers are counted too."""
+    """Return the number of offsets, which start at 0 and include Kafka's transaction markers."""
     return sum(offset + 1 for offset in offsets.values())

@@ -1,4 +1,4 @@
-"""Where the demonstration lives: its configuration, its lake, its state; and the commands on it."""
+"""The directory of the demo: its configuration, lake and state, and the commands on them."""
 
 import shutil
 import subprocess
@@ -11,7 +11,7 @@ from cdc.config import Config, load
 from cdc.errors import CdcError, ErrorKind
 
 CONFIG: Final = """\
-# Written by the demonstration; every wal2lake command takes it with --config.
+# Written by the demo. Pass it to any wal2lake command with --config.
 name: demo
 source:
   tables: [shop.*]
@@ -23,35 +23,42 @@ state_dir: state
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A directory that holds all of it, and can be thrown away."""
+    """A directory that holds everything of a demo and can be deleted."""
 
     root: Path
 
     @property
     def config_file(self) -> Path:
+        """The configuration of the demo."""
         return self.root / "wal2lake.yaml"
 
     @property
     def logs(self) -> Path:
+        """The directory of the log files."""
         return self.root / "state" / "logs"
 
     def create(self) -> Config:
-        """From nothing: what an earlier run left is stopped and removed first."""
+        """Stop and remove an earlier demo, then write the configuration and return it."""
         self.remove()
         self.root.mkdir(parents=True)
         self.config_file.write_text(CONFIG)
         return load(self.config_file)
 
     def remove(self) -> None:
+        """Stop the demo and delete the directory."""
         self.stop()
         shutil.rmtree(self.root, ignore_errors=True)
 
     def stop(self) -> None:
+        """Stop everything that runs, if there is a demo."""
         if self.config_file.exists():
             self.command("down", quiet=True)
 
     def command(self, *arguments: str, quiet: bool = False) -> None:
-        """Run ``wal2lake`` with our output; raises when it fails, which it has explained."""
+        """Run a ``wal2lake`` command that prints to our output.
+
+        Raises DIFFERENT for exit code 1, SERVER_FAILED for others; the command has explained why.
+        """
         output = subprocess.DEVNULL if quiet else None
         line = [sys.executable, "-m", "cdc", *arguments, "--config", str(self.config_file)]
         code = subprocess.run(line, stdout=output, check=False).returncode

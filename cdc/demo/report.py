@@ -1,4 +1,4 @@
-"""What the demonstration found, in numbers and in the lake's own answers."""
+"""Prints the results of the demo: figures, and answers to queries on the lake."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -34,7 +34,7 @@ or:  .venv/bin/wal2lake sql "show tables" --config CONFIG
 
 
 def lake_rows(config: Config) -> dict[str, int]:
-    """Rows of every table in the lake at the newest cut."""
+    """Return the number of rows of every table in the lake at the newest cut."""
     text = " union all ".join(
         f"select '{name}' as name, count(*) as found from shop.{name}"  # noqa: S608 - our names
         for name in TABLES
@@ -50,6 +50,7 @@ def print_tables(
     source: Mapping[str, int],
     lake: Mapping[str, int],
 ) -> None:
+    """Print rows and changes of every table, with a line of sums."""
     table = Table(title="rows and changes", title_justify="left")
     table.add_column("table")
     for name in ("snapshot rows", "changes committed", "rows in the source", "rows in the lake"):
@@ -64,15 +65,16 @@ def print_tables(
 
 
 def print_figures(console: Console, *, snapshot: Snapshot, live: Live, verified: str) -> None:
+    """Print the rates, the freshness and the result of ``verify``."""
     p50, p99 = (percentile(sorted(live.freshness), share) for share in (0.5, 0.99))
     lines = {
         "snapshot": f"{snapshot.rate:,.0f} rows/s ({sum(snapshot.rows.values()):,} rows in"
         f" {snapshot.seconds:.1f} s, from the connector's start until readable)",
         "changes": f"{live.rate:,.0f} changes/s ({live.changes.total():,} changes in"
-        f" {live.commits:,} transactions, {live.seconds:.1f} s until readable; the writers"
-        " are held to a rate)",
-        "freshness": f"p50 {p50:.2f} s, p99 {p99:.2f} s, from a commit until a cut with it is"
-        f" published ({len(live.freshness):,} commits noted)",
+        f" {live.commits:,} transactions, {live.seconds:.1f} s until readable; the"
+        " rate of the writers is capped)",
+        "freshness": f"p50 {p50:.2f} s, p99 {p99:.2f} s, from a commit until it is readable"
+        f" in the lake ({len(live.freshness):,} commits sampled)",
         "verify": verified,
     }
     for name, line in lines.items():
@@ -80,6 +82,7 @@ def print_figures(console: Console, *, snapshot: Snapshot, live: Live, verified:
 
 
 def print_farewell(console: Console, config: Config, config_file: Path) -> None:
+    """Print where the lake is and how to read it."""
     console.print(f"\n[bold]the lake[/bold]   {config.lake.path}", soft_wrap=True)
     for line in EXAMPLE.splitlines():
         shown = line.replace("LAKE", config.lake.path).replace("CONFIG", str(config_file))

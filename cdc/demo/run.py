@@ -1,4 +1,4 @@
-"""The demonstration from nothing to nothing running, step by step."""
+"""Runs the demo step by step."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -24,16 +24,18 @@ STEPS = 7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
+    """The options of a run; times are in seconds."""
+
     seconds: float
     rate: float  # transactions per second
-    rows: int  # at least so many for the snapshot
+    rows: int  # minimum number of rows to snapshot
     seed: int
     snapshot_timeout: float = 900
 
 
 @dataclass(kw_only=True)
 class Demo:
-    """One run; ``step`` is what it was at when it failed."""
+    """One run of the demo; ``step`` names the current step, for the message of a failure."""
 
     place: Place
     options: Options
@@ -42,6 +44,7 @@ class Demo:
     _number: int = field(default=0)
 
     def run(self) -> None:
+        """Run all steps; raises the error of the one that fails and leaves the stack running."""
         config = self.place.create()
         with self._doing("shop") as say:
             rows = filled_source(config, scale=self.options.rows / shop.ROWS_AT_SCALE_ONE)
@@ -63,7 +66,7 @@ class Demo:
 
     @contextmanager
     def _doing(self, step: str) -> Iterator[Callable[[str], None]]:
-        """Name the step, so that a failure can; say what it gave and how long it took."""
+        """Print the step's heading, then its results and how long it took."""
         self.step, self._number = step, self._number + 1
         self.console.print(f"[bold cyan]{self._number}/{STEPS} {step}[/bold cyan]")
         began = time.monotonic()
@@ -106,7 +109,7 @@ class Demo:
             source = shop.count(conn)
         lake = report.lake_rows(config)
         report.print_tables(self.console, snapshot=snapshot, live=live, source=source, lake=lake)
-        equal = f"equal, every row and value of {len(lake)} tables, {sum(lake.values()):,} rows"
+        equal = f"equal: every row and value of {len(lake)} tables, {sum(lake.values()):,} rows"
         report.print_figures(self.console, snapshot=snapshot, live=live, verified=equal)
         self._ask(report.BESTSELLERS)
         self._ask(report.BY_STATUS)

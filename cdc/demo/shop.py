@@ -1,4 +1,4 @@
-"""Creates the shop in an empty database and counts what it holds."""
+"""Creates the shop in an empty database and counts its rows."""
 
 from pathlib import Path
 from typing import Final
@@ -7,7 +7,7 @@ import psycopg
 from psycopg import sql
 
 HERE: Final = Path(__file__).parent
-ROWS_AT_SCALE_ONE: Final = 200_000  # and some more
+ROWS_AT_SCALE_ONE: Final = 200_000  # at least
 TABLES: Final = (
     "customers",
     "products",
@@ -20,7 +20,10 @@ TABLES: Final = (
 
 
 def create(url: str, scale: float) -> dict[str, int]:
-    """Make the tables and fill them inside the server; rows by table name."""
+    """Create the tables, fill them inside the server, and return the rows by table name.
+
+    At ``scale`` 1 there are at least ``ROWS_AT_SCALE_ONE`` rows.
+    """
     with psycopg.connect(url, autocommit=True) as conn:
         conn.execute(_script("shop.sql"))
         with conn.transaction():
@@ -30,7 +33,7 @@ def create(url: str, scale: float) -> dict[str, int]:
 
 
 def count(conn: psycopg.Connection) -> dict[str, int]:
-    """Rows of every table, in one snapshot."""
+    """Return the rows of every table, counted in one snapshot."""
     query = sql.SQL(" union all ").join(
         sql.SQL("select {}::text, count(*) from {}").format(name, sql.Identifier("shop", name))
         for name in TABLES
@@ -39,5 +42,5 @@ def count(conn: psycopg.Connection) -> dict[str, int]:
 
 
 def _script(name: str) -> bytes:
-    # Bytes: psycopg takes text from a file only where it cannot be mistaken for a built query.
+    # As bytes: psycopg's types accept a str only if it is a literal, to prevent injection.
     return (HERE / name).read_bytes()

@@ -1,5 +1,5 @@
--- The shop. Between them its tables hold what makes change capture hard: exact decimals, enums,
--- arrays, JSON, keys of two columns, a table without any key, values stored apart from their row.
+-- The shop. Its tables contain what makes change capture hard: exact decimals, enums, arrays,
+-- JSON, keys of two columns, a table without a key, values stored outside their row.
 
 create schema shop;
 
@@ -27,7 +27,7 @@ create table shop.products (
     updated_at timestamptz not null
 );
 
--- About 10 kB of text each, kept outside the row: an update of another column does not carry it.
+-- About 10 kB of text each, stored outside the row: updates of other columns do not carry it.
 create table shop.product_descriptions (
     product_id integer primary key references shop.products,
     description text not null,
@@ -63,7 +63,7 @@ create table shop.payments (
 );
 create index on shop.payments (order_id);
 
--- Without a key on purpose: kept as inserts only (source.append_only).
+-- Without a key on purpose: an append-only table (source.append_only).
 create table shop.page_views (
     viewed_at timestamptz not null,
     customer_id bigint,

@@ -1,16 +1,16 @@
-"""The shop's Postgres before anything watches it."""
+"""Fills the shop's Postgres before anything follows it."""
 
 from cdc.config import Config, Connect, Kafka, Registry
 from cdc.demo import shop
 from cdc.stack.embedded import running
 
-ELSEWHERE = "http://127.0.0.1:1"  # never asked: it only says that these need not be started
+ELSEWHERE = "http://127.0.0.1:1"  # never contacted: a configured server is not started
 
 
 def filled_source(config: Config, *, scale: float) -> dict[str, int]:
-    """Start the embedded Postgres alone, make the shop in it, stop it; rows by table.
+    """Start the embedded Postgres alone, create the shop in it, and stop it.
 
-    The tables have to be there before the connector is, and ``up`` starts both.
+    The tables must exist before the connector, and ``up`` starts both. Returns the rows by table.
     """
     alone = config.model_copy(
         update={

@@ -1,4 +1,4 @@
-"""What a run with the shop goes through, measured; the demonstration and the benchmark share it."""
+"""The measured stages of a run with the shop, shared by the demo and the benchmark."""
 
 import time
 from collections import Counter
@@ -20,33 +20,39 @@ from cdc.stack.process.report import read
 from cdc.state.directory import StateDir
 
 Answer = TypeVar("Answer")
-CONNECTING: Final = "connecting the source"  # as the supervisor says it
+CONNECTING: Final = "connecting to the source"  # the supervisor's message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
+    """The measured snapshot: rows by table, and its duration."""
+
     rows: Mapping[str, int]
-    seconds: float  # from the connector's start to the first cut of the stream
+    seconds: float  # from the connector's start to the first cut after the snapshot
 
     @property
     def rate(self) -> float:
+        """Rows per second."""
         return sum(self.rows.values()) / self.seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Live:
+    """The measured live phase; ``changes`` are rows by table."""
+
     commits: int
     changes: Counter[str]
     seconds: float  # from the first commit until the last one was readable
-    freshness: tuple[float, ...]  # seconds, of the commits that were noted
+    freshness: tuple[float, ...]  # in seconds, of the commits that were sampled
 
     @property
     def rate(self) -> float:
+        """Changes per second."""
         return self.changes.total() / self.seconds
 
 
 def bring_up(place: Place, config: Config) -> float:
-    """Start everything; returns when the connector was started."""
+    """Start everything; return when the connector was started, in seconds since 1970."""
     place.command("up", "--detach")
     events = read(StateDir(config.state_dir))["events"]
     (at,) = (event["at"] for event in events if event["what"] == CONNECTING)
@@ -61,7 +67,10 @@ def await_snapshot(
     timeout: float,
     on_rows: Callable[[int], None] = lambda _: None,
 ) -> Snapshot:
-    """Wait for the first cut of the stream; ``on_rows`` hears how many rows have arrived."""
+    """Wait for the first cut after the snapshot; ``on_rows`` gets the number of rows so far.
+
+    ``began`` is in seconds since 1970. Raises TIMEOUT after ``timeout`` seconds.
+    """
     ledger = Ledger(ledger_path(config))
 
     def streaming() -> LedgerRow | None:
@@ -82,7 +91,7 @@ def await_snapshot(
 def keep_busy(
     workload: Workload, meter: Meter, *, seconds: float, on_reading: Callable[[Reading], None]
 ) -> None:
-    """Let the writers work for so long, taking a reading twice a second."""
+    """Let the writers work for ``seconds``, taking a reading twice a second."""
 
     def over() -> bool:
         workload.check()
@@ -94,7 +103,10 @@ def keep_busy(
 
 
 def measured(meter: Meter, workload: Workload) -> Live:
-    """To be called after a sync: a cut that holds the last commit is there to be found."""
+    """Return the figures of the live phase; call this after a sync.
+
+    Only then is there surely a cut that contains the last commit.
+    """
     meter.read()
     return Live(
         commits=workload.commits,
@@ -105,7 +117,10 @@ def measured(meter: Meter, workload: Workload) -> Live:
 
 
 def readable_at(meter: Meter, committed_at: float) -> float:
-    """When the first cut that reaches this commit time was published; now, if none did."""
+    """Return when the first cut that reaches this commit time was published, now if none was.
+
+    All times are in seconds since 1970.
+    """
     times = (
         row.published_at.timestamp()
         for row in meter.rows
@@ -115,7 +130,7 @@ def readable_at(meter: Meter, committed_at: float) -> float:
 
 
 def wait_until(condition: Callable[[], Answer], seconds: float) -> Answer | None:
-    """Ask twice a second until the answer is true; None when the time is over."""
+    """Call ``condition`` twice a second and return its first true answer; None on timeout."""
     waiting = Retrying(
         retry=retry_if_result(lambda answer: not answer),
         stop=stop_after_delay(seconds),

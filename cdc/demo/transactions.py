@@ -1,7 +1,7 @@
-"""What customers and clerks of the shop do: one function per kind of transaction.
+"""What customers and clerks of the shop do, with one function for each kind of transaction.
 
-Every writer keeps to its own share of the ids, so that two of them neither wait for each other
-nor deadlock, and a run with the same seed makes the same choices.
+Every writer keeps to its own share of the ids, so that writers neither wait for each other nor
+deadlock, and a run with the same seed makes the same choices.
 """
 
 from collections import Counter, deque
@@ -14,38 +14,41 @@ import psycopg
 
 
 class GivenUpError(Exception):
-    """The customer left before the end: the transaction is rolled back."""
+    """Raised when a customer leaves before the end, to roll the transaction back."""
 
 
 @dataclass(kw_only=True)
 class Clerk:
-    """One writer: its cursor, its choices, its share of the ids, what it changed."""
+    """One writer: its cursor, its random choices, its share of the ids and its changes."""
 
     cursor: psycopg.Cursor[Any]
     rng: Random
     sizes: Mapping[str, int]  # rows of each table at the start
     share: int  # this writer's number, from 0
-    shares: int  # of so many writers
-    changed: Counter[str] = field(default_factory=Counter)  # rows by table, this transaction
+    shares: int  # the number of writers
+    changed: Counter[str] = field(default_factory=Counter)  # rows by table in this transaction
     orders: deque[int] = field(default_factory=lambda: deque(maxlen=5000))  # placed by this writer
     cancelled: deque[int] = field(default_factory=lambda: deque(maxlen=500))
 
     def change(self, table: str, query: LiteralString, *values: object) -> int:
+        """Execute a statement; count and return the rows that it changed."""
         self.cursor.execute(query, values)
         self.changed[table] += self.cursor.rowcount
         return self.cursor.rowcount
 
     def pick(self, table: str) -> int:
-        """An id of the rows the table started with, out of this writer's share."""
+        """Choose an id of this writer's share among the rows that the table started with."""
         return self.rng.randrange(self.sizes[table] // self.shares) * self.shares + self.share + 1
 
     def pick_order(self) -> int:
+        """Choose an order that this writer placed, or one that was there at the start."""
         if self.orders and self.rng.random() < 0.5:  # noqa: PLR2004 - a coin
             return self.rng.choice(self.orders)
         return self.pick("orders")
 
 
 def place_order(clerk: Clerk) -> None:
+    """Place an order of one to four products, reduce their stock and compute the total."""
     products = sorted({clerk.pick("products") for _ in range(clerk.rng.randint(1, 4))})
     clerk.change(
         "orders",
@@ -78,6 +81,7 @@ def place_order(clerk: Clerk) -> None:
 
 
 def pay(clerk: Clerk) -> None:
+    """Pay an order that is new: update it and insert a payment."""
     order = clerk.pick_order()
     if clerk.change(
         "orders",
@@ -94,6 +98,7 @@ def pay(clerk: Clerk) -> None:
 
 
 def ship(clerk: Clerk) -> None:
+    """Ship an order, with a parcel number in its note."""
     clerk.change(
         "orders",
         "update shop.orders set status = 'shipped', note = %s where order_id = %s",
@@ -103,6 +108,7 @@ def ship(clerk: Clerk) -> None:
 
 
 def cancel(clerk: Clerk) -> None:
+    """Delete an order with its payments and lines."""
     order = clerk.pick_order()
     clerk.change("payments", "delete from shop.payments where order_id = %s", order)
     clerk.change("order_lines", "delete from shop.order_lines where order_id = %s", order)
@@ -111,7 +117,7 @@ def cancel(clerk: Clerk) -> None:
 
 
 def reorder(clerk: Clerk) -> None:
-    """A cancelled order comes back under its old number: the same key, deleted and inserted."""
+    """Insert a cancelled order again: its key is deleted and inserted in two transactions."""
     if not clerk.cancelled:
         return
     order = clerk.cancelled.popleft()
@@ -130,7 +136,7 @@ def reorder(clerk: Clerk) -> None:
 
 
 def replace_line(clerk: Clerk) -> None:
-    """The same key deleted and inserted inside one transaction."""
+    """Replace a line of an order: its key is deleted and inserted in one transaction."""
     order = clerk.pick_order()
     query: LiteralString = "delete from shop.order_lines where order_id = %s and line_no = 1"
     if clerk.change("order_lines", query, order):
@@ -145,6 +151,7 @@ def replace_line(clerk: Clerk) -> None:
 
 
 def browse(clerk: Clerk) -> None:
+    """Insert page views, into a table without a key."""
     clerk.change(
         "page_views",
         "insert into shop.page_views select clock_timestamp(), %s, '/product/' || n, n * 100"
@@ -155,6 +162,7 @@ def browse(clerk: Clerk) -> None:
 
 
 def edit_customer(clerk: Clerk) -> None:
+    """Update a customer: text, an array that may be NULL or contain NULL, an exact decimal."""
     clerk.change(
         "customers",
         "update shop.customers set email = %s, tags = %s, credit = credit + 0.01"
@@ -166,6 +174,7 @@ def edit_customer(clerk: Clerk) -> None:
 
 
 def reprice(clerk: Clerk) -> None:
+    """Raise the price of a product by one percent."""
     clerk.change(
         "products",
         "update shop.products set price = round(price * 1.01, 2), updated_at = now()"
@@ -175,7 +184,7 @@ def reprice(clerk: Clerk) -> None:
 
 
 def review(clerk: Clerk) -> None:
-    """Touches a row whose large text stays as it is: its change event does not carry the text."""
+    """Update a row but not its large text, which its change event therefore does not carry."""
     clerk.change(
         "product_descriptions",
         "update shop.product_descriptions set revision = revision + 1, reviewed_at = now()"
@@ -185,6 +194,7 @@ def review(clerk: Clerk) -> None:
 
 
 def rewrite(clerk: Clerk) -> None:
+    """Replace the large text of a row."""
     clerk.change(
         "product_descriptions",
         "update shop.product_descriptions set revision = revision + 1, description ="
@@ -196,7 +206,7 @@ def rewrite(clerk: Clerk) -> None:
 
 
 def renumber_payment(clerk: Clerk) -> None:
-    """A change of a primary key."""
+    """Change the primary key of a payment."""
     clerk.change(
         "payments",
         "update shop.payments set payment_id = gen_random_uuid() where payment_id ="
@@ -206,6 +216,7 @@ def renumber_payment(clerk: Clerk) -> None:
 
 
 def give_up(clerk: Clerk) -> None:
+    """Place an order and leave before the commit; raises GivenUpError."""
     place_order(clerk)
     clerk.orders.pop()
     raise GivenUpError
@@ -229,4 +240,5 @@ MIX: Final[Mapping[Callable[[Clerk], None], int]] = {
 
 
 def choose(rng: Random) -> Callable[[Clerk], None]:
+    """Choose the next kind of transaction by the weights of ``MIX``."""
     return rng.choices(list(MIX), weights=list(MIX.values()))[0]

@@ -1,4 +1,4 @@
-"""Writers that keep the shop busy at a given rate, counting what they committed."""
+"""Writers that keep the shop busy at a given rate and count what they committed."""
 
 import threading
 import time
@@ -13,12 +13,15 @@ import psycopg
 from cdc.demo.freshness import Freshness
 from cdc.demo.transactions import Clerk, GivenUpError, choose
 
-NOTE_EVERY: Final = 5  # one commit in so many has its LSN read: a round trip each
+NOTE_EVERY: Final = 5  # the LSN of every fifth commit is read, which costs a round trip
 
 
 @dataclass(kw_only=True)
 class Workload:
-    """Two connections, each in its thread; ``rate`` is transactions per second of both."""
+    """Writers with a thread and a connection each; use it as a context manager.
+
+    ``rate`` is the transactions per second of all writers together, at most.
+    """
 
     url: str
     sizes: Mapping[str, int]
@@ -51,14 +54,14 @@ class Workload:
             thread.join()
 
     def check(self) -> None:
-        """Raise what a writer died of."""
+        """Raise the error with which a writer died, if one did."""
         if self.failure is not None:
             raise self.failure
 
     def _write(self, share: int) -> None:
         try:
             with psycopg.connect(self.url) as conn, conn.cursor() as cursor:
-                # A stranger's crash of the server would not be told from ours otherwise.
+                # Distinguishes our sessions from others, such as after a crash of the server.
                 cursor.execute("set application_name = 'wal2lake-demo'")
                 conn.commit()
                 self._loop(conn, self._clerk(cursor, share))
@@ -78,7 +81,7 @@ class Workload:
         due = time.monotonic()
         number = 0
         while not self._stop.wait(max(0.0, due - time.monotonic())):
-            # What could not be done in time is not made up for: the rate is an upper bound.
+            # Lost time is not made up for: the rate is an upper bound.
             due = max(due + self.writers / self.rate, time.monotonic() - 1)
             if self._transact(conn, clerk):
                 number += 1
@@ -86,7 +89,7 @@ class Workload:
                     self._note(conn, clerk, time.time())
 
     def _transact(self, conn: psycopg.Connection, clerk: Clerk) -> bool:
-        """Run one transaction; whether it changed anything."""
+        """Run one transaction; return whether it changed anything."""
         clerk.changed.clear()
         try:
             with conn.transaction():
@@ -99,7 +102,7 @@ class Workload:
         with self._lock:
             self.commits += 1
             self.changes.update(clerk.changed)
-            # The source's own commit times, which this is compared with, have milliseconds.
+            # The source's commit times, with which this is compared, are in milliseconds.
             self.last_commit_at = max(self.last_commit_at, committing_at - 0.002)
         return True
 

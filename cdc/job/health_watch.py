@@ -158,7 +158,7 @@ class _Watch:
 
     def _restarted(self, progress: Progress) -> str:
         since = progress.now - progress.sent_at + EVERY_SECONDS
-        return report.last_of_connector(StateDir(self._config.state_dir), since)
+        return report.connector_note(StateDir(self._config.state_dir), since)
 
     def _held(self) -> tuple[str, ...]:
         folder = requests.directory(self._config.state_dir)

@@ -1,4 +1,4 @@
-"""The embedded servers as one thing: started in order, ready, stopped in reverse order."""
+"""Starts the embedded servers in order, waits until they are ready, stops them in reverse."""
 
 import fcntl
 from collections.abc import Callable, Iterator
@@ -27,18 +27,22 @@ OnProgress = Callable[[str], None]
 
 
 def _quiet(_: str) -> None:
-    """Says nothing."""
+    """Discard the message."""
 
 
 @contextmanager
 def running(config: Config, on_progress: OnProgress = _quiet) -> Iterator[Endpoints]:
-    """The servers that ``config`` does not replace, up for the length of a ``with`` block."""
+    """Run the servers that ``config`` does not replace for the duration of a ``with`` block."""
     with Stack(config, on_progress) as stack:
         yield stack.start()
 
 
 class Stack(AbstractContextManager["Stack"]):
-    """Holds the state directory for itself; on exit nothing that it started is left."""
+    """Runs the servers of one state directory, which it locks; on exit it stops all of them.
+
+    Entering raises CONFLICT if another stack holds the directory, and PREREQUISITE or DISK_FULL if
+    the machine is not fit.
+    """
 
     def __init__(self, config: Config, on_progress: OnProgress = _quiet) -> None:
         self.config = config
@@ -70,16 +74,19 @@ class Stack(AbstractContextManager["Stack"]):
             self._lock.close()
 
     def start(self) -> Endpoints:
-        """Install what is missing, end what a crash left, start all; returns where they are."""
+        """Install missing artifacts, clean up after a crash, and start every server.
+
+        Returns the endpoints, which it also records in the state directory.
+        """
         install(plan.needed_sets(self.config))
         if ended := cleanup.clean(self.state):
-            self.say(f"ended what an earlier run left: {', '.join(ended)}")
-        made = plan.make(self.config, self.state)
-        endpoints.write_source_secret(self.state, made.endpoints.source_url)
-        for wave in made.waves:
+            self.say(f"stopped processes left by an earlier run: {', '.join(ended)}")
+        planned = plan.make(self.config, self.state)
+        endpoints.write_source_secret(self.state, planned.endpoints.source_url)
+        for wave in planned.waves:
             self._start_wave(wave)
-        endpoints.record(self.state, made.endpoints)
-        return made.endpoints
+        endpoints.record(self.state, planned.endpoints)
+        return planned.endpoints
 
     def _start_wave(self, wave: tuple[Server, ...]) -> None:
         for server in wave:
@@ -91,13 +98,14 @@ class Stack(AbstractContextManager["Stack"]):
             self.say(f"{server.name} is ready")
 
     def spawn(self, server: Server) -> Process:
+        """Prepare and start one server, without waiting until it is ready."""
         server.prepare()
         process = Process(server.name, server.command(), self.state)
         self.processes[server.name] = process
         return process
 
     def await_ready(self, server: Server) -> None:
-        """Raises SERVER_FAILED, or DISK_FULL where that is the likely reason."""
+        """Wait for the server; raises SERVER_FAILED, or DISK_FULL if that is the likely cause."""
         try:
             await_ready(server, self.processes[server.name])
         except CdcError as error:
@@ -105,7 +113,10 @@ class Stack(AbstractContextManager["Stack"]):
             raise error from None
 
     def stop(self) -> None:
-        """The last started first; a sweep ends what an interrupted start could not record."""
+        """Stop every server, the last started first.
+
+        A final sweep ends processes that an interrupted start could not record.
+        """
         try:
             for process in reversed(self.processes.values()):
                 self.say(f"stopping {process.name}")
@@ -116,7 +127,7 @@ class Stack(AbstractContextManager["Stack"]):
 
 
 def await_ready(server: Server, process: Process) -> None:
-    """Until its own API answers; raises SERVER_FAILED when it dies or does not go on."""
+    """Wait until the server's own API answers; raises SERVER_FAILED if it dies or stalls."""
     patience = Patience(server)
     attempts = Retrying(
         retry=retry_if_result(lambda ready: not ready),
@@ -126,12 +137,12 @@ def await_ready(server: Server, process: Process) -> None:
     try:
         attempts(_ready_or_dead, server, process)
     except RetryError:
-        raise process.failure(f"was not ready, and did not go on, for {START_SECONDS} s") from None
+        raise process.failure(f"was not ready and made no progress for {START_SECONDS} s") from None
 
 
 def _ready_or_dead(server: Server, process: Process) -> bool:
     if (code := process.exit_code()) is not None:
-        raise process.failure(f"died at its start (exit code {code})")
+        raise process.failure(f"failed to start (exit code {code})")
     return server.is_ready()
 
 
@@ -139,5 +150,5 @@ def _already_up(state: StateDir) -> CdcError:
     return CdcError(
         ErrorKind.CONFLICT,
         f"the stack in {state.root} is already up",
-        remedy="wal2lake down, or choose another state_dir",
+        remedy="run wal2lake down, or choose another state_dir",
     )

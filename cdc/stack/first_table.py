@@ -1,4 +1,4 @@
-"""An embedded Postgres begins empty: ``up`` waits for the first table that is asked for."""
+"""Lets ``up`` wait for the first matching table, because an embedded Postgres starts empty."""
 
 import time
 from collections.abc import Callable
@@ -15,19 +15,22 @@ _TABLES = "SELECT schemaname, tablename FROM pg_tables WHERE schemaname <> 'pg_c
 
 
 def await_first_table(config: Config, endpoints: Endpoints, say: Callable[[str], None]) -> None:
-    """Returns at once for a source that is not ours: there a missing table is an error."""
+    """Wait until the embedded Postgres has a table that matches ``source.tables``.
+
+    Returns at once for a configured source: a missing table is an error there.
+    """
     if config.source.url is not None:
         return
     with psycopg.connect(endpoints.source_url, autocommit=True) as connection:
-        if _is_there(connection, config):
+        if _has_match(connection, config):
             return
         where = StateDir(config.state_dir).endpoints_file
         patterns = ", ".join(config.source.tables)
-        say(f"waiting for a table that matches {patterns}: create one, {where} has source_url")
-        while not _is_there(connection, config):
+        say(f"waiting for a table that matches {patterns}: create one (source_url is in {where})")
+        while not _has_match(connection, config):
             time.sleep(_LOOK_EVERY_SECONDS)
 
 
-def _is_there(connection: psycopg.Connection, config: Config) -> bool:
-    found = connection.execute(_TABLES).fetchall()
-    return any(matches(TableId(schema, name), config.source.tables) for schema, name in found)
+def _has_match(connection: psycopg.Connection, config: Config) -> bool:
+    names = connection.execute(_TABLES).fetchall()
+    return any(matches(TableId(schema, name), config.source.tables) for schema, name in names)

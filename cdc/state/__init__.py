@@ -1,1 +1,1 @@
-"""The state directory: files by which commands and the running job tell each other things."""
+"""The state directory: files through which commands and the running job communicate."""

@@ -1,4 +1,4 @@
-"""The state directory: what of the embedded stack lies where, and its secrets."""
+"""The layout of the state directory, and its secrets."""
 
 import json
 import os
@@ -13,11 +13,12 @@ _PRIVATE_FILE = 0o600
 
 @dataclass(frozen=True, slots=True)
 class StateDir:
-    """Everything below one directory, private to the user that runs wal2lake."""
+    """The files of one installation, private to the user that runs wal2lake."""
 
     root: Path
 
     def create(self) -> None:
+        """Create the directories that are missing, and make the private ones private."""
         for directory in (self.run, self.logs, self.secrets, self.requests, self.root / "data"):
             directory.mkdir(parents=True, exist_ok=True)
         for directory in (self.root, self.secrets):
@@ -25,56 +26,64 @@ class StateDir:
 
     @property
     def run(self) -> Path:
+        """Records and locks of the running processes."""
         return self.root / "run"
 
     @property
     def logs(self) -> Path:
+        """Log files, one for each process."""
         return self.root / "logs"
 
     @property
     def secrets(self) -> Path:
+        """Passwords, and files that contain them."""
         return self.root / "secrets"
 
     @property
     def requests(self) -> Path:
+        """Requests to the job: see cdc/state/requests.py."""
         return self.root / "requests"
 
     @property
     def endpoints_file(self) -> Path:
+        """Addresses of the running stack: see cdc/state/endpoints.py."""
         return self.root / "endpoints.json"
 
     @property
     def stack_file(self) -> Path:
+        """The supervisor's report: see cdc/stack/process/report.py."""
         return self.root / "stack.json"
 
     @property
     def reserve_file(self) -> Path:
-        """Room that the supervisor's report is given when the disk is full."""
+        """Disk space reserved for the supervisor's report when the disk is full."""
         return self.root / "reserve"
 
     @property
     def job_file(self) -> Path:
-        """Written by the job."""
+        """The job's state: see cdc/state/job_state.py."""
         return self.root / "job.json"
 
     def data(self, server: str) -> Path:
+        """Return the data directory of a server."""
         return self.root / "data" / server
 
     def log(self, process: str) -> Path:
+        """Return the log file of a process."""
         return self.logs / f"{process}.log"
 
     def secret(self, name: str) -> str:
-        """A random one, made at the first call and kept."""
-        known = self.known_secret(name)
-        if known is not None:
-            return known
+        """Return the secret of this name; the first call makes a random one and stores it."""
+        stored = self.known_secret(name)
+        if stored is not None:
+            return stored
         self.secrets.mkdir(parents=True, exist_ok=True, mode=_PRIVATE_DIRECTORY)
-        made = secrets.token_urlsafe(24)
-        write_private(self.secrets / name, made)
-        return made
+        new = secrets.token_urlsafe(24)
+        write_private(self.secrets / name, new)
+        return new
 
     def known_secret(self, name: str) -> str | None:
-        """One that was made before."""
+        """Return the secret if it has been made before, else None."""
         try:
             return (self.secrets / name).read_text()
         except FileNotFoundError:
@@ -82,9 +91,10 @@ class StateDir:
 
 
 def write_private(path: Path, text: str) -> None:
-    """By rename, so that a reader or a crash sees the old or the new text, and nobody else's eyes.
+    """Replace a file atomically, readable by its owner only.
 
-    The text is on the disk before the name points to it.
+    A reader sees the old text or the new one, also after a crash: the text is on the disk before
+    the file is renamed.
     """
     partial = path.with_name(f"{path.name}.partial")
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _PRIVATE_FILE)
@@ -96,7 +106,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """None when there is none, or none that is whole."""
+    """Return the JSON object in the file; None if there is no file or it holds no object."""
     try:
         value = json.loads(path.read_text())
     except (FileNotFoundError, json.JSONDecodeError):

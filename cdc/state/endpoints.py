@@ -1,4 +1,4 @@
-"""Where the source, Kafka, Connect and the registry are: configured, or embedded and recorded."""
+"""The addresses of the source, Kafka, Connect and the registry, configured or embedded."""
 
 import json
 from dataclasses import dataclass, field
@@ -16,10 +16,10 @@ SOURCE_SECRET = "source.properties"  # noqa: S105 - the name of a file
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoints:
-    """Addresses that a client uses.
+    """The addresses that a client uses.
 
-    Those of the source and of Connect hold a password, and are shown by ``address`` of
-    cdc/source/server/connection.py and ``shown`` of cdc/http_client.py alone.
+    Those of the source and of Connect contain a password. Show them only through ``address`` of
+    cdc/source/server/connection.py and ``shown`` of cdc/http_client.py.
     """
 
     source_url: str = field(repr=False)
@@ -29,38 +29,46 @@ class Endpoints:
 
 
 def resolve(config: Config) -> Endpoints:
-    """The configured ones, else those that ``up`` recorded; raises UNREACHABLE without either."""
+    """Return the configured addresses, completed by those that ``up`` recorded.
+
+    Raises UNREACHABLE if an address is in neither.
+    """
     recorded = read_json(StateDir(config.state_dir).endpoints_file) or {}
     return combine(config, {str(key): str(value) for key, value in recorded.items()})
 
 
 def combine(config: Config, embedded: dict[str, str]) -> Endpoints:
-    """Configured addresses win over ``embedded``, which holds those of the servers we run."""
+    """Return the configured addresses, completed by those of the servers that we run.
+
+    ``embedded`` maps field names of Endpoints to addresses. Raises UNREACHABLE if one is missing
+    in both.
+    """
     configured = {
         "source_url": configured_source_url(config.source),
         "kafka": config.kafka.bootstrap_servers,
         "connect": configured_connect_url(config.connect),
         "registry": _without_slash(config.registry.url),
     }
-    found = {name: value or embedded.get(name) for name, value in configured.items()}
-    if missing := [name for name, value in found.items() if not value]:
+    addresses = {name: value or embedded.get(name) for name, value in configured.items()}
+    if missing := [name for name, value in addresses.items() if not value]:
         raise CdcError(
             ErrorKind.UNREACHABLE,
             NOT_UP,
-            detail=f"nothing is known of {', '.join(missing)}",
+            detail=f"no address is known for {', '.join(missing)}",
             remedy="wal2lake up",
         )
-    return Endpoints(**{name: str(value) for name, value in found.items()})
+    return Endpoints(**{name: str(value) for name, value in addresses.items()})
 
 
 def record(state: StateDir, endpoints: Endpoints) -> None:
+    """Write the addresses to ``endpoints.json``, from which ``resolve`` reads them."""
     names = ("source_url", "kafka", "connect", "registry")
     values = {name: getattr(endpoints, name) for name in names}
     write_private(state.endpoints_file, json.dumps(values, indent=2))
 
 
 def configured_source_url(source: Source) -> str | None:
-    """The configured URL with the password that came apart from it; None when it is embedded."""
+    """Return the configured URL with its separately configured password; None if embedded."""
     if source.url is None:
         return None
     password = _password("source", source)
@@ -74,7 +82,7 @@ def configured_source_url(source: Source) -> str | None:
 
 
 def configured_connect_url(worker: Connect) -> str | None:
-    """The configured URL with the credentials that came apart from it; None where embedded."""
+    """Return the configured URL with its separately configured login; None if embedded."""
     url, password = _without_slash(worker.url), _password("connect", worker)
     if url is None or worker.user is None:
         return url
@@ -97,21 +105,24 @@ def _password(section: str, given: Source | Connect) -> str | None:
 
 
 def write_source_secret(state: StateDir, source_url: str) -> None:
-    """Give the password to the embedded worker through a file only it and we can read."""
+    """Write the source's password to a private file for the embedded Connect worker."""
     password = unquote(urlsplit(source_url).password or "")
     write_private(state.secrets / SOURCE_SECRET, f"password={properties_value(password)}\n")
 
 
 def password_reference(state_dir: Path) -> str:
-    """What the connector's configuration says in place of the password, embedded worker only."""
-    # Resolved as the worker's allowed path is: it compares the two as texts.
+    """Return what the connector's configuration holds instead of the password.
+
+    For the embedded worker only.
+    """
+    # Resolved like the worker's allowed path, with which it is compared as text.
     return f"${{file:{StateDir(state_dir.resolve()).secrets / SOURCE_SECRET}:password}}"
 
 
 def properties_value(value: str) -> str:
-    """Escaped for a Java properties file, which is Latin-1 and gives backslashes a meaning."""
+    """Escape a value for a Java properties file: Latin-1, with backslash as the escape."""
     text = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
-    if text.startswith((" ", "\t", "\f")):  # what a reader passes over in front of a value
+    if text.startswith((" ", "\t", "\f")):  # Java skips blanks in front of a value
         text = "\\" + text
     units = text.encode("utf-16-be")
     codes = [int.from_bytes(units[i : i + 2]) for i in range(0, len(units), 2)]

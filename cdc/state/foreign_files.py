@@ -1,4 +1,4 @@
-"""Files that others put where the job reads: whatever they are, reading never hangs or fails."""
+"""Reads files that others place where the job reads: whatever they are, it never hangs."""
 
 import json
 import os
@@ -9,16 +9,22 @@ from typing import Any, Final
 MOST_BYTES: Final = 1 << 20
 
 
-def given(path: Path, most: int = MOST_BYTES) -> dict[str, Any] | None:
-    """The JSON object in a regular file; None where it is gone, or is anything else."""
+def read_or_none(path: Path, most: int = MOST_BYTES) -> dict[str, Any] | None:
+    """Return the JSON object in a regular file; None if the file is gone or is anything else.
+
+    Files of more than ``most`` bytes count as anything else.
+    """
     try:
-        return opened(path, most)
+        return read_object(path, most)
     except (OSError, ValueError):
         return None
 
 
-def opened(path: Path, most: int = MOST_BYTES) -> dict[str, Any]:
-    """As ``given``; raises OSError where it cannot be read, ValueError where it is none."""
+def read_object(path: Path, most: int = MOST_BYTES) -> dict[str, Any]:
+    """Return the JSON object in a regular file of at most ``most`` bytes.
+
+    Raises OSError if the file cannot be read, ValueError if it is no such file or no JSON object.
+    """
     try:
         value = json.loads(_content(path, most))
     except RecursionError:
@@ -30,7 +36,7 @@ def opened(path: Path, most: int = MOST_BYTES) -> dict[str, Any]:
 
 
 def _content(path: Path, most: int) -> bytes:
-    """A pipe would be waited for."""
+    """Read without blocking: an ordinary open would wait for the writer of a pipe."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):

@@ -1,4 +1,4 @@
-"""What the job's watch saw last, kept in a file that ``status`` reads."""
+"""The latest findings of the job's health watch, in a file that ``status`` reads."""
 
 import json
 import os
@@ -13,37 +13,40 @@ _FILE: Final = "health.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HopHealth:
-    """A hop as the watch sees it; why it does not move, where it does not."""
+    """The health of one hop, and the reason if it does not move."""
 
     hop: Hop
     motion: Motion
-    seconds: float  # for which it has had something to do and not done it
+    seconds: float  # how long it has had work without making progress
     why: str = ""
     remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """The last look; ``age_seconds`` is of the reader's moment."""
+    """The findings of the last look; ``age_seconds`` is their age when they are read."""
 
     pid: int
     age_seconds: float
     hops: tuple[HopHealth, ...]
-    registry: str = ""  # what is known of one that does not answer: only a new schema needs it
-    unnoted: str = ""  # why changes of a structure may not be noted in the source
+    registry: str = ""  # why it does not answer; only new schemas need it
+    unnoted: str = ""  # why structure changes may go unnoted in the source
 
 
 def read(state_dir: Path, now: float) -> Health | None:
-    """What a job wrote last, by ``time.monotonic`` of any process; None where none did."""
+    """Return what a job wrote last, or None if none did or the file is damaged.
+
+    ``now`` is ``time.monotonic()``, which all processes of the machine share.
+    """
     try:
-        said: dict[str, Any] = json.loads((state_dir / _FILE).read_text())
+        record: dict[str, Any] = json.loads((state_dir / _FILE).read_text())
         hops = (
-            HopHealth(**{**each, "hop": Hop(each["hop"]), "motion": Motion(each["motion"])})
-            for each in said["hops"]
+            HopHealth(**{**facts, "hop": Hop(facts["hop"]), "motion": Motion(facts["motion"])})
+            for facts in record["hops"]
         )
-        age = now - said["at"]
-        more = {name: said[name] for name in ("registry", "unnoted")}
-        return Health(pid=said["pid"], age_seconds=age, hops=tuple(hops), **more)
+        age = now - record["at"]
+        more = {name: record[name] for name in ("registry", "unnoted")}
+        return Health(pid=record["pid"], age_seconds=age, hops=tuple(hops), **more)
     except (OSError, ValueError, TypeError, KeyError):
         return None
 
@@ -51,7 +54,7 @@ def read(state_dir: Path, now: float) -> Health | None:
 def write(
     state_dir: Path, hops: list[HopHealth], at: float, *, registry: str = "", unnoted: str = ""
 ) -> None:
-    """Replace what was written before in one step."""
+    """Replace the findings in one step; ``at`` is ``time.monotonic()`` of the look."""
     listed = [asdict(each) for each in hops]
     more = {"registry": registry, "unnoted": unnoted}
     said = {"pid": os.getpid(), "at": at, "hops": listed, **more}

@@ -1,6 +1,6 @@
-"""An operation: work on tables that somebody asked the job for, and how far it is.
+"""An operation: work on tables that a command asked the job for, and its progress.
 
-Pure: the shapes, what follows from them, and their form as JSON.
+Pure: data classes, what can be derived from them, and their JSON form.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 
 class OperationState(Enum):
-    """Where an operation is; the last three are its ends."""
+    """The state of an operation; the last three are final."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -22,6 +22,7 @@ class OperationState(Enum):
 
     @property
     def ended(self) -> bool:
+        """Whether the state is final."""
         return self in _ENDS
 
 
@@ -30,7 +31,7 @@ _ENDS: Final = frozenset({OperationState.DONE, OperationState.FAILED, OperationS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """What was asked for, by whom and when."""
+    """An operation as it was asked for: what, by whom and when."""
 
     id: str  # its time comes first, so that ids sort by age: 20261121T234900-3f2a
     command: str
@@ -43,7 +44,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableResult:
-    """What came of one table."""
+    """The result of an operation for one table."""
 
     table: str
     rows_read: int = 0
@@ -59,19 +60,20 @@ class TableResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """What came of a table, said before the commit that brings it into the lake.
+    """The result of a table, recorded before the commit that brings it into the lake.
 
-    The commit has the number of the reading, so that a job which died about then knows which it is.
+    The commit carries the number of the reading, so that a job that died in between can tell
+    whether it was made.
     """
 
     reading: int
     result: TableResult
-    settles: tuple[int, ...] = ()  # offsets of refused events that the reading makes good
+    settles: tuple[int, ...] = ()  # offsets of refused events that the reading corrects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far an operation is. ``rows`` and ``chunks`` are those of the table it is at."""
+    """The progress of an operation; ``rows`` and ``chunks`` are of its current table."""
 
     id: str
     state: OperationState
@@ -82,40 +84,40 @@ class Progress:
     chunks: int = 0
     rows: int = 0
     rows_expected: int | None = None
-    started_at: str | None = None  # ISO 8601, UTC, as all times here
+    started_at: str | None = None  # ISO 8601, UTC, like all times here
     updated_at: str = ""
     ended_at: str | None = None
     results: tuple[TableResult, ...] = ()
-    commit: Commit | None = None  # the newest that was about to be made
+    commit: Commit | None = None  # the last one announced
     reason: str = ""  # why it failed or was cancelled
     remedy: str = ""
     error_kind: str = ""  # ErrorKind of a failure
-    counted_from: str | None = None  # when the phase began, and
-    rows_before: int = 0  # the rows there were then: for the rate
-    starts: int = 0  # how often the job began it and died
+    counted_from: str | None = None  # when the phase began
+    rows_before: int = 0  # rows at that time, for the rate
+    starts: int = 0  # how often the job started it and died
 
     @property
     def seconds(self) -> float | None:
-        """From the first start to the end, or to the last sign of it; None before."""
+        """Seconds from the first start to the end or the last update; None before the start."""
         return _between(self.started_at, self.ended_at or self.updated_at)
 
     @property
     def rate(self) -> float | None:
-        """Rows per second since the phase began; None while there are none."""
+        """Rows per second since the phase began; None while there are no rows."""
         seconds = _between(self.counted_from, self.updated_at)
         rows = self.rows - self.rows_before
         return rows / seconds if seconds and rows > 0 else None
 
     @property
     def eta_seconds(self) -> float | None:
-        """Until the rows that are expected of this table are there, at the present rate."""
+        """Seconds until the expected rows of the table are read, at the current rate, or None."""
         if self.rows_expected is None or self.rate is None or self.state.ended:
             return None
         return max(0, self.rows_expected - self.rows) / self.rate
 
     @property
     def outcome(self) -> str:
-        """One sentence: what came of it, or why nothing did and what to do; empty before."""
+        """One sentence: the result, or the reason of the failure and its remedy; empty before."""
         if self.state is OperationState.DONE:
             return summary(self.results)
         if not self.state.ended:
@@ -124,20 +126,23 @@ class Progress:
 
 
 def summary(results: Iterable[TableResult]) -> str:
-    """The counts of all tables, without those that are zero everywhere but for the rows read."""
-    found = list(results)
+    """Return the summed counts of all tables as text.
+
+    Counts of zero are left out, except for the rows read.
+    """
+    tables = list(results)
     counts = {
-        "read": sum(result.rows_read for result in found),
-        "added": sum(result.added for result in found),
-        "changed": sum(result.changed for result in found),
-        "swept": sum(result.swept for result in found),
-        "refused": sum(result.refused for result in found),
+        "read": sum(result.rows_read for result in tables),
+        "added": sum(result.added for result in tables),
+        "changed": sum(result.changed for result in tables),
+        "swept": sum(result.swept for result in tables),
+        "refused": sum(result.refused for result in tables),
     }
-    told = [f"{counts['read']:,} row{'' if counts['read'] == 1 else 's'} read"]
-    told += [f"{count:,} {name}" for name, count in counts.items() if count and name != "read"]
-    notes = [f"{result.table}: {result.note}" for result in found if result.note]
-    tables = f"{len(found)} table{'' if len(found) == 1 else 's'}"
-    return "; ".join([f"{tables}: {', '.join(told)}", *notes])
+    texts = [f"{counts['read']:,} row{'' if counts['read'] == 1 else 's'} read"]
+    texts += [f"{count:,} {name}" for name, count in counts.items() if count and name != "read"]
+    notes = [f"{result.table}: {result.note}" for result in tables if result.note]
+    heading = f"{len(tables)} table{'' if len(tables) == 1 else 's'}"
+    return "; ".join([f"{heading}: {', '.join(texts)}", *notes])
 
 
 def _between(start: str | None, end: str | None) -> float | None:
@@ -147,12 +152,12 @@ def _between(start: str | None, end: str | None) -> float | None:
 
 
 def operation_facts(operation: Operation) -> dict[str, Any]:
-    """The operation in terms of JSON."""
+    """Return the operation as JSON values."""
     return {**asdict(operation), "options": dict(operation.options)}
 
 
 def operation_of(raw: Mapping[str, Any]) -> Operation | None:
-    """The operation that ``operation_facts`` made this of; None where it is no such thing."""
+    """Parse the result of ``operation_facts``; return None for anything else."""
     try:
         tables, options = _texts(raw["tables"]), dict(raw["options"])
         _texts([*options, *options.values()])
@@ -162,19 +167,19 @@ def operation_of(raw: Mapping[str, Any]) -> Operation | None:
 
 
 def progress_facts(progress: Progress) -> dict[str, Any]:
-    """The progress in terms of JSON."""
+    """Return the progress as JSON values."""
     return {**asdict(progress), "state": progress.state.value}
 
 
 def progress_of(raw: Mapping[str, Any]) -> Progress | None:
-    """The progress that ``progress_facts`` made this of; None where it is no such thing."""
+    """Parse the result of ``progress_facts``; return None for anything else."""
     try:
-        made = {
+        parsed = {
             "state": OperationState(raw["state"]),
             "results": tuple(map(_result_of, raw["results"])),
             "commit": _commit_of(raw["commit"]) if raw.get("commit") else None,
         }
-        return Progress(**{**_known(Progress, raw), **made})
+        return Progress(**{**_known(Progress, raw), **parsed})
     except (KeyError, TypeError, ValueError):
         return None
 
@@ -184,16 +189,16 @@ def _result_of(raw: Mapping[str, Any]) -> TableResult:
 
 
 def _commit_of(raw: Mapping[str, Any]) -> Commit:
-    made = {"result": _result_of(raw["result"]), "settles": tuple(raw["settles"])}
-    return Commit(**{**_known(Commit, raw), **made})
+    parsed = {"result": _result_of(raw["result"]), "settles": tuple(raw["settles"])}
+    return Commit(**{**_known(Commit, raw), **parsed})
 
 
 def _known(kind: type[Any], raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Without what a later version of wal2lake may have added.
+    """Return the values of known fields; a later version of wal2lake may have added others.
 
-    Raises TypeError where a value is not of its field's type, as far as that is a plain one.
+    Raises TypeError if a value is not of its field's type; only plain types are checked.
     """
-    types = {each.name: each.type for each in fields(kind)}
+    types = {declared.name: declared.type for declared in fields(kind)}
     known = {name: value for name, value in raw.items() if name in types}
     for name, value in known.items():
         plain = _PLAIN.get(types[name])
@@ -213,8 +218,8 @@ _PLAIN: Final[dict[object, tuple[type, ...]]] = {
 
 
 def _texts(raw: object) -> tuple[str, ...]:
-    """Raises TypeError for what is no list of texts."""
-    if not isinstance(raw, list | tuple) or not all(isinstance(each, str) for each in raw):
+    """Return the list of texts as a tuple; raises TypeError for anything else."""
+    if not isinstance(raw, list | tuple) or not all(isinstance(text, str) for text in raw):
         message = "not a list of texts"
         raise TypeError(message)
     return tuple(raw)

@@ -1,9 +1,9 @@
-"""The files by which operations are asked for and followed: ``<state_dir>/operations``.
+"""The files in ``<state_dir>/operations`` by which operations are requested and followed.
 
-``<id>.operation.json`` is written by who asks, ``<id>.wish.json`` by who pauses or cancels,
-``<id>.progress.json`` by the job; how it ended is ``<id>.ending.json`` until it is recorded. Each
-is replaced by rename, so that a reader or a crash sees the old or the new one. What changes who
-owns an operation happens under one lock.
+The command that asks writes ``<id>.operation.json``, a command that pauses or cancels writes
+``<id>.wish.json``, and the job writes ``<id>.progress.json``. The job keeps the ending in
+``<id>.ending.json`` until the lake has recorded it. Every file is replaced atomically. Operations
+are added and wishes changed under one lock.
 """
 
 import fcntl
@@ -17,7 +17,7 @@ from typing import Final
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.state.directory import write_private
-from cdc.state.foreign_files import given
+from cdc.state.foreign_files import read_or_none
 from cdc.state.operation import (
     Operation,
     OperationState,
@@ -35,13 +35,14 @@ _ID: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{0,63}")
 
 
 def directory(state_dir: Path) -> Path:
+    """Return the directory of the operations' files."""
     return state_dir / "operations"
 
 
 def ask(state_dir: Path, operation: Operation) -> None:
-    """Ask the job for the operation.
+    """Ask the job to run the operation.
 
-    Raises CONFLICT while an unfinished operation has one of its tables.
+    Raises CONFLICT if an unfinished operation works on one of its tables.
     """
     with locked(state_dir):
         for other in asked(state_dir):
@@ -61,20 +62,20 @@ def _conflict(other: Operation, common: list[str]) -> CdcError:
 
 
 def everything(state_dir: Path, *, without: Container[str] = ()) -> list[Operation]:
-    """Every operation whose file is there, oldest first; files that are none are passed over.
+    """Return every operation that has a file, oldest first; invalid files are ignored.
 
-    Those whose id is in ``without`` are left out unread.
+    Operations whose id is in ``without`` are left out, and their files are not read.
     """
     paths = directory(state_dir).glob(f"*{_SUFFIX}")
     named = ((path, path.name.removesuffix(_SUFFIX)) for path in paths)
-    found = (_read(path, name) for path, name in named if name not in without)
-    return sorted((each for each in found if each is not None), key=_age)
+    valid = (_read(path, name) for path, name in named if name not in without)
+    return sorted((one for one in valid if one is not None), key=_age)
 
 
 def _read(path: Path, name: str) -> Operation | None:
-    raw = given(path) if _ID.fullmatch(name) else None
-    found = operation_of(raw) if raw is not None else None
-    return found if found is not None and found.id == name else None
+    raw = read_or_none(path) if _ID.fullmatch(name) else None
+    parsed = operation_of(raw) if raw is not None else None
+    return parsed if parsed is not None and parsed.id == name else None
 
 
 def _age(operation: Operation) -> tuple[str, str]:
@@ -82,63 +83,63 @@ def _age(operation: Operation) -> tuple[str, str]:
 
 
 def asked(state_dir: Path) -> list[Operation]:
-    """The unfinished operations, oldest first."""
-    return [each for each in everything(state_dir) if not progress(state_dir, each.id).state.ended]
+    """Return the unfinished operations, oldest first."""
+    return [one for one in everything(state_dir) if not progress(state_dir, one.id).state.ended]
 
 
 def operation(state_dir: Path, operation_id: str) -> Operation:
-    """Raises CONFIG where there is no such operation."""
-    found = _read(_file(state_dir, operation_id, "operation"), operation_id)
-    if found is None:
+    """Return the operation; raises CONFIG if there is none of this id."""
+    asked_for = _read(_file(state_dir, operation_id, "operation"), operation_id)
+    if asked_for is None:
         raise unknown(operation_id)
-    return found
+    return asked_for
 
 
 def progress(state_dir: Path, operation_id: str) -> Progress:
-    """How far it is; waiting, as long as the job has written nothing that can be read."""
-    found = _told(state_dir, operation_id, "progress")
-    return found or Progress(id=operation_id, state=OperationState.WAITING)
+    """Return the progress; its state is WAITING until the job has written a readable file."""
+    written = _read_progress(state_dir, operation_id, "progress")
+    return written or Progress(id=operation_id, state=OperationState.WAITING)
 
 
-def _told(state_dir: Path, operation_id: str, kind: str) -> Progress | None:
-    raw = given(_file(state_dir, operation_id, kind))
-    found = progress_of(raw) if raw is not None else None
-    return found if found is not None and found.id == operation_id else None
+def _read_progress(state_dir: Path, operation_id: str, kind: str) -> Progress | None:
+    raw = read_or_none(_file(state_dir, operation_id, kind))
+    parsed = progress_of(raw) if raw is not None else None
+    return parsed if parsed is not None and parsed.id == operation_id else None
 
 
-def write_progress(state_dir: Path, told: Progress) -> None:
-    """Replace what is said of the operation. One process and thread writes it at a time."""
-    _write(state_dir, told.id, "progress", json.dumps(progress_facts(told)))
+def write_progress(state_dir: Path, current: Progress) -> None:
+    """Replace the progress of an operation; only one thread may write it at a time."""
+    _write(state_dir, current.id, "progress", json.dumps(progress_facts(current)))
 
 
 def write_ending(state_dir: Path, ended: Progress) -> None:
-    """Keep how it ended, before that is recorded in the lake; nobody is told yet."""
+    """Save the ending before it is recorded in the lake; ``progress`` does not show it yet."""
     _write(state_dir, ended.id, "ending", json.dumps(progress_facts(ended)))
 
 
 def ending(state_dir: Path, operation_id: str) -> Progress | None:
-    """How it ended, where nobody was told of it."""
-    return _told(state_dir, operation_id, "ending")
+    """Return the saved ending that ``progress`` does not show yet, or None."""
+    return _read_progress(state_dir, operation_id, "ending")
 
 
 def tell_ending(state_dir: Path, operation_id: str) -> None:
-    """Make the ending the progress."""
+    """Make the saved ending the progress, so that everybody sees it."""
     path = _file(state_dir, operation_id, "ending")
     path.replace(_file(state_dir, operation_id, "progress"))
 
 
 def wish(state_dir: Path, operation_id: str) -> str:
-    """``pause``, ``cancel``, or nothing: what somebody wants of the operation."""
-    raw = given(_file(state_dir, operation_id, "wish")) or {}
-    found = raw.get("wish", "")
-    return str(found) if found in (PAUSE, CANCEL) else ""
+    """Return what a command has asked of the operation: ``PAUSE``, ``CANCEL``, or ""."""
+    raw = read_or_none(_file(state_dir, operation_id, "wish")) or {}
+    asked_for = raw.get("wish", "")
+    return str(asked_for) if asked_for in (PAUSE, CANCEL) else ""
 
 
 def set_wish(state_dir: Path, operation_id: str, wanted: str) -> None:
-    """Replace the wish; an empty one lets a paused operation go on.
+    """Replace the wish; an empty one resumes a paused operation.
 
-    An operation that was not begun is cancelled here and now. Raises CONFIG for one that is
-    unknown or has ended, and for one that is cancelled already: only its end comes after that.
+    An operation that is still waiting is cancelled at once. Raises CONFIG if the operation is
+    unknown or has ended, and if it is being cancelled and the wish is another.
     """
     with locked(state_dir):
         operation(state_dir, operation_id)
@@ -147,13 +148,13 @@ def set_wish(state_dir: Path, operation_id: str, wanted: str) -> None:
             raise CdcError(
                 ErrorKind.CONFIG,
                 f"operation {operation_id} has ended: it is {state.value}",
-                remedy=f"see wal2lake operations {operation_id}",
+                remedy=f"run wal2lake operations {operation_id} to see how it ended",
             )
         if wish(state_dir, operation_id) == CANCEL and wanted != CANCEL:
             raise CdcError(
                 ErrorKind.CONFIG,
                 f"operation {operation_id} is being cancelled",
-                remedy="ask for it again when it has ended",
+                remedy="wait until it has ended, then ask for it again",
             )
         _write(state_dir, operation_id, "wish", json.dumps({"wish": wanted}))
         if wanted == CANCEL and state is OperationState.WAITING:
@@ -161,10 +162,11 @@ def set_wish(state_dir: Path, operation_id: str, wanted: str) -> None:
 
 
 def cancellation(operation_id: str) -> CdcError:
+    """Return the error CANCELLED with which a cancelled operation ends."""
     return CdcError(
         ErrorKind.CANCELLED,
         f"operation {operation_id} was cancelled",
-        remedy="ask for it again when it is wanted",
+        remedy="ask for it again if it is still wanted",
     )
 
 
@@ -182,27 +184,28 @@ def _cancelled(operation_id: str) -> Progress:
 
 
 def remove(state_dir: Path, operation_id: str) -> None:
-    """Take away the files of an operation that has ended."""
+    """Delete the files of an operation that has ended."""
     for kind in (
         "operation",
         "wish",
         "ending",
         "progress",
-    ):  # the operation first: without it there is none
+    ):  # this one first: without it there is no operation
         _file(state_dir, operation_id, kind).unlink(missing_ok=True)
 
 
 def unknown(operation_id: str) -> CdcError:
+    """Return the error CONFIG for an id of which there is no operation."""
     return CdcError(
         ErrorKind.CONFIG,
         f"there is no operation {operation_id}",
-        remedy="wal2lake operations lists them",
+        remedy="run wal2lake operations to list them",
     )
 
 
 @contextmanager
 def locked(state_dir: Path) -> Iterator[None]:
-    """Hold the lock of the directory; it goes with the process, however it ends."""
+    """Hold the lock of the directory; it is released when the process ends, however it does."""
     folder = directory(state_dir)
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:

@@ -1,8 +1,8 @@
-"""How the running job is told that its configuration changed, and how it answers.
+"""Asks the running job to reload its configuration, and carries its answer.
 
-Who asks writes ``<state_dir>/job.reload`` with a token of its own; the job, which reads the
-configuration's file again then, writes ``job.reloaded`` with that token and what went wrong, if
-anything did. What was asked while the job was down it finds at its start.
+The command writes ``<state_dir>/job.reload`` with a new token. The job reads the configuration file
+again and writes ``job.reloaded`` with that token and the error, if there was one. A job that was
+down finds the request when it starts.
 """
 
 import json
@@ -19,7 +19,7 @@ LOOK_SECONDS: Final = 0.2
 
 
 def ask_reload(state_dir: Path) -> str:
-    """Ask the job to read its configuration again; the token of the asking."""
+    """Ask the job to read its configuration again; return the token of this request."""
     token = secrets.token_hex(8)
     state_dir.mkdir(parents=True, exist_ok=True)
     write_private(_asked(state_dir), json.dumps({"token": token}))
@@ -27,18 +27,18 @@ def ask_reload(state_dir: Path) -> str:
 
 
 def pending(state_dir: Path) -> str | None:
-    """The token that the job has not answered yet; of several askings the newest."""
+    """Return the token of the newest request, or None if the job has answered it."""
     token = _token(read_json(_asked(state_dir)))
     return None if token == _token(read_json(_answered(state_dir))) else token
 
 
 def done(state_dir: Path, token: str, error: CdcError | None = None) -> None:
-    """The job's answer: it runs with the configuration as it was read after the asking."""
+    """Answer the request: the job has loaded the configuration, or failed with ``error``."""
     write_private(_answered(state_dir), json.dumps({"token": token, "error": _facts(error)}))
 
 
 def await_done(state_dir: Path, token: str, timeout: float) -> None:
-    """Wait for the answer. Raises the job's error, TIMEOUT after so many seconds without one."""
+    """Wait for the answer; raises the job's error, or TIMEOUT after ``timeout`` seconds."""
     attempts = Retrying(
         stop=stop_after_delay(timeout),
         wait=wait_fixed(LOOK_SECONDS),
@@ -49,8 +49,8 @@ def await_done(state_dir: Path, token: str, timeout: float) -> None:
     except RetryError:
         raise CdcError(
             ErrorKind.TIMEOUT,
-            f"the job did not take the configuration over within {timeout:g} s",
-            remedy="wal2lake status; it does so as soon as it can",
+            f"the job did not reload its configuration within {timeout:g} s",
+            remedy="check wal2lake status: the job reloads it as soon as it can",
         ) from None
     if answer is not None and answer.get("error"):
         raise _error(answer["error"])
@@ -70,14 +70,14 @@ def _facts(error: CdcError | None) -> dict[str, str] | None:
 def _error(facts: dict[str, Any]) -> CdcError:
     return CdcError(
         ErrorKind(facts["kind"]),
-        f"the job did not take the configuration over: {facts['message']}",
+        f"the job refused the new configuration: {facts['message']}",
         detail=facts["detail"],
         remedy=facts["remedy"],
     )
 
 
-def _token(said: dict[str, Any] | None) -> str | None:
-    return str(said["token"]) if said and "token" in said else None
+def _token(message: dict[str, Any] | None) -> str | None:
+    return str(message["token"]) if message and "token" in message else None
 
 
 def _asked(state_dir: Path) -> Path:

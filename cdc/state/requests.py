@@ -1,10 +1,10 @@
-"""Requests to the job: files that ask it to stop its cut at a place somebody wants to look at.
+"""Requests to the job: files that ask it to end a cut at a given LSN.
 
-The one who asks writes ``<state_dir>/requests/<id>.json`` and removes it afterwards. While an
-unexpired request has no bound, the job publishes no cut; with a bound it stops its cut at the
-last END marker at or before the bound, until that cut is published. A reader that was killed
-holds the job no longer than its lock is there, which is given up with the process; the expiry is
-for one that stands still (cdc/state/holds.py: and for clocks that jump).
+A reader writes ``<state_dir>/requests/<id>.json`` and removes it afterwards. While an unexpired
+request has no bound, the job publishes no cut. Once it has a bound, the job ends its cut at the
+last END marker at or before the bound, until that cut is published. The request of a killed reader
+stops counting at once, because its lock is released with the process. The expiry is for a reader
+that hangs; cdc/state/holds.py also guards against clocks that jump.
 """
 
 import errno
@@ -18,10 +18,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from cdc.state.foreign_files import given, opened
+from cdc.state.foreign_files import read_object, read_or_none
 
 MOST_HOLD_SECONDS: Final = 90.0
-"""So long may a request without a bound keep cuts from being published."""
+"""Longest time for which a request without a bound keeps cuts from being published."""
 _ID: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{0,63}")
 _LSNS: Final = 1 << 63
 _MOST_BYTES: Final = 4096
@@ -30,7 +30,7 @@ _PASSING: Final = {errno.ENOENT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """Somebody waits for a cut; ``bound`` is an LSN, or None while it is not known yet."""
+    """A reader waits for a cut; ``bound`` is an LSN, None while it is not known yet."""
 
     id: str
     expires_at: float  # seconds since 1970
@@ -38,11 +38,12 @@ class Request:
 
 
 def directory(state_dir: Path) -> Path:
+    """Return the directory of the requests."""
     return state_dir / "requests"
 
 
 def write(folder: Path, request: Request) -> None:
-    """Put the request, or replace the one of the same id, in one step."""
+    """Write the request in one step, replacing one of the same id."""
     folder.mkdir(parents=True, exist_ok=True)
     target = _file(folder, request.id)
     # Not *.json: a job that lists the folder now must not see half a file.
@@ -53,7 +54,7 @@ def write(folder: Path, request: Request) -> None:
 
 @contextmanager
 def alive(folder: Path, request_id: str) -> Iterator[None]:
-    """Requests of this id count only as long as the block, or else this process, lasts."""
+    """Let requests of this id count only while the block and this process last."""
     folder.mkdir(parents=True, exist_ok=True)
     lock = _lock_of(_file(folder, request_id))
     with lock.open("w") as file:
@@ -65,7 +66,10 @@ def alive(folder: Path, request_id: str) -> Iterator[None]:
 
 
 def pending(folder: Path, now: float) -> list[Request]:
-    """The unexpired requests, by id; files that are none are passed over."""
+    """Return the unexpired requests, by id; invalid files are ignored.
+
+    ``now`` is in seconds since 1970. Requests whose process has ended are left out.
+    """
     return [
         request
         for path in files(folder)
@@ -76,7 +80,7 @@ def pending(folder: Path, now: float) -> list[Request]:
 
 
 def files(folder: Path) -> list[Path]:
-    """What is called as a request is, by name."""
+    """Return the files that are named like requests, sorted by name."""
     try:
         return sorted(folder.glob("*.json"))
     except OSError:
@@ -84,15 +88,18 @@ def files(folder: Path) -> list[Path]:
 
 
 def read(path: Path) -> Request | None:
-    """None where it is gone, or no request of this name."""
-    raw = given(path, _MOST_BYTES)
+    """Return the request in the file; None if it is gone or not a request of this name."""
+    raw = read_or_none(path, _MOST_BYTES)
     return _parse(raw, path.stem) if raw is not None else None
 
 
-def is_none(path: Path) -> bool:
-    """Whether it is no request and will be none; not where it cannot be told now."""
+def is_invalid(path: Path) -> bool:
+    """Return whether the file is not a request and will not become one.
+
+    False if that cannot be decided now, such as without free file handles.
+    """
     try:
-        return _parse(opened(path, _MOST_BYTES), path.stem) is None
+        return _parse(read_object(path, _MOST_BYTES), path.stem) is None
     except ValueError:
         return True
     except OSError as error:
@@ -100,24 +107,24 @@ def is_none(path: Path) -> bool:
 
 
 def remove(folder: Path, request_id: str) -> None:
-    """Take the request back; nothing happens where it is gone already."""
+    """Remove the request, if it is still there."""
     _file(folder, request_id).unlink(missing_ok=True)
 
 
 def remove_expired(folder: Path, now: float) -> None:
-    """Take away what readers that were killed left behind."""
+    """Delete expired requests, and those of readers that were killed."""
     for path in files(folder):
         request = read(path)
         if request is not None and (request.expires_at <= now or _is_abandoned(path)):
-            _take_away(path)
-            _take_away(_lock_of(path))
+            _delete(path)
+            _delete(_lock_of(path))
     for lock in folder.glob("*.alive"):
         if not lock.with_suffix(".json").exists() and _is_free(lock):
-            _take_away(lock)
+            _delete(lock)
 
 
-def _take_away(path: Path) -> None:
-    with suppress(OSError):  # of somebody else, or no file: it is not ours to end by
+def _delete(path: Path) -> None:
+    with suppress(OSError):  # not ours, or not a file: no reason to fail
         path.unlink(missing_ok=True)
 
 
@@ -126,7 +133,7 @@ def _lock_of(path: Path) -> Path:
 
 
 def _is_abandoned(path: Path) -> bool:
-    """Whether the process that asked has ended; one that has no lock may be of any kind."""
+    """Return whether the requesting process has ended; False if there is no lock to tell."""
     return _is_free(_lock_of(path))
 
 
@@ -161,5 +168,5 @@ def _parse(raw: Mapping[str, object], name: str) -> Request | None:
         return None
     try:
         return Request(id=request_id, expires_at=float(expires_at), bound=bound)
-    except OverflowError:  # a whole number beyond every float
+    except OverflowError:  # an integer larger than any float
         return None

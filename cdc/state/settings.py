@@ -1,7 +1,7 @@
-"""The keys of the configuration that the job runs with, remembered so that a change is seen.
+"""Remembers the configuration that the job runs with, so that a change can be detected.
 
-Only digests are kept, keyed by a secret of the installation: a value may be a secret too, and one
-that can be guessed would be told by a plain digest.
+Only digests are stored, keyed by a secret of the installation: a value may be a secret, and a plain
+digest would confirm a guess of it.
 """
 
 import hmac
@@ -15,37 +15,37 @@ from cdc.state.directory import StateDir, read_json, write_private
 
 _SECRET: Final = "settings"  # noqa: S105 - the name of a file
 _OF_NO_JOB: Final = ("kafka.delete_", "kafka.min_", "kafka.replication_")
-"""Of topics when they are created."""
+"""Keys that matter only when topics are created, and not to a running job."""
 
 
 def digests(config: Config) -> dict[str, str]:
-    """Digest by key (``job.merge_threads``) of all that matters to a running job.
+    """Return a digest for each key (``job.merge_threads``) that matters to a running job.
 
-    Comparable with what is remembered in the same state directory, and with nothing else; empty
-    where nothing is.
+    They are comparable only with those remembered in the same state directory; empty if none
+    have been remembered there yet.
     """
     secret = StateDir(config.state_dir).known_secret(_SECRET)
     return {} if secret is None else _digests(config, secret)
 
 
 def _digests(config: Config, secret: str) -> dict[str, str]:
-    found = _leaves("", config.model_dump(mode="python"))
+    settings = _leaves("", config.model_dump(mode="python"))
     return {
         key: hmac.digest(secret.encode(), _text(value), "sha256").hex()
-        for key, value in found
+        for key, value in settings
         if not key.startswith(_OF_NO_JOB)
     }
 
 
 def remember(config: Config) -> None:
-    """The job's, when it begins with a configuration or has taken it over."""
+    """Store the digests; the job does so when it starts with or has loaded a configuration."""
     secret = StateDir(config.state_dir).secret(_SECRET)
     text = json.dumps(_digests(config, secret), indent=1)
     write_private(_file(config.state_dir), text)
 
 
 def remembered(state_dir: Path) -> dict[str, str]:
-    """What the job said last; empty where it said nothing."""
+    """Return the digests that the job stored last; empty if it has stored none."""
     return {str(key): str(text) for key, text in (read_json(_file(state_dir)) or {}).items()}
 
 

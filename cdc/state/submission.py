@@ -1,4 +1,4 @@
-"""An operation that this process asks for now."""
+"""Makes the operation that this process asks for."""
 
 import getpass
 import os
@@ -13,7 +13,10 @@ from cdc.state.operation import Operation
 def asked_now(
     command: str, tables: Iterable[str], options: Mapping[str, str], *, line: str
 ) -> Operation:
-    """``line`` says by what it was asked for: a command line, or a key of the configuration."""
+    """Return a new operation, asked for now by this process.
+
+    ``line`` is its origin: a command line, or a key of the configuration.
+    """
     asked_at = datetime.now(UTC)
     return Operation(
         id=f"{asked_at:%Y%m%dT%H%M%S}-{secrets.token_hex(2)}",

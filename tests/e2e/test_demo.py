@@ -54,7 +54,7 @@ def test_the_demo_ends_equal_and_leaves_nothing_running(tmp_path: Path) -> None:
         output, _ = process.communicate(timeout=SECONDS)
 
     assert process.returncode == 0, output
-    assert "equal, every row and value of 7 tables" in output
+    assert "equal: every row and value of 7 tables" in output
     assert re.search(r"snapshot +[\d,]+ rows/s", output)
     assert re.search(r"changes +[\d,]+ changes/s", output)
     assert re.search(r"freshness +p50 [\d.]+ s, p99 [\d.]+ s", output)

@@ -1,7 +1,7 @@
-"""The servers as containers: image, environment and command of docker-compose.yml, so one pin each.
+"""The servers as containers, with image, environment and command from docker-compose.yml.
 
-What differs from the deployed stack is only where they listen: on a port of the loopback chosen
-free beforehand, because Kafka has to advertise it before it starts.
+They differ from the deployed stack only in where they listen: on a free port of the loopback
+address, chosen beforehand because Kafka has to advertise it before it starts.
 """
 
 import socket
@@ -26,7 +26,7 @@ COMPOSE: Final[dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml").re
 PORTS: Final = {"postgres": 5432, "kafka": 9092, "registry": 8080, "connect": 8083}
 PASSWORD: Final = "only-for-tests"
 WORKER: Final = {
-    # Inside the network the servers have their names of docker-compose.yml.
+    # Inside the network the servers have the names of docker-compose.yml.
     "source_url": "postgresql://postgres@postgres:5432/app",
     "source_password": "${env:POSTGRES_PASSWORD}",
     "registry_url": "http://registry:8080",
@@ -34,7 +34,7 @@ WORKER: Final = {
 
 
 def why_not() -> str | None:
-    """Why no container can run here; None where an engine answers."""
+    """Return why no container can run here, or None if a Docker engine answers."""
     try:
         docker.from_env(timeout=5).ping()
     except DockerException as error:
@@ -43,6 +43,7 @@ def why_not() -> str | None:
 
 
 def free_port() -> int:
+    """Return a port of the loopback address that is free now."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])
@@ -50,7 +51,7 @@ def free_port() -> int:
 
 @dataclass(kw_only=True)
 class ContainerServer:
-    """One service of docker-compose.yml; see ``Server`` for what its methods promise."""
+    """A service of docker-compose.yml; ``Server`` says what its methods promise."""
 
     name: str
     network: Network
@@ -58,6 +59,7 @@ class ContainerServer:
     container: DockerContainer | None = None
 
     def start(self) -> str:
+        """Start the container and wait until its health check passes."""
         if self.container is None:
             self.container = self._create().start()
         else:
@@ -67,10 +69,12 @@ class ContainerServer:
         return self.address
 
     def stop(self) -> None:
+        """Stop the container in an orderly way."""
         if self.container is not None:
             self.container.get_wrapped_container().stop()
 
     def kill(self) -> None:
+        """Kill the container if it runs."""
         if self.container is not None:
             wrapped = self.container.get_wrapped_container()
             wrapped.reload()
@@ -78,11 +82,13 @@ class ContainerServer:
                 wrapped.kill()
 
     def remove(self) -> None:
+        """Stop and delete the container with its data."""
         if self.container is not None:
             self.container.stop()
 
     @property
     def address(self) -> str:
+        """The address for clients on this machine."""
         loopback = f"127.0.0.1:{self.port}"
         return {
             "postgres": f"postgresql://postgres:{PASSWORD}@{loopback}/app",
@@ -101,7 +107,7 @@ class ContainerServer:
             container = container.with_env(key, value)
         if "command" in service:
             container = container.with_command(service["command"])
-        # The engine takes an address beside the port, which with_bind_ports has no word for.
+        # The engine accepts an address with the port, which with_bind_ports cannot express.
         ports = cast("dict[str, Any]", container.ports)
         ports[str(PORTS[self.name])] = ("127.0.0.1", self.port)
         return container.waiting_for(HealthcheckWaitStrategy().with_startup_timeout(180))
@@ -119,12 +125,12 @@ class ContainerServer:
 
 @contextmanager
 def servers() -> Iterator[dict[str, Callable[[], Server]]]:
-    """How to make each server, by name, on one network; all of it is removed at the end."""
-    made: list[ContainerServer] = []
+    """Yield a maker for each server, by name, on one network; remove everything at the end."""
+    created: list[ContainerServer] = []
 
     def keep(name: str) -> Callable[[], Server]:
         def make() -> Server:
-            made.append(server := ContainerServer(name=name, network=network))
+            created.append(server := ContainerServer(name=name, network=network))
             return server
 
         return make
@@ -133,12 +139,12 @@ def servers() -> Iterator[dict[str, Callable[[], Server]]]:
         try:
             yield {name: keep(name) for name in PORTS}
         finally:
-            for server in reversed(made):
+            for server in reversed(created):
                 server.remove()
 
 
 def image_of(name: str) -> str:
-    """The image of a service; one that is ours is built, once, from its Dockerfile."""
+    """Return the image of a service; build it from its Dockerfile if it is ours."""
     service = COMPOSE["services"][name]
     if "build" not in service:
         return str(service["image"])
@@ -151,7 +157,7 @@ def image_of(name: str) -> str:
 
 
 def _healthcheck(compose: dict[str, Any]) -> dict[str, Any]:
-    """Compose's notation of a health check in the engine's own: durations in nanoseconds."""
+    """Convert a health check of Compose to the engine's form, with nanoseconds."""
     seconds = {key: int(str(compose[key]).removesuffix("s")) for key in ("interval", "timeout")}
     return {
         "test": compose["test"],

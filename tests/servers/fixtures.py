@@ -1,4 +1,4 @@
-"""Where tests get their real servers from: ``--servers=process`` or ``--servers=container``."""
+"""Real servers for tests, by ``--servers=process`` or ``--servers=container``."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,16 +14,19 @@ Makers = Mapping[str, Callable[[], Server]]
 
 @pytest.fixture
 def servers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Makers]:
-    """How to make each server, by name, of the kind that was asked for; all gone afterwards."""
-    with makers(request, tmp_path) as made:
-        yield made
+    """Yield a maker for each server, by name, of the requested kind; remove all afterwards."""
+    with makers(request, tmp_path) as by_name:
+        yield by_name
 
 
 @pytest.fixture(scope="module")
 def source_url(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
-    """Of one Postgres per module: each test uses a schema and a pipeline name of its own."""
+    """Yield the URL of one Postgres per module.
+
+    Each test uses its own schema and pipeline name.
+    """
     yield from _address(request, tmp_path_factory, "postgres")
 
 
@@ -31,7 +34,7 @@ def source_url(
 def broker(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
-    """The address of a Kafka alone, one per module."""
+    """Yield the address of a Kafka without other servers, one per module."""
     yield from _address(request, tmp_path_factory, "kafka")
 
 
@@ -43,11 +46,12 @@ def _address(
 
 
 def on_containers(request: pytest.FixtureRequest) -> bool:
+    """Return whether the servers of this run are containers."""
     return bool(request.config.getoption("--servers") == "container")
 
 
 def worker_settings(request: pytest.FixtureRequest) -> dict[str, str]:
-    """Keys of ``connect`` in the configuration: how a worker reaches servers of this kind."""
+    """Return the keys of ``connect`` by which a worker reaches servers of this kind."""
     return container.WORKER if on_containers(request) else {}
 
 
@@ -55,17 +59,17 @@ def worker_settings(request: pytest.FixtureRequest) -> dict[str, str]:
 def started(
     request: pytest.FixtureRequest, folder: Path, names: tuple[str, ...]
 ) -> Iterator[dict[str, Server]]:
-    """Servers that belong together, up, in the order of the names; for fixtures of any scope."""
-    with makers(request, folder) as made:
-        found = {name: made[name]() for name in names}
-        for server in found.values():
+    """Start servers that belong together, in this order; for fixtures of any scope."""
+    with makers(request, folder) as by_name:
+        running = {name: by_name[name]() for name in names}
+        for server in running.values():
             server.start()
-        yield found
+        yield running
 
 
 @contextmanager
 def makers(request: pytest.FixtureRequest, folder: Path) -> Iterator[Makers]:
-    """How to make each server of the kind asked for; skips where that kind cannot run."""
+    """Yield a maker for each server of the requested kind; skip if that kind cannot run."""
     if on_containers(request):
         if reason := container.why_not():
             pytest.skip(reason)
@@ -81,12 +85,12 @@ def _processes(root: Path) -> Iterator[Makers]:
     # Imported here: a run on containers needs none of the embedded stack's jars.
     from tests.servers.process import servers as makers_of  # noqa: PLC0415
 
-    made: list[Server] = []
+    created: list[Server] = []
     by_name = makers_of(root)
 
     def keep(name: str) -> Callable[[], Server]:
         def make() -> Server:
-            made.append(server := by_name[name]())
+            created.append(server := by_name[name]())
             return server
 
         return make
@@ -94,5 +98,5 @@ def _processes(root: Path) -> Iterator[Makers]:
     try:
         yield {name: keep(name) for name in by_name}
     finally:
-        for server in reversed(made):
+        for server in reversed(created):
             server.kill()

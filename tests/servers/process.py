@@ -1,4 +1,4 @@
-"""The servers as local processes: those of the embedded stack, one by one."""
+"""The servers as local processes: those of the embedded stack, started one by one."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ from tests.waiting import until
 
 @dataclass(kw_only=True)
 class ProcessServer:
-    """One embedded server without the supervisor; see ``Server`` for what its methods promise."""
+    """An embedded server without a supervisor; ``Server`` says what its methods promise."""
 
     embedded: Embedded
     address: str
@@ -27,19 +27,23 @@ class ProcessServer:
 
     @property
     def name(self) -> str:
+        """The name of the server."""
         return self.embedded.name
 
     def start(self) -> str:
+        """Start the process and wait until the server answers."""
         self.embedded.prepare()
         self.process = Process(self.name, self.embedded.command(), self.state)
         await_ready(self.embedded, self.process)
         return self.address
 
     def stop(self) -> None:
+        """Stop the process in an orderly way."""
         if self.process is not None:
             self.process.stop()
 
     def kill(self) -> None:
+        """Kill the process and its children with SIGKILL."""
         if self.process is not None and self.process.exit_code() is None:
             tree = descendants(self.process.pid)
             os.kill(self.process.pid, signal.SIGKILL)
@@ -47,7 +51,7 @@ class ProcessServer:
             self.process.stop()
 
     def abort(self) -> None:
-        """As ``pg_ctl stop -m immediate``, of Postgres alone; the next start recovers it."""
+        """End Postgres like ``pg_ctl stop -m immediate``; the next start recovers it."""
         assert self.name == "postgres", f"{self.name} has no such end"
         process = self.process
         if process is not None and process.exit_code() is None:
@@ -57,18 +61,19 @@ class ProcessServer:
 
 
 def servers(root: Path) -> dict[str, Callable[[], Server]]:
-    """How to make each server, by name; all of one root belong together."""
+    """Return a maker for each server, by name; those of one root belong together."""
     state = StateDir(root)
     state.create()
     config = Config(source=Source(tables=["public.*"]), lake=Lake(path=str(root)), state_dir=root)
-    made = plan.make(config, state)
+    planned = plan.make(config, state)
+    endpoints = planned.endpoints
     addresses = {
-        "postgres": made.endpoints.source_url,
-        "kafka": made.endpoints.kafka,
-        "registry": made.endpoints.registry,
-        "connect": made.endpoints.connect,
+        "postgres": endpoints.source_url,
+        "kafka": endpoints.kafka,
+        "registry": endpoints.registry,
+        "connect": endpoints.connect,
     }
-    return {server.name: _maker(server, addresses[server.name], state) for server in made.servers}
+    return {one.name: _maker(one, addresses[one.name], state) for one in planned.servers}
 
 
 def _maker(embedded: Embedded, address: str, state: StateDir) -> Callable[[], Server]:

@@ -1,4 +1,4 @@
-"""A proxy between a client and a server, for what a network does: it drops, stalls and slows."""
+"""A proxy between a client and a server that drops, stalls and slows connections."""
 
 import asyncio
 import threading
@@ -13,7 +13,7 @@ _SECONDS: Final = 30
 
 
 class Proxy:
-    """Passes bytes on, both ways; ``address`` is where its clients connect."""
+    """Passes bytes on in both directions; clients connect to ``address``."""
 
     def __init__(self, host: str, port: int) -> None:
         self._target = (host, port)
@@ -25,15 +25,17 @@ class Proxy:
         self._thread = threading.Thread(target=self._loop.run_forever, name="proxy")
         self.address = ("", 0)
         self.passed = 0
-        """Bytes that went through, both ways."""
+        """Bytes passed on, in both directions."""
         self.accepted = 0
-        """Connections that came, whatever became of them."""
+        """Connections accepted, also those that were reset."""
 
     def start(self) -> None:
+        """Listen on a free port of the loopback address."""
         self._thread.start()
         self._run(self._begin())
 
     def stop(self) -> None:
+        """Reset all connections and stop listening."""
         self._run(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -41,7 +43,7 @@ class Proxy:
 
     @contextmanager
     def dropped(self) -> Iterator[None]:
-        """Every connection is reset, and so is every new one."""
+        """Reset every connection, and every new one."""
         self._dropping = True
         self._call(self._reset)
         try:
@@ -51,7 +53,7 @@ class Proxy:
 
     @contextmanager
     def stalled(self) -> Iterator[None]:
-        """Half open: connections stay and are taken, and nothing comes through."""
+        """Keep and accept connections, but pass nothing on."""
         self._call(self._flowing.clear)
         try:
             yield
@@ -60,7 +62,7 @@ class Proxy:
 
     @contextmanager
     def slowed(self, bytes_per_second: int) -> Iterator[None]:
-        """So many bytes each way of each connection."""
+        """Limit the rate in each direction of each connection."""
         self._bytes_per_second = bytes_per_second
         try:
             yield
@@ -107,7 +109,7 @@ class Proxy:
                 await writer.drain()
                 self.passed += len(piece)
         except OSError:
-            pass  # either end is gone, and so is the other below
+            pass  # one end is gone: the other is closed below
         finally:
             self._writers.discard(writer)
             writer.close()
@@ -124,6 +126,7 @@ class Proxy:
 
 @contextmanager
 def proxied(host: str, port: int) -> Iterator[Proxy]:
+    """Run a proxy in front of a server."""
     proxy = Proxy(host, port)
     proxy.start()
     try:

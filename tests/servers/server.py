@@ -1,26 +1,28 @@
-"""What a test may ask of a real server, however it runs."""
+"""The interface of a real server for tests, however it runs."""
 
 from typing import Protocol
 
 
 class Server(Protocol):
-    """One real server.
+    """A real server.
 
-    ``start`` returns only when the server answers, and gives the address a client uses. A second
-    ``start`` after ``stop`` or ``kill`` finds the data of the first: that is what restart tests
-    need. ``stop`` ends it in its own orderly way, ``kill`` as a crash would; both return when it is
-    gone and neither minds one that is gone already. None of them leaves a process behind.
+    None of its methods leaves a process behind. A second ``start`` after ``stop`` or ``kill`` finds
+    the data of the first, which tests of restarts need.
     """
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The name of the server."""
 
     @property
     def address(self) -> str:
-        """What ``start`` returned; known before."""
+        """The address for clients, known before ``start``."""
 
-    def start(self) -> str: ...
+    def start(self) -> str:
+        """Start the server, wait until it answers, and return its address."""
 
-    def stop(self) -> None: ...
+    def stop(self) -> None:
+        """Stop the server in an orderly way, if it runs, and wait for its end."""
 
-    def kill(self) -> None: ...
+    def kill(self) -> None:
+        """End the server like a crash, if it runs, and wait for its end."""

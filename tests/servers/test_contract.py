@@ -1,4 +1,4 @@
-"""Every kind of server keeps the promises of ``Server``: what was written survives a crash."""
+"""Every kind of server keeps the promises of ``Server``: written data survive a crash."""
 
 import httpx
 import psycopg
@@ -32,7 +32,7 @@ def test_a_row_survives_the_crash_of_postgres(servers: Makers) -> None:
 def test_a_row_survives_an_end_of_postgres_without_a_checkpoint(servers: Makers) -> None:
     postgres = servers["postgres"]()
     if not isinstance(postgres, ProcessServer):
-        pytest.skip("a container's is ended by its engine")
+        pytest.skip("the engine ends the Postgres of a container")
     with psycopg.connect(postgres.start(), autocommit=True) as before:
         before.execute("create table kept (id int)")
         before.execute("insert into kept values (7)")
@@ -41,9 +41,9 @@ def test_a_row_survives_an_end_of_postgres_without_a_checkpoint(servers: Makers)
 
     with psycopg.connect(postgres.start()) as after:
         assert after.execute("select id from kept").fetchall() == [(7,)]
-    said = postgres.state.log("postgres").read_text()
-    assert "received immediate shutdown request" in said
-    assert "database system was not properly shut down; automatic recovery in progress" in said
+    log = postgres.state.log("postgres").read_text()
+    assert "received immediate shutdown request" in log
+    assert "database system was not properly shut down; automatic recovery in progress" in log
 
 
 def test_topic_schema_and_plugins_survive_the_crash_of_their_servers(servers: Makers) -> None:

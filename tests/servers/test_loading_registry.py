@@ -1,4 +1,4 @@
-"""A registry that was killed reads its schemas back from its topic, and answers while it does."""
+"""A restarted registry reads its schemas back from its topic, and answers while it does."""
 
 import httpx
 import pytest
@@ -19,7 +19,7 @@ SCHEMA = '{"type":"record","name":"kept","fields":[]}'
 def test_a_schema_that_a_registry_has_not_read_back_yet_is_not_unknown(servers: Makers) -> None:
     kafka, registry = servers["kafka"](), servers["registry"]()
     if not (isinstance(kafka, ProcessServer) and isinstance(registry, ProcessServer)):
-        pytest.skip("the broker stands still while the registry starts")
+        pytest.skip("needs a process of the broker to stop while the registry starts")
     kafka.start()
     url = registry.start()
     schema_id = _register(url)
@@ -33,7 +33,7 @@ def test_a_schema_that_a_registry_has_not_read_back_yet_is_not_unknown(servers: 
             RegistryClient(url).schema(schema_id)
 
     assert caught.value.kind is ErrorKind.UNREACHABLE
-    # It had no broker to announce itself to, and is never ready: the supervisor starts it again.
+    # It found no broker at its start and never gets ready: the supervisor would restart it.
     registry.kill()
     registry.start()
     assert RegistryClient(url).schema(schema_id) == SCHEMA
@@ -47,7 +47,7 @@ def _register(url: str) -> int:
 
 
 def _says(url: str, schema_id: int) -> int | None:
-    """What the registry itself answers of a schema that it has been given."""
+    """Return the registry's own status code for a schema, or None if it does not answer."""
     try:
         return httpx.get(f"{url}/apis/ccompat/v7/schemas/ids/{schema_id}").status_code
     except httpx.TransportError:

@@ -1,7 +1,7 @@
-"""What a producer was told is committed, is read: also after a broker killed a moment later.
+"""A commit that the broker confirmed can be read, even if it is killed a moment later.
 
-The answer comes when the commit stands in the transaction log; the markers in the partitions are
-written after it. A broker that is killed between the two writes them at its next start.
+The broker confirms a commit once it is in the transaction log, and writes the markers in the
+partitions afterwards. A broker that is killed in between writes them at its next start.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from tests.waiting import until
 pytestmark = pytest.mark.integration
 
 PARTITIONS = 300
-"""So many that their markers take longer than the signal that kills the broker."""
+"""Enough partitions that writing their markers takes longer than killing the broker."""
 TIMES = 3
 READ_SECONDS = 30
 
@@ -51,7 +51,7 @@ def _commit(address: str, number: int) -> None:
 
 
 def _await_all(address: str, number: int) -> None:
-    """One message more can be read in each partition, and no marker is missing below it."""
+    """Wait until the message is readable in each partition, so no marker below it is missing."""
     settings = {"bootstrap.servers": address, "group.id": "reader"}
     consumer = Consumer({**settings, "isolation.level": "read_committed"}, logger=silent())
     with contextlib.closing(consumer):

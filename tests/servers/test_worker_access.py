@@ -1,4 +1,4 @@
-"""The embedded worker's REST interface: nothing is read or changed without its credentials."""
+"""The embedded worker's REST interface neither shows nor changes anything without a login."""
 
 import json
 import stat
@@ -49,7 +49,7 @@ DOORS: Final[tuple[tuple[str, str, Any], ...]] = (
     ("GET", "/admin/loggers/root", None),
     ("PUT", "/admin/loggers/root", {"level": "TRACE"}),
 )
-"""Every path of the worker's documentation; two more are between workers, signed by their key."""
+"""Every path in the worker's documentation; workers use two more, signed with their key."""
 BETWEEN_WORKERS: Final[tuple[tuple[str, str, Any], ...]] = (
     ("POST", "/connectors/c/tasks", [{}]),
     ("PUT", "/connectors/c/fence", {}),
@@ -79,7 +79,7 @@ def test_a_stranger_can_neither_read_nor_change_anything(servers: Makers, tmp_pa
 
 
 def _secrets_are_kept(root: Path, connect: ProcessServer, address: str) -> None:
-    """The password is in files of ours alone, and in no command line or log."""
+    """Check that the password is in two private files only, and in no command line or log."""
     password = str(urlsplit(address).password)
     assert len(password) > 20
     for path in (root / "secrets").iterdir():
@@ -94,7 +94,7 @@ def _secrets_are_kept(root: Path, connect: ProcessServer, address: str) -> None:
 
 
 def _no_other_secret_is_a_setting(address: str, root: Path) -> None:
-    """Whoever may ask the worker can have it read one file of the directory, and no other."""
+    """Check that a client of the worker can make it read one file of the directory only."""
     (root / "secrets" / SOURCE_SECRET).write_text("password=the_one_file")
     (root / "secrets" / "canary.properties").write_text("password=kept_apart")
     assert "the_one_file" in _refused_number(address, root / "secrets" / SOURCE_SECRET)
@@ -102,7 +102,7 @@ def _no_other_secret_is_a_setting(address: str, root: Path) -> None:
 
 
 def _refused_number(address: str, file: Path) -> str:
-    """What the worker says of a setting that is to be a number: it quotes what is none."""
+    """Return the worker's refusal of a number setting: it quotes the value of the file."""
     config = {
         "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
         "name": "c",

@@ -1,4 +1,4 @@
-"""What the tests of the embedded stack share: a configuration, a driver process, a look at ps."""
+"""Shared by the tests of the embedded stack: a configuration, a driver, the list of processes."""
 
 import signal
 import subprocess
@@ -23,7 +23,7 @@ DRIVER = Path(__file__).with_name("driver.py")
 
 @pytest.fixture(autouse=True)
 def _heard() -> Iterator[None]:
-    """A shell lets what it runs in the background ignore the signal, and children inherit that."""
+    """Handle SIGINT, which a shell makes background jobs ignore and children inherit as ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -31,7 +31,7 @@ def _heard() -> Iterator[None]:
 
 @pytest.fixture
 def config_file(tmp_path: Path) -> Path:
-    """All embedded, state below a directory that only we may enter."""
+    """Write a configuration with every server embedded, below a directory only we may enter."""
     path = tmp_path / "wal2lake.yaml"
     values = {"source": {"tables": ["public.*"]}, "lake": {"path": "lake"}, "state_dir": "state"}
     path.write_text(yaml.safe_dump(values))
@@ -40,28 +40,29 @@ def config_file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def config(config_file: Path) -> Config:
+    """Load the configuration, without environment variables."""
     return load(config_file, {})
 
 
 @pytest.fixture
 def state(config: Config) -> Iterator[StateDir]:
-    """The state directory; a test that fails half-way leaves no process either."""
-    made = StateDir(config.state_dir.resolve())
-    made.create()
-    yield made
-    cleanup.clean(made)
+    """Create the state directory; at the end stop processes that a failed test left."""
+    directory = StateDir(config.state_dir.resolve())
+    directory.create()
+    yield directory
+    cleanup.clean(directory)
 
 
 @pytest.fixture
 def any_java(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For tests that start none: they run also where there is none."""
+    """Pretend that Java is installed, for tests that do not start it."""
     java = Java(path=Path("/nowhere/java"), major=17)
     monkeypatch.setattr(prerequisites, "find_java", lambda: java)
 
 
 @contextmanager
 def supervised(config_file: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A supervisor without a job, in a process of its own, as ``up`` would be."""
+    """Run a supervisor without a job in a process of its own, like ``up``."""
     with (config_file.parent / "driver.log").open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, str(DRIVER), str(config_file)], stdout=log, stderr=log
@@ -74,13 +75,16 @@ def supervised(config_file: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def ours(state: StateDir) -> list[str]:
-    """Command lines of what runs for this state directory, by two signs, ours not asked."""
-    found = []
+    """Return the command lines of processes of this state directory.
+
+    Finds them by path and by variable, without the code under test.
+    """
+    lines = []
     for process in psutil.process_iter():
         try:
             line = " ".join(process.cmdline())
             if f"{state.root}/" in line or process.environ().get(STATE_VARIABLE) == str(state.root):
-                found.append(line[:200])
+                lines.append(line[:200])
         except (psutil.NoSuchProcess, psutil.AccessDenied):
             continue
-    return found
+    return lines

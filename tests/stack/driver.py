@@ -1,4 +1,4 @@
-"""A supervisor of the embedded servers alone, for tests that kill it."""
+"""Runs a supervisor of the embedded servers without a job, for tests that kill it."""
 
 import sys
 from pathlib import Path

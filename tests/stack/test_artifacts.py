@@ -1,4 +1,4 @@
-"""The lock, and the downloads: exact files, whole or not at all."""
+"""The lock and the downloads: exact files, installed completely or not at all."""
 
 import hashlib
 import http.server
@@ -63,7 +63,7 @@ def jar(content: str) -> bytes:
 
 @dataclass(slots=True)
 class Repository:
-    """A Maven repository on loopback; ``cut`` names what is broken off in the middle."""
+    """A Maven repository on loopback; files named in ``cut`` break off in the middle."""
 
     files: dict[str, bytes]
     cut: set[str] = field(default_factory=set)
@@ -94,7 +94,7 @@ def serving(repository: Repository) -> Iterator[Repository]:
                 self.wfile.write(body[: len(body) // 2] if name in repository.cut else body)
 
         def log_message(self, *_arguments: Any) -> None:  # noqa: ANN401 - http.server's signature
-            """Nothing on stderr."""
+            """Print nothing."""
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever)
@@ -115,7 +115,7 @@ def locked(name: str, content: bytes) -> Artifact:
 
 @pytest.fixture
 def repository(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Repository]:
-    """Two jars in a lock of their own, an empty cache, and where they are served."""
+    """Serve two jars, with a lock of their own and an empty cache."""
     contents = {name: jar(name * 50_000) for name in ("alpha", "beta")}
     lock = {"spark": tuple(locked(name, content) for name, content in contents.items())}
     monkeypatch.setattr(lock_file, "read_lock", lambda: lock)
@@ -128,7 +128,7 @@ def repository(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Repo
 
 
 @pytest.mark.integration
-def test_an_interrupted_download_is_named_and_goes_on_where_it_ended(
+def test_an_interrupted_download_is_named_and_continues_where_it_ended(
     repository: Repository,
 ) -> None:
     repository.cut.add("beta-1.0.jar")
@@ -142,8 +142,8 @@ def test_an_interrupted_download_is_named_and_goes_on_where_it_ended(
     repository.cut.clear()
     repository.served.clear()
     install.install(["spark"])
-    found = {path.name: path.read_bytes() for path in lock_file.spark_jars()}
-    assert found == repository.files
+    installed = {path.name: path.read_bytes() for path in lock_file.spark_jars()}
+    assert installed == repository.files
     assert "alpha-1.0.jar" not in repository.served
 
     repository.served.clear()

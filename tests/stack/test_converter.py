@@ -1,4 +1,4 @@
-"""The converter's plugin folder: what the worker finds in it, and what is no folder."""
+"""The converter's plugin folder: what the worker finds in it, and when it is not built."""
 
 import zipfile
 from pathlib import Path
@@ -16,12 +16,12 @@ pytestmark = pytest.mark.integration
 def test_the_worker_is_told_of_our_class_and_has_it() -> None:
     with zipfile.ZipFile(set_dir(CONVERTER) / converter.FOLDER / "wal2lake.jar") as jar:
         [service] = [name for name in jar.namelist() if name.startswith("META-INF/services/")]
-        told = jar.read(service).decode().split()
+        services = jar.read(service).decode().split()
         classes = {name.replace("/", ".").removesuffix(".class") for name in jar.namelist()}
 
-    assert converter.CLASS in told
+    assert converter.CLASS in services
     assert converter.CLASS in classes
-    assert converter.BASE in told
+    assert converter.BASE in services
 
 
 def test_a_folder_without_the_worker_s_classes_is_none(tmp_path: Path) -> None:

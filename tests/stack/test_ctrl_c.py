@@ -1,6 +1,6 @@
-"""Ctrl-C at every stage of ``up``: it ends soon, leaves nothing, and the next ``up`` works.
+"""Ctrl-C at every stage of ``up`` ends it soon and leaves nothing behind.
 
-A terminal sends the signal to everything in the foreground, so it is sent to a process group.
+A terminal signals everything in the foreground, so the tests signal a process group.
 """
 
 import os
@@ -26,7 +26,7 @@ LATER = (
     "kafka is ready",
     "starting registry",
     "starting connect",
-    "connecting the source",
+    "connecting to the source",
     "waiting for a table",
     "starting job",
 )
@@ -34,7 +34,7 @@ LATER = (
 
 @contextmanager
 def foreground(*arguments: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A command as a shell runs it in a terminal: in a process group of its own."""
+    """Run a command as a shell does in a terminal, in its own process group."""
     with log.open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "cdc", *arguments],
@@ -50,7 +50,7 @@ def foreground(*arguments: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def interrupt(process: subprocess.Popen[bytes], times: int) -> int:
-    """The exit code that a shell sees, which is the same for a process that the signal ended."""
+    """Send SIGINT and return the exit code as a shell sees it, also if the signal ended it."""
     for _ in range(times):
         os.killpg(process.pid, signal.SIGINT)
     code = process.wait(200)

@@ -1,4 +1,4 @@
-"""A state directory without space: refused at the start, survived while running."""
+"""A full state directory is refused at the start and survived while running."""
 
 import errno
 import os

@@ -82,7 +82,7 @@ def test_a_password_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 
 
 def java_properties_value(line: str) -> str:
-    """The value of ``key=value`` by the rules of java.util.Properties, for this test only."""
+    """Return the value of ``key=value`` by the rules of java.util.Properties."""
     raw, units, i = line.partition("=")[2].lstrip(" \t\f"), [], 0
     while i < len(raw):
         if raw[i] != "\\":

@@ -1,4 +1,4 @@
-"""What a killed worker left open does not keep the next from starting."""
+"""A transaction that a killed worker left open does not keep the next one from starting."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from tests.servers.fixtures import on_containers, started
 pytestmark = pytest.mark.integration
 
 LONG_MS = 900_000
-"""As long as a broker allows: the test would not live to see it end."""
+"""The longest that a broker allows: it does not expire during the test."""
 
 
 def test_a_transaction_that_a_killed_worker_left_open_is_ended_by_the_next_start(

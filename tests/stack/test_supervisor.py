@@ -1,4 +1,4 @@
-"""The real servers under a supervisor that is signalled, killed, or hindered."""
+"""The real servers under a supervisor that is signalled, killed or hindered."""
 
 import json
 import os
@@ -25,8 +25,8 @@ pytestmark = pytest.mark.integration
 
 
 def is_ready(state: StateDir, process: subprocess.Popen[bytes], config_file: Path) -> bool:
-    said = last_lines(config_file.parent / "driver.log")
-    assert process.poll() is None, said
+    output = last_lines(config_file.parent / "driver.log")
+    assert process.poll() is None, output
     mine = read(state).get("supervisor", {}).get("pid") == process.pid
     return bool(mine and read(state)["phase"] == "ready")
 
@@ -41,7 +41,7 @@ def test_a_signal_in_the_middle_of_the_start_stops_everything(
     with supervised(config_file) as process:
         until((state.run / "kafka.json").exists)
         process.send_signal(signal.SIGTERM)
-        # It is no end as asked for: Python ends like this where nobody catches the interrupt.
+        # Not an orderly end: this is how Python ends if nobody catches the interrupt.
         assert process.wait(60) == -signal.SIGINT
         assert ours(state) == []
 
@@ -64,10 +64,10 @@ def test_everything_killed_comes_back_or_is_cleaned_up(config_file: Path, state:
         first.wait()
         assert len(ours(state)) >= 4
 
-    with supervised(config_file) as second:  # the next up ends what was left
+    with supervised(config_file) as second:  # the next up stops what was left
         until(lambda: is_ready(state, second, config_file))
         assert pid_of(state, "kafka") != left
-        assert any("an earlier run left" in what for what in events(state))
+        assert any("left by an earlier run" in what for what in events(state))
         assert any("supervisor.crash.log" in what for what in events(state))
         second.kill()
         second.wait()
@@ -108,13 +108,13 @@ def test_a_taken_port_is_named_before_anything_starts(config_file: Path, state: 
         config_file.write_text(yaml.safe_dump({**values, "stack": {"ports": {"registry": port}}}))
         result = wal2lake("up", "--detach", "--config", str(config_file))
     assert result.returncode == 6
-    assert f"error: port {port} of registry is taken" in result.stderr
+    assert f"error: port {port} of registry is already in use" in result.stderr
     assert "remedy: stop that process" in result.stderr
     assert not state.log("kafka").exists()
     assert ours(state) == []
 
 
-def test_a_server_that_dies_at_its_start_is_reported_with_its_log(
+def test_a_server_that_fails_to_start_is_reported_with_its_log(
     config_file: Path, state: StateDir
 ) -> None:
     broken = state.data("kafka") / "log" / "meta.properties"
@@ -122,7 +122,7 @@ def test_a_server_that_dies_at_its_start_is_reported_with_its_log(
     broken.write_text("version=1\ncluster.id=nonsense\nnode.id=99\n")
     result = wal2lake("up", "--detach", "--config", str(config_file))
     assert result.returncode == 11
-    assert "kafka died at its start" in result.stderr
+    assert "kafka failed to start" in result.stderr
     assert "node" in result.stderr
     assert str(state.log("kafka")) in result.stderr
     assert ours(state) == []

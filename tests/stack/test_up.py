@@ -1,4 +1,4 @@
-"""``up --detach`` and ``down`` as a person calls them, with the job."""
+"""``up --detach`` and ``down`` on the command line, with the job."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def wal2lake(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def create_table_when_asked(state: StateDir) -> None:
-    """What a person does who reads that ``up`` waits for a table."""
+    """Do what a person does who reads that ``up`` waits for a table."""
     until(lambda: any("waiting for a table" in said["what"] for said in events(state)), 300)
     url = json.loads(state.endpoints_file.read_text())["source_url"]
     with psycopg.connect(url) as connection:
@@ -65,7 +65,7 @@ def test_up_returns_when_the_job_applies_and_down_leaves_nothing(
     assert not state.endpoints_file.exists()
 
 
-def test_a_job_that_dies_at_its_start_is_reported_with_its_log(
+def test_a_job_that_fails_to_start_is_reported_with_its_log(
     config_file: Path, state: StateDir
 ) -> None:
     with config_file.open("a") as file:
@@ -75,8 +75,8 @@ def test_a_job_that_dies_at_its_start_is_reported_with_its_log(
     up = wal2lake("up", "--detach", "--config", str(config_file))
     helper.join()
     assert up.returncode == 11, up.stderr
-    assert "job died at its start" in up.stderr
-    assert "PySparkRuntimeError" in up.stderr  # the class, and never the words
+    assert "job failed to start" in up.stderr
+    assert "PySparkRuntimeError" in up.stderr  # the class, never the message
     assert str(state.log("job")) in up.stderr
     assert ours(state) == []
 

@@ -1,4 +1,4 @@
-"""Restarts: with growing pauses, reported, and not where a person has to look."""
+"""Restarts happen with growing pauses, are reported, and stop where a person has to act."""
 
 import itertools
 import os
@@ -29,7 +29,7 @@ from tests.waiting import until
 
 @dataclass(slots=True)
 class Scripted:
-    """A server that is a Python one-liner per start."""
+    """A server that runs the next Python one-liner at each start."""
 
     name: str
     scripts: Iterator[str]
@@ -49,6 +49,8 @@ class Scripted:
 
 @dataclass(slots=True)
 class SilentConnector(ConnectorWatch):
+    """A watch of a connector that never has anything to report."""
+
     connect_url: str = ""
     name: str = ""
     absence: Absence = field(default_factory=lambda: Absence(lambda: None))
@@ -60,7 +62,7 @@ class SilentConnector(ConnectorWatch):
 
 @dataclass(slots=True)
 class Scene:
-    """A stack with scripted members, and a clock that the test moves."""
+    """A stack of scripted servers, with a clock that the test moves."""
 
     stack: Stack
     report: Report
@@ -68,6 +70,7 @@ class Scene:
     said: list[str] = field(default_factory=list)
 
     def watch(self, *servers: Scripted) -> Watch:
+        """Start the servers and return a watch of them, which has not looked yet."""
         for server in servers:
             self.stack.servers[server.name] = server
             self.stack.spawn(server)
@@ -76,6 +79,7 @@ class Scene:
         return Watch(self.stack, self.report, SilentConnector(), clock=lambda: self.now)
 
     def end(self, name: str) -> None:
+        """Wait until the server has ended."""
         until(lambda: self.stack.processes[name].exit_code() is not None, 20)
 
 
@@ -121,7 +125,7 @@ def test_a_dead_server_is_started_again_after_a_pause(scene: Scene) -> None:
     assert scene.said[-1] == "kafka is ready again"
 
 
-def test_one_that_never_gets_ready_is_stopped_and_started_again(scene: Scene) -> None:
+def test_a_server_that_never_gets_ready_is_stopped_and_restarted(scene: Scene) -> None:
     server = Scripted("connect", itertools.chain(["exit(1)"], itertools.repeat(STAY)))
     watch = scene.watch(server)
     scene.end("connect")
@@ -196,7 +200,7 @@ def test_the_report_is_what_a_reader_finds(scene: Scene, state: StateDir) -> Non
 
 
 def connect_says(monkeypatch: pytest.MonkeyPatch, *states: str) -> list[tuple[str, dict[str, str]]]:
-    """A worker that answers with one task state after the other; returns the restarts it got."""
+    """Let a worker report one task state after the other; return the restarts it gets."""
     restarts: list[tuple[str, dict[str, str]]] = []
     answers = iter(states)
 
@@ -218,7 +222,7 @@ def test_a_failed_task_is_restarted_and_named(monkeypatch: pytest.MonkeyPatch) -
     restarts = connect_says(monkeypatch, "RUNNING", "FAILED", "FAILED", "RUNNING")
     watch = ConnectorWatch("http://c", "wal2lake", Absence(lambda: True))
     assert watch.look(0) is None
-    assert watch.look(1) is None  # not asked again so soon
+    assert watch.look(1) is None  # too soon to ask again
     assert "restarted: gone" in str(watch.look(5))
     assert restarts[0][0] == "http://c/connectors/wal2lake/restart"
     assert restarts[0][1]["onlyFailed"] == "true"
@@ -237,7 +241,7 @@ def test_a_failed_task_is_restarted_and_named(monkeypatch: pytest.MonkeyPatch) -
         ("PAUSED", False, 0),
     ],
 )
-def test_what_is_said_to_run_and_is_nowhere_is_restarted_whole(
+def test_an_absent_connector_that_is_reported_running_is_restarted(
     monkeypatch: pytest.MonkeyPatch, said: str, there: bool | None, restarts: int
 ) -> None:
     done = connect_says(monkeypatch, *[said] * 40)
@@ -247,7 +251,7 @@ def test_what_is_said_to_run_and_is_nowhere_is_restarted_whole(
     assert all(parameters["onlyFailed"] == "false" for _, parameters in done)
 
 
-def test_who_comes_back_in_time_is_not_restarted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connector_that_returns_in_time_is_not_restarted(monkeypatch: pytest.MonkeyPatch) -> None:
     done = connect_says(monkeypatch, *["RUNNING"] * 80)
     there = itertools.cycle([False, False, False, True])
     watch = ConnectorWatch("http://c", "wal2lake", Absence(lambda: next(there)))
@@ -255,13 +259,13 @@ def test_who_comes_back_in_time_is_not_restarted(monkeypatch: pytest.MonkeyPatch
     assert done == []
 
 
-def test_a_start_is_waited_for_as_long_as_it_goes_on(tmp_path: Path) -> None:
+def test_a_start_is_waited_for_as_long_as_it_makes_progress(tmp_path: Path) -> None:
     job = Job(StateDir(tmp_path), tmp_path / "wal2lake.yaml")
     job.state.run.mkdir(parents=True)
     Identity.of(os.getpid()).write(job.state.run / "job.json")
     clock = 0.0
     patience = Patience(job, clock=lambda: clock)
-    for steps in range(1, 20):  # each after half of what is waited for
+    for steps in range(1, 20):  # each after half of the patience
         job_state.write(tmp_path, JobState.of_this_process("starting", datetime.now(UTC), steps))
         clock += START_SECONDS / 2
         assert not patience.is_over()
@@ -271,14 +275,14 @@ def test_a_start_is_waited_for_as_long_as_it_goes_on(tmp_path: Path) -> None:
     assert patience.is_over()
 
 
-def test_a_server_that_tells_nothing_is_waited_for_no_longer() -> None:
+def test_a_server_that_reports_no_progress_has_a_fixed_time() -> None:
     clock = 0.0
     patience = Patience(Scripted("one", iter(())), clock=lambda: clock)
     clock = START_SECONDS + 1.0
     assert patience.is_over()
 
 
-def test_one_whose_slot_somebody_moved_on_is_not_started_again(
+def test_a_connector_whose_slot_was_moved_on_is_not_restarted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     restarts = connect_says(monkeypatch, "FAILED")
@@ -289,7 +293,7 @@ def test_one_whose_slot_somebody_moved_on_is_not_started_again(
 
     watch = ConnectorWatch("http://c", "wal2lake", Absence(lambda: True), pass_over)
     said = str(watch.look(0))
-    assert "is not started again: slot wal2lake was moved on" in said
+    assert "is not restarted: slot wal2lake was moved on" in said
     assert restarts == []
 
 
@@ -306,7 +310,7 @@ def test_what_kept_a_connector_from_starting_is_named_and_passed_over(
         raise CdcError(ErrorKind.UNREACHABLE, "no Postgres answers")
 
     watch = ConnectorWatch("http://c", "wal2lake", Absence(lambda: True), pass_over)
-    assert "passes over shop.twins" in str(watch.look(0))
+    assert "continues without shop.twins" in str(watch.look(0))
     assert restarts == []  # its new settings start it
     assert "is restarted" in str(watch.look(100))
     assert "is restarted" in str(watch.look(200))

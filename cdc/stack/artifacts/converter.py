@@ -1,6 +1,6 @@
-"""The Avro converter's plugin folder: Apicurio's jars, and a class of ours that keeps NULL.
+"""Builds the Avro converter's plugin folder: Apicurio's jars, and a class of ours that keeps NULL.
 
-It is compiled at the installation by the Java compiler that Spark brings, so a JRE is enough.
+The class is compiled during installation by the Java compiler that Spark brings, so a JRE suffices.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from cdc.errors import CdcError, ErrorKind
 FOLDER: Final = "apicurio-converter"
 CLASS: Final = "wal2lake.NullKeepingAvroConverter"
 BASE: Final = "io.apicurio.registry.utils.converter.AvroConverter"
-"""A connector of an earlier version names it: the worker has to know it to be asked anything."""
+"""Connectors of earlier versions name this class; the worker must know it to answer at all."""
 _SOURCE: Final = "NullKeepingAvroConverter.java"
 _COMPILE: Final = "Compile.java"
 _SERVICE: Final = "META-INF/services/org.apache.kafka.connect.storage.Converter"
@@ -28,7 +28,7 @@ _SECONDS: Final = 120
 
 
 def digest() -> str:
-    """Of the sources: an installation made of others is another one."""
+    """Return a digest of the Java sources, so that a change of them makes a new installation."""
     texts = (
         (files("cdc.stack.artifacts") / "java" / name).read_bytes() for name in (_SOURCE, _COMPILE)
     )
@@ -36,9 +36,11 @@ def digest() -> str:
 
 
 def arrange(jars: Path, target: Path, *, worker: Sequence[Path], java: Path) -> None:
-    """Make the folder from Apicurio's ``jars``; ``worker`` are those of Kafka Connect.
+    """Build the plugin folder below ``target`` from Apicurio's ``jars``.
 
-    The service file spares the worker a scan of all class files, ten seconds of every start.
+    ``worker`` are the jars of Kafka Connect, ``java`` the program that compiles. The service file
+    spares the worker a scan of all class files, which takes ten seconds of every start. Raises
+    INTERNAL if the class does not compile.
     """
     folder = target / FOLDER
     shutil.copytree(jars, folder)
@@ -63,12 +65,12 @@ def _compile(classes: Path, class_path: Sequence[Path], java: Path) -> None:
             ErrorKind.INTERNAL,
             f"{_SOURCE} does not compile",
             detail=done.stderr.strip()[-300:],
-            remedy="report this, with the Java that was used",
+            remedy="report this as a bug, with the version of Java",
         )
 
 
 def _janino() -> list[Path]:
-    """Of Spark; found without importing pyspark, which would cost a second."""
+    """Return Spark's compiler jars, without importing pyspark, which would take a second."""
     spec = find_spec("pyspark")
     places = [Path(place) for place in (spec.submodule_search_locations or ())] if spec else []
     names = ("janino-*.jar", "commons-compiler-*.jar")

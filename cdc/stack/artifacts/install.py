@@ -1,6 +1,7 @@
-"""Installing artifact sets into the cache: download, check, unpack, and one rename per set.
+"""Installs artifact sets into the cache: download, check, unpack, and one rename per set.
 
-``python -m cdc.stack.artifacts`` installs all of this machine; nothing is fetched after that.
+``python -m cdc.stack.artifacts`` installs every set of this machine; after that nothing is
+downloaded.
 """
 
 import fcntl
@@ -34,8 +35,12 @@ _UNPACKED_FACTOR = 5  # a Postgres archive grows to four times its size
 
 
 def install(names: Sequence[str]) -> None:
-    """Make the sets present; a no-op when they are. Progress goes to stderr."""
-    if CONVERTER in names:  # a part of it is compiled against the worker
+    """Install the sets that are missing, with progress on stderr.
+
+    Raises UNREACHABLE if a download fails or is damaged, DISK_FULL without enough space, and
+    PREREQUISITE without a suitable Java.
+    """
+    if CONVERTER in names:  # a part of it is compiled against the jars of the worker
         names = [CONNECT, *(name for name in names if name != CONNECT)]
     if all(is_installed(name) for name in names):
         return
@@ -78,25 +83,25 @@ def _exclusive(path: Path) -> Iterator[None]:
 
 
 def _check(downloads: Path, name: str, artifacts: Sequence[Artifact]) -> None:
-    """A file that is not what the lock says is removed everywhere, so that a retry fetches it."""
+    """Check the digests; delete every copy of a wrong file, so that a retry fetches it again."""
     for artifact in artifacts:
         path = downloads / "files" / name / artifact.file_name
         with path.open("rb") as content:
-            found = hashlib.file_digest(content, "sha256").hexdigest()
-        if found == artifact.sha256:
+            digest = hashlib.file_digest(content, "sha256").hexdigest()
+        if digest == artifact.sha256:
             continue
         for copy in downloads.rglob(artifact.file_name):
             copy.unlink()
         raise CdcError(
             ErrorKind.UNREACHABLE,
             f"the download of {artifact.file_name} is damaged",
-            detail=f"sha256 is {found}, the lock says {artifact.sha256}",
-            remedy="run the command again; if it repeats, the repository serves another file",
+            detail=f"sha256 is {digest}, artifacts.lock has {artifact.sha256}",
+            remedy="run the command again; if it fails again, the repository serves another file",
         )
 
 
 def _place(files: Path, name: str) -> None:
-    """Unpack into a folder beside the final one and rename it: never half a set."""
+    """Unpack into a folder beside the final one, then rename it: a set is never half there."""
     partial = set_dir(name).with_suffix(".partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
@@ -119,7 +124,7 @@ def _copy_or_unpack(files: Path, target: Path) -> None:
 
 
 def _unpack_postgres(files: Path, target: Path) -> None:
-    """The jar holds one archive with bin, lib and share."""
+    """Unpack the archive inside the jar, which holds bin, lib and share."""
     (jar,) = files.iterdir()
     with zipfile.ZipFile(jar) as outer:
         (inner,) = (name for name in outer.namelist() if name.endswith(".txz"))
@@ -128,6 +133,7 @@ def _unpack_postgres(files: Path, target: Path) -> None:
 
 
 def main() -> int:
+    """Install every set of this machine; return the exit code."""
     console = Console(stderr=True)
     try:
         install(every_set())

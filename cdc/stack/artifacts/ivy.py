@@ -1,4 +1,4 @@
-"""Downloading artifacts with the Ivy that pyspark brings: no Maven, no resolution, exact files."""
+"""Downloads artifacts with the Ivy that pyspark brings: exact files, no Maven, no resolution."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.stack.artifacts.lock_file import Artifact
 
 ROOT_VARIABLE = "WAL2LAKE_MAVEN_ROOT"
-"""A Maven repository to use in place of Central, for machines behind a mirror."""
+"""Environment variable: a Maven repository to use instead of Central, such as a mirror."""
 
 _POLL_SECONDS = 0.2
 _TIMEOUT_MS = 60_000
@@ -23,12 +23,13 @@ OnBytes = Callable[[int], None]
 
 
 def download(wanted: Wanted, directory: Path, java: Path, on_bytes: OnBytes) -> None:
-    """Bring every wanted file to ``<directory>/files/<set>/``; what came earlier is not fetched.
+    """Download every wanted file to ``<directory>/files/<set>/``, unless it has arrived before.
 
-    Raises UNREACHABLE naming what did not arrive; a further call goes on where this one ended.
+    ``on_bytes`` is called with the number of bytes that have arrived. Raises UNREACHABLE, naming
+    what is missing; the next call continues where this one ended.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    # Only what the lock of today names may be there; the copies come again from Ivy's cache.
+    # Only files of the current lock may be there; Ivy copies them again from its cache.
     shutil.rmtree(directory / "files", ignore_errors=True)
     (directory / "settings.xml").write_text(_settings())
     (directory / "ivy.xml").write_text(_module(wanted))
@@ -53,7 +54,7 @@ def _await(process: subprocess.Popen[bytes], directory: Path, on_bytes: OnBytes)
 
 
 def _arrived(cache: Path) -> int:
-    """Bytes there, finished or partial; a file may be renamed while it is looked at."""
+    """Return the bytes of complete and partial files; a file may be renamed during the look."""
     total = 0
     for path in cache.rglob("*"):
         if path.name.endswith((".jar", ".gz", ".part")):
@@ -73,15 +74,15 @@ def _command(directory: Path, java: Path) -> list[str]:
 
 
 def _ivy_jar() -> Path:
-    """Found without importing pyspark, which would cost a second."""
+    """Return the path of Ivy's jar, without importing pyspark, which would take a second."""
     spec = find_spec("pyspark")
     places = spec.submodule_search_locations if spec else None
-    found = [jar for place in places or () for jar in Path(place).glob("jars/ivy-*.jar")]
-    if not found:
+    jars = [jar for place in places or () for jar in Path(place).glob("jars/ivy-*.jar")]
+    if not jars:
         raise CdcError(
             ErrorKind.PREREQUISITE, "pyspark is not installed", remedy="run make install"
         )
-    return found[0]
+    return jars[0]
 
 
 def _settings() -> str:
@@ -98,7 +99,10 @@ def _settings() -> str:
 
 
 def _module(wanted: Wanted) -> str:
-    """One configuration per set, because one configuration holds one version of a module."""
+    """Return the ivy.xml with a configuration per set.
+
+    A single configuration could hold only one version of a module.
+    """
     confs = "".join(f"<conf name={quoteattr(name)}/>" for name in wanted)
     lines = "\n".join(_dependency(name, one) for name, many in wanted.items() for one in many)
     return (
@@ -130,6 +134,6 @@ def _failure(log: str) -> CdcError:
         ErrorKind.UNREACHABLE,
         f"could not download {first}",
         detail=detail[:300],
-        remedy=f"check the network, or name a mirror in {ROOT_VARIABLE}; run the command again: "
-        "what has arrived is kept",
+        remedy=f"check the network, or name a mirror in {ROOT_VARIABLE}; then run the command "
+        "again: files that have arrived are kept",
     )

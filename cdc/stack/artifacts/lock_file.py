@@ -1,7 +1,7 @@
-"""The lock of every jar and archive that is run, and where the installed ones lie.
+"""Reads the lock of every jar and archive that is run, and finds the installed ones.
 
-``artifacts.lock`` lists, by set, ``group:name:version[:classifier][@ext] sha256 bytes``. The graphs
-are listed whole, because resolving them anew gives other answers on other days.
+``artifacts.lock`` lists ``group:name:version[:classifier][@ext] sha256 bytes`` by set. It contains
+all transitive dependencies, because resolving them again gives different answers over time.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ _MACHINES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Artifact:
-    """One file of the repository, by its coordinates, its digest and its size."""
+    """One file of a Maven repository: its coordinates, its digest and its size in bytes."""
 
     group: str
     name: str
@@ -46,6 +46,7 @@ class Artifact:
 
     @classmethod
     def parse(cls, line: str) -> "Artifact":
+        """Parse a line of the lock."""
         coordinates, sha256, size = line.split()
         names, _, extension = coordinates.partition("@")
         group, name, version, *classifier = names.split(":")
@@ -61,6 +62,7 @@ class Artifact:
 
     @property
     def file_name(self) -> str:
+        """The name of the file in the repository."""
         classifier = f"-{self.classifier}" if self.classifier else ""
         return f"{self.name}-{self.version}{classifier}.{self.extension}"
 
@@ -69,6 +71,7 @@ Lock = dict[str, tuple[Artifact, ...]]
 
 
 def parse_lock(text: str) -> Lock:
+    """Parse the text of a lock: a heading ``[set]``, then a line for each artifact."""
     sets: dict[str, list[Artifact]] = {}
     current: list[Artifact] = []
     for line in text.splitlines():
@@ -81,28 +84,29 @@ def parse_lock(text: str) -> Lock:
 
 @cache
 def read_lock() -> Lock:
+    """Return the lock that this version of wal2lake ships."""
     return parse_lock((files("cdc.stack.artifacts") / "artifacts.lock").read_text())
 
 
 def postgres_set() -> str:
-    """The set with the Postgres of this machine; raises PREREQUISITE where there is none."""
+    """Return the set with Postgres for this machine; raises PREREQUISITE if there is none."""
     machine = (platform.system().lower(), platform.machine())
     if machine not in _MACHINES:
         raise CdcError(
             ErrorKind.PREREQUISITE,
             f"there is no embedded postgres for {'/'.join(machine)}",
-            remedy="name your own in source.url",
+            remedy="set source.url to a Postgres of your own",
         )
     return f"postgres-{_MACHINES[machine]}"
 
 
 def every_set() -> tuple[str, ...]:
-    """All that this machine needs when nothing is replaced by configuration."""
+    """Return the sets that this machine needs if the configuration replaces no server."""
     return (SPARK, KAFKA, CONNECT, CONVERTER, DEBEZIUM, REGISTRY, postgres_set())
 
 
 def cache_dir() -> Path:
-    """Where artifacts are kept, shared by all projects of this user."""
+    """Return the directory of the artifacts, which all projects of this user share."""
     if chosen := os.environ.get(CACHE_VARIABLE):
         return Path(chosen).resolve()
     base = os.environ.get("XDG_CACHE_HOME")
@@ -110,7 +114,7 @@ def cache_dir() -> Path:
 
 
 def set_dir(name: str) -> Path:
-    """The directory of an installed set; its name changes with the lock, so none is ever mixed."""
+    """Return the directory of a set; its name changes with the lock, so versions never mix."""
     digests = "".join(artifact.sha256 for artifact in read_lock()[name])
     if name == CONVERTER:
         digests += converter.digest()
@@ -118,12 +122,12 @@ def set_dir(name: str) -> Path:
 
 
 def is_installed(name: str) -> bool:
-    """A set appears by one rename, so a directory that is there is whole."""
+    """Return whether the set is installed: a rename makes it, so its directory is complete."""
     return set_dir(name).is_dir()
 
 
 def jars(name: str) -> list[Path]:
-    """The jars of an installed set; raises PREREQUISITE when it is not installed."""
+    """Return the jars of a set; raises PREREQUISITE if it is not installed."""
     if not is_installed(name):
         raise CdcError(
             ErrorKind.PREREQUISITE,
@@ -135,5 +139,5 @@ def jars(name: str) -> list[Path]:
 
 
 def spark_jars() -> list[Path]:
-    """What the Spark session needs beside the jars that pyspark brings."""
+    """Return the jars that the Spark session needs besides those that pyspark brings."""
     return jars(SPARK)

@@ -1,4 +1,4 @@
-"""What must be there before anything is downloaded or started: Java, disk space."""
+"""Checks what must be present before anything is downloaded or started: Java and disk space."""
 
 import errno
 import os
@@ -17,30 +17,38 @@ OLDEST_JAVA = 17
 NEWEST_JAVA = 23  # the Hadoop client inside Spark 4.1 does not start on 24 and later
 
 MINIMUM_FREE_BYTES = 500 * 1024 * 1024
-"""Less than this in the state directory and the broker stops within minutes."""
+"""With less than this free in the state directory, the broker stops within minutes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Java:
+    """A Java program that fits, and its major version."""
+
     path: Path
     major: int
 
 
 @cache
 def find_java() -> Java:
-    """``$JAVA_HOME/bin/java`` or the one on the path; raises PREREQUISITE when it is not fit."""
+    """Return ``$JAVA_HOME/bin/java``, else the ``java`` on the path.
+
+    Raises PREREQUISITE if there is none or its version is not supported.
+    """
     home = os.environ.get("JAVA_HOME")
-    found = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
-    if not found:
+    java = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
+    if not java:
         raise _wrong_java("java is not installed" if not home else "JAVA_HOME has no bin/java")
-    major = java_major(_version_text(Path(found)))
+    major = java_major(_version_text(Path(java)))
     if not OLDEST_JAVA <= major <= NEWEST_JAVA:
-        raise _wrong_java(f"{found} is java {major}")
-    return Java(path=Path(found), major=major)
+        raise _wrong_java(f"{java} is java {major}")
+    return Java(path=Path(java), major=major)
 
 
 def java_major(text: str) -> int:
-    """17 of ``openjdk version "17.0.15"``, 8 of ``version "1.8.0_402"``, 0 of anything else."""
+    """Return the major version in the output of ``java -version``, or 0 if it has none.
+
+    ``openjdk version "17.0.15"`` is 17, ``version "1.8.0_402"`` is 8.
+    """
     match = re.search(r'version "(?:1\.)?(\d+)', text)
     return int(match[1]) if match else 0
 
@@ -60,7 +68,7 @@ def _wrong_java(message: str) -> CdcError:
 
 
 def check_disk(place: Path, needed: int = MINIMUM_FREE_BYTES) -> None:
-    """Raises DISK_FULL when the file system of ``place`` has less than ``needed`` bytes free."""
+    """Raise DISK_FULL if the file system of ``place`` has less than ``needed`` bytes free."""
     existing = next(path for path in (place, *place.parents) if path.exists())
     free = shutil.disk_usage(existing).free
     if free < needed:
@@ -73,7 +81,7 @@ def check_disk(place: Path, needed: int = MINIMUM_FREE_BYTES) -> None:
 
 @contextmanager
 def disk_full_named(place: Path) -> Iterator[None]:
-    """Give the system's error for a full disk the name of the place and a remedy."""
+    """Turn the system's error for a full disk into DISK_FULL, with the place and a remedy."""
     try:
         yield
     except OSError as error:
@@ -87,7 +95,10 @@ def disk_full_named(place: Path) -> Iterator[None]:
 
 
 def check(state_dir: Path) -> Java:
-    """All of them; the first that is missing is named."""
+    """Check everything; raises PREREQUISITE or DISK_FULL for the first failure.
+
+    Returns the Java to use.
+    """
     java = find_java()
     check_disk(state_dir)
     return java

@@ -1,1 +1,1 @@
-"""One child process: its log, its record, its end, and what a killed one leaves behind."""
+"""Child processes: start, log file, record, stop, and cleanup after a killed one."""

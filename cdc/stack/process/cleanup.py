@@ -1,4 +1,4 @@
-"""Finding and ending what a killed wal2lake left behind."""
+"""Finds and stops the processes that a killed wal2lake left behind."""
 
 import os
 import signal
@@ -12,24 +12,27 @@ _PATIENCE_SECONDS = 20
 
 
 def leftovers(state: StateDir) -> list[psutil.Process]:
-    """Our processes of this state directory, whoever their parent is now, without ourselves."""
-    found = {process.pid: process for process in _recorded(state)}
-    found |= {process.pid: process for process in psutil.process_iter() if _marked(process, state)}
-    for process in list(found.values()):
-        found |= {child.pid: child for child in descendants(process.pid)}
-    ourselves = {os.getpid(), *(parent.pid for parent in psutil.Process().parents())}
-    return [process for pid, process in found.items() if pid not in ourselves]
+    """Return our processes of this state directory, whoever their parent is now.
+
+    This process and its parents are left out.
+    """
+    ours = {process.pid: process for process in _recorded(state)}
+    ours |= {process.pid: process for process in psutil.process_iter() if _marked(process, state)}
+    for process in list(ours.values()):
+        ours |= {child.pid: child for child in descendants(process.pid)}
+    excluded = {os.getpid(), *(parent.pid for parent in psutil.Process().parents())}
+    return [process for pid, process in ours.items() if pid not in excluded]
 
 
 def _recorded(state: StateDir) -> list[psutil.Process]:
-    """By their records: a process may hide its environment, as Postgres does."""
+    """Find processes by their records: some hide their environment, as Postgres does."""
     records = (path for path in state.run.glob("*.json") if path.name != "ports.json")
     identities = (Identity.read(path) for path in records)
-    return [found for identity in identities if identity and (found := identity.process())]
+    return [alive for identity in identities if identity and (alive := identity.process())]
 
 
 def _marked(process: psutil.Process, state: StateDir) -> bool:
-    """By the variable that all we start inherit; another user's processes are not ours."""
+    """Return whether the process inherited our variable; another user's processes are not ours."""
     try:
         alive = process.status() != psutil.STATUS_ZOMBIE
         return alive and process.environ().get(STATE_VARIABLE) == str(state.root)
@@ -38,9 +41,12 @@ def _marked(process: psutil.Process, state: StateDir) -> bool:
 
 
 def clean(state: StateDir) -> list[str]:
-    """End all leftovers, politely first; returns the names of the processes that were ended."""
+    """Stop all leftovers and return their names; kill those still there after 20 seconds.
+
+    Also deletes their records and the file of endpoints.
+    """
     processes = leftovers(state)
-    names = [_ask(process) for process in processes]
+    names = [_ask_to_stop(process) for process in processes]
     _, stubborn = psutil.wait_procs(processes, timeout=_PATIENCE_SECONDS)
     kill(stubborn)
     for path in (*state.run.glob("*.json"), state.endpoints_file):
@@ -49,10 +55,10 @@ def clean(state: StateDir) -> list[str]:
     return [name for name in names if name]
 
 
-def _ask(process: psutil.Process) -> str | None:
+def _ask_to_stop(process: psutil.Process) -> str | None:
     try:
         name = process.name()
-        # TERM would let Postgres wait for its clients
+        # On SIGTERM Postgres would wait for its clients.
         process.send_signal(signal.SIGINT if name == "postgres" else signal.SIGTERM)
     except psutil.NoSuchProcess:
         return None

@@ -1,8 +1,8 @@
-"""The log files of the state directory: bounded while they are written, and the last crash kept.
+"""Bounds the log files of the state directory while they are written, and keeps the last crash.
 
-A process holds the file that it writes to, so the file cannot be renamed under it: it is copied
-and emptied. All append, so what is written next begins the emptied file. A line that comes in the
-instant between is lost; nothing reads a log to decide anything.
+A process keeps its log file open, so the file cannot be renamed: it is copied and truncated. All
+processes append, so the next line starts the truncated file. A line written between the copy and
+the truncation is lost, which is harmless: no decision is made by reading a log.
 """
 
 import os
@@ -16,16 +16,16 @@ from cdc.observe.defects import told, traceback_of
 from cdc.state.directory import StateDir, write_private
 
 MOST_BYTES: Final = 16 * 1024 * 1024
-"""Of a log file; one older of the same size is kept beside it, so a process has twice that."""
+"""Largest size of a log file; one older copy is kept, so a process has twice this at most."""
 _CRASH: Final = "supervisor.crash"
 _TAIL_BYTES: Final = 64 * 1024
 
 
 def rotate(log: Path) -> None:
-    """Where it has grown past ``MOST_BYTES``, keep the last of them aside and go on empty.
+    """If the log has grown past ``MOST_BYTES``, copy its end to ``<name>.1`` and truncate it.
 
-    On a full disk the older copy is given up first; where even then there is no room, so is what
-    the log holds.
+    The previous copy is deleted first. If the disk is too full even then, the log's content is
+    dropped without a copy.
     """
     try:
         size = log.stat().st_size
@@ -41,7 +41,7 @@ def rotate(log: Path) -> None:
 
 
 def rotate_all(state: StateDir) -> None:
-    """Of all processes, also those that have ended."""
+    """Rotate the logs of all processes, including those that have ended."""
     for log in state.logs.glob("*.log"):
         rotate(log)
 
@@ -51,7 +51,7 @@ def _older(log: Path) -> Path:
 
 
 def _copy_end(log: Path, to: Path) -> None:
-    """The last ``MOST_BYTES``, from the beginning of a line."""
+    """Copy the last ``MOST_BYTES``, starting at the beginning of a line."""
     with log.open("rb") as source, to.open("wb") as target:
         source.seek(-MOST_BYTES, os.SEEK_END)
         source.readline()
@@ -59,26 +59,26 @@ def _copy_end(log: Path, to: Path) -> None:
 
 
 def crash_file(state: StateDir) -> Path:
-    """Where the last crash of a supervisor is told; it outlives every later start."""
+    """Return the file that describes the last crash of a supervisor; later starts keep it."""
     return state.log(_CRASH)
 
 
 def keep_crash(state: StateDir, error: BaseException) -> None:
-    """Tell of the defect that ends the supervisor, where the next start does not remove it."""
+    """Record the defect that ends the supervisor in ``crash_file``."""
     _keep(state, told(error), traceback_of(error))
 
 
 def keep_silent_end(state: StateDir, last_event: str) -> None:
-    """Tell of a supervisor that was killed: the end of its log is all that there is."""
-    what = f"it ended without a word, killed or with the machine; it had said last: {last_event}"
+    """Record that a supervisor was killed, with the end of its log: nothing else is known."""
+    what = f"it was killed, or the machine went down; its last event was: {last_event}"
     _keep(state, what, _end_of(state.log("supervisor")))
 
 
 def last_crash(state: StateDir) -> str:
-    """When, what, and where it is told; empty where none has."""
+    """Return when the last crash was, what it was, and its file; empty if there was none."""
     try:
-        with crash_file(state).open() as told_of:
-            first = told_of.readline().strip()
+        with crash_file(state).open() as content:
+            first = content.readline().strip()
     except OSError:
         return ""
     return f"{first}; see {crash_file(state)}" if first else ""
@@ -86,7 +86,7 @@ def last_crash(state: StateDir) -> str:
 
 def _keep(state: StateDir, what: str, whole: str) -> None:
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    with suppress(OSError):  # a full disk: the report says so, and it was not a crash
+    with suppress(OSError):  # a full disk: reported elsewhere, and not a crash
         write_private(crash_file(state), f"{now} {what}\n{whole}\n")
 
 

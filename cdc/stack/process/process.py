@@ -1,4 +1,4 @@
-"""One server or job as a child process: own session, log file, a record that outlives us."""
+"""Runs a server or the job as a child process: own session, log file, a record that outlives us."""
 
 import json
 import os
@@ -16,17 +16,17 @@ from cdc.stack.process.log_files import rotate
 from cdc.state.directory import StateDir, read_json, write_private
 
 STATE_VARIABLE = "WAL2LAKE_STATE"
-"""In the environment of every process we start: how what a crash left behind is found."""
+"""Set in the environment of every process we start, to find it again after a crash."""
 
 _TAIL_BYTES = 64 * 1024
 _FRAME = re.compile(r"\s+(at |\.\.\. \d+ (more|common))")
 _OF_A_SESSION = re.compile(r"\t|.*\] (ERROR|DETAIL|CONTEXT|HINT|QUERY|STATEMENT):  ")
-"""What Postgres writes of a statement that failed: it is the application's, with its values."""
+"""Lines that Postgres logs for a failed statement: they contain values of the application."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """How a process is started and asked to stop."""
+    """Describes how to start a process and how to ask it to stop."""
 
     arguments: tuple[str, ...]
     directory: Path
@@ -37,25 +37,28 @@ class Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """A process id is reused; with the time of its creation it is not."""
+    """Identifies a process by its id and creation time, because ids alone are reused."""
 
     pid: int
     create_time: float
 
     @classmethod
     def of(cls, pid: int) -> "Identity":
+        """Return the identity of a running process."""
         return cls(pid=pid, create_time=psutil.Process(pid).create_time())
 
     @classmethod
     def read(cls, path: Path) -> "Identity | None":
+        """Read a record that ``write`` made; None if there is none."""
         record = read_json(path)
         return cls(pid=record["pid"], create_time=record["create_time"]) if record else None
 
     def write(self, path: Path) -> None:
+        """Write the record of this process."""
         write_private(path, json.dumps({"pid": self.pid, "create_time": self.create_time}))
 
     def process(self) -> psutil.Process | None:
-        """The process if it still runs; a zombie does not."""
+        """Return the process, or None if it no longer runs or is a zombie."""
         try:
             process = psutil.Process(self.pid)
             same = process.create_time() == self.create_time
@@ -66,7 +69,7 @@ class Identity:
 
 
 class Process:
-    """A started process; ``stop`` ends it and all that it started."""
+    """A started process; ``stop`` ends it and everything that it started."""
 
     def __init__(self, name: str, command: Command, state: StateDir) -> None:
         self.name = name
@@ -92,14 +95,15 @@ class Process:
 
     @property
     def pid(self) -> int:
+        """The process id, which is also the id of its session."""
         return self._popen.pid
 
     def exit_code(self) -> int | None:
-        """None while it runs."""
+        """Return the exit code, negative for a signal, or None while the process runs."""
         return self._popen.poll()
 
     def stop(self) -> None:
-        """Ask it, wait, then kill; what it started and left is killed too."""
+        """Ask the process to stop, wait, then kill it and whatever it left running."""
         if self.exit_code() is None:
             self._popen.send_signal(self.command.stop_signal)
             try:
@@ -111,21 +115,22 @@ class Process:
         self.sweep()
 
     def sweep(self) -> None:
-        """After its end: kill what outlived it, such as the JVM of a killed job."""
+        """After the end of the process, kill what outlived it, such as the JVM of a killed job."""
         kill(session(self.pid))
         self._record.unlink(missing_ok=True)
 
     def failure(self, what: str) -> CdcError:
-        """The error for a death, with the end of the log."""
+        """Return the error SERVER_FAILED for this process, with the end of its log."""
         return CdcError(
             ErrorKind.SERVER_FAILED,
             f"{self.name} {what}",
             detail=last_lines(self.log),
-            remedy=f"the whole log is {self.log}",
+            remedy=f"see the full log: {self.log}",
         )
 
 
 def descendants(pid: int) -> list[psutil.Process]:
+    """Return the children of the process, recursively; empty if it is gone."""
     try:
         return psutil.Process(pid).children(recursive=True)
     except psutil.NoSuchProcess:
@@ -133,19 +138,19 @@ def descendants(pid: int) -> list[psutil.Process]:
 
 
 def session(leader: int) -> list[psutil.Process]:
-    """Processes of the session that ``leader`` founded, found also when it is gone itself."""
-    found = []
+    """Return the processes of the session that ``leader`` started, even if it is gone itself."""
+    members = []
     for process in psutil.process_iter():
         try:
             if os.getsid(process.pid) == leader and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
+                members.append(process)
         except (ProcessLookupError, PermissionError, psutil.NoSuchProcess):
             continue
-    return found
+    return members
 
 
 def kill(processes: list[psutil.Process], seconds: float = 10) -> None:
-    """KILL whatever of them still runs and wait until it is gone."""
+    """Send SIGKILL to those that still run, and wait until they are gone."""
     for process in processes:
         try:
             process.kill()
@@ -155,10 +160,11 @@ def kill(processes: list[psutil.Process], seconds: float = 10) -> None:
 
 
 def last_lines(log: Path, count: int = 12, *, after: int = 0) -> str:
-    """The end of a log without Java's stack frames, which push out the line that says why.
+    """Return the last ``count`` lines of a log that can explain a failure.
 
-    Nor has it the statements of a source's sessions. ``after`` leaves out so many bytes at the
-    beginning, which are of an earlier process.
+    Java's stack frames are left out, because they displace the line with the cause, and so are the
+    statements of Postgres sessions. The first ``after`` bytes are skipped: an earlier process
+    wrote them.
     """
     try:
         with log.open("rb") as content:
@@ -166,7 +172,7 @@ def last_lines(log: Path, count: int = 12, *, after: int = 0) -> str:
             text = content.read().decode(errors="replace")
     except FileNotFoundError:
         return ""
-    passed_over = (_FRAME, _OF_A_SESSION)
-    lines = [line for line in text.splitlines() if not any(p.match(line) for p in passed_over)]
+    skipped = (_FRAME, _OF_A_SESSION)
+    lines = [line for line in text.splitlines() if not any(p.match(line) for p in skipped)]
     lines = [line for line in lines if line.strip()]
     return "\n".join(lines[-count:])

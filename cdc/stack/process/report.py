@@ -1,4 +1,4 @@
-"""What the supervisor says of itself in ``stack.json``, for ``up --detach`` and ``status``."""
+"""The supervisor's report in ``stack.json``, which ``up --detach`` and ``status`` read."""
 
 import json
 from contextlib import suppress
@@ -21,7 +21,7 @@ _KEPT_EVENTS = 50
 
 @dataclass(slots=True, kw_only=True)
 class Member:
-    """A supervised process as a reader sees it."""
+    """A supervised process as the report shows it."""
 
     pid: int | None
     state: str  # starting, running, waiting (for its restart), failed
@@ -31,7 +31,7 @@ class Member:
 
 @dataclass(slots=True, kw_only=True)
 class Report:
-    """Written whole at every change, by rename."""
+    """The report of a running supervisor, rewritten atomically at every change."""
 
     state: StateDir
     supervisor: Identity
@@ -39,22 +39,25 @@ class Report:
     members: dict[str, Member] = field(default_factory=dict)
     events: list[dict[str, str]] = field(default_factory=list)
     error: dict[str, str] | None = None
-    connector: dict[str, str] | None = None  # what was said of it last, and when
+    connector: dict[str, str] | None = None  # the last message about it, and when
 
     def enter(self, phase: str) -> None:
+        """Record the phase: STARTING, READY, STOPPING or FAILED."""
         self.phase = phase
         self.write()
 
     def event(self, what: str) -> None:
+        """Append an event; only the last 50 are kept."""
         self.events.append({"at": datetime.now(UTC).isoformat(timespec="seconds"), "what": what})
         del self.events[:-_KEPT_EVENTS]
         self.write()
 
-    def said_of_connector(self, what: str) -> None:
-        """That it was restarted, and why."""
+    def note_connector(self, what: str) -> None:
+        """Note that the connector was restarted, and why; the next write records it."""
         self.connector = {"at": datetime.now(UTC).isoformat(), "what": what}
 
     def fail(self, error: CdcError) -> None:
+        """Record the error that ends the supervisor, and enter FAILED."""
         self.error = {
             "kind": error.kind.value,
             "message": error.message,
@@ -65,6 +68,7 @@ class Report:
         self.enter(FAILED)
 
     def write(self) -> None:
+        """Replace the file; a full disk is tolerated."""
         values = {
             "supervisor": asdict(self.supervisor),
             "phase": self.phase,
@@ -73,41 +77,42 @@ class Report:
             "error": self.error,
             "connector": self.connector,
         }
-        # A full disk must not end the supervision of servers that may survive it.
+        # A full disk must not end the supervision of servers that can survive it.
         with suppress(OSError):
             text = json.dumps(values, indent=2)
             write_with_reserve(self.state.stack_file, text, self.state.reserve_file)
 
 
 def read(state: StateDir) -> dict[str, Any]:
-    """The last report, empty when there is none; of a supervisor that may be gone."""
+    """Return the last report, whose supervisor may be gone; empty if there is none."""
     return read_json(state.stack_file) or {}
 
 
 def supervisor(state: StateDir) -> Identity | None:
-    """The supervisor of the last report if it still runs."""
-    said = read(state).get("supervisor")
-    identity = Identity(pid=said["pid"], create_time=said["create_time"]) if said else None
+    """Return the supervisor of the last report, or None if it no longer runs."""
+    record = read(state).get("supervisor")
+    identity = Identity(pid=record["pid"], create_time=record["create_time"]) if record else None
     return identity if identity and identity.process() else None
 
 
-def last_of_connector(state: StateDir, seconds: float) -> str:
-    """What was said of the connector no longer ago than that; nothing else."""
-    said = read(state).get("connector")
-    if not said:
+def connector_note(state: StateDir, seconds: float) -> str:
+    """Return the last message about the connector, or "" if it is older than ``seconds``."""
+    note = read(state).get("connector")
+    if not note:
         return ""
-    ago = datetime.now(UTC) - datetime.fromisoformat(said["at"])
-    return str(said["what"]) if ago.total_seconds() <= seconds else ""
+    age = datetime.now(UTC) - datetime.fromisoformat(note["at"])
+    return str(note["what"]) if age.total_seconds() <= seconds else ""
 
 
 def reported_error(state: StateDir) -> CdcError | None:
-    said = read(state).get("error")
-    if not said:
+    """Return the error that ended the last supervisor, or None if there was none."""
+    facts = read(state).get("error")
+    if not facts:
         return None
     return CdcError(
-        ErrorKind(said["kind"]),
-        said["message"],
-        detail=said["detail"],
-        remedy=said["remedy"],
-        reason=Reason(said["reason"]) if said.get("reason") else None,
+        ErrorKind(facts["kind"]),
+        facts["message"],
+        detail=facts["detail"],
+        remedy=facts["remedy"],
+        reason=Reason(facts["reason"]) if facts.get("reason") else None,
     )

@@ -1,4 +1,4 @@
-"""Room on a disk that is given up, piece by piece, so that it can still be said that it is full."""
+"""Reserves disk space and frees it piece by piece, so that a full disk can still be reported."""
 
 import errno
 import os
@@ -9,34 +9,34 @@ from cdc.errors import CdcError
 from cdc.stack.artifacts.prerequisites import check_disk
 from cdc.state.directory import write_private
 
-_PIECE_BYTES = 64 * 1024  # more than any report; the next one gets another piece
+_PIECE_BYTES = 64 * 1024  # larger than any report; each report that needs it frees one
 _WHOLE_BYTES = 16 * _PIECE_BYTES
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 def write_with_reserve(path: Path, text: str, reserve: Path) -> None:
-    """``write_private``, and once more with a piece of the reserve given up when the disk is full.
+    """Write like ``write_private``; if the disk is full, free a piece of the reserve and retry.
 
-    Raises OSError: the second attempt's, or what is no matter of room.
+    Raises OSError if the second attempt fails too, or for a cause other than a full disk.
     """
     try:
         write_private(path, text)
     except OSError as error:
-        if error.errno not in _FULL or not _give_up_a_piece(reserve):
+        if error.errno not in _FULL or not _free_a_piece(reserve):
             raise
         write_private(path, text)
     else:
         _fill(reserve)
 
 
-def _give_up_a_piece(reserve: Path) -> bool:
+def _free_a_piece(reserve: Path) -> bool:
     if held := _held(reserve):
         os.truncate(reserve, max(0, held - _PIECE_BYTES))
     return held > 0
 
 
 def _fill(reserve: Path) -> None:
-    """Only while there is plenty: of what is left of a full disk nothing is taken."""
+    """Fill the reserve up, but only while there is plenty of free space."""
     if _held(reserve) == _WHOLE_BYTES:
         return
     with suppress(OSError, CdcError):

@@ -1,0 +1,1 @@
+"""The servers and the job: how each is configured, started and found ready."""

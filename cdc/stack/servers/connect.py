@@ -41,17 +41,19 @@ _SPEAKING: Final = {
         ),
         "info",
     ),
-    # Below a warning they tell positions. In a snapshot that somebody asks for by a signal these
-    # hold the keys between which it reads.
+    # Below "warn" these log positions, which in a snapshot started by a signal contain the keys
+    # between which it reads.
     "io.debezium.connector.common": "warn",
     "io.debezium.pipeline.ChangeEventSourceCoordinator": "warn",
 }
-"""What of the worker may say its messages; Debezium's converters, for one, quote values, and what
-reads a table that a signal asks for (``pipeline.source.snapshot``) quotes keys."""
+"""The loggers of the worker whose messages are kept. Others quote data: Debezium's converters quote
+values, and the snapshot that a signal starts (``pipeline.source.snapshot``) quotes keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class Connect:
+    """The embedded Kafka Connect worker; ``kafka`` is the address of its broker."""
+
     state: StateDir
     port: int
     kafka: str
@@ -61,7 +63,7 @@ class Connect:
 
     @property
     def url(self) -> str:
-        """With the credentials, without which the worker answers nothing."""
+        """The worker's URL with the credentials, without which it answers nothing."""
         return http_client.with_login(self._listener, _USER, self._password())
 
     @property
@@ -69,7 +71,10 @@ class Connect:
         return f"http://{LOOPBACK}:{self.port}"
 
     def _password(self) -> str:
-        """Of the installation: workers of one group hand requests on with what they came with."""
+        """Return the installation's password.
+
+        All workers of a group share it: they forward requests with the credentials they got.
+        """
         return self.state.secret(_SECRET)
 
     @property
@@ -81,6 +86,7 @@ class Connect:
         return self._home / "worker.properties"
 
     def prepare(self) -> None:
+        """Write the configuration; end transactions that a killed worker left open."""
         if self._home.exists():
             self._end_transactions()
         self._home.mkdir(exist_ok=True)
@@ -88,9 +94,9 @@ class Connect:
         self._write_secrets()
 
     def _write_secrets(self) -> None:
-        """What the worker reads of them: in files, for a command line is everybody's to read."""
+        """Write the worker's secrets to files, because anyone can read a command line."""
         if not (self.state.secrets / SOURCE_SECRET).exists():
-            write_private(self.state.secrets / SOURCE_SECRET, "")  # it starts with none missing
+            write_private(self.state.secrets / SOURCE_SECRET, "")  # it must exist
         write_private(self._credentials, f"{_USER}={self._password()}\n")
         file = str(self._credentials).replace("\\", "\\\\").replace('"', '\\"')
         write_private(self._jaas, _JAAS.substitute(module=_LOGIN_MODULE, file=file))
@@ -104,9 +110,10 @@ class Connect:
         return self.state.secrets / f"{_SECRET}.jaas"
 
     def _end_transactions(self) -> None:
-        """Those that a killed worker left open: the next reads its offsets no further than to them.
+        """End the transactions that a killed worker left open.
 
-        The broker would end them too, but only after a minute.
+        The next worker reads its offsets only up to the first of them. The broker would end them
+        too, but only after a minute.
         """
         for owner in (f"connect-cluster-{self._group}", f"{self._group}-{self.installation}-0"):
             end_transaction(self.kafka, owner)
@@ -122,14 +129,14 @@ class Connect:
             "listeners": self._listener,
             "rest.advertised.host.name": LOOPBACK,
             "plugin.path": plugins,
-            # Of this file alone may a configuration speak, and not of other secrets.
+            # A connector's configuration may refer to this file only, not to other secrets.
             "config.providers.file.param.allowed.paths": str(self.state.secrets / SOURCE_SECRET),
             **self._storage(),
             **_WORKER,
         }
 
     def _storage(self) -> dict[str, str | int]:
-        """Its own topics, which it creates itself with the policies it needs."""
+        """Return the worker's own topics, which it creates itself with the policies it needs."""
         kinds = {"config": "configs", "offset": "offsets", "status": "status"}
         topics = {f"{kind}.storage.topic": f"{self._group}-{name}" for kind, name in kinds.items()}
         copies = {f"{kind}.storage.replication.factor": self.replication for kind in kinds}
@@ -137,6 +144,7 @@ class Connect:
         return {"group.id": self._group, **topics, **copies, **partitions}
 
     def command(self) -> Command:
+        """Return the command that starts the worker; writes its log4j configuration."""
         log4j = self._home / "log4j2.properties"
         log4j.write_text(configuration(level="warn", speaking=_SPEAKING))
         arguments = java_command(
@@ -147,18 +155,19 @@ class Connect:
             properties={
                 "log4j2.configurationFile": str(log4j),
                 "java.security.auth.login.config": str(self._jaas),
-                # The stream has times inside ranges in the zone of the worker.
+                # Debezium prints the times inside ranges in the worker's time zone.
                 "user.timezone": "UTC",
             },
         )
         return Command(arguments=arguments, directory=self._home)
 
     def is_ready(self) -> bool:
+        """Return whether the worker answers its health check."""
         return answers(self.url)
 
 
 def answers(url: str) -> bool:
-    """The worker has joined its group and read its configuration topic."""
+    """Return whether the worker has joined its group and read its configuration topic."""
     try:
         response = http_client.get(f"{url}/health", timeout=3)
     except httpx.HTTPError:
@@ -167,23 +176,23 @@ def answers(url: str) -> bool:
 
 
 _WORKER: dict[str, str | int] = {
-    # Defaults for connectors that name no converter; ours names its own.
+    # Defaults for connectors that name no converter; our connector names its own.
     "key.converter": "org.apache.kafka.connect.json.JsonConverter",
     "value.converter": "org.apache.kafka.connect.json.JsonConverter",
     "rest.extension.classes": f"{_EXTENSION}.BasicAuthSecurityRestExtension",
     "exactly.once.source.support": "enabled",
-    "topic.creation.enable": "false",  # a topic that was not created with its policy is an error
+    "topic.creation.enable": "false",  # topics are created with their policies, or not at all
     "plugin.discovery": "service_load",  # scanning costs ten seconds of every start
     "config.providers": "file",
     "config.providers.file.class": ("org.apache.kafka.common.config.provider.FileConfigProvider"),
-    # The connector sets the sizes of its own producer.
+    # Our connector sets the sizes of its own producer.
     "connector.client.config.override.policy": "All",
     "producer.max.request.size": LARGEST_MESSAGE,
     "producer.buffer.memory": 2 * LARGEST_MESSAGE,
     "consumer.max.partition.fetch.bytes": LARGEST_MESSAGE,
     "offset.flush.interval.ms": 5000,
-    # A connector with a full queue takes four seconds to end; one that is given up reads on beside
-    # the next, and holds the slot.
+    # A connector with a full queue takes four seconds to end. One that the worker stops waiting for
+    # reads on beside the next one, and holds the slot.
     "task.shutdown.graceful.timeout.ms": 30_000,
-    "scheduled.rebalance.max.delay.ms": 0,  # one worker: nobody else to wait for after its death
+    "scheduled.rebalance.max.delay.ms": 0,  # one worker: no other to wait for
 }

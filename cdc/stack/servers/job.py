@@ -1,4 +1,4 @@
-"""The job as one more supervised process."""
+"""Runs the job as a supervised process."""
 
 import sys
 from collections.abc import Mapping
@@ -18,37 +18,39 @@ _FINAL = (
 )
 
 FINAL_EXIT_CODES = frozenset(POLICY[kind].exit_code for kind in _FINAL)
-"""Ends after which the same start would end the same way: a person has to look."""
+"""Exit codes after which a restart would end the same way, so that a person has to act."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Starts ``wal2lake run``; ready when its state file says that it applies."""
+    """Runs ``wal2lake run``; ready when its state file says ``applying``."""
 
     state: StateDir
     config_path: Path
     name: str = "job"
 
     def prepare(self) -> None:
-        """Nothing; the job makes its own directories."""
+        """Do nothing: the job creates its own directories."""
 
     def command(self) -> Command:
+        """Return the command line of ``wal2lake run``."""
         arguments = (sys.executable, "-m", "cdc", "run", "--config", str(self.config_path))
         return Command(
             arguments=arguments,
             directory=self.state.root,
-            stop_seconds=60,  # it ends after the batch it is at
+            stop_seconds=60,  # it finishes its current batch first
         )
 
     def is_ready(self) -> bool:
-        return self._said().get("state") == "applying"
+        """Return whether this process has begun to apply."""
+        return self._state().get("state") == "applying"
 
     def progress(self) -> object:
-        """How many steps of its start it has done."""
-        return self._said().get("steps")
+        """Return how many steps of its start the job has done, None if it has reported none."""
+        return self._state().get("steps")
 
-    def _said(self) -> Mapping[str, object]:
-        """Of this process, by the pid: the file of an earlier job says the same."""
-        said = read_json(self.state.job_file) or {}
+    def _state(self) -> Mapping[str, object]:
+        """Return the job's state file if this process wrote it, else an empty mapping."""
+        written = read_json(self.state.job_file) or {}
         running = Identity.read(self.state.run / f"{self.name}.json")
-        return said if running is not None and said.get("pid") == running.pid else {}
+        return written if running is not None and written.get("pid") == running.pid else {}

@@ -1,4 +1,4 @@
-"""How the Java servers are started: class path, small heaps, quick start."""
+"""Builds the command lines of the Java servers: small heaps, quick start."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -6,10 +6,10 @@ from pathlib import Path
 from cdc.stack.artifacts.prerequisites import find_java
 
 _FLAGS = (
-    "-XX:+UseSerialGC",  # one collector thread: the heaps are small and the cores are few
-    "-XX:TieredStopAtLevel=1",  # less compilation, quicker start
+    "-XX:+UseSerialGC",  # one collector thread suffices for small heaps on few cores
+    "-XX:TieredStopAtLevel=1",  # compiles less, so starts faster
     "-XX:+ExitOnOutOfMemoryError",  # a restart by the supervisor beats a half-dead server
-    "-XX:-UsePerfData",  # no file in /tmp for each of them
+    "-XX:-UsePerfData",  # no file in /tmp per server
     "-Djava.net.preferIPv4Stack=true",
     "-Djava.awt.headless=true",
     "-Dfile.encoding=UTF-8",
@@ -33,6 +33,10 @@ def java_command(
     arguments: Sequence[str] = (),
     properties: Mapping[str, str] | None = None,
 ) -> tuple[str, ...]:
+    """Return the command line of a Java program; raises PREREQUISITE without a suitable Java.
+
+    ``heap`` is the largest heap as Java writes it ("384m"); ``properties`` become ``-D`` options.
+    """
     defined = [f"-D{key}={value}" for key, value in (properties or {}).items()]
     return (
         str(find_java().path),
@@ -47,7 +51,10 @@ def java_command(
 
 
 def write_log4j(path: Path, levels: Mapping[str, str]) -> Path:
-    """Log to stdout, which is the server's log file; ``levels`` by logger."""
+    """Write a log4j configuration that logs to stdout, the server's log file.
+
+    ``levels`` maps loggers to levels; all others log from ``warn`` up. Returns the path.
+    """
     lines = [_LOG4J]
     for index, (logger, level) in enumerate(levels.items()):
         lines.append(f"logger.l{index}.name = {logger}\nlogger.l{index}.level = {level}\n")

@@ -1,4 +1,4 @@
-"""The embedded Kafka: one node that is broker and controller."""
+"""The embedded Kafka: a single node that is both broker and controller."""
 
 import base64
 import contextlib
@@ -19,7 +19,7 @@ from cdc.stack.servers.server import LOOPBACK, write_properties
 from cdc.state.directory import StateDir
 
 LARGEST_MESSAGE = 64 * 1024 * 1024
-"""A change event of a row with large values is one message; the default is 1 MiB."""
+"""A row with large values makes one large message; Kafka's default limit is 1 MiB."""
 
 _HEAP = "384m"
 _TRANSACTION_SECONDS = 5
@@ -28,6 +28,8 @@ _LOG_LEVELS = {"kafka.server.KafkaRaftServer": "info"}
 
 @dataclass(frozen=True, slots=True)
 class Kafka:
+    """The embedded Kafka node; ``port`` serves clients, ``controller_port`` the quorum."""
+
     state: StateDir
     port: int
     controller_port: int
@@ -35,6 +37,7 @@ class Kafka:
 
     @property
     def bootstrap(self) -> str:
+        """The bootstrap address for clients."""
         return f"{LOOPBACK}:{self.port}"
 
     @property
@@ -46,6 +49,7 @@ class Kafka:
         return self._home / "server.properties"
 
     def prepare(self) -> None:
+        """Write the configuration, and format the storage before the first start."""
         self._home.mkdir(exist_ok=True)
         write_properties(self._properties, self._settings())
         if not (self._home / "log" / "meta.properties").exists():
@@ -70,7 +74,7 @@ class Kafka:
 
     def _format(self) -> None:
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        # One argument: an id may begin with a hyphen, and is then taken for an option.
+        # A single argument: an id may begin with a hyphen and would be read as an option.
         arguments = ("format", f"--cluster-id={cluster}", "-c", str(self._properties))
         command = self._java("kafka.tools.StorageTool", arguments)
         result = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -89,16 +93,18 @@ class Kafka:
         )
 
     def command(self) -> Command:
+        """Return the command that starts the broker."""
         return Command(
             arguments=self._java("kafka.Kafka", (str(self._properties),)), directory=self._home
         )
 
     def is_ready(self) -> bool:
+        """Return whether the broker answers clients."""
         return answers(self.bootstrap)
 
 
 def answers(bootstrap: str) -> bool:
-    """Whether a broker at ``bootstrap`` is in the cluster's own metadata."""
+    """Return whether the metadata that ``bootstrap`` serves name at least one broker."""
     client = AdminClient({"bootstrap.servers": bootstrap}, logger=silent())
     try:
         return bool(client.list_topics(timeout=3).brokers)
@@ -107,9 +113,9 @@ def answers(bootstrap: str) -> bool:
 
 
 def end_transaction(bootstrap: str, owner: str) -> None:
-    """Abort what the producer of this ``transactional.id`` left open, and fence it off.
+    """Abort the open transaction of the producer with this ``transactional.id`` and fence it off.
 
-    A broker that does not answer has nothing to be ended now.
+    Does nothing if the broker does not answer.
     """
     settings = {"bootstrap.servers": bootstrap, "transactional.id": owner}
     with contextlib.suppress(KafkaException):
@@ -117,7 +123,7 @@ def end_transaction(bootstrap: str, owner: str) -> None:
 
 
 def silent() -> logging.Logger:
-    """A broker that is not there yet is the expected case, not a warning."""
+    """Return a logger that discards everything: a broker that is not up yet is expected."""
     logger = logging.getLogger("cdc.stack.kafka")
     logger.addHandler(logging.NullHandler())
     logger.propagate = False
@@ -140,12 +146,12 @@ _SINGLE_NODE = (
 _BROKER: dict[str, str | int] = {
     "auto.create.topics.enable": "false",  # topics are created with their policies, or not at all
     "group.initial.rebalance.delay.ms": 0,
-    # After a crash the same node may register again only when its old session is over.
+    # After a crash the node can register again only once its old session has expired.
     "broker.session.timeout.ms": 4000,
     "broker.heartbeat.interval.ms": 1000,
     "message.max.bytes": LARGEST_MESSAGE,
     "log.retention.ms": -1,  # nothing is dropped by age unless its topic says so
-    # The time of a producer is refused where its clock is an hour ahead of the broker's.
+    # With CreateTime, the broker refuses records of a producer whose clock is an hour ahead.
     "log.message.timestamp.type": "LogAppendTime",
     "log.cleaner.dedupe.buffer.size": 16 * 1024 * 1024,  # the default is a third of the heap
     "log.cleaner.threads": 1,

@@ -1,4 +1,4 @@
-"""How long a start is waited for: as long as it goes on."""
+"""Decides how long to wait for a start: as long as it makes progress."""
 
 import time
 from collections.abc import Callable
@@ -7,34 +7,35 @@ from typing import Protocol, runtime_checkable
 from cdc.stack.servers.server import Server
 
 START_SECONDS = 180
-"""A start that neither ends nor goes on for so long has failed. A slow machine is not an error."""
+"""A start that makes no progress for so long has failed; a slow machine is no error."""
 
 Clock = Callable[[], float]
 
 
 @runtime_checkable
-class Telling(Protocol):
-    """A server that says how far its start is."""
+class ReportsProgress(Protocol):
+    """A server that reports how far its start has come."""
 
     def progress(self) -> object:
-        """Another value whenever it came further."""
+        """Return a value that changes whenever the start has come further."""
 
 
 class Patience:
-    """Over once nothing was heard of a start for ``START_SECONDS``.
+    """Is over once a start has made no progress for ``START_SECONDS``.
 
-    A server that tells nothing has that long for the whole of its start. The job opens each table
-    and may have to replay some, which takes as long as there are tables and events.
+    A server that reports no progress has that long for its whole start. The job reports progress:
+    it opens every table and may replay some, which takes time for each table and event.
     """
 
     def __init__(self, server: Server, clock: Clock = time.monotonic) -> None:
         self._server, self._clock = server, clock
-        self._heard, self._heard_at = self._progress(), clock()
+        self._last, self._last_at = self._progress(), clock()
 
     def is_over(self) -> bool:
-        if (progress := self._progress()) != self._heard:
-            self._heard, self._heard_at = progress, self._clock()
-        return self._clock() - self._heard_at > START_SECONDS
+        """Return whether the start has stalled for longer than ``START_SECONDS``."""
+        if (progress := self._progress()) != self._last:
+            self._last, self._last_at = progress, self._clock()
+        return self._clock() - self._last_at > START_SECONDS
 
     def _progress(self) -> object:
-        return self._server.progress() if isinstance(self._server, Telling) else None
+        return self._server.progress() if isinstance(self._server, ReportsProgress) else None

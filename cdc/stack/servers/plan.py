@@ -1,4 +1,4 @@
-"""Which servers are embedded, where they listen, and the order they start in."""
+"""Decides which servers are embedded, where they listen, and in which order they start."""
 
 from dataclasses import dataclass
 
@@ -24,10 +24,10 @@ from cdc.state.endpoints import Endpoints, combine
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Servers in waves: those of one wave do not need each other.
+    """The embedded servers in waves; the servers of one wave do not depend on each other.
 
-    The registry is ready before the worker starts: a connector that the worker remembers begins
-    at once, and its task ends for good when the registry does not answer.
+    The registry must be ready before the Connect worker starts: a connector that the worker
+    remembers starts at once, and its task fails for good if the registry does not answer.
     """
 
     waves: tuple[tuple[Server, ...], ...]
@@ -35,11 +35,15 @@ class Plan:
 
     @property
     def servers(self) -> tuple[Server, ...]:
+        """All servers in the order of their start."""
         return tuple(server for wave in self.waves for server in wave)
 
 
 def make(config: Config, state: StateDir) -> Plan:
-    """Every server that no configured address replaces."""
+    """Plan every server that no configured address replaces.
+
+    Chooses and records their ports; raises CONFLICT if a configured port is taken.
+    """
     chosen = ports.choose(state, config.stack.ports)
     postgres = Postgres(state, chosen["postgres"])
     kafka = Kafka(state, chosen["kafka"], chosen["controller"])
@@ -66,6 +70,7 @@ def make(config: Config, state: StateDir) -> Plan:
 
 
 def replaced_names(config: Config) -> set[str]:
+    """Return the names of the servers for which the configuration has an address."""
     configured = {
         "postgres": config.source.url,
         "kafka": config.kafka.bootstrap_servers,
@@ -76,7 +81,7 @@ def replaced_names(config: Config) -> set[str]:
 
 
 def needed_sets(config: Config) -> tuple[str, ...]:
-    """The artifact sets that this configuration runs; Spark's always."""
+    """Return the artifact sets that this configuration needs; Spark's is always one of them."""
     replaced = replaced_names(config)
     needed = [SPARK]
     if "postgres" not in replaced:

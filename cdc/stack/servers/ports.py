@@ -1,4 +1,4 @@
-"""Ports for the embedded servers: configured, or as last time, or free."""
+"""Chooses ports for the embedded servers: the configured, else the last used, else a free one."""
 
 import json
 import random
@@ -14,18 +14,21 @@ from cdc.state.directory import StateDir, read_json, write_private
 NAMES = ("postgres", "kafka", "controller", "registry", "connect")
 
 _CANDIDATES = range(20_000, 30_000)
-"""Below the range from which outgoing connections get theirs: a restarted server finds its port."""
+"""Below the range of outgoing connections, so that a restarted server finds its port free."""
 
 _ATTEMPTS = 200
 
 
 def choose(state: StateDir, fixed: Mapping[str, int]) -> dict[str, int]:
-    """A port for every name, recorded; raises CONFLICT when a configured one is taken."""
+    """Choose a port for every name and record the choice.
+
+    Raises CONFIG for an unknown name in ``fixed`` and CONFLICT if a configured port is in use.
+    """
     if unknown := sorted(set(fixed) - set(NAMES)):
         raise CdcError(
             ErrorKind.CONFIG,
-            f"stack.ports: there is no server {unknown[0]!r}",
-            remedy=f"the names are {', '.join(NAMES)}",
+            f"stack.ports: unknown server {unknown[0]!r}",
+            remedy=f"use one of {', '.join(NAMES)}",
         )
     record = state.run / "ports.json"
     earlier = read_json(record) or {}
@@ -49,6 +52,7 @@ def _choose(name: str, fixed: int | None, earlier: int | None, used: set[int]) -
 
 
 def is_free(port: int) -> bool:
+    """Return whether a server could bind the port on the loopback address now."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -59,14 +63,14 @@ def is_free(port: int) -> bool:
 
 
 def require_free(name: str, port: int) -> None:
-    """Raises CONFLICT naming the port and, where the system tells, who holds it."""
+    """Raise CONFLICT if the port is in use, naming its holder where the system reveals it."""
     if is_free(port):
         return
     raise CdcError(
         ErrorKind.CONFLICT,
-        f"port {port} of {name} is taken",
+        f"port {port} of {name} is already in use",
         detail=_holder(port),
-        remedy=f"stop that process, or choose another with stack.ports.{name}",
+        remedy=f"stop that process, or choose another port with stack.ports.{name}",
     )
 
 
@@ -78,7 +82,7 @@ def _holder(port: int) -> str:
     for connection in connections:
         listens = connection.status == psutil.CONN_LISTEN
         if listens and port in connection.laddr and connection.pid:
-            return f"by process {connection.pid} ({_name(connection.pid)})"
+            return f"used by process {connection.pid} ({_name(connection.pid)})"
     return ""
 
 
@@ -86,4 +90,4 @@ def _name(pid: int) -> str:
     try:
         return psutil.Process(pid).name()
     except psutil.NoSuchProcess:
-        return "gone by now"
+        return "already gone"

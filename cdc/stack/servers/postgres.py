@@ -1,4 +1,4 @@
-"""The embedded Postgres: a demonstration source with logical decoding on."""
+"""The embedded Postgres: a demonstration source with logical decoding enabled."""
 
 import os
 import pwd
@@ -24,7 +24,7 @@ _SETTINGS = {
     "listen_addresses": LOOPBACK,
     "unix_socket_directories": "",
     "wal_level": "logical",
-    # A slot nobody reads may not fill the disk: the slot is lost before the database is.
+    # An unread slot must not fill the disk: better to lose the slot than the database.
     "max_slot_wal_keep_size": "4GB",
     "max_replication_slots": "10",
     "max_wal_senders": "10",
@@ -37,7 +37,7 @@ _SETTINGS = {
 _INITIAL = (
     "--auth=scram-sha-256",
     "--encoding=UTF8",
-    # Postgres' own locale: the same order of texts on every machine, none to be installed.
+    # Postgres' built-in locale sorts texts alike on every machine and needs no installation.
     "--locale=C",
     "--locale-provider=builtin",
     "--builtin-locale=C.UTF-8",
@@ -46,12 +46,15 @@ _INITIAL = (
 
 @dataclass(frozen=True, slots=True)
 class Postgres:
+    """The embedded Postgres server, which listens on the loopback address only."""
+
     state: StateDir
     port: int
     name: str = "postgres"
 
     @property
     def url(self) -> str:
+        """The URL of the database, with the superuser's password."""
         password = quote(self._password(), safe="")
         return f"postgresql://{SUPERUSER}:{password}@{LOOPBACK}:{self.port}/{DATABASE}"
 
@@ -63,7 +66,7 @@ class Postgres:
         return self.state.data(self.name)
 
     def prepare(self) -> None:
-        """Run initdb into a folder that gets its name when it is whole."""
+        """Run initdb once, into a folder that gets its final name when it is complete."""
         if self._data.exists():
             return
         partial = self._data.with_suffix(".partial")
@@ -90,16 +93,17 @@ class Postgres:
             )
 
     def command(self) -> Command:
+        """Return the command that starts the server, as another user if we are root."""
         settings = [f"-c{name}={value}" for name, value in _SETTINGS.items()]
         arguments = ["-D", str(self._data), "-p", str(self.port), *settings]
         return Command(
             arguments=(*_as_server_user(), str(_binary("postgres")), *arguments),
             directory=Path("/"),
-            stop_signal=signal.SIGINT,  # fast shutdown: sessions are ended, nothing is lost
+            stop_signal=signal.SIGINT,  # fast shutdown: ends sessions, loses nothing
         )
 
     def is_ready(self) -> bool:
-        """Accepts a login and has the database, which is created by the first question."""
+        """Return whether the server accepts a login; the first time, create the database."""
         try:
             with self._login() as connection:
                 _create_database(connection)
@@ -120,8 +124,8 @@ class Postgres:
 
 
 def _create_database(connection: psycopg.Connection) -> None:
-    found = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", (DATABASE,))
-    if found.fetchone() is None:
+    existing = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", (DATABASE,))
+    if existing.fetchone() is None:
         connection.execute(f"CREATE DATABASE {DATABASE}")
 
 
@@ -130,18 +134,19 @@ def _binary(name: str) -> Path:
 
 
 def _as_server_user() -> list[str]:
-    """Postgres refuses to run as root, so root starts it as an ordinary user.
+    """Return the prefix that starts Postgres as an ordinary user, because it refuses root.
 
-    That user may not reach a state directory below a private parent, such as root's home. One
-    capability lets the server pass and read directories, and nothing else; ``no_setuid_fixup``
-    makes access(2), which Postgres asks first, respect it. No parent's mode is touched.
+    That user may be unable to reach a state directory below a private parent, such as root's home.
+    A single capability lets the server pass and read directories, nothing else; with
+    ``no_setuid_fixup``, access(2), which Postgres calls first, respects it. No parent's mode is
+    changed.
     """
     if os.geteuid() != 0:
         return []
     if shutil.which("setpriv") is None:
         raise CdcError(
             ErrorKind.PREREQUISITE,
-            "postgres refuses to run as root and there is no setpriv to start it as another user",
+            "postgres refuses to run as root, and setpriv to start it as another user is missing",
             remedy="install util-linux, or run wal2lake as an ordinary user",
         )
     user = _server_user()
@@ -159,15 +164,16 @@ def _server_user() -> pwd.struct_passwd:
             return users[name]
     raise CdcError(
         ErrorKind.PREREQUISITE,
-        "postgres refuses to run as root and there is no user nobody",
+        "postgres refuses to run as root, and there is no user postgres or nobody to run it as",
         remedy="run wal2lake as an ordinary user",
     )
 
 
 def _reach_capability() -> str | None:
-    """The weakest capability we hold that reaches through private directories, if any.
+    """Return the weakest capability we hold that reaches through private directories, or None.
 
-    Containers often withhold the first; without both, every parent must be open to the server.
+    Containers often withhold the first. Without both, the server's user must be able to enter
+    every parent directory.
     """
     bits = {"dac_read_search": 2, "dac_override": 1}
     status = Path("/proc/self/status").read_text().splitlines()

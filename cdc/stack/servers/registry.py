@@ -1,4 +1,4 @@
-"""The embedded schema registry, which keeps its schemas in a topic of the same Kafka."""
+"""The embedded schema registry, which stores its schemas in a topic of the same Kafka."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,6 +22,8 @@ _HEAP = "320m"
 
 @dataclass(frozen=True, slots=True)
 class Registry:
+    """The embedded Apicurio registry; ``kafka`` is the address of the broker that stores it."""
+
     state: StateDir
     port: int
     kafka: str
@@ -31,6 +33,7 @@ class Registry:
 
     @property
     def url(self) -> str:
+        """The URL of the registry."""
         return f"http://{LOOPBACK}:{self.port}"
 
     @property
@@ -38,14 +41,16 @@ class Registry:
         return self.state.data(self.name)
 
     def prepare(self) -> None:
+        """Create the registry's folder and topics; raises UNREACHABLE if Kafka refuses."""
         self._home.mkdir(exist_ok=True)
         create_topics(self.kafka, self._topics(), self.replication)
 
     def _topics(self) -> dict[str, dict[str, str]]:
-        """Its schemas are the journal and nothing else: kept whole and for ever.
+        """Return the registry's topics with their settings.
 
-        It also announces every change in ``events`` and waits for the broker's answer, so that
-        topic must exist too, though nobody here reads it.
+        The journal alone holds the schemas, so it is kept whole and for ever. The registry also
+        announces every change in ``events`` and waits for the broker's answer, so that topic must
+        exist too, though nobody here reads it.
         """
         prefix = f"{self.installation}-registry"
         for_ever = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
@@ -57,6 +62,7 @@ class Registry:
         }
 
     def command(self) -> Command:
+        """Return the command that starts the registry."""
         root = set_dir(REGISTRY)
         (runner,) = root.glob("apicurio-registry-app-*-runner.jar")
         arguments = java_command(
@@ -68,6 +74,7 @@ class Registry:
         return Command(arguments=arguments, directory=self._home)
 
     def properties(self) -> dict[str, str]:
+        """Return the Java properties that configure the registry."""
         journal, snapshots, events = self._topics()
         return {
             "quarkus.http.host": LOOPBACK,
@@ -79,10 +86,10 @@ class Registry:
             "apicurio.kafkasql.snapshots.topic": snapshots,
             "apicurio.events.kafka.topic": events,
             "apicurio.kafkasql.topic.auto-create": "false",
-            # Snapshots of the journal lie in files: another place where schemas could get lost.
+            # Snapshots of the journal are files: one more place where schemas could get lost.
             "apicurio.kafkasql.snapshot.every.seconds": "off",
             "apicurio.kafkasql.consumer.poll.timeout": "100",
-            # The in-memory copy of the journal: a pool sized for a laptop, not for a cluster.
+            # Connections to the in-memory copy of the journal: sized for a laptop.
             "apicurio.datasource.jdbc.initial-size": "2",
             "apicurio.datasource.jdbc.min-size": "2",
             "apicurio.datasource.jdbc.max-size": "20",
@@ -90,10 +97,12 @@ class Registry:
         }
 
     def is_ready(self) -> bool:
+        """Return whether the registry is ready and answers."""
         return answers(self.url)
 
 
 def answers(url: str) -> bool:
+    """Return whether the registry at ``url`` is ready and can list its subjects."""
     try:
         ready = http_client.get(f"{url}/health/ready", timeout=3)
         subjects = http_client.get(f"{url}/apis/ccompat/v7/subjects", timeout=3)
@@ -103,10 +112,13 @@ def answers(url: str) -> bool:
 
 
 def create_topics(kafka: str, topics: Mapping[str, dict[str, str]], replication: int) -> None:
-    """One partition each, because a journal is one order; those that exist are left alone."""
-    wanted = [NewTopic(name, 1, replication, config=config) for name, config in topics.items()]
+    """Create the topics that do not exist, with one partition each to keep one order.
+
+    Raises UNREACHABLE if the broker does not create them.
+    """
+    new_topics = [NewTopic(name, 1, replication, config=config) for name, config in topics.items()]
     client = AdminClient({"bootstrap.servers": kafka})  # must outlive its futures
-    for future in client.create_topics(wanted, request_timeout=30).values():
+    for future in client.create_topics(new_topics, request_timeout=30).values():
         try:
             future.result()
         except KafkaException as error:
@@ -119,5 +131,5 @@ def _no_topics(kafka: str, reason: KafkaError) -> CdcError:
         ErrorKind.UNREACHABLE,
         f"kafka at {kafka} did not create the registry's topics",
         detail=reason.str(),
-        remedy="look at the broker's log; it must be up and allow topics to be created",
+        remedy="check the broker's log: it must be up and allow topics to be created",
     )

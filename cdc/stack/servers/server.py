@@ -1,4 +1,4 @@
-"""What the supervisor knows of an embedded server."""
+"""The interface of an embedded server, as the supervisor uses it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,20 +11,23 @@ LOOPBACK = "127.0.0.1"
 
 
 class Server(Protocol):
-    """Prepared, started by its command, ready when its own API says so."""
+    """A server: prepared, started by its command, ready when its own API says so."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The name of its process, its log file and its record."""
 
     def prepare(self) -> None:
-        """Write its files; initialise its data once. Called before every start."""
+        """Write the server's files, and initialise its data once. Called before every start."""
 
-    def command(self) -> Command: ...
+    def command(self) -> Command:
+        """Return how to start and stop the process."""
 
     def is_ready(self) -> bool:
-        """Ask its API; False for any answer but the right one, never an exception."""
+        """Ask the server's API; return False for any wrong answer, never raise."""
 
 
 def write_properties(path: Path, values: Mapping[str, str | int]) -> None:
+    """Write a Java properties file."""
     lines = [f"{key}={properties_value(str(value))}\n" for key, value in values.items()]
     path.write_text("".join(lines))

@@ -1,1 +1,1 @@
-"""Keeps the servers, the connector and the job running."""
+"""The supervisor: keeps the servers, the connector and the job running."""

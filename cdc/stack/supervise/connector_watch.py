@@ -1,4 +1,4 @@
-"""Restarting a connector or task that has ended: Connect never does so itself."""
+"""Restarts a failed connector or task, which Kafka Connect never does by itself."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,19 +14,22 @@ _EVERY_SECONDS = 5.0
 _LONGEST_PAUSE_SECONDS = 60.0
 _ASK_SOURCE_EVERY_SECONDS = 30.0
 _ABSENT_SECONDS = 120.0
-"""Longer than the connector waits between two attempts to reach its source."""
+"""This is longer than the connector waits between two attempts to reach its source."""
 
 
 @dataclass(slots=True)
 class Absence:
-    """How long there has been nobody of the connector's at the source."""
+    """Measures how long the connector has had no session at the source."""
 
-    is_at_source: Callable[[], bool | None]  # None where the source does not answer
+    is_at_source: Callable[[], bool | None]  # None if the source does not answer
     next_at: float = 0.0
     since: float | None = None
 
     def is_too_long(self, now: float) -> bool:
-        """Asked every half a minute; once True, all begins anew."""
+        """Return True once the connector has been absent for ``_ABSENT_SECONDS``.
+
+        Asks the source at most every 30 s. After True the measurement starts over.
+        """
         if now < self.next_at:
             return False
         self.next_at = now + _ASK_SOURCE_EVERY_SECONDS
@@ -41,7 +44,7 @@ class Absence:
 
 
 class PassOver(Protocol):
-    """Lets a failed connector go on without what it cannot read, and names that."""
+    """Lets a failed connector continue without what it cannot read, and returns what that is."""
 
     def __call__(self, *, at_an_event: bool) -> Sequence[object]: ...
 
@@ -53,10 +56,11 @@ def _nothing(*, at_an_event: bool) -> Sequence[object]:
 
 @dataclass(slots=True)
 class ConnectorWatch:
-    """Asks every few seconds; restarts with growing pauses while it keeps failing.
+    """Checks the connector every few seconds; pauses grow while it keeps failing.
 
-    A worker that could not write down that a task failed says for good that it runs. What it takes
-    for running, and has had no session at the source for two minutes, is restarted as well.
+    A worker that could not record the failure of a task reports RUNNING for ever. A connector that
+    is reported RUNNING but has had no session at the source for two minutes is therefore restarted
+    as well.
     """
 
     connect_url: str
@@ -67,7 +71,10 @@ class ConnectorWatch:
     failures: int = 0
 
     def look(self, now: float) -> str | None:
-        """What to report, if anything; a worker that does not answer is somebody else's matter."""
+        """Check the connector, restart it if needed, and return a message if anything was done.
+
+        A worker that does not answer is ignored: the supervisor restarts it.
+        """
         if now < self.next_at:
             return None
         self.next_at = now + _EVERY_SECONDS
@@ -78,8 +85,8 @@ class ConnectorWatch:
         if self._has_vanished(parts, now):
             self._restart(only_failed=False)
             return (
-                f"connector {self.name} is restarted: it is said to run, and had no session at "
-                f"the source for {_ABSENT_SECONDS:.0f} s"
+                f"connector {self.name} is restarted: the worker reports RUNNING, but it has had "
+                f"no session at the source for {_ABSENT_SECONDS:.0f} s"
             )
         return None
 
@@ -91,13 +98,13 @@ class ConnectorWatch:
             left_out = self.pass_over(at_an_event=is_at_an_event(trace))
         except CdcError as error:
             if error.kind is ErrorKind.CHAIN_BROKEN:
-                return f"{failed} and is not started again: {error.message}"
-            left_out = ()  # who did not answer is asked again after the next failure
-        said = f"{failed} and is restarted: {cause(trace) or 'no trace'}"
+                return f"{failed} and is not restarted: {error.message}"
+            left_out = ()  # no answer: ask again after the next failure
+        message = f"{failed} and is restarted: {cause(trace) or 'no reason given'}"
         if left_out:
-            return f"{said}; it passes over {', '.join(map(str, left_out))}"
+            return f"{message}; it continues without {', '.join(map(str, left_out))}"
         self._restart(only_failed=True)
-        return said
+        return message
 
     def _has_vanished(self, parts: list[dict[str, Any]], now: float) -> bool:
         if parts and all(part["state"] == "RUNNING" for part in parts):
@@ -106,15 +113,15 @@ class ConnectorWatch:
         return False
 
     def _parts(self) -> list[dict[str, Any]]:
-        """The connector and its tasks; empty where nobody answers for it."""
+        """Return the status of the connector and of its tasks; empty if nothing answers."""
         try:
             response = http_client.get(
                 f"{self.connect_url}/connectors/{self.name}/status", timeout=3
             )
-            said = response.json() if response.status_code == httpx.codes.OK else {}
+            status = response.json() if response.status_code == httpx.codes.OK else {}
         except (httpx.HTTPError, ValueError, CdcError):
             return []
-        return [said["connector"], *said["tasks"]] if "connector" in said else []
+        return [status["connector"], *status["tasks"]] if "connector" in status else []
 
     def _restart(self, *, only_failed: bool) -> None:
         parameters = {"includeTasks": "true", "onlyFailed": str(only_failed).lower()}
@@ -122,10 +129,10 @@ class ConnectorWatch:
         try:
             http_client.request("POST", url, params=parameters, timeout=10)
         except (httpx.HTTPError, CdcError):
-            return  # asked again at the next look
+            return  # the next look tries again
 
 
 def _failure(parts: list[dict[str, Any]]) -> str | None:
-    """The trace of the first failed part; None while none has failed."""
+    """Return the trace of the first failed part, or None if none has failed."""
     failed = [part for part in parts if part["state"] == "FAILED"]
     return str(failed[0].get("trace", "")) if failed else None

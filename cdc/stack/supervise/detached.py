@@ -1,4 +1,4 @@
-"""``up --detach`` and ``down``: a supervisor in a session of its own, and its end."""
+"""``up --detach`` and ``down``: start a supervisor in its own session, and stop it."""
 
 import os
 import subprocess
@@ -29,7 +29,11 @@ OnProgress = Callable[[str], None]
 def up(
     config: Config, config_path: Path, on_progress: OnProgress, *, new_epoch: bool = False
 ) -> None:
-    """Start a supervisor and return when it is ready; raises the error that it reported."""
+    """Start a supervisor in the background and return once it is ready.
+
+    Raises CONFLICT if one already runs for this state directory, TIMEOUT if it is not ready after
+    ``_UP_SECONDS``, and the error it reported if its start failed.
+    """
     state = StateDir(config.state_dir.resolve())
     prerequisites.check(state.root)
     state.create()
@@ -37,16 +41,16 @@ def up(
         raise CdcError(
             ErrorKind.CONFLICT,
             f"the stack in {state.root} is already up",
-            remedy="wal2lake down, or choose another state_dir",
+            remedy="run wal2lake down, or choose another state_dir",
         )
-    # Here and not in the supervisor: this process has the terminal for the progress bar.
+    # Not in the supervisor: only this process has a terminal for the progress bar.
     install(plan.needed_sets(config))
     rotate(state.log("supervisor"))
-    began = _size(state.log("supervisor"))
+    log_start = _size(state.log("supervisor"))
     with ends_on_signal():
         child = _spawn(state, command(config_path, new_epoch=new_epoch))
         try:
-            _await(child, _Telling(state, child.pid, on_progress, began))
+            _await(child, _ReportReader(state, child.pid, on_progress, log_start))
         except BaseException:
             child.terminate()
             child.wait(_STOP_SECONDS)
@@ -54,7 +58,7 @@ def up(
 
 
 def command(config_path: Path, *, new_epoch: bool) -> list[str]:
-    """The supervisor's command line."""
+    """Return the supervisor's command line."""
     arguments = ["up", "--supervise", "--config", str(config_path)]
     return [sys.executable, "-m", "cdc", *arguments, *["--new-epoch"] * new_epoch]
 
@@ -75,29 +79,30 @@ def _size(log: Path) -> int:
     return log.stat().st_size if log.exists() else 0
 
 
-class _Telling:
-    """Reads the report of one supervisor and passes on what is new in it."""
+class _ReportReader:
+    """Reads the report of one supervisor and passes on its new events."""
 
-    def __init__(self, state: StateDir, pid: int, on_progress: OnProgress, began: int) -> None:
+    def __init__(self, state: StateDir, pid: int, on_progress: OnProgress, log_start: int) -> None:
         self.state = state
         self._pid = pid
-        self._told = 0
+        self._events_read = 0
         self._on_progress = on_progress
-        self.began = began  # bytes of the log file that are of supervisors before
+        self.log_start = log_start  # bytes of the log file that earlier supervisors wrote
 
     def phase(self) -> str:
-        said = report.read(self.state)
-        if said.get("supervisor", {}).get("pid") != self._pid:
-            return report.STARTING  # an older one's report
-        for event in said["events"][self._told :]:
+        """Pass on new events and return the supervisor's phase."""
+        latest = report.read(self.state)
+        if latest.get("supervisor", {}).get("pid") != self._pid:
+            return report.STARTING  # the report is still that of an earlier supervisor
+        for event in latest["events"][self._events_read :]:
             self._on_progress(event["what"])
-        self._told = len(said["events"])
-        return str(said["phase"])
+        self._events_read = len(latest["events"])
+        return str(latest["phase"])
 
 
-def _await(child: subprocess.Popen[bytes], telling: _Telling) -> None:
+def _await(child: subprocess.Popen[bytes], reader: _ReportReader) -> None:
     def settled() -> bool:
-        return child.poll() is not None or telling.phase() == report.READY
+        return child.poll() is not None or reader.phase() == report.READY
 
     attempts = Retrying(
         retry=retry_if_result(lambda done: not done),
@@ -107,32 +112,35 @@ def _await(child: subprocess.Popen[bytes], telling: _Telling) -> None:
     try:
         attempts(settled)
     except RetryError:
-        raise CdcError(ErrorKind.TIMEOUT, f"not ready after {_UP_SECONDS} s") from None
+        raise CdcError(ErrorKind.TIMEOUT, f"the stack is not ready after {_UP_SECONDS} s") from None
     if child.poll() is not None:
-        raise _end_of(child, telling)
+        raise _end_of(child, reader)
 
 
-def _end_of(child: subprocess.Popen[bytes], telling: _Telling) -> CdcError:
-    failed = telling.phase() == report.FAILED
-    error = report.reported_error(telling.state) if failed else None
-    log = telling.state.log("supervisor")
+def _end_of(child: subprocess.Popen[bytes], reader: _ReportReader) -> CdcError:
+    failed = reader.phase() == report.FAILED
+    error = report.reported_error(reader.state) if failed else None
+    log = reader.state.log("supervisor")
     return error or CdcError(
         ErrorKind.SERVER_FAILED,
         f"the supervisor ended with exit code {child.returncode}",
-        detail=last_lines(log, after=telling.began),
-        remedy=f"the whole log is {log}",
+        detail=last_lines(log, after=reader.log_start),
+        remedy=f"see the full log: {log}",
     )
 
 
 def down(config: Config) -> list[str]:
-    """Stop the supervisor and all that it runs, or what is left of it; names what was ended."""
+    """Stop the supervisor with everything it runs, or what a killed one left behind.
+
+    Returns the names of the processes that were stopped.
+    """
     state = StateDir(config.state_dir.resolve())
-    ended = []
+    stopped = []
     running = report.supervisor(state)
     if running and (process := running.process()):
-        ended.append("supervisor")
+        stopped.append("supervisor")
         _stop(process)
-    return ended + cleanup.clean(state)
+    return stopped + cleanup.clean(state)
 
 
 def _stop(process: psutil.Process) -> None:

@@ -1,4 +1,4 @@
-"""Everything that ``up`` keeps running, and the ways it ends: a signal, an error, ``down``."""
+"""Brings up everything that ``up`` runs, and keeps it up until a signal, an error or ``down``."""
 
 import os
 import signal
@@ -35,33 +35,35 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steps:
-    """What is done around the servers: ``establish`` before the job, the rest to tell a person.
+    """The caller's hooks: what the supervisor does besides running servers.
 
-    ``is_at_source`` is whether the connector is there; None where nobody can say. ``pass_over``
-    lets it go on without what it cannot read, and names that; True where it failed at an event.
-    It raises CHAIN_BROKEN where it must not go on.
+    ``establish`` connects the source before the job starts. ``is_at_source`` returns whether the
+    connector has a session at the source, None if that is unknown. ``pass_over`` lets a failed
+    connector continue without what it cannot read and returns what that is; its last argument is
+    True if the connector failed at an event. It raises CHAIN_BROKEN if the connector must not
+    continue. ``on_progress`` and ``on_ready`` inform the user.
     """
 
     establish: Establish
     is_at_source: Callable[[Config, Endpoints], bool | None]
     pass_over: Callable[[Config, Endpoints, bool], Sequence[object]]
-    job_config: Path | None  # None leaves the job out
+    job_config: Path | None  # None: run no job
     on_progress: Say
     on_ready: Callable[[Endpoints], None]
 
 
 def supervise(config: Config, steps: Steps) -> None:
-    """Bring all up, keep it up until a signal, stop all.
+    """Start everything, keep it running until a signal, then stop everything.
 
-    Raises the error of a start that failed, and KeyboardInterrupt for one that a signal broke off,
-    after everything is stopped.
+    Raises the error of a failed start, or KeyboardInterrupt if a signal interrupted the start; in
+    both cases after everything has been stopped.
     """
     with ends_on_signal(), Stack(config, steps.on_progress) as stack:
         ended_silently = _keep_silent_end(stack.state)
         report = Report(state=stack.state, supervisor=Identity.of(os.getpid()))
-        stack.say = _told_twice(report, steps)
+        stack.say = _to_report_and_user(report, steps)
         if ended_silently:
-            stack.say(f"the supervisor before this one crashed: {last_crash(stack.state)}")
+            stack.say(f"the previous supervisor crashed: {last_crash(stack.state)}")
         try:
             with disk_full_named(stack.state.root):
                 _bring_up_and_keep(stack, report, steps)
@@ -80,7 +82,10 @@ def supervise(config: Config, steps: Steps) -> None:
 
 
 def _keep_silent_end(state: StateDir) -> bool:
-    """Keep what is known of the supervisor before; whether it ended without a word."""
+    """Save what is known of the previous supervisor, if it ended without reporting an error.
+
+    Returns whether it did.
+    """
     before = report_of(state)
     if before.get("phase") not in {STARTING, READY}:
         return False
@@ -93,11 +98,11 @@ def _defect(state: StateDir, error: Exception) -> CdcError:
     return CdcError(
         ErrorKind.INTERNAL,
         f"internal: {told(error)}",
-        remedy=f"report this, with {crash_file(state)}",
+        remedy=f"report this as a bug and attach {crash_file(state)}",
     )
 
 
-def _told_twice(report: Report, steps: Steps) -> Say:
+def _to_report_and_user(report: Report, steps: Steps) -> Say:
     def say(what: str) -> None:
         report.event(what)
         steps.on_progress(what)
@@ -108,7 +113,7 @@ def _told_twice(report: Report, steps: Steps) -> Say:
 def _bring_up_and_keep(stack: Stack, report: Report, steps: Steps) -> NoReturn:
     report.write()
     endpoints = stack.start()
-    stack.say("connecting the source")
+    stack.say("connecting to the source")
     steps.establish(stack.config, endpoints, stack.say)
     if steps.job_config is not None:
         _start_job(stack, steps.job_config)
@@ -141,14 +146,17 @@ def _keep_up(watch: Watch) -> NoReturn:
 
 @contextmanager
 def ends_on_signal() -> Iterator[None]:
-    """The first of the signals becomes KeyboardInterrupt; later ones cannot disturb the stop."""
+    """Turn the first SIGINT, SIGTERM or SIGHUP into KeyboardInterrupt and ignore later ones.
+
+    Later signals therefore cannot disturb the shutdown.
+    """
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    # A signal that is ignored already (nohup) stays ignored.
+    # A signal that is already ignored (nohup) stays ignored.
     before = {number: signal.getsignal(number) for number in _SIGNALS}
     for number, handler in before.items():
         if handler is not signal.SIG_IGN:

@@ -1,4 +1,4 @@
-"""Keeping the stack up: a process that died is started again, later each time it dies soon."""
+"""Restarts processes of the stack that have died, with growing pauses while they die early."""
 
 import time
 from dataclasses import dataclass
@@ -14,33 +14,34 @@ from cdc.stack.supervise.connector_watch import ConnectorWatch
 
 _LONGEST_PAUSE_SECONDS = 30.0
 _STABLE_SECONDS = 60.0
-"""A process that ran this long begins again with the shortest pause."""
+"""After a process has run this long, its next restart waits the shortest pause again."""
 
 
 @dataclass(slots=True)
 class Backoff:
-    """1, 2, 4, ... seconds between a death and the next start."""
+    """Doubles the pause between a death and the next start: 1, 2, 4, ... up to 30 seconds."""
 
     attempts: int = 0
 
     def after_death(self, lived: float) -> float:
+        """Return the pause in seconds after a process that ran for ``lived`` seconds."""
         self.attempts = 1 if lived >= _STABLE_SECONDS else self.attempts + 1
         return min(2.0 ** (self.attempts - 1), _LONGEST_PAUSE_SECONDS)
 
 
 @dataclass(slots=True)
 class Life:
-    """One supervised process over its restarts."""
+    """Holds the state of one supervised process across its restarts."""
 
     backoff: Backoff
     started_at: float
     restart_at: float | None = None
-    over: bool = False
+    over: bool = False  # it is not restarted any more
     patience: Patience | None = None
 
 
 class Watch:
-    """One look at a time: ``look()`` is called again and again by the supervisor."""
+    """Watches the processes and the connector; the supervisor calls ``look()`` in a loop."""
 
     def __init__(
         self,
@@ -56,13 +57,14 @@ class Watch:
         self._lives = {name: Life(Backoff(), clock()) for name in stack.processes}
 
     def look(self) -> None:
+        """Rotate logs, restart what has died and report changes; never blocks for long."""
         rotate_all(self._stack.state)
         for name, life in self._lives.items():
             if not life.over:
                 self._look_at(name, life)
-        if said := self._connector.look(self._clock()):
-            self._report.said_of_connector(said)
-            self._stack.say(said)
+        if message := self._connector.look(self._clock()):
+            self._report.note_connector(message)
+            self._stack.say(message)
 
     def _look_at(self, name: str, life: Life) -> None:
         if life.restart_at is not None:
@@ -80,7 +82,8 @@ class Watch:
             self._stack.say(f"{name} is ready again")
         elif life.patience is not None and life.patience.is_over():
             self._stack.processes[name].stop()
-            self._died(name, life, f"was not ready, and did not go on, for {START_SECONDS} s", None)
+            stalled = f"was not ready and made no progress for {START_SECONDS} s"
+            self._died(name, life, stalled, None)
 
     def _died(self, name: str, life: Life, what: str, code: int | None) -> None:
         self._stack.processes[name].sweep()
@@ -90,7 +93,7 @@ class Watch:
             return
         pause = life.backoff.after_death(self._clock() - life.started_at)
         life.restart_at = self._clock() + pause
-        self._say(name, "waiting", f"{what}{self._disk()}, next start in {pause:.0f} s")
+        self._say(name, "waiting", f"{what}{self._disk()}; restarting in {pause:.0f} s")
 
     def _start(self, name: str, life: Life) -> None:
         life.restart_at, life.started_at = None, self._clock()
@@ -103,7 +106,7 @@ class Watch:
             return
         life.patience = Patience(self._stack.servers[name], self._clock)
         member.pid = self._stack.processes[name].pid
-        self._say(name, "starting", "started again")
+        self._say(name, "starting", "was restarted")
 
     def _say(self, name: str, state: str, what: str) -> None:
         member = self._report.members[name]
@@ -113,10 +116,10 @@ class Watch:
         self._stack.say(f"{name} {what}")
 
     def _words(self, name: str) -> str:
-        """The error and the remedy that it ended with, else its last line."""
+        """Return the error and remedy that the process ended with, else its last line."""
         lines = self._stack.processes[name].failure("").detail.splitlines()
-        told = [line for line in lines if line.startswith(("error: ", "remedy: "))]
-        return "; ".join(told[-2:] or lines[-1:])
+        explained = [line for line in lines if line.startswith(("error: ", "remedy: "))]
+        return "; ".join(explained[-2:] or lines[-1:])
 
     def _disk(self) -> str:
         try:
@@ -127,4 +130,5 @@ class Watch:
 
 
 def member_of(stack: Stack, name: str) -> Member:
+    """Return the report's entry for a process that has just become ready."""
     return Member(pid=stack.processes[name].pid, state="running")

@@ -56,7 +56,7 @@ def _goes_on_without(config: Config, chain: Endpoints, source: Connection, chang
     watch = ConnectorWatch(
         chain.connect, config.name, Absence(lambda: True), partial(pass_over, config, chain)
     )
-    assert f"it passes over {config.name}.t.v" in str(watch.look(0))
+    assert f"it continues without {config.name}.t.v" in str(watch.look(0))
 
     other = Topic(chain, f"{config.name}.{config.name}.other")
     other.until(lambda found: ops(found) == ["c"])

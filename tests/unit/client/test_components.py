@@ -17,7 +17,7 @@ from cdc.client.status import components
 from cdc.errors import CdcError, ErrorKind
 from cdc.source.connector.failure import cause
 from cdc.stack.process.process import Identity
-from cdc.stack.process.report import READY, STOPPING, Report, last_of_connector
+from cdc.stack.process.report import READY, STOPPING, Report, connector_note
 from cdc.state import job_state
 from cdc.state.directory import StateDir
 from cdc.state.job_state import JobState
@@ -166,8 +166,8 @@ def test_what_was_said_of_the_connector_is_told_for_as_long_as_it_may_be_the_cau
     state = StateDir(tmp_path)
     report = Report(state=state, supervisor=Identity.of(os.getpid()))
     report.write()
-    assert last_of_connector(state, 60) == ""
-    report.said_of_connector("it failed")
+    assert connector_note(state, 60) == ""
+    report.note_connector("it failed")
     report.write()
-    assert last_of_connector(state, 3600) == "it failed"
-    assert last_of_connector(state, -3600) == ""
+    assert connector_note(state, 3600) == "it failed"
+    assert connector_note(state, -3600) == ""

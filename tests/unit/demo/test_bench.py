@@ -1,4 +1,4 @@
-"""What the benchmark makes of what it saw: ratios, and what was readable when."""
+"""The benchmark computes ratios, and when commits became readable."""
 
 import json
 from dataclasses import replace
@@ -29,7 +29,7 @@ THEIRS = Figures(
 
 
 class Topics:
-    """Stands for the topics: events by topic, offset and commit time in milliseconds."""
+    """Stands in for the topics: offset and commit time in milliseconds of events, by topic."""
 
     def __init__(self, **events: list[tuple[int, int]]) -> None:
         self.events = events
@@ -61,9 +61,9 @@ def test_a_ratio_above_one_means_that_ours_is_better() -> None:
 def test_a_worse_figure_is_shown_as_worse() -> None:
     slow = replace(OURS, freshness_p99_seconds=120.0, snapshot_rows_per_second=500.0)
 
-    found = ratios(slow, THEIRS)
+    better = ratios(slow, THEIRS)
 
-    assert (found["freshness_p99_seconds"], found["snapshot_rows_per_second"]) == (0.5, 0.5)
+    assert (better["freshness_p99_seconds"], better["snapshot_rows_per_second"]) == (0.5, 0.5)
 
 
 def test_the_result_is_kept_with_what_it_was_measured_with(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Freshness is measured by commits that a cut covers, never by those it may have missed."""
+"""Freshness is measured by commits that a cut surely contains."""
 
 from datetime import UTC, datetime
 

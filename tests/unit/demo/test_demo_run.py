@@ -1,4 +1,4 @@
-"""What the demonstration says when it fails, and that it stops everything however it ends."""
+"""The demo explains a failure, and stops everything however it ends."""
 
 import signal
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ OPTIONS = Options(seconds=1, rate=1, rows=2000, seed=1)
 
 
 class Stopped(Place):
-    """A place without a stack, which remembers that it was stopped."""
+    """A place without a stack, which records that it was stopped."""
 
     def stop(self) -> None:
         self.root.joinpath("stopped").touch()
@@ -26,7 +26,9 @@ class Stopped(Place):
 
 @dataclass(kw_only=True)
 class Failing(Demo):
-    error: BaseException  # what it fails with
+    """A demo that fails at the step ``snapshot`` with ``error``."""
+
+    error: BaseException
 
     def run(self) -> None:
         self.step = "snapshot"

@@ -1,4 +1,4 @@
-"""A clock that the tests set: of one process, while it runs, and not the monotonic one."""
+"""Tests can set the clock of a running process, but not its monotonic clock."""
 
 import os
 import subprocess
@@ -35,13 +35,13 @@ def process(tmp_path: Path) -> Iterator[Process]:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-        ) as found,
+        ) as running,
     ):
-        yield found
+        yield running
 
 
 def times(process: Process) -> tuple[float, float]:
-    """The process's time of day and its monotonic time."""
+    """Return the process's time of day and its monotonic time."""
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write("now\n")

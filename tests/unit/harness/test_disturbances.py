@@ -1,4 +1,4 @@
-"""What a seed draws for the random kills."""
+"""The random kills are drawn from a seed."""
 
 from tests.faults.scenes.disturbances import DISTURBANCES, KILLS, drawn
 

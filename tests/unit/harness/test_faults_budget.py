@@ -1,4 +1,4 @@
-"""A budget of minutes: some of every file, in an order that a seed gives."""
+"""A budget of minutes runs some cases of every file, in an order given by a seed."""
 
 from collections.abc import Sequence
 
@@ -16,13 +16,13 @@ def case(item: tuple[str, str, int]) -> Case:
 
 
 def run(budget: Budget, items: Sequence[tuple[str, float]], now: list[float]) -> list[str]:
-    """The files of those that were let in; each takes its seconds."""
-    found = []
+    """Run the cases that fit, each for its seconds; return their files."""
+    admitted = []
     for file, seconds in items:
         if budget.has_room(file):
-            found.append(file)
+            admitted.append(file)
             now[0] += seconds
-    return found
+    return admitted
 
 
 @pytest.fixture
@@ -32,13 +32,13 @@ def now() -> list[float]:
 
 @given(st.integers(0, 2**32 - 1))
 def test_every_case_comes_once_and_a_file_and_a_test_stay_together(seed: int) -> None:
-    found = shuffled(CASES, case, seed)
+    order = shuffled(CASES, case, seed)
 
-    assert sorted(found) == sorted(CASES)
+    assert sorted(order) == sorted(CASES)
     for file in ("a", "b", "c"):
-        places = [place for place, item in enumerate(found) if item[0] == file]
+        places = [place for place, item in enumerate(order) if item[0] == file]
         assert places == list(range(places[0], places[0] + 8))
-        assert [item[1] for item in found if item[0] == file] == ["first"] * 4 + ["then"] * 4
+        assert [item[1] for item in order if item[0] == file] == ["first"] * 4 + ["then"] * 4
 
 
 def test_a_seed_gives_one_order_and_others_give_others() -> None:
@@ -49,13 +49,13 @@ def test_a_seed_gives_one_order_and_others_give_others() -> None:
 def test_each_file_has_a_share_of_what_is_left(now: list[float]) -> None:
     budget = Budget(60.0, ["a", "b", "c"], lambda: now[0])
 
-    found = run(budget, [(file, 10.0) for file in "aaaaabbbbbccccc"], now)
+    files = run(budget, [(file, 10.0) for file in "aaaaabbbbbccccc"], now)
 
-    assert found == ["a", "a", "b", "b", "c", "c"]
+    assert files == ["a", "a", "b", "b", "c", "c"]
     assert now == [1060.0]
 
 
-def test_what_a_file_leaves_others_have(now: list[float]) -> None:
+def test_the_time_that_a_file_leaves_goes_to_others(now: list[float]) -> None:
     budget = Budget(60.0, ["a", "b"], lambda: now[0])
 
     assert run(budget, [("a", 10.0), *[("b", 10.0)] * 9], now) == ["a", *["b"] * 5]

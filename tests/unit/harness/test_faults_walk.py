@@ -1,4 +1,4 @@
-"""The walk along the ledger sees what a kill might have done: a lake made wrong by hand."""
+"""The walk along the ledger finds the damage that a kill might do, here done by hand."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +27,7 @@ Wrong = Callable[["Lake"], object]
 
 
 class Lake:
-    """A ledger and what it names, written by delta-rs; each cut has the LSN of its number."""
+    """A ledger and its tables, written by delta-rs; the LSN of each cut equals its number."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "lake"
@@ -54,10 +54,10 @@ class Lake:
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
-    made = Lake(tmp_path)
-    made.publish(1)
-    made.walk.go_on()
-    return made
+    correct = Lake(tmp_path)
+    correct.publish(1)
+    correct.walk.go_on()
+    return correct
 
 
 def marks(lake: Lake, found: list[int]) -> None:
@@ -66,13 +66,13 @@ def marks(lake: Lake, found: list[int]) -> None:
 
 
 def changed(rows: pa.Table, name: str) -> pa.Table:
-    """The last row as of a later transaction."""
+    """Make the last row that of a later transaction."""
     values = rows.column(name).to_pylist()
     return rows.set_column(1, name, pa.array([*values[:-1], 99]))
 
 
 def with_key(rows: pa.Table, key: int) -> pa.Table:
-    """The last row under a key that only a part of its transaction has."""
+    """Give the last row a key that only a part of its transaction has."""
     return rows.set_column(0, "id", pa.array([*rows.column("id").to_pylist()[:-1], key]))
 
 

@@ -1,4 +1,4 @@
-"""What is measured in a long run: the figures, and what of them is too much."""
+"""The figures of a long run, and which of them are too large."""
 
 import time
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Every rule that the mutants take out still stands where they look for it."""
+"""Every line of code that a mutant replaces is still where the mutant looks for it."""
 
 from pathlib import Path
 

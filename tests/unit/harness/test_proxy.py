@@ -1,4 +1,4 @@
-"""The network of the faults: what its proxy does to a connection."""
+"""The proxy of the fault tests drops, stalls and slows connections."""
 
 import socket
 import socketserver
@@ -11,7 +11,7 @@ from cdc.stack.servers.server import LOOPBACK
 from tests.servers.proxy import Proxy, proxied
 from tests.waiting import until
 
-PATIENCE = 0.3  # seconds in which an answer would have come
+PATIENCE = 0.3  # seconds within which an answer would have come
 
 
 class Echo(socketserver.BaseRequestHandler):
@@ -28,17 +28,17 @@ def proxy() -> Iterator[Proxy]:
     with Server((LOOPBACK, 0), Echo) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
-        with proxied(LOOPBACK, server.server_address[1]) as found:
-            yield found
+        with proxied(LOOPBACK, server.server_address[1]) as running:
+            yield running
         server.shutdown()
         thread.join()
 
 
 def connected(proxy: Proxy) -> socket.socket:
-    made = socket.create_connection(proxy.address, timeout=10)
-    made.sendall(b"first")
-    assert made.recv(5) == b"first"
-    return made
+    client = socket.create_connection(proxy.address, timeout=10)
+    client.sendall(b"first")
+    assert client.recv(5) == b"first"
+    return client
 
 
 def is_reset(client: socket.socket) -> bool:

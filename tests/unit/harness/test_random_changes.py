@@ -1,4 +1,4 @@
-"""The pure part of ``tests/soak``: what it chooses, from facts and a seed."""
+"""The pure part of ``tests/soak``, which chooses changes from facts and a seed."""
 
 import random
 from collections import Counter
@@ -128,7 +128,7 @@ def test_a_value_of_a_numeric_has_no_more_digits_than_fit() -> None:
         assert len(whole.lstrip("0")) <= 4
 
 
-def test_a_type_that_nothing_is_known_of_has_no_value() -> None:
+def test_an_unknown_type_has_no_value() -> None:
     assert new_value(Column(name="g", type="geometry", base="geometry"), random.Random(8)) is None
 
 

@@ -1,4 +1,4 @@
-"""The pure part of ``tests/schemas``: what it makes of a seed."""
+"""The pure part of ``tests/schemas``, which makes databases from a seed."""
 
 import random
 import re

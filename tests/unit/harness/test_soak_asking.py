@@ -1,4 +1,4 @@
-"""Operations of the walk of faults: asked for until they are taken, and followed to their end."""
+"""The soak walk asks for operations until they are accepted, and follows them to their end."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ ARGUMENTS = ("resnapshot", "bank.ring")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told(Armed):
-    """Answers with these exit codes, and the job goes on with each look at it."""
+    """A bank whose commands end with the given exit codes."""
 
     codes: list[int]
     said: list[str] = field(default_factory=list)
@@ -49,7 +49,7 @@ def bank(tmp_path: Path) -> Told:
 
 
 def goes_on(monkeypatch: pytest.MonkeyPatch, *states: Progress) -> None:
-    """Each look finds the next one, and the last one for ever."""
+    """Let each look find the next state, and the last one for ever."""
     left = iter(states)
     monkeypatch.setattr(files, "progress", lambda _dir, _id: next(left, states[-1]))
 
@@ -62,7 +62,7 @@ def test_it_is_followed_to_its_end(bank: Told, monkeypatch: pytest.MonkeyPatch) 
     assert bank.said == ["resnapshot"]
 
 
-def test_it_is_asked_for_again_where_job_or_connector_are_on_their_way(
+def test_it_is_asked_for_again_while_job_or_connector_are_starting(
     bank: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bank.codes[:] = [4, 11, 0]

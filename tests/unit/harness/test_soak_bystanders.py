@@ -1,4 +1,4 @@
-"""What ``tests/soak`` says of tables that stand still beside a move."""
+"""``tests/soak`` reports tables that stand still while another one is moved."""
 
 from datetime import UTC, datetime
 

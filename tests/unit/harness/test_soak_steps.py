@@ -1,4 +1,4 @@
-"""The walk of faults: the same steps of the same seed, and all that there is in it."""
+"""The soak walk: a seed always gives the same steps, and every kind of step occurs."""
 
 from collections import Counter
 from itertools import islice

@@ -1,4 +1,4 @@
-"""What is compared of a command's output that a document shows."""
+"""How a command's output is compared with the one that a document shows."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What ``up --detach`` starts in its place."""
+"""The command line of the supervisor that ``up --detach`` starts."""
 
 from pathlib import Path
 

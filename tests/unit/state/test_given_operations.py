@@ -1,4 +1,4 @@
-"""Whatever lies in the directory of operations, those that are some are found and run."""
+"""Whatever lies in the directory of operations, the valid ones are found."""
 
 import json
 import os
@@ -45,10 +45,10 @@ def test_nothing_in_the_directory_keeps_operations_from_being_found(
         assert GOOD in found
         assert {each.id for each in found} <= {GOOD.id, OTHER.id, "a"}
         for each in found:
-            told = files.progress(place, each.id)
-            assert isinstance(told.state, OperationState)
-            assert told.id == each.id
-            assert isinstance(told.starts + told.rows + told.tables_done, int)
+            progress = files.progress(place, each.id)
+            assert isinstance(progress.state, OperationState)
+            assert progress.id == each.id
+            assert isinstance(progress.starts + progress.rows + progress.tables_done, int)
             assert files.wish(place, each.id) in {"", files.PAUSE, files.CANCEL}
             files.ending(place, each.id)
         assert [each.id for each in files.asked(place)] == [

@@ -1,4 +1,4 @@
-"""Whatever lies in the directory of requests, the job goes on and cuts are published again."""
+"""Whatever lies in the directory of requests, the job continues and publishes cuts again."""
 
 import json
 import os
@@ -74,18 +74,18 @@ def names(folder: Path) -> list[str]:
 
 
 def asked(folder: Path, clock: Callable[[], float]) -> Callable[[], list[Request]]:
-    """What a round of the job takes up."""
+    """Return a function that reads the requests like a round of the job."""
     waiting = CutRequests(Holds(folder, clock))
     return lambda: waiting.pending(0)
 
 
 @contextmanager
 def folder() -> Iterator[Path]:
-    made = Path(tempfile.mkdtemp())
+    place = Path(tempfile.mkdtemp())
     try:
-        yield made
+        yield place
     finally:
-        shutil.rmtree(made)
+        shutil.rmtree(place)
 
 
 @settings(deadline=None, max_examples=300)
@@ -110,20 +110,18 @@ def test_nothing_in_the_directory_ends_the_job_or_holds_it_for_ever(
         for request in found:
             assert request.id.isascii()
             assert f"{request.id}.json" in names(place)
-        requests.remove_expired(place, NOW)  # as each who asks does
+        requests.remove_expired(place, NOW)  # as every reader does
         assert requests.pending(place, NOW)
 
 
-def test_what_is_no_request_is_set_aside_by_name(
-    tmp_path: Path,
-) -> None:
+def test_an_invalid_file_is_renamed_and_logged(tmp_path: Path) -> None:
     put(tmp_path, b"mine", "file", b"{")
     put(tmp_path, b"folder", "directory", b"")
     look = asked(tmp_path, lambda: 0.0)
-    with capture_logs() as said:
+    with capture_logs() as logged:
         assert look() == look() == []
     assert names(tmp_path) == ["folder.json.refused", "mine.json.refused"]
-    assert [each["name"] for each in said] == ["'folder.json'", "'mine.json'"]
+    assert [each["name"] for each in logged] == ["'folder.json'", "'mine.json'"]
 
 
 @pytest.mark.parametrize("expires_at", [NOW + 1, NOW + 3600, 1e300, float("inf")])
@@ -135,11 +133,11 @@ def test_a_hold_lasts_no_longer_than_the_cap_whatever_it_says_and_clocks_do(
     holds = Holds(tmp_path, lambda: clock[0])
     assert [each.id for each in holds.pending(NOW)] == ["a"]
     clock[0] += MOST_HOLD_SECONDS - 1
-    assert [each.id for each in holds.pending(NOW - 1e6)] == ["a"]  # the time was set back
+    assert [each.id for each in holds.pending(NOW - 1e6)] == ["a"]  # the clock was set back
     clock[0] += 1
     assert holds.pending(NOW) == []
     requests.write(tmp_path, Request(id="a", expires_at=expires_at, bound=9))
-    assert [each.bound for each in holds.pending(NOW)] == [9]  # it is asked for a cut all the same
+    assert [each.bound for each in holds.pending(NOW)] == [9]  # a request with a bound still counts
 
 
 HOLDER = """

@@ -1,4 +1,4 @@
-"""What is asked of the job by files: who is refused, and what a crash leaves behind."""
+"""Operations are requested by files: which are refused, and what a crash leaves behind."""
 
 import json
 import os
@@ -73,7 +73,7 @@ def test_only_an_end_frees_the_table(tmp_path: Path, state: OperationState) -> N
             files.ask(tmp_path, operation(2, "a.b"))
 
 
-def test_half_a_file_is_none(tmp_path: Path) -> None:
+def test_half_a_file_is_ignored(tmp_path: Path) -> None:
     whole = operation(1, "a.b")
     files.ask(tmp_path, whole)
     files.write_progress(tmp_path, Progress(id=whole.id, state=OperationState.RUNNING))
@@ -91,7 +91,7 @@ def test_half_a_file_is_none(tmp_path: Path) -> None:
     assert len(files.asked(tmp_path)) == 2
 
 
-def test_the_lock_of_one_who_was_killed_is_free(tmp_path: Path) -> None:
+def test_the_lock_of_a_killed_process_is_free(tmp_path: Path) -> None:
     script = (
         "import sys, time, pathlib\n"
         "from cdc.state.operation_files import locked\n"

@@ -1,4 +1,4 @@
-"""Requests for a cut that can come no more hold nobody up, and are not remembered."""
+"""Requests for a cut that can no longer come hold nothing up and are forgotten."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The question to the job whether it runs with the changed configuration, and its answer."""
+"""Requests to the job to reload its configuration, and its answers."""
 
 from pathlib import Path
 
