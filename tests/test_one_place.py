@@ -1,0 +1,32 @@
+"""One place per thing: a second copy of what a module is there for is seen here."""
+
+import re
+from typing import Final
+
+import pytest
+
+from tests.test_layers import modules
+
+PLACES: Final = {
+    r"\bfcntl\b": "cdc.state.file_lock",
+}
+"""What only one module may spell, as a regular expression."""
+
+
+def spelled_in(pattern: str, sources: dict[str, str]) -> set[str]:
+    return {name for name, source in sources.items() if re.search(pattern, source)}
+
+
+def sources() -> dict[str, str]:
+    return {name: path.read_text() for name, path in modules().items()}
+
+
+@pytest.mark.parametrize(("pattern", "place"), PLACES.items(), ids=PLACES.values())
+def test_only_its_own_module_spells_it(pattern: str, place: str) -> None:
+    assert spelled_in(pattern, sources()) == {place}
+
+
+def test_the_check_sees_a_copy() -> None:
+    copy = {"cdc.lake.lock": "import fcntl", "cdc.lake.layout": "# of a file lock"}
+
+    assert spelled_in(r"\bfcntl\b", copy) == {"cdc.lake.lock"}
