@@ -9,6 +9,7 @@ from tests.test_layers import modules
 
 PLACES: Final = {
     r"\bfcntl\b": "cdc.state.file_lock",
+    r"\bfsync\b|\bos\.replace\b|partial\.replace": "cdc.state.atomic_file",
 }
 """What only one module may spell, as a regular expression."""
 

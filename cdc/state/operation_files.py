@@ -16,7 +16,7 @@ from typing import Final
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.state import file_lock
-from cdc.state.directory import write_private
+from cdc.state.atomic_file import write_private
 from cdc.state.foreign_files import given
 from cdc.state.operation import (
     Operation,

@@ -13,7 +13,8 @@ from typing import Any, Final
 from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from cdc.errors import CdcError, ErrorKind
-from cdc.state.directory import read_json, write_private
+from cdc.state.atomic_file import write_private
+from cdc.state.directory import read_json
 
 LOOK_SECONDS: Final = 0.2
 

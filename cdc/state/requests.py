@@ -9,7 +9,6 @@ for one that stands still (cdc/state/holds.py: and for clocks that jump).
 
 import errno
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -17,6 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+from cdc.state.atomic_file import write_shared
 from cdc.state.file_lock import hold, is_free
 from cdc.state.foreign_files import given, opened
 
@@ -44,11 +44,7 @@ def directory(state_dir: Path) -> Path:
 def write(folder: Path, request: Request) -> None:
     """Put the request, or replace the one of the same id, in one step."""
     folder.mkdir(parents=True, exist_ok=True)
-    target = _file(folder, request.id)
-    # Not *.json: a job that lists the folder now must not see half a file.
-    partial = folder / f".{request.id}.{os.getpid()}.partial"
-    partial.write_text(json.dumps(asdict(request)))
-    partial.replace(target)
+    write_shared(_file(folder, request.id), json.dumps(asdict(request)))
 
 
 @contextmanager
