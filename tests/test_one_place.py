@@ -9,6 +9,8 @@ from tests.test_layers import modules
 
 PLACES: Final = {
     r"\bfcntl\b": "cdc.state.file_lock",
+    r"\"Caused by: ": "cdc.source.connector.failure",
+    r"\[\"tasks\"\]": "cdc.source.connector.status",
     r"\bfsync\b|\bos\.replace\b|partial\.replace": "cdc.state.atomic_file",
 }
 """What only one module may spell, as a regular expression."""
