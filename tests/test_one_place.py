@@ -11,6 +11,8 @@ PLACES: Final = {
     r"\bfcntl\b": "cdc.state.file_lock",
     r"\"Caused by: ": "cdc.source.connector.failure",
     r"\[\"tasks\"\]": "cdc.source.connector.status",
+    r"\"(?i:extra_float_digits|intervalstyle)\"": "cdc.source.server.printing",
+    r"POSITIVE_INFINITY\"": "cdc.events.values.pg_types",
     r"\bfsync\b|\bos\.replace\b|partial\.replace": "cdc.state.atomic_file",
 }
 """What only one module may spell, as a regular expression."""
