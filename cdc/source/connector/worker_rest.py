@@ -9,6 +9,7 @@ from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 from cdc import http_client
 from cdc.errors import CdcError, ErrorKind
 from cdc.source.connector.status import ConnectorStatus, connector_status
+from cdc.waiting import poll
 
 _SECONDS: Final = 60  # a worker answers a request for a change only when it has validated it
 _REBALANCE_SECONDS: Final = 60
@@ -81,25 +82,23 @@ def restart(connect_url: str, name: str) -> None:
     """
     path = f"/connectors/{name}/restart?includeTasks=true&onlyFailed=true"
     _checked(_request("POST", connect_url, path), "restarting")
-    forgotten = Retrying(
-        stop=stop_after_delay(_RESTART_SECONDS),
-        wait=wait_fixed(0.1),
-        retry=retry_if_result(lambda found: found is not None and found.failed),
-        retry_error_callback=lambda _: None,
+    poll(
+        lambda: status(connect_url, name),
+        lambda found: found is None or not found.failed,
+        every=0.1,
+        seconds=_RESTART_SECONDS,
     )
-    forgotten(status, connect_url, name)
 
 
 def stop(connect_url: str, name: str) -> None:
     """End its task and keep its configuration; returns when the task is gone."""
     _checked(_request("PUT", connect_url, f"/connectors/{name}/stop"), "stopping")
-    gone = Retrying(
-        stop=stop_after_delay(_REBALANCE_SECONDS),
-        wait=wait_fixed(0.3),
-        retry=retry_if_result(lambda found: found is not None and bool(found.tasks)),
-        retry_error_callback=lambda _: None,
+    poll(
+        lambda: status(connect_url, name),
+        lambda found: found is None or not found.tasks,
+        every=0.3,
+        seconds=_REBALANCE_SECONDS,
     )
-    gone(status, connect_url, name)
 
 
 def resume(connect_url: str, name: str) -> None:
