@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from cdc.apply.replay import Schemas
 from cdc.apply.table.applied_table import AppliedTable, Catalogue
 from cdc.apply.table.spark_plans import suit
-from cdc.apply.table.structure_notes import first_notes, note_rows, placed_notes
+from cdc.apply.table.structure_notes import first_notes, note_rows, read_notes
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind, Reason
 from cdc.events.schema import Column, TableSchema
@@ -207,8 +207,7 @@ def beginnings(
     """What each table begins with, by OID: as the log has it, else as the source ``noted`` it."""
     path = log_path(config)
     rows = note_rows(store.read_pinned(spark, path), path, notes_topic)
-    ids = [row[0] for row in rows.select("value_schema_id").distinct().collect()]
-    landed = placed_notes(rows, schemas(number for number in ids if number is not None))
+    landed = read_notes(rows, schemas)
     found = {
         oid: Beginning(note=number, structure=parse(text)) for oid, (number, text) in noted.items()
     }

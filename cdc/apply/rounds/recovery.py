@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows i
 
 from cdc.apply.replay import nothing, replay
 from cdc.apply.rounds.rounds import Applier
-from cdc.apply.table.structure_notes import PlacedNote, note_rows, placed_notes
+from cdc.apply.table.structure_notes import PlacedNote, note_rows, read_notes
 from cdc.capture.provenance import known_origin, known_topics
 from cdc.config import Config
 from cdc.failpoints import Failpoint, reach
@@ -157,5 +157,4 @@ def _notes(log: DataFrame, path: str, applier: Applier, *, after: int) -> list[P
     upto = applier.offsets[applier.notes_topic]
     place = (F.col("offset") > after) & (F.col("offset") <= upto)
     rows = note_rows(log, path, applier.notes_topic).where(place)
-    ids = [row[0] for row in rows.select("value_schema_id").distinct().collect()]
-    return placed_notes(rows, applier.schemas(number for number in ids if number is not None))
+    return read_notes(rows, applier.schemas)

@@ -5,7 +5,7 @@ orders it against the table's events is the source's lsn: while the structure ch
 writes the table (docs/decisions/0011).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -64,6 +64,14 @@ def note_rows(log: DataFrame, path: str, topic: str) -> DataFrame:
     ranges = landed.noted if landed else ()
     some = [F.col("landing").between(first, last) for first, last in ranges]
     return log.where((F.col("topic") == topic) & reduce(or_, some, F.lit(False)))  # noqa: FBT003
+
+
+def read_notes(
+    rows: DataFrame, schemas_of: Callable[[Iterable[int]], Mapping[int, str]]
+) -> list[PlacedNote]:
+    """Return ``placed_notes`` with the schemas that the rows name; two Spark jobs."""
+    ids = [row[0] for row in rows.select("value_schema_id").distinct().collect()]
+    return placed_notes(rows, schemas_of(number for number in ids if number is not None))
 
 
 def placed_notes(rows: DataFrame, schemas: Mapping[int, str]) -> list[PlacedNote]:

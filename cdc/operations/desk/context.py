@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows i
 from cdc.apply.replay import Schemas
 from cdc.apply.rounds.rounds import Applier
 from cdc.apply.table.applied_table import AppliedTable
-from cdc.apply.table.structure_notes import PlacedNote, note_rows, placed_notes
+from cdc.apply.table.structure_notes import PlacedNote, note_rows, read_notes
 from cdc.client.status.cut_wait import wait_for_cut
 from cdc.client.status.diagnosis import where_it_hangs
 from cdc.config import Config
@@ -90,8 +90,7 @@ class Workshop:
         topic, after = self.applier.notes_topic, self.epoch.left_of_notes if self.epoch else -1
         place = (F.col("offset") > after) & (F.col("offset") <= upto)
         rows = note_rows(self.log(), log_path(self.config), topic).where(place)
-        ids = [row[0] for row in rows.select("value_schema_id").distinct().collect()]
-        return placed_notes(rows, self.applier.schemas(i for i in ids if i is not None))
+        return read_notes(rows, self.applier.schemas)
 
     @contextmanager
     def flagged(self, table: TableId, *, at_once: bool = True) -> Iterator[AppliedTable]:
