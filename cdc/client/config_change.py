@@ -17,10 +17,10 @@ from cdc.lake.records.ledger import Ledger
 from cdc.state import file_lock, reload
 from cdc.state import operation_files as files
 from cdc.state.endpoints import Endpoints
-from cdc.state.operation import Operation
+from cdc.state.operation import IN_PLACE, Operation
 
 READ: Final = "resnapshot"
-IN_PLACE: Final = {"mode": "in-place"}
+READ_OPTIONS: Final = {"mode": IN_PLACE}
 
 
 @contextmanager

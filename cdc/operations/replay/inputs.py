@@ -8,7 +8,6 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
-from cdc.apply.replay import Schemas
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.structure_notes import PlacedNote, first_notes, note_rows, read_notes
 from cdc.errors import CdcError, ErrorKind
