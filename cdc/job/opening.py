@@ -7,8 +7,8 @@ from typing import Final
 from deltalake.exceptions import DeltaError
 from pyspark.sql import SparkSession
 
-from cdc.apply.replay import Schemas
-from cdc.apply.table.applied_table import AppliedTable, Catalogue
+from cdc.apply.table.applied_table import AppliedTable
+from cdc.apply.table.content import Catalogue
 from cdc.apply.table.spark_plans import suit
 from cdc.apply.table.structure_notes import first_notes, note_rows, read_notes
 from cdc.config import Config
@@ -17,6 +17,7 @@ from cdc.events.schema import Column, TableSchema
 from cdc.events.structure.steps import READ_AGAIN
 from cdc.events.structure.structure import Structure, kept_as_text, parse
 from cdc.failpoints import Failpoint, reach
+from cdc.kafka.registry import SchemaLookup
 from cdc.lake.layout import log_path, table_path
 from cdc.lake.records import epochs
 from cdc.lake.records.epochs import Epoch
@@ -168,7 +169,6 @@ class Opener:
             changes=self.config.source.schema_policy(schema.table),
             catalogue=self.catalogue,
             slot_lsn=self.slot_lsn,
-            snapshot_end=self.last.snapshot_end if self.last else None,
         )
 
     def _judge(self, table: AppliedTable, source: SourceTable, wanted: TableSchema) -> None:
@@ -201,7 +201,7 @@ def beginnings(
     spark: SparkSession,
     config: Config,
     notes_topic: str,
-    schemas: Schemas,
+    schemas: SchemaLookup,
     noted: Mapping[int, tuple[int, str]],
 ) -> dict[int, Beginning]:
     """What each table begins with, by OID: as the log has it, else as the source ``noted`` it."""

@@ -138,7 +138,7 @@ def from_kafka(
 def _taken(kept: Kept, bootstrap: str, topic: str, folder: str, upto: int | None) -> History:
     span = kept.config.job.max_events_per_batch
     found = kafka_history.take(kept.session, bootstrap, topic, folder, upto=upto, span=span)
-    kafka_history.check(found, kept.schemas_of, kept.token)
+    kafka_history.check(found, kept.schemas_of, kept.placeholder)
     return found
 
 
@@ -228,7 +228,7 @@ def _material(
         schemas_of=kept.schemas_of,
         begins=_begins(notes, table),
         budget=kept.config.job.max_events_per_batch,
-        token=kept.token,
+        placeholder=kept.placeholder,
         quarantine=kept.quarantine,
         policy=kept.config.job,
         changes=source.schema_policy(table),
