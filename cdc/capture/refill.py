@@ -6,16 +6,17 @@ record and skips none, so this takes one empty record for each offset, in large 
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from confluent_kafka import KafkaException, Producer
-from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.empty_topic import empty_topic
 from cdc.kafka.same_topic import Expected, Found, broken
 from cdc.kafka.topic_watch import existing_topics
 from cdc.kafka.topics import TopicSpec, delete_topics, ensure_topics
+from cdc.waiting import poll
 
 _RECORD: Final = {"key": b"", "value": b""}
 """The empty key is needed: a compacted topic refuses records without one."""
@@ -95,15 +96,14 @@ def _refuse_far(
 def _delete(bootstrap: str, topics: list[str]) -> None:
     """Delete topics, and wait until they are gone: the broker refuses new ones until then."""
     delete_topics(bootstrap, topics)
-    attempts = Retrying(
-        stop=stop_after_delay(_FLUSH_SECONDS), wait=wait_fixed(0.2), retry=retry_if_result(bool)
+    left = poll(
+        partial(existing_topics, bootstrap, topics),
+        lambda answer: not answer,
+        every=0.2,
+        seconds=_FLUSH_SECONDS,
     )
-    try:
-        attempts(existing_topics, bootstrap, topics)
-    except RetryError:
-        raise CdcError(
-            ErrorKind.TIMEOUT, f"topic {topics[0]} was deleted, but still exists"
-        ) from None
+    if left is None:
+        raise CdcError(ErrorKind.TIMEOUT, f"topic {topics[0]} was deleted, but still exists")
 
 
 def _created(bootstrap: str, topics: Sequence[str]) -> dict[str, Found]:
@@ -111,19 +111,18 @@ def _created(bootstrap: str, topics: Sequence[str]) -> dict[str, Found]:
 
     A topic that is left out here would begin at offset 0 again.
     """
-    attempts = Retrying(
-        stop=stop_after_delay(_FLUSH_SECONDS),
-        wait=wait_fixed(0.2),
-        retry=retry_if_result(lambda existing: len(existing) < len(topics)),
+    existing = poll(
+        partial(existing_topics, bootstrap, topics),
+        lambda answer: len(answer) >= len(topics),
+        every=0.2,
+        seconds=_FLUSH_SECONDS,
     )
-    try:
-        existing: dict[str, Found] = attempts(found, bootstrap, topics)
-    except RetryError:
+    if existing is None:
         raise CdcError(
             ErrorKind.TIMEOUT,
             f"topics were created, but some do not appear: {', '.join(topics)}",
             remedy="run wal2lake up --new-epoch again",
-        ) from None
+        )
     return existing
 
 

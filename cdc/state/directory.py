@@ -1,14 +1,14 @@
 """The layout of the state directory, and its secrets."""
 
 import json
-import os
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cdc.state.atomic_file import write_private
+
 _PRIVATE_DIRECTORY = 0o700
-_PRIVATE_FILE = 0o600
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,21 +88,6 @@ class StateDir:
             return (self.secrets / name).read_text()
         except FileNotFoundError:
             return None
-
-
-def write_private(path: Path, text: str) -> None:
-    """Replace a file atomically, readable by its owner only.
-
-    A reader sees the old text or the new one, also after a crash: the text is on the disk before
-    the file is renamed.
-    """
-    partial = path.with_name(f"{path.name}.partial")
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _PRIVATE_FILE)
-    with os.fdopen(descriptor, "w") as handle:
-        handle.write(text)
-        handle.flush()
-        os.fsync(handle.fileno())
-    partial.replace(path)
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

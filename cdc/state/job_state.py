@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from cdc.state.atomic_file import write_shared
+
 RELOADING: Final = "reloading"
 """The job applies, and adopts a new configuration as soon as the running operation has ended."""
 
@@ -38,9 +40,7 @@ def path(state_dir: Path) -> Path:
 
 def write(state_dir: Path, state: JobState) -> None:
     """Replace the state file atomically."""
-    partial = state_dir / f".job.{os.getpid()}.partial"
-    partial.write_text(json.dumps(asdict(state)))
-    partial.replace(path(state_dir))
+    write_shared(path(state_dir), json.dumps(asdict(state)))
 
 
 @dataclass(slots=True)

@@ -6,7 +6,6 @@ The command that asks writes ``<id>.operation.json``, a command that pauses or c
 are added and wishes changed under one lock.
 """
 
-import fcntl
 import json
 import re
 from collections.abc import Container, Iterator
@@ -16,7 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from cdc.errors import CdcError, ErrorKind
-from cdc.state.directory import write_private
+from cdc.state import file_lock
+from cdc.state.atomic_file import write_private
 from cdc.state.foreign_files import read_or_none
 from cdc.state.operation import (
     Operation,
@@ -206,10 +206,7 @@ def unknown(operation_id: str) -> CdcError:
 @contextmanager
 def locked(state_dir: Path) -> Iterator[None]:
     """Hold the lock of the directory; it is released when the process ends, however it does."""
-    folder = directory(state_dir)
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with file_lock.hold(directory(state_dir) / "lock"):
         yield
 
 

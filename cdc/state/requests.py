@@ -8,9 +8,7 @@ that hangs; cdc/state/holds.py also guards against clocks that jump.
 """
 
 import errno
-import fcntl
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -18,6 +16,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+from cdc.state.atomic_file import write_shared
+from cdc.state.file_lock import hold, is_free
 from cdc.state.foreign_files import read_object, read_or_none
 
 MOST_HOLD_SECONDS: Final = 90.0
@@ -45,20 +45,14 @@ def directory(state_dir: Path) -> Path:
 def write(folder: Path, request: Request) -> None:
     """Write the request in one step, replacing one of the same id."""
     folder.mkdir(parents=True, exist_ok=True)
-    target = _file(folder, request.id)
-    # Not *.json: a job that lists the folder now must not see half a file.
-    partial = folder / f".{request.id}.{os.getpid()}.partial"
-    partial.write_text(json.dumps(asdict(request)))
-    partial.replace(target)
+    write_shared(_file(folder, request.id), json.dumps(asdict(request)))
 
 
 @contextmanager
 def alive(folder: Path, request_id: str) -> Iterator[None]:
     """Let requests of this id count only while the block and this process last."""
-    folder.mkdir(parents=True, exist_ok=True)
     lock = _lock_of(_file(folder, request_id))
-    with lock.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with hold(lock):
         try:
             yield
         finally:
@@ -119,7 +113,7 @@ def remove_expired(folder: Path, now: float) -> None:
             _delete(path)
             _delete(_lock_of(path))
     for lock in folder.glob("*.alive"):
-        if not lock.with_suffix(".json").exists() and _is_free(lock):
+        if not lock.with_suffix(".json").exists() and is_free(lock):
             _delete(lock)
 
 
@@ -134,21 +128,7 @@ def _lock_of(path: Path) -> Path:
 
 def _is_abandoned(path: Path) -> bool:
     """Return whether the requesting process has ended; False if there is no lock to tell."""
-    return _is_free(_lock_of(path))
-
-
-def _is_free(lock: Path) -> bool:
-    try:
-        handle = os.open(lock, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    finally:
-        os.close(handle)
-    return True
+    return is_free(_lock_of(path))
 
 
 def _file(folder: Path, request_id: str) -> Path:

@@ -12,6 +12,7 @@ import psutil
 from cdc import http_client
 from cdc.errors import CdcError, ErrorKind
 from cdc.source.connector.failure import cause
+from cdc.source.connector.status import ConnectorStatus, connector_status
 from cdc.source.connector.worker_rest import refuse_unknown
 from cdc.source.server.connection import connect, translated
 from cdc.source.server.slot import slot_state
@@ -110,7 +111,7 @@ def connector(connect_url: str, name: str) -> ConnectorPart:
         if response.status_code == httpx.codes.NOT_FOUND:
             return ConnectorPart(state="missing")
         response.raise_for_status()
-        return _connector(response.json())
+        return _worst(connector_status(response.json()))
     except (httpx.HTTPError, json.JSONDecodeError) as error:
         raise CdcError(
             ErrorKind.UNREACHABLE,
@@ -120,16 +121,15 @@ def connector(connect_url: str, name: str) -> ConnectorPart:
         ) from None
 
 
-def _connector(answer: dict[str, Any]) -> ConnectorPart:
+def _worst(status: ConnectorStatus) -> ConnectorPart:
     """Return the worst state of connector and tasks: a failed task counts as a failed connector."""
-    parts = [answer["connector"], *answer["tasks"]]
-    not_running = [part for part in parts if part["state"] != "RUNNING"]
-    if not answer["tasks"]:
-        return ConnectorPart(state=not_running[0]["state"] if not_running else "UNASSIGNED")
+    not_running = status.not_running
+    if not status.tasks:
+        return ConnectorPart(state=not_running[0].state if not_running else "UNASSIGNED")
     if not not_running:
         return ConnectorPart(state="RUNNING")
-    worst = next((part for part in not_running if part["state"] == "FAILED"), not_running[0])
-    return ConnectorPart(state=worst["state"], reason=cause(str(worst.get("trace", ""))))
+    part = status.failed_part or not_running[0]
+    return ConnectorPart(state=part.state, reason=cause(part.trace))
 
 
 def registry(url: str) -> None:

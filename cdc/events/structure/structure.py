@@ -166,15 +166,7 @@ def _structure(fields: Mapping[str, Any]) -> Structure:
 
 
 def _column(fields: Mapping[str, Any]) -> StructureColumn:
-    declared = DeclaredType(
-        name=fields["type"],
-        kind=fields["kind"],
-        modifier=fields["modifier"],
-        element=fields["element"],
-        element_kind=fields["element_kind"],
-        domain=fields["domain"],
-        dimensions=fields["dimensions"],
-    )
+    declared = DeclaredType.of(fields)
     column = source_column(
         fields["name"], declared, not_null=fields["not_null"], generated=fields["generated"]
     )

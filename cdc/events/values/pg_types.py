@@ -38,6 +38,13 @@ LARGEST_BIT: Final = 128
 INFINITE_DAYS: Final = {"infinity": 2_146_033_979, "-infinity": -2_147_472_691}
 """The connector's days since 1970 for the two infinite dates."""
 
+NUMBER_WORDS: Final = {
+    "NAN": "NaN",
+    "POSITIVE_INFINITY": "Infinity",
+    "NEGATIVE_INFINITY": "-Infinity",
+}
+"""Postgres's text by the connector's word for NaN and the infinities of a numeric."""
+
 _OUT_OF_RANGE: Final = "infinity and years outside 1 to 9999 are refused, unless kept as text"
 _BITS: Final = "every bit is kept, also of -0 and the infinities; all NaNs are one value"
 _UNMARKED: Final = "the connector cannot mark a large one as unchanged"

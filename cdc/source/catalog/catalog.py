@@ -168,17 +168,11 @@ def _columns(connection: Connection, oids: list[int]) -> dict[int, tuple[SourceC
         rows = connection.execute(_COLUMNS.encode(), (oids,)).fetchall()
     for oid, name, *values in rows:
         facts = dict(zip(DECLARED, values, strict=True))
-        declared = DeclaredType(
-            name=facts["type"],
-            kind=facts["kind"],
-            modifier=facts["modifier"],
-            element=facts["element"],
-            element_kind=facts["element_kind"],
-            domain=facts["domain"],
-            dimensions=facts["dimensions"],
-        )
         column = source_column(
-            name, declared, not_null=facts["not_null"], generated=facts["generated"]
+            name,
+            DeclaredType.of(facts),
+            not_null=facts["not_null"],
+            generated=facts["generated"],
         )
         columns.setdefault(oid, []).append(column)
     return {oid: tuple(of_table) for oid, of_table in columns.items()}

@@ -5,7 +5,6 @@ credentials, and SERVER_FAILED if it answers with another error.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import httpx
@@ -13,7 +12,8 @@ from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from cdc import http_client
 from cdc.errors import CdcError, ErrorKind
-from cdc.source.connector.failure import cause
+from cdc.source.connector.status import ConnectorStatus, connector_status
+from cdc.waiting import poll
 
 _SECONDS: Final = 60  # a worker validates a configuration before it answers
 _REBALANCE_SECONDS: Final = 60
@@ -22,29 +22,6 @@ _MAX_LENGTH: Final = 400  # characters of a failure that are shown
 
 PLACEHOLDER: Final = "unavailable.value.placeholder"
 PASSWORD: Final = "database.password"  # noqa: S105 - the name of a setting
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectorStatus:
-    """The states of connector and tasks, as Kafka Connect names them.
-
-    ``failure`` is the displayable cause of a failure, empty while it runs. RUNNING is only the
-    worker's view; only the heartbeat shows whether events flow.
-    """
-
-    connector: str
-    tasks: tuple[str, ...]
-    failure: str = ""
-
-    @property
-    def running(self) -> bool:
-        """Whether the connector and all its tasks run, and there is at least one task."""
-        return self.connector == "RUNNING" and bool(self.tasks) and set(self.tasks) == {"RUNNING"}
-
-    @property
-    def failed(self) -> bool:
-        """Whether the connector or one of its tasks has failed."""
-        return "FAILED" in {self.connector, *self.tasks}
 
 
 def create_stopped(connect_url: str, name: str, settings: Mapping[str, str]) -> None:
@@ -91,13 +68,7 @@ def status(connect_url: str, name: str) -> ConnectorStatus | None:
     answer = _request("GET", connect_url, f"/connectors/{name}/status")
     if answer.status_code == httpx.codes.NOT_FOUND:
         return None
-    report = _checked(answer, "reading the status of").json()
-    parts = [report["connector"], *report["tasks"]]
-    return ConnectorStatus(
-        connector=str(report["connector"]["state"]),
-        tasks=tuple(str(task["state"]) for task in report["tasks"]),
-        failure=next((cause(part["trace"]) for part in parts if part.get("trace")), ""),
-    )
+    return connector_status(_checked(answer, "reading the status of").json())
 
 
 def offsets(connect_url: str, name: str, *, patience: float | None = None) -> dict[str, Any] | None:
@@ -119,25 +90,23 @@ def restart(connect_url: str, name: str) -> None:
     """
     path = f"/connectors/{name}/restart?includeTasks=true&onlyFailed=true"
     _checked(_request("POST", connect_url, path), "restarting")
-    while_failed = Retrying(
-        stop=stop_after_delay(_RESTART_SECONDS),
-        wait=wait_fixed(0.1),
-        retry=retry_if_result(lambda now: now is not None and now.failed),
-        retry_error_callback=lambda _: None,
+    poll(
+        lambda: status(connect_url, name),
+        lambda now: now is None or not now.failed,
+        every=0.1,
+        seconds=_RESTART_SECONDS,
     )
-    while_failed(status, connect_url, name)
 
 
 def stop(connect_url: str, name: str) -> None:
     """Stop the connector's task and keep its configuration; return once the task is gone."""
     _checked(_request("PUT", connect_url, f"/connectors/{name}/stop"), "stopping")
-    while_tasks = Retrying(
-        stop=stop_after_delay(_REBALANCE_SECONDS),
-        wait=wait_fixed(0.3),
-        retry=retry_if_result(lambda now: now is not None and bool(now.tasks)),
-        retry_error_callback=lambda _: None,
+    poll(
+        lambda: status(connect_url, name),
+        lambda now: now is None or not now.tasks,
+        every=0.3,
+        seconds=_REBALANCE_SECONDS,
     )
-    while_tasks(status, connect_url, name)
 
 
 def resume(connect_url: str, name: str) -> None:

@@ -2,7 +2,7 @@
 
 The Delta table has string columns ``c0, c1, ..``, one per column of the source, in the spelling of
 ``cdc/source/rows/spelling.py``; ``cdc/operations/resnapshot/values.py`` turns them into values. The
-caller must set the session to ``SETTINGS`` of ``cdc/client/verify/render.py``, and its snapshot.
+caller chooses the snapshot, and has the session print by ``cdc/source/server/printing.py``.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence

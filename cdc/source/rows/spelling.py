@@ -1,6 +1,6 @@
 """Define how Postgres spells a column's values for a reading, as SQL templates with ``{c}``.
 
-A value is the type's own output under ``SETTINGS`` of ``cdc/client/verify/render.py``, except where
+A value is the type's own output with the settings of cdc/source/server/printing.py, except where
 the lake keeps another form that the connector writes. An array is a JSON array of such strings,
 because reading its own output, which writes NULL and ``"NULL"``, would need a parser.
 ``cdc/operations/resnapshot/values.py`` turns these strings into the lake's values.
