@@ -1,6 +1,6 @@
 """Events of one table out of the log once more, by the code of the stream, in bounded batches."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import structlog
 from pyspark.sql import DataFrame
@@ -11,12 +11,11 @@ from cdc.apply.rounds import log_slice
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.structure_notes import PlacedNote
 from cdc.events.envelope import NEW_KEY
+from cdc.kafka.registry import SchemaLookup
 from cdc.land import landing as landed_values
 from cdc.land.landing import Landing
 from cdc.land.query import landings, summary
 
-Schemas = Callable[[Iterable[int]], dict[int, str]]
-"""Writer schemas by id; an id that the registry does not know is missing from the answer."""
 logger = structlog.get_logger(__name__)
 
 
@@ -30,8 +29,9 @@ def replay(
     table: AppliedTable,
     notes: Sequence[PlacedNote],
     *,
-    schemas_of: Schemas,
+    schemas_of: SchemaLookup,
     budget: int,
+    snapshot_end: int | None = 0,
     step: Callable[[], None] = nothing,
 ) -> None:
     """Apply what rows of the log hold beyond the table's position, ``budget`` events at a time.
@@ -52,12 +52,26 @@ def replay(
         table.read_at(log_slice.snapshots(part, schemas).get(topic, frozenset()))
         if table.following:
             before = [change for change in changes if change.after <= upto]
-            table.apply(part, topic=topic, upto=upto, schemas=schemas, notes=before)
+            table.apply(
+                part,
+                topic=topic,
+                upto=upto,
+                schemas=schemas,
+                notes=before,
+                snapshot_end=snapshot_end,
+            )
         changes = [change for change in changes if change.after > upto]
         waiting = waiting[len(taken) :]
         step()
     if changes and table.following:
-        table.apply(beyond.limit(0), topic=topic, upto=-1, schemas={}, notes=changes)
+        table.apply(
+            beyond.limit(0),
+            topic=topic,
+            upto=-1,
+            schemas={},
+            notes=changes,
+            snapshot_end=snapshot_end,
+        )
 
 
 def _whole_changes(

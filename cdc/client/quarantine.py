@@ -19,7 +19,7 @@ KEY_PROPERTY: Final = "wal2lake.key"  # as cdc/lake/table/store.py writes it, wh
 MOST_KEYS: Final = 1000
 """More of them are not asked for one by one: the whole table is read again."""
 
-Schemas = Callable[[int], str | None]
+SchemaOfId = Callable[[int], str | None]
 """A writer schema by its id; None for one that the registry does not know."""
 
 
@@ -36,7 +36,7 @@ class _Part:
 class Decoder:
     """Reads keys and values by the schemas that they name; what cannot be read is None."""
 
-    def __init__(self, schemas: Schemas) -> None:
+    def __init__(self, schemas: SchemaOfId) -> None:
         self._schemas = schemas
 
     def key(self, event: RefusedEvent) -> dict[str, Any] | None:

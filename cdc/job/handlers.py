@@ -17,7 +17,7 @@ from cdc.lake.layout import operations_path
 from cdc.lake.records.operations import Operations
 from cdc.lake.table.removal import remove
 from cdc.operations import purging
-from cdc.operations.desk.context import Workshop
+from cdc.operations.desk.context import JobContext
 from cdc.operations.desk.desk import Desk, Handler
 from cdc.operations.desk.reporter import Reporter
 from cdc.operations.discard import discard
@@ -74,15 +74,15 @@ class DeskWork:
 
 
 @contextmanager
-def at_work(shop: Workshop) -> Iterator[DeskWork]:
+def at_work(context: JobContext) -> Iterator[DeskWork]:
     """Operations are run inside the block; what runs at its end is run again at the next start.
 
     Returns when nothing of them can be committed any more, however long that takes.
     """
-    config = shop.config
-    desk = Desk(config.state_dir, Operations(operations_path(config)), handlers(shop))
+    config = context.config
+    desk = Desk(config.state_dir, Operations(operations_path(config)), handlers(context))
     desk.start()
-    work = DeskWork(desk, partial(shop.spark.sparkContext.cancelJobsWithTag, _TAG))
+    work = DeskWork(desk, partial(context.spark.sparkContext.cancelJobsWithTag, _TAG))
     try:
         yield work
     finally:
@@ -90,28 +90,30 @@ def at_work(shop: Workshop) -> Iterator[DeskWork]:
             pass
 
 
-def handlers(shop: Workshop) -> Mapping[str, Handler]:
+def handlers(context: JobContext) -> Mapping[str, Handler]:
     """By command."""
     return {
-        "resnapshot": _shared(shop, Resnapshot(shop)),
-        "replay": _shared(shop, in_place.handler(shop)),
-        "rebuild": _shared(shop, in_place.handler(shop)),
-        "image": _shared(shop, image.handler(shop)),
-        "discard": discard(shop.quarantine, shop.recount),
-        "purge": purging.handler(lambda: shop.config, shop.endpoints, partial(remove, shop.spark)),
+        "resnapshot": _shared(context, Resnapshot(context)),
+        "replay": _shared(context, in_place.handler(context)),
+        "rebuild": _shared(context, in_place.handler(context)),
+        "image": _shared(context, image.handler(context)),
+        "discard": discard(context.quarantine, context.recount),
+        "purge": purging.handler(
+            lambda: context.config, context.endpoints, partial(remove, context.spark)
+        ),
     }
 
 
-def _shared(shop: Workshop, handler: Handler) -> Handler:
+def _shared(context: JobContext, handler: Handler) -> Handler:
     """With a pool of its own, so that the rounds get their part of the cores meanwhile.
 
     And with a tag, by which its jobs are cancelled.
     """
 
     def run(operation: Operation, reporter: Reporter) -> None:
-        context = shop.spark.sparkContext
-        context.setLocalProperty("spark.scheduler.pool", "desk")
-        context.addJobTag(_TAG)
+        spark = context.spark.sparkContext
+        spark.setLocalProperty("spark.scheduler.pool", "desk")
+        spark.addJobTag(_TAG)
         handler(operation, reporter)
 
     return run

@@ -6,7 +6,6 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final
 
 from pyspark.sql import SparkSession
 
@@ -16,8 +15,8 @@ from cdc.config import Config
 from cdc.errors import CdcError
 from cdc.job import health_watch
 from cdc.job.activity import Work
+from cdc.job.composition import compose
 from cdc.job.handlers import DeskWork, at_work
-from cdc.job.one_run import LandingQuery, Running, assembled
 from cdc.job.start_progress import told_alive
 from cdc.lake import lock
 from cdc.lake.layout import refuse_unwritable
@@ -26,8 +25,6 @@ from cdc.stack.artifacts.lock_file import spark_jars
 from cdc.state import reload, settings
 from cdc.state.endpoints import Endpoints
 from cdc.state.job_state import RELOADING, Told
-
-IDLE_SECONDS: Final = 0.5  # how long a request for a cut may wait in an idle job
 
 
 def run(read: Callable[[], Config], endpoints: Endpoints, stop: threading.Event) -> None:
@@ -97,19 +94,17 @@ def _run(config: Config, job: _Job, done: Callable[[], None]) -> None:
     job.told.enter("starting")  # also again: nothing watches before it applies
     with ExitStack() as parts:
         with told_alive(job.told, Work(job.spark.sparkContext).is_going_on):
-            running = parts.enter_context(
-                closing(assembled(config, job.spark, job.endpoints, job.told))
-            )
-            running.catch_up(job.told.step)
-            landing = parts.enter_context(running.landing())
-        running.read_lost()
-        facts = partial(running.facts, Work(job.spark.sparkContext))
-        work = parts.enter_context(at_work(running.shop))
-        parts.enter_context(health_watch.watched(config, job.endpoints, running.topics, facts))
+            run = parts.enter_context(closing(compose(config, job.spark, job.endpoints, job.told)))
+            run.catch_up(job.told.step)
+            landing = parts.enter_context(run.landing())
+        run.read_lost()
+        facts = partial(run.facts, Work(job.spark.sparkContext))
+        work = parts.enter_context(at_work(run.context))
+        parts.enter_context(health_watch.watched(config, job.endpoints, run.topics, facts))
         settings.remember(config)
         job.told.enter("applying")
         done()
-        _loop(running, landing, _Until(job, config.state_dir, work), job.told.hear)
+        run.apply(landing, _Until(job, config.state_dir, work).is_set, job.told.hear)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,19 +127,3 @@ class _Until:
         if self.job.told.state != RELOADING:
             self.job.told.enter(RELOADING)
         return self.work.ended()
-
-
-def _loop(
-    running: Running, landing: LandingQuery, until: _Until, hear: Callable[[str], None]
-) -> None:
-    """Rounds until then; what ended the landing query ends the job."""
-    seen, applier = 0, running.applier
-    while not until.is_set():
-        landing.refuse_ended()
-        waiting = applier.inbox.waiting()
-        if not applier.round():
-            seen = waiting[-1].number if waiting else seen
-            applier.before_cut(applier.base.lsn or 0)
-            applier.inbox.wait(seen, IDLE_SECONDS)
-        hear(applier.alarm)
-        running.between()

@@ -7,16 +7,17 @@ from typing import Final
 from deltalake.exceptions import DeltaError
 from pyspark.sql import SparkSession
 
-from cdc.apply.replay import Schemas
-from cdc.apply.table.applied_table import AppliedTable, Catalogue
+from cdc.apply.table.applied_table import AppliedTable
+from cdc.apply.table.content import Catalogue
 from cdc.apply.table.spark_plans import suit
-from cdc.apply.table.structure_notes import first_notes, note_rows, placed_notes
+from cdc.apply.table.structure_notes import first_notes, note_rows, read_notes
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind, Reason
 from cdc.events.schema import Column, TableSchema
 from cdc.events.structure.steps import READ_AGAIN
 from cdc.events.structure.structure import Structure, kept_as_text, parse
 from cdc.failpoints import Failpoint, reach
+from cdc.kafka.registry import SchemaLookup
 from cdc.lake.layout import log_path, table_path
 from cdc.lake.records import epochs
 from cdc.lake.records.epochs import Epoch
@@ -168,7 +169,6 @@ class Opener:
             changes=self.config.source.schema_policy(schema.table),
             catalogue=self.catalogue,
             slot_lsn=self.slot_lsn,
-            snapshot_end=self.last.snapshot_end if self.last else None,
         )
 
     def _judge(self, table: AppliedTable, source: SourceTable, wanted: TableSchema) -> None:
@@ -201,14 +201,13 @@ def beginnings(
     spark: SparkSession,
     config: Config,
     notes_topic: str,
-    schemas: Schemas,
+    schemas: SchemaLookup,
     noted: Mapping[int, tuple[int, str]],
 ) -> dict[int, Beginning]:
     """What each table begins with, by OID: as the log has it, else as the source ``noted`` it."""
     path = log_path(config)
     rows = note_rows(store.read_pinned(spark, path), path, notes_topic)
-    ids = [row[0] for row in rows.select("value_schema_id").distinct().collect()]
-    landed = placed_notes(rows, schemas(number for number in ids if number is not None))
+    landed = read_notes(rows, schemas)
     found = {
         oid: Beginning(note=number, structure=parse(text)) for oid, (number, text) in noted.items()
     }

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import httpx
@@ -12,6 +12,8 @@ from cdc import http_client
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.names import readable_schema
 
+SchemaLookup = Callable[[Iterable[int]], dict[int, str]]
+"""Writer schemas by id; an id that the registry does not know is missing from the answer."""
 _SECONDS: Final = 10
 _ATTEMPTS: Final = 4
 

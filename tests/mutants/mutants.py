@@ -218,7 +218,7 @@ MUTANTS: Final = (
     Mutant(
         name="rounds that are held, or wait for an event, are no moves",
         file="cdc/apply/rounds/rounds.py",
-        old="if not asked and (self._without is None or self._without.incomplete is None):",
+        old="if not waiting and (self._incomplete is None or self._incomplete.incomplete is None):",
         new="if True:",
         tests=("tests/spark/apply/test_claims.py",),
     ),

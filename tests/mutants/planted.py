@@ -29,10 +29,10 @@ PLANTED: Final = (
     Mutant(
         name="planted: ledger before the last table",
         file="cdc/apply/rounds/rounds.py",
-        old="            self._apply(part, cut, schemas, landed_values.schema_ids(taken))\n"
-        "            self._publish(cut, part, served)\n",
-        new="            self._publish(cut, part, served)\n"
-        "            self._apply(part, cut, schemas, landed_values.schema_ids(taken))\n",
+        old="            self._tables.bring(part, found.cut, self._publisher.last, schemas, ids)\n"
+        "            self._publisher.publish(found.cut, part, found.served)\n",
+        new="            self._publisher.publish(found.cut, part, found.served)\n"
+        "            self._tables.bring(part, found.cut, self._publisher.last, schemas, ids)\n",
         tests=(f"{EVERY_STEP}::test_nothing_is_lost_or_doubled_by_kills_in_a_round",),
     ),
     Mutant(

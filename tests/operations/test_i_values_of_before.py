@@ -21,7 +21,7 @@ def test_one_table_stops_by_name_and_comes_back(shop: Installation) -> None:
     shop.run("sync")
     shop.execute(CHANGE)
 
-    until(lambda: "did not arrive with a change" in _reason(shop), 300)
+    until(lambda: "a change arrived without" in _reason(shop), 300)
     shop.run("sync", expect=8)
     verified = {t["table"]: t for t in shop.any_facts("verify")["tables"]}
     assert [name for name, each in verified.items() if not each["equal"]] == ["shop.places"]

@@ -5,6 +5,7 @@ What the source held when they were recorded stands beside them, in Postgres's o
 
 import base64
 import json
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,15 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cdc.apply.replay import nothing
 from cdc.apply.rounds import recovery
+from cdc.apply.rounds.cut_finder import CutFinder
+from cdc.apply.rounds.cut_requests import CutRequests
 from cdc.apply.rounds.first_snapshot import FirstSnapshot
-from cdc.apply.rounds.rounds import Applier
+from cdc.apply.rounds.freezer import Freezer
+from cdc.apply.rounds.last_cut import Topics
+from cdc.apply.rounds.publisher import Publisher
+from cdc.apply.rounds.recovery import Recovery
+from cdc.apply.rounds.rounds import Rounds, stuck_transactions
+from cdc.apply.rounds.tables import Tables
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.config import Job
 from cdc.events.schema import Column, TableSchema, table_schema_from_avro
@@ -24,7 +32,9 @@ from cdc.lake.records.ledger import Ledger
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.table import store
 from cdc.lake.table.positions import LandedPosition, Position, landed_position, position
+from cdc.land.inbox import Inbox
 from cdc.land.query import Lander, create_log
+from cdc.state.holds import Holds
 from cdc.tables import STRUCTURE, TableId, TableMode
 
 RECORDED: dict[str, Any] = json.loads(
@@ -57,6 +67,11 @@ EVENT_COLUMNS = (
 )
 
 
+def schemas(ids: Iterable[int]) -> dict[int, str]:
+    """Return recorded writer schemas, as a registry would."""
+    return {i: SCHEMAS[i] for i in ids if i in SCHEMAS}
+
+
 class Pipeline:
     """The job without its servers: events are handed to the landing function directly."""
 
@@ -73,7 +88,9 @@ class Pipeline:
         self.budget = budget
         self.patience = patience
         self.ends: dict[str, int] = {}
-        """What Kafka would say of the topics."""
+        """How far the topics reach, as Kafka would say."""
+        self.wal_end: Callable[[], int] = lambda: 0
+        """Where the source's WAL ends."""
         self.start()
 
     def start(self) -> None:
@@ -82,34 +99,68 @@ class Pipeline:
         if landed is None:
             landed = LandedPosition(epoch=1, landing=0, offsets={}, topic_ids={})
             create_log(self.spark, self.log, landed)
-        self.applier = Applier(
-            self.spark,
-            {schema.table.topic(PREFIX): self.opened(schema) for schema in TABLES},
-            prefix=PREFIX,
-            marker_topic=MARKERS,
-            notes_topic=NOTES,
-            log_path=self.log,
-            ledger=self.ledger,
-            schemas=lambda ids: {i: SCHEMAS[i] for i in ids if i in SCHEMAS},
-            requests_dir=self.root / "requests",
-            threads=2,
-            epoch=self.epoch,
-            first=FirstSnapshot(lambda: self.ends, marker_topic=MARKERS),
-            budget=self.budget,
-            topic_ids={},
-            patience_seconds=self.patience,
+        opened = {schema.table.topic(PREFIX): self.opened(schema) for schema in TABLES}
+        topics = Topics(prefix=PREFIX, markers=MARKERS, notes=NOTES)
+        last = recovery.last_cut_at_start(
+            self.spark, self.log, self.ledger.last(), self.epoch, topics=topics, tables=opened
         )
+        self.inbox = Inbox(landings=recovery.left_over(self.spark, self.log, last))
         self.lander = Lander(
             self.spark,
             self.log,
             landed,
-            self.applier.inbox.add,
+            self.inbox.add,
             Job(),
             look=nothing,
-            notes_topic=self.applier.notes_topic,
+            notes_topic=NOTES,
         )
-        self.applier.first.read = self._read
-        recovery.catch_up(self.spark, self.log, self.applier, self.epoch)
+        self.freezer = Freezer(opened)
+        self.tables = Tables(opened, notes_topic=NOTES, threads=2)
+        self.publisher = Publisher(
+            self.ledger,
+            last,
+            topics=topics,
+            tables=self.tables,
+            inbox=self.inbox,
+            freezer=self.freezer,
+            wal_end=self._wal_end,
+        )
+        finder = CutFinder(
+            self.spark,
+            self.log,
+            topics=topics,
+            tables=self.tables,
+            inbox=self.inbox,
+            first=FirstSnapshot(
+                lambda: self.ends,
+                self._read,
+                marker_topic=MARKERS,
+                applied=last.row.lsn is not None,
+            ),
+            schemas=schemas,
+        )
+        self.rounds = Rounds(
+            finder,
+            self.tables,
+            self.publisher,
+            inbox=self.inbox,
+            requests=CutRequests(Holds(self.root / "requests")),
+            stuck=stuck_transactions(self.patience),
+            budget=self.budget,
+            check_source=lambda _: None,
+        )
+        self.recovery = Recovery(
+            spark=self.spark,
+            log_path=self.log,
+            tables=self.tables,
+            freezer=self.freezer,
+            topics=topics,
+            schemas=schemas,
+            budget=self.budget,
+            epoch=self.epoch,
+            last_cut=lambda: self.publisher.last,
+        )
+        self.recovery.catch_up()
 
     def opened(self, schema: TableSchema) -> AppliedTable:
         path, session = str(self.root / schema.table.name), self.spark.newSession()
@@ -130,15 +181,18 @@ class Pipeline:
     def land(self, records: list[dict[str, Any]]) -> None:
         self.lander.land(events(self.spark, records), 0)
 
+    def _wal_end(self) -> int:
+        return self.wal_end()
+
     def _read(self) -> dict[str, int]:
         return {topic: last + 1 for topic, last in self.lander.position.offsets.items()}
 
     def settle(self) -> None:
-        while self.applier.round():
+        while self.rounds.round():
             pass
 
     def stopped(self) -> list[AppliedTable]:
-        return [table for table in self.applier.tables.values() if not table.following]
+        return [table for table in self.tables.by_topic.values() if not table.following]
 
     def rows(self, schema: TableSchema) -> list[dict[str, str | None]]:
         frame = self.spark.read.format("delta").load(str(self.root / schema.table.name))

@@ -21,7 +21,7 @@ from cdc.events.values.sql_text import spark_name, spark_string
 from cdc.lake.table.merge_plan import DELETED, KEEP, OFFSET, OP, REASON
 from cdc.tables import TableMode
 
-Schemas = Mapping[int, str]
+WriterSchemas = Mapping[int, str]
 """Writer schemas by id, as the registry gives them; one it does not know is left out."""
 
 NO_FRAME: Final = "the message does not begin with a schema id"
@@ -45,7 +45,7 @@ _NO_MARKER: Final = (
 )
 
 
-def decode_envelope(rows: DataFrame, schemas: Schemas) -> DataFrame:
+def decode_envelope(rows: DataFrame, schemas: WriterSchemas) -> DataFrame:
     """Where each event belongs: topic, offset, op, txid, lsn, source_schema, source_table.
 
     ``op`` is null for a tombstone and for what is no event, ``txid`` for a snapshot's read.
@@ -69,7 +69,7 @@ def decode_envelope(rows: DataFrame, schemas: Schemas) -> DataFrame:
     )
 
 
-def decode_markers(rows: DataFrame, schemas: Schemas) -> DataFrame:
+def decode_markers(rows: DataFrame, schemas: WriterSchemas) -> DataFrame:
     """Transaction markers by offset, in the columns that ``transactions.marker`` reads.
 
     ``status`` is null for a record that is not a marker.
@@ -92,11 +92,11 @@ def decode_markers(rows: DataFrame, schemas: Schemas) -> DataFrame:
 
 def decode_table(
     rows: DataFrame,
-    schemas: Schemas,
+    schemas: WriterSchemas,
     target: TableSchema,
     *,
     token: str,
-    key_schemas: Schemas | None = None,
+    key_schemas: WriterSchemas | None = None,
 ) -> DataFrame:
     """Events of one table as typed changes; tombstones are left out.
 
@@ -127,7 +127,7 @@ def is_moved(header: str) -> Column:
 
 
 def _events(
-    rows: DataFrame, schemas: Schemas, events: Sequence[Writer], mode: TableMode
+    rows: DataFrame, schemas: WriterSchemas, events: Sequence[Writer], mode: TableMode
 ) -> DataFrame:
     """With one struct per writer, null in another's messages, ``_moved`` and ``_op``."""
     written = [
@@ -151,7 +151,7 @@ def _events(
 
 
 def _placed(
-    decoded: DataFrame, schemas: Schemas, events: Sequence[Writer], target: TableSchema
+    decoded: DataFrame, schemas: WriterSchemas, events: Sequence[Writer], target: TableSchema
 ) -> DataFrame:
     """With ``_problem``, why a message is no event of this table, and ``_no_row``."""
     ids = ", ".join(str(number) for number in schemas) or "NULL"
@@ -174,7 +174,7 @@ def _placed(
     )
 
 
-def _with_keys(placed: DataFrame, schemas: Schemas, keys: Sequence[Writer]) -> DataFrame:
+def _with_keys(placed: DataFrame, schemas: WriterSchemas, keys: Sequence[Writer]) -> DataFrame:
     """With the key records of deletes that have no row before."""
     wanted = F.expr("_op = 'd' AND _no_row")
     records = [

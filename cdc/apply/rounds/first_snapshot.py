@@ -23,14 +23,22 @@ logger = structlog.get_logger(__name__)
 class FirstSnapshot:
     """What is known of it; used by the thread of the rounds."""
 
-    def __init__(self, ends: Callable[[], Offsets], *, marker_topic: str) -> None:
-        """``ends`` gives how far the topics reach now."""
+    def __init__(
+        self,
+        ends: Callable[[], Offsets],
+        landed: Callable[[], Offsets],
+        *,
+        marker_topic: str,
+        applied: bool,
+    ) -> None:
+        """``ends`` gives how far the topics reach now, ``landed`` how far they have landed.
+
+        ``applied``: whether all of the snapshot is in the last cut.
+        """
         self._ask = ends
+        self._read = landed
         self._marker_topic = marker_topic
-        self.read: Callable[[], Offsets] = dict
-        """Gives up to where they have landed: of the landing query, once it runs."""
-        self.applied = False
-        """Whether all of it is in the last cut."""
+        self.applied = applied
         self._ends: Offsets | None = None
         self._by: int | None = None
         self.held: set[str] = set()
@@ -81,7 +89,7 @@ class FirstSnapshot:
             self._ends = self._asked()
         if self._ends is None:
             return False
-        read = self.read()
+        read = self._read()
         return all(read.get(topic, 0) >= end for topic, end in self._ends.items())
 
     def _asked(self) -> Offsets | None:

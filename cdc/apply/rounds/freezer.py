@@ -70,11 +70,10 @@ class Freezer:
             self._next = set()
             thawed, self._thawed = sorted(self._thawed), set()
             for topic in thawed:
-                self._tables[topic].frozen = False
-                self._tables[topic].read_again = False
+                self._tables[topic].thaw()
             return thawed
 
     def _freeze(self, topics: Collection[str]) -> None:
         for topic in topics:
-            self._tables[topic].frozen = True
+            self._tables[topic].freeze()
         self._changed.notify_all()

@@ -1,111 +1,131 @@
-"""At the start: what the lake itself says of how far it is, and how the rest is made good.
+"""At the start: how far the lake is by its own account, and how the rest is made good.
 
 Nothing is remembered elsewhere. The log's newest commit says what has landed, each table's what
 is applied, the ledger's newest row where the last cut lies. A table behind that cut (new,
 deleted, stopped before) is replayed from the log before the first round.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply.replay import nothing, replay
-from cdc.apply.rounds.rounds import Applier
-from cdc.apply.table.structure_notes import PlacedNote, note_rows, placed_notes
-from cdc.capture.provenance import known_origin, known_topics
-from cdc.config import Config
-from cdc.failpoints import Failpoint, reach
-from cdc.kafka.same_topic import refuse_broken
-from cdc.kafka.topic_watch import found
-from cdc.lake.layout import epochs_path, log_path
-from cdc.lake.records import epochs
+from cdc.apply.rounds.freezer import Freezer
+from cdc.apply.rounds.last_cut import LastCut, Topics, last_cut
+from cdc.apply.rounds.tables import Tables
+from cdc.apply.table.applied_table import AppliedTable
+from cdc.apply.table.structure_notes import PlacedNote, note_rows, read_notes
+from cdc.kafka.registry import SchemaLookup
+from cdc.lake.records.base import base_of
 from cdc.lake.records.epochs import Epoch
+from cdc.lake.records.ledger import LedgerRow
 from cdc.lake.table import positions, store
 from cdc.lake.table.positions import LandedPosition
 from cdc.land import landing as landed_values
-from cdc.land.query import create_log, landings, summary
-from cdc.source.server.origin import Origin, refuse_other
+from cdc.land.landing import Landing
+from cdc.land.query import landings, summary
 
 
-def open_log(
-    spark: SparkSession, config: Config, kafka: str, topics: list[str], source: Origin
-) -> LandedPosition:
-    """The log's position; creates the log.
-
-    Raises CHAIN_BROKEN for a topic or a source that is not the one whose events have landed.
-    """
-    path, epoch = log_path(config), epochs.last(epochs_path(config))
-    landed = positions.landed_position(path)
-    now = found(kafka, topics)
-    expected = known_topics(landed, epoch, topics)
-    refuse_broken(expected, now)
-    refuse_other(known_origin(landed, epoch), source, reached=0)
-    begun = landed or LandedPosition(epoch=1, landing=0, offsets={}, topic_ids={})
-    position = replace(
-        begun,
-        epoch=epochs.number(epoch),
-        topic_ids={**begun.topic_ids, **{topic: facts.id for topic, facts in now.items()}},
-        # What an epoch has left behind may be gone from its topic.
-        offsets=begun.offsets
-        | {t: max(last, now[t].first - 1) for t, last in begun.offsets.items() if t in expected},
-        system=source.system,
-        timeline=source.timeline,
-    )
-    if landed is None:
-        reach(Failpoint.BEFORE_LOG_CREATE)
-        create_log(spark, path, position)
-        reach(Failpoint.AFTER_LOG_CREATE)
-    return position
-
-
-def catch_up(
+def last_cut_at_start(
     spark: SparkSession,
-    path: str,
-    applier: Applier,
-    epoch: Epoch | None = None,
-    step: Callable[[], None] = nothing,
-) -> None:
-    """Refill the inbox with what landed after the last cut; replay tables that are behind it.
+    log_path: str,
+    newest: LedgerRow | None,
+    epoch: Epoch | None,
+    *,
+    topics: Topics,
+    tables: Mapping[str, AppliedTable],
+) -> LastCut:
+    """Return where the next cut begins; ``newest`` is the ledger's row, None before the first.
 
-    ``epoch`` is the lake's newest: landings that it left behind whole are passed over. ``step`` is
-    called after each batch of a replay.
+    ``epoch`` is the lake's newest. A table that the cut does not have begins with what of it landed
+    later than the cut: the log is searched for the last event before.
     """
-    log = store.read_pinned(spark, path)
-    base = applier.base
-    landed = positions.landed_position(path)
-    for topic, table in applier.tables.items():
-        if base.entry(str(table.schema.table)) is None:
-            known = _last(log, landed, topic, base.landing_floor), _left(epoch, topic)
-            applier.offsets[topic] = max(*known, _expired(landed, topic))
-    waiting = landings(summary(log.where(F.col("landing") > base.landing_floor)))
-    passed = landed_values.floor(waiting, applier.offsets, base.landing_floor)
-    for landing in waiting:
-        if landing.number > passed:
-            applier.inbox.add(landing)
-    _go_on(log, path, applier, list(applier.tables), epoch=epoch, step=step)
+    row = base_of(newest, epoch)
+    missing = [t for t, table in tables.items() if row.entry(str(table.schema.table)) is None]
+    landed = positions.landed_position(log_path) if missing else None
+    log = store.read_pinned(spark, log_path) if missing else None
+    begun = {
+        topic: max(
+            _last(log, landed, topic, row.landing_floor),
+            _left(epoch, topic),
+            _expired(landed, topic),
+        )
+        for topic in missing
+    }
+    return last_cut(row, topics, tables, begun)
 
 
-def resume(spark: SparkSession, path: str, applier: Applier, epoch: Epoch | None = None) -> None:
-    """Bring tables to the last cut that may follow again.
-
-    Those that were read again; and stopped ones of whose structure the cut tells more, a key that
-    is given back, for one. What cannot go on stops again for the same reason. A table that waits
-    to be read stays stopped: what it missed is in no log.
-    """
-    noted = [topic for topic in applier.take_noted() if _is_read(applier, topic)]
-    for topic in noted:
-        applier.tables[topic].again()
-    if topics := [*noted, *applier.freezer.between_rounds()]:
-        log = store.read_pinned(spark, path)
-        _go_on(log, path, applier, topics, epoch=epoch, step=nothing)
+def left_over(spark: SparkSession, log_path: str, last: LastCut) -> list[Landing]:
+    """Return the landings that are not wholly inside the cut."""
+    floor = last.row.landing_floor
+    log = store.read_pinned(spark, log_path).where(F.col("landing") > floor)
+    waiting = landings(summary(log))
+    passed = landed_values.floor(waiting, last.offsets, floor)
+    return [landing for landing in waiting if landing.number > passed]
 
 
-def _is_read(applier: Applier, topic: str) -> bool:
-    """Whether the table was whole at some moment of the present epoch."""
-    position = applier.tables[topic].position
-    return position.epoch >= applier.base.epoch and position.reading >= 0
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovery:
+    """Brings tables that are behind to the last cut, by replaying the log."""
+
+    spark: SparkSession
+    log_path: str
+    tables: Tables
+    freezer: Freezer
+    topics: Topics
+    schemas: SchemaLookup
+    budget: int
+    epoch: Epoch | None
+    last_cut: Callable[[], LastCut]
+
+    def catch_up(self, step: Callable[[], None] = nothing) -> None:
+        """Bring every table that follows to the cut; ``step`` is called after each batch."""
+        self._bring(list(self.tables.by_topic), step)
+
+    def resume(self) -> None:
+        """Bring tables to the last cut that may follow again.
+
+        Those that were read again; and stopped ones of whose structure the cut tells more, a key
+        that is given back, for one. What cannot go on stops again for the same reason. A table that
+        waits to be read stays stopped: what it missed is in no log.
+        """
+        noted = [topic for topic in self.tables.take_noted() if self._is_read(topic)]
+        for topic in noted:
+            self.tables.by_topic[topic].again()
+        if topics := [*noted, *self.freezer.between_rounds()]:
+            self._bring(topics, nothing)
+
+    def _is_read(self, topic: str) -> bool:
+        """Whether the table was whole at some moment of the present epoch."""
+        position = self.tables.by_topic[topic].position
+        return position.epoch >= self.last_cut().row.epoch and position.reading >= 0
+
+    def _bring(self, topics: Sequence[str], step: Callable[[], None]) -> None:
+        last = self.last_cut()
+        log = store.read_pinned(self.spark, self.log_path)
+        notes = self._notes(log, last)
+        for topic in topics:
+            table, upto = self.tables.by_topic[topic], last.offsets[topic]
+            if table.following and (table.position.offset < upto or table.pending(notes)):
+                replay(
+                    log.where((F.col("topic") == topic) & (F.col("offset") <= upto)),
+                    topic,
+                    table,
+                    notes,
+                    schemas_of=self.schemas,
+                    budget=self.budget,
+                    snapshot_end=last.row.snapshot_end,
+                    step=step,
+                )
+
+    def _notes(self, log: DataFrame, last: LastCut) -> list[PlacedNote]:
+        """Return all changes of structures in this epoch, up to the cut."""
+        topic = self.topics.notes
+        place = F.col("offset") > _left(self.epoch, topic)
+        inside = place & (F.col("offset") <= last.offsets[topic])
+        return read_notes(note_rows(log, self.log_path, topic).where(inside), self.schemas)
 
 
 def _expired(landed: LandedPosition | None, topic: str) -> int:
@@ -117,45 +137,10 @@ def _left(epoch: Epoch | None, topic: str) -> int:
     return -1 if epoch is None else epoch.left(topic)
 
 
-def _go_on(
-    log: DataFrame,
-    path: str,
-    applier: Applier,
-    topics: Sequence[str],
-    *,
-    epoch: Epoch | None,
-    step: Callable[[], None],
-) -> None:
-    """Bring tables to the last cut."""
-    notes = _notes(log, path, applier, after=_left(epoch, applier.notes_topic))
-    for topic in topics:
-        table, upto = applier.tables[topic], applier.offsets[topic]
-        if table.following and (table.position.offset < upto or table.pending(notes)):
-            mine = log.where((F.col("topic") == topic) & (F.col("offset") <= upto))
-            replay(
-                mine,
-                topic,
-                table,
-                notes,
-                schemas_of=applier.schemas,
-                budget=applier.budget,
-                step=step,
-            )
-
-
-def _last(log: DataFrame, landed: LandedPosition | None, topic: str, floor: int) -> int:
+def _last(log: DataFrame | None, landed: LandedPosition | None, topic: str, floor: int) -> int:
     """The last offset of the topic up to a landing; -1 for none, which needs no look at the log."""
-    if landed is None or topic not in landed.offsets:
+    if log is None or landed is None or topic not in landed.offsets:
         return -1
     mine = log.where((F.col("topic") == topic) & (F.col("landing") <= floor))
-    found = mine.agg(F.max("offset").alias("last")).collect()[0]["last"]
-    return -1 if found is None else int(found)
-
-
-def _notes(log: DataFrame, path: str, applier: Applier, *, after: int) -> list[PlacedNote]:
-    """All changes of structures in the log between an offset and the last cut."""
-    upto = applier.offsets[applier.notes_topic]
-    place = (F.col("offset") > after) & (F.col("offset") <= upto)
-    rows = note_rows(log, path, applier.notes_topic).where(place)
-    ids = [row[0] for row in rows.select("value_schema_id").distinct().collect()]
-    return placed_notes(rows, applier.schemas(number for number in ids if number is not None))
+    last = mine.agg(F.max("offset").alias("last")).collect()[0]["last"]
+    return -1 if last is None else int(last)

@@ -1,6 +1,6 @@
-"""One table of the lake: from its events up to a cut to one commit that holds the position."""
+"""One table of the lake: its events up to a cut become one commit that holds the position."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import structlog
@@ -10,30 +10,24 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply.table.batch import Batch
+from cdc.apply.table.content import Catalogue, Content
+from cdc.apply.table.follower import Follower, refuse_unseen
 from cdc.apply.table.missing_columns import refuse_lacking
 from cdc.apply.table.spark_plans import WHOLE_FILES, suit
-from cdc.apply.table.structure_change import Shape, course_of, followed
+from cdc.apply.table.structure_change import Shape
 from cdc.apply.table.structure_notes import BoundNote, PlacedNote, bound
 from cdc.config import Job
-from cdc.errors import CdcError, ErrorKind, Reason, coded
-from cdc.events.names import column_refusals
+from cdc.errors import CdcError, Reason, coded
 from cdc.events.schema import (
-    Column,
-    Incompatible,
     TableSchema,
-    Unchanged,
     belongs_to,
-    diff,
-    table_schema_from_avro,
 )
-from cdc.events.structure.guess import supposed
-from cdc.events.structure.steps import READ_AGAIN, Course
+from cdc.events.structure.steps import READ_AGAIN
 from cdc.events.structure.structure import Structure
 from cdc.events.values.lsn import NO_LSN
 from cdc.failpoints import Failpoint, reach
 from cdc.lake.records.ledger import TableEntry
 from cdc.lake.records.quarantine import Quarantine
-from cdc.lake.table import store
 from cdc.lake.table.commits import Commits
 from cdc.lake.table.engine_refusals import refusal
 from cdc.lake.table.merge_plan import BY_OPERATION
@@ -41,13 +35,16 @@ from cdc.lake.table.positions import Position
 from cdc.lake.upkeep.maintenance import Maintainer
 from cdc.tables import SchemaPolicy, TableState
 
-Catalogue = Callable[[int], Structure | None]
-"""The structure that the source's catalogue has of an OID now; None when it has no such table."""
 logger = structlog.get_logger(__name__)
 
 
 class AppliedTable:
-    """The table's schema, position and state; used by one thread at a time."""
+    """A table that follows its log.
+
+    One thread at a time applies events to it: that of the rounds, or that of an operation while
+    the table is frozen (cdc/apply/rounds/freezer.py). Any thread may read ``content``, which is
+    replaced whole, and call ``flag``.
+    """
 
     def __init__(
         self,
@@ -63,46 +60,68 @@ class AppliedTable:
         changes: SchemaPolicy = "evolve",
         catalogue: Catalogue | None = None,
         slot_lsn: int | None = None,
-        snapshot_end: int | None = 0,
     ) -> None:
+        """``catalogue`` is asked where the source notes nothing.
+
+        ``slot_lsn``: no row of the first snapshot is of a later LSN, where that is known.
+        """
         self._session = session
         self.path = path
-        self.schema = schema
-        self.position = position
+        self._content = Content(schema=schema, position=position, structure=structure)
         self._quarantine = quarantine
         self._placeholder = placeholder
         self._reason = ""
         self._stopped = False
-        self.frozen = False
-        """Whether it waits at its position while it is read again."""
-        self.read_again = False
-        """Whether it is being read again, frozen already or not."""
+        self._frozen = False
+        self._flagged = False
         self._policy = policy
         self._maintainer = Maintainer(path, policy)
         self._commits = Commits(path)
-        self.structure = structure  # of the source; None where the table is older than notes
-        self._changes: SchemaPolicy = changes
-        self._catalogue = catalogue  # asked where the source notes nothing
-        self.snapshot_end = snapshot_end
-        """A place in the WAL not before the end of the first snapshot; None: it is not known."""
-        self._slot_lsn = slot_lsn  # no row of the first snapshot is of a later one, where known
+        self._follower = Follower(session, path, changes, catalogue)
+        self._slot_lsn = slot_lsn
+
+    @property
+    def content(self) -> Content:
+        """Schema, structure and position of one moment."""
+        return self._content
+
+    @property
+    def schema(self) -> TableSchema:
+        """The columns and the key of the lake's table."""
+        return self._content.schema
+
+    @property
+    def structure(self) -> Structure | None:
+        """The source's structure that the columns follow; None where it is not known."""
+        return self._content.structure
+
+    @property
+    def position(self) -> Position:
+        """Up to where events are applied."""
+        return self._content.position
 
     @property
     def following(self) -> bool:
-        """Whether rounds bring it to the next cut."""
-        return not (self._stopped or self.frozen)
+        """Whether rounds bring the table to the next cut."""
+        return not (self._stopped or self._frozen)
+
+    @property
+    def frozen(self) -> bool:
+        """Whether it waits at its position while an operation has it."""
+        return self._frozen
 
     @property
     def stopped(self) -> bool:
+        """Whether it follows no more, for a reason of its own."""
         return self._stopped
 
     @property
     def reason(self) -> str:
-        """Why it is stopped, and the remedy."""
+        """The reason why it stopped, with the remedy; empty while it follows."""
         return self._reason
 
     def beside(self, session: SparkSession, path: str, shape: Shape) -> "AppliedTable":
-        """Another one of the same source and policies, at another place and of another time."""
+        """Return a table of the same source and policies, at another path and position."""
         return AppliedTable(
             session=session,
             path=path,
@@ -112,43 +131,58 @@ class AppliedTable:
             placeholder=self._placeholder,
             policy=self._policy,
             structure=shape.structure,
-            changes=self._changes,
-            catalogue=self._catalogue,
+            changes=self._follower.policy,
+            catalogue=self._follower.catalogue,
             slot_lsn=self._slot_lsn,
-            snapshot_end=self.snapshot_end,
         )
 
     def stop(self, reason: str, *, remedy: str, code: Reason | None = None) -> None:
-        """Follow no more; the other tables go on, and the reason stands in the ledger."""
+        """Stop following; the other tables go on, and the ledger has the reason."""
         self._stopped = True
         self._reason = f"{coded(code, reason)}; remedy: {remedy}"
         logger.error("table stopped", table=str(self.schema.table), reason=self._reason)
 
+    def flag(self) -> None:
+        """Mark it in the ledger as being read again, frozen already or not."""
+        self._flagged = True
+
+    def freeze(self) -> None:
+        """Leave it at its position, to an operation; called between two rounds."""
+        self._frozen = True
+
+    def thaw(self) -> None:
+        """Give it back to the rounds, unflagged; called between two rounds."""
+        self._frozen = self._flagged = False
+
     def again(self) -> None:
-        """Follow once more from where it stopped."""
+        """Follow again from where it stopped."""
         self._stopped, self._reason = False, ""
 
     def recount(self, refused: int) -> None:
-        """Some of its events are in quarantine no more."""
-        self.position = replace(self.position, refused=refused)
+        """Take over how many of its events are open in quarantine."""
+        self.move(replace(self.position, refused=refused))
+
+    def move(self, position: Position) -> None:
+        """Take over a position that was committed elsewhere, or needs no commit."""
+        self._content = replace(self._content, position=position)
 
     def become(self, schema: TableSchema, structure: Structure | None, position: Position) -> None:
-        """What a reading or a replay has made of the frozen table; it is stopped no more.
+        """Take over what a reading or a replay has made of the frozen table; it follows again.
 
-        What somebody else had committed before is beneath that, and counts no more.
+        Commits that somebody else had made before are overwritten and no longer count.
         """
-        self.schema, self.structure, self.position = schema, structure, position
+        self._content = Content(schema=schema, position=position, structure=structure)
         self._commits.forget()
         self.again()
 
     def left_at(self, version: int) -> None:
-        """The version that the last cut has of it; what came after is not of this job."""
+        """Take ``version`` for the last one by this job; later commits are somebody else's."""
         self._commits.seen = version
 
     def entry(self, offset: int, *, streaming: bool) -> TableEntry:
-        """The table's part of the ledger's row for a cut that ends at ``offset``.
+        """Return the table's part of the ledger's row for a cut that ends at ``offset``.
 
-        What somebody else has done to the table stops it here: no cut holds it unflagged.
+        A commit by somebody else stops the table here: no cut holds it unflagged.
         """
         version = self._look()
         return TableEntry(
@@ -165,7 +199,7 @@ class AppliedTable:
         )
 
     def _look(self) -> int:
-        """The newest version of ours; -1 where none is known of."""
+        """Return the newest version by this job; -1 where none is known."""
         try:
             return self._commits.version()
         except CdcError as error:
@@ -176,7 +210,7 @@ class AppliedTable:
             return -1 if self._commits.seen is None else self._commits.seen
 
     def _state(self, *, streaming: bool) -> TableState:
-        if self.read_again:
+        if self._flagged:
             return TableState.RESNAPSHOTTING
         if self._stopped:
             return TableState.STOPPED
@@ -193,12 +227,14 @@ class AppliedTable:
         schemas: Mapping[int, str],
         notes: Sequence[BoundNote] = (),
         beyond: bool = False,
+        snapshot_end: int | None = 0,
     ) -> None:
-        """Bring the table to offset ``upto`` from rows of the log; stop it where that fails.
+        """Bring the table to offset ``upto`` from rows of the log; stop it if that fails.
 
         ``notes`` are the changes of its structure before ``upto`` (``bound``); ``beyond``: events
-        behind ``upto`` may have been written by some of the schemas. An error that is
-        not the table's own (the disk, the session) is raised.
+        behind ``upto`` may have been written by some of the schemas; ``snapshot_end``: a place in
+        the WAL not before the end of the first snapshot, None where it is not known. An error that
+        is not the table's own (the disk, the session) is raised.
         """
         self._look()
         if self._stopped:
@@ -206,10 +242,11 @@ class AppliedTable:
         mine = rows.where(F.col("topic") == topic)
         try:
             waiting = list(notes)
-            self._refuse_unseen(waiting)
+            refuse_unseen(self._content, waiting, snapshot_end)
             while waiting:
                 self._events(mine, topic, waiting[0].after, schemas, some=True)
-                waiting = waiting[self._change(waiting) :]
+                self._content, followed = self._follower.by_notes(self._content, waiting)
+                waiting = waiting[followed:]
             # Of several schemas some may be of events that it has, or that are behind ``upto``.
             some = beyond or bool(notes) or len(schemas) > 1
             self._events(mine, topic, upto, schemas, some=some)
@@ -222,12 +259,12 @@ class AppliedTable:
                 raise
             logger.exception("refused by the engine", table=str(self.schema.table))
             self.stop(
-                f"the lake's table does not take the change: {condition}",
+                f"the lake's table refused the change: {condition}",
                 remedy=f"see the job's log; then {READ_AGAIN}",
             )
 
     def pending(self, notes: Iterable[PlacedNote]) -> list[PlacedNote]:
-        """Those about this table that it has not followed yet."""
+        """Return the notes about this table that it has not followed yet."""
         if self.structure is None:
             return []
         oid, table = self.structure.oid, self.schema.table
@@ -238,7 +275,7 @@ class AppliedTable:
     def bound(
         self, notes: Iterable[PlacedNote], mine: DataFrame, schemas: Mapping[int, str]
     ) -> list[BoundNote]:
-        """Where those it has not followed belong among its events in the rows of the log."""
+        """Place the notes that it has not followed among its events in rows of the log."""
         waiting = self.pending(notes)
         beyond = mine.where(F.col("offset") > self.position.offset)
         return bound(waiting, beyond, schemas, before=self.position.offset) if waiting else []
@@ -252,7 +289,7 @@ class AppliedTable:
         *,
         some: bool,
     ) -> None:
-        """Events up to an offset; with ``some`` only a part of the schemas may be theirs."""
+        """Apply events up to an offset; with ``some``, only some of the schemas may be theirs."""
         if upto <= self.position.offset:
             return
         suit(self._session, upto - self.position.offset)
@@ -261,35 +298,19 @@ class AppliedTable:
             found = part.select("value_schema_id").distinct().collect()
             schemas = {i: schemas[i] for (i,) in found if i in schemas}
         mine_only = {i: text for i, text in schemas.items() if belongs_to(text, topic)}
-        if self.structure is not None and self._catalogue is None:
+        if self.structure is not None and self._follower.catalogue is None:
             refuse_lacking(part, mine_only, self.structure)
-        self._follow(mine_only.values())
+        for content in self._follower.by_events(self._content, mine_only.values()):
+            self._content = content
         self._commit(part, upto, schemas)
 
-    def _change(self, notes: Sequence[BoundNote]) -> int:
-        """Follow the first of them, with as many more as it needs; how many these were."""
-        if (shape := self.shape()) is None:
-            return len(notes)
-        course, number = course_of(shape, notes, self._changes)
-        self._take(shape, course, notes[number - 1].id)
-        return number
-
-    def shape(self) -> Shape | None:
-        """None where nothing is known of the source's structure."""
-        if self.structure is None:
-            return None
-        return Shape(schema=self.schema, structure=self.structure, position=self.position)
-
-    def _take(self, shape: Shape, course: Course, note: int) -> None:
-        found = followed(self._session, self.path, shape, course, note)
-        self.schema, self.structure, self.position = found.schema, found.structure, found.position
-
     def read_at(self, lsns: frozenset[int]) -> None:
-        """Take note of the snapshot whose reads are to be applied; stop for every other.
+        """Remember the snapshot whose reads are to be applied; stop for any other snapshot.
 
-        All reads of one snapshot name one lsn (``NO_LSN`` for an incremental one), and those of the
-        slot's own come before all else, with an lsn that is not beyond its beginning. Where rows of
-        another stand in the topic says nothing of when they were true: decision 0009.
+        All reads of one snapshot have one LSN (``NO_LSN`` for an incremental one). Those of the
+        slot's own snapshot come first, with an LSN not beyond the slot's beginning. For any other
+        snapshot, the place of its rows in the topic does not say when they were true:
+        docs/decisions/0009-order.md.
         """
         if not lsns:
             return
@@ -304,70 +325,12 @@ class AppliedTable:
                 code=Reason.SNAPSHOT_REPEATED,
             )
         else:
-            self.position = replace(self.position, snapshot_lsn=min(lsns))
+            self.move(replace(self.position, snapshot_lsn=min(lsns)))
 
     @property
     def was_read(self) -> bool:
         """Whether the first snapshot brought a row of it, or it was read since."""
-        return self.position.reads > 0 or self.position.reading != 0
-
-    def _refuse_unseen(self, notes: Iterable[BoundNote]) -> None:
-        """Raises TABLE_STOPPED where it was rewritten under the first snapshot, which saw no row.
-
-        That it had none to be seen cannot be told from it.
-        """
-        if self.was_read or not any(bound.rewrites_before(self.snapshot_end) for bound in notes):
-            return
-        raise CdcError(
-            ErrorKind.TABLE_STOPPED,
-            "it was rewritten while the first snapshot was read: rows of before, if there were "
-            "any, are not in it",
-            remedy=READ_AGAIN,
-            reason=Reason.SNAPSHOT_BLIND,
-        )
-
-    def _follow(self, written_by: Iterable[str]) -> None:
-        """Follow a writer schema that differs; the notes, where there are any, came before it."""
-        for text in written_by:
-            written = table_schema_from_avro(
-                text,
-                table=self.schema.table,
-                key=self.schema.key,
-                mode=self.schema.mode,
-                as_text=self.schema.as_text,
-            )
-            self._differ(written)
-
-    def _differ(self, written: TableSchema) -> None:
-        found, shape = diff(self.schema, written), self.shape()
-        if isinstance(found, Unchanged):
-            return
-        if shape is not None and self._catalogue is not None:
-            now = self._catalogue(shape.structure.oid)
-            course = supposed(
-                shape.structure, written.columns, now, policy=self._changes, append=shape.append
-            )
-            self._take(shape, course, self.position.note)
-            return
-        if isinstance(found, Incompatible):
-            raise CdcError(
-                ErrorKind.TABLE_STOPPED,
-                found.reason,
-                remedy=READ_AGAIN,
-            )
-        known = {column.name for column in shape.structure.columns} if shape else set()
-        if added := tuple(column for column in found.columns if column.name not in known):
-            self._refuse_names(added)
-            store.add_columns(self._session, self.path, added, self.position)
-            self.schema = replace(self.schema, columns=self.schema.columns + added)
-
-    def _refuse_names(self, added: Sequence[Column]) -> None:
-        """Raises TABLE_STOPPED for new columns that no note tells of and that cannot be kept."""
-        names = [*self.schema.names, *(column.name for column in added)]
-        for found in column_refusals(self.schema.table, names):
-            raise CdcError(
-                ErrorKind.TABLE_STOPPED, found.reason, remedy=f"{found.remedy}, then {READ_AGAIN}"
-            )
+        return self._content.was_read
 
     def _commit(self, mine: DataFrame, upto: int, schemas: Mapping[int, str]) -> None:
         batch = Batch(
@@ -375,10 +338,10 @@ class AppliedTable:
             path=self.path,
             schema=self.schema,
             position=self.position,
-            token=self._placeholder,
+            placeholder=self._placeholder,
             quarantine=self._quarantine,
             policy=self._policy,
         )
         reach(Failpoint.BEFORE_TABLE_COMMIT)
-        self.position = batch.commit(mine, upto, schemas)
+        self.move(batch.commit(mine, upto, schemas))
         reach(Failpoint.AFTER_TABLE_COMMIT)

@@ -1,9 +1,8 @@
-"""The events of one table up to a cut, as one commit: decode, refuse, reduce, write.
+"""Applies the events of one table up to a cut in one commit: decode, refuse, reduce, write.
 
-Every durable step comes in an order that a crash may interrupt anywhere: refused events go to
-quarantine first (recording one twice changes nothing), then the rows and the position go into
-the table in one commit. Too many refused events (cdc/apply/table/flood.py) stop the table before
-either.
+A crash may come anywhere between the durable steps: refused events go to quarantine first
+(recording one twice changes nothing), then rows and position go into the table in one commit. Too
+many refused events (cdc/apply/table/flood.py) stop the table before either.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,7 +40,7 @@ from cdc.tables import TableMode
 
 NO_ROW_TO_KEEP_FROM = "an unchanged value has no row in the lake to be taken from"
 REFUSED_BYTES: Final = 16 << 20
-"""Of refused events that are in the driver at a time, or one that is larger."""
+"""The most refused events, in bytes, that the driver holds at a time; or one larger event."""
 _HEADERS: Final = "aggregate(headers, 0, (n, h) -> n + coalesce(length(h.value), 0))"
 _BYTES: Final = (
     f"1024 + coalesce(length(key), 0) + coalesce(length(value), 0) + coalesce({_HEADERS}, 0)"
@@ -52,39 +51,39 @@ logger = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Refused:
-    """What the batch cannot keep, as far as it is known."""
+    """What the batch cannot keep, as far as is known yet."""
 
     decoded: int  # changes that decoding refused; they are not counted as applied
     reasons: DataFrame | None  # offset and reason
 
-    def with_these(self, reasons: DataFrame) -> "_Refused":
+    def plus(self, reasons: DataFrame) -> "_Refused":
         more = reasons.select(OFFSET, REASON)
         return replace(self, reasons=more if self.reasons is None else self.reasons.union(more))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """One table as it is before the commit, and where its refused events go."""
+    """A table before the commit, and the quarantine for its refused events."""
 
     session: SparkSession
     path: str
     schema: TableSchema
     position: Position
-    token: str  # stands for a value that did not change
+    placeholder: str  # stands for a value that did not change
     quarantine: Quarantine
     policy: Job = field(default_factory=Job)
 
     def commit(self, mine: DataFrame, upto: int, schemas: Mapping[int, str]) -> Position:
-        """Apply rows of the log; returns the position that the table's new commit holds.
+        """Apply rows of the log and return the position in the table's new commit.
 
-        Raises TABLE_STOPPED, before anything is written, where too many events are refused.
+        Raises TABLE_STOPPED, before anything is written, if too many events are refused.
         """
-        decoded = decode_table(mine, schemas, self.schema, token=self.token).persist()
+        decoded = decode_table(mine, schemas, self.schema, token=self.placeholder).persist()
         try:
             changes, facts = self._whole(decoded)
             refused = _Refused(decoded=facts["refused"], reasons=None)
             if facts["refused"]:
-                refused = refused.with_these(_reasons(changes))
+                refused = refused.plus(_reasons(changes))
             after = replace(
                 self.position,
                 offset=upto,
@@ -96,7 +95,7 @@ class Batch:
             decoded.unpersist()
 
     def _whole(self, decoded: DataFrame) -> tuple[DataFrame, Row]:
-        """The changes, those of a key with all their values; and the overview of them."""
+        """Return the changes, those of a key with all their values, and an overview of them."""
         facts = reduce.overview(decoded).collect()[0]
         if not facts["moves"]:
             return decoded, facts
@@ -119,7 +118,7 @@ class Batch:
         return self._merge_or_add(mine, rows, facts, refused, after)
 
     def _reduced(self, changes: DataFrame, *, carry: bool, empty: bool) -> DataFrame:
-        """One row per key, or per copy of a row; a row with a reason cannot be made."""
+        """Return one row per key, or per copy of a row; a row with a reason cannot be made."""
         if self.schema.mode is TableMode.KEYED:
             return reduce.latest_per_key(changes, self.schema, carry=carry)
         net = reduce.net_copies(changes, self.schema)
@@ -130,15 +129,15 @@ class Batch:
     def _merge_or_add(
         self, mine: DataFrame, rows: DataFrame, facts: Row, refused: _Refused, after: Position
     ) -> Position:
-        # Only these two can find a reason that decoding did not see.
+        # Only these two find reasons that decoding did not see.
         if facts["keeps"] or self.schema.mode is TableMode.MULTISET:
-            refused = refused.with_these(_reasons(rows))
+            refused = refused.plus(_reasons(rows))
         good = rows.where(F.col(REASON).isNull())
         truncated = facts["last_truncate"] is not None
         if truncated or not self.position.rows_applied:
             if facts["keeps"]:
                 lost = F.col(KEEP).isNotNull() & ~F.col(DELETED)
-                refused = refused.with_these(_without_row(good.where(lost)))
+                refused = refused.plus(_without_row(good.where(lost)))
                 good = good.where(~lost)
             after = self._refuse(mine, refused, after)
             self._add(good, after, truncated=truncated)
@@ -151,12 +150,12 @@ class Batch:
         plan = merge_plan(self.schema, keep=keep)
         if not keep:
             after = self._refuse(mine, refused, after)
-        # While nothing is recorded, what the merge finds is still found before any of it.
+        # Nothing is in quarantine yet: a merge that fails leaves nothing behind.
         if not keep or refused.reasons is None or refused.reasons.isEmpty():
             try:
                 store.merge(self.session, self.path, rows, plan, after)
             except (PySparkException, Py4JJavaError) as error:
-                # Which of the two it is depends on where in the merge Spark meets it.
+                # Which of the two is raised depends on where in the merge Spark meets the row.
                 if UNRESOLVED not in str(error):
                     raise
             else:
@@ -166,56 +165,56 @@ class Batch:
     def _merge_resolved(
         self, mine: DataFrame, rows: DataFrame, refused: _Refused, after: Position
     ) -> Position:
-        """Rare, so it is asked for only where it matters: a join with the target."""
+        """Merge without the rows that find nothing to keep; rare, and a join with the target."""
         target = self.session.read.format("delta").load(self.path)
         lost = reduce.unresolved(rows, target, self.schema).select(OFFSET).persist()
         try:
-            after = self._refuse(mine, refused.with_these(_without_row(lost)), after)
-            found = rows.join(lost, OFFSET, "left_anti")
-            store.merge(self.session, self.path, found, merge_plan(self.schema, keep=True), after)
+            after = self._refuse(mine, refused.plus(_without_row(lost)), after)
+            whole = rows.join(lost, OFFSET, "left_anti")
+            store.merge(self.session, self.path, whole, merge_plan(self.schema, keep=True), after)
         finally:
             lost.unpersist()
         return after
 
     def _add(self, rows: DataFrame, after: Position, *, truncated: bool) -> None:
-        """Rows for a table that has none, or none with their key: what a MERGE would insert."""
+        """Append rows to a table that has none with their key: what a MERGE would insert."""
         new = rows.where(~F.col(DELETED))
         writing = store.overwrite if truncated else store.append
         writing(self.path, new.selectExpr(*map(spark_name, stored(self.schema))), after)
 
     def _refuse(self, mine: DataFrame, refused: _Refused, after: Position) -> Position:
-        """Put all that the batch refuses into quarantine; called once, before it is written."""
+        """Put everything that the batch refuses into quarantine; called once, before the write."""
         if refused.reasons is None:
             return after
-        known = refused.reasons.groupBy(OFFSET).agg(F.min(REASON)).toDF("offset", "reason")
-        known = known.persist()
+        by_offset = refused.reasons.groupBy(OFFSET).agg(F.min(REASON))
+        reasons = by_offset.toDF("offset", "reason").persist()
         try:
-            if not (found := known.count()):
+            if not (count := reasons.count()):
                 return after
-            if flood.possible(found, self.policy):
-                self._stop_flood(mine, known)
-            self._put_into_quarantine(mine.join(known, "offset"))
+            if flood.possible(count, self.policy):
+                self._stop_flood(mine, reasons)
+            self._put_into_quarantine(mine.join(reasons, "offset"))
         finally:
-            known.unpersist()
+            reasons.unpersist()
         table = str(self.schema.table)
-        logger.warning("events refused", table=table, events=found)
+        logger.warning("events refused", table=table, events=count)
         return replace(
             after,
-            rows_applied=after.rows_applied - max(0, found - refused.decoded),
+            rows_applied=after.rows_applied - max(0, count - refused.decoded),
             refused=self.quarantine.open_count(table),
         )
 
     def _put_into_quarantine(self, rows: DataFrame) -> None:
-        """Some at a time: the values of all of them may be more than the driver can hold."""
+        """Add them part by part: all of their values may be more than the driver can hold."""
         parts = rows.selectExpr("offset", f"{_BYTES_SO_FAR} DIV {REFUSED_BYTES} AS part")
         bounds = parts.groupBy("part").agg(F.min("offset"), F.max("offset")).orderBy("part")
         for _, first, last in bounds.collect():
             these = rows.where(F.col("offset").between(first, last))
             self.quarantine.add(self._events(these.collect()))
 
-    def _stop_flood(self, mine: DataFrame, known: DataFrame) -> None:
-        """Raises TABLE_STOPPED where so many events must not be put into quarantine."""
-        events = mine.where("value IS NOT NULL").join(known, "offset", "left")
+    def _stop_flood(self, mine: DataFrame, reasons: DataFrame) -> None:
+        """Raise TABLE_STOPPED if there are more refused events than quarantine may take."""
+        events = mine.where("value IS NOT NULL").join(reasons, "offset", "left")
         events = events.selectExpr("offset", "reason AS _reason")
         facts = events.selectExpr(*flood.FACTS).collect()[0]
         islands = events.selectExpr("_reason", f"{flood.ISLANDS} AS island")

@@ -1,4 +1,4 @@
-"""When a batch refuses so much that the cause is not in single events: the table is stopped then.
+"""Decides when a batch refuses too many events: then the table stops.
 
 A changed connector, a wrong registry or a stranger who writes to the topic would otherwise drain a
 whole table into the quarantine, one event after the other.
@@ -15,19 +15,19 @@ FACTS: Final = (
     "min(IF(_reason IS NULL, NULL, offset)) AS first_offset",
     "min_by(_reason, IF(_reason IS NULL, NULL, offset)) AS first_reason",
 )
-"""SQL over one row per event: its ``offset`` and ``_reason``, which is null where it is kept."""
+"""SQL over one row per event: its ``offset`` and its ``_reason``, null for an event kept."""
 
-# Between two kept events the count of those kept does not move: refused ones in a row share it.
+# The count of kept events does not move between two of them: refused ones in a row share it.
 ISLANDS: Final = "count_if(_reason IS NULL) OVER (PARTITION BY offset < 0 ORDER BY offset)"
 
 
 def possible(refused: int, policy: Job) -> bool:
-    """Whether so many refused events can be too many; else nothing more need be known."""
+    """Return whether so many refused events can be too many; if not, nothing more is looked at."""
     return refused > policy.quarantine_limit_run
 
 
 def flooded(events: int, refused: int, run: int, policy: Job) -> str | None:
-    """Why the batch is not applied; None where it may refuse what it refuses.
+    """Return why the batch is not applied; None where it may refuse these events.
 
     ``run`` is the largest number of refused events in a row. Too many are more than
     ``quarantine_limit_run`` in a row, or more than that in all whose share of the events is also
@@ -36,16 +36,16 @@ def flooded(events: int, refused: int, run: int, policy: Job) -> str | None:
     if not possible(refused, policy):
         return None
     share = refused / events
-    said = f"{refused:,} of {events:,} events of a batch ({share:.1%}) cannot be kept"
+    summary = f"{refused:,} of {events:,} events of a batch ({share:.1%}) cannot be kept"
     if share > policy.quarantine_limit_share:
-        return said
-    return f"{said}, {run:,} of them in a row" if run > policy.quarantine_limit_run else None
+        return summary
+    return f"{summary}, {run:,} of them in a row" if run > policy.quarantine_limit_run else None
 
 
 def remedy(table: TableId | str) -> str:
-    """What can be done about a table that was stopped for this."""
+    """Return what to do about a table that was stopped for this."""
     return (
-        "put right what writes such events, or raise job.quarantine_limit_run, and restart the "
-        f"job; wal2lake quarantine list {table} shows what was refused before; wal2lake "
-        f"resnapshot {table} reads the table again without these events"
+        "fix what writes such events, or raise job.quarantine_limit_run, and restart the job; "
+        f"wal2lake quarantine list {table} shows events refused earlier; wal2lake resnapshot "
+        f"{table} reads the table again without these events"
     )

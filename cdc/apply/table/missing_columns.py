@@ -1,4 +1,4 @@
-"""Changes whose events lack a column that the table has: the connector was kept from reading it."""
+"""Refuses changes that lack a column of the table: the connector was kept from reading it."""
 
 from collections.abc import Mapping
 
@@ -13,26 +13,26 @@ from cdc.events.structure.structure import Structure
 
 
 def refuse_lacking(part: DataFrame, schemas: Mapping[int, str], structure: Structure) -> None:
-    """Raise TABLE_STOPPED where a change of these events lacks a column of the structure.
+    """Raise TABLE_STOPPED where a change among these events lacks a column of the structure.
 
-    ``schemas`` are the writer schemas of the table's events by id. Rows that a snapshot read have
-    the columns of a later moment: of one that they lack a note tells that is still to come.
+    ``schemas`` are the writer schemas of the table's events, by id. Rows that a snapshot read are
+    passed over: they have the columns of a later moment, and a later note explains the difference.
     """
-    lacking = {number: names for number in schemas if (names := _lacks(schemas[number], structure))}
-    if not lacking:
+    missing = {i: names for i in schemas if (names := _missing(schemas[i], structure))}
+    if not missing:
         return
-    some = part.where(F.col("value_schema_id").isin(sorted(lacking)))
-    changes = decode_envelope(some, {i: schemas[i] for i in lacking}).where(F.col("op") != "r")
+    suspects = part.where(F.col("value_schema_id").isin(sorted(missing)))
+    changes = decode_envelope(suspects, {i: schemas[i] for i in missing}).where(F.col("op") != "r")
     if not changes.isEmpty():
-        names = sorted({name for each in lacking.values() for name in each})
+        columns = sorted({name for names in missing.values() for name in names})
         raise CdcError(
             ErrorKind.TABLE_STOPPED,
-            f"{', '.join(names)} did not arrive with a change: its type changed before the "
-            "connector had read the values of before, or the connector was told to leave it out",
+            f"a change arrived without {', '.join(columns)}: the column's type changed before the "
+            "connector had read its earlier values, or the connector was told to leave it out",
             remedy=READ_AGAIN,
         )
 
 
-def _lacks(schema: str, structure: Structure) -> list[str]:
+def _missing(schema: str, structure: Structure) -> list[str]:
     written = {field.column.name for field in row_fields(schema)}
     return [column.name for column in structure.followed if column.name not in written]

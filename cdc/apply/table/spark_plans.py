@@ -1,8 +1,8 @@
-"""How Spark runs a batch: without generated code where there are few events.
+"""Chooses how Spark runs a batch: without generated code where there are few events.
 
-Each table has plans of its own, so that most code would be generated, compiled and run once. For
-few events that takes longer than to interpret the plan, and to plan anew by what was found midway
-is of no use either. The settings are those of one session, which nothing else uses meanwhile.
+Every table has its own plans, so most code would be generated, compiled and run just once. For a
+few events that takes longer than interpreting the plan, and adaptive planning does not pay either.
+The settings belong to one session, which nothing else uses meanwhile.
 """
 
 from typing import Final
@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 FEW: Final = 10_000
 """Events up to which a plan is interpreted."""
 WHOLE_FILES: Final = FEW + 1
-"""Of work on whole files, which may be large."""
+"""Stands for work on whole files, which may be large."""
 
 _SETTINGS: Final = {  # of few events, of many
     "spark.sql.codegen.wholeStage": ("false", "true"),
@@ -22,7 +22,7 @@ _SETTINGS: Final = {  # of few events, of many
 
 
 def suit(session: SparkSession, events: int) -> None:
-    """Set the session for a batch of so many events; what ``spark.conf`` names stays as it is."""
+    """Set the session up for so many events; settings named in ``spark.conf`` are not touched."""
     given = session.sparkContext.getConf()
     for name, (few, many) in _SETTINGS.items():
         if not given.contains(name):

@@ -1,4 +1,4 @@
-"""A table follows a change of its source's structure, step by step and over restarts."""
+"""Carries out a change of a table's structure, step by step and over restarts."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ logger = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """A table's columns and key, the source's structure they follow, and how far it is."""
+    """A table's columns and key, the source's structure that they follow, and its position."""
 
     schema: TableSchema
     structure: Structure
@@ -39,17 +39,18 @@ class Shape:
 
     @property
     def append(self) -> bool:
+        """Whether the table keeps inserts only."""
         return self.schema.mode is TableMode.APPEND
 
 
 def course_of(
     shape: Shape, waiting: Sequence[BoundNote], policy: SchemaPolicy
 ) -> tuple[Course, int]:
-    """What the first note asks of the table, and how many notes that takes.
+    """Return what the first note asks of the table, and how many notes that takes.
 
-    One that stops the table may be undone by a later one, such as a key that is given back: with
-    no event between them the table never was what lies between. Raises TABLE_STOPPED for a note
-    that says nothing.
+    A change that stops the table may be undone by a later note, for example a key that is given
+    back: with no event in between, the table never had the state in between. Raises TABLE_STOPPED
+    for a note without a description.
     """
     together = [bound.note for bound in waiting if bound.after == waiting[0].after]
     notes: list[Note] = []
@@ -63,17 +64,17 @@ def course_of(
     if not notes:
         raise CdcError(
             ErrorKind.TABLE_STOPPED,
-            "its structure changed, and the source could not describe how",
-            remedy=f"see the warning in the source's log; {READ_AGAIN}",
+            "its structure changed, and the source could not describe the change",
+            remedy=f"see the warning in the source's log; then {READ_AGAIN}",
         )
     return follow(shape.structure, notes, policy=policy, append=shape.append), len(notes)
 
 
 def followed(spark: SparkSession, path: str, shape: Shape, course: Course, note: int) -> Shape:
-    """The shape after the course, which ``note`` was the last reason for.
+    """Take the steps of a course and return the shape after them; ``note`` is its last note.
 
-    Every step is a commit that says how many are done. Raises TABLE_STOPPED, with the reason and
-    the remedy, before anything is changed.
+    Every step is a commit that records how many are done. Raises TABLE_STOPPED, with reason and
+    remedy, before anything is changed.
     """
     for stop in _stops(course):
         raise CdcError(ErrorKind.TABLE_STOPPED, stop.reason, remedy=stop.remedy)
@@ -94,7 +95,7 @@ def _stops(course: Course) -> tuple[Stop, ...]:
 
 
 def _cannot(course: Course) -> Iterator[Stop]:
-    """Steps that the source's side would have to take too: topics and the connector's list."""
+    """Yield a stop for each step that topics and the connector's list would have to follow too."""
     for step in course.steps:
         match step:
             case DropTable():
@@ -102,24 +103,24 @@ def _cannot(course: Course) -> Iterator[Stop]:
                     "it was dropped in the source",
                     "take it out of source.tables, or create it again and let it be read again",
                 )
-            case RenameTable(table):  # what it is called by now is told by later notes
+            case RenameTable(table):  # later notes tell its name by now
                 yield Stop(
                     f"it was renamed to {table} in the source: changes under that name do not"
                     " arrive",
-                    f"rename it back, if it is not yet, or name {table} in source.tables; then"
+                    f"rename it back unless that is done, or add {table} to source.tables; then"
                     f" {READ_AGAIN}",
                 )
             case ChangeMode(mode):
                 yield Stop(
-                    f"its rows are told apart otherwise now: the table is {mode.value}",
-                    f"give it back the key it had; or {READ_AGAIN}",
+                    f"its row identity changed: the table is {mode.value} now",
+                    f"restore the key it had; or {READ_AGAIN}",
                 )
 
 
 def _kept(
     spark: SparkSession, path: str, schema: TableSchema, course: Course, position: Position
 ) -> Shape:
-    if course.structure is None:  # a table that is gone stops above
+    if course.structure is None:  # a dropped table has stopped above
         raise CdcError(ErrorKind.INTERNAL, "a course without a structure", remedy="report this")
     spark.conf.set(METADATA_CONF, position.metadata())
     reach(Failpoint.BEFORE_STRUCTURE_NOTE)

@@ -1,8 +1,8 @@
-"""Notes of changed structures in the log, and between which events of a table each belongs.
+"""Reads notes of changed structures from the log, and places them among a table's events.
 
-A note is a row of ``wal2lake.structure`` in the source, so it comes by a topic of its own. What
-orders it against the table's events is the source's lsn: while the structure changes, nobody else
-writes the table (docs/decisions/0011).
+A note is a row of ``wal2lake.structure`` in the source, so it arrives in a topic of its own. The
+source's LSN orders it against the table's events: while the structure changes, nobody else writes
+to the table (docs/decisions/0011).
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,6 +19,7 @@ from cdc.errors import CdcError
 from cdc.events import avro
 from cdc.events.structure.steps import Note
 from cdc.events.structure.structure import parse, unpublished_from
+from cdc.kafka.registry import SchemaLookup
 from cdc.lake.table.positions import landed_position
 from cdc.source.notes.sql import BASELINE, UNNOTED
 from cdc.tables import TableId
@@ -26,39 +27,35 @@ from cdc.tables import TableId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedNote:
-    """``lsn`` is None for a note that a snapshot found: it is older than every event.
-
-    ``note`` is None where the source could not describe the table. A ``baseline`` says what a
-    table begins with.
-    """
+    """A note of one table, with its place in the source's WAL."""
 
     id: int
     oid: int
     table: TableId
-    lsn: int | None
-    note: Note | None
-    baseline: bool = False
+    lsn: int | None  # None for a note that a snapshot read: it is older than every event
+    note: Note | None  # None where the source could not describe the table
+    baseline: bool = False  # whether it says what the table begins with
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundNote:
-    """``after`` is the offset of the last event of the table that comes before the change."""
+    """A note of one table, with its place among the table's events."""
 
     id: int
-    after: int
+    after: int  # offset of the table's last event before the change
     note: Note | None
     lsn: int | None = None
 
     def rewrites_before(self, end: int | None) -> bool:
-        """Whether the rows got another file before the place in the WAL; None is behind all."""
+        """Whether the table was rewritten before a place in the WAL; None: anywhere."""
         inside = self.lsn is not None and (end is None or self.lsn <= end)
         return inside and self.note is not None and self.note.rewrite != 0
 
 
 def note_rows(log: DataFrame, path: str, topic: str) -> DataFrame:
-    """Rows of the notes' topic: of the log's files only those are opened that may hold some.
+    """Return rows of the notes' topic; only files of the log that may hold some are opened.
 
-    ``log`` is a version of the one at ``path`` that was opened before this is called.
+    ``log`` is a version of the log at ``path`` that was opened before this call.
     """
     landed = landed_position(path)
     ranges = landed.noted if landed else ()
@@ -67,19 +64,25 @@ def note_rows(log: DataFrame, path: str, topic: str) -> DataFrame:
 
 
 def placed_notes(rows: DataFrame, schemas: Mapping[int, str]) -> list[PlacedNote]:
-    """From the topic's rows of the log, in the order of their ids; one Spark job.
+    """Return the notes in rows of the log, in the order of their ids; one Spark job.
 
-    What is no note is passed over: tombstones, deletes of the pruned, records of strangers.
+    Other records are passed over: tombstones, deletes of pruned notes, records of strangers.
     """
-    found = []
+    notes = []
     for record in rows.select("value", "value_schema_id").collect():
         schema = schemas.get(record["value_schema_id"])
         frame = avro.frame(bytes(record["value"])) if record["value"] is not None else None
         if schema is not None and frame is not None:
             event = avro.decode(schema, frame.body)
             if event.get("op") in {"c", "r"}:
-                found.append(_placed(event))
-    return sorted(found, key=lambda note: note.id)
+                notes.append(_placed(event))
+    return sorted(notes, key=lambda note: note.id)
+
+
+def read_notes(rows: DataFrame, schemas: SchemaLookup) -> list[PlacedNote]:
+    """Return the notes in rows of the log, in the order of their ids; two Spark jobs."""
+    ids = (row[0] for row in rows.select("value_schema_id").distinct().collect())
+    return placed_notes(rows, schemas(number for number in ids if number is not None))
 
 
 def _placed(event: Mapping[str, Any]) -> PlacedNote:
@@ -95,7 +98,7 @@ def _placed(event: Mapping[str, Any]) -> PlacedNote:
 
 
 def _note(row: Mapping[str, Any], *, pipeline: str) -> Note | None:
-    """None where the source could not describe the table.
+    """Return the note; None where the source could not describe the table.
 
     ``pipeline`` names the publication that counts: a source may have others.
     """
@@ -114,23 +117,23 @@ def _note(row: Mapping[str, Any], *, pipeline: str) -> Note | None:
 
 
 def first_notes(notes: Sequence[PlacedNote]) -> dict[int, PlacedNote]:
-    """By OID, what a table begins with that is rebuilt from the log.
+    """Return, by OID, the note that a table's log begins with.
 
-    A snapshot may find several: the newest is the one that was noted for it.
+    A snapshot may read several notes of a table: the newest is the one written for the snapshot.
     """
     baselines = [note for note in notes if note.baseline and note.note is not None]
-    found = {note.oid: note for note in baselines if note.lsn is None}
+    first = {note.oid: note for note in baselines if note.lsn is None}
     for note in baselines:
-        found.setdefault(note.oid, note)
-    return found
+        first.setdefault(note.oid, note)
+    return first
 
 
 def bound(
     notes: Sequence[PlacedNote], mine: DataFrame, schemas: Mapping[int, str], *, before: int
 ) -> list[BoundNote]:
-    """Where the notes of one table belong among its rows of the log ``mine``.
+    """Place the notes of one table among its rows of the log, ``mine``; one Spark job.
 
-    ``before`` is the offset of the last event before these rows. One Spark job.
+    ``before`` is the offset of the last event before these rows.
     """
     timed = {note.id: note.lsn for note in notes if note.lsn is not None}
     last: dict[str, int | None] = {}
@@ -141,10 +144,10 @@ def bound(
             for number, lsn in timed.items()
         ]
         last = places.agg(*ends).collect()[0].asDict()
-    found = []
+    placed = []
     for note in notes:
-        # Never before an earlier note: of two in one transaction the lsns are in order too.
+        # Never before an earlier note: the LSNs of two in one transaction are in order too.
         end = last.get(f"after_{note.id}")
         before = max(before, -1 if end is None else end)
-        found.append(BoundNote(id=note.id, after=before, note=note.note, lsn=note.lsn))
-    return found
+        placed.append(BoundNote(id=note.id, after=before, note=note.note, lsn=note.lsn))
+    return placed

@@ -1,6 +1,6 @@
 """What an operation of the job works with, and the steps that several of them share."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -8,14 +8,15 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
-from cdc.apply.replay import Schemas
-from cdc.apply.rounds.rounds import Applier
+from cdc.apply.rounds.freezer import Freezer
+from cdc.apply.rounds.last_cut import LastCut
 from cdc.apply.table.applied_table import AppliedTable
-from cdc.apply.table.structure_notes import PlacedNote, note_rows, placed_notes
+from cdc.apply.table.structure_notes import PlacedNote, note_rows, read_notes
 from cdc.client.status.cut_wait import wait_for_cut
 from cdc.client.status.diagnosis import where_it_hangs
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
+from cdc.kafka.registry import SchemaLookup
 from cdc.lake.layout import ledger_path, log_path
 from cdc.lake.records import epochs
 from cdc.lake.records.epochs import Epoch
@@ -36,8 +37,8 @@ class Kept:
 
     session: SparkSession
     config: Config
-    schemas_of: Schemas
-    token: str  # stands for a value that did not change
+    schemas_of: SchemaLookup
+    placeholder: str  # stands for a value that did not change
     quarantine: Quarantine
 
 
@@ -46,25 +47,29 @@ CUT_SECONDS: Final = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workshop:
-    """The job as an operation sees it; ``token`` stands for a value that did not change."""
+class JobContext:
+    """The job as an operation sees it; ``placeholder`` stands for a value that did not change."""
 
     config: Config
     endpoints: Endpoints
     spark: SparkSession
-    applier: Applier
+    tables: Mapping[str, AppliedTable]  # by topic
+    freezer: Freezer
+    last_cut: Callable[[], LastCut]
+    notes_topic: str
+    schemas: SchemaLookup
     quarantine: Quarantine
     readings: Readings
     epoch: Epoch | None  # None: the first
-    token: str
+    placeholder: str
 
     def kept(self) -> Kept:
         """What a table is rebuilt with, in a session of its own."""
         return Kept(
             session=self.spark.newSession(),
             config=self.config,
-            schemas_of=self.applier.schemas,
-            token=self.token,
+            schemas_of=self.schemas,
+            placeholder=self.placeholder,
             quarantine=self.quarantine,
         )
 
@@ -73,7 +78,7 @@ class Workshop:
 
     def live(self, table: TableId) -> AppliedTable:
         """The table as the rounds have it; raises CONFIG for one that the job does not keep."""
-        found = self.applier.tables.get(self.topic(table))
+        found = self.tables.get(self.topic(table))
         if found is None:
             raise CdcError(
                 ErrorKind.CONFIG,
@@ -87,11 +92,10 @@ class Workshop:
 
     def notes(self, upto: int) -> list[PlacedNote]:
         """Changes of structures in this epoch, up to an offset of their topic."""
-        topic, after = self.applier.notes_topic, self.epoch.left_of_notes if self.epoch else -1
+        after = self.epoch.left_of_notes if self.epoch else -1
         place = (F.col("offset") > after) & (F.col("offset") <= upto)
-        rows = note_rows(self.log(), log_path(self.config), topic).where(place)
-        ids = [row[0] for row in rows.select("value_schema_id").distinct().collect()]
-        return placed_notes(rows, self.applier.schemas(i for i in ids if i is not None))
+        rows = note_rows(self.log(), log_path(self.config), self.notes_topic)
+        return read_notes(rows.where(place), self.schemas)
 
     @contextmanager
     def flagged(self, table: TableId, *, at_once: bool = True) -> Iterator[AppliedTable]:
@@ -100,23 +104,24 @@ class Workshop:
         One that goes on meanwhile is marked when it is frozen, and not ``at_once``.
         """
         live, topic = self.live(table), self.topic(table)
-        live.read_again = at_once
+        if at_once:
+            live.flag()
         try:
             yield live
         finally:
-            self.applier.freezer.thaw(topic)
+            self.freezer.thaw(topic)
 
     def recount(self, table: str, _: int) -> None:
         """Events of the table were settled: its next commit says how many are open then."""
         live, quarantine = self.live(TableId.parse(table)), self.quarantine
-        self.applier.freezer.between(lambda: live.recount(quarantine.open_count(table)))
+        self.freezer.between(lambda: live.recount(quarantine.open_count(table)))
 
     def frozen(self, table: TableId, reporter: Reporter) -> None:
         """Take the table out of the rounds; returns when it is at rest at the last cut."""
         topic = self.topic(table)
-        self.live(table).read_again = True
-        self.applier.freezer.freeze(topic)
-        while not self.applier.freezer.is_frozen(topic):
+        self.live(table).flag()
+        self.freezer.freeze(topic)
+        while not self.freezer.is_frozen(topic):
             reporter.point()
 
     def await_streaming(self, table: TableId, reporter: Reporter) -> int:

@@ -18,7 +18,7 @@ from cdc.lake.records.ledger import Ledger, LedgerRow
 from cdc.lake.records.readings import Reading, readings_at
 from cdc.lake.table.positions import open_table
 from cdc.lake.table.removal import remove
-from cdc.operations.desk.context import Kept, Workshop
+from cdc.operations.desk.context import JobContext, Kept
 from cdc.operations.desk.desk import Handler
 from cdc.operations.desk.reporter import Reporter
 from cdc.operations.replay.inputs import from_log, place_of
@@ -28,14 +28,14 @@ from cdc.state.operation import Operation, TableResult
 from cdc.tables import TableId
 
 
-def handler(shop: Workshop) -> Handler:
+def handler(context: JobContext) -> Handler:
     """The handler of ``image``, which the job asks itself for."""
 
     def run(operation: Operation, reporter: Reporter) -> None:
         reporter.tell(tables=len(operation.tables))
         for name in reporter.left(operation.tables):
             reporter.tell(table=name)
-            reporter.done(_Task(shop, TableId.parse(name), operation.id, reporter).run())
+            reporter.done(_Task(context, TableId.parse(name), operation.id, reporter).run())
 
     return run
 
@@ -44,7 +44,7 @@ def handler(shop: Workshop) -> Handler:
 class _Task:
     """One table."""
 
-    shop: Workshop
+    context: JobContext
     table: TableId
     operation: str
     reporter: Reporter
@@ -52,14 +52,14 @@ class _Task:
     def run(self) -> TableResult:
         """Make the image, and give up what is older than any cut; raises where it is not equal."""
         started, row = time.monotonic(), self._newest_cut()
-        number = self.shop.readings.next_number()
-        path = reading_path(self.shop.config, self.table, number)
-        remove(self.shop.spark, path)  # of one that was interrupted
+        number = self.context.readings.next_number()
+        path = reading_path(self.context.config, self.table, number)
+        remove(self.context.spark, path)  # of one that was interrupted
         try:
             made, kept = self._made(row, path)
             self._refuse_other(kept, made, row)
         except CdcError:
-            remove(self.shop.spark, path)
+            remove(self.context.spark, path)
             raise
         self._record(made, row, number)
         self._forget_older()
@@ -77,13 +77,13 @@ class _Task:
         return row
 
     def _ledger(self) -> Ledger:
-        return Ledger(ledger_path(self.shop.config))
+        return Ledger(ledger_path(self.context.config))
 
     def _made(self, row: LedgerRow, path: str) -> tuple[AppliedTable, Kept]:
-        kept, place = self.shop.kept(), place_of(row, self.table)
+        kept, place = self.context.kept(), place_of(row, self.table)
         self.reporter.tell(phase="applying the log")
-        readings = readings_at(self.shop.readings.of(str(self.table)), row, str(self.table))
-        known = self.shop.live(self.table).schema
+        readings = readings_at(self.context.readings.of(str(self.table)), row, str(self.table))
+        known = self.context.live(self.table).schema
         material = from_log(kept, self.table, place, readings=readings, known=known)
         begin = partial(rebuilt, upto=place.upto, epoch=place.epoch)
         point, tell = self.reporter.point, self._tell
@@ -125,7 +125,7 @@ class _Task:
             made_at=datetime.now(UTC),
         )
         reach(Failpoint.BEFORE_IMAGE_RECORD)
-        self.shop.readings.add(reading)
+        self.context.readings.add(reading)
         reach(Failpoint.AFTER_IMAGE_RECORD)
 
     def _forget_older(self) -> None:
@@ -133,7 +133,7 @@ class _Task:
 
         Nothing reads them any more, and an index that names them brings the rest about again.
         """
-        index, first = self.shop.readings, self._ledger().first()
+        index, first = self.context.readings, self._ledger().first()
         entry = first.entry(str(self.table)) if first else None
         mine = index.of(str(self.table))
         base = base_at(first, entry, mine) if first and entry else None
@@ -142,6 +142,6 @@ class _Task:
             return
         reach(Failpoint.BEFORE_READING_EXPIRY)
         for reading in older:
-            remove(self.shop.spark, reading.path)
+            remove(self.context.spark, reading.path)
         index.forget(str(self.table), before=base.number)
         reach(Failpoint.AFTER_READING_EXPIRY)

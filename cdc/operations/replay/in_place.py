@@ -22,7 +22,7 @@ from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.table import store
 from cdc.lake.table.removal import remove
 from cdc.lake.table.swap import swap
-from cdc.operations.desk.context import Kept, Workshop
+from cdc.operations.desk.context import JobContext, Kept
 from cdc.operations.desk.desk import Handler
 from cdc.operations.desk.reporter import Reporter
 from cdc.operations.replay.inputs import from_kafka, from_log, place_of, rebuilt_from_kafka
@@ -33,21 +33,21 @@ from cdc.tables import TableId
 KAFKA: Final = "kafka"
 
 
-def handler(shop: Workshop) -> Handler:
+def handler(context: JobContext) -> Handler:
     """The handler of ``replay`` and ``rebuild``; option: from (log or kafka)."""
 
     def run(operation: Operation, reporter: Reporter) -> None:
-        aside = aside_path(shop.config, operation.id)
+        aside = aside_path(context.config, operation.id)
         reporter.tell(tables=len(operation.tables))
         try:
             for number, name in enumerate(reporter.left(operation.tables)):
                 folder = f"{aside}/{number}"
-                remove(shop.spark, folder)
+                remove(context.spark, folder)
                 reporter.tell(table=name)
-                task = Task(shop, TableId.parse(name), folder, operation, reporter)
+                task = Task(context, TableId.parse(name), folder, operation, reporter)
                 reporter.done(task.run())
         finally:
-            remove(shop.spark, aside)
+            remove(context.spark, aside)
 
     return run
 
@@ -56,7 +56,7 @@ def handler(shop: Workshop) -> Handler:
 class Task:
     """One table; what is under way lies in ``folder``."""
 
-    shop: Workshop
+    context: JobContext
     table: TableId
     folder: str
     operation: Operation
@@ -66,9 +66,9 @@ class Task:
         """Rebuild and replace it; raises what keeps it from being made, and changes nothing."""
         started, row = time.monotonic(), self._newest_cut()
         made, kept = self._made(row)
-        with self.shop.flagged(self.table, at_once=False) as live:
+        with self.context.flagged(self.table, at_once=False) as live:
             self.reporter.tell(phase="waiting for the table to rest")
-            self.shop.frozen(self.table, self.reporter)
+            self.context.frozen(self.table, self.reporter)
             self._catch_up(kept, made, live)
             found, notes = self._compared(kept, made, live)
             self.reporter.point()
@@ -87,7 +87,7 @@ class Task:
         )
 
     def _newest_cut(self) -> LedgerRow:
-        row = Ledger(ledger_path(self.shop.config)).last()
+        row = Ledger(ledger_path(self.context.config)).last()
         if row is None:
             raise CdcError(
                 ErrorKind.CONFLICT,
@@ -98,11 +98,11 @@ class Task:
 
     def _made(self, row: LedgerRow) -> tuple[AppliedTable, Kept]:
         """The table beside the live one, as of a cut."""
-        kept, place = self.shop.kept(), place_of(row, self.table)
+        kept, place = self.context.kept(), place_of(row, self.table)
         self.reporter.tell(phase=f"applying the {self._marker}")
-        known = self.shop.live(self.table).schema
+        known = self.context.live(self.table).schema
         # All of them: what was read is true at its place, also where the job died before the merge.
-        readings = self.shop.readings.of(str(self.table))
+        readings = self.context.readings.of(str(self.table))
         path, tell = f"{self.folder}/table", self._tell
         if self._marker != KAFKA:
             source = from_log(kept, self.table, place, readings=readings, known=known)
@@ -112,7 +112,7 @@ class Task:
         # What cannot be applied alone is no refusal of the live table's.
         alone = replace(kept, quarantine=Quarantine(f"{self.folder}/quarantine"))
         take = partial(from_kafka, folder=self.folder, readings=readings, known=known)
-        topics = take(alone, self.shop.endpoints.kafka, self.table, place)
+        topics = take(alone, self.context.endpoints.kafka, self.table, place)
         return rebuilt_from_kafka(
             alone, topics, self.table, path, point=self._point, tell=tell
         ), kept
@@ -159,7 +159,7 @@ class Task:
         position = replace(
             made.position,
             offset=made.position.offset if live.stopped else live.position.offset,
-            refused=self.shop.quarantine.open_count(str(self.table)),
+            refused=self.context.quarantine.open_count(str(self.table)),
         )
         self.reporter.refuse_ended()
         reach(Failpoint.BEFORE_REPLAY_SWAP)
@@ -170,7 +170,7 @@ class Task:
             schema=made.schema,
             position=position,
             structure=made.structure,
-            broken=broken_path(self.shop.config, self.operation.id, self.table),
+            broken=broken_path(self.context.config, self.operation.id, self.table),
             going_on=self.reporter.refuse_ended,
         )
         reach(Failpoint.AFTER_REPLAY_SWAP)

@@ -8,9 +8,8 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
-from cdc.apply.replay import Schemas
 from cdc.apply.table.applied_table import AppliedTable
-from cdc.apply.table.structure_notes import PlacedNote, first_notes, note_rows, placed_notes
+from cdc.apply.table.structure_notes import PlacedNote, first_notes, note_rows, read_notes
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema
 from cdc.kafka.offsets import end_offsets
@@ -83,7 +82,7 @@ def from_log(
         kept,
         table,
         log.where(F.col("topic") == topic),
-        _notes(notes, kept.schemas_of),
+        read_notes(notes, kept.schemas_of),
         marker="log",
         first_landing=max(first, expired + 1),
         snapshot_end=place.snapshot_end,
@@ -126,7 +125,7 @@ def from_kafka(
         kept,
         table,
         found.rows,
-        _notes(noted.rows.where(F.col("offset") <= place.notes), kept.schemas_of),
+        read_notes(noted.rows.where(F.col("offset") <= place.notes), kept.schemas_of),
         marker="kafka",
         first_landing=1,
         readings=readings,
@@ -139,7 +138,7 @@ def from_kafka(
 def _taken(kept: Kept, bootstrap: str, topic: str, folder: str, upto: int | None) -> History:
     span = kept.config.job.max_events_per_batch
     found = kafka_history.take(kept.session, bootstrap, topic, folder, upto=upto, span=span)
-    kafka_history.check(found, kept.schemas_of, kept.token)
+    kafka_history.check(found, kept.schemas_of, kept.placeholder)
     return found
 
 
@@ -229,7 +228,7 @@ def _material(
         schemas_of=kept.schemas_of,
         begins=_begins(notes, table),
         budget=kept.config.job.max_events_per_batch,
-        token=kept.token,
+        placeholder=kept.placeholder,
         quarantine=kept.quarantine,
         policy=kept.config.job,
         changes=source.schema_policy(table),
@@ -243,8 +242,3 @@ def _begins(notes: Sequence[PlacedNote], table: TableId) -> PlacedNote | None:
     """The note that the table's log begins with; of two tables of that name the newer one's."""
     mine = [note for note in first_notes(notes).values() if note.table == table]
     return max(mine, key=lambda note: note.id, default=None)
-
-
-def _notes(rows: DataFrame, schemas_of: Schemas) -> list[PlacedNote]:
-    ids = [row[0] for row in rows.select("value_schema_id").distinct().collect()]
-    return placed_notes(rows, schemas_of(number for number in ids if number is not None))

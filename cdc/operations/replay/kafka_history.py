@@ -13,10 +13,10 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply.changes.decode import is_moved
-from cdc.apply.replay import Schemas
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.envelope import NEW_KEY, OLD_KEY
 from cdc.events.schema import key_fields
+from cdc.kafka.registry import SchemaLookup
 from cdc.kafka.topic_facts import TopicFacts, topic_facts
 from cdc.land.query import log_rows
 
@@ -60,10 +60,10 @@ def take(
     return history
 
 
-def check(history: History, schemas_of: Schemas, token: str) -> None:
+def check(history: History, schemas_of: SchemaLookup, placeholder: str) -> None:
     """Raises CHAIN_BROKEN where the rows cannot be decoded, or a key's newest event is not enough.
 
-    ``token`` stands for a value that did not change.
+    ``placeholder`` stands for a value that did not change.
     """
     _known(history, "value_schema_id", schemas_of)
     if not history.facts.compacted:
@@ -75,7 +75,7 @@ def check(history: History, schemas_of: Schemas, token: str) -> None:
             f"topic {history.topic} is compacted and its keys have {len(forms)} forms",
             "a delete under one form leaves what is older under another",
         )
-    _refuse_orphans(history, token)
+    _refuse_orphans(history, placeholder)
 
 
 def _refuse_removed(facts: TopicFacts) -> None:
@@ -146,7 +146,7 @@ def _refuse_superseded(history: History, upto: int) -> None:
         )
 
 
-def _known(history: History, column: str, schemas_of: Schemas) -> dict[int, str]:
+def _known(history: History, column: str, schemas_of: SchemaLookup) -> dict[int, str]:
     """The schemas of the ids in a column; raises where the registry lacks one."""
     rows = history.rows.where(F.col(column).isNotNull()).groupBy(column)
     found = {row[0]: row[1] for row in rows.agg(F.min("offset")).collect()}
@@ -161,13 +161,13 @@ def _known(history: History, column: str, schemas_of: Schemas) -> dict[int, str]
     return known
 
 
-def _refuse_orphans(history: History, token: str) -> None:
+def _refuse_orphans(history: History, placeholder: str) -> None:
     """The second half of a key's change whose first is gone, and that leaves out what it had."""
     halves = history.rows.where("value IS NOT NULL").select(
         "offset",
         is_moved(NEW_KEY).alias("first"),
         is_moved(OLD_KEY).alias("second"),
-        _holds(token).alias("lacks"),
+        _holds(placeholder).alias("lacks"),
     )
     before = F.lag(F.struct("offset", "first")).over(Window.orderBy("offset")).alias("before")
     near = F.expr(f"coalesce(before.first AND offset - before.offset <= {_APART}, false)")
@@ -186,9 +186,9 @@ def lacking_values(topic: str, count: int, offset: int) -> CdcError:
     )
 
 
-def _holds(token: str) -> Column:
+def _holds(placeholder: str) -> Column:
     """Whether an event may hold what stands for an unchanged value: text, bytes or integers."""
-    data = token.encode()
+    data = placeholder.encode()
     numbers = b"".join(_zigzag(byte - 256 if byte > 127 else byte) for byte in data)  # noqa: PLR2004
     value = F.col("value")
     return value.contains(F.lit(data)) | value.contains(F.lit(numbers))

@@ -13,13 +13,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply.difference.merge import merge_difference
-from cdc.apply.replay import Schemas, replay
-from cdc.apply.table.applied_table import AppliedTable, Catalogue
+from cdc.apply.replay import replay
+from cdc.apply.table.applied_table import AppliedTable
+from cdc.apply.table.content import Catalogue
 from cdc.apply.table.structure_notes import PlacedNote
 from cdc.config import Job
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema
 from cdc.events.structure.structure import Structure, kept_as_text
+from cdc.kafka.registry import SchemaLookup
 from cdc.lake.records import epochs
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.records.readings import Reading, base_of
@@ -41,13 +43,13 @@ class Material:
     topic: str
     marker: Literal["log", "kafka"]  # where the rows are from
     notes: Sequence[PlacedNote]  # all changes of structures up to the place
-    schemas_of: Schemas
+    schemas_of: SchemaLookup
     readings: Sequence[Reading]  # those of the table that count, the oldest first
     begins: PlacedNote | None  # says what the table began with, where a note does
     known: TableSchema | None  # columns and key where no note says them
     first_landing: int  # the number of the first landing that is kept of any table
     budget: int
-    token: str  # stands for a value that did not change
+    placeholder: str  # stands for a value that did not change
     quarantine: Quarantine
     policy: Job
     changes: SchemaPolicy = "evolve"
@@ -120,6 +122,7 @@ def bring(
         material.notes,
         schemas_of=schemas_of,
         budget=material.budget,
+        snapshot_end=material.snapshot_end,
     )
     tell(table.position.rows_applied + table.position.refused)
     if not table.following:
@@ -243,12 +246,11 @@ def _table(
         schema=schema,
         position=position,
         quarantine=material.quarantine,
-        placeholder=material.token,
+        placeholder=material.placeholder,
         policy=material.policy,
         structure=structure,
         changes=material.changes,
         catalogue=material.catalogue,
-        snapshot_end=material.snapshot_end,
     )
 
 
@@ -263,4 +265,4 @@ def _merge(session: SparkSession, table: AppliedTable, reading: Reading) -> None
         rows_applied=applied,
     )
     merge_difference(session, table.path, table.schema, rows, position)
-    table.position = position
+    table.move(position)

@@ -77,7 +77,7 @@ def replay_into(config: Config, asked: Asked, *, say: Say) -> Outcome:
     refuse_taken(asked.path)
     row = _cut(config, asked)
     addresses = Addresses.of(config)
-    token = addresses.token(config)
+    placeholder = addresses.placeholder(config)
     spark = build(config, spark_jars())
     try:
         with _scratch(config) as folder:
@@ -85,7 +85,7 @@ def replay_into(config: Config, asked: Asked, *, say: Say) -> Outcome:
                 session=spark.newSession(),
                 config=config,
                 schemas_of=RegistryClient(addresses.registry).schemas,
-                token=token,
+                placeholder=placeholder,
                 quarantine=Quarantine(f"{folder}/quarantine"),
             )
             return _replayed(kept, addresses, asked, row, folder=folder, say=say)
@@ -105,7 +105,7 @@ def refuse_taken(path: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addresses:
-    """The servers that a replay needs; no source, and Connect only where nobody knows the token."""
+    """The servers that a replay needs: no source, and Connect only for an unknown placeholder."""
 
     kafka: str | None
     registry: str
@@ -123,7 +123,7 @@ class Addresses:
             connect=config.connect.url or known.get("connect"),
         )
 
-    def token(self, config: Config) -> str:
+    def placeholder(self, config: Config) -> str:
         """What stands for a value that did not change; a wrong one would be taken for a value."""
         kept = StateDir(config.state_dir).secrets / "placeholder"
         if kept.exists():

@@ -19,6 +19,7 @@ from cdc.apply.difference import row_difference
 from cdc.apply.difference.merge import merge_difference
 from cdc.apply.replay import replay
 from cdc.apply.table.applied_table import AppliedTable
+from cdc.apply.table.follower import shape_of
 from cdc.apply.table.structure_change import Shape
 from cdc.client.moment import Moment
 from cdc.errors import CdcError, ErrorKind
@@ -31,7 +32,7 @@ from cdc.lake.table import store
 from cdc.lake.table.positions import Position, open_table
 from cdc.lake.table.removal import remove
 from cdc.lake.table.swap import is_readable, swap
-from cdc.operations.desk.context import Workshop
+from cdc.operations.desk.context import JobContext
 from cdc.operations.desk.reporter import Reporter
 from cdc.operations.resnapshot.read import Staged, counted, refused_events
 from cdc.operations.resnapshot.target import Described, newest_note
@@ -48,7 +49,7 @@ _NEAR: Final = 1000
 class Taking:
     """One reading of one table; ``session`` is no other thread's."""
 
-    shop: Workshop
+    context: JobContext
     session: SparkSession
     live: AppliedTable
     to_be: Described
@@ -81,14 +82,14 @@ class Taking:
         shadow = self.live.beside(self.session, path, self._shape(position))
         self._catch_up(shadow)
         counts = self._unlike(shadow)
-        shape = shadow.shape() or self._shape(shadow.position)
+        shape = shape_of(shadow.content) or self._shape(shadow.position)
         with self._committing(staged, shape.position, settled, counts) as result:
             self._swap(shape)
         return result
 
     @property
     def _topic(self) -> str:
-        return self.shop.topic(self.live.schema.table)
+        return self.context.topic(self.live.schema.table)
 
     @contextmanager
     def _committing(
@@ -112,7 +113,7 @@ class Taking:
         self.reporter.put(commit=Commit(reading=self.number, result=result, settles=settles))
         reach(Failpoint.AFTER_COMMIT_NOTE)
         yield result
-        settle(self.shop, self.operation, settled)
+        settle(self.context, self.operation, settled)
 
     def _merged(
         self, staged: Staged, position: Position, settled: list[RefusedEvent], *, whole: bool
@@ -160,7 +161,7 @@ class Taking:
             schema=shape.schema,
             position=shape.position,
             structure=shape.structure,
-            broken=broken_path(self.shop.config, self.operation.id, self.live.schema.table),
+            broken=broken_path(self.context.config, self.operation.id, self.live.schema.table),
             going_on=self.reporter.refuse_ended,
         )
         reach(Failpoint.AFTER_READING_SWAP)
@@ -187,7 +188,7 @@ class Taking:
     def _keep(self, position: Position, path: str, *, whole: bool) -> None:
         opened = open_table(path)
         reach(Failpoint.BEFORE_READING_RECORD)
-        self.shop.readings.add(
+        self.context.readings.add(
             Reading(
                 number=self.number,
                 table=str(self.live.schema.table),
@@ -205,7 +206,7 @@ class Taking:
         reach(Failpoint.AFTER_READING_RECORD)
 
     def _place(self, suffix: str = "") -> str:
-        path = reading_path(self.shop.config, self.live.schema.table, self.number)
+        path = reading_path(self.context.config, self.live.schema.table, self.number)
         return f"{path}.{suffix}" if suffix else path
 
     def _path(self, suffix: str = "") -> str:
@@ -217,7 +218,8 @@ class Taking:
         entry = self.at.cut.entry(str(self.live.schema.table))
         if entry is None:
             raise CdcError(ErrorKind.INTERNAL, "the cut of the reading is without the table")
-        notes, epoch = self.shop.notes(self.at.cut.notes_offset), epochs.number(self.shop.epoch)
+        notes = self.context.notes(self.at.cut.notes_offset)
+        epoch = epochs.number(self.context.epoch)
         # A source that was restored gives the numbers of notes again.
         least = self.live.position.note if self.live.position.epoch == epoch else 0
         return Position(
@@ -235,10 +237,10 @@ class Taking:
         What the lake cannot hold of the rows that were read goes into quarantine here.
         """
         table = str(self.live.schema.table)
-        known = self.shop.quarantine.rows(table, only_open=True, with_values=False)
+        known = self.context.quarantine.rows(table, only_open=True, with_values=False)
         settled = [event for event in known if self._is_settled(event)]
         found = refused_events(staged, self.to_be, self._topic, self.number)
-        self.shop.quarantine.add(found)
+        self.context.quarantine.add(found)
         return settled, len(known) + len(found) - len(settled)
 
     def _is_settled(self, event: RefusedEvent) -> bool:
@@ -256,20 +258,28 @@ class Taking:
         self.reporter.tell(phase="catching up")
         for _ in range(_ROUNDS):
             self._replay(shadow)
-            if self.shop.applier.offsets[self._topic] - shadow.position.offset <= _NEAR:
+            if self.context.last_cut().offsets[self._topic] - shadow.position.offset <= _NEAR:
                 break
-        self.shop.frozen(self.live.schema.table, self.reporter)
+        self.context.frozen(self.live.schema.table, self.reporter)
         self._replay(shadow)
 
     def _replay(self, shadow: AppliedTable) -> None:
         """To the last cut."""
         self.reporter.point()
-        applier, topic = self.shop.applier, self._topic
-        offsets = applier.offsets
-        notes = self.shop.notes(offsets[applier.notes_topic])
+        topic, last = self._topic, self.context.last_cut()
+        offsets = last.offsets
+        notes = self.context.notes(offsets[self.context.notes_topic])
         mine = (F.col("topic") == topic) & (F.col("offset") <= offsets[topic])
-        rows = self.shop.log().where(mine)
-        replay(rows, topic, shadow, notes, schemas_of=applier.schemas, budget=applier.budget)
+        rows = self.context.log().where(mine)
+        replay(
+            rows,
+            topic,
+            shadow,
+            notes,
+            schemas_of=self.context.schemas,
+            budget=self.context.config.job.max_events_per_batch,
+            snapshot_end=last.row.snapshot_end,
+        )
         if shadow.stopped:
             raise CdcError(
                 ErrorKind.TABLE_STOPPED,
@@ -278,7 +288,7 @@ class Taking:
                 remedy=f"read it in place: wal2lake resnapshot {shadow.schema.table}",
             )
         if shadow.position.offset < offsets[topic]:
-            shadow.position = replace(shadow.position, offset=offsets[topic])
+            shadow.move(replace(shadow.position, offset=offsets[topic]))
 
     def _unlike(self, shadow: AppliedTable) -> dict[str, int]:
         self.reporter.tell(phase="comparing")
@@ -289,9 +299,9 @@ class Taking:
         return {row[0]: row[1] for row in rows.groupBy(row_difference.KIND).count().collect()}
 
 
-def settle(shop: Workshop, operation: Operation, events: list[RefusedEvent]) -> None:
+def settle(context: JobContext, operation: Operation, events: list[RefusedEvent]) -> None:
     """Mark events as made good by the operation."""
-    shop.quarantine.settle(
+    context.quarantine.settle(
         events,
         state=EventState.RETRIED,
         by=operation.asked_by,

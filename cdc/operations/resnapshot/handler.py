@@ -18,7 +18,7 @@ from cdc.client.moment import Moment, moment
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import aside_path
 from cdc.lake.table.removal import remove
-from cdc.operations.desk.context import CUT_SECONDS, Workshop
+from cdc.operations.desk.context import CUT_SECONDS, JobContext
 from cdc.operations.desk.reporter import Reporter
 from cdc.operations.resnapshot.commit import Taking, settle
 from cdc.operations.resnapshot.read import Stage, Staged
@@ -40,18 +40,18 @@ _ROWS: Final = "SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 
 class Resnapshot:
     """The handler of ``resnapshot``; options: mode, where, keys (JSON), offsets (JSON)."""
 
-    def __init__(self, shop: Workshop) -> None:
-        self._shop = shop
+    def __init__(self, context: JobContext) -> None:
+        self._context = context
 
     def __call__(self, operation: Operation, reporter: Reporter) -> None:
-        folder = aside_path(self._shop.config, operation.id)
+        folder = aside_path(self._context.config, operation.id)
         try:
             for name in reporter.left(operation.tables):
                 reporter.point()
                 reporter.tell(table=name, phase="waiting for the cut")
                 reporter.done(self._table(TableId.parse(name), operation, reporter, folder))
         finally:
-            remove(self._shop.spark, folder)
+            remove(self._context.spark, folder)
 
     def _table(
         self, table: TableId, operation: Operation, reporter: Reporter, folder: str
@@ -67,7 +67,7 @@ class Resnapshot:
                     raise
         assert found is not None  # noqa: S101 - the last attempt gave it, or has raised
         reporter.tell(phase="waiting for the barrier")
-        after = self._shop.await_streaming(table, reporter)
+        after = self._context.await_streaming(table, reporter)
         return replace(found, cut_after=after, seconds=round(time.monotonic() - started, 3))
 
     def _committed(
@@ -77,10 +77,10 @@ class Resnapshot:
         commit = reporter.progress.commit
         if commit is None or commit.result.table != str(table):
             return None
-        if self._shop.live(table).position.reading != commit.reading:
+        if self._context.live(table).position.reading != commit.reading:
             return None
-        known = self._shop.quarantine.rows(str(table), only_open=True, with_values=False)
-        settle(self._shop, operation, [e for e in known if e.offset in commit.settles])
+        known = self._context.quarantine.rows(str(table), only_open=True, with_values=False)
+        settle(self._context, operation, [e for e in known if e.offset in commit.settles])
         return commit.result
 
     def _once(
@@ -88,15 +88,15 @@ class Resnapshot:
     ) -> TableResult:
         source = self._source(table)
         # Else nothing of it would arrive after the reading.
-        take_back(self._shop.config, self._shop.endpoints, source)
+        take_back(self._context.config, self._context.endpoints, source)
         shadow = operation.options.get("mode") == SHADOW
-        with self._shop.flagged(table, at_once=not shadow) as live:
-            remove(self._shop.spark, folder)
+        with self._context.flagged(table, at_once=not shadow) as live:
+            remove(self._context.spark, folder)
             with self._moment(source, reporter, frozen=not shadow) as at:
                 text = at.structures[source.oid]
-                to_be = described(self._shop.config, live, text)
+                to_be = described(self._context.config, live, text)
                 stage = Stage(
-                    spark=self._shop.spark,
+                    spark=self._context.spark,
                     moment=at,
                     described=to_be,
                     table=table,
@@ -105,23 +105,23 @@ class Resnapshot:
                 )
                 staged = _read(stage, live, operation.options, source)
             taking = Taking(
-                shop=self._shop,
-                session=self._shop.spark.newSession(),
+                context=self._context,
+                session=self._context.spark.newSession(),
                 live=live,
                 to_be=to_be,
                 at=at,
                 operation=operation,
                 reporter=reporter,
-                number=self._shop.readings.next_number(),
+                number=self._context.readings.next_number(),
             )
             return taking.replace(staged) if shadow else taking.in_place(staged)
 
     def _source(self, table: TableId) -> SourceTable:
         """Raises SOURCE_NOT_READY for one that cannot be kept now."""
-        self._shop.live(table)
-        known = [found.schema.table for found in self._shop.applier.tables.values()]
-        with connect(self._shop.endpoints.source_url) as connection:
-            sources = captured_tables(connection, self._shop.config, known)
+        self._context.live(table)
+        known = [found.schema.table for found in self._context.tables.values()]
+        with connect(self._context.endpoints.source_url) as connection:
+            sources = captured_tables(connection, self._context.config, known)
         found = next((source for source in sources if source.table == table), None)
         if found is None or found.unfit is not None:
             unfit = found.unfit if found else None
@@ -134,7 +134,7 @@ class Resnapshot:
 
     @contextmanager
     def _moment(self, source: SourceTable, reporter: Reporter, *, frozen: bool) -> Iterator[Moment]:
-        freezer, topic = self._shop.applier.freezer, self._shop.topic(source.table)
+        freezer, topic = self._context.freezer, self._context.topic(source.table)
         asked: list[str] = []
 
         def asking(request: str) -> None:
@@ -144,8 +144,8 @@ class Resnapshot:
 
         try:
             with moment(
-                self._shop.config,
-                self._shop.endpoints,
+                self._context.config,
+                self._context.endpoints,
                 timeout=CUT_SECONDS,
                 tables={source.oid: source.table},
                 tell=lambda _: reporter.point(),

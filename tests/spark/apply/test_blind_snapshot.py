@@ -43,13 +43,12 @@ def table(spark: SparkSession, root: Path, **position: Any) -> AppliedTable:  # 
         placeholder="-",
         policy=Job(),
         structure=BEFORE,
-        snapshot_end=END,
     )
 
 
 def apply(spark: SparkSession, found: AppliedTable) -> None:
     rows = spark.createDataFrame([], LOG_COLUMNS)
-    found.apply(rows, topic="t", upto=-1, schemas={}, notes=[REWRITTEN])
+    found.apply(rows, topic="t", upto=-1, schemas={}, notes=[REWRITTEN], snapshot_end=END)
 
 
 def test_it_had_no_row_for_the_snapshot(spark: SparkSession, tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_a_table_that_somebody_else_wrote_to_is_in_no_cut_as_if_it_were_the_sour
     assert (found.state, found.version) == ("stopped", good.version)
     assert f"version {good.version + 1} of" in found.reason
     assert "was not written by wal2lake" in found.reason
-    states = {table.schema.table: table.stopped for table in pipeline.applier.tables.values()}
+    states = {table.schema.table: table.stopped for table in pipeline.tables.by_topic.values()}
     assert states == {schema.table: schema is ORDERS for schema in TABLES}
     kept = spark.read.format("delta").option("versionAsOf", good.version)
     assert kept.load(f"{tmp_path}/{ORDERS.table.name}").count() == len(before)
@@ -69,25 +69,25 @@ def test_a_transaction_that_never_fills_is_in_no_cut_and_raises_an_alarm(
 
     held = entry(pipeline.ledger.last())
     assert held.offset < records[last]["offset"]
-    assert f"events in {TOPIC}" in pipeline.applier.alarm
-    turns = pipeline.applier.turns
-    assert not pipeline.applier.round()
-    assert pipeline.applier.turns == turns  # it waits for what does not come
+    assert f"events in {TOPIC}" in pipeline.rounds.alarm
+    turns = pipeline.rounds.turns
+    assert not pipeline.rounds.round()
+    assert pipeline.rounds.turns == turns  # it waits for what does not come
 
     pipeline.land([records[last]])
     pipeline.settle()
 
-    assert pipeline.applier.alarm == ""
-    assert pipeline.applier.turns > turns
-    turns = pipeline.applier.turns
+    assert pipeline.rounds.alarm == ""
+    assert pipeline.rounds.turns > turns
+    turns = pipeline.rounds.turns
     for bound in (None, 1 << 62):  # one holds the cuts, the other waits for what is yet to come
         folder = tmp_path / "requests"
         requests.write(folder, Request(id="r", expires_at=time.time() + 3600, bound=bound))
-        assert not pipeline.applier.round()
-        assert pipeline.applier.turns == turns
+        assert not pipeline.rounds.round()
+        assert pipeline.rounds.turns == turns
         requests.remove(folder, "r")
-    assert not pipeline.applier.round()
-    assert pipeline.applier.turns == turns + 1  # nothing is left, which is a move too
-    assert pipeline.applier.merging == set()
+    assert not pipeline.rounds.round()
+    assert pipeline.rounds.turns == turns + 1  # nothing is left, which is a move too
+    assert pipeline.tables.merging == ()
     assert entry(pipeline.ledger.last()).offset == records[last]["offset"]
     assert_equal_to_source(pipeline)

@@ -47,7 +47,7 @@ def test_what_an_engine_refuses_stops_one_table(
 
     (stopped,) = pipeline.stopped()
     assert stopped.schema.table == ORDERS.table
-    assert f"the lake's table does not take the change: {condition}" in stopped.reason
+    assert f"the lake's table refused the change: {condition}" in stopped.reason
     last = pipeline.ledger.last()
     assert last is not None
     assert sorted({entry.state for entry in last.tables}) == ["stopped", "streaming"]

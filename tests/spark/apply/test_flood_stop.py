@@ -51,7 +51,7 @@ class Table:
             path=self.path,
             schema=self.schema,
             position=at,
-            token=TOKEN,
+            placeholder=TOKEN,
             quarantine=self.quarantine,
             policy=policy or Job(),
         )
@@ -296,7 +296,7 @@ def test_a_table_without_a_key(spark: SparkSession, tmp_path: Path) -> None:
         path=table.path,
         schema=schema,
         position=BEGIN,
-        token=TOKEN,
+        placeholder=TOKEN,
         quarantine=table.quarantine,
         policy=policy,
     )

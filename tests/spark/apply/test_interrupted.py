@@ -99,7 +99,7 @@ def test_nothing_is_lost_doubled_or_published_before_its_time(
                 done = True
             except Killed:
                 kills += 1
-                pipeline.applier.close()
+                pipeline.rounds.close()
                 pipeline.start()
             held = every_table_at_every_cut(pipeline)
             assert published.items() <= held.items()

@@ -70,7 +70,7 @@ def test_a_change_without_it_stops_the_table_before_anything_of_the_batch(
     source.insert(2, 1, 1)
     assert applied(spark, table, source) == 0
     assert table.stopped
-    assert table.reason.startswith("lost did not arrive with a change")
+    assert table.reason.startswith("a change arrived without lost")
 
 
 def test_a_row_that_was_read_without_it_is_taken(spark: SparkSession, tmp_path: Path) -> None:

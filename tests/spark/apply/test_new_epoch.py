@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from cdc.apply.rounds import recovery
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.events.schema import TableSchema
 from cdc.lake.records.epochs import Epoch
@@ -42,7 +41,7 @@ class Begun(Pipeline):
             table.stop("changes of it were lost", remedy="wal2lake resnapshot --all")
         else:
             left = max(table.position.offset, self.epoch.left_of(str(schema.table)))
-            table.position = replace(table.position, epoch=self.epoch.number, offset=left)
+            table.move(replace(table.position, epoch=self.epoch.number, offset=left))
         return table
 
     def begin(self, landed: list[Record]) -> None:
@@ -81,7 +80,7 @@ def test_a_torn_transaction_of_before_holds_nothing(
     assert last_before is not None
     assert last_before.landing_floor == 0  # held
     pipeline.begin(before)
-    assert pipeline.applier.inbox.waiting() == []
+    assert pipeline.inbox.waiting() == []
 
     pipeline.land(after)
     pipeline.settle()
@@ -140,11 +139,11 @@ def test_a_note_does_not_wake_a_table_of_an_earlier_epoch(
     pipeline.begin(before)
     kept = pipeline.rows(TOASTY)
     topic = TOASTY.table.topic(PREFIX)
-    monkeypatch.setattr(pipeline.applier, "take_noted", lambda: [topic])
+    monkeypatch.setattr(pipeline.tables, "take_noted", lambda: [topic])
     pipeline.land(after)
     pipeline.settle()
 
-    recovery.resume(spark, pipeline.log, pipeline.applier, pipeline.epoch)
+    pipeline.recovery.resume()
 
-    assert not pipeline.applier.tables[topic].following
+    assert not pipeline.tables.by_topic[topic].following
     assert pipeline.rows(TOASTY) == kept

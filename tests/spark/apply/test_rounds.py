@@ -146,7 +146,7 @@ def _cuts(
     pipeline = Pipeline(spark, root, budget=1)
     pipeline.ends, places = ends_of(records), iter(ends)
     if ends:
-        pipeline.applier.position = lambda: next(places)
+        pipeline.wal_end = lambda: next(places)
     for begin in range(0, len(records), 12):
         pipeline.land(records[begin : begin + 12])
         pipeline.settle()
@@ -205,7 +205,7 @@ def test_what_a_crash_kept_from_the_ledger_is_not_applied_again_with_what_came_a
     pipeline.land(records[emptied:])
 
     pipeline.start()
-    ahead = pipeline.applier.tables[topic].position.offset
+    ahead = pipeline.tables.by_topic[topic].position.offset
     pipeline.settle()
 
     cuts = [row.entry(str(NO_KEY.table)) for row in pipeline.ledger.rows()]
@@ -235,7 +235,7 @@ def test_a_column_of_events_beyond_the_cut_is_not_there_yet(
 
     pipeline.land(records[: last + 1])  # without the end of the transaction
     pipeline.settle()
-    assert pipeline.applier.tables[topic].position.offset > 0
+    assert pipeline.tables.by_topic[topic].position.offset > 0
     assert "later" not in columns()
 
     pipeline.land(records[last + 1 :])

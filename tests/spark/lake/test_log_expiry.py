@@ -36,7 +36,7 @@ def kept(spark: SparkSession, tmp_path: Path) -> Kept:
         session=spark.newSession(),
         config=Config(name=name, source=source, lake=lake, state_dir=tmp_path),
         schemas_of=lambda ids: {i: SCHEMAS[i] for i in ids if i in SCHEMAS},
-        token=TOKEN,
+        placeholder=TOKEN,
         quarantine=Quarantine(str(tmp_path / "quarantine")),
     )
 

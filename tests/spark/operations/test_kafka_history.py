@@ -124,7 +124,7 @@ class Topic:
             known=TOASTY,
             first_landing=1,
             budget=50,
-            token=TOKEN,
+            placeholder=TOKEN,
             quarantine=quarantine,
             policy=Job(),
         )
@@ -134,7 +134,7 @@ class Topic:
             session=self.session,
             config=None,  # type: ignore[arg-type] # of the places of things, which are given here
             schemas_of=known,
-            token=TOKEN,
+            placeholder=TOKEN,
             quarantine=quarantine,
         )
         path = str(self.root / "table")

@@ -14,7 +14,7 @@ from cdc.events.values.sql_text import spark_delta
 from cdc.lake.layout import ledger_path, log_path, readings_path
 from cdc.lake.records.readings import Readings
 from cdc.lake.table.positions import position
-from cdc.operations.desk.context import Workshop
+from cdc.operations.desk.context import JobContext
 from cdc.operations.desk.reporter import Reporter
 from cdc.operations.replay.in_place import handler
 from cdc.state.endpoints import Endpoints
@@ -22,6 +22,7 @@ from cdc.state.operation import Operation, OperationState, Progress, TableResult
 from tests.spark.recorded_pipeline import (
     COMPOSITE,
     NO_KEY,
+    NOTES,
     PREFIX,
     RECORDED,
     TABLES,
@@ -29,6 +30,7 @@ from tests.spark.recorded_pipeline import (
     Pipeline,
     assert_equal_to_source,
     landed_topics,
+    schemas,
 )
 from tests.waiting import until
 
@@ -69,8 +71,8 @@ def rounds(pipeline: Pipeline) -> Iterator[None]:
 
     def run() -> None:
         while not stop.wait(0.05):
-            pipeline.applier.freezer.between_rounds()
-            pipeline.applier.round()
+            pipeline.freezer.between_rounds()
+            pipeline.rounds.round()
 
     thread = threading.Thread(target=run)
     thread.start()
@@ -83,15 +85,19 @@ def rounds(pipeline: Pipeline) -> Iterator[None]:
 
 def replay(pipeline: Pipeline, *tables: str) -> tuple[TableResult, ...]:
     config = config_of(pipeline)
-    shop = Workshop(
+    context = JobContext(
         config=config,
         endpoints=NOWHERE,
         spark=pipeline.spark,
-        applier=pipeline.applier,
+        tables=pipeline.tables.by_topic,
+        freezer=pipeline.freezer,
+        last_cut=lambda: pipeline.publisher.last,
+        notes_topic=NOTES,
+        schemas=schemas,
         quarantine=pipeline.quarantine,
         readings=Readings(readings_path(config)),
         epoch=None,
-        token=RECORDED["placeholder"],
+        placeholder=RECORDED["placeholder"],
     )
     operation = Operation(
         id="o", command="replay", tables=tables, line="", asked_by="", asked_at="", options={}
@@ -100,9 +106,9 @@ def replay(pipeline: Pipeline, *tables: str) -> tuple[TableResult, ...]:
     begun = Progress(id="o", state=OperationState.RUNNING)
     reporter = Reporter(config.state_dir, begun, threading.Event())
     with rounds(pipeline):
-        handler(shop)(operation, reporter)
+        handler(context)(operation, reporter)
         # Given back they are between two rounds.
-        until(lambda: not any(table.frozen for table in pipeline.applier.tables.values()), 30)
+        until(lambda: not any(table.frozen for table in pipeline.tables.by_topic.values()), 30)
     assert not (pipeline.root / "_wal2lake" / "aside" / "o").exists()
     return reporter.progress.results
 
@@ -156,7 +162,7 @@ def test_every_table_one_after_the_other_and_the_job_goes_on(pipeline: Pipeline)
 
     assert [result.table for result in results] == [str(schema.table) for schema in TABLES]
     assert_equal_to_source(pipeline)
-    assert all(table.following for table in pipeline.applier.tables.values())
+    assert all(table.following for table in pipeline.tables.by_topic.values())
     pipeline.start()
     pipeline.settle()
     assert_equal_to_source(pipeline)

@@ -1,5 +1,6 @@
 """When all of the first snapshot is known to be applied, and what waits until then."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -29,10 +30,13 @@ def part(*ends: Marker, **first: int) -> Slice:
     )
 
 
+def begun(ends: Callable[[], Offsets], landed: Callable[[], Offsets] = dict) -> FirstSnapshot:
+    return FirstSnapshot(ends, landed, marker_topic="markers", applied=False)
+
+
 def snapshot(ends: Offsets, read: Offsets) -> FirstSnapshot:
     """One whose END has been seen."""
-    made = FirstSnapshot(lambda: ends, marker_topic="markers")
-    made.read = lambda: read
+    made = begun(lambda: ends, lambda: read)
     assert made.held_back(part(END_MARKER), never).ends == []
     return made
 
@@ -58,9 +62,8 @@ def test_all_that_was_there_at_the_first_question_is_waited_for() -> None:
 
 def test_what_is_written_later_is_not_of_it() -> None:
     answers: list[Offsets] = [{"t": 10}, {"t": 1000}]
-    first = FirstSnapshot(lambda: answers.pop(0), marker_topic="markers")
     read = {"t": 9}
-    first.read = lambda: read
+    first = begun(lambda: answers.pop(0), lambda: read)
     first.held_back(part(END_MARKER), never)
     assert first.landed_by(lambda: 1) is None
     read["t"] = 10
@@ -69,7 +72,7 @@ def test_what_is_written_later_is_not_of_it() -> None:
 
 
 def test_kafka_is_not_asked_before_an_end_has_landed() -> None:
-    first = FirstSnapshot(lambda: pytest.fail("asked"), marker_topic="markers")
+    first = begun(lambda: pytest.fail("asked"))
 
     assert first.landed_by(lambda: 1) is None
     first.held_back(part(t=3), never)
@@ -89,8 +92,7 @@ def test_a_broker_that_is_away_is_asked_again() -> None:
             raise CdcError(answer, "no Kafka broker answers")
         return answer
 
-    first = FirstSnapshot(ends, marker_topic="markers")
-    first.read = lambda: {"t": 1}
+    first = begun(ends, lambda: {"t": 1})
     first.held_back(part(END_MARKER), never)
 
     assert first.landed_by(lambda: 3) is None
@@ -101,7 +103,7 @@ def test_any_other_error_is_raised() -> None:
     def ends() -> Offsets:
         raise CdcError(ErrorKind.CHAIN_BROKEN, "another topic")
 
-    first = FirstSnapshot(ends, marker_topic="markers")
+    first = begun(ends)
     first.held_back(part(END_MARKER), never)
     with pytest.raises(CdcError, match="another topic"):
         first.landed_by(lambda: 1)

@@ -16,15 +16,13 @@ import pytest
 
 from cdc.config import Config, Lake, Source
 from cdc.job import handlers as at_work
-from cdc.job import health_watch
-from cdc.job import main as stream
-from cdc.land.inbox import Inbox
+from cdc.job import health_watch, main
 from cdc.operations.desk.reporter import Reporter
 from cdc.state import operation_files, reload, settings
 from cdc.state.job_state import Told
 from cdc.state.operation import Operation, OperationState
 from tests.unit.desk_room import operation
-from tests.waiting import until
+from tests.waiting import until as wait_until
 
 
 class Spark:
@@ -58,13 +56,12 @@ class Run:
     """One without tables."""
 
     def __init__(self, config: Config, spark: Spark) -> None:
-        self.shop = SimpleNamespace(config=config, spark=spark)
-        base, silent = SimpleNamespace(lsn=7), lambda *_: None
-        self.applier = SimpleNamespace(
-            inbox=Inbox(), base=base, alarm="", before_cut=silent, round=lambda: False
-        )
+        self.context = SimpleNamespace(config=config, spark=spark)
         self.topics: list[str] = []
-        self.catch_up = self.facts = self.read_lost = self.between = self.close = silent
+        self.catch_up = self.facts = self.read_lost = self.close = lambda *_: None
+
+    def apply(self, _landing: Any, until: Callable[[], bool], _hear: Any) -> None:  # noqa: ANN401
+        wait_until(until)
 
     @contextmanager
     def landing(self) -> Iterator[Any]:
@@ -83,7 +80,7 @@ def test_no_run_begins_while_an_operation_of_the_one_before_can_commit(
     spark, stop = Spark(), threading.Event()
     left: list[int] = []
 
-    def assembled(config: Config, spark: Spark, *_: object) -> Run:
+    def compose(config: Config, spark: Spark, *_: object) -> Run:
         left.append(len(old_desks()))
         spark.commits.append("a run begins")
         if len(left) > 1:
@@ -96,31 +93,31 @@ def test_no_run_begins_while_an_operation_of_the_one_before_can_commit(
         if len(left) == 1:
             spark.act()
 
-    def handlers(shop: Any) -> dict[str, Callable[[Operation, Reporter], None]]:  # noqa: ANN401 - a stand-in
-        return {"copy": at_work._shared(shop, work)}
+    def handlers(context: Any) -> dict[str, Callable[[Operation, Reporter], None]]:  # noqa: ANN401 - a stand-in
+        return {"copy": at_work._shared(context, work)}
 
     monkeypatch.setattr(at_work, "_STOP_SECONDS", 0.5, raising=False)
     monkeypatch.setattr(at_work, "GRACE_SECONDS", 0.1, raising=False)
-    monkeypatch.setattr(stream, "assembled", assembled)
+    monkeypatch.setattr(main, "compose", compose)
     monkeypatch.setattr(at_work, "handlers", handlers)
     monkeypatch.setattr(settings, "remember", lambda _: None)
     monkeypatch.setattr(health_watch, "watched", lambda *_: nullcontext())
-    monkeypatch.setattr(stream, "Work", lambda _: SimpleNamespace(is_going_on=lambda: True))
-    job: Any = stream._Job(SimpleNamespace(), spark, stop, Told(tmp_path))  # type: ignore[arg-type]
-    keep = partial(stream._keep_running, lambda: config, config, job)
-    main = threading.Thread(target=keep)
+    monkeypatch.setattr(main, "Work", lambda _: SimpleNamespace(is_going_on=lambda: True))
+    job: Any = main._Job(SimpleNamespace(), spark, stop, Told(tmp_path))  # type: ignore[arg-type]
+    keep = partial(main._keep_running, lambda: config, config, job)
+    thread = threading.Thread(target=keep)
     asked = operation()
     operation_files.ask(tmp_path, asked)
-    main.start()
+    thread.start()
     try:
-        until(spark.inside.is_set)
+        wait_until(spark.inside.is_set)
         reload.ask_reload(tmp_path)
-        until(lambda: reload.pending(tmp_path) is None)
-        until(lambda: operation_files.progress(tmp_path, asked.id).state.ended)
+        wait_until(lambda: reload.pending(tmp_path) is None)
+        wait_until(lambda: operation_files.progress(tmp_path, asked.id).state.ended)
     finally:
         spark.go.set()
         stop.set()
-        main.join(60)
+        thread.join(60)
 
     assert left == [0, 0], "an operation of the old run was at work when the new one began"
     assert spark.commits == ["a run begins", "a run begins"]

@@ -91,13 +91,13 @@ def test_a_token_that_nobody_knows_is_not_made_up(config: Config) -> None:
     assert (addresses.kafka, addresses.registry) == ("127.0.0.1:1", "http://127.0.0.1:1")
 
     with pytest.raises(CdcError, match="not known on this machine") as caught:
-        addresses.token(config)
+        addresses.placeholder(config)
     assert "placeholder" in caught.value.remedy
     assert not config.state_dir.exists()
 
     StateDir(config.state_dir).create()
     (config.state_dir / "secrets" / "placeholder").write_text("the-token")
-    assert addresses.token(config) == "the-token"
+    assert addresses.placeholder(config) == "the-token"
 
 
 def test_without_a_registry_nothing_can_be_decoded(config: Config) -> None:

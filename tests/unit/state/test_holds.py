@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from cdc.apply.rounds.rounds import Applier
+from cdc.apply.rounds.cut_requests import CutRequests
 from cdc.state import requests
 from cdc.state.holds import Holds
 from cdc.state.requests import MOST_HOLD_SECONDS, Request
@@ -75,11 +74,9 @@ def names(folder: Path) -> list[str]:
 
 
 def asked(folder: Path, clock: Callable[[], float]) -> Callable[[], list[Request]]:
-    """What a round of the job takes up, as its Applier does."""
-    rounds: Any = SimpleNamespace(
-        _holds=Holds(folder, clock), _served=set(), base=SimpleNamespace(lsn=0)
-    )
-    return lambda: Applier._asked(rounds)
+    """What a round of the job takes up."""
+    waiting = CutRequests(Holds(folder, clock))
+    return lambda: waiting.pending(0)
 
 
 @contextmanager

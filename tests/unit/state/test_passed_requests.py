@@ -1,10 +1,8 @@
 """Requests for a cut that can come no more hold nobody up, and are not remembered."""
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
-from cdc.apply.rounds.rounds import Applier
+from cdc.apply.rounds.cut_requests import CutRequests
 from cdc.state import requests
 from cdc.state.holds import Holds
 from cdc.state.requests import Request
@@ -15,9 +13,9 @@ def test_what_lies_before_the_last_cut_stops_none_and_served_ones_are_forgotten(
 ) -> None:
     for name, bound in (("passed", 99), ("at", 100), ("beyond", 101), ("hold", None)):
         requests.write(tmp_path, Request(id=name, expires_at=2e10, bound=bound))
-    rounds: Any = SimpleNamespace(
-        _holds=Holds(tmp_path), _served={"at", "gone"}, base=SimpleNamespace(lsn=100)
-    )
+    waiting = CutRequests(Holds(tmp_path))
+    for name in ("at", "gone"):
+        waiting.mark_served(Request(id=name, expires_at=2e10))
 
-    assert [request.id for request in Applier._asked(rounds)] == ["beyond", "hold"]
-    assert rounds._served == {"at"}
+    assert [request.id for request in waiting.pending(100)] == ["beyond", "hold"]
+    assert waiting._served == {"at"}

@@ -1,0 +1,142 @@
+"""Finds the next cut in what has landed: the longest prefix of complete transactions."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from cdc.apply.rounds import log_slice
+from cdc.apply.rounds.cut import Cut, find_cut
+from cdc.apply.rounds.cut_requests import served_by
+from cdc.apply.rounds.first_snapshot import FirstSnapshot
+from cdc.apply.rounds.last_cut import LastCut, Topics
+from cdc.apply.rounds.log_slice import Slice
+from cdc.apply.rounds.tables import Tables
+from cdc.apply.table.spark_plans import suit
+from cdc.kafka.registry import SchemaLookup
+from cdc.land import landing as landed_values
+from cdc.land.inbox import Inbox
+from cdc.land.landing import Landing
+from cdc.state.requests import Request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextCut:
+    """A cut that was found; not worth publishing unless it moves, or serves a request."""
+
+    cut: Cut
+    moves: bool
+    served: Request | None
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is to be published."""
+        return self.moves or self.served is not None
+
+
+class CutFinder:
+    """Used by the thread of the rounds alone."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        log_path: str,
+        *,
+        topics: Topics,
+        tables: Tables,
+        inbox: Inbox,
+        first: FirstSnapshot,
+        schemas: SchemaLookup,
+    ) -> None:
+        self._spark = spark.newSession()  # its plans are set for each slice
+        self._log_path = log_path
+        self._topics = topics
+        self._tables = tables
+        self._inbox = inbox
+        self._first = first
+        self._schemas = schemas
+
+    @property
+    def held(self) -> int:
+        """How many topics wait for the end of the first snapshot."""
+        return len(self._first.held)
+
+    def landed(self, last: LastCut) -> list[Landing]:
+        """Return what has landed beyond the last cut, in order."""
+        by = self._first.landed_by(lambda: self._inbox.waiting()[-1].number)
+        landed = self._inbox.waiting()  # after it: with all up to there
+        self._first.look(by, self._beyond(landed, last))
+        return self._beyond(landed, last)
+
+    def _beyond(self, landed: Sequence[Landing], last: LastCut) -> list[Landing]:
+        return landed_values.beyond(landed, self._first.open(last.offsets))
+
+    def schemas(self, taken: Sequence[Landing]) -> Mapping[int, str]:
+        """Return the writer schemas of these landings, by id."""
+        return self._schemas(set().union(*landed_values.schema_ids(taken).values()))
+
+    @contextmanager
+    def slice(
+        self, taken: Sequence[Landing], schemas: Mapping[int, str], last: LastCut
+    ) -> Iterator[Slice]:
+        """Read the events of these landings beyond the last cut; cached while the block lasts."""
+        suit(self._spark, sum(landing.count for landing in taken))
+        rows = log_slice.read(self._spark, self._log_path, taken, last.offsets).persist()
+        try:
+            part = log_slice.look(
+                rows,
+                schemas,
+                last=self._ends(taken, last),
+                marker_topic=self._topics.markers,
+                prefix=self._topics.prefix,
+            )
+            yield self._first.held_back(part, self._tables.has)
+        finally:
+            rows.unpersist()
+
+    def _ends(self, taken: Sequence[Landing], last: LastCut) -> dict[str, int]:
+        """Return the last landed offset of every table's topic, also of those that lack here."""
+        landed = landed_values.last_offsets(taken)
+        awaited = (*self._tables.by_topic, self._topics.notes)
+        return {topic: max(last.offsets[topic], landed.get(topic, -1)) for topic in awaited}
+
+    def find(self, part: Slice, waiting: Sequence[Request], last: LastCut) -> NextCut | None:
+        """Return the next cut, or None where a table is beyond every cut in the slice.
+
+        That is so where a crash kept a cut of more rows from being published.
+        """
+        cut, bound = self._bounded(part, waiting, last)
+        if not self._first.applied and self._tables.is_beyond(cut, last):
+            return None
+        return NextCut(
+            cut=cut,
+            moves=_moves(cut, last),
+            served=served_by(waiting, part, cut, bound, reached=last.lsn),
+        )
+
+    def _bounded(
+        self, part: Slice, waiting: Sequence[Request], last: LastCut
+    ) -> tuple[Cut, int | None]:
+        """Return the cut and the bound that it was stopped at.
+
+        A table that is beyond the bounded cut was moved there by a round that a crash kept
+        from publishing: that cut has to come first, so the bound is left for the next one.
+        """
+        bound = min((request.bound for request in waiting if request.bound), default=None)
+        cut = _cut(part, bound)
+        return (_cut(part, None), None) if self._tables.is_beyond(cut, last) else (cut, bound)
+
+
+def _cut(part: Slice, bound: int | None) -> Cut:
+    """Return the cut; a topic whose transactions cannot all be told is not waited for.
+
+    Its undecodable events go to quarantine, and the table is marked for it.
+    """
+    return find_cut(part.ends, part.spans, part.last, bound=bound, ignored=part.undecodable)
+
+
+def _moves(cut: Cut, last: LastCut) -> bool:
+    return cut.lsn is not None or any(
+        offset > last.offsets.get(topic, -1) for topic, offset in cut.offsets.items()
+    )

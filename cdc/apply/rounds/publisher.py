@@ -1,0 +1,100 @@
+"""Publishes a cut: its row in the ledger, from which on readers have it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import structlog
+
+from cdc.apply.rounds.cut import Cut
+from cdc.apply.rounds.freezer import Freezer
+from cdc.apply.rounds.last_cut import LastCut, Topics
+from cdc.apply.rounds.log_slice import Slice
+from cdc.apply.rounds.tables import Tables
+from cdc.failpoints import Failpoint, reach
+from cdc.lake.records.ledger import Ledger, LedgerRow
+from cdc.land import landing as landed_values
+from cdc.land.inbox import Inbox
+from cdc.state.requests import Request
+
+logger = structlog.get_logger(__name__)
+
+
+class Publisher:
+    """Owns the last cut. Any thread may read ``last``; only the thread of the rounds publishes."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        last: LastCut,
+        *,
+        topics: Topics,
+        tables: Tables,
+        inbox: Inbox,
+        freezer: Freezer,
+        wal_end: Callable[[], int | None],
+    ) -> None:
+        """``wal_end`` gives where the source's WAL ends; None where it cannot be asked now."""
+        self._ledger = ledger
+        self.last = last
+        self._topics = topics
+        self._tables = tables
+        self._inbox = inbox
+        self._freezer = freezer
+        self._wal_end = wal_end
+
+    def mark_snapshot_end(self, cut: Cut) -> None:
+        """Remember, once, a place behind everything that the first snapshot has read.
+
+        The snapshot is over when something of the stream is in a cut.
+        """
+        row = self.last.row
+        if row.snapshot_end is None and (cut.lsn is not None or row.lsn is not None):
+            self.last = replace(self.last, row=replace(row, snapshot_end=self._wal_end()))
+
+    def publish(self, cut: Cut, part: Slice, served: Request | None) -> None:
+        """Append the cut's row, once every table is at the cut."""
+        row, offsets = self._row(cut, part, served)
+        reach(Failpoint.BEFORE_LEDGER_APPEND)
+        self._ledger.append(row)
+        reach(Failpoint.AFTER_LEDGER_APPEND)
+        self.last = LastCut(row=row, offsets=offsets)
+        self._inbox.drop(row.landing_floor)
+        self._freezer.published(served.id if served else None)
+        logger.info("published", cut=row.cut, lsn=row.lsn, transactions=row.transactions)
+
+    def _row(
+        self, cut: Cut, part: Slice, served: Request | None
+    ) -> tuple[LedgerRow, dict[str, int]]:
+        last, before = self.last, self.last.row
+        offsets = {t: max(cut.offsets.get(t, -1), end) for t, end in last.offsets.items()}
+        if cut.lsn is not None:
+            offsets[self._topics.markers] = part.end_offsets[cut.lsn]
+        lsn = before.lsn if cut.lsn is None else cut.lsn
+        row = replace(
+            before,
+            cut=before.cut + 1,
+            lsn=lsn,
+            committed_at=cut.committed_at or before.committed_at,
+            published_at=datetime.now(UTC),
+            transactions=cut.transactions,
+            request=served.id if served else None,
+            covers_lsn=served.bound if served else None,
+            marker_offset=offsets[self._topics.markers],
+            notes_offset=offsets[self._topics.notes],
+            landing_floor=landed_values.floor(self._inbox.waiting(), offsets, before.landing_floor),
+            tables=self._tables.entries(
+                offsets, streaming=lsn is not None, whole=_is_behind(lsn, before.snapshot_end)
+            ),
+            topic_ids={topic: self._topics.ids.get(topic, "") for topic in offsets},
+        )
+        return row, offsets
+
+
+def _is_behind(lsn: int | None, snapshot_end: int | None) -> bool:
+    """Whether a cut lies behind the end of the first snapshot.
+
+    A table of which the snapshot found nothing may have been emptied or rewritten while it was
+    read: that shows to no older snapshot, and the stream makes it good.
+    """
+    return lsn is not None and snapshot_end is not None and lsn >= snapshot_end

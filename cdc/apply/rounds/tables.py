@@ -1,0 +1,164 @@
+"""Brings every table to a cut, several at a time."""
+
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import structlog
+from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
+
+from cdc.apply.rounds.cut import Cut
+from cdc.apply.rounds.last_cut import LastCut
+from cdc.apply.rounds.log_slice import Slice
+from cdc.apply.table.applied_table import AppliedTable
+from cdc.apply.table.structure_notes import PlacedNote, placed_notes
+from cdc.lake.records.ledger import TableEntry
+
+logger = structlog.get_logger(__name__)
+
+
+class Tables:
+    """The tables by topic. Any thread may read ``by_topic`` and ``merging``; rounds do the rest."""
+
+    def __init__(
+        self, by_topic: Mapping[str, AppliedTable], *, notes_topic: str, threads: int
+    ) -> None:
+        self.by_topic = by_topic
+        self._notes_topic = notes_topic
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="apply")
+        self._noted: set[str] = set()
+        self._merging: set[str] = set()
+
+    @property
+    def merging(self) -> tuple[str, ...]:
+        """The tables that are being brought to the next cut."""
+        return tuple(self._merging)
+
+    def close(self) -> None:
+        """Give up the threads."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def take_noted(self) -> list[str]:
+        """Return topics of stopped tables whose structure was noted again since the last call."""
+        topics = sorted(self._noted)
+        self._noted.clear()
+        return topics
+
+    def has(self, topic: str, offset: int) -> bool:
+        """Whether a table that follows has the event at an offset of its topic."""
+        table = self.by_topic.get(topic)
+        return table is not None and table.following and table.position.offset >= offset
+
+    def is_beyond(self, cut: Cut, last: LastCut) -> bool:
+        """Whether a table that follows is beyond the cut already."""
+        return any(
+            table.following
+            and table.position.offset > max(cut.offsets.get(topic, -1), last.offsets.get(topic, -1))
+            for topic, table in self.by_topic.items()
+        )
+
+    def entries(
+        self, offsets: Mapping[str, int], *, streaming: bool, whole: bool
+    ) -> tuple[TableEntry, ...]:
+        """Return each table's part of the ledger's row for a cut that ends at ``offsets``.
+
+        ``whole``: the cut lies behind the end of the first snapshot, so that also a table of which
+        it read nothing is the source's.
+        """
+        return tuple(
+            table.entry(offsets[topic], streaming=streaming and (whole or table.was_read))
+            for topic, table in sorted(self.by_topic.items())
+        )
+
+    def bring(
+        self,
+        part: Slice,
+        cut: Cut,
+        last: LastCut,
+        schemas: Mapping[int, str],
+        ids: Mapping[str, frozenset[int]],
+    ) -> None:
+        """Bring every table that follows to the cut; returns when the last one is there.
+
+        ``ids`` are the ids of writer schemas by topic. A table that cannot go on stops; an error
+        that is no table's own is raised.
+        """
+        started = time.monotonic()
+        self._read_at(part, cut)
+        notes = self._notes(part, cut, last, schemas)
+        self._remember_noted(notes)
+        futures = [
+            self._submit(
+                table,
+                topic,
+                part,
+                cut,
+                schemas={i: schemas[i] for i in ids.get(topic, ()) if i in schemas},
+                notes=notes,
+                snapshot_end=last.row.snapshot_end,
+            )
+            for topic, table in self.by_topic.items()
+            if table.following
+            and (cut.offsets[topic] > table.position.offset or table.pending(notes))
+        ]
+        for future in futures:
+            future.result()
+        logger.info("applied", tables=len(futures), seconds=round(time.monotonic() - started, 2))
+
+    def _read_at(self, part: Slice, cut: Cut) -> None:
+        for topic, lsns in part.snapshots.items():
+            table = self.by_topic.get(topic)  # the notes are read by the snapshot too
+            if table is not None and table.following and table.position.offset < cut.offsets[topic]:
+                table.read_at(lsns)
+
+    def _notes(
+        self, part: Slice, cut: Cut, last: LastCut, schemas: Mapping[int, str]
+    ) -> list[PlacedNote]:
+        """Return changes of structures inside the cut; read only when there may be some."""
+        upto, after = cut.offsets[self._notes_topic], last.offsets[self._notes_topic]
+        if upto <= after:
+            return []
+        mine = part.rows.where(
+            (F.col("topic") == self._notes_topic) & F.col("offset").between(after + 1, upto)
+        )
+        return placed_notes(mine, schemas)
+
+    def _remember_noted(self, notes: Sequence[PlacedNote]) -> None:
+        self._noted |= {
+            topic
+            for topic, table in self.by_topic.items()
+            if table.stopped and not table.frozen and table.pending(notes)
+        }
+
+    def _submit(
+        self,
+        table: AppliedTable,
+        topic: str,
+        part: Slice,
+        cut: Cut,
+        *,
+        schemas: Mapping[int, str],
+        notes: Sequence[PlacedNote],
+        snapshot_end: int | None,
+    ) -> Future[None]:
+        upto = cut.offsets[topic]
+        rows = part.rows.where(F.col("offset") <= upto)
+
+        def bring() -> None:
+            name = str(table.schema.table)
+            self._merging.add(name)
+            try:
+                mine = table.bound(notes, rows.where(F.col("topic") == topic), schemas)
+                table.apply(
+                    rows,
+                    topic=topic,
+                    upto=upto,
+                    schemas=schemas,
+                    notes=mine,
+                    beyond=part.last[topic] > upto,
+                    snapshot_end=snapshot_end,
+                )
+            finally:
+                self._merging.discard(name)
+
+        return self._pool.submit(bring)

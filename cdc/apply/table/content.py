@@ -1,0 +1,25 @@
+"""What a table of the lake holds at one moment."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cdc.events.schema import TableSchema
+from cdc.events.structure.structure import Structure
+from cdc.lake.table.positions import Position
+
+Catalogue = Callable[[int], Structure | None]
+"""The structure that the source's catalogue has of an OID now; None when it has no such table."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """Columns, the source's structure that they follow, and up to where events are applied."""
+
+    schema: TableSchema
+    position: Position
+    structure: Structure | None = None  # None where the table is older than notes
+
+    @property
+    def was_read(self) -> bool:
+        """Whether the first snapshot brought a row of it, or it was read since."""
+        return self.position.reads > 0 or self.position.reading != 0

@@ -1,0 +1,125 @@
+"""Follows changes of the source's structure: by its notes, or by what the events themselves say."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from cdc.apply.table.content import Catalogue, Content
+from cdc.apply.table.structure_change import Shape, course_of, followed
+from cdc.apply.table.structure_notes import BoundNote
+from cdc.errors import CdcError, ErrorKind, Reason
+from cdc.events.names import column_refusals
+from cdc.events.schema import (
+    Column,
+    Incompatible,
+    TableSchema,
+    Unchanged,
+    diff,
+    table_schema_from_avro,
+)
+from cdc.events.structure.guess import supposed
+from cdc.events.structure.steps import READ_AGAIN, Course
+from cdc.lake.table import store
+from cdc.tables import SchemaPolicy
+
+_REWRITTEN: Final = (
+    "it was rewritten while the first snapshot was read: rows that it had before, if any, are not "
+    "in it"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Follower:
+    """Brings one Delta table to another structure; returns what the table is afterwards."""
+
+    session: SparkSession  # the table's own
+    path: str
+    policy: SchemaPolicy
+    catalogue: Catalogue | None  # asked where the source notes nothing
+
+    def by_notes(self, content: Content, notes: Sequence[BoundNote]) -> tuple[Content, int]:
+        """Follow the first note, with as many more as it needs; return how many these were.
+
+        Raises TABLE_STOPPED for a change that cannot be followed.
+        """
+        if (shape := shape_of(content)) is None:
+            return content, len(notes)
+        course, number = course_of(shape, notes, self.policy)
+        return self._take(shape, course, notes[number - 1].id), number
+
+    def by_events(self, content: Content, written_by: Iterable[str]) -> Iterator[Content]:
+        """Follow writer schemas that differ; yield the table after each, committed already.
+
+        Notes, where there are any, came before them. Raises TABLE_STOPPED for a schema that does
+        not go with the table.
+        """
+        for text in written_by:
+            schema = content.schema
+            written = table_schema_from_avro(
+                text,
+                table=schema.table,
+                key=schema.key,
+                mode=schema.mode,
+                as_text=schema.as_text,
+            )
+            content = self._by_schema(content, written)
+            yield content
+
+    def _by_schema(self, content: Content, written: TableSchema) -> Content:
+        difference, shape = diff(content.schema, written), shape_of(content)
+        if isinstance(difference, Unchanged):
+            return content
+        if shape is not None and self.catalogue is not None:
+            now = self.catalogue(shape.structure.oid)
+            course = supposed(
+                shape.structure, written.columns, now, policy=self.policy, append=shape.append
+            )
+            return self._take(shape, course, content.position.note)
+        if isinstance(difference, Incompatible):
+            raise CdcError(ErrorKind.TABLE_STOPPED, difference.reason, remedy=READ_AGAIN)
+        return self._with(content, difference.columns)
+
+    def _with(self, content: Content, columns: Sequence[Column]) -> Content:
+        """Add the columns that no note tells of."""
+        structure, schema = content.structure, content.schema
+        noted = {column.name for column in structure.columns} if structure else set()
+        added = tuple(column for column in columns if column.name not in noted)
+        if not added:
+            return content
+        refuse_names(schema, added)
+        store.add_columns(self.session, self.path, added, content.position)
+        return replace(content, schema=replace(schema, columns=schema.columns + added))
+
+    def _take(self, shape: Shape, course: Course, note: int) -> Content:
+        after = followed(self.session, self.path, shape, course, note)
+        return Content(schema=after.schema, position=after.position, structure=after.structure)
+
+
+def shape_of(content: Content) -> Shape | None:
+    """Return the table's shape; None where nothing is known of the source's structure."""
+    if content.structure is None:
+        return None
+    return Shape(schema=content.schema, structure=content.structure, position=content.position)
+
+
+def refuse_names(schema: TableSchema, added: Sequence[Column]) -> None:
+    """Raise TABLE_STOPPED for new columns whose names cannot be kept."""
+    names = [*schema.names, *(column.name for column in added)]
+    for refusal in column_refusals(schema.table, names):
+        raise CdcError(
+            ErrorKind.TABLE_STOPPED, refusal.reason, remedy=f"{refusal.remedy}, then {READ_AGAIN}"
+        )
+
+
+def refuse_unseen(content: Content, notes: Iterable[BoundNote], snapshot_end: int | None) -> None:
+    """Raise TABLE_STOPPED for a table rewritten under the first snapshot, which saw no row of it.
+
+    Whether it had rows then cannot be told from the snapshot.
+    """
+    if content.was_read or not any(note.rewrites_before(snapshot_end) for note in notes):
+        return
+    raise CdcError(
+        ErrorKind.TABLE_STOPPED, _REWRITTEN, remedy=READ_AGAIN, reason=Reason.SNAPSHOT_BLIND
+    )

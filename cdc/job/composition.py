@@ -1,0 +1,187 @@
+"""Composes one run of the job under one configuration: everything is given to constructors."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from pyspark.sql import SparkSession
+
+from cdc.apply.rounds import recovery
+from cdc.apply.rounds.cut_finder import CutFinder
+from cdc.apply.rounds.cut_requests import CutRequests
+from cdc.apply.rounds.first_snapshot import FirstSnapshot
+from cdc.apply.rounds.freezer import Freezer
+from cdc.apply.rounds.last_cut import LastCut
+from cdc.apply.rounds.publisher import Publisher
+from cdc.apply.rounds.recovery import Recovery
+from cdc.apply.rounds.rounds import Rounds, stuck_transactions
+from cdc.apply.rounds.tables import Tables
+from cdc.capture.continuity import stored
+from cdc.capture.source_watch import SourceWatch
+from cdc.config import Config
+from cdc.job.one_run import Run
+from cdc.job.start import Start, start
+from cdc.kafka.offsets import end_offsets
+from cdc.kafka.topic_watch import TopicWatch
+from cdc.lake.layout import log_path, readings_path
+from cdc.lake.records.readings import Readings
+from cdc.land.inbox import Inbox
+from cdc.land.query import Lander
+from cdc.operations.desk.context import JobContext
+from cdc.operations.retention import Retention
+from cdc.state import requests
+from cdc.state.endpoints import Endpoints
+from cdc.state.holds import Holds
+from cdc.state.job_state import Told
+
+
+def compose(config: Config, spark: SparkSession, endpoints: Endpoints, told: Told) -> Run:
+    """Return a run that has not begun.
+
+    Raises what the log, the source or the topics are refused for.
+    """
+    begun = start(config, spark, endpoints, told.step)
+    return _Composer(config, spark, endpoints, begun).run()
+
+
+@dataclass(frozen=True, slots=True)
+class _Composer:
+    """Puts the parts of one run together, in the order in which they need each other."""
+
+    config: Config
+    spark: SparkSession
+    endpoints: Endpoints
+    begun: Start
+
+    def run(self) -> Run:
+        begun, retention = self.begun, Retention(self.config)
+        watch, last = self._watch(), self._last_cut()
+        inbox = Inbox(landings=recovery.left_over(self.spark, log_path(self.config), last))
+        lander = self._lander(inbox, retention)
+        freezer = Freezer(begun.tables)
+        tables = Tables(
+            begun.tables, notes_topic=begun.topics.notes, threads=self.config.job.merge_threads
+        )
+        publisher = Publisher(
+            begun.ledger,
+            last,
+            topics=begun.topics,
+            tables=tables,
+            inbox=inbox,
+            freezer=freezer,
+            wal_end=watch.position,
+        )
+        finder = self._finder(self._first(lander, last), tables, inbox)
+        return Run(
+            context=self._context(freezer, publisher),
+            topics=begun.landing_topics,
+            lander=lander,
+            watch=watch,
+            retention=retention,
+            tables=tables,
+            rounds=self._rounds(finder, tables, publisher, inbox, check_source=watch.look),
+            recovery=self._recovery(tables, freezer, publisher),
+        )
+
+    def _watch(self) -> SourceWatch:
+        stored_lsn = partial(stored, self.endpoints.connect, self.config.name)
+        origin = self.begun.source.origin
+        return SourceWatch(self.endpoints.source_url, self.config.name, origin, stored_lsn)
+
+    def _last_cut(self) -> LastCut:
+        begun = self.begun
+        return recovery.last_cut_at_start(
+            self.spark,
+            log_path(self.config),
+            begun.ledger.last(),
+            begun.epoch,
+            topics=begun.topics,
+            tables=begun.tables,
+        )
+
+    def _lander(self, inbox: Inbox, retention: Retention) -> Lander:
+        """Go on from what has landed; each topic has to be the one of then."""
+        begun = self.begun
+        ids = {topic: begun.landed.topic_ids[topic] for topic in begun.landing_topics}
+        return Lander(
+            self.spark,
+            log_path(self.config),
+            begun.landed,
+            inbox.add,
+            self.config.job,
+            look=TopicWatch(self.endpoints.kafka, ids).look,
+            notes_topic=begun.topics.notes,
+            expired=retention.expired,
+        )
+
+    def _first(self, lander: Lander, last: LastCut) -> FirstSnapshot:
+        topics = self.begun.landing_topics
+        return FirstSnapshot(
+            partial(end_offsets, self.endpoints.kafka, topics, committed=False),
+            lander.read,
+            marker_topic=self.begun.topics.markers,
+            applied=last.row.lsn is not None,
+        )
+
+    def _finder(self, first: FirstSnapshot, tables: Tables, inbox: Inbox) -> CutFinder:
+        return CutFinder(
+            self.spark,
+            log_path(self.config),
+            topics=self.begun.topics,
+            tables=tables,
+            inbox=inbox,
+            first=first,
+            schemas=self.begun.registry.schemas,
+        )
+
+    def _rounds(
+        self,
+        finder: CutFinder,
+        tables: Tables,
+        publisher: Publisher,
+        inbox: Inbox,
+        *,
+        check_source: Callable[[int], None],
+    ) -> Rounds:
+        policy = self.config.job
+        return Rounds(
+            finder,
+            tables,
+            publisher,
+            inbox=inbox,
+            requests=CutRequests(Holds(requests.directory(self.config.state_dir))),
+            stuck=stuck_transactions(policy.transaction_alarm_seconds),
+            budget=policy.max_events_per_batch,
+            check_source=check_source,
+        )
+
+    def _recovery(self, tables: Tables, freezer: Freezer, publisher: Publisher) -> Recovery:
+        begun = self.begun
+        return Recovery(
+            spark=self.spark,
+            log_path=log_path(self.config),
+            tables=tables,
+            freezer=freezer,
+            topics=begun.topics,
+            schemas=begun.registry.schemas,
+            budget=self.config.job.max_events_per_batch,
+            epoch=begun.epoch,
+            last_cut=lambda: publisher.last,
+        )
+
+    def _context(self, freezer: Freezer, publisher: Publisher) -> JobContext:
+        begun = self.begun
+        return JobContext(
+            config=self.config,
+            endpoints=self.endpoints,
+            spark=self.spark,
+            tables=begun.tables,
+            freezer=freezer,
+            last_cut=lambda: publisher.last,
+            notes_topic=begun.topics.notes,
+            schemas=begun.registry.schemas,
+            quarantine=begun.quarantine,
+            readings=Readings(readings_path(self.config)),
+            epoch=begun.epoch,
+            placeholder=begun.placeholder,
+        )

@@ -1,0 +1,115 @@
+"""What a run of the job learns at its start: from the source, the log and the lake."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from pyspark.sql import SparkSession
+
+from cdc.apply.rounds.last_cut import Topics
+from cdc.apply.table.applied_table import AppliedTable
+from cdc.capture import bootstrap, first_slot
+from cdc.capture.continuity import markers
+from cdc.config import Config
+from cdc.events.structure.structure import Structure, parse
+from cdc.job.open_log import open_log
+from cdc.job.opening import Opener, beginnings
+from cdc.kafka.registry import RegistryClient
+from cdc.lake.layout import epochs_path, ledger_path, quarantine_path
+from cdc.lake.records import epochs
+from cdc.lake.records.epochs import Epoch
+from cdc.lake.records.ledger import Ledger
+from cdc.lake.records.quarantine import Quarantine
+from cdc.lake.table.positions import LandedPosition
+from cdc.operations.retention import cuts_kept
+from cdc.source.catalog.captured import captured_tables
+from cdc.source.catalog.catalog import SourceTable
+from cdc.source.notes.baseline import baselines
+from cdc.source.notes.triggers import is_installed, structure_of
+from cdc.source.server.connection import connect
+from cdc.source.server.origin import Origin, origin
+from cdc.state.endpoints import Endpoints
+from cdc.tables import STRUCTURE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceAtStart:
+    """The source as the start finds it."""
+
+    tables: list[SourceTable]
+    baselines: Mapping[int, tuple[int, str]]  # by OID: id and structure of a table's first note
+    notes_changes: bool  # whether event triggers note changes of structures
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """What is known before anything is composed; the tables are open."""
+
+    source: SourceAtStart
+    topics: Topics
+    landed: LandedPosition
+    epoch: Epoch | None  # None: the first
+    registry: RegistryClient
+    ledger: Ledger
+    quarantine: Quarantine
+    placeholder: str  # what the connector sends for a large value that did not change
+    tables: Mapping[str, AppliedTable]  # by topic
+
+    @property
+    def landing_topics(self) -> list[str]:
+        """The topics that the run lands."""
+        return [*self.tables, self.topics.notes, self.topics.markers]
+
+
+def start(
+    config: Config, spark: SparkSession, endpoints: Endpoints, step: Callable[[], None]
+) -> Start:
+    """Open log and tables; ``step`` is called after each table.
+
+    Raises what the log, the source or the topics are refused for.
+    """
+    source = _source(config, endpoints)
+    notes, marks = STRUCTURE.topic(config.name), markers(config)
+    own = [table.table.topic(config.name) for table in source.tables]
+    landed = open_log(spark, config, endpoints.kafka, [*own, notes, marks], source.origin)
+    epoch, registry = epochs.last(epochs_path(config)), RegistryClient(endpoints.registry)
+    ledger = Ledger(ledger_path(config), kept=cuts_kept(config.job))
+    quarantine = Quarantine(quarantine_path(config))
+    opener = Opener(
+        config=config,
+        epoch=epoch,
+        last=ledger.last(),
+        quarantine=quarantine,
+        placeholder=bootstrap.placeholder(config, endpoints),
+        begins=beginnings(spark, config, notes, registry.schemas, source.baselines),
+        catalogue=None if source.notes_changes else partial(_structure_now, endpoints.source_url),
+        slot_lsn=first_slot.known(config),
+    )
+    return Start(
+        source=source,
+        topics=Topics(prefix=config.name, markers=marks, notes=notes, ids=landed.topic_ids),
+        landed=landed,
+        epoch=epoch,
+        registry=registry,
+        ledger=ledger,
+        quarantine=quarantine,
+        placeholder=opener.placeholder,
+        tables=opener.opened(spark, source.tables, step),
+    )
+
+
+def _source(config: Config, endpoints: Endpoints) -> SourceAtStart:
+    with connect(endpoints.source_url) as connection:
+        return SourceAtStart(
+            tables=captured_tables(connection, config, bootstrap.begun(config, endpoints)),
+            baselines=baselines(connection),
+            notes_changes=is_installed(connection),
+            origin=origin(connection),
+        )
+
+
+def _structure_now(source_url: str, oid: int) -> Structure | None:
+    with connect(source_url) as connection:
+        text = structure_of(connection, oid)
+    return None if text is None else parse(text)
