@@ -1,8 +1,8 @@
 # ruff: noqa: INP001 - a script, run by path
 """Draw the README's picture from recorded terminal output: ``make pictures``.
 
-``terminal.txt`` holds what ``make demo`` printed, line for line. To take a new picture, replace its
-lines with those of a new run and draw again.
+``terminal.txt`` holds lines that ``make demo`` printed, below the commands that print them. To take
+a new picture, replace them with those of a new run and draw again.
 """
 
 import io
