@@ -21,13 +21,13 @@ from bench.tail import Tail, leave_sentinel
 from bench.tutorial import KEYS, PREFIX
 from cdc.config import Config
 from cdc.demo.freshness import Freshness
-from cdc.demo.stages import wait_until
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.topics import TopicSpec, ensure_topics
 from cdc.source.connector import worker_rest
 from cdc.stack.artifacts.lock_file import spark_jars
 from cdc.stack.embedded import running
 from cdc.state.endpoints import Endpoints, password_reference
+from cdc.waiting import poll
 
 PATIENCE: Final = 1800.0  # seconds for one stage: this way is slow, not stuck
 TOPICS: Final = [f"{PREFIX}.shop.{table}" for table in KEYS]
@@ -54,7 +54,7 @@ class Tutorial:
         def held() -> Batch | None:
             return next((b for b in self.batches() if b.ends.get(topic, 0) > offset), None)
 
-        return self._at(wait_until(held, PATIENCE))
+        return self._at(poll(held, bool, every=0.5, seconds=PATIENCE))
 
     def readable_rows(self, rows: int) -> float:
         """When so many rows had been merged; waits for it."""
@@ -67,7 +67,7 @@ class Tutorial:
                     return batch
             return None
 
-        return self._at(wait_until(held, PATIENCE))
+        return self._at(poll(held, bool, every=0.5, seconds=PATIENCE))
 
     def _at(self, batch: Batch | None) -> float:
         if batch is None:
@@ -161,7 +161,7 @@ def _steady(endpoints: Endpoints, job: Tutorial, load: Load) -> list[float]:
         return time.monotonic() >= ends
 
     with workload:
-        wait_until(over, load.seconds + 60)
+        poll(over, bool, every=0.5, seconds=load.seconds + 60)
     last = tail.read_until(leave_sentinel(endpoints.source_url, "steady"), seconds=PATIENCE)
     job.readable(VIEWS, last)
     by_time = Freshness()

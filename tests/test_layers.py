@@ -22,6 +22,8 @@ PURE = (
     "cdc.events.*",
     "cdc.observe.causes",
     "cdc.observe.hops",
+    "cdc.state.atomic_file",
+    "cdc.state.file_lock",
     "cdc.state.foreign_files",
     "cdc.state.operation",
     "cdc.state.requests",

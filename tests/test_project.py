@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from pathlib import Path
 from typing import Any, Final
 
@@ -112,6 +113,14 @@ def test_the_lock_has_hashes_and_no_download_address() -> None:
     assert pins
     assert len(pins) + len(hashes) == len(lines)
     assert [pin for pin in pins if not re.match(r"[\w.\[\]-]+==[\w.+!]+( ; .*)? \\$", pin)] == []
+
+
+def test_every_runtime_dependency_has_an_upper_bound() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    unbounded = re.compile(r"[\w\[\]-]+(>=[\d.]+)?$")
+
+    assert [text for text in project["dependencies"] if unbounded.match(text)] == []
+    assert [text for text in ("rich", "psycopg[binary]>=3.3") if not unbounded.match(text)] == []
 
 
 def test_no_file_names_a_place_of_one_machine() -> None:

@@ -24,7 +24,8 @@ from cdc.source.server.finding import Level
 from cdc.source.server.slot import LostChangesError
 from cdc.source.setup.preflight import role_findings, server_findings
 from cdc.source.setup.prepare import prepare
-from cdc.state.directory import StateDir, write_private
+from cdc.state.atomic_file import write_private
+from cdc.state.directory import StateDir
 from cdc.state.endpoints import Endpoints, write_source_secret
 from cdc.tables import HEARTBEAT, SIGNAL, STRUCTURE, TableId, TableMode
 from cdc.waiting import until

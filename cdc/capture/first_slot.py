@@ -11,7 +11,8 @@ from pathlib import Path
 from cdc.config import Config
 from cdc.source.server import slot
 from cdc.source.server.connection import Connection
-from cdc.state.directory import StateDir, read_json, write_private
+from cdc.state.atomic_file import write_private
+from cdc.state.directory import StateDir, read_json
 from cdc.waiting import until
 
 _SECONDS = 60.0

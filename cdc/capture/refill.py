@@ -7,16 +7,17 @@ their own, in large compressed batches.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from confluent_kafka import KafkaException, Producer
-from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.empty_topic import empty_topic
 from cdc.kafka.same_topic import Expected, Found, broken
 from cdc.kafka.topic_watch import found
 from cdc.kafka.topics import TopicSpec, delete_topics, ensure_topics
+from cdc.waiting import poll
 
 _RECORD: Final = {"key": b"", "value": b""}
 """A compacted topic takes none without a key."""
@@ -94,15 +95,11 @@ def _refuse_far(
 def _delete(bootstrap: str, topics: list[str]) -> None:
     """Returns when the broker has them no more: it takes its time, and no new one before."""
     delete_topics(bootstrap, topics)
-    attempts = Retrying(
-        stop=stop_after_delay(_FLUSH_SECONDS), wait=wait_fixed(0.2), retry=retry_if_result(bool)
+    left = poll(
+        partial(found, bootstrap, topics), lambda here: not here, every=0.2, seconds=_FLUSH_SECONDS
     )
-    try:
-        attempts(found, bootstrap, topics)
-    except RetryError:
-        raise CdcError(
-            ErrorKind.TIMEOUT, f"topic {topics[0]} was deleted and is still there"
-        ) from None
+    if left is None:
+        raise CdcError(ErrorKind.TIMEOUT, f"topic {topics[0]} was deleted and is still there")
 
 
 def _made(bootstrap: str, topics: Sequence[str]) -> dict[str, Found]:
@@ -110,19 +107,18 @@ def _made(bootstrap: str, topics: Sequence[str]) -> dict[str, Found]:
 
     One that was passed over would begin at offset 0 again.
     """
-    attempts = Retrying(
-        stop=stop_after_delay(_FLUSH_SECONDS),
-        wait=wait_fixed(0.2),
-        retry=retry_if_result(lambda here: len(here) < len(topics)),
+    here = poll(
+        partial(found, bootstrap, topics),
+        lambda here: len(here) >= len(topics),
+        every=0.2,
+        seconds=_FLUSH_SECONDS,
     )
-    try:
-        here: dict[str, Found] = attempts(found, bootstrap, topics)
-    except RetryError:
+    if here is None:
         raise CdcError(
             ErrorKind.TIMEOUT,
             f"of topics {', '.join(topics)} some were made and are not there",
             remedy="run wal2lake up --new-epoch again",
-        ) from None
+        )
     return here
 
 

@@ -114,7 +114,7 @@ def _read(config: Config, tables: list[str], *, as_json: bool, detach: bool) -> 
     asked = {name for operation in under_way for name in operation.tables}
     rest = [name for name in tables if name not in asked]
     if rest:
-        operation = new_operation(config_change.READ, rest, config_change.IN_PLACE)
+        operation = new_operation(config_change.READ, rest, config_change.READ_OPTIONS)
         ask_and_follow(config, operation, as_json=as_json, detach=detach)
 
 

@@ -1,7 +1,7 @@
 """``wal2lake resnapshot``: read tables again from the source, while all others go on."""
 
 import json
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -15,9 +15,7 @@ from cdc.client.resnapshot import refuse_now, wanted
 from cdc.client.selection import Asked
 from cdc.config import load
 from cdc.state.endpoints import resolve
-
-IN_PLACE: Final = "in-place"
-SHADOW: Final = "shadow"
+from cdc.state.operation import IN_PLACE, SHADOW
 
 TablesArgument = Annotated[
     list[str] | None,

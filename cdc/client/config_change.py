@@ -1,6 +1,5 @@
 """What ``apply-config`` does, in its parts: refuse, take over, and say what the job has to read."""
 
-import fcntl
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,28 +14,24 @@ from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import ledger_path
 from cdc.lake.records.ledger import Ledger
+from cdc.state import file_lock, reload
 from cdc.state import operation_files as files
-from cdc.state import reload
 from cdc.state.endpoints import Endpoints
-from cdc.state.operation import Operation
+from cdc.state.operation import IN_PLACE, Operation
 
 READ: Final = "resnapshot"
-IN_PLACE: Final = {"mode": "in-place"}
+READ_OPTIONS: Final = {"mode": IN_PLACE}
 
 
 @contextmanager
 def alone(state_dir: Path) -> Iterator[None]:
     """Keep a second ``apply-config`` out; raises CONFLICT for it."""
-    state_dir.mkdir(parents=True, exist_ok=True)
-    with (state_dir / "apply-config.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise CdcError(
-                ErrorKind.CONFLICT,
-                f"another apply-config is at work with the state directory {state_dir}",
-                remedy="wait until it has ended",
-            ) from None
+    refusal = CdcError(
+        ErrorKind.CONFLICT,
+        f"another apply-config is at work with the state directory {state_dir}",
+        remedy="wait until it has ended",
+    )
+    with file_lock.hold(state_dir / "apply-config.lock", refusal):
         yield
 
 

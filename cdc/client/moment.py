@@ -15,7 +15,6 @@ from psycopg import IsolationLevel, sql
 
 from cdc.client.status.cut_wait import wait_for_cut
 from cdc.client.status.diagnosis import where_it_hangs
-from cdc.client.verify.render import SETTINGS
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import epochs_path, ledger_path
@@ -25,6 +24,7 @@ from cdc.source.catalog.catalog import SourceTable
 from cdc.source.notes.triggers import structure_of
 from cdc.source.server import barrier
 from cdc.source.server.connection import Connection, connect, identifier, translated
+from cdc.source.server.printing import READING
 from cdc.source.server.snapshot import exported_snapshot
 from cdc.state import requests
 from cdc.state.endpoints import Endpoints
@@ -132,7 +132,7 @@ def enter(connection: Connection, snapshot: str) -> None:
     connection.isolation_level = IsolationLevel.REPEATABLE_READ
     connection.read_only = True
     connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(snapshot))
-    for name, value in SETTINGS.items():
+    for name, value in READING.items():
         connection.execute("SELECT set_config(%s, %s, true)", (name, value))
 
 

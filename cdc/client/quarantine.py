@@ -12,10 +12,10 @@ from cdc.events.key_texts import key_text, readable
 from cdc.events.schema import RowField, key_fields, row_fields
 from cdc.lake.layout import table_path
 from cdc.lake.records.quarantine import RefusedEvent
-from cdc.lake.table.positions import open_table
+from cdc.lake.table.positions import KEY_PROPERTY, open_table
+from cdc.state.operation import IN_PLACE
 from cdc.tables import TableId
 
-KEY_PROPERTY: Final = "wal2lake.key"  # as cdc/lake/table/store.py writes it, which needs Spark
 MOST_KEYS: Final = 1000
 """More of them are not asked for one by one: the whole table is read again."""
 
@@ -168,10 +168,10 @@ def retry_of(
     wanted = {texts[id(event)] for event in chosen}
     unknown = [event.offset for event in chosen if texts[id(event)] is None]
     if why := _why_whole(key, unknown, len(wanted), stopped=stopped):
-        return Retry(options={"mode": "in-place"}, keys=None, events=len(of_table), why_whole=why)
+        return Retry(options={"mode": IN_PLACE}, keys=None, events=len(of_table), why_whole=why)
     keys = sorted(found for found in wanted if found is not None)
     offsets = sorted(event.offset for event in of_table if texts[id(event)] in wanted)
-    options = {"mode": "in-place", "keys": json.dumps(keys), "offsets": json.dumps(offsets)}
+    options = {"mode": IN_PLACE, "keys": json.dumps(keys), "offsets": json.dumps(offsets)}
     return Retry(options=options, keys=len(keys), events=len(offsets))
 
 

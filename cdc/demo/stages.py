@@ -5,9 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, TypeVar
-
-from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
+from typing import Final
 
 from cdc.config import Config
 from cdc.demo.meter import Meter, Reading
@@ -18,9 +16,10 @@ from cdc.lake.layout import ledger_path
 from cdc.lake.records.ledger import Ledger, LedgerRow
 from cdc.stack.process.report import read
 from cdc.state.directory import StateDir
+from cdc.waiting import poll
 
-Answer = TypeVar("Answer")
 CONNECTING: Final = "connecting the source"  # as the supervisor says it
+_LOOK_EVERY_SECONDS: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +70,7 @@ def await_snapshot(
         on_rows(sum(e.rows_applied for e in last.tables if e.table.startswith("shop.")))
         return last if last.lsn is not None else None
 
-    cut = wait_until(streaming, timeout)
+    cut = poll(streaming, bool, every=_LOOK_EVERY_SECONDS, seconds=timeout)
     if cut is None:
         raise CdcError(
             ErrorKind.TIMEOUT, f"the snapshot was not readable after {timeout:.0f} seconds"
@@ -90,7 +89,7 @@ def keep_busy(
         return reading.seconds >= seconds
 
     with workload:
-        wait_until(over, seconds + 60)
+        poll(over, bool, every=_LOOK_EVERY_SECONDS, seconds=seconds + 60)
 
 
 def measured(meter: Meter, workload: Workload) -> Live:
@@ -112,14 +111,3 @@ def readable_at(meter: Meter, committed_at: float) -> float:
         if row.committed_at and row.committed_at.timestamp() >= committed_at
     )
     return next(times, time.time())
-
-
-def wait_until(condition: Callable[[], Answer], seconds: float) -> Answer | None:
-    """Ask twice a second until the answer is true; None when the time is over."""
-    waiting = Retrying(
-        retry=retry_if_result(lambda answer: not answer),
-        stop=stop_after_delay(seconds),
-        wait=wait_fixed(0.5),
-        retry_error_callback=lambda _: None,
-    )
-    return waiting(condition)

@@ -8,15 +8,13 @@ from typing import Any, Final
 
 from cdc.events.schema import RowField
 from cdc.events.values.lake_types import branches, canonical
-from cdc.events.values.pg_types import TYPES
+from cdc.events.values.pg_types import NUMBER_WORDS, TYPES
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY: Final = 86_400_000_000
 _AS_THEY_COME: Final = frozenset(
     {"text", "varchar", "bpchar", "name", "uuid", "inet", "cidr", "macaddr", "macaddr8"}
 )
-_WORDS: Final = {"NAN": "NaN", "POSITIVE_INFINITY": "Infinity", "NEGATIVE_INFINITY": "-Infinity"}
-"""What the connector writes for numerics that are no numbers."""
 
 
 def key_text(field: RowField, value: object, declared: str | None) -> str | None:
@@ -86,10 +84,10 @@ def _of_text(name: str, value: str, declared: str | None) -> str | None:
     if name.startswith("io.debezium.time."):
         return None
     if declared is None:  # a text, or a number's word: nothing says which
-        return None if value in _WORDS else value
+        return None if value in NUMBER_WORDS else value
     kind = canonical(declared)
     if kind == "numeric":
-        return _WORDS.get(value, value)
+        return NUMBER_WORDS.get(value, value)
     # A type that is none of Postgres's own is an enum, or a domain over a text.
     return value if kind in _AS_THEY_COME or kind not in TYPES else None
 

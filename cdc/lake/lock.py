@@ -1,6 +1,5 @@
 """The locks that keep a job alone with its state directory and its lake."""
 
-import fcntl
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind, Reason
 from cdc.lake.layout import control_path, is_local
+from cdc.state import file_lock
 
 
 @contextmanager
@@ -20,24 +20,18 @@ def alone(config: Config) -> Iterator[None]:
     """
     with ExitStack() as locks:
         what = f"running with the state directory {config.state_dir}"
-        locks.enter_context(_locked(config.state_dir / "job.lock", what))
+        locks.enter_context(file_lock.hold(config.state_dir / "job.lock", _second_job(what)))
         if is_local(config.lake.path):
             lock = Path(control_path(config)) / "job.lock"
-            locks.enter_context(_locked(lock, f"writing to the lake {config.lake.path}"))
+            what = f"writing to the lake {config.lake.path}"
+            locks.enter_context(file_lock.hold(lock, _second_job(what)))
         yield
 
 
-@contextmanager
-def _locked(path: Path, what: str) -> Iterator[None]:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise CdcError(
-                ErrorKind.CONFLICT,
-                f"another job is {what}",
-                reason=Reason.SECOND_JOB,
-                remedy="stop it with wal2lake down, or give this one its own state_dir and lake",
-            ) from None
-        yield
+def _second_job(what: str) -> CdcError:
+    return CdcError(
+        ErrorKind.CONFLICT,
+        f"another job is {what}",
+        reason=Reason.SECOND_JOB,
+        remedy="stop it with wal2lake down, or give this one its own state_dir and lake",
+    )

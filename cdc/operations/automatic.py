@@ -9,12 +9,12 @@ from cdc.apply.table.applied_table import AppliedTable
 from cdc.config import READ_LOST, Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.state import operation_files as files
-from cdc.state.operation import Operation
+from cdc.state.operation import IN_PLACE, Operation
 from cdc.state.submission import asked_now
 
 LINE: Final = f"source.on_lost_changes: {READ_LOST}"
 IMAGE_LINE: Final = "job.log_retention_hours"
-_OPTIONS: Final = {"mode": "in-place"}
+_OPTIONS: Final = {"mode": IN_PLACE}
 logger = structlog.get_logger(__name__)
 
 

@@ -1,8 +1,7 @@
 """The embedded servers as one thing: started in order, ready, stopped in reverse order."""
 
-import fcntl
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from types import TracebackType
 from typing import Self
 
@@ -17,7 +16,7 @@ from cdc.stack.process.process import Process
 from cdc.stack.servers import plan
 from cdc.stack.servers.patience import START_SECONDS, Patience
 from cdc.stack.servers.server import Server
-from cdc.state import endpoints
+from cdc.state import endpoints, file_lock
 from cdc.state.directory import StateDir
 from cdc.state.endpoints import Endpoints
 
@@ -46,16 +45,12 @@ class Stack(AbstractContextManager["Stack"]):
         self.processes: dict[str, Process] = {}
         self.servers: dict[str, Server] = {}
         self.say = on_progress
+        self._lock = ExitStack()
 
     def __enter__(self) -> Self:
         prerequisites.check(self.state.root)
         self.state.create()
-        self._lock = (self.state.run / "lock").open("w")
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._lock.close()
-            raise _already_up(self.state) from None
+        self._lock.enter_context(file_lock.hold(self.state.run / "lock", _already_up(self.state)))
         return self
 
     def __exit__(

@@ -1,6 +1,5 @@
 """An embedded Postgres begins empty: ``up`` waits for the first table that is asked for."""
 
-import time
 from collections.abc import Callable
 
 import psycopg
@@ -9,6 +8,7 @@ from cdc.config import Config
 from cdc.state.directory import StateDir
 from cdc.state.endpoints import Endpoints
 from cdc.tables import TableId, matches
+from cdc.waiting import poll
 
 _LOOK_EVERY_SECONDS = 0.5
 _TABLES = "SELECT schemaname, tablename FROM pg_tables WHERE schemaname <> 'pg_catalog'"
@@ -24,8 +24,7 @@ def await_first_table(config: Config, endpoints: Endpoints, say: Callable[[str],
         where = StateDir(config.state_dir).endpoints_file
         patterns = ", ".join(config.source.tables)
         say(f"waiting for a table that matches {patterns}: create one, {where} has source_url")
-        while not _is_there(connection, config):
-            time.sleep(_LOOK_EVERY_SECONDS)
+        poll(lambda: _is_there(connection, config), bool, every=_LOOK_EVERY_SECONDS)
 
 
 def _is_there(connection: psycopg.Connection, config: Config) -> bool:

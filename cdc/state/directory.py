@@ -1,14 +1,14 @@
 """The state directory: what of the embedded stack lies where, and its secrets."""
 
 import json
-import os
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cdc.state.atomic_file import write_private
+
 _PRIVATE_DIRECTORY = 0o700
-_PRIVATE_FILE = 0o600
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,20 +79,6 @@ class StateDir:
             return (self.secrets / name).read_text()
         except FileNotFoundError:
             return None
-
-
-def write_private(path: Path, text: str) -> None:
-    """By rename, so that a reader or a crash sees the old or the new text, and nobody else's eyes.
-
-    The text is on the disk before the name points to it.
-    """
-    partial = path.with_name(f"{path.name}.partial")
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _PRIVATE_FILE)
-    with os.fdopen(descriptor, "w") as handle:
-        handle.write(text)
-        handle.flush()
-        os.fsync(handle.fileno())
-    partial.replace(path)
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

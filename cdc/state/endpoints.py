@@ -8,7 +8,8 @@ from urllib.parse import quote, unquote, urlsplit, urlunsplit
 from cdc import http_client
 from cdc.config import Config, Connect, Source
 from cdc.errors import CdcError, ErrorKind
-from cdc.state.directory import StateDir, read_json, write_private
+from cdc.state.atomic_file import write_private
+from cdc.state.directory import StateDir, read_json
 
 NOT_UP = "the embedded stack is not up"
 SOURCE_SECRET = "source.properties"  # noqa: S105 - the name of a file

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from cdc.observe.hops import Hop, Motion
+from cdc.state.atomic_file import write_shared
 
 _FILE: Final = "health.json"
 
@@ -55,6 +56,4 @@ def write(
     listed = [asdict(each) for each in hops]
     more = {"registry": registry, "unnoted": unnoted}
     said = {"pid": os.getpid(), "at": at, "hops": listed, **more}
-    partial = state_dir / f".health.{os.getpid()}.partial"
-    partial.write_text(json.dumps(said))
-    partial.replace(state_dir / _FILE)
+    write_shared(state_dir / _FILE, json.dumps(said))

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from cdc.state.atomic_file import write_shared
+
 RELOADING: Final = "reloading"
 """It applies, and takes another configuration over as soon as a running operation has ended."""
 
@@ -36,9 +38,7 @@ def path(state_dir: Path) -> Path:
 
 def write(state_dir: Path, state: JobState) -> None:
     """Replace the job's state in one step."""
-    partial = state_dir / f".job.{os.getpid()}.partial"
-    partial.write_text(json.dumps(asdict(state)))
-    partial.replace(path(state_dir))
+    write_shared(path(state_dir), json.dumps(asdict(state)))
 
 
 @dataclass(slots=True)

@@ -9,6 +9,10 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, Final
 
+IN_PLACE: Final = "in-place"
+SHADOW: Final = "shadow"
+"""How a resnapshot writes what it read: its option ``mode``."""
+
 
 class OperationState(Enum):
     """Where an operation is; the last three are its ends."""

@@ -6,7 +6,6 @@ is replaced by rename, so that a reader or a crash sees the old or the new one. 
 owns an operation happens under one lock.
 """
 
-import fcntl
 import json
 import re
 from collections.abc import Container, Iterator
@@ -16,7 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from cdc.errors import CdcError, ErrorKind
-from cdc.state.directory import write_private
+from cdc.state import file_lock
+from cdc.state.atomic_file import write_private
 from cdc.state.foreign_files import given
 from cdc.state.operation import (
     Operation,
@@ -203,10 +203,7 @@ def unknown(operation_id: str) -> CdcError:
 @contextmanager
 def locked(state_dir: Path) -> Iterator[None]:
     """Hold the lock of the directory; it goes with the process, however it ends."""
-    folder = directory(state_dir)
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with file_lock.hold(directory(state_dir) / "lock"):
         yield
 
 

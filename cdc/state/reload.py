@@ -10,10 +10,10 @@ import secrets
 from pathlib import Path
 from typing import Any, Final
 
-from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
-
 from cdc.errors import CdcError, ErrorKind
-from cdc.state.directory import read_json, write_private
+from cdc.state.atomic_file import write_private
+from cdc.state.directory import read_json
+from cdc.waiting import poll
 
 LOOK_SECONDS: Final = 0.2
 
@@ -39,20 +39,19 @@ def done(state_dir: Path, token: str, error: CdcError | None = None) -> None:
 
 def await_done(state_dir: Path, token: str, timeout: float) -> None:
     """Wait for the answer. Raises the job's error, TIMEOUT after so many seconds without one."""
-    attempts = Retrying(
-        stop=stop_after_delay(timeout),
-        wait=wait_fixed(LOOK_SECONDS),
-        retry=retry_if_result(lambda answer: _token(answer) != token),
+    answer = poll(
+        lambda: read_json(_answered(state_dir)),
+        lambda answer: _token(answer) == token,
+        every=LOOK_SECONDS,
+        seconds=timeout,
     )
-    try:
-        answer = attempts(read_json, _answered(state_dir))
-    except RetryError:
+    if answer is None:
         raise CdcError(
             ErrorKind.TIMEOUT,
             f"the job did not take the configuration over within {timeout:g} s",
             remedy="wal2lake status; it does so as soon as it can",
-        ) from None
-    if answer is not None and answer.get("error"):
+        )
+    if answer.get("error"):
         raise _error(answer["error"])
 
 

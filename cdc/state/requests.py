@@ -8,9 +8,7 @@ for one that stands still (cdc/state/holds.py: and for clocks that jump).
 """
 
 import errno
-import fcntl
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -18,6 +16,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+from cdc.state.atomic_file import write_shared
+from cdc.state.file_lock import hold, is_free
 from cdc.state.foreign_files import given, opened
 
 MOST_HOLD_SECONDS: Final = 90.0
@@ -44,20 +44,14 @@ def directory(state_dir: Path) -> Path:
 def write(folder: Path, request: Request) -> None:
     """Put the request, or replace the one of the same id, in one step."""
     folder.mkdir(parents=True, exist_ok=True)
-    target = _file(folder, request.id)
-    # Not *.json: a job that lists the folder now must not see half a file.
-    partial = folder / f".{request.id}.{os.getpid()}.partial"
-    partial.write_text(json.dumps(asdict(request)))
-    partial.replace(target)
+    write_shared(_file(folder, request.id), json.dumps(asdict(request)))
 
 
 @contextmanager
 def alive(folder: Path, request_id: str) -> Iterator[None]:
     """Requests of this id count only as long as the block, or else this process, lasts."""
-    folder.mkdir(parents=True, exist_ok=True)
     lock = _lock_of(_file(folder, request_id))
-    with lock.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with hold(lock):
         try:
             yield
         finally:
@@ -112,7 +106,7 @@ def remove_expired(folder: Path, now: float) -> None:
             _take_away(path)
             _take_away(_lock_of(path))
     for lock in folder.glob("*.alive"):
-        if not lock.with_suffix(".json").exists() and _is_free(lock):
+        if not lock.with_suffix(".json").exists() and is_free(lock):
             _take_away(lock)
 
 
@@ -127,21 +121,7 @@ def _lock_of(path: Path) -> Path:
 
 def _is_abandoned(path: Path) -> bool:
     """Whether the process that asked has ended; one that has no lock may be of any kind."""
-    return _is_free(_lock_of(path))
-
-
-def _is_free(lock: Path) -> bool:
-    try:
-        handle = os.open(lock, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    finally:
-        os.close(handle)
-    return True
+    return is_free(_lock_of(path))
 
 
 def _file(folder: Path, request_id: str) -> Path:

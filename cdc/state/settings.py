@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from cdc.config import Config
-from cdc.state.directory import StateDir, read_json, write_private
+from cdc.state.atomic_file import write_private
+from cdc.state.directory import StateDir, read_json
 
 _SECRET: Final = "settings"  # noqa: S105 - the name of a file
 _OF_NO_JOB: Final = ("kafka.delete_", "kafka.min_", "kafka.replication_")

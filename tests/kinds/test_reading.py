@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from psycopg import sql
 from pyspark.sql import DataFrame, SparkSession
 
-from cdc.client.verify.render import SETTINGS as PRINTING
 from cdc.client.verify.verdict import TableVerdict, compare_table
 from cdc.config import Config, Lake, Source
 from cdc.errors import CdcError, ErrorKind
@@ -26,6 +25,7 @@ from cdc.operations.resnapshot.values import key_texts, typed
 from cdc.source.catalog.catalog import SourceTable, inspect
 from cdc.source.rows.reading import ReadRows, read, read_keys
 from cdc.source.server.connection import Connection, connect
+from cdc.source.server.printing import READING
 from cdc.state.endpoints import Endpoints
 from cdc.tables import TableId
 from tests.kinds import special
@@ -150,7 +150,7 @@ def reader(
         pipeline = Pipeline(config=_config(folder, url), endpoints=_endpoints(url))
         _fill(pipeline, number)
         with connect(url) as connection:
-            for name, value in PRINTING.items():
+            for name, value in READING.items():
                 connection.execute("SELECT set_config(%s, %s, false)", (name, value))
             found = Reader(pipeline=pipeline, spark=spark, connection=connection)
             tables = inspect(connection, pipeline.config).tables

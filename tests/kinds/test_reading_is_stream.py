@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from cdc.client.verify.render import SETTINGS
 from cdc.source.catalog.catalog import SourceTable, inspect
 from cdc.source.rows.reading import read
 from cdc.source.server.connection import connect
+from cdc.source.server.printing import READING
 from tests.kinds.columns import SCHEMA, TABLES
 from tests.kinds.pipeline import Pipeline, different
 
@@ -37,7 +37,7 @@ def test_texts_are_those_of_the_stream(
     columns = [column for column in tables[table].columns if column.arrives]
     texts = {column.name for column in columns if column.type == "string"}
     with connect(pipeline.endpoints.source_url) as connection:
-        for name, value in SETTINGS.items():
+        for name, value in READING.items():
             connection.execute("SELECT set_config(%s, %s, false)", (name, value))
         read(connection, tables[table].table, columns, path)
 

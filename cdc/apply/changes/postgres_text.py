@@ -6,7 +6,7 @@ Postgres's ISO style, in UTC. What has no such text, or one that the form does n
 from collections.abc import Mapping
 from typing import Final
 
-from cdc.events.values.pg_types import INFINITE_DAYS
+from cdc.events.values.pg_types import INFINITE_DAYS, NUMBER_WORDS
 from cdc.events.values.sql_text import spark_string
 
 _INFINITE_MICROS: Final = {"infinity": 2**63 - 1, "-infinity": -(2**63)}
@@ -14,17 +14,13 @@ _DAY: Final = 86_400_000_000
 _FIRST_DAY: Final = -2_440_588  # 4714-11-24 BC, the first that Postgres knows
 _LAST_DAY: Final = 2_145_042_905  # 5874897-12-31
 _FIRST_MICRO: Final = _FIRST_DAY * _DAY
-_NUMBERS: Final[dict[str, str]] = {
-    "NAN": "NaN",
-    "POSITIVE_INFINITY": "Infinity",
-    "NEGATIVE_INFINITY": "-Infinity",
-}
 
 
 def number(raw: str, *, whole: bool) -> str:
     """``whole`` where the scale is negative: the connector then puts zeros behind the point."""
     cases = " ".join(
-        f"WHEN {spark_string(name)} THEN {spark_string(text)}" for name, text in _NUMBERS.items()
+        f"WHEN {spark_string(name)} THEN {spark_string(text)}"
+        for name, text in NUMBER_WORDS.items()
     )
     plain = f"regexp_replace({raw}, '[.]0*$', '')" if whole else raw
     return f"CASE {raw} {cases} ELSE {plain} END"
@@ -32,7 +28,7 @@ def number(raw: str, *, whole: bool) -> str:
 
 def special_number(raw: str) -> str:
     """Whether it is one of the words for what is no number."""
-    words = ", ".join(map(spark_string, _NUMBERS))
+    words = ", ".join(map(spark_string, NUMBER_WORDS))
     return f"{raw} IN ({words})"
 
 

@@ -20,6 +20,7 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.state import operation_files as files
 from cdc.state.operation import Operation, OperationState, Progress, TableResult
 from cdc.state.submission import asked_now
+from cdc.waiting import poll
 
 LOOK_SECONDS: Final = 0.25
 INTERRUPTED: Final = 130
@@ -124,7 +125,9 @@ def _until_ended(
 ) -> Progress:
     last_alive = time.monotonic()
     with bar.display(operation, console, as_json=as_json) as display:
-        while True:
+
+        def look() -> Progress:
+            nonlocal last_alive
             # Asked before the progress is read: a job that ended it and died has ended it.
             alive = components.job(config.state_dir).alive
             progress = files.progress(config.state_dir, operation.id)
@@ -134,7 +137,9 @@ def _until_ended(
             last_alive = time.monotonic() if alive else last_alive
             if timeout is not None and time.monotonic() - last_alive >= timeout and not alive:
                 raise _no_job(operation, timeout)
-            time.sleep(LOOK_SECONDS)
+            return progress
+
+        return poll(look, lambda progress: progress.state.ended, every=LOOK_SECONDS)
 
 
 def _no_job(operation: Operation, timeout: float) -> CdcError:

@@ -12,6 +12,7 @@ import psutil
 from cdc import http_client
 from cdc.errors import CdcError, ErrorKind
 from cdc.source.connector.failure import cause
+from cdc.source.connector.status import ConnectorStatus, connector_status
 from cdc.source.connector.worker_rest import refuse_unknown
 from cdc.source.server.connection import connect, translated
 from cdc.source.server.slot import slot_state
@@ -104,7 +105,7 @@ def connector(connect_url: str, name: str) -> ConnectorPart:
         if response.status_code == httpx.codes.NOT_FOUND:
             return ConnectorPart(state="missing")
         response.raise_for_status()
-        return _connector(response.json())
+        return _worst(connector_status(response.json()))
     except (httpx.HTTPError, json.JSONDecodeError) as error:
         raise CdcError(
             ErrorKind.UNREACHABLE,
@@ -114,16 +115,15 @@ def connector(connect_url: str, name: str) -> ConnectorPart:
         ) from None
 
 
-def _connector(said: dict[str, Any]) -> ConnectorPart:
+def _worst(status: ConnectorStatus) -> ConnectorPart:
     """The worst of the connector and its tasks: one of them failed is a connector that failed."""
-    parts = [said["connector"], *said["tasks"]]
-    unwell = [part for part in parts if part["state"] != "RUNNING"]
-    if not said["tasks"]:
-        return ConnectorPart(state=unwell[0]["state"] if unwell else "UNASSIGNED")
+    unwell = status.not_running
+    if not status.tasks:
+        return ConnectorPart(state=unwell[0].state if unwell else "UNASSIGNED")
     if not unwell:
         return ConnectorPart(state="RUNNING")
-    failed = next((part for part in unwell if part["state"] == "FAILED"), unwell[0])
-    return ConnectorPart(state=failed["state"], reason=cause(str(failed.get("trace", ""))))
+    part = status.failed_part or unwell[0]
+    return ConnectorPart(state=part.state, reason=cause(part.trace))
 
 
 def registry(url: str) -> None:

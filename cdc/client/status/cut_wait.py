@@ -2,9 +2,8 @@
 
 from collections.abc import Callable
 
-from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
-
 from cdc.lake.records.ledger import Ledger, LedgerRow
+from cdc.waiting import poll
 
 POLL_SECONDS = 0.2
 
@@ -36,11 +35,4 @@ def wait_for_cut(
             seen = row.cut
         return None
 
-    try:
-        return Retrying(
-            retry=retry_if_result(lambda row: row is None),
-            stop=stop_after_delay(timeout),
-            wait=wait_fixed(POLL_SECONDS),
-        )(look)
-    except RetryError:
-        return None
+    return poll(look, lambda row: row is not None, every=POLL_SECONDS, seconds=timeout)

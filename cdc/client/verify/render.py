@@ -17,16 +17,6 @@ from cdc.errors import CdcError, ErrorKind
 
 TEXT: Final = pa.large_string()
 
-SETTINGS: Final[dict[str, str]] = {
-    "bytea_output": "hex",
-    "client_encoding": "UTF8",
-    "DateStyle": "ISO",
-    "IntervalStyle": "postgres",
-    "TimeZone": "UTC",
-    "extra_float_digits": "3",
-}
-"""Settings of the session that renders the source: they decide how Postgres prints."""
-
 EPOCH_DAY: Final = "date '1970-01-01'"
 
 

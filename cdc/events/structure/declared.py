@@ -4,8 +4,9 @@ Not every type of Postgres survives the connector: ``cdc/events/values/pg_types.
 that do.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from cdc.events.values.lake_types import PgType, can_be_text, canonical, lake_type
 from cdc.events.values.pg_types import (
@@ -43,6 +44,19 @@ class DeclaredType:
     element_kind: str = ""
     domain: str = ""  # the domain's own name
     dimensions: int = 0
+
+    @classmethod
+    def of(cls, facts: Mapping[str, Any]) -> "DeclaredType":
+        """Return the type in what the catalogue, or a note, says of a column (``DECLARED``)."""
+        return cls(
+            name=facts["type"],
+            kind=facts["kind"],
+            modifier=facts["modifier"],
+            element=facts["element"],
+            element_kind=facts["element_kind"],
+            domain=facts["domain"],
+            dimensions=facts["dimensions"],
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

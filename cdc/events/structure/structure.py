@@ -159,15 +159,7 @@ def _structure(found: Mapping[str, Any]) -> Structure:
 
 
 def _column(found: Mapping[str, Any]) -> StructureColumn:
-    declared = DeclaredType(
-        name=found["type"],
-        kind=found["kind"],
-        modifier=found["modifier"],
-        element=found["element"],
-        element_kind=found["element_kind"],
-        domain=found["domain"],
-        dimensions=found["dimensions"],
-    )
+    declared = DeclaredType.of(found)
     known = source_column(
         found["name"], declared, not_null=found["not_null"], generated=found["generated"]
     )

@@ -38,6 +38,13 @@ LARGEST_BIT: Final = 128
 INFINITE_DAYS: Final = {"infinity": 2_146_033_979, "-infinity": -2_147_472_691}
 """The days since 1970 that the connector writes for the two dates that have none."""
 
+NUMBER_WORDS: Final = {
+    "NAN": "NaN",
+    "POSITIVE_INFINITY": "Infinity",
+    "NEGATIVE_INFINITY": "-Infinity",
+}
+"""Postgres's text by what the connector writes for numerics that are no numbers."""
+
 _OUT_OF_RANGE: Final = "infinite ones and years outside 1 to 9999 are refused, unless kept as text"
 _BITS: Final = "every bit of it, -0 and the infinities too; NaN is one value"
 _UNMARKED: Final = "the connector cannot say that a large one did not change"

@@ -18,6 +18,8 @@ from cdc.lake.table.noted_landings import Ranges
 
 METADATA_CONF = "spark.databricks.delta.commitInfo.userMetadata"
 MARK = "wal2lake"
+KEY_PROPERTY = "wal2lake.key"
+"""Of a Delta table: the columns of its key, as JSON."""
 NOTHING = (0, -1)
 """Landing and offset where nothing is expired."""
 UNREAD = -1

@@ -14,10 +14,9 @@ from cdc.events.structure.structure import Structure, parse
 from cdc.events.values.sql_text import spark_delta, spark_name, spark_string
 from cdc.lake.session import activate
 from cdc.lake.table.merge_plan import COPY, OFFSET, ROW_HASH, MergePlan, stored
-from cdc.lake.table.positions import METADATA_CONF, Position, open_table
+from cdc.lake.table.positions import KEY_PROPERTY, METADATA_CONF, Position, open_table
 from cdc.tables import TableId, TableMode
 
-KEY_PROPERTY: Final = "wal2lake.key"
 MODE_PROPERTY: Final = "wal2lake.mode"
 STRUCTURE_PROPERTY: Final = "wal2lake.structure"
 PROPERTIES: Final[dict[str, str]] = {

@@ -28,11 +28,9 @@ from cdc.source.catalog.catalog import SourceTable
 from cdc.source.predicate.check import predicate
 from cdc.source.predicate.predicate import refuse_unlike
 from cdc.source.server.connection import connect
-from cdc.state.operation import Operation, TableResult
+from cdc.state.operation import SHADOW, Operation, TableResult
 from cdc.tables import TableId
 
-IN_PLACE: Final = "in-place"
-SHADOW: Final = "shadow"
 _ATTEMPTS: Final = 3
 _ROWS: Final = "SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = %s"
 

@@ -166,17 +166,11 @@ def _columns(connection: Connection, oids: list[int]) -> dict[int, tuple[SourceC
         rows = connection.execute(_COLUMNS.encode(), (oids,)).fetchall()
     for oid, name, *values in rows:
         said = dict(zip(DECLARED, values, strict=True))
-        declared = DeclaredType(
-            name=said["type"],
-            kind=said["kind"],
-            modifier=said["modifier"],
-            element=said["element"],
-            element_kind=said["element_kind"],
-            domain=said["domain"],
-            dimensions=said["dimensions"],
-        )
         column = source_column(
-            name, declared, not_null=said["not_null"], generated=said["generated"]
+            name,
+            DeclaredType.of(said),
+            not_null=said["not_null"],
+            generated=said["generated"],
         )
         found.setdefault(oid, []).append(column)
     return {oid: tuple(columns) for oid, columns in found.items()}

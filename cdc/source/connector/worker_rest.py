@@ -1,7 +1,6 @@
 """The connector on a Kafka Connect worker, through the worker's REST interface."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import httpx
@@ -9,7 +8,8 @@ from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from cdc import http_client
 from cdc.errors import CdcError, ErrorKind
-from cdc.source.connector.failure import cause
+from cdc.source.connector.status import ConnectorStatus, connector_status
+from cdc.waiting import poll
 
 _SECONDS: Final = 60  # a worker answers a request for a change only when it has validated it
 _REBALANCE_SECONDS: Final = 60
@@ -18,26 +18,6 @@ _KEPT: Final = 400  # characters of a failure that are shown
 
 PLACEHOLDER: Final = "unavailable.value.placeholder"
 PASSWORD: Final = "database.password"  # noqa: S105 - the name of a setting
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectorStatus:
-    """``failure`` is what may be said of what ended it, empty while it runs.
-
-    RUNNING is what the worker believes: whether events flow is told by the heartbeat alone.
-    """
-
-    connector: str
-    tasks: tuple[str, ...]
-    failure: str = ""
-
-    @property
-    def running(self) -> bool:
-        return self.connector == "RUNNING" and bool(self.tasks) and set(self.tasks) == {"RUNNING"}
-
-    @property
-    def failed(self) -> bool:
-        return "FAILED" in {self.connector, *self.tasks}
 
 
 def create_stopped(connect_url: str, name: str, settings: Mapping[str, str]) -> None:
@@ -80,13 +60,7 @@ def status(connect_url: str, name: str) -> ConnectorStatus | None:
     answer = _request("GET", connect_url, f"/connectors/{name}/status")
     if answer.status_code == httpx.codes.NOT_FOUND:
         return None
-    found = _checked(answer, "the status of").json()
-    parts = [found["connector"], *found["tasks"]]
-    return ConnectorStatus(
-        connector=str(found["connector"]["state"]),
-        tasks=tuple(str(task["state"]) for task in found["tasks"]),
-        failure=next((cause(part["trace"]) for part in parts if part.get("trace")), ""),
-    )
+    return connector_status(_checked(answer, "the status of").json())
 
 
 def offsets(connect_url: str, name: str, *, patience: float | None = None) -> dict[str, Any] | None:
@@ -108,25 +82,23 @@ def restart(connect_url: str, name: str) -> None:
     """
     path = f"/connectors/{name}/restart?includeTasks=true&onlyFailed=true"
     _checked(_request("POST", connect_url, path), "restarting")
-    forgotten = Retrying(
-        stop=stop_after_delay(_RESTART_SECONDS),
-        wait=wait_fixed(0.1),
-        retry=retry_if_result(lambda found: found is not None and found.failed),
-        retry_error_callback=lambda _: None,
+    poll(
+        lambda: status(connect_url, name),
+        lambda found: found is None or not found.failed,
+        every=0.1,
+        seconds=_RESTART_SECONDS,
     )
-    forgotten(status, connect_url, name)
 
 
 def stop(connect_url: str, name: str) -> None:
     """End its task and keep its configuration; returns when the task is gone."""
     _checked(_request("PUT", connect_url, f"/connectors/{name}/stop"), "stopping")
-    gone = Retrying(
-        stop=stop_after_delay(_REBALANCE_SECONDS),
-        wait=wait_fixed(0.3),
-        retry=retry_if_result(lambda found: found is not None and bool(found.tasks)),
-        retry_error_callback=lambda _: None,
+    poll(
+        lambda: status(connect_url, name),
+        lambda found: found is None or not found.tasks,
+        every=0.3,
+        seconds=_REBALANCE_SECONDS,
     )
-    gone(status, connect_url, name)
 
 
 def resume(connect_url: str, name: str) -> None:

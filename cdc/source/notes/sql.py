@@ -11,6 +11,7 @@ from typing import Final
 from cdc.events.values.pg_types import HARMLESS_IN_ARRAYS
 from cdc.events.values.sql_text import postgres_string, standard_string
 from cdc.source.catalog.catalog import ATTRIBUTES, DECLARED
+from cdc.source.server.printing import PRINTING
 from cdc.tables import CONTROL_SCHEMA, HEARTBEAT, STRUCTURE
 
 COLUMNS: Final = """(
@@ -31,14 +32,7 @@ BASELINE: Final = "BASELINE"
 UNNOTED: Final = "UNNOTED"
 """The command of a note that others may be missing before: cdc/source/notes/unnoted.py."""
 
-SPELLING: Final = {
-    "search_path": "pg_catalog, pg_temp",
-    "datestyle": "ISO, YMD",
-    "intervalstyle": "postgres",
-    "timezone": "UTC",
-    "bytea_output": "hex",
-    "extra_float_digits": "1",
-}
+SPELLING: Final = {"search_path": "pg_catalog, pg_temp", **PRINTING}
 """One text for one value, whoever alters the table."""
 
 _KEY: Final = """COALESCE((

@@ -2,8 +2,8 @@
 
 They go to a Delta table of text columns ``c0, c1, ..``, one per column of the source, in the
 spelling of ``cdc/source/rows/spelling.py``; ``cdc/operations/resnapshot/values.py`` makes values of
-them. The session prints as ``SETTINGS`` of ``cdc/client/verify/render.py`` say: that is up to the
-caller, and so is the snapshot.
+them. The caller chooses the snapshot, and has the session print by
+``cdc/source/server/printing.py``.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence

@@ -1,6 +1,6 @@
 """How Postgres spells a column's values for a reading: SQL text around ``{c}``.
 
-It is the type's own output with ``SETTINGS`` of ``cdc/client/verify/render.py``, except where the
+It is the type's own output with the settings of ``cdc/source/server/printing.py``, except where the
 connector writes something else that the lake keeps. An array is a JSON array of such texts, for
 its own output does not tell the text ``NULL`` from a NULL without a parser of its own.
 ``cdc/operations/resnapshot/values.py`` makes the lake's values of these texts.

@@ -3,13 +3,11 @@
 ``python -m cdc.stack.artifacts`` installs all of this machine; nothing is fetched after that.
 """
 
-import fcntl
 import hashlib
 import shutil
 import tarfile
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -29,6 +27,7 @@ from cdc.stack.artifacts.lock_file import (
     set_dir,
 )
 from cdc.stack.artifacts.prerequisites import check_disk, disk_full_named, find_java
+from cdc.state import file_lock
 
 _UNPACKED_FACTOR = 5  # a Postgres archive grows to four times its size
 
@@ -39,8 +38,8 @@ def install(names: Sequence[str]) -> None:
         names = [CONNECT, *(name for name in names if name != CONNECT)]
     if all(is_installed(name) for name in names):
         return
-    cache_dir().mkdir(parents=True, exist_ok=True)
-    with _exclusive(cache_dir() / "lock"), disk_full_named(cache_dir()):
+    # Two first runs at once: one installs, the other waits and finds it done.
+    with file_lock.hold(cache_dir() / "lock"), disk_full_named(cache_dir()):
         missing = {name: read_lock()[name] for name in names if not is_installed(name)}
         total = _size(missing.values())
         check_disk(cache_dir(), total * _UNPACKED_FACTOR)
@@ -67,14 +66,6 @@ def _install_missing(missing: dict[str, tuple[Artifact, ...]], total: int) -> No
 
 def _size(sets: Iterable[Sequence[Artifact]]) -> int:
     return sum(artifact.size for artifacts in sets for artifact in artifacts)
-
-
-@contextmanager
-def _exclusive(path: Path) -> Iterator[None]:
-    """Two first runs at once: one installs, the other waits and finds it done."""
-    with path.open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
 
 
 def _check(downloads: Path, name: str, artifacts: Sequence[Artifact]) -> None:

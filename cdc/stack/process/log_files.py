@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from cdc.observe.defects import told, traceback_of
-from cdc.state.directory import StateDir, write_private
+from cdc.state.atomic_file import write_private
+from cdc.state.directory import StateDir
 
 MOST_BYTES: Final = 16 * 1024 * 1024
 """Of a log file; one older of the same size is kept beside it, so a process has twice that."""

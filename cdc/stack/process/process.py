@@ -13,7 +13,8 @@ import psutil
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.stack.process.log_files import rotate
-from cdc.state.directory import StateDir, read_json, write_private
+from cdc.state.atomic_file import write_private
+from cdc.state.directory import StateDir, read_json
 
 STATE_VARIABLE = "WAL2LAKE_STATE"
 """In the environment of every process we start: how what a crash left behind is found."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cdc.errors import CdcError
 from cdc.stack.artifacts.prerequisites import check_disk
-from cdc.state.directory import write_private
+from cdc.state.atomic_file import write_private
 
 _PIECE_BYTES = 64 * 1024  # more than any report; the next one gets another piece
 _WHOLE_BYTES = 16 * _PIECE_BYTES

@@ -14,7 +14,8 @@ from cdc.stack.process.process import Command
 from cdc.stack.servers.jvm import java_command
 from cdc.stack.servers.kafka import LARGEST_MESSAGE, end_transaction
 from cdc.stack.servers.server import LOOPBACK, write_properties
-from cdc.state.directory import StateDir, write_private
+from cdc.state.atomic_file import write_private
+from cdc.state.directory import StateDir
 from cdc.state.endpoints import SOURCE_SECRET
 
 _HEAP = "640m"

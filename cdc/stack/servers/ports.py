@@ -9,7 +9,8 @@ import psutil
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.stack.servers.server import LOOPBACK
-from cdc.state.directory import StateDir, read_json, write_private
+from cdc.state.atomic_file import write_private
+from cdc.state.directory import StateDir, read_json
 
 NAMES = ("postgres", "kafka", "controller", "registry", "connect")
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import httpx
 
 from cdc import http_client
 from cdc.errors import CdcError, ErrorKind
 from cdc.source.connector.failure import cause, is_at_an_event
+from cdc.source.connector.status import ConnectorStatus, connector_status
 
 _EVERY_SECONDS = 5.0
 _LONGEST_PAUSE_SECONDS = 60.0
@@ -71,11 +72,11 @@ class ConnectorWatch:
         if now < self.next_at:
             return None
         self.next_at = now + _EVERY_SECONDS
-        parts = self._parts()
-        if (trace := _failure(parts)) is not None:
-            return self._after_failure(trace, now)
+        status = self._status()
+        if status is not None and status.failed_part is not None:
+            return self._after_failure(status.failed_part.trace, now)
         self.failures = 0
-        if self._has_vanished(parts, now):
+        if self._has_vanished(status, now):
             self._restart(only_failed=False)
             return (
                 f"connector {self.name} is restarted: it is said to run, and had no session at "
@@ -99,22 +100,22 @@ class ConnectorWatch:
         self._restart(only_failed=True)
         return said
 
-    def _has_vanished(self, parts: list[dict[str, Any]], now: float) -> bool:
-        if parts and all(part["state"] == "RUNNING" for part in parts):
+    def _has_vanished(self, status: ConnectorStatus | None, now: float) -> bool:
+        if status is not None and not status.not_running:
             return self.absence.is_too_long(now)
         self.absence.since = None
         return False
 
-    def _parts(self) -> list[dict[str, Any]]:
-        """The connector and its tasks; empty where nobody answers for it."""
+    def _status(self) -> ConnectorStatus | None:
+        """None where nobody answers for it."""
         try:
             response = http_client.get(
                 f"{self.connect_url}/connectors/{self.name}/status", timeout=3
             )
             said = response.json() if response.status_code == httpx.codes.OK else {}
         except (httpx.HTTPError, ValueError, CdcError):
-            return []
-        return [said["connector"], *said["tasks"]] if "connector" in said else []
+            return None
+        return connector_status(said) if "connector" in said else None
 
     def _restart(self, *, only_failed: bool) -> None:
         parameters = {"includeTasks": "true", "onlyFailed": str(only_failed).lower()}
@@ -123,9 +124,3 @@ class ConnectorWatch:
             http_client.request("POST", url, params=parameters, timeout=10)
         except (httpx.HTTPError, CdcError):
             return  # asked again at the next look
-
-
-def _failure(parts: list[dict[str, Any]]) -> str | None:
-    """The trace of the first failed part; None while none has failed."""
-    failed = [part for part in parts if part["state"] == "FAILED"]
-    return str(failed[0].get("trace", "")) if failed else None

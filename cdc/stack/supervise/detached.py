@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import psutil
-from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
@@ -19,6 +18,7 @@ from cdc.stack.process.process import STATE_VARIABLE, last_lines
 from cdc.stack.servers import plan
 from cdc.stack.supervise.supervisor import ends_on_signal
 from cdc.state.directory import StateDir
+from cdc.waiting import poll
 
 _UP_SECONDS = 900
 _STOP_SECONDS = 150
@@ -99,15 +99,8 @@ def _await(child: subprocess.Popen[bytes], telling: _Telling) -> None:
     def settled() -> bool:
         return child.poll() is not None or telling.phase() == report.READY
 
-    attempts = Retrying(
-        retry=retry_if_result(lambda done: not done),
-        wait=wait_fixed(0.2),
-        stop=stop_after_delay(_UP_SECONDS),
-    )
-    try:
-        attempts(settled)
-    except RetryError:
-        raise CdcError(ErrorKind.TIMEOUT, f"not ready after {_UP_SECONDS} s") from None
+    if not poll(settled, bool, every=0.2, seconds=_UP_SECONDS):
+        raise CdcError(ErrorKind.TIMEOUT, f"not ready after {_UP_SECONDS} s")
     if child.poll() is not None:
         raise _end_of(child, telling)
 

@@ -14,13 +14,14 @@ from structlog.testing import capture_logs
 from typer.testing import CliRunner
 
 from cdc.cli import app
-from cdc.client.quarantine import KEY_PROPERTY, Decoder
+from cdc.client.quarantine import Decoder
 from cdc.config import Config
 from cdc.errors import CdcError
 from cdc.events import avro
 from cdc.lake.layout import operations_path
 from cdc.lake.records.operations import Operations
 from cdc.lake.records.quarantine import Quarantine, RefusedEvent
+from cdc.lake.table.positions import KEY_PROPERTY
 from cdc.operations.desk.desk import Desk
 from cdc.operations.desk.reporter import Reporter
 from cdc.operations.discard import discard

@@ -7,10 +7,8 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from cdc.client.quarantine import KEY_PROPERTY
 from cdc.config import Config
 from cdc.lake.records.quarantine import SCHEMA, EventState, Quarantine
-from cdc.lake.table import store
 from cdc.tables import TableId
 from tests.client.quarantine.refused import (
     DECODER,
@@ -119,10 +117,6 @@ def test_show_tells_everything(config: Config, quarantine: Quarantine) -> None:
     assert found["headers"] == [["h", "01"], ["n", None]]
     assert (event.value or b"").hex() in by_topic
     assert "no open event at offset 77" in run(config, "show", str(PAIRS), "77", code=2)
-
-
-def test_the_key_is_looked_for_where_the_job_writes_it() -> None:
-    assert store.KEY_PROPERTY == KEY_PROPERTY
 
 
 def test_the_names_of_columns_are_postgres_s_own() -> None:

@@ -559,7 +559,7 @@ def test_snapshot_interrupted(
 
 def _tasks(chain: Endpoints, name: str) -> tuple[str, ...]:
     status = worker_rest.status(chain.connect, name)
-    return status.tasks if status else ()
+    return tuple(task.state for task in status.tasks) if status else ()
 
 
 def _mark_unfinished(chain: Endpoints, name: str) -> None:

@@ -12,11 +12,12 @@ from deltalake import DeltaTable
 from psycopg import sql
 
 from cdc.client.verify import source_rows
-from cdc.client.verify.render import SETTINGS, rendering
+from cdc.client.verify.render import rendering
 from cdc.source.catalog.catalog import SourceTable, inspect
 from cdc.source.predicate.check import predicate, statement
 from cdc.source.rows.reading import read, read_keys
 from cdc.source.server.connection import Connection, connect
+from cdc.source.server.printing import READING
 from cdc.tables import TableId
 from tests.source.conftest import Maker, open_schema
 
@@ -63,7 +64,7 @@ def test_a_table_is_its_own_rows_wherever_it_is_read(
     config = make_config()
     expected = {str(number) for (number,) in source.execute(f"SELECT id FROM ONLY {name}".encode())}
     with connect(source_url) as connection:
-        for setting, value in SETTINGS.items():
+        for setting, value in READING.items():
             connection.execute("SELECT set_config(%s, %s, false)", (setting, value))
         catalog = inspect(connection, config)
         assert [finding for finding in catalog.findings if finding.level.value == "error"] == []

@@ -13,7 +13,7 @@ from cdc.events.values.sql_text import spark_delta, spark_name, spark_string
 from cdc.lake.session import TEXTS
 from cdc.lake.table import store
 from cdc.lake.table.merge_plan import stored
-from cdc.lake.table.positions import Position
+from cdc.lake.table.positions import KEY_PROPERTY, Position
 from cdc.lake.upkeep.maintenance import expire
 from cdc.tables import TableId, TableMode
 from tests.unit.events.test_sql_text import ODD, texts
@@ -63,7 +63,7 @@ def test_names_and_properties_of_a_table_are_kept(
     store.create(spark, path, schema, AT)
     store.append(path, spark.sql(f"SELECT 1, {spark_string(name)}, 3L").toDF(*stored(schema)), AT)
 
-    assert DeltaTable(path).metadata().configuration[store.KEY_PROPERTY].count("\\\\") == (
+    assert DeltaTable(path).metadata().configuration[KEY_PROPERTY].count("\\\\") == (
         name.count("\\")
     )
     assert store.read_schema(spark, path, schema.table) == schema

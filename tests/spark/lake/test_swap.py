@@ -18,7 +18,7 @@ from cdc.events.schema import Column, TableSchema
 from cdc.events.values.sql_text import spark_delta
 from cdc.lake.table import store
 from cdc.lake.table.merge_plan import COPY, OFFSET, ROW_HASH
-from cdc.lake.table.positions import Position, position
+from cdc.lake.table.positions import KEY_PROPERTY, Position, position
 from cdc.lake.table.row_hash import row_hash
 from cdc.lake.table.swap import swap
 from cdc.tables import TableId, TableMode
@@ -146,7 +146,7 @@ def test_it_can_be_followed_like_any_other(session: SparkSession, live: str, mad
     store.add_columns(session, live, (Column("more", "string"),), AFTER)
 
     configuration = DeltaTable(live).metadata().configuration
-    assert configuration[store.KEY_PROPERTY] == json.dumps(["id"])
+    assert configuration[KEY_PROPERTY] == json.dumps(["id"])
     assert store.PROPERTIES.items() <= configuration.items()
     assert [one["more"] for one in rows(live)] == [None, None]
 

@@ -24,6 +24,7 @@ from cdc.source.connector.settings import (
 )
 from cdc.source.notes.triggers import script
 from cdc.source.server.finding import Finding, Level
+from cdc.source.server.printing import PRINTING
 from cdc.state.endpoints import Endpoints
 from cdc.tables import STRUCTURE, TableId, TableMode
 
@@ -243,6 +244,17 @@ def test_the_reasons_are_written_down() -> None:
         and not key.startswith(("key.converter", "value.converter", "transforms", "producer."))
     ]
     assert unexplained == []
+
+
+def test_postgres_prints_for_the_connector_as_it_does_for_us() -> None:
+    made = settings(config(), ENDPOINTS, [table("a")], placeholder="p")
+    options = re.findall(r"-c (\w+)=(\S+)", made["driver.options"])
+    statements = re.findall(r"SET (\w+) = '(\w+)'", made["database.initial.statements"])
+    given = {name.lower(): value for name, value in options + statements}
+
+    # The order of a date's parts is of what Postgres reads, and the connector gives it none.
+    wanted = {name: value.removesuffix(", YMD") for name, value in PRINTING.items()}
+    assert wanted.items() <= given.items()
 
 
 def test_the_script_for_a_superuser_is_what_up_runs() -> None:

@@ -80,7 +80,8 @@ def test_half_a_file_is_none(tmp_path: Path) -> None:
     folder = files.directory(tmp_path)
     for name in (f"{whole.id}.progress.json", f"{operation(2).id}.operation.json"):
         (folder / name).write_text('{"id": "2026')
-    (folder / f"{operation(3).id}.operation.json.partial").write_text("{")  # killed before rename
+    # Of a process that was killed before it renamed it.
+    (folder / f".{operation(3).id}.operation.json.7.partial").write_text("{")
     (folder / f"{operation(4).id}.operation.json").write_text('{"id": 4, "tables": ["a.b"]}')
 
     assert files.asked(tmp_path) == [whole]

@@ -1,0 +1,40 @@
+"""One place per thing: a second copy of what a module is there for is seen here."""
+
+import re
+from typing import Final
+
+import pytest
+
+from tests.test_layers import modules
+
+PLACES: Final[dict[str, set[str]]] = {
+    r"\bfcntl\b": {"cdc.state.file_lock"},
+    r"\bfsync\b|\bos\.replace\b|partial\.replace": {"cdc.state.atomic_file"},
+    r"\"Caused by: ": {"cdc.source.connector.failure"},
+    r"\[\"tasks\"\]": {"cdc.source.connector.status"},
+    r"\"(?i:extra_float_digits|intervalstyle)\"": {"cdc.source.server.printing"},
+    r"POSITIVE_INFINITY\"": {"cdc.events.values.pg_types"},
+    r"\bhttpx\.(Client|get|post|put|request)\b": {"cdc.http_client"},
+    # The first looks for ever, the second does without libraries; all else uses cdc.waiting.poll.
+    r"\btime\.sleep\b|import sleep\b": {"cdc.stack.supervise.supervisor", "cdc.failpoints"},
+}
+"""What only these modules may spell, as a regular expression."""
+
+
+def spelled_in(pattern: str, sources: dict[str, str]) -> set[str]:
+    return {name for name, source in sources.items() if re.search(pattern, source)}
+
+
+def sources() -> dict[str, str]:
+    return {name: path.read_text() for name, path in modules().items()}
+
+
+@pytest.mark.parametrize(("pattern", "places"), PLACES.items(), ids=PLACES)
+def test_only_its_own_module_spells_it(pattern: str, places: set[str]) -> None:
+    assert spelled_in(pattern, sources()) == places
+
+
+def test_the_check_sees_a_copy() -> None:
+    copy = {"cdc.lake.lock": "import fcntl", "cdc.lake.layout": "# of a file lock"}
+
+    assert spelled_in(r"\bfcntl\b", copy) == {"cdc.lake.lock"}
