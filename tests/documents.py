@@ -129,15 +129,16 @@ def options(command: Any) -> set[str]:  # noqa: ANN401 - typer's own kind of com
 
 def unknown_options(document: str) -> list[str]:
     """Return options named by themselves that neither wal2lake nor a test run has."""
-    files = [*ROOT.glob("tests/**/conftest.py"), *ROOT.glob("bench/__main__.py")]
-    ours = {
-        name
-        for file in files
-        for name in re.findall(r'(?:addoption|add_argument)\(\s*"(--[a-z-]+)"', file.read_text())
-    }
-    known = ours.union(*map(options, commands().values()))
+    known = _test_options().union(*map(options, commands().values()))
     named = [_OPTION.match(span) for span in spans(document) if span.startswith("--")]
     return [option[1] for option in named if option and option[1] not in known]
+
+
+@cache
+def _test_options() -> frozenset[str]:
+    files = [*ROOT.glob("tests/**/conftest.py"), ROOT / "bench" / "__main__.py"]
+    option = re.compile(r'(?:addoption|add_argument)\(\s*"(--[a-z-]+)"')
+    return frozenset(name for file in files for name in option.findall(file.read_text()))
 
 
 def unknown_targets(document: str) -> list[str]:
@@ -200,10 +201,18 @@ def _exists(path: str) -> bool:
 
 
 def _is_file(name: str, function: str) -> bool:
-    places = [path for folder in _FOLDERS for path in (ROOT / folder).rglob(name)]
-    return (
-        any(f"def {function}(" in path.read_text() for path in places) if function else bool(places)
-    )
+    places = _files().get(name, [])
+    if not function:
+        return bool(places)
+    return any(f"def {function}(" in path.read_text() for path in places)
+
+
+@cache
+def _files() -> Mapping[str, list[Path]]:
+    files: dict[str, list[Path]] = {}
+    for path in (path for folder in _FOLDERS for path in (ROOT / folder).rglob("*.py")):
+        files.setdefault(path.name, []).append(path)
+    return files
 
 
 def unknown_reasons(document: str) -> list[str]:
