@@ -59,6 +59,14 @@ types: $(STAMP)  ## mypy --strict
 unit: $(STAMP)  ## Unit and property tests: no JVM, no server
 	$(BIN)/pytest -q -m "$(UNMARKED)"
 
+.PHONY: docs-check
+docs-check: $(STAMP)  ## Links, commands, options, keys and files that the documents name exist
+	$(BIN)/pytest -q tests/test_docs.py
+
+.PHONY: pictures
+pictures: $(STAMP)  ## Draw the README's picture from docs/pictures/terminal.txt
+	$(BIN)/python docs/pictures/draw.py
+
 .PHONY: check
 check: lint types unit  ## What runs before every commit, under two minutes
 
