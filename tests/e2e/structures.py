@@ -283,7 +283,7 @@ CHANGES: Final = (
                 "ALTER PUBLICATION wal2lake ADD TABLE lab.{t}; INSERT INTO lab.{t} VALUES (12)"
             ),
         ),
-        stops="was not published",
+        stops="was not fully published",
     ),
     Change(
         name="s_bag",

@@ -369,7 +369,7 @@ def test_a_table_without_such_a_key_is_told(reader: Reader, tmp_path: Path) -> N
     columns = reader.arriving("defaults")
     path = str(tmp_path / "texts")
 
-    with pytest.raises(CdcError, match="no unique index of exactly these columns: n"):
+    with pytest.raises(CdcError, match="no unique index on exactly these columns: n"):
         read_keys(reader.connection, table.table, columns, ["n"], [["1"]], path)
 
 

@@ -100,7 +100,9 @@ def test_up_starts_no_server_for_what_the_source_refuses(
 
     assert isinstance(result.exception, CdcError)
     assert result.exception.kind is ErrorKind.SOURCE_NOT_READY
-    assert result.exception.message.startswith("no.such: this pattern of source.tables names no")
+    assert result.exception.message.startswith(
+        "no.such: this pattern in source.tables matches no table"
+    )
 
 
 def test_changes_nothing(source_url: str, sql: Sql, tmp_path: Path) -> None:

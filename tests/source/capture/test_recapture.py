@@ -303,7 +303,7 @@ def test_plan_is_printed_and_ends_with_its_exit_code(
 
     code, output = printed(naming(config, "t"), chain, tmp_path)
     warning, _, plan = output.partition("connectors/README.md\n")
-    assert warning.startswith("! connect.source_password: is not given: ")
+    assert warning.startswith("! connect.source_password: is not set: ")
     assert (code, plan) == (0, "no changes\n")
     code, output = printed(naming(config, "t", "late"), chain, tmp_path)
     assert code == 0

@@ -167,25 +167,25 @@ STOPPED: Final = {
     ),
     "out of the publication and back": (
         f"{_OUT}; {_WRITE.format('t')}; ALTER PUBLICATION wal2lake ADD TABLE t",
-        "was not published",
+        "was not fully published",
     ),
     "a filter and no filter": (
         (
             "ALTER PUBLICATION wal2lake SET TABLE t WHERE (id > 5);"
             " ALTER PUBLICATION wal2lake SET TABLE t"
         ),
-        "was not published",
+        "was not fully published",
     ),
     "columns and all columns": (
         "ALTER PUBLICATION wal2lake SET TABLE t (id, a); ALTER PUBLICATION wal2lake SET TABLE t",
-        "was not published",
+        "was not fully published",
     ),
     "updates unpublished": (
         (
             "ALTER PUBLICATION wal2lake SET (publish = 'insert');"
             " ALTER PUBLICATION wal2lake SET (publish = 'insert, update, delete, truncate')"
         ),
-        "was not published",
+        "was not fully published",
     ),
     "published as its parent": (
         (
@@ -193,14 +193,14 @@ STOPPED: Final = {
             " ALTER PUBLICATION wal2lake SET (publish_via_partition_root = true);"
             " ALTER PUBLICATION wal2lake SET (publish_via_partition_root = false)"
         ),
-        "was not published",
+        "was not fully published",
     ),
     "published as its parent, which comes last": (
         (
             f"{_AS_PARENT}; ALTER PUBLICATION wal2lake SET (publish_via_partition_root = true);"
             " ALTER PUBLICATION wal2lake ADD TABLE p; ALTER PUBLICATION wal2lake DROP TABLE p"
         ),
-        "was not published",
+        "was not fully published",
     ),
     "a part of what is published as its parent": (
         (
@@ -209,7 +209,7 @@ STOPPED: Final = {
             " ALTER TABLE p ATTACH PARTITION t FOR VALUES FROM (0) TO (100);"
             " ALTER TABLE p DETACH PARTITION t"
         ),
-        "was not published",
+        "was not fully published",
     ),
     "a type called as one of Postgres's own": (
         (
@@ -231,18 +231,18 @@ STOPPED: Final = {
     ),
     "the publication renamed and back": (
         "ALTER PUBLICATION wal2lake RENAME TO away; ALTER PUBLICATION away RENAME TO wal2lake",
-        "was not published",
+        "was not fully published",
     ),
     "the publication renamed and back, by a function": (
         (
             "DO $$ BEGIN EXECUTE 'ALTER PUBLICATION wal2lake REN' || 'AME TO away';"
             " EXECUTE 'ALTER PUBLICATION away REN' || 'AME TO wal2lake'; END $$"
         ),
-        "was not published",
+        "was not fully published",
     ),
     "the publication made again": (
         "DROP PUBLICATION wal2lake; CREATE PUBLICATION wal2lake FOR TABLE t",
-        "was not published",
+        "was not fully published",
     ),
 }
 """``{schema}`` is the table's schema."""
