@@ -392,12 +392,13 @@ def test_a_role_that_may_not_install_them_is_told_and_goes_on(
 
 
 def test_the_way_to_remove_it_that_is_documented(noting: Source) -> None:
-    manual = (ROOT / "docs" / "operations.md").read_text()
-    said = manual.partition("To remove wal2lake")[2].partition("```sql")[2].partition("```")[0]
+    manual = (ROOT / "docs" / "how-to" / "connect-postgres.md").read_text()
+    section = manual.partition("## Remove it from the source")[2]
+    commands = section.partition("```sql")[2].partition("```")[0]
     connection = noting.connection
     with connection.transaction(force_rollback=True):
         connection.execute("CREATE PUBLICATION wal2lake FOR TABLE wal2lake.structure")
-        for statement in said.strip().splitlines():
+        for statement in commands.strip().splitlines():
             if "slot" not in statement:
                 connection.execute(statement.encode())
         assert connection.execute(TRIGGERS.encode()).fetchall() == []
