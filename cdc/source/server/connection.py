@@ -23,9 +23,9 @@ def identifier(table: TableId) -> sql.Identifier:
 
 CONNECT_SECONDS: Final = 10
 ANSWER_SECONDS: Final = 150.0
+"""Longest silence of a server: longer than any limit that we set in the server itself."""
 _ASK_CONNECT_SECONDS: Final = 3
 _ASK_ANSWER_SECONDS: Final = 10.0
-"""Longest silence of a server: longer than any limit that we set in the server itself."""
 _Answer = TypeVar("_Answer")
 _PORT: Final = 5432
 _DATA_EXCEPTION: Final = "22"  # the class of SQLSTATE
