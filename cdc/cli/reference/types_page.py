@@ -48,7 +48,7 @@ LIMITS: Final = (
     ("interval `infinity`", "**arrives as `00:00:00`**: `verify` reports the row", SAME),
     (
         "interval of more than 2147483647 hours",
-        "the connector retries for ever: `status` shows the lag, the worker's log the reason",
+        "the connector retries forever: `status` shows the lag, the worker's log the reason",
         SAME,
     ),
     ("`NaN` and infinities in a domain over unconstrained numeric", "quarantine", SAME),
