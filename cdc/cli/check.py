@@ -22,7 +22,7 @@ _NAMED: Final = 3
 """How many subjects of the same warning are named; the rest are only counted."""
 
 VerboseOption = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Print every finding, also the good ones.")
+    bool, typer.Option("--verbose", "-v", help="Print every finding, not only the problems.")
 ]
 
 
