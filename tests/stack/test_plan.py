@@ -7,7 +7,7 @@ import pytest
 from cdc.config import Config
 from cdc.stack.artifacts.lock_file import every_set
 from cdc.stack.servers import plan
-from cdc.stack.servers.registry import Registry
+from cdc.stack.servers.registry import RegistryServer
 from cdc.state.directory import StateDir
 
 POSTGRES = {"source": {"tables": ["a.b"], "url": "postgresql://u@h/d"}}
@@ -50,7 +50,7 @@ def test_embedded_clients_use_the_configured_broker(config: Config, state: State
     made = plan.make(with_keys(config, KAFKA), state)
     assert made.endpoints.kafka == "broker:9092"
     (registry,), (connect,) = made.waves[1:]
-    assert isinstance(registry, Registry)
+    assert isinstance(registry, RegistryServer)
     assert registry.properties()["apicurio.kafkasql.bootstrap.servers"] == "broker:9092"
     connect.prepare()
     written = (state.data("connect") / "worker.properties").read_text()

@@ -17,7 +17,7 @@ from cdc.errors import POLICY, CdcError, ErrorKind
 from cdc.stack.embedded import Stack
 from cdc.stack.process.process import Command, Identity
 from cdc.stack.process.report import READY, Report, read, reported_error, supervisor
-from cdc.stack.servers.job import Job
+from cdc.stack.servers.job import JobProcess
 from cdc.stack.servers.patience import START_SECONDS, Patience
 from cdc.stack.supervise.connector_watch import Absence, ConnectorWatch
 from cdc.stack.supervise.watch import Backoff, Watch, member_of
@@ -260,7 +260,7 @@ def test_a_connector_that_returns_in_time_is_not_restarted(monkeypatch: pytest.M
 
 
 def test_a_start_is_waited_for_as_long_as_it_makes_progress(tmp_path: Path) -> None:
-    job = Job(StateDir(tmp_path), tmp_path / "wal2lake.yaml")
+    job = JobProcess(StateDir(tmp_path), tmp_path / "wal2lake.yaml")
     job.state.run.mkdir(parents=True)
     Identity.of(os.getpid()).write(job.state.run / "job.json")
     clock = 0.0

@@ -22,7 +22,7 @@ FINAL_EXIT_CODES = frozenset(POLICY[kind].exit_code for kind in _FINAL)
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class JobProcess:
     """Runs ``wal2lake run``; ready when its state file says ``applying``."""
 
     state: StateDir

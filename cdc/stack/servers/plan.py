@@ -13,10 +13,10 @@ from cdc.stack.artifacts.lock_file import (
     postgres_set,
 )
 from cdc.stack.servers import ports
-from cdc.stack.servers.connect import Connect
-from cdc.stack.servers.kafka import Kafka
-from cdc.stack.servers.postgres import Postgres
-from cdc.stack.servers.registry import Registry
+from cdc.stack.servers.connect import ConnectServer
+from cdc.stack.servers.kafka import KafkaServer
+from cdc.stack.servers.postgres import PostgresServer
+from cdc.stack.servers.registry import RegistryServer
 from cdc.stack.servers.server import Server
 from cdc.state.directory import StateDir
 from cdc.state.endpoints import Endpoints, combine
@@ -45,12 +45,12 @@ def make(config: Config, state: StateDir) -> Plan:
     Chooses and records their ports; raises CONFLICT if a configured port is taken.
     """
     chosen = ports.choose(state, config.stack.ports)
-    postgres = Postgres(state, chosen["postgres"])
-    kafka = Kafka(state, chosen["kafka"], chosen["controller"])
+    postgres = PostgresServer(state, chosen["postgres"])
+    kafka = KafkaServer(state, chosen["kafka"], chosen["controller"])
     bootstrap = config.kafka.bootstrap_servers or kafka.bootstrap
     copies = config.kafka.replication_factor
-    registry = Registry(state, chosen["registry"], bootstrap, config.name, copies)
-    connect = Connect(state, chosen["connect"], bootstrap, config.name, copies)
+    registry = RegistryServer(state, chosen["registry"], bootstrap, config.name, copies)
+    connect = ConnectServer(state, chosen["connect"], bootstrap, config.name, copies)
     endpoints = combine(
         config,
         {

@@ -20,7 +20,7 @@ from cdc.stack.process.log_files import crash_file, keep_crash, keep_silent_end,
 from cdc.stack.process.process import Identity
 from cdc.stack.process.report import READY, STARTING, STOPPING, Report
 from cdc.stack.process.report import read as report_of
-from cdc.stack.servers.job import Job
+from cdc.stack.servers.job import JobProcess
 from cdc.stack.supervise.connector_watch import Absence, ConnectorWatch
 from cdc.stack.supervise.watch import Watch, member_of
 from cdc.state.directory import StateDir
@@ -131,7 +131,7 @@ def _bring_up_and_keep(stack: Stack, report: Report, steps: Steps) -> NoReturn:
 
 def _start_job(stack: Stack, config_path: Path) -> None:
     stack.say("starting job")
-    job = Job(stack.state, config_path)
+    job = JobProcess(stack.state, config_path)
     stack.servers[job.name] = job
     stack.spawn(job)
     stack.await_ready(job)
