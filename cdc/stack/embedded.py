@@ -32,11 +32,11 @@ def _quiet(_: str) -> None:
 @contextmanager
 def running(config: Config, on_progress: OnProgress = _quiet) -> Iterator[Endpoints]:
     """Run the servers that ``config`` does not replace for the duration of a ``with`` block."""
-    with Stack(config, on_progress) as stack:
+    with EmbeddedStack(config, on_progress) as stack:
         yield stack.start()
 
 
-class Stack(AbstractContextManager["Stack"]):
+class EmbeddedStack(AbstractContextManager["EmbeddedStack"]):
     """Runs the servers of one state directory, which it locks; on exit it stops all of them.
 
     Entering raises CONFLICT if another stack holds the directory, and PREREQUISITE or DISK_FULL if

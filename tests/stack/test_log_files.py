@@ -13,7 +13,7 @@ from cdc.client.status import status as statuses
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.observe.defects import told
-from cdc.stack.embedded import Stack
+from cdc.stack.embedded import EmbeddedStack
 from cdc.stack.process import log_files
 from cdc.stack.process.log_files import last_crash, rotate
 from cdc.stack.process.process import Identity, last_lines
@@ -41,7 +41,7 @@ ENDPOINTS: Final = Endpoints(source_url="", kafka="", connect="", registry="")
 @pytest.fixture
 def scene(config: Config, state: StateDir, any_java: None) -> Iterator[Scene]:
     del any_java
-    with Stack(config) as stack:
+    with EmbeddedStack(config) as stack:
         yield Scene(stack, Report(state=state, supervisor=Identity.of(1)))
 
 
@@ -127,7 +127,7 @@ def _steps(said: list[str], error: Exception) -> Steps:
 @pytest.fixture
 def no_servers(monkeypatch: pytest.MonkeyPatch, any_java: None) -> None:
     del any_java
-    monkeypatch.setattr(Stack, "start", lambda _stack: ENDPOINTS)
+    monkeypatch.setattr(EmbeddedStack, "start", lambda _stack: ENDPOINTS)
 
 
 @pytest.mark.usefixtures("no_servers")

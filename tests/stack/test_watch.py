@@ -14,7 +14,7 @@ import pytest
 from cdc import http_client
 from cdc.config import Config
 from cdc.errors import POLICY, CdcError, ErrorKind
-from cdc.stack.embedded import Stack
+from cdc.stack.embedded import EmbeddedStack
 from cdc.stack.process.process import Command, Identity
 from cdc.stack.process.report import READY, Report, read, reported_error, supervisor
 from cdc.stack.servers.job import JobProcess
@@ -64,7 +64,7 @@ class SilentConnector(ConnectorWatch):
 class Scene:
     """A stack of scripted servers, with a clock that the test moves."""
 
-    stack: Stack
+    stack: EmbeddedStack
     report: Report
     now: float = 0.0
     said: list[str] = field(default_factory=list)
@@ -86,7 +86,7 @@ class Scene:
 @pytest.fixture
 def scene(config: Config, state: StateDir, any_java: None) -> Iterator[Scene]:
     del any_java
-    with Stack(config) as stack:
+    with EmbeddedStack(config) as stack:
         yield Scene(stack, Report(state=state, supervisor=Identity.of(1)))
 
 

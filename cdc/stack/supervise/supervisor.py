@@ -15,7 +15,7 @@ from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.observe.defects import told
 from cdc.stack.artifacts.prerequisites import disk_full_named
-from cdc.stack.embedded import Stack
+from cdc.stack.embedded import EmbeddedStack
 from cdc.stack.process.log_files import crash_file, keep_crash, keep_silent_end, last_crash
 from cdc.stack.process.process import Identity
 from cdc.stack.process.report import READY, STARTING, STOPPING, Report
@@ -58,7 +58,7 @@ def supervise(config: Config, steps: Steps) -> None:
     Raises the error of a failed start, or KeyboardInterrupt if a signal interrupted the start; in
     both cases after everything has been stopped.
     """
-    with ends_on_signal(), Stack(config, steps.on_progress) as stack:
+    with ends_on_signal(), EmbeddedStack(config, steps.on_progress) as stack:
         ended_silently = _keep_silent_end(stack.state)
         report = Report(state=stack.state, supervisor=Identity.of(os.getpid()))
         stack.say = _to_report_and_user(report, steps)
@@ -110,7 +110,7 @@ def _to_report_and_user(report: Report, steps: Steps) -> Say:
     return say
 
 
-def _bring_up_and_keep(stack: Stack, report: Report, steps: Steps) -> NoReturn:
+def _bring_up_and_keep(stack: EmbeddedStack, report: Report, steps: Steps) -> NoReturn:
     report.write()
     endpoints = stack.start()
     stack.say("connecting to the source")
@@ -129,7 +129,7 @@ def _bring_up_and_keep(stack: Stack, report: Report, steps: Steps) -> NoReturn:
     _keep_up(Watch(stack, report, connector))
 
 
-def _start_job(stack: Stack, config_path: Path) -> None:
+def _start_job(stack: EmbeddedStack, config_path: Path) -> None:
     stack.say("starting job")
     job = JobProcess(stack.state, config_path)
     stack.servers[job.name] = job

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from cdc.errors import CdcError
 from cdc.stack.artifacts import prerequisites
-from cdc.stack.embedded import Stack
+from cdc.stack.embedded import EmbeddedStack
 from cdc.stack.process.log_files import rotate_all
 from cdc.stack.process.report import Member, Report
 from cdc.stack.servers.job import FINAL_EXIT_CODES
@@ -45,7 +45,7 @@ class Watch:
 
     def __init__(
         self,
-        stack: Stack,
+        stack: EmbeddedStack,
         report: Report,
         connector: ConnectorWatch,
         clock: Clock = time.monotonic,
@@ -129,6 +129,6 @@ class Watch:
         return ""
 
 
-def member_of(stack: Stack, name: str) -> Member:
+def member_of(stack: EmbeddedStack, name: str) -> Member:
     """Return the report's entry for a process that has just become ready."""
     return Member(pid=stack.processes[name].pid, state="running")
