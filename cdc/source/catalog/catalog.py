@@ -11,7 +11,7 @@ from typing import Any, Final
 from cdc.config import Config
 from cdc.events.names import Refusal, case_twins, column_refusals, table_collisions, table_refusal
 from cdc.events.structure.declared import DeclaredType, SourceColumn, source_column
-from cdc.source.catalog.identity import Identity, mode_of
+from cdc.source.catalog.identity import ReplicaIdentity, mode_of
 from cdc.source.catalog.text_choice import text_findings, with_text
 from cdc.source.catalog.type_names import misread
 from cdc.source.server.connection import Connection, translated
@@ -133,7 +133,7 @@ class _Relation:
     row_security: bool
     readable: bool
     has_children: bool
-    identity: Identity
+    identity: ReplicaIdentity
     published: bool
 
 
@@ -173,7 +173,9 @@ def _relation(row: tuple[Any, ...]) -> _Relation:
         row_security=rls,
         readable=readable,
         has_children=children,
-        identity=Identity(replica=replica, primary_key=tuple(key or ()), index=tuple(index or ())),
+        identity=ReplicaIdentity(
+            replica=replica, primary_key=tuple(key or ()), index=tuple(index or ())
+        ),
         published=published,
     )
 
