@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cdc.errors import POLICY, ErrorKind
-from cdc.stack.process.process import Command, Identity
+from cdc.stack.process.process import Command, ProcessIdentity
 from cdc.state.directory import StateDir, read_json
 
 _FINAL = (
@@ -52,5 +52,5 @@ class JobProcess:
     def _state(self) -> Mapping[str, object]:
         """Return the job's state file if this process wrote it, else an empty mapping."""
         written = read_json(self.state.job_file) or {}
-        running = Identity.read(self.state.run / f"{self.name}.json")
+        running = ProcessIdentity.read(self.state.run / f"{self.name}.json")
         return written if running is not None and written.get("pid") == running.pid else {}

@@ -17,7 +17,7 @@ from cdc.observe.defects import told
 from cdc.stack.artifacts.prerequisites import disk_full_named
 from cdc.stack.embedded import EmbeddedStack
 from cdc.stack.process.log_files import crash_file, keep_crash, keep_silent_end, last_crash
-from cdc.stack.process.process import Identity
+from cdc.stack.process.process import ProcessIdentity
 from cdc.stack.process.report import READY, STARTING, STOPPING, Report
 from cdc.stack.process.report import read as report_of
 from cdc.stack.servers.job import JobProcess
@@ -60,7 +60,7 @@ def supervise(config: Config, steps: Steps) -> None:
     """
     with ends_on_signal(), EmbeddedStack(config, steps.on_progress) as stack:
         ended_silently = _keep_silent_end(stack.state)
-        report = Report(state=stack.state, supervisor=Identity.of(os.getpid()))
+        report = Report(state=stack.state, supervisor=ProcessIdentity.of(os.getpid()))
         stack.say = _to_report_and_user(report, steps)
         if ended_silently:
             stack.say(f"the previous supervisor crashed: {last_crash(stack.state)}")
