@@ -15,7 +15,7 @@ RECENT = 50  # the freshness shown while running is that of so many commits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Measurement:
     """One measurement of the pipeline."""
 
     seconds: float  # since the start of the meter
@@ -43,10 +43,10 @@ class Meter:
         self._landed = _events(self._offsets())
         self._started = time.monotonic()
 
-    def read(self) -> Reading:
+    def read(self) -> Measurement:
         """Take in the newest cuts and return the figures of this moment."""
         self._follow()
-        return Reading(
+        return Measurement(
             seconds=time.monotonic() - self._started,
             landed=_events(self._offsets()) - self._landed,
             applied=sum(row.transactions for row in self.rows),

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from cdc.config import Config
-from cdc.demo.meter import Meter, Reading
+from cdc.demo.meter import Measurement, Meter
 from cdc.demo.place import Place
 from cdc.demo.workload import Workload
 from cdc.errors import CdcError, ErrorKind
@@ -88,7 +88,7 @@ def await_snapshot(
 
 
 def keep_busy(
-    workload: Workload, meter: Meter, *, seconds: float, on_reading: Callable[[Reading], None]
+    workload: Workload, meter: Meter, *, seconds: float, on_reading: Callable[[Measurement], None]
 ) -> None:
     """Let the writers work for ``seconds``, taking a reading twice a second."""
 
