@@ -18,7 +18,7 @@ from cdc.errors import CdcError
 from cdc.job.probe import EVERY_SECONDS, Probe
 from cdc.job.topics_seen import TopicsSeen, topics_seen
 from cdc.observe.causes import Cause, Facts, SlotFacts, cause
-from cdc.observe.hops import Hop, Motion, Moving, Progress, Seen, moving, step
+from cdc.observe.hops import Hop, HopProgress, Motion, Moving, Seen, moving, step
 from cdc.source.connector.sessions import slot_facts
 from cdc.source.server.connection import OPTIONS, Connection, connect_to_ask
 from cdc.stack.process import report
@@ -108,7 +108,7 @@ class _Watch:
         self._config = config
         self._probes = probes
         self._job = job
-        self._progress: Progress | None = None
+        self._progress: HopProgress | None = None
         self._motions: dict[Hop, Motion] = {}
 
     def run(self, ended: threading.Event) -> None:
@@ -156,7 +156,7 @@ class _Watch:
         hops = [_health(hop, facts) for hop in moving(self._progress)]
         self._write(hops, registry=no_registry, unnoted=slot.unnoted if slot else "")
 
-    def _restarted(self, progress: Progress) -> str:
+    def _restarted(self, progress: HopProgress) -> str:
         since = progress.now - progress.sent_at + EVERY_SECONDS
         return report.connector_note(StateDir(self._config.state_dir), since)
 

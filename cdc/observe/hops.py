@@ -45,7 +45,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class HopProgress:
     """The last look, and when each counter last changed, in seconds of observed time."""
 
     last: Seen
@@ -68,16 +68,16 @@ class Moving:
     seconds: float
 
 
-def step(before: Progress | None, seen: Seen) -> Progress:
+def step(before: HopProgress | None, seen: Seen) -> HopProgress:
     """Return the progress after one more look; ``before`` is None at the first look."""
     if before is None:
-        return Progress(last=seen)
+        return HopProgress(last=seen)
     last = before.last
     now = before.now + min(max(0.0, seen.at - last.at), _STEP_SECONDS)
     sent = _changed(last.sent, seen.sent)
     landed = _changed(last.landed, seen.landed)
     ahead = None if landed else before.ahead_at
-    return Progress(
+    return HopProgress(
         last=_with_last_known(last, seen),
         now=now,
         sent_at=now if sent else before.sent_at,
@@ -89,7 +89,7 @@ def step(before: Progress | None, seen: Seen) -> Progress:
     )
 
 
-def moving(progress: Progress) -> list[Moving]:
+def moving(progress: HopProgress) -> list[Moving]:
     """Return the motion of every hop, from the source on.
 
     While nothing new comes into Kafka, landing counts as moving: offsets alone do not show whether

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdc.observe.hops import LIMIT_SECONDS, Hop, Motion, Moving, Progress, Seen, moving, step
+from cdc.observe.hops import LIMIT_SECONDS, Hop, HopProgress, Motion, Moving, Seen, moving, step
 
 EVERY = 5.0
 
 
 def after(looks: list[Seen]) -> dict[Hop, Moving]:
-    progress: Progress | None = None
+    progress: HopProgress | None = None
     for number, seen in enumerate(looks):
         progress = step(progress, replace(seen, at=number * EVERY))
     assert progress is not None
