@@ -10,7 +10,7 @@ from bench.burst import Burst, burst
 from bench.figures import Figures, p50_p99
 from cdc.client.read.sql import query
 from cdc.config import Config
-from cdc.demo.freshness import Freshness
+from cdc.demo.freshness_meter import FreshnessMeter
 from cdc.demo.meter import Meter
 from cdc.demo.place import Place
 from cdc.demo.stages import await_snapshot, bring_up, keep_busy, readable_at
@@ -60,7 +60,7 @@ def measure(place: Place, config: Config, load: Load, console: Console) -> Figur
 
 
 def _burst(place: Place, config: Config, load: Load) -> tuple[float, float]:
-    meter = Meter(config=config, freshness=Freshness())
+    meter = Meter(config=config, freshness=FreshnessMeter())
     done = burst(resolve(config).source_url, transactions=load.transactions)
     place.command("sync", "--timeout", "900")
     meter.read()

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cdc.config import Config
-from cdc.demo.freshness import Freshness
+from cdc.demo.freshness_meter import FreshnessMeter
 from cdc.lake.layout import ledger_path, log_path
 from cdc.lake.records.ledger import Ledger, LedgerRow
 from cdc.lake.table.positions import landed_position
@@ -30,7 +30,7 @@ class Meter:
     """Measures from its creation on, and keeps the cuts for the report."""
 
     config: Config
-    freshness: Freshness
+    freshness: FreshnessMeter
     rows: list[LedgerRow] = field(default_factory=list)  # cuts published since the start
     first: LedgerRow | None = field(init=False)  # the newest cut at the start
     _ledger: Ledger = field(init=False)
