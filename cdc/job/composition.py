@@ -7,6 +7,7 @@ from functools import partial
 from pyspark.sql import SparkSession
 
 from cdc.apply.rounds import recovery
+from cdc.apply.rounds.applied_tables import AppliedTables
 from cdc.apply.rounds.cut_finder import CutFinder
 from cdc.apply.rounds.cut_requests import CutRequests
 from cdc.apply.rounds.first_snapshot import FirstSnapshot
@@ -15,7 +16,6 @@ from cdc.apply.rounds.last_cut import LastCut
 from cdc.apply.rounds.publisher import Publisher
 from cdc.apply.rounds.recovery import Recovery
 from cdc.apply.rounds.rounds import Rounds, stuck_transactions
-from cdc.apply.rounds.tables import Tables
 from cdc.capture.continuity import stored
 from cdc.capture.source_watch import SourceWatch
 from cdc.config import Config
@@ -63,7 +63,7 @@ class _Composer:
         inbox = Inbox(landings=recovery.left_over(self.spark, log_path(self.config), last))
         lander = self._lander(inbox, retention)
         freezer = Freezer(start.tables)
-        tables = Tables(
+        tables = AppliedTables(
             start.tables, notes_topic=start.topics.notes, threads=self.config.job.merge_threads
         )
         publisher = Publisher(
@@ -127,7 +127,7 @@ class _Composer:
             applied=last.row.lsn is not None,
         )
 
-    def _finder(self, first: FirstSnapshot, tables: Tables, inbox: Inbox) -> CutFinder:
+    def _finder(self, first: FirstSnapshot, tables: AppliedTables, inbox: Inbox) -> CutFinder:
         return CutFinder(
             self.spark,
             log_path(self.config),
@@ -141,7 +141,7 @@ class _Composer:
     def _rounds(
         self,
         finder: CutFinder,
-        tables: Tables,
+        tables: AppliedTables,
         publisher: Publisher,
         inbox: Inbox,
         *,
@@ -159,7 +159,7 @@ class _Composer:
             check_source=check_source,
         )
 
-    def _recovery(self, tables: Tables, freezer: Freezer, publisher: Publisher) -> Recovery:
+    def _recovery(self, tables: AppliedTables, freezer: Freezer, publisher: Publisher) -> Recovery:
         start = self.start
         return Recovery(
             spark=self.spark,

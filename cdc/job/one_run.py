@@ -9,9 +9,9 @@ from pathlib import Path
 
 from pyspark.sql.streaming.query import StreamingQuery
 
+from cdc.apply.rounds.applied_tables import AppliedTables
 from cdc.apply.rounds.recovery import Recovery
 from cdc.apply.rounds.rounds import Rounds
-from cdc.apply.rounds.tables import Tables
 from cdc.capture.source_watch import SourceWatch
 from cdc.errors import CdcError, ErrorKind
 from cdc.job.activity import Activity
@@ -46,7 +46,7 @@ class Run:
     lander: Lander
     watch: SourceWatch
     retention: Retention
-    tables: Tables
+    tables: AppliedTables
     rounds: Rounds
     recovery: Recovery
 

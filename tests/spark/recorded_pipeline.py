@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cdc.apply.replay import nothing
 from cdc.apply.rounds import recovery
+from cdc.apply.rounds.applied_tables import AppliedTables
 from cdc.apply.rounds.cut_finder import CutFinder
 from cdc.apply.rounds.cut_requests import CutRequests
 from cdc.apply.rounds.first_snapshot import FirstSnapshot
@@ -22,7 +23,6 @@ from cdc.apply.rounds.last_cut import Topics
 from cdc.apply.rounds.publisher import Publisher
 from cdc.apply.rounds.recovery import Recovery
 from cdc.apply.rounds.rounds import Rounds, stuck_transactions
-from cdc.apply.rounds.tables import Tables
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.config import Job
 from cdc.events.schema import Column, TableSchema, table_schema_from_avro
@@ -115,7 +115,7 @@ class Pipeline:
             notes_topic=NOTES,
         )
         self.freezer = Freezer(opened)
-        self.tables = Tables(opened, notes_topic=NOTES, threads=2)
+        self.tables = AppliedTables(opened, notes_topic=NOTES, threads=2)
         self.publisher = Publisher(
             self.ledger,
             last,

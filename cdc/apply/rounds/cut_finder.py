@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from cdc.apply.rounds import log_slice
+from cdc.apply.rounds.applied_tables import AppliedTables
 from cdc.apply.rounds.cut import Cut, find_cut
 from cdc.apply.rounds.cut_requests import served_by
 from cdc.apply.rounds.first_snapshot import FirstSnapshot
 from cdc.apply.rounds.last_cut import LastCut, Topics
 from cdc.apply.rounds.log_slice import Slice
-from cdc.apply.rounds.tables import Tables
 from cdc.apply.table.spark_plans import suit
 from cdc.kafka.registry import SchemaLookup
 from cdc.land import landing as landed_values
@@ -44,7 +44,7 @@ class CutFinder:
         log_path: str,
         *,
         topics: Topics,
-        tables: Tables,
+        tables: AppliedTables,
         inbox: Inbox,
         first: FirstSnapshot,
         schemas: SchemaLookup,

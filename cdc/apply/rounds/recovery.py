@@ -12,9 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply.replay import nothing, replay
+from cdc.apply.rounds.applied_tables import AppliedTables
 from cdc.apply.rounds.freezer import Freezer
 from cdc.apply.rounds.last_cut import LastCut, Topics, last_cut
-from cdc.apply.rounds.tables import Tables
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.structure_notes import PlacedNote, note_rows, read_notes
 from cdc.kafka.registry import SchemaLookup
@@ -72,7 +72,7 @@ class Recovery:
 
     spark: SparkSession
     log_path: str
-    tables: Tables
+    tables: AppliedTables
     freezer: Freezer
     topics: Topics
     schemas: SchemaLookup
