@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cdc.client.forecast import Forecast, forecast, refuse_full
-from cdc.client.selection import Selection, TableChoice, Tables, refuse_where, selected
+from cdc.client.selection import ExistingTables, Selection, TableChoice, refuse_where, selected
 from cdc.client.status import components
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
@@ -44,7 +44,7 @@ def prepare(
     states = {entry.table: entry.state for entry in last.tables} if last else {}
     with connect(endpoints.source_url) as connection:
         sources = captured_tables(connection, config, [TableId.parse(name) for name in states])
-        tables = Tables(
+        tables = ExistingTables(
             states=states or _states_before_a_cut(config, sources),
             captured={source.table for source in sources},
             source=tables_of(connection),
