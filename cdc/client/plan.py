@@ -18,7 +18,7 @@ RELOADED: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class PlanFinding:
     """Why something cannot be captured, and what to do about it."""
 
     subject: str  # a table, a column, a pattern, a role
@@ -44,7 +44,7 @@ class WantedTable:
     rows: int | None = None  # an estimate; None if Postgres has no statistics yet
     bytes: int = 0  # on the source's disk
     left_out: tuple[LeftOut, ...] = ()
-    refused: tuple[Refusal, ...] = ()
+    refused: tuple[PlanFinding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,8 +85,8 @@ class Wanted:
     topics: frozenset[str]
     settings: Mapping[str, str]
     job: Mapping[str, str]
-    refused: tuple[Refusal, ...] = ()  # refusals that belong to no table
-    warned: tuple[Refusal, ...] = ()  # warnings, which do not keep anything from being done
+    refused: tuple[PlanFinding, ...] = ()  # refusals that belong to no table
+    warned: tuple[PlanFinding, ...] = ()  # warnings, which do not keep anything from being done
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,9 +97,9 @@ class Plan:
     added: tuple[AddedTable, ...]
     removed: tuple[RemovedTable, ...]
     unread: tuple[str, ...]  # captured tables whose rows are not in the lake
-    unfit: tuple[Refusal, ...]  # captured tables that cannot be followed: only these stop
-    refused: tuple[Refusal, ...]  # why ``apply-config`` would refuse to begin
-    warned: tuple[Refusal, ...] = ()
+    unfit: tuple[PlanFinding, ...]  # captured tables that cannot be followed: only these stop
+    refused: tuple[PlanFinding, ...]  # why ``apply-config`` would refuse to begin
+    warned: tuple[PlanFinding, ...] = ()
     makes_publication: bool
     publish: tuple[str, ...]
     topics: tuple[str, ...]

@@ -8,7 +8,7 @@ from deltalake import DeltaTable
 
 from cdc.capture.bootstrap import begun, topic_specs
 from cdc.capture.recapture import settings_for
-from cdc.client.plan import LeftOut, Now, Plan, Refusal, Wanted, WantedTable, compare
+from cdc.client.plan import LeftOut, Now, Plan, PlanFinding, Wanted, WantedTable, compare
 from cdc.config import Config
 from cdc.errors import CdcError
 from cdc.kafka.topics import topic_ids
@@ -120,8 +120,8 @@ def _wanted(look: _Look) -> Wanted:
         topics=frozenset(spec.name for spec in topic_specs(config, tables)),
         settings=settings_for(config, look.endpoints, tables, look.running),
         job=settings.digests(config),
-        refused=tuple(_refusal(other) for other in others if other.subject not in of_tables),
-        warned=tuple(map(_refusal, filter(None, [clear_password(config, look.endpoints)]))),
+        refused=tuple(_finding(other) for other in others if other.subject not in of_tables),
+        warned=tuple(map(_finding, filter(None, [clear_password(config, look.endpoints)]))),
     )
 
 
@@ -161,7 +161,7 @@ def _table(
             for column in table.columns
             if not column.arrives
         ),
-        refused=tuple(map(_refusal, (*of_catalog, *of_role))),
+        refused=tuple(map(_finding, (*of_catalog, *of_role))),
     )
 
 
@@ -174,5 +174,5 @@ def _sizes_by_oid(
     return {oid: (None if count < 0 else count, total) for oid, count, total in rows}
 
 
-def _refusal(finding: Finding) -> Refusal:
-    return Refusal(subject=finding.subject, message=finding.message, remedy=finding.remedy)
+def _finding(finding: Finding) -> PlanFinding:
+    return PlanFinding(subject=finding.subject, message=finding.message, remedy=finding.remedy)

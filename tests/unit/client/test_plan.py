@@ -9,11 +9,11 @@ import pytest
 from pydantic import SecretStr
 
 from cdc.cli.plan import facts, lines
-from cdc.client.plan import LeftOut, Now, Plan, Refusal, Wanted, WantedTable, compare
+from cdc.client.plan import LeftOut, Now, Plan, PlanFinding, Wanted, WantedTable, compare
 from cdc.config import Config, Job, Lake, Source, Spark
 from cdc.state import settings
 
-KEYLESS = Refusal(subject="shop.bad", message="has no key", remedy="add one")
+KEYLESS = PlanFinding(subject="shop.bad", message="has no key", remedy="add one")
 NOW = Now(
     captured=frozenset({"shop.a", "shop.b"}),
     ledger={"shop.a": True, "shop.b": True},
@@ -136,7 +136,9 @@ def test_before_the_first_start_up_takes_all_in() -> None:
 
 
 def test_a_warning_is_said_and_keeps_nothing_from_being_done() -> None:
-    warning = Refusal(subject="connect.source_password", message="in clear", remedy="a reference")
+    warning = PlanFinding(
+        subject="connect.source_password", message="in clear", remedy="a reference"
+    )
     plan = compare(NOW, replace(WANTED, warned=(warning,)))
 
     assert "! connect.source_password: in clear" in said(plan)
