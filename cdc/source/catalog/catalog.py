@@ -9,7 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from cdc.config import Config
-from cdc.events.names import Refusal, case_twins, column_refusals, table_collisions, table_refusal
+from cdc.events.names import (
+    RefusedName,
+    case_twins,
+    column_refusals,
+    table_collisions,
+    table_refusal,
+)
 from cdc.events.structure.declared import DeclaredType, SourceColumn, source_column
 from cdc.source.catalog.identity import ReplicaIdentity, mode_of
 from cdc.source.catalog.text_choice import text_findings, with_text
@@ -282,7 +288,7 @@ def _bad_names(table: TableId, columns: tuple[SourceColumn, ...]) -> list[Findin
     return [_refused(refusal) for refusal in refusals]
 
 
-def _refused(refusal: Refusal) -> Finding:
+def _refused(refusal: RefusedName) -> Finding:
     finding = Finding.error(str(refusal.table), refusal.reason, remedy=refusal.remedy)
     return replace(finding, table=refusal.table)
 
