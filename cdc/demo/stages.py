@@ -14,7 +14,7 @@ from cdc.demo.workload import Workload
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import ledger_path
 from cdc.lake.records.ledger import Ledger, LedgerRow
-from cdc.stack.process.report import read
+from cdc.stack.process.stack_report import read
 from cdc.state.directory import StateDir
 from cdc.waiting import poll
 

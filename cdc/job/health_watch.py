@@ -21,7 +21,7 @@ from cdc.observe.causes import Cause, Facts, SlotFacts, cause
 from cdc.observe.hops import Hop, HopProgress, Motion, Moving, Seen, moving, step
 from cdc.source.connector.sessions import slot_facts
 from cdc.source.server.connection import OPTIONS, Connection, connect_to_ask
-from cdc.stack.process import report
+from cdc.stack.process import stack_report
 from cdc.state import requests
 from cdc.state.directory import StateDir
 from cdc.state.endpoints import Endpoints
@@ -158,7 +158,7 @@ class _Watch:
 
     def _restarted(self, progress: HopProgress) -> str:
         since = progress.now - progress.sent_at + EVERY_SECONDS
-        return report.connector_note(StateDir(self._config.state_dir), since)
+        return stack_report.connector_note(StateDir(self._config.state_dir), since)
 
     def _held(self) -> tuple[str, ...]:
         folder = requests.directory(self._config.state_dir)

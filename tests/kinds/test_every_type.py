@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cdc.client.verify.verify import Report, verify
+from cdc.client.verify.verify import VerifyReport, verify
 from cdc.events.values.pg_types import FAMILIES, TYPES, Fidelity, kept
 from cdc.source.catalog.catalog import inspect
 from cdc.source.server.connection import connect
@@ -69,7 +69,7 @@ def after_stream(pipeline: Pipeline, states: dict[str, str]) -> Differences:
 
 
 @pytest.fixture(scope="module")
-def report(pipeline: Pipeline, states: dict[str, str]) -> Report:
+def report(pipeline: Pipeline, states: dict[str, str]) -> VerifyReport:
     assert states
     return verify(pipeline.config, pipeline.endpoints, timeout=120)
 
@@ -147,13 +147,13 @@ def test_refused_columns_are_named_and_left_out(pipeline: Pipeline, states: dict
     }
 
 
-def test_verify_says_what_the_random_comparison_says(report: Report) -> None:
+def test_verify_says_what_the_random_comparison_says(report: VerifyReport) -> None:
     equal = {table.table.partition(".")[2] for table in report.tables if table.equal}
 
     assert equal == {*TABLES, *SPECIAL, "refused", *odd.TABLES, odd.WIDE}
 
 
-def test_verify_names_each_value_that_arrived_as_another(report: Report) -> None:
+def test_verify_names_each_value_that_arrived_as_another(report: VerifyReport) -> None:
     """No event tells them, so that nothing else can."""
     [found] = [table for table in report.tables if table.table == f"{SCHEMA}.altered"]
     names = list(special.ALTERED)

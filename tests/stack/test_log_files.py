@@ -17,7 +17,7 @@ from cdc.stack.embedded import EmbeddedStack
 from cdc.stack.process import log_files
 from cdc.stack.process.log_files import last_crash, rotate
 from cdc.stack.process.process import ProcessIdentity, last_lines
-from cdc.stack.process.report import READY, STOPPING, Report, read, reported_error
+from cdc.stack.process.stack_report import READY, STOPPING, StackReport, read, reported_error
 from cdc.stack.supervise.supervisor import Steps, supervise
 from cdc.state.directory import StateDir
 from cdc.state.endpoints import Endpoints
@@ -42,7 +42,7 @@ ENDPOINTS: Final = Endpoints(source_url="", kafka="", connect="", registry="")
 def scene(config: Config, state: StateDir, any_java: None) -> Iterator[Scene]:
     del any_java
     with EmbeddedStack(config) as stack:
-        yield Scene(stack, Report(state=state, supervisor=ProcessIdentity.of(1)))
+        yield Scene(stack, StackReport(state=state, supervisor=ProcessIdentity.of(1)))
 
 
 def test_a_log_is_bounded_while_its_process_writes(
@@ -162,7 +162,7 @@ def _not_up(_config: Config) -> Endpoints:
 def test_one_that_was_killed_is_named_by_the_next(
     config: Config, state: StateDir, phase: str
 ) -> None:
-    before = Report(state=state, supervisor=ProcessIdentity(pid=2**22 + 1, create_time=1.0))
+    before = StackReport(state=state, supervisor=ProcessIdentity(pid=2**22 + 1, create_time=1.0))
     before.event("job is applying")
     before.enter(phase)
     state.log("supervisor").write_text("its last line\n")

@@ -16,7 +16,7 @@ from cdc.config import Config
 from cdc.errors import POLICY, CdcError, ErrorKind
 from cdc.stack.embedded import EmbeddedStack
 from cdc.stack.process.process import Command, ProcessIdentity
-from cdc.stack.process.report import READY, Report, read, reported_error, supervisor
+from cdc.stack.process.stack_report import READY, StackReport, read, reported_error, supervisor
 from cdc.stack.servers.job import JobProcess
 from cdc.stack.servers.patience import START_SECONDS, Patience
 from cdc.stack.supervise.connector_watch import Absence, ConnectorWatch
@@ -65,7 +65,7 @@ class Scene:
     """A stack of scripted servers, with a clock that the test moves."""
 
     stack: EmbeddedStack
-    report: Report
+    report: StackReport
     now: float = 0.0
     said: list[str] = field(default_factory=list)
 
@@ -87,7 +87,7 @@ class Scene:
 def scene(config: Config, state: StateDir, any_java: None) -> Iterator[Scene]:
     del any_java
     with EmbeddedStack(config) as stack:
-        yield Scene(stack, Report(state=state, supervisor=ProcessIdentity.of(1)))
+        yield Scene(stack, StackReport(state=state, supervisor=ProcessIdentity.of(1)))
 
 
 def test_pauses_grow_and_a_long_life_begins_anew() -> None:

@@ -11,7 +11,7 @@ from cdc.observe.causes import DEBEZIUM, remedy_of
 from cdc.observe.hops import Hop, Motion
 from cdc.source.notes import unnoted
 from cdc.source.server.slot import NEW_EPOCH
-from cdc.stack.process import report
+from cdc.stack.process import stack_report
 from cdc.state.endpoints import NOT_UP
 from cdc.state.health import HopHealth
 from cdc.state.job_state import RELOADING
@@ -75,9 +75,9 @@ def _rank(finding: StatusFinding) -> int:
 def _of_start(now: Status) -> list[StatusFinding]:
     """Return why the pipeline is not running, or not yet; then its components are not judged."""
     up = now.up
-    if up is not None and up.kind and up.phase == report.FAILED and not now.job.alive:
+    if up is not None and up.kind and up.phase == stack_report.FAILED and not now.job.alive:
         return [StatusFinding(kind=ErrorKind(up.kind), what=up.error, remedy=up.remedy)]
-    if up is not None and up.phase == report.STARTING:
+    if up is not None and up.phase == stack_report.STARTING:
         doing = f": {up.doing}" if up.doing else ""
         return [_finding(ErrorKind.STARTING, f"wal2lake up has not finished{doing}", "wait for it")]
     if up is not None and up.phase == "gone":

@@ -18,8 +18,8 @@ from cdc.stack.artifacts.prerequisites import disk_full_named
 from cdc.stack.embedded import EmbeddedStack
 from cdc.stack.process.log_files import crash_file, keep_crash, keep_silent_end, last_crash
 from cdc.stack.process.process import ProcessIdentity
-from cdc.stack.process.report import READY, STARTING, STOPPING, Report
-from cdc.stack.process.report import read as report_of
+from cdc.stack.process.stack_report import READY, STARTING, STOPPING, StackReport
+from cdc.stack.process.stack_report import read as report_of
 from cdc.stack.servers.job import JobProcess
 from cdc.stack.supervise.connector_watch import Absence, ConnectorWatch
 from cdc.stack.supervise.watch import Watch, member_of
@@ -60,7 +60,7 @@ def supervise(config: Config, steps: Steps) -> None:
     """
     with ends_on_signal(), EmbeddedStack(config, steps.on_progress) as stack:
         ended_silently = _keep_silent_end(stack.state)
-        report = Report(state=stack.state, supervisor=ProcessIdentity.of(os.getpid()))
+        report = StackReport(state=stack.state, supervisor=ProcessIdentity.of(os.getpid()))
         stack.say = _to_report_and_user(report, steps)
         if ended_silently:
             stack.say(f"the previous supervisor crashed: {last_crash(stack.state)}")
@@ -102,7 +102,7 @@ def _defect(state: StateDir, error: Exception) -> CdcError:
     )
 
 
-def _to_report_and_user(report: Report, steps: Steps) -> Say:
+def _to_report_and_user(report: StackReport, steps: Steps) -> Say:
     def say(what: str) -> None:
         report.event(what)
         steps.on_progress(what)
@@ -110,7 +110,7 @@ def _to_report_and_user(report: Report, steps: Steps) -> Say:
     return say
 
 
-def _bring_up_and_keep(stack: EmbeddedStack, report: Report, steps: Steps) -> NoReturn:
+def _bring_up_and_keep(stack: EmbeddedStack, report: StackReport, steps: Steps) -> NoReturn:
     report.write()
     endpoints = stack.start()
     stack.say("connecting to the source")

@@ -7,7 +7,7 @@ from cdc.errors import CdcError
 from cdc.stack.artifacts import prerequisites
 from cdc.stack.embedded import EmbeddedStack
 from cdc.stack.process.log_files import rotate_all
-from cdc.stack.process.report import Member, Report
+from cdc.stack.process.stack_report import Member, StackReport
 from cdc.stack.servers.job import FINAL_EXIT_CODES
 from cdc.stack.servers.patience import START_SECONDS, Clock, Patience
 from cdc.stack.supervise.connector_watch import ConnectorWatch
@@ -46,7 +46,7 @@ class Watch:
     def __init__(
         self,
         stack: EmbeddedStack,
-        report: Report,
+        report: StackReport,
         connector: ConnectorWatch,
         clock: Clock = time.monotonic,
     ) -> None:

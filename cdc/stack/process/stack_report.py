@@ -30,7 +30,7 @@ class Member:
 
 
 @dataclass(slots=True, kw_only=True)
-class Report:
+class StackReport:
     """The report of a running supervisor, rewritten atomically at every change."""
 
     state: StateDir
