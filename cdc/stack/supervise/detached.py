@@ -15,7 +15,7 @@ from cdc.stack.artifacts.install import install
 from cdc.stack.process import cleanup, stack_report
 from cdc.stack.process.log_files import rotate
 from cdc.stack.process.process import STATE_VARIABLE, last_lines
-from cdc.stack.servers import plan
+from cdc.stack.servers import server_plan
 from cdc.stack.supervise.supervisor import ends_on_signal
 from cdc.state.directory import StateDir
 from cdc.waiting import poll
@@ -44,7 +44,7 @@ def up(
             remedy="run wal2lake down, or choose another state_dir",
         )
     # Not in the supervisor: only this process has a terminal for the progress bar.
-    install(plan.needed_sets(config))
+    install(server_plan.needed_sets(config))
     rotate(state.log("supervisor"))
     log_start = _size(state.log("supervisor"))
     with ends_on_signal():

@@ -23,7 +23,7 @@ from cdc.state.endpoints import Endpoints, combine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class ServerPlan:
     """The embedded servers in waves; the servers of one wave do not depend on each other.
 
     The registry must be ready before the Connect worker starts: a connector that the worker
@@ -39,7 +39,7 @@ class Plan:
         return tuple(server for wave in self.waves for server in wave)
 
 
-def make(config: Config, state: StateDir) -> Plan:
+def make(config: Config, state: StateDir) -> ServerPlan:
     """Plan every server that no configured address replaces.
 
     Chooses and records their ports; raises CONFLICT if a configured port is taken.
@@ -66,7 +66,7 @@ def make(config: Config, state: StateDir) -> Plan:
         tuple(server for server in wave if server.name not in replaced)
         for wave in (stores, (registry,), (connect,))
     )
-    return Plan(waves=waves, endpoints=endpoints)
+    return ServerPlan(waves=waves, endpoints=endpoints)
 
 
 def replaced_names(config: Config) -> set[str]:
