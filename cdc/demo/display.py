@@ -14,7 +14,7 @@ from cdc.demo.workload import Workload
 LINE_EVERY: Final = 10.0  # seconds between plain lines
 
 
-class Display:
+class LiveDisplay:
     """Shows the progress of the live phase; use it as a context manager."""
 
     def __init__(self, console: Console, *, seconds: float) -> None:

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from cdc.config import Config
 from cdc.demo import report, shop
-from cdc.demo.display import Display
+from cdc.demo.display import LiveDisplay
 from cdc.demo.meter import Meter
 from cdc.demo.place import Place
 from cdc.demo.source import filled_source
@@ -95,7 +95,7 @@ class Demo:
         )
         meter = Meter(config=config, freshness=workload.freshness)
         seconds = self.options.seconds
-        with Display(self.console, seconds=seconds) as display:
+        with LiveDisplay(self.console, seconds=seconds) as display:
             keep_busy(
                 workload,
                 meter,
