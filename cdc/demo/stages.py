@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Final
 
 from cdc.config import Config
+from cdc.demo.demo_directory import DemoDirectory
 from cdc.demo.meter import Measurement, Meter
-from cdc.demo.place import Place
 from cdc.demo.workload import Workload
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import ledger_path
@@ -50,9 +50,9 @@ class Live:
         return self.changes.total() / self.seconds
 
 
-def bring_up(place: Place, config: Config) -> float:
+def bring_up(directory: DemoDirectory, config: Config) -> float:
     """Start everything; return when the connector was started, in seconds since 1970."""
-    place.command("up", "--detach")
+    directory.command("up", "--detach")
     events = read(StateDir(config.state_dir))["events"]
     (at,) = (event["at"] for event in events if event["what"] == CONNECTING)
     return datetime.fromisoformat(at).timestamp()
