@@ -20,7 +20,7 @@ from cdc.kafka.topics import SECONDS, admin
 from cdc.lake.records.quarantine import Quarantine
 from cdc.operations.desk.context import RebuildContext
 from cdc.operations.replay import kafka_history
-from cdc.operations.replay.inputs import FromKafka, Place, rebuild_from_kafka
+from cdc.operations.replay.inputs import FromKafka, ReplayEnd, rebuild_from_kafka
 from cdc.operations.replay.kafka_history import History
 from cdc.operations.replay.rebuild import Material
 from cdc.waiting import until
@@ -128,8 +128,8 @@ class Topic:
             quarantine=quarantine,
             policy=Job(),
         )
-        place = Place(epoch=1, upto=upto, notes=-1)
-        source = FromKafka(material=material, history=found, place=place)
+        end = ReplayEnd(epoch=1, upto=upto, notes=-1)
+        source = FromKafka(material=material, history=found, end=end)
         context = RebuildContext(
             session=self.session,
             config=None,  # type: ignore[arg-type] # only names paths, which are given here
