@@ -15,7 +15,7 @@ from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import is_local
 from cdc.source.catalog.relations import Size, size_of
-from cdc.source.predicate.check import checked
+from cdc.source.predicate.postgres_check import checked
 from cdc.source.predicate.predicate import Predicate
 from cdc.source.server.connection import Connection, translated
 from cdc.source.server.slot import slot_state

@@ -15,7 +15,7 @@ from cdc.lake.records.operations import Operations
 from cdc.source.catalog.captured import captured_tables
 from cdc.source.catalog.catalog import SourceTable
 from cdc.source.catalog.relations import tables_of
-from cdc.source.predicate.check import checked, predicate
+from cdc.source.predicate.postgres_check import checked, predicate
 from cdc.source.predicate.predicate import Predicate
 from cdc.source.server.connection import Connection, connect
 from cdc.source.setup.prepare import published

@@ -15,8 +15,8 @@ from cdc.config import Config, Lake, Source
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.structure.declared import SourceColumn
 from cdc.source.catalog.catalog import SourceTable, inspect
-from cdc.source.predicate.check import checked, predicate
 from cdc.source.predicate.parse import RESERVED
+from cdc.source.predicate.postgres_check import checked, predicate
 from cdc.source.predicate.predicate import Predicate
 from cdc.source.server.connection import Connection, connect
 from cdc.tables import TableId
