@@ -33,7 +33,7 @@ _COMPARED: Final[Mapping[type[exp.Expr], tuple[str, str]]] = {
 _EQUALITY: Final = frozenset({"=", "<>"})
 
 
-class Reader:
+class TreeReader:
     """A translator for the tree of a predicate; ``types`` and ``collated`` collect its columns.
 
     Raises PredicateError for anything it does not know.
