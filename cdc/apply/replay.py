@@ -11,7 +11,7 @@ from cdc.apply.rounds import log_slice
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.structure_notes import PlacedNote
 from cdc.events.envelope import NEW_KEY
-from cdc.kafka.registry import SchemaLookup
+from cdc.kafka.registry_client import SchemaLookup
 from cdc.land import landing as landed_values
 from cdc.land.landing import Landing
 from cdc.land.query import landings, summary

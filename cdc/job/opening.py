@@ -17,7 +17,7 @@ from cdc.events.schema import Column, TableSchema
 from cdc.events.structure.steps import READ_AGAIN
 from cdc.events.structure.structure import Structure, kept_as_text, parse
 from cdc.failpoints import Failpoint, reach
-from cdc.kafka.registry import SchemaLookup
+from cdc.kafka.registry_client import SchemaLookup
 from cdc.lake.layout import log_path, table_path
 from cdc.lake.records import epochs
 from cdc.lake.records.epochs import Epoch

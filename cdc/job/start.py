@@ -14,7 +14,7 @@ from cdc.config import Config
 from cdc.events.structure.structure import Structure, parse
 from cdc.job.open_log import open_log
 from cdc.job.opening import Opener, beginnings
-from cdc.kafka.registry import RegistryClient
+from cdc.kafka.registry_client import RegistryClient
 from cdc.lake.layout import epochs_path, ledger_path, quarantine_path
 from cdc.lake.records import epochs
 from cdc.lake.records.epochs import Epoch

@@ -18,7 +18,7 @@ from cdc.client.check import check
 from cdc.client.status import components
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
-from cdc.kafka.registry import RegistryClient
+from cdc.kafka.registry_client import RegistryClient
 from cdc.source.connector import worker_rest
 from cdc.source.server.finding import Level
 from cdc.stack.servers import connect as worker

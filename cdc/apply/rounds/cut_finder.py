@@ -14,7 +14,7 @@ from cdc.apply.rounds.first_snapshot import FirstSnapshot
 from cdc.apply.rounds.last_cut import LastCut, Topics
 from cdc.apply.rounds.log_slice import Slice
 from cdc.apply.table.spark_plans import suit
-from cdc.kafka.registry import SchemaLookup
+from cdc.kafka.registry_client import SchemaLookup
 from cdc.land import landing as landed_values
 from cdc.land.inbox import Inbox
 from cdc.land.landing import Landing

@@ -17,7 +17,7 @@ from cdc.apply.rounds.freezer import Freezer
 from cdc.apply.rounds.last_cut import LastCut, Topics, last_cut
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.structure_notes import PlacedNote, note_rows, read_notes
-from cdc.kafka.registry import SchemaLookup
+from cdc.kafka.registry_client import SchemaLookup
 from cdc.lake.records.base import base_of
 from cdc.lake.records.epochs import Epoch
 from cdc.lake.records.ledger import LedgerRow

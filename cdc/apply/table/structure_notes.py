@@ -19,7 +19,7 @@ from cdc.errors import CdcError
 from cdc.events import avro
 from cdc.events.structure.steps import Note
 from cdc.events.structure.structure import parse, unpublished_from
-from cdc.kafka.registry import SchemaLookup
+from cdc.kafka.registry_client import SchemaLookup
 from cdc.lake.table.positions import landed_position
 from cdc.source.notes.sql import BASELINE, UNNOTED
 from cdc.tables import TableId

@@ -16,7 +16,7 @@ from cdc.client.status.cut_wait import wait_for_cut
 from cdc.client.status.diagnosis import where_it_hangs
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
-from cdc.kafka.registry import SchemaLookup
+from cdc.kafka.registry_client import SchemaLookup
 from cdc.lake.layout import ledger_path, log_path
 from cdc.lake.records import epochs
 from cdc.lake.records.epochs import Epoch

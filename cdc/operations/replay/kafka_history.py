@@ -16,7 +16,7 @@ from cdc.apply.changes.decode import is_moved
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.envelope import NEW_KEY, OLD_KEY
 from cdc.events.schema import key_fields
-from cdc.kafka.registry import SchemaLookup
+from cdc.kafka.registry_client import SchemaLookup
 from cdc.kafka.topic_facts import TopicFacts, topic_facts
 from cdc.land.query import log_rows
 

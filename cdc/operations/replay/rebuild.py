@@ -21,7 +21,7 @@ from cdc.config import Job
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema
 from cdc.events.structure.structure import Structure, kept_as_text
-from cdc.kafka.registry import SchemaLookup
+from cdc.kafka.registry_client import SchemaLookup
 from cdc.lake.records import epochs
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.records.readings import Reading, base_of

@@ -21,7 +21,7 @@ from cdc.client.read.published import cut_at
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema
-from cdc.kafka.registry import RegistryClient
+from cdc.kafka.registry_client import RegistryClient
 from cdc.lake.layout import is_local, ledger_path, readings_path, table_path
 from cdc.lake.records.ledger import Ledger, LedgerRow
 from cdc.lake.records.quarantine import Quarantine

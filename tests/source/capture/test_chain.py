@@ -20,7 +20,7 @@ from cdc.errors import CdcError, ErrorKind, Reason
 from cdc.events.schema import table_schema_from_avro
 from cdc.events.structure.structure import parse
 from cdc.kafka.offsets import end_offsets
-from cdc.kafka.registry import RegistryClient
+from cdc.kafka.registry_client import RegistryClient
 from cdc.kafka.topics import TopicSpec, delete_topics, ensure_topics, topic_ids
 from cdc.source.catalog import catalog
 from cdc.source.catalog.captured import captured_tables
