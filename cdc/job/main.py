@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from cdc.apply.replay import nothing
+from cdc.apply.log_replay import nothing
 from cdc.client.plan import RELOADED
 from cdc.config import Config
 from cdc.errors import CdcError

@@ -12,7 +12,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from cdc.apply.replay import nothing
+from cdc.apply.log_replay import nothing
 from cdc.apply.rounds import recovery
 from cdc.apply.rounds.applied_tables import AppliedTables
 from cdc.apply.rounds.cut_finder import CutFinder

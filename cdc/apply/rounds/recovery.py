@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
-from cdc.apply.replay import nothing, replay
+from cdc.apply.log_replay import nothing, replay
 from cdc.apply.rounds.applied_tables import AppliedTables
 from cdc.apply.rounds.freezer import Freezer
 from cdc.apply.rounds.last_cut import LastCut, Topics, last_cut

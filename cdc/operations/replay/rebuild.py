@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply.difference.merge import merge_difference
-from cdc.apply.replay import replay
+from cdc.apply.log_replay import replay
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.content import Catalogue
 from cdc.apply.table.structure_notes import PlacedNote

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows i
 
 from cdc.apply.difference import row_difference
 from cdc.apply.difference.merge import merge_difference
-from cdc.apply.replay import replay
+from cdc.apply.log_replay import replay
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.follower import shape_of
 from cdc.apply.table.structure_change import Shape
