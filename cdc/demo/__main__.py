@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from cdc.demo.demo import Demo, Options
 from cdc.demo.demo_directory import DemoDirectory
-from cdc.demo.run import Demo, Options
 from cdc.errors import POLICY, CdcError, ErrorKind
 
 INTERRUPTED = 130

@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 
 from cdc.demo import __main__ as demo_main
+from cdc.demo.demo import Demo, Options
 from cdc.demo.demo_directory import DemoDirectory
-from cdc.demo.run import Demo, Options
 from cdc.errors import CdcError, ErrorKind
 
 OPTIONS = Options(seconds=1, rate=1, rows=2000, seed=1)
