@@ -23,7 +23,7 @@ from cdc.source.server.connection import Connection, connect, translated
 from cdc.source.server.finding import Finding, Level
 from cdc.source.setup.preflight import role_findings, server_findings
 from cdc.source.setup.prepare import published
-from cdc.state import settings
+from cdc.state import job_settings
 from cdc.state.endpoints import Endpoints
 from cdc.tables import HEARTBEAT, SIGNAL, STRUCTURE, TableId
 
@@ -119,7 +119,7 @@ def _wanted(look: _Look) -> Wanted:
         published=frozenset(map(str, (*_CONTROL, *(table.table for table in look.fit)))),
         topics=frozenset(spec.name for spec in topic_specs(config, tables)),
         settings=settings_for(config, look.endpoints, tables, look.running),
-        job=settings.digests(config),
+        job=job_settings.digests(config),
         refused=tuple(_finding(other) for other in others if other.subject not in of_tables),
         warned=tuple(map(_finding, filter(None, [clear_password(config, look.endpoints)]))),
     )
@@ -135,7 +135,7 @@ def _now(look: _Look, wanted: Wanted) -> Now:
         published=None if names is None else frozenset(map(str, names)),
         topics=frozenset(topic_ids(look.endpoints.kafka, sorted(wanted.topics))),
         settings=look.running,
-        job=settings.remembered(config.state_dir),
+        job=job_settings.remembered(config.state_dir),
     )
 
 

@@ -22,7 +22,7 @@ from cdc.lake import lock
 from cdc.lake.layout import refuse_unwritable
 from cdc.lake.session import build
 from cdc.stack.artifacts.lock_file import spark_jars
-from cdc.state import reload, settings
+from cdc.state import job_settings, reload
 from cdc.state.endpoints import Endpoints
 from cdc.state.job_state import RELOADING, JobStateFile
 
@@ -102,7 +102,7 @@ def _run(config: Config, job: _Job, done: Callable[[], None]) -> None:
         facts = partial(run.facts, Activity(job.spark.sparkContext))
         desk = parts.enter_context(running_desk(run.context))
         parts.enter_context(health_watch.watched(config, job.endpoints, run.topics, facts))
-        settings.remember(config)
+        job_settings.remember(config)
         job.state_file.enter("applying")
         done()
         is_over = _EndOfRun(job, config.state_dir, desk).is_reached

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from cdc.cli.plan import facts, lines
 from cdc.client.plan import LeftOut, Now, Plan, PlanFinding, Wanted, WantedTable, compare
 from cdc.config import Config, Job, Lake, Source, Spark
-from cdc.state import settings
+from cdc.state import job_settings
 
 KEYLESS = PlanFinding(subject="shop.bad", message="has no key", remedy="add one")
 NOW = Now(
@@ -163,15 +163,15 @@ def config(**given: object) -> Config:
 
 def test_keys_of_the_job_are_taken_over_or_wait_for_a_new_start(tmp_path: Path) -> None:
     first = config(state_dir=tmp_path)
-    settings.remember(first)
-    runs = settings.remembered(tmp_path)
+    job_settings.remember(first)
+    runs = job_settings.remembered(tmp_path)
     changed = config(
         state_dir=tmp_path,
         job=Job(merge_threads=7),
         spark=Spark(conf={"secret.key": "hunter2"}),
         source=Source(tables=["shop.*"], append_only=["shop.c"]),
     )
-    wanted = settings.digests(changed)
+    wanted = job_settings.digests(changed)
 
     plan = compare(replace(NOW, job=runs), replace(WANTED, job=wanted))
 
@@ -185,12 +185,12 @@ def test_keys_of_the_job_are_taken_over_or_wait_for_a_new_start(tmp_path: Path) 
 
 def test_what_the_job_runs_with_is_remembered(tmp_path: Path) -> None:
     one = config(state_dir=tmp_path)
-    assert settings.remembered(one.state_dir) == {}
-    assert settings.digests(one) == {}, "there is nothing to compare them with"
+    assert job_settings.remembered(one.state_dir) == {}
+    assert job_settings.digests(one) == {}, "there is nothing to compare them with"
 
-    settings.remember(one)
+    job_settings.remember(one)
 
-    assert settings.remembered(one.state_dir) == settings.digests(one) != {}
+    assert job_settings.remembered(one.state_dir) == job_settings.digests(one) != {}
 
 
 def test_a_guess_at_a_secret_cannot_be_tried_on_what_is_remembered(tmp_path: Path) -> None:
@@ -198,8 +198,8 @@ def test_a_guess_at_a_secret_cannot_be_tried_on_what_is_remembered(tmp_path: Pat
     kept = []
     for name in ("one", "two"):
         source = Source(tables=["shop.*"], password=SecretStr("hunter2"))
-        settings.remember(config(state_dir=tmp_path / name, source=source))
-        kept.append(settings.remembered(tmp_path / name))
+        job_settings.remember(config(state_dir=tmp_path / name, source=source))
+        kept.append(job_settings.remembered(tmp_path / name))
     one, two = kept
     assert not set(one.values()) & set(two.values())
     for value in ("hunter2", repr("hunter2")):
