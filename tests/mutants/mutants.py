@@ -350,7 +350,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="a table that the connector cannot read leaves the publication",
-        file="cdc/source/notes/sql.py",
+        file="cdc/source/notes/noting_sql.py",
         old="expressed, NULL);\n        PERFORM {CONTROL_SCHEMA}.leave_out_unreadable(relation);",
         new="expressed, NULL);",
         tests=("tests/source/tables/test_structure.py",),
