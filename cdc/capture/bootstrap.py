@@ -15,8 +15,8 @@ from cdc.lake.records.epochs import last
 from cdc.source.catalog.captured import captured_tables
 from cdc.source.catalog.catalog import SourceTable
 from cdc.source.connector import worker_rest
+from cdc.source.connector.connector_start import START_SECONDS, await_running
 from cdc.source.connector.settings import captured, settings
-from cdc.source.connector.start import START_SECONDS, await_running
 from cdc.source.notes.baseline import note_baseline
 from cdc.source.server import slot
 from cdc.source.server.connection import Connection, connect

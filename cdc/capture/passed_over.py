@@ -17,6 +17,7 @@ from cdc.config import Config
 from cdc.source.catalog.captured import wanted_of
 from cdc.source.catalog.catalog import SourceTable, inspect
 from cdc.source.connector import worker_rest
+from cdc.source.connector.connector_start import await_running, reconfigure
 from cdc.source.connector.settings import (
     captured,
     columns_passed_over,
@@ -26,7 +27,6 @@ from cdc.source.connector.settings import (
     with_excluded,
     with_passed_over,
 )
-from cdc.source.connector.start import await_running, reconfigure
 from cdc.source.server import slot
 from cdc.source.server.connection import Connection, connect, connect_to_ask
 from cdc.state.endpoints import Endpoints

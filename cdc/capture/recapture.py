@@ -18,8 +18,8 @@ from cdc.kafka.topics import ensure_topics
 from cdc.source.catalog.captured import wanted_tables
 from cdc.source.catalog.catalog import SourceTable
 from cdc.source.connector import worker_rest
+from cdc.source.connector.connector_start import await_running, reconfigure
 from cdc.source.connector.settings import captured, settings
-from cdc.source.connector.start import await_running, reconfigure
 from cdc.source.notes.baseline import note_baseline
 from cdc.source.server import slot
 from cdc.source.server.connection import Connection, connect, identifier, translated

@@ -12,8 +12,8 @@ from cdc.capture.passed_over import pass_over, take_back
 from cdc.capture.recapture import recapture
 from cdc.config import Config
 from cdc.source.connector import worker_rest
+from cdc.source.connector.connector_start import await_running
 from cdc.source.connector.settings import captured, passed_over
-from cdc.source.connector.start import await_running
 from cdc.source.server.connection import Connection
 from cdc.stack.supervise.connector_watch import Absence, ConnectorWatch
 from cdc.state.endpoints import Endpoints
