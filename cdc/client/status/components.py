@@ -11,8 +11,8 @@ import psutil
 
 from cdc import http_client
 from cdc.errors import CdcError, ErrorKind
+from cdc.source.connector.connector_status import ConnectorStatus, connector_status
 from cdc.source.connector.failure import cause
-from cdc.source.connector.status import ConnectorStatus, connector_status
 from cdc.source.connector.worker_rest import refuse_unknown
 from cdc.source.server.connection import connect, translated
 from cdc.source.server.slot import slot_state

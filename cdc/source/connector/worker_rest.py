@@ -12,7 +12,7 @@ from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from cdc import http_client
 from cdc.errors import CdcError, ErrorKind
-from cdc.source.connector.status import ConnectorStatus, connector_status
+from cdc.source.connector.connector_status import ConnectorStatus, connector_status
 from cdc.waiting import poll
 
 _SECONDS: Final = 60  # a worker validates a configuration before it answers
