@@ -11,7 +11,7 @@ from typing import Final, Self
 import psycopg
 
 from cdc.demo.freshness_meter import FreshnessMeter
-from cdc.demo.transactions import Clerk, GivenUpError, choose
+from cdc.demo.shop_transactions import Clerk, GivenUpError, choose
 
 NOTE_EVERY: Final = 5  # the LSN of every fifth commit is read, which costs a round trip
 
