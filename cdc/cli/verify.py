@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
-from cdc.cli.show.waiting import waiting
+from cdc.cli.show.wait_line import wait_line
 from cdc.client.verify.verdict import TableVerdict
 from cdc.client.verify.verify import VerifyReport
 from cdc.client.verify.verify import verify as compare_all
@@ -37,7 +37,7 @@ def verify(
 ) -> None:
     """Compare the captured tables and print the report; exit 1 when any table differs."""
     loaded = load(config)
-    with waiting("verifying") as tell:
+    with wait_line("verifying") as tell:
         report = compare_all(loaded, resolve(loaded), timeout=timeout, tell=tell)
     if as_json:
         print(json.dumps(facts(report), indent=2))
