@@ -5,7 +5,7 @@ from itertools import chain
 from typing import Final
 
 from cdc.capture import first_slot
-from cdc.capture.continuity import continues, markers, refuse_other_source
+from cdc.capture.continuity import continues, marker_topic, refuse_other_source
 from cdc.capture.new_epoch import begin
 from cdc.config import READ_LOST, Config
 from cdc.errors import CdcError, ErrorKind
@@ -124,7 +124,7 @@ def topic_specs(config: Config, tables: list[SourceTable]) -> list[TopicSpec]:
         *(TopicSpec(name, compacted, instead=kept) for name in keyed),
         *(TopicSpec(name, kept, instead=compacted) for name in others),
         *(TopicSpec(name, compacted) for name in (*control, written_by_itself(config.name))),
-        TopicSpec(markers(config), kept),
+        TopicSpec(marker_topic(config), kept),
     ]
 
 

@@ -58,7 +58,7 @@ def continues(
         return True
     clear(connection, config, endpoints)
     if state is Standing.UNFINISHED:
-        delete_topics(endpoints.kafka, [*_topics(config, tables), markers(config)])
+        delete_topics(endpoints.kafka, [*_topics(config, tables), marker_topic(config)])
     return False
 
 
@@ -129,10 +129,10 @@ def _topics(config: Config, tables: list[SourceTable]) -> list[str]:
 
 def control_topics(config: Config) -> list[str]:
     """Return the control topics whose events land together with those of the tables."""
-    return [STRUCTURE.topic(config.name), markers(config)]
+    return [STRUCTURE.topic(config.name), marker_topic(config)]
 
 
-def markers(config: Config) -> str:
+def marker_topic(config: Config) -> str:
     """Return the topic of transaction markers (BEGIN and END)."""
     return f"{config.name}.transaction"
 

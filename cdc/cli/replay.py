@@ -76,12 +76,12 @@ def replay(
 
 
 def _into(
-    config: Config, table: TableId, path: str, marker: str, to: str | None, *, as_json: bool
+    config: Config, table: TableId, path: str, events_from: str, to: str | None, *, as_json: bool
 ) -> None:
     _quiet()
     place = path if "://" in path else str(Path(path).resolve())
     with _lines() as say:
-        options = ReplayOptions(table=table, path=place, events_from=marker, at=to)
+        options = ReplayOptions(table=table, path=place, events_from=events_from, at=to)
         outcome = replay_into(config, options, say=say)
     if as_json:
         print(json.dumps(facts(outcome)))

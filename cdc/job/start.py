@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from cdc.apply.rounds.last_cut import Topics
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.capture import bootstrap, first_slot
-from cdc.capture.continuity import markers
+from cdc.capture.continuity import marker_topic
 from cdc.config import Config
 from cdc.events.structure.structure import Structure, parse
 from cdc.job.open_log import open_log
@@ -70,7 +70,7 @@ def start(
     Raises CHAIN_BROKEN where log, source or topics do not belong together.
     """
     source = _source(config, endpoints)
-    notes, marks = STRUCTURE.topic(config.name), markers(config)
+    notes, marks = STRUCTURE.topic(config.name), marker_topic(config)
     own = [table.table.topic(config.name) for table in source.tables]
     landed = open_log(spark, config, endpoints.kafka, [*own, notes, marks], source.origin)
     epoch, registry = epochs.last(epochs_path(config)), RegistryClient(endpoints.registry)

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from cdc.capture.continuity import markers
+from cdc.capture.continuity import marker_topic
 from cdc.config import Config, Job
 from cdc.lake.layout import ledger_path, readings_path
 from cdc.lake.records import expiry
@@ -57,7 +57,7 @@ class Retention:
             *cuts,
             Readings(readings_path(self._config)).rows(),
             topic=lambda name: TableId.parse(name).topic(self._config.name),
-            marker_topic=markers(self._config),
+            marker_topic=marker_topic(self._config),
         )
 
     def _first_and_last_cut(self) -> tuple[LedgerRow, LedgerRow] | None:

@@ -82,7 +82,7 @@ class Process:
 
     def _spawn(self, state: StateDir) -> subprocess.Popen[bytes]:
         rotate(self.log)
-        marker = {STATE_VARIABLE: str(state.root)}
+        own_mark = {STATE_VARIABLE: str(state.root)}
         with self.log.open("ab") as output:
             return subprocess.Popen(
                 self.command.arguments,
@@ -90,7 +90,7 @@ class Process:
                 stdout=output,
                 stderr=output,
                 cwd=self.command.directory,
-                env={**os.environ, **self.command.environment, **marker},
+                env={**os.environ, **self.command.environment, **own_mark},
                 start_new_session=True,
             )
 

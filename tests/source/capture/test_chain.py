@@ -11,7 +11,7 @@ import pytest
 
 from cdc.capture import bootstrap
 from cdc.capture.bootstrap import establish
-from cdc.capture.continuity import markers, stored
+from cdc.capture.continuity import marker_topic, stored
 from cdc.capture.passed_over import refuse_moved
 from cdc.capture.source_watch import SourceWatch
 from cdc.client.check import check
@@ -663,7 +663,7 @@ def test_messages_of_others_are_passed_over(
         worker_rest.resume(chain.connect, config.name)
     events = topic.until(lambda found: len(found) >= 4)
     assert [value["after"]["id"] for _, value in events] == [1, 2, 4, 3]
-    ends = Topic(chain, markers(config)).until(lambda found: len(_counts(found, topic)) >= 3)
+    ends = Topic(chain, marker_topic(config)).until(lambda found: len(_counts(found, topic)) >= 3)
     assert _counts(ends, topic) == [2, 1, 1]  # messages do not count as events of a transaction
 
 

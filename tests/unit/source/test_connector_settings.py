@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cdc.capture.bootstrap import topic_specs
-from cdc.capture.continuity import markers
+from cdc.capture.continuity import marker_topic
 from cdc.config import Config, Connect, Lake, Source
 from cdc.events.structure.declared import DeclaredType, source_column
 from cdc.job.topics_seen import written_to
@@ -266,7 +266,7 @@ def test_every_topic_that_the_connector_can_write_to_is_made_and_watched() -> No
     """Topics for messages, notifications and schema changes are impossible here."""
     made = settings(config(), ENDPOINTS, [table("orders")], placeholder="token")
     topics = {spec.name for spec in topic_specs(config(), [table("orders")])}
-    landing = ["pipe.shop.orders", STRUCTURE.topic("pipe"), markers(config())]
+    landing = ["pipe.shop.orders", STRUCTURE.topic("pipe"), marker_topic(config())]
     assert topics == set(written_to("pipe", landing))
     assert f"pipe.{made['signal.data.collection']}" in topics
     assert not any(name.startswith(("notification.", "topic.creation.")) for name in made)
