@@ -20,9 +20,9 @@ from cdc.lake.records.readings import Reading
 from cdc.lake.table import store
 from cdc.lake.table.positions import NOTHING, UNREAD, landed_position
 from cdc.operations.desk.context import RebuildContext
-from cdc.operations.replay import kafka_history
-from cdc.operations.replay.kafka_history import FROM_LOG, History
+from cdc.operations.replay import topic_copy
 from cdc.operations.replay.rebuild import READ_ANEW, Material, Point, Tell, rebuild_table
+from cdc.operations.replay.topic_copy import FROM_LOG, TopicCopy
 from cdc.tables import STRUCTURE, TableId, matches
 
 _LOOKS: Final = 50
@@ -102,7 +102,7 @@ class FromKafka:
     """Copies of a table's topics, and the end up to which they are used."""
 
     material: Material
-    history: History
+    copied: TopicCopy
     end: ReplayEnd
 
 
@@ -138,16 +138,16 @@ def from_kafka(
         known=known,
     )
     _refuse_late(material, table)
-    return FromKafka(material=material, history=events, end=end)
+    return FromKafka(material=material, copied=events, end=end)
 
 
 def _copied(
     context: RebuildContext, bootstrap: str, topic: str, folder: str, upto: int | None
-) -> History:
+) -> TopicCopy:
     span = context.config.job.max_events_per_batch
-    history = kafka_history.take(context.session, bootstrap, topic, folder, upto=upto, span=span)
-    kafka_history.check(history, context.schemas_of, context.placeholder)
-    return history
+    copied = topic_copy.copy_topic(context.session, bootstrap, topic, folder, upto=upto, span=span)
+    topic_copy.check(copied, context.schemas_of, context.placeholder)
+    return copied
 
 
 def end_of_topics(bootstrap: str, topic: str, notes_topic: str) -> ReplayEnd:
@@ -178,7 +178,7 @@ def rebuild_from_kafka(
     tell: Tell,
 ) -> AppliedTable:
     """Rebuild the table; raise CHAIN_BROKEN where compaction may have made it another table."""
-    compacted, end = source.history.facts.compacted, source.end
+    compacted, end = source.copied.facts.compacted, source.end
     rebuild = partial(rebuild_table, upto=end.upto, epoch=end.epoch, point=point, tell=tell)
     try:
         rebuilt = rebuild(context.session, source.material, table, path)
@@ -187,7 +187,7 @@ def rebuild_from_kafka(
             raise CdcError(ErrorKind.CHAIN_BROKEN, error.message, remedy=FROM_LOG) from None
         raise
     if compacted and rebuilt.position.refused:
-        raise _refused(context.quarantine, source.history.topic, table)
+        raise _refused(context.quarantine, source.copied.topic, table)
     return rebuilt
 
 
@@ -203,11 +203,11 @@ def _refused(quarantine: Quarantine, topic: str, table: TableId) -> CdcError:
     )
 
 
-def _refuse_readings(history: History, table: TableId, readings: Sequence[Reading]) -> None:
-    if readings and history.facts.compacted:
+def _refuse_readings(copied: TopicCopy, table: TableId, readings: Sequence[Reading]) -> None:
+    if readings and copied.facts.compacted:
         raise CdcError(
             ErrorKind.CHAIN_BROKEN,
-            f"{table} was read again, and topic {history.topic} lacks the rows of that reading",
+            f"{table} was read again, and topic {copied.topic} lacks the rows of that reading",
             detail=f"reading {readings[-1].number}, by operation {readings[-1].operation}",
             remedy=f"{FROM_LOG}; or {READ_ANEW}",
         )

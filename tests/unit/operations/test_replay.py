@@ -14,7 +14,6 @@ from cdc.cli.replay import EventsFrom, facts, replay, sentences
 from cdc.config import Config, Kafka, Lake, Registry, Source
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import Column, TableSchema
-from cdc.operations.replay.kafka_history import _zigzag
 from cdc.operations.replay.to_path import (
     Addresses,
     Outcome,
@@ -22,6 +21,7 @@ from cdc.operations.replay.to_path import (
     refuse_taken,
     replay_into,
 )
+from cdc.operations.replay.topic_copy import _zigzag
 from cdc.state.directory import StateDir
 from cdc.tables import TableId, TableMode
 
