@@ -135,7 +135,7 @@ class _Composer:
             tables=tables,
             inbox=inbox,
             first=first,
-            schemas=self.start.registry.schemas,
+            schemas_of=self.start.registry.schemas,
         )
 
     def _rounds(
@@ -167,7 +167,7 @@ class _Composer:
             tables=tables,
             freezer=freezer,
             topics=start.topics,
-            schemas=start.registry.schemas,
+            schemas_of=start.registry.schemas,
             budget=self.config.job.max_events_per_batch,
             epoch=start.epoch,
             last_cut=lambda: publisher.last,
@@ -183,7 +183,7 @@ class _Composer:
             freezer=freezer,
             last_cut=lambda: publisher.last,
             notes_topic=start.topics.notes,
-            schemas=start.registry.schemas,
+            schemas_of=start.registry.schemas,
             quarantine=start.quarantine,
             readings=Readings(readings_path(self.config)),
             epoch=start.epoch,

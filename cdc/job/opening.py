@@ -204,13 +204,13 @@ def beginnings(
     spark: SparkSession,
     config: Config,
     notes_topic: str,
-    schemas: SchemaLookup,
+    schemas_of: SchemaLookup,
     noted: Mapping[int, tuple[int, str]],
 ) -> dict[int, Beginning]:
     """Return what each table begins with, by OID: as the log says, else as the source ``noted``."""
     path = log_path(config)
     rows = note_rows(store.read_pinned(spark, path), path, notes_topic)
-    landed = read_notes(rows, schemas)
+    landed = read_notes(rows, schemas_of)
     begins = {
         oid: Beginning(note=number, structure=parse(text)) for oid, (number, text) in noted.items()
     }

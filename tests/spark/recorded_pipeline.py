@@ -137,7 +137,7 @@ class Pipeline:
                 marker_topic=MARKERS,
                 applied=last.row.lsn is not None,
             ),
-            schemas=schemas,
+            schemas_of=schemas,
         )
         self.rounds = Rounds(
             finder,
@@ -155,7 +155,7 @@ class Pipeline:
             tables=self.tables,
             freezer=self.freezer,
             topics=topics,
-            schemas=schemas,
+            schemas_of=schemas,
             budget=self.budget,
             epoch=self.epoch,
             last_cut=lambda: self.publisher.last,

@@ -47,7 +47,7 @@ class CutFinder:
         tables: AppliedTables,
         inbox: Inbox,
         first: FirstSnapshot,
-        schemas: SchemaLookup,
+        schemas_of: SchemaLookup,
     ) -> None:
         self._spark = spark.newSession()  # its own, since its plans are set for each slice
         self._log_path = log_path
@@ -55,7 +55,7 @@ class CutFinder:
         self._tables = tables
         self._inbox = inbox
         self._first = first
-        self._schemas = schemas
+        self._schemas_of = schemas_of
 
     @property
     def held(self) -> int:
@@ -74,7 +74,7 @@ class CutFinder:
 
     def schemas(self, taken: Sequence[Landing]) -> Mapping[int, str]:
         """Return the writer schemas of these landings, by id."""
-        return self._schemas(set().union(*landed_values.schema_ids(taken).values()))
+        return self._schemas_of(set().union(*landed_values.schema_ids(taken).values()))
 
     @contextmanager
     def slice(

@@ -75,7 +75,7 @@ class Recovery:
     tables: AppliedTables
     freezer: Freezer
     topics: Topics
-    schemas: SchemaLookup
+    schemas_of: SchemaLookup
     budget: int
     epoch: Epoch | None
     last_cut: Callable[[], LastCut]
@@ -115,7 +115,7 @@ class Recovery:
                     topic,
                     table,
                     notes,
-                    schemas_of=self.schemas,
+                    schemas_of=self.schemas_of,
                     budget=self.budget,
                     snapshot_end=last.row.snapshot_end,
                     step=step,
@@ -126,7 +126,7 @@ class Recovery:
         topic = self.topics.notes
         place = F.col("offset") > _left(self.epoch, topic)
         inside = place & (F.col("offset") <= last.offsets[topic])
-        return read_notes(note_rows(log, self.log_path, topic).where(inside), self.schemas)
+        return read_notes(note_rows(log, self.log_path, topic).where(inside), self.schemas_of)
 
 
 def _expired(landed: LandedPosition | None, topic: str) -> int:

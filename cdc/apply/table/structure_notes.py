@@ -79,10 +79,10 @@ def placed_notes(rows: DataFrame, schemas: Mapping[int, str]) -> list[PlacedNote
     return sorted(notes, key=lambda note: note.id)
 
 
-def read_notes(rows: DataFrame, schemas: SchemaLookup) -> list[PlacedNote]:
+def read_notes(rows: DataFrame, schemas_of: SchemaLookup) -> list[PlacedNote]:
     """Return the notes in rows of the log, in the order of their ids; two Spark jobs."""
     ids = (row[0] for row in rows.select("value_schema_id").distinct().collect())
-    return placed_notes(rows, schemas(number for number in ids if number is not None))
+    return placed_notes(rows, schemas_of(number for number in ids if number is not None))
 
 
 def _placed(event: Mapping[str, Any]) -> PlacedNote:

@@ -57,7 +57,7 @@ class JobContext:
     freezer: Freezer
     last_cut: Callable[[], LastCut]
     notes_topic: str
-    schemas: SchemaLookup
+    schemas_of: SchemaLookup
     quarantine: Quarantine
     readings: Readings
     epoch: Epoch | None  # None: the first
@@ -68,7 +68,7 @@ class JobContext:
         return RebuildContext(
             session=self.spark.newSession(),
             config=self.config,
-            schemas_of=self.schemas,
+            schemas_of=self.schemas_of,
             placeholder=self.placeholder,
             quarantine=self.quarantine,
         )
@@ -97,7 +97,7 @@ class JobContext:
         after = self.epoch.left_of_notes if self.epoch else -1
         place = (F.col("offset") > after) & (F.col("offset") <= upto)
         rows = note_rows(self.log(), log_path(self.config), self.notes_topic)
-        return read_notes(rows.where(place), self.schemas)
+        return read_notes(rows.where(place), self.schemas_of)
 
     @contextmanager
     def flagged(self, table: TableId, *, at_once: bool = True) -> Iterator[AppliedTable]:

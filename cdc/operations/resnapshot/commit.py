@@ -276,7 +276,7 @@ class ReadingWriter:
             topic,
             shadow,
             notes,
-            schemas_of=self.context.schemas,
+            schemas_of=self.context.schemas_of,
             budget=self.context.config.job.max_events_per_batch,
             snapshot_end=last.row.snapshot_end,
         )
