@@ -143,9 +143,9 @@ def placeholder(config: Config, endpoints: Endpoints) -> str:
     running = worker_rest.configuration(endpoints.connect, config.name)
     if running is None or not running.get(worker_rest.PLACEHOLDER):
         return state.secret(_SECRET)
-    token = running[worker_rest.PLACEHOLDER]
-    write_private(state.secrets / _SECRET, token)
-    return token
+    connectors_own = running[worker_rest.PLACEHOLDER]
+    write_private(state.secrets / _SECRET, connectors_own)
+    return connectors_own
 
 
 def has_begun_here(config: Config) -> bool:

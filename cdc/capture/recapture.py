@@ -25,7 +25,7 @@ from cdc.source.server import slot
 from cdc.source.server.connection import Connection, connect, identifier, translated
 from cdc.source.server.finding import Level
 from cdc.source.setup.preflight import role_findings
-from cdc.source.setup.prepare import prepare, published
+from cdc.source.setup.prepare import prepare, publication_tables
 from cdc.state.endpoints import Endpoints
 from cdc.tables import TableId
 
@@ -114,7 +114,7 @@ def settings_for(
 def unpublish(config: Config, endpoints: Endpoints, tables: Collection[TableId]) -> None:
     """Remove tables from the publication; ignore those that are not in it or do not exist."""
     with connect(endpoints.source_url) as connection:
-        members = published(connection, config.name) or set()
+        members = publication_tables(connection, config.name) or set()
         dropped = [identifier(table) for table in sorted(tables) if table in members]
         if dropped:
             statement = sql.SQL("ALTER PUBLICATION {} DROP TABLE {}").format(

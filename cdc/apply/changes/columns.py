@@ -69,10 +69,12 @@ def key_writers(schemas: Mapping[int, str]) -> list[Writer]:
 
 
 def columns(
-    target: TableSchema, events: Sequence[Writer], keys: Sequence[Writer], token: str
+    target: TableSchema, events: Sequence[Writer], keys: Sequence[Writer], placeholder: str
 ) -> list[ColumnPlan]:
-    """Return one plan per column of ``target``, in order; ``token`` is the placeholder."""
-    return [_column(number, target, events, keys, token) for number in range(len(target.columns))]
+    """Return one plan per column of ``target``, in order."""
+    return [
+        _column(number, target, events, keys, placeholder) for number in range(len(target.columns))
+    ]
 
 
 def keep(plans: Sequence[ColumnPlan]) -> str:
@@ -114,7 +116,7 @@ def _column(
     target: TableSchema,
     events: Sequence[Writer],
     keys: Sequence[Writer],
-    token: str,
+    placeholder: str,
 ) -> ColumnPlan:
     column = target.columns[number]
     made = f"_value_{number}"
@@ -122,7 +124,8 @@ def _column(
     whole = is_key or target.mode is not TableMode.KEYED
     written = [(w, field) for w in events if (field := w.fields.get(column.name)) is not None]
     texts = [
-        (w, value(field, _raw(w, field, whole=whole), made, column, token)) for w, field in written
+        (w, value(field, _raw(w, field, whole=whole), made, column, placeholder))
+        for w, field in written
     ]
     sql = _by_writer([(w, text.sql) for w, text in texts], column.type)
     return ColumnPlan(

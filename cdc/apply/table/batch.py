@@ -78,7 +78,7 @@ class Batch:
 
         Raises TABLE_STOPPED, before anything is written, if too many events are refused.
         """
-        decoded = decode_table(mine, schemas, self.schema, token=self.placeholder).persist()
+        decoded = decode_table(mine, schemas, self.schema, placeholder=self.placeholder).persist()
         try:
             changes, facts = self._whole(decoded)
             refused = _Refused(decoded=facts["refused"], reasons=None)

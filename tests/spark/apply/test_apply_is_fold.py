@@ -54,7 +54,7 @@ class Table:
 
     def decode(self, messages: Sequence[Message], schemas: Mapping[int, str]) -> DataFrame:
         rows = self.spark.createDataFrame([m.row() for m in messages], LOG_COLUMNS)
-        return decode_table(rows, schemas, self.schema, token=TOKEN)
+        return decode_table(rows, schemas, self.schema, placeholder=TOKEN)
 
     def rows(self) -> DataFrame:
         return self.spark.read.format("delta").load(self.path)
