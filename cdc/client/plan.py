@@ -70,7 +70,7 @@ class Now:
     captured: frozenset[str]  # the connector's tables; empty until the first snapshot is over
     ledger: Mapping[str, bool] | None  # by table: are its rows in the lake? None before any cut
     lake: Mapping[str, int] = field(default_factory=dict)  # bytes of the existing Delta tables
-    published: frozenset[str] | None  # None: there is no publication
+    publication: frozenset[str] | None  # None: there is no publication
     topics: frozenset[str]
     settings: Mapping[str, str]  # the connector's; empty without a connector
     job: Mapping[str, str]  # digests of the keys the job runs with; empty if not known
@@ -81,7 +81,7 @@ class Wanted:
     """The state that the configuration asks for."""
 
     tables: tuple[WantedTable, ...]
-    published: frozenset[str]
+    publication: frozenset[str]
     topics: frozenset[str]
     settings: Mapping[str, str]
     job: Mapping[str, str]
@@ -139,8 +139,8 @@ def compare(now: Now, wanted: Wanted) -> Plan:
         unfit=tuple(refusal for each in old for refusal in each.refused),
         refused=(*wanted.refused, *(refusal for each in new for refusal in each.refused)),
         warned=wanted.warned,
-        makes_publication=now.published is None,
-        publish=tuple(sorted(wanted.published - (now.published or frozenset()))),
+        makes_publication=now.publication is None,
+        publish=tuple(sorted(wanted.publication - (now.publication or frozenset()))),
         topics=tuple(sorted(wanted.topics - now.topics)),
         settings=tuple(_different(now.settings, wanted.settings)),
         reload=reload,

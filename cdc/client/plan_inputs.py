@@ -22,7 +22,7 @@ from cdc.source.connector.settings import clear_password
 from cdc.source.server.connection import Connection, connect, translated
 from cdc.source.server.finding import Finding, Level
 from cdc.source.setup.preflight import role_findings, server_findings
-from cdc.source.setup.prepare import published
+from cdc.source.setup.prepare import publication_tables
 from cdc.state import job_settings
 from cdc.state.endpoints import Endpoints
 from cdc.tables import HEARTBEAT, SIGNAL, STRUCTURE, TableId
@@ -116,7 +116,7 @@ def _wanted(look: _Look) -> Wanted:
     others = [*refusals(look.catalog, config, look.known), *errors]
     return Wanted(
         tables=tuple(wanted),
-        published=frozenset(map(str, (*_CONTROL, *(table.table for table in look.fit)))),
+        publication=frozenset(map(str, (*_CONTROL, *(table.table for table in look.fit)))),
         topics=frozenset(spec.name for spec in topic_specs(config, tables)),
         settings=settings_for(config, look.endpoints, tables, look.running),
         job=job_settings.digests(config),
@@ -127,12 +127,12 @@ def _wanted(look: _Look) -> Wanted:
 
 def _now(look: _Look, wanted: Wanted) -> Now:
     config = look.config
-    names = published(look.connection, config.name)
+    names = publication_tables(look.connection, config.name)
     return Now(
         captured=frozenset(map(str, look.known)),
         ledger=read_tables(config),
         lake=sizes(config, {*look.known, *(table.table for table in look.tables)}),
-        published=None if names is None else frozenset(map(str, names)),
+        publication=None if names is None else frozenset(map(str, names)),
         topics=frozenset(topic_ids(look.endpoints.kafka, sorted(wanted.topics))),
         settings=look.running,
         job=job_settings.remembered(config.state_dir),

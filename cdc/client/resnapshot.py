@@ -18,7 +18,7 @@ from cdc.source.catalog.relations import tables_of
 from cdc.source.predicate.postgres_check import checked, predicate
 from cdc.source.predicate.predicate import Predicate
 from cdc.source.server.connection import Connection, connect
-from cdc.source.setup.prepare import published
+from cdc.source.setup.prepare import publication_tables
 from cdc.state.endpoints import Endpoints
 from cdc.tables import TableId, TableState
 
@@ -101,7 +101,7 @@ def _predicate(connection: Connection, source: SourceTable, where: str) -> Predi
 
 
 def _refuse_unfit(connection: Connection, config: Config, sources: Sequence[SourceTable]) -> None:
-    publication = published(connection, config.name) or set()
+    publication = publication_tables(connection, config.name) or set()
     for source in sources:
         if source.unfit is not None:
             raise CdcError(

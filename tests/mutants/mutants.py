@@ -40,7 +40,7 @@ MUTANTS: Final = (
     Mutant(
         name="what is published is not passed over",
         file="cdc/source/catalog/catalog.py",
-        old="self.unfit is not None and self.oid != 0 and not self.published",
+        old="self.unfit is not None and self.oid != 0 and not self.in_publication",
         new="self.unfit is not None and self.oid != 0",
         tests=(
             "tests/unit/source/test_connector_settings.py",

@@ -114,12 +114,12 @@ class SourceTable:
     has_children: bool = False  # other tables inherit from it
     unfit: Finding | None = None
     """Why a table that was captured before cannot be followed now; None if it can."""
-    published: bool = True
+    in_publication: bool = True
 
     @property
     def passed_over(self) -> bool:
         """Whether the connector must ignore the table, because it might not start otherwise."""
-        return self.unfit is not None and self.oid != 0 and not self.published
+        return self.unfit is not None and self.oid != 0 and not self.in_publication
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +140,7 @@ class _Relation:
     readable: bool
     has_children: bool
     identity: ReplicaIdentity
-    published: bool
+    in_publication: bool
 
 
 def inspect(connection: Connection, config: Config) -> Catalog:
@@ -170,7 +170,7 @@ def _relations(connection: Connection) -> bytes:
 
 def _relation(row: tuple[Any, ...]) -> _Relation:
     schema, name, oid, kind, persistence, replica, rls, readable, *others = row
-    children, key, index, published = others
+    children, key, index, in_publication = others
     return _Relation(
         table=TableId(schema, name),
         oid=oid,
@@ -182,7 +182,7 @@ def _relation(row: tuple[Any, ...]) -> _Relation:
         identity=ReplicaIdentity(
             replica=replica, primary_key=tuple(key or ()), index=tuple(index or ())
         ),
-        published=published,
+        in_publication=in_publication,
     )
 
 
@@ -236,7 +236,7 @@ def _judge(relation: _Relation, columns: tuple[SourceColumn, ...], config: Confi
         mode=mode,
         replica_identity=relation.identity.replica,
         has_children=relation.has_children,
-        published=relation.published,
+        in_publication=relation.in_publication,
     )
     return Catalog(tables=(table,), findings=tuple(findings))
 

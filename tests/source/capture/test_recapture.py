@@ -28,7 +28,7 @@ from cdc.source.connector import worker_rest
 from cdc.source.connector.settings import captured
 from cdc.source.notes.noting_sql import BASELINE
 from cdc.source.server.connection import Connection, connect, password
-from cdc.source.setup.prepare import published
+from cdc.source.setup.prepare import publication_tables
 from cdc.state.endpoints import Endpoints
 from cdc.tables import TableId
 from cdc.waiting import until
@@ -166,7 +166,7 @@ def state(chain: Endpoints, config: Config, source: Connection) -> tuple[object,
     topics = [TableId(config.name, name).topic(config.name) for name in ("t", "late", "bad")]
     return (
         notes and notes[0],
-        published(source, config.name),
+        publication_tables(source, config.name),
         worker_rest.configuration(chain.connect, config.name),
         topic_ids(chain.kafka, topics),
         reader,
@@ -191,10 +191,10 @@ def test_a_table_is_taken_out_and_in_again(
     source.execute("INSERT INTO t VALUES (1)")
     topic_of(chain, config, "t").until(lambda found: len(found) == 2)
     assert topic_of(chain, config, "old").events() == []
-    assert old in (published(source, config.name) or set())
+    assert old in (publication_tables(source, config.name) or set())
     for _ in range(2):
         unpublish(without, chain, [old])
-    assert old not in (published(source, config.name) or set())
+    assert old not in (publication_tables(source, config.name) or set())
     source.execute("ANALYZE old")
     planned = plan(config, chain)
     assert [(each.table.table, each.table.rows, each.replaces) for each in planned.added] == [

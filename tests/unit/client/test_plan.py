@@ -18,7 +18,7 @@ NOW = Now(
     captured=frozenset({"shop.a", "shop.b"}),
     ledger={"shop.a": True, "shop.b": True},
     lake={"shop.a": 10, "shop.b": 2048},
-    published=frozenset({"shop.a", "shop.b", "wal2lake.heartbeat"}),
+    publication=frozenset({"shop.a", "shop.b", "wal2lake.heartbeat"}),
     topics=frozenset({"p.shop.a", "p.shop.b"}),
     settings={"table.include.list": "a,b", "name": "p"},
     job={"source.tables": "1", "spark.master": "2"},
@@ -27,7 +27,7 @@ A = WantedTable(table="shop.a", mode="keyed", key=("id",))
 B = WantedTable(table="shop.b", mode="multiset")
 WANTED = Wanted(
     tables=(A, B),
-    published=frozenset({"shop.a", "shop.b", "wal2lake.heartbeat"}),
+    publication=frozenset({"shop.a", "shop.b", "wal2lake.heartbeat"}),
     topics=NOW.topics,
     settings=NOW.settings,
     job=NOW.job,
@@ -60,7 +60,7 @@ def test_a_table_comes_and_one_goes() -> None:
         replace(
             WANTED,
             tables=(A, new),
-            published=WANTED.published | {"shop.c"},
+            publication=WANTED.publication | {"shop.c"},
             topics=frozenset({"p.shop.a", "p.shop.c"}),
             settings={"table.include.list": "a,c", "name": "p"},
         ),
@@ -123,7 +123,7 @@ def test_before_the_first_start_up_takes_all_in() -> None:
     nothing = Now(
         captured=frozenset(),
         ledger=None,
-        published=None,
+        publication=None,
         topics=frozenset(),
         settings={},
         job={},

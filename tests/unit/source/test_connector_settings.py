@@ -69,9 +69,9 @@ def test_what_cannot_be_read_is_named_apart_and_is_still_captured() -> None:
     unfit = Finding.error("shop.twins", "two columns have one name", remedy="rename one of them")
     twins = replace(table("twins"), unfit=unfit)
     unpublished = [
-        replace(twins, published=False),
-        replace(table("gone"), unfit=unfit, published=False, oid=0),
-        replace(table("new"), published=False),
+        replace(twins, in_publication=False),
+        replace(table("gone"), unfit=unfit, in_publication=False, oid=0),
+        replace(table("new"), in_publication=False),
     ]
     made = settings(config(), ENDPOINTS, [table("orders"), *unpublished], placeholder="t")
     names = {TableId("shop", name) for name in ("orders", "twins", "gone", "new")}
