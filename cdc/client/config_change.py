@@ -119,9 +119,9 @@ def _await_left(config: Config, recaptured: Recaptured, timeout: float) -> None:
 
 def _is_behind(config: Config, recaptured: Recaptured) -> bool:
     """Return whether the job works with other tables, or has not answered an earlier request."""
-    publication = read_tables(config)
+    cut_tables = read_tables(config)
     captured = {str(table.table) for table in recaptured.tables}
-    other = publication is not None and set(publication) != captured
+    other = cut_tables is not None and set(cut_tables) != captured
     return other or reload.pending(config.state_dir) is not None
 
 
