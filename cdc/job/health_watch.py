@@ -18,7 +18,15 @@ from cdc.errors import CdcError
 from cdc.job.probe import EVERY_SECONDS, Probe
 from cdc.job.topics_seen import TopicsSeen, topics_seen
 from cdc.observe.causes import Cause, Facts, SlotFacts, cause
-from cdc.observe.hops import Hop, HopProgress, Motion, Moving, Seen, moving, step
+from cdc.observe.hops import (
+    Hop,
+    HopCounters,
+    HopMotion,
+    HopProgress,
+    Motion,
+    hop_motions,
+    next_progress,
+)
 from cdc.source.connector.sessions import slot_facts
 from cdc.source.server.connection import OPTIONS, Connection, connect_to_ask
 from cdc.stack.process import stack_report
@@ -126,7 +134,7 @@ class _Watch:
         connector, no_connect = self._probes.connector.latest()
         topics, no_kafka = self._probes.topics.latest()
         _, no_registry = self._probes.registry.latest()
-        seen = Seen(
+        seen = HopCounters(
             at=time.monotonic(),
             sent=topics.committed if topics else None,
             landed=job.landed,
@@ -134,7 +142,7 @@ class _Watch:
             decoding=slot is not None and slot.working,
             working=job.working,
         )
-        self._progress = step(self._progress, seen)
+        self._progress = next_progress(self._progress, seen)
         failures = {
             "source": no_source,
             "connect": no_connect,
@@ -153,7 +161,7 @@ class _Watch:
             merging=job.merging,
             disk=components.disk(self._config.state_dir),
         )
-        hops = [_health(hop, facts) for hop in moving(self._progress)]
+        hops = [_health(hop, facts) for hop in hop_motions(self._progress)]
         self._write(hops, registry=no_registry, unnoted=slot.unnoted if slot else "")
 
     def _restarted(self, progress: HopProgress) -> str:
@@ -173,7 +181,7 @@ class _Watch:
         write(self._config.state_dir, hops, time.monotonic(), **more)
 
 
-def _health(hop: Moving, facts: Facts) -> HopHealth:
+def _health(hop: HopMotion, facts: Facts) -> HopHealth:
     why = Cause("", "")
     if hop.motion is Motion.STANDS:
         why = cause(hop.hop, facts)

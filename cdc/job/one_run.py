@@ -18,7 +18,7 @@ from cdc.job.activity import Activity
 from cdc.job.health_watch import JobFacts
 from cdc.lake.records import epochs
 from cdc.land.query import Lander
-from cdc.observe.defects import told
+from cdc.observe.defects import error_text
 from cdc.operations.automatic import read_lost
 from cdc.operations.desk.context import JobContext
 from cdc.operations.retention import Retention
@@ -118,7 +118,7 @@ def _ended(query: StreamingQuery) -> CdcError:
     return CdcError(
         ErrorKind.INTERNAL,
         "the landing query ended",
-        detail=told(error) if error else "",
+        detail=error_text(error) if error else "",
         remedy="see the job's log file; a restarted job continues where landing ended",
     )
 

@@ -25,7 +25,7 @@ from cdc.lake.records.ledger import LedgerRow, TableEntry
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.table import positions, store
 from cdc.lake.table.positions import LOST, METADATA_CONF, UNREAD, Position
-from cdc.observe.defects import told
+from cdc.observe.defects import error_text
 from cdc.source.catalog.catalog import SourceTable
 from cdc.tables import TableId
 
@@ -223,7 +223,7 @@ def beginnings(
 def _unreadable(path: str, error: DeltaError) -> CdcError:
     return CdcError(
         ErrorKind.CHAIN_BROKEN,
-        f"the Delta table {path} cannot be read: {told(error)}",
+        f"the Delta table {path} cannot be read: {error_text(error)}",
         reason=Reason.TABLE_UNREADABLE,
     )
 

@@ -12,7 +12,7 @@ import pytest
 from cdc.client.status import status as statuses
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
-from cdc.observe.defects import told
+from cdc.observe.defects import error_text
 from cdc.stack.embedded import EmbeddedStack
 from cdc.stack.process import log_files
 from cdc.stack.process.log_files import last_crash, rotate
@@ -177,4 +177,4 @@ def test_one_that_was_killed_is_named_by_the_next(
     if killed:
         assert "its last line" in log_files.crash_file(state).read_text()
     assert read(state)["phase"] == "failed"
-    assert told(CdcError(ErrorKind.CONFLICT, "another time")) == "another time"
+    assert error_text(CdcError(ErrorKind.CONFLICT, "another time")) == "another time"

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
-from cdc.observe.defects import told
+from cdc.observe.defects import error_text
 from cdc.stack.artifacts.prerequisites import disk_full_named
 from cdc.stack.embedded import EmbeddedStack
 from cdc.stack.process.log_files import crash_file, keep_crash, keep_silent_end, last_crash
@@ -97,7 +97,7 @@ def _keep_silent_end(state: StateDir) -> bool:
 def _defect(state: StateDir, error: Exception) -> CdcError:
     return CdcError(
         ErrorKind.INTERNAL,
-        f"internal: {told(error)}",
+        f"internal: {error_text(error)}",
         remedy=f"report this as a bug and attach {crash_file(state)}",
     )
 
