@@ -68,7 +68,7 @@ def _established(
         refuse_unfit(connection, config)
         if not new_epoch:  # before anything is read or created in the wrong source
             refuse_other_source(connection, config, endpoints)
-        known = (_captured if new_epoch else begun)(config, endpoints)
+        known = (_captured if new_epoch else captured_by_connector)(config, endpoints)
         tables = captured_tables(connection, config, known)
         prepare(connection, config, [table for table in tables if table.unfit is None])
         if new_epoch:
@@ -76,7 +76,7 @@ def _established(
         return _start(connection, config, endpoints, tables)
 
 
-def begun(config: Config, endpoints: Endpoints) -> frozenset[TableId]:
+def captured_by_connector(config: Config, endpoints: Endpoints) -> frozenset[TableId]:
     """Return the tables the connector captures; none before it has stored a position."""
     if worker_rest.offsets(endpoints.connect, config.name) is None:
         return frozenset()
@@ -123,12 +123,12 @@ def topic_specs(config: Config, tables: list[SourceTable]) -> list[TopicSpec]:
     return [
         *(TopicSpec(name, compacted, instead=kept) for name in keyed),
         *(TopicSpec(name, kept, instead=compacted) for name in others),
-        *(TopicSpec(name, compacted) for name in (*control, written_by_itself(config.name))),
+        *(TopicSpec(name, compacted) for name in (*control, debezium_heartbeat_topic(config.name))),
         TopicSpec(marker_topic(config), kept),
     ]
 
 
-def written_by_itself(prefix: str) -> str:
+def debezium_heartbeat_topic(prefix: str) -> str:
     """Return the topic of Debezium's own heartbeats, which bypass the heartbeat table."""
     return f"__debezium-heartbeat.{prefix}"
 

@@ -7,16 +7,22 @@ position: no start continues with the stream alone before the epoch is recorded 
 from collections.abc import Callable, Collection
 from typing import Final
 
-from cdc.capture.continuity import Standing, clear, sent, standing, unfinished
+from cdc.capture.continuity import (
+    ChainState,
+    chain_state,
+    clear_connector,
+    in_first_snapshot,
+    position_lsn,
+)
 from cdc.capture.provenance import known_topics
-from cdc.capture.refill import go_on, refuse_far
+from cdc.capture.refill import refill_topics, refuse_far
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.offsets import end_offsets
 from cdc.kafka.same_topic import Expected
 from cdc.kafka.topics import TopicSpec, topic_ids
 from cdc.lake.layout import epochs_path, log_path
-from cdc.lake.lock import alone
+from cdc.lake.lock import only_job
 from cdc.lake.records import epochs
 from cdc.lake.records.epochs import Epoch
 from cdc.lake.table.positions import landed_position
@@ -47,13 +53,13 @@ def begin(
     and if nothing is broken; CHAIN_BROKEN if a topic lost too many offsets. Nothing is changed
     then.
     """
-    with alone(config):
+    with only_job(config):
         reason = _broken(connection, config, endpoints, tables, start)
         expected = _expected(config, specs)
         refuse_far(endpoints.kafka, expected, specs)
-        clear(connection, config, endpoints)
+        clear_connector(connection, config, endpoints)
         replication = config.kafka.replication_factor
-        go_on(endpoints.kafka, expected, specs, replication=replication, say=say)
+        refill_topics(endpoints.kafka, expected, specs, replication=replication, say=say)
         return _recorded(connection, config, endpoints, [spec.name for spec in specs], reason)
 
 
@@ -89,13 +95,13 @@ def _broken(
 ) -> str:
     """Return why the chain cannot go on; raise CONFLICT if it can."""
     try:
-        state = standing(connection, config, endpoints, tables)
+        state = chain_state(connection, config, endpoints, tables)
     except CdcError as error:
         if error.kind is ErrorKind.CHAIN_BROKEN:
             return error.coded
         raise
-    if state is Standing.WHOLE:
-        if unfinished(worker_rest.offsets(endpoints.connect, config.name) or {}):
+    if state is ChainState.WHOLE:
+        if in_first_snapshot(worker_rest.offsets(endpoints.connect, config.name) or {}):
             return "the first snapshot was not finished"
         if _fails(connection, config, endpoints, start):
             return f"connector {config.name} fails at the next change it has to read"
@@ -121,7 +127,10 @@ def _fails(
         nonlocal failed
         status = worker_rest.status(endpoints.connect, config.name)
         failed = status is not None and status.failed
-        return failed or sent(worker_rest.offsets(endpoints.connect, config.name) or {}) >= target
+        return (
+            failed
+            or position_lsn(worker_rest.offsets(endpoints.connect, config.name) or {}) >= target
+        )
 
     until(settled, _TRIAL_SECONDS, f"connector {config.name} neither failed nor caught up")
     return failed

@@ -11,8 +11,8 @@ table.
 
 from collections.abc import Collection
 
-from cdc.capture.continuity import stored
-from cdc.capture.retyped import retyped
+from cdc.capture.continuity import stored_lsn
+from cdc.capture.retyped import retyped_columns
 from cdc.config import Config
 from cdc.source.catalog.captured import wanted_of
 from cdc.source.catalog.catalog import SourceTable, inspect
@@ -49,7 +49,11 @@ def pass_over(
     tables, columns, known = passed_over(running), columns_passed_over(running), captured(running)
     with connect_to_ask(endpoints.source_url) as connection:
         now = _tables(connection, config, known)
-        changed = retyped(connection, config.name, known) if at_an_event else frozenset[ColumnId]()
+        changed = (
+            retyped_columns(connection, config.name, known)
+            if at_an_event
+            else frozenset[ColumnId]()
+        )
     wanted = with_passed_over(running, tables | {t.table for t in now if t.passed_over})
     wanted = with_columns_passed_over(wanted, columns | changed)
     for table in now:
@@ -73,7 +77,7 @@ def refuse_moved(config: Config, endpoints: Endpoints) -> None:
     with connect_to_ask(endpoints.source_url) as connection:
         state = slot.slot_state(connection, config.name)
     if state is not None:  # read before the position, which the connector stores first
-        slot.refuse_ahead(config.name, state, stored(endpoints.connect, config.name))
+        slot.refuse_ahead(config.name, state, stored_lsn(endpoints.connect, config.name))
 
 
 def take_back(config: Config, endpoints: Endpoints, source: SourceTable) -> bool:

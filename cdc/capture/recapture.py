@@ -11,7 +11,7 @@ from typing import Final
 from psycopg import sql
 
 from cdc.capture.bootstrap import refuse_unfit, topic_specs
-from cdc.capture.continuity import unfinished
+from cdc.capture.continuity import in_first_snapshot
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.topics import ensure_topics
@@ -89,7 +89,7 @@ def running_configuration(config: Config, endpoints: Endpoints) -> dict[str, str
             f"connector {config.name} has captured nothing yet",
             remedy="run wal2lake up: it captures every table that source.tables names",
         )
-    if unfinished(position):
+    if in_first_snapshot(position):
         raise CdcError(
             ErrorKind.CONFLICT,
             f"the first snapshot of connector {config.name} has not finished",

@@ -35,7 +35,7 @@ _PRODUCER: Final = {
 }
 
 
-def go_on(
+def refill_topics(
     bootstrap: str,
     expected: Mapping[str, Expected],
     specs: Collection[TopicSpec],

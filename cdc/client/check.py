@@ -12,7 +12,7 @@ from typing import Final
 import httpx
 
 from cdc import http_client
-from cdc.capture.bootstrap import begun
+from cdc.capture.bootstrap import captured_by_connector
 from cdc.config import Config
 from cdc.errors import CdcError
 from cdc.kafka.topics import topic_ids
@@ -74,7 +74,9 @@ def _source(config: Config, endpoints: Endpoints) -> Iterator[Finding]:
         yield from _collect(lambda: iter(role_findings(connection, config, catalog.tables)))
         yield from triggers.findings(connection)
         yield from _slot(config, endpoints, connection)
-        known = begun(config, endpoints) if endpoints.connect else frozenset[TableId]()
+        known = (
+            captured_by_connector(config, endpoints) if endpoints.connect else frozenset[TableId]()
+        )
         for table in new_tables(catalog, known):
             yield Finding.warning(str(table), NEW, remedy=TAKE_IN)
         yield from (

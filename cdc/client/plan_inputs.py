@@ -6,7 +6,7 @@ from typing import Final
 
 from deltalake import DeltaTable
 
-from cdc.capture.bootstrap import begun, topic_specs
+from cdc.capture.bootstrap import captured_by_connector, topic_specs
 from cdc.capture.recapture import settings_for
 from cdc.client.plan import LeftOut, Now, Plan, PlanFinding, Wanted, WantedTable, compare
 from cdc.config import Config
@@ -71,7 +71,7 @@ def plan(config: Config, endpoints: Endpoints) -> Plan:
             endpoints=endpoints,
             connection=connection,
             catalog=inspect(connection, config),
-            known=begun(config, endpoints),
+            known=captured_by_connector(config, endpoints),
             running=worker_rest.configuration(endpoints.connect, config.name) or {},
         )
         wanted = _wanted(look)

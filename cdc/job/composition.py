@@ -16,7 +16,7 @@ from cdc.apply.rounds.last_cut import LastCut
 from cdc.apply.rounds.publisher import Publisher
 from cdc.apply.rounds.recovery import Recovery
 from cdc.apply.rounds.rounds import Rounds, stuck_transactions
-from cdc.capture.continuity import stored
+from cdc.capture.continuity import stored_lsn
 from cdc.capture.source_watch import SourceWatch
 from cdc.config import Config
 from cdc.job.one_run import Run
@@ -88,9 +88,9 @@ class _Composer:
         )
 
     def _watch(self) -> SourceWatch:
-        stored_lsn = partial(stored, self.endpoints.connect, self.config.name)
+        ask_stored = partial(stored_lsn, self.endpoints.connect, self.config.name)
         origin = self.start.source.origin
-        return SourceWatch(self.endpoints.source_url, self.config.name, origin, stored_lsn)
+        return SourceWatch(self.endpoints.source_url, self.config.name, origin, ask_stored)
 
     def _last_cut(self) -> LastCut:
         start = self.start

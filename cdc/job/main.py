@@ -34,7 +34,7 @@ def run(read: Callable[[], Config], endpoints: Endpoints, stop: threading.Event)
     """
     config = read()
     refuse_unwritable(config)
-    with lock.alone(config):
+    with lock.only_job(config):
         state_file = JobStateFile(config.state_dir)
         state_file.enter("starting")
         try:

@@ -84,7 +84,7 @@ def start(
         placeholder=bootstrap.placeholder(config, endpoints),
         begins=beginnings(spark, config, notes, registry.schemas, source.baselines),
         catalogue=None if source.notes_changes else partial(_structure_now, endpoints.source_url),
-        slot_lsn=first_slot.known(config),
+        slot_lsn=first_slot.first_lsn(config),
     )
     return Start(
         source=source,
@@ -102,7 +102,9 @@ def start(
 def _source(config: Config, endpoints: Endpoints) -> SourceAtStart:
     with connect(endpoints.source_url) as connection:
         return SourceAtStart(
-            tables=captured_tables(connection, config, bootstrap.begun(config, endpoints)),
+            tables=captured_tables(
+                connection, config, bootstrap.captured_by_connector(config, endpoints)
+            ),
             baselines=baselines(connection),
             notes_changes=is_installed(connection),
             origin=origin(connection),

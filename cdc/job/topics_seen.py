@@ -10,7 +10,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in i
     OffsetSpec,
 )
 
-from cdc.capture.bootstrap import written_by_itself
+from cdc.capture.bootstrap import debezium_heartbeat_topic
 from cdc.kafka.topics import admin, unreachable
 from cdc.tables import HEARTBEAT, SIGNAL
 
@@ -46,7 +46,12 @@ def topics_seen(bootstrap: str, prefix: str, landing: list[str]) -> TopicsSeen:
 
 def written_to(prefix: str, landing: list[str]) -> list[str]:
     """Return all topics that the connector can write to, also those that nobody reads."""
-    return [*landing, HEARTBEAT.topic(prefix), SIGNAL.topic(prefix), written_by_itself(prefix)]
+    return [
+        *landing,
+        HEARTBEAT.topic(prefix),
+        SIGNAL.topic(prefix),
+        debezium_heartbeat_topic(prefix),
+    ]
 
 
 @lru_cache(maxsize=1)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cdc.client.verify.verify import VerifyReport, verify
-from cdc.events.values.pg_types import FAMILIES, TYPES, Fidelity, kept
+from cdc.events.values.pg_types import FAMILIES, TYPES, Fidelity, type_rule
 from cdc.source.catalog.catalog import inspect
 from cdc.source.server.connection import connect
 from tests.kinds import odd, special
@@ -196,4 +196,4 @@ def test_every_type_that_is_kept_is_tested_here(pipeline: Pipeline) -> None:
     expected = {name for name, found in TYPES.items() if found.fidelity is not Fidelity.REFUSED}
     assert {name for name in expected if not name.startswith("(")} <= scalars
     assert {kind for _, kind, _ in rows} >= {"b", "c", "d", "e", "m", "r"}
-    assert arrays == {name for name in TYPES if kept(name).arrays}
+    assert arrays == {name for name in TYPES if type_rule(name).arrays}

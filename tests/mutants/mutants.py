@@ -26,7 +26,7 @@ MUTANTS: Final = (
     Mutant(
         name="a type that holds the values of before ends no connector",
         file="cdc/capture/retyped.py",
-        old=" and held(old, column) is None",
+        old=" and common_type(old, column) is None",
         new="",
         tests=("tests/unit/capture/test_retyped.py",),
     ),

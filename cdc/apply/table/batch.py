@@ -33,7 +33,7 @@ from cdc.lake.table.merge_plan import (
     REASON,
     UNRESOLVED,
     merge_plan,
-    stored,
+    stored_columns,
 )
 from cdc.lake.table.positions import Position
 from cdc.tables import TableMode
@@ -180,7 +180,7 @@ class Batch:
         """Append rows to a table that has none with their key: what a MERGE would insert."""
         new = rows.where(~F.col(DELETED))
         writing = store.overwrite if truncated else store.append
-        writing(self.path, new.selectExpr(*map(spark_name, stored(self.schema))), after)
+        writing(self.path, new.selectExpr(*map(spark_name, stored_columns(self.schema))), after)
 
     def _refuse(self, mine: DataFrame, refused: _Refused, after: Position) -> Position:
         """Put everything that the batch refuses into quarantine; called once, before the write."""

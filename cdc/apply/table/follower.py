@@ -19,7 +19,7 @@ from cdc.events.schema import (
     diff,
     table_schema_from_avro,
 )
-from cdc.events.structure.guess import supposed
+from cdc.events.structure.guess import guess_course
 from cdc.events.structure.steps import READ_AGAIN, Course
 from cdc.lake.table import store
 from cdc.tables import SchemaPolicy
@@ -73,7 +73,7 @@ class Follower:
             return content
         if shape is not None and self.catalogue is not None:
             now = self.catalogue(shape.structure.oid)
-            course = supposed(
+            course = guess_course(
                 shape.structure, written.columns, now, policy=self.policy, append=shape.append
             )
             return self._take(shape, course, content.position.note)

@@ -82,10 +82,10 @@ def followed(spark: SparkSession, path: str, shape: Shape, course: Course, note:
     for number in range(position.steps, len(course.steps)):
         position = replace(position, steps=number + 1)
         step = course.steps[number]
-        schema = evolve.done(spark, path, schema, step, position.metadata())
+        schema = evolve.take_step(spark, path, schema, step, position.metadata())
         logger.info("structure", table=str(schema.table), step=type(step).__name__)
     if any(not isinstance(step, ChangeKey) for step in course.steps):
-        evolve.rehashed(spark, path, schema, position.metadata())
+        evolve.rehash_rows(spark, path, schema, position.metadata())
     position = replace(position, note=note, steps=0)
     return _kept(spark, path, schema, course, position)
 

@@ -11,7 +11,7 @@ import pytest
 
 from cdc.capture import bootstrap
 from cdc.capture.bootstrap import establish
-from cdc.capture.continuity import marker_topic, stored
+from cdc.capture.continuity import marker_topic, stored_lsn
 from cdc.capture.passed_over import refuse_moved
 from cdc.capture.source_watch import SourceWatch
 from cdc.client.check import check
@@ -494,7 +494,7 @@ def test_a_slot_that_others_move_on_ends_the_job(
     source.execute("CREATE TABLE t (id int PRIMARY KEY)")
     establish(config, chain)
     topic = Topic(chain, f"{name}.{name}.t")
-    asked = partial(stored, chain.connect, name)
+    asked = partial(stored_lsn, chain.connect, name)
     looking = SourceWatch(chain.source_url, name, origin(source), asked)
     for number in range(1, 6):
         before = _confirmed(source, name)

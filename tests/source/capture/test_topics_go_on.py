@@ -17,7 +17,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in i
     ResourceType,
 )
 
-from cdc.capture.refill import go_on
+from cdc.capture.refill import refill_topics
 from cdc.errors import CdcError, Reason
 from cdc.kafka.empty_topic import empty_topic
 from cdc.kafka.offsets import end_offsets
@@ -74,12 +74,12 @@ def refusal(broker: str, known: dict[str, Expected]) -> Reason | None:
 
 def went_on(broker: str, spec: TopicSpec, known: dict[str, Expected]) -> None:
     """Check that the topic continues at the next offset, without the earlier events."""
-    assert go_on(broker, known, [spec], replication=1) == [spec.name]
+    assert refill_topics(broker, known, [spec], replication=1) == [spec.name]
     now = existing_topics(broker, known)[spec.name]
     assert (now.partitions, now.first, now.end) == (1, LANDED, LANDED)
     fill(broker, spec.name, 1)
     assert events(broker, spec.name) == [(LANDED, b"event")]
-    assert go_on(broker, known, [spec], replication=1) == []
+    assert refill_topics(broker, known, [spec], replication=1) == []
 
 
 def events(broker: str, topic: str) -> list[tuple[int | None, bytes | None]]:
@@ -97,7 +97,7 @@ def test_one_that_is_as_it_was(broker: str, spec: TopicSpec) -> None:
     known = expected(broker, spec)
     refuse_broken(known, existing_topics(broker, known))
     TopicWatch(broker, {topic: facts.id for topic, facts in known.items()}).look()
-    assert go_on(broker, known, [spec], replication=1) == []
+    assert refill_topics(broker, known, [spec], replication=1) == []
     assert len(events(broker, spec.name)) == 50
 
 
@@ -119,7 +119,7 @@ def test_one_that_was_made_again_and_has_grown_beyond(broker: str, spec: TopicSp
     known = expected(broker, spec)
     again(broker, spec, count=60)
     assert refusal(broker, known) is Reason.TOPIC_RECREATED
-    assert go_on(broker, known, [spec], replication=1) == []  # its offsets are high enough
+    assert refill_topics(broker, known, [spec], replication=1) == []  # its offsets are high enough
 
 
 def test_one_that_is_gone(broker: str, spec: TopicSpec) -> None:
@@ -153,7 +153,7 @@ def test_one_that_was_shortened(broker: str, spec: TopicSpec) -> None:
     empty_topic(broker, spec.name, before=LANDED + 3)
 
     assert refusal(broker, known) is Reason.TOPIC_SHORTENED
-    assert go_on(broker, known, [spec], replication=1) == []
+    assert refill_topics(broker, known, [spec], replication=1) == []
     left = {spec.name: Expected(id=known[spec.name].id, last=49)}
     refuse_broken(left, existing_topics(broker, left))  # a position beyond the removed events
 

@@ -88,7 +88,7 @@ def test_interrupted_after_any_step(
 ) -> None:
     path = str(tmp_path / "t")
     made(spark, path, BEFORE, TableMode.KEYED)
-    real, left = evolve.done, [dies_after]
+    real, left = evolve.take_step, [dies_after]
 
     def done(session: SparkSession, at: str, old: TableSchema, step: Step, to: str) -> TableSchema:
         if not left[0]:
@@ -96,7 +96,7 @@ def test_interrupted_after_any_step(
         left[0] -= 1
         return real(session, at, old, step, to)
 
-    monkeypatch.setattr(evolve, "done", done)
+    monkeypatch.setattr(evolve, "take_step", done)
     with pytest.raises(Interrupted) if dies_after < STEPS else nullcontext():
         run(spark, path)
     monkeypatch.undo()

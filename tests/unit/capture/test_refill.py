@@ -31,7 +31,7 @@ def test_a_topic_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refill, "ensure_topics", lambda *_, **__: None)
 
     known, spec = {TOPIC: Expected(id="old", last=40)}, TopicSpec(TOPIC, {})
-    assert refill.go_on("broker", known, [spec], replication=1) == [TOPIC]
+    assert refill.refill_topics("broker", known, [spec], replication=1) == [TOPIC]
 
     assert filled == [(TOPIC, MADE, 40)]
 
@@ -96,7 +96,7 @@ def test_a_gap_that_would_take_hours_is_refused_before_anything_is_changed(
     far = {TOPIC: Expected(id="old", last=refill.MOST)}
 
     for attempt in (
-        lambda: refill.go_on("broker", far, [spec], replication=1),
+        lambda: refill.refill_topics("broker", far, [spec], replication=1),
         lambda: refill.refuse_far("broker", far, [spec]),
     ):
         with pytest.raises(CdcError, match="ends 2,000,000,001 offsets short") as caught:
