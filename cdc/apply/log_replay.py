@@ -45,7 +45,7 @@ def replay(
     ids = [landed_values.schema_ids([landing])[topic] for landing in waiting]
     changes = table.bound(notes, beyond, schemas_of(frozenset[int]().union(*ids)))
     while waiting and table.following:
-        taken = _whole_changes(beyond, waiting, landed_values.take(waiting, budget))
+        taken = _whole_changes(beyond, waiting, landed_values.within_budget(waiting, budget))
         schemas = schemas_of(landed_values.schema_ids(taken)[topic])
         part = beyond.where(F.col("landing").between(taken[0].number, taken[-1].number))
         upto = landed_values.last_offsets(taken)[topic]

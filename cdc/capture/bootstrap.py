@@ -16,7 +16,7 @@ from cdc.source.catalog.captured import captured_tables
 from cdc.source.catalog.catalog import SourceTable
 from cdc.source.connector import worker_rest
 from cdc.source.connector.connector_start import START_SECONDS, await_running
-from cdc.source.connector.settings import captured, settings
+from cdc.source.connector.settings import configured_tables, settings
 from cdc.source.notes.baseline import note_baseline
 from cdc.source.server import slot
 from cdc.source.server.connection import Connection, connect
@@ -85,7 +85,7 @@ def captured_by_connector(config: Config, endpoints: Endpoints) -> frozenset[Tab
 
 def _captured(config: Config, endpoints: Endpoints) -> frozenset[TableId]:
     """The tables that the connector is configured for, even if its position is lost."""
-    return captured(worker_rest.configuration(endpoints.connect, config.name))
+    return configured_tables(worker_rest.configuration(endpoints.connect, config.name))
 
 
 def refuse_unfit(connection: Connection, config: Config) -> None:

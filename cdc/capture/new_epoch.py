@@ -19,7 +19,7 @@ from cdc.capture.refill import refill_topics, refuse_far
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.offsets import end_offsets
-from cdc.kafka.same_topic import Expected
+from cdc.kafka.same_topic import ExpectedTopic
 from cdc.kafka.topics import TopicSpec, topic_ids
 from cdc.lake.layout import epochs_path, log_path
 from cdc.lake.lock import only_job
@@ -63,7 +63,7 @@ def begin(
         return _recorded(connection, config, endpoints, [spec.name for spec in specs], reason)
 
 
-def _expected(config: Config, specs: Collection[TopicSpec]) -> dict[str, Expected]:
+def _expected(config: Config, specs: Collection[TopicSpec]) -> dict[str, ExpectedTopic]:
     landed, epoch = landed_position(log_path(config)), epochs.last(epochs_path(config))
     return known_topics(landed, epoch, [spec.name for spec in specs])
 

@@ -19,10 +19,10 @@ from cdc.source.catalog.catalog import SourceTable, inspect
 from cdc.source.connector import worker_rest
 from cdc.source.connector.connector_start import await_running, reconfigure
 from cdc.source.connector.settings import (
-    captured,
     columns_passed_over,
-    left_out,
-    passed_over,
+    configured_tables,
+    excluded_columns,
+    passed_over_tables,
     with_columns_passed_over,
     with_excluded,
     with_passed_over,
@@ -46,7 +46,11 @@ def pass_over(
     running = worker_rest.configuration(endpoints.connect, config.name)
     if running is None:
         return ()
-    tables, columns, known = passed_over(running), columns_passed_over(running), captured(running)
+    tables, columns, known = (
+        passed_over_tables(running),
+        columns_passed_over(running),
+        configured_tables(running),
+    )
     with connect_to_ask(endpoints.source_url) as connection:
         now = _tables(connection, config, known)
         changed = (
@@ -59,9 +63,9 @@ def pass_over(
     for table in now:
         if table.unfit is None:
             wanted = with_excluded(wanted, table)
-    new_columns = left_out(wanted) - left_out(running)
+    new_columns = excluded_columns(wanted) - excluded_columns(running)
     excluded: tuple[TableId | ColumnId, ...] = (
-        *sorted(passed_over(wanted) - tables),
+        *sorted(passed_over_tables(wanted) - tables),
         *sorted(new_columns),
     )
     if excluded:
@@ -90,7 +94,7 @@ def take_back(config: Config, endpoints: Endpoints, source: SourceTable) -> bool
     running = worker_rest.configuration(endpoints.connect, config.name)
     if running is None:
         return False
-    tables, columns = passed_over(running), columns_passed_over(running)
+    tables, columns = passed_over_tables(running), columns_passed_over(running)
     others = {column for column in columns if column.table != source.table}
     wanted = with_passed_over(running, tables - {source.table})
     wanted = with_columns_passed_over(wanted, others)

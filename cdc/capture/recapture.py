@@ -19,7 +19,7 @@ from cdc.source.catalog.captured import wanted_tables
 from cdc.source.catalog.catalog import SourceTable
 from cdc.source.connector import worker_rest
 from cdc.source.connector.connector_start import await_running, reconfigure
-from cdc.source.connector.settings import captured, settings
+from cdc.source.connector.settings import configured_tables, settings
 from cdc.source.notes.baseline import note_baseline
 from cdc.source.server import slot
 from cdc.source.server.connection import Connection, connect, identifier, translated
@@ -56,7 +56,7 @@ def recapture(config: Config, endpoints: Endpoints) -> Recaptured:
     slot, UNREACHABLE for a server that does not answer.
     """
     before = running_configuration(config, endpoints)
-    known = captured(before)
+    known = configured_tables(before)
     with connect(endpoints.source_url) as connection:
         tables = _checked(connection, config, known)
         _refuse_lost(connection, config)

@@ -128,8 +128,8 @@ def _print_ready(config: Config, endpoints: Endpoints, *, as_json: bool) -> None
     facts = {
         "source": without_password(endpoints.source_url),
         "kafka": endpoints.kafka,
-        "connect": http_client.shown(endpoints.connect),
-        "registry": http_client.shown(endpoints.registry),
+        "connect": http_client.without_login(endpoints.connect),
+        "registry": http_client.without_login(endpoints.registry),
         "lake": config.lake.path,
         "state_dir": str(config.state_dir),
     }

@@ -127,11 +127,11 @@ def _registry(url: str) -> Iterator[Finding]:
     except httpx.HTTPError as error:
         yield Finding.error(
             "registry",
-            f"no answer at {http_client.shown(url)} ({type(error).__name__})",
+            f"no answer at {http_client.without_login(url)} ({type(error).__name__})",
             remedy="start it, or correct registry.url (the base URL, without /apis)",
         )
     else:
-        yield Finding.ok("registry", f"answers at {http_client.shown(url)}")
+        yield Finding.ok("registry", f"answers at {http_client.without_login(url)}")
 
 
 def _connect(config: Config, endpoints: Endpoints) -> Iterator[Finding]:
@@ -139,7 +139,7 @@ def _connect(config: Config, endpoints: Endpoints) -> Iterator[Finding]:
     if (warning := clear_password(config, endpoints)) is not None:
         yield warning
     connector = status(url, config.name)
-    yield Finding.ok("connect", f"answers at {http_client.shown(url)}")
+    yield Finding.ok("connect", f"answers at {http_client.without_login(url)}")
     if connector is not None and connector.failure:
         failure = f"failed: {connector.failure}"
         yield Finding.error(f"connector {config.name}", failure, remedy=_FAILED)

@@ -15,7 +15,7 @@ from cdc.lake.records.operations import Operations
 from cdc.source.catalog.captured import captured_tables
 from cdc.source.catalog.catalog import SourceTable
 from cdc.source.catalog.relations import tables_of
-from cdc.source.predicate.postgres_check import checked, predicate
+from cdc.source.predicate.postgres_check import estimated_rows, predicate
 from cdc.source.predicate.predicate import Predicate
 from cdc.source.server.connection import Connection, connect
 from cdc.source.setup.prepare import publication_tables
@@ -96,7 +96,7 @@ def refuse_now(config: Config, endpoints: Endpoints, expected: Forecast) -> None
 
 def _predicate(connection: Connection, source: SourceTable, where: str) -> Predicate:
     part = predicate(connection, source.table, source.columns, where)
-    checked(connection, source.table, part)
+    estimated_rows(connection, source.table, part)
     return part
 
 

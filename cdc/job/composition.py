@@ -60,7 +60,9 @@ class _Composer:
         """Return the run, made of all its parts."""
         start, retention = self.start, Retention(self.config)
         watch, last = self._watch(), self._last_cut()
-        inbox = Inbox(landings=recovery.left_over(self.spark, log_path(self.config), last))
+        inbox = Inbox(
+            landings=recovery.unpublished_landings(self.spark, log_path(self.config), last)
+        )
         lander = self._lander(inbox, retention)
         freezer = Freezer(start.tables)
         tables = AppliedTables(

@@ -50,7 +50,7 @@ class JobFacts:
 
 
 @contextmanager
-def watched(
+def watch_health(
     config: Config, endpoints: Endpoints, topics: list[str], job: Callable[[], JobFacts]
 ) -> Iterator[None]:
     """Watch health while the block lasts; ``topics`` are the ones that land."""

@@ -101,7 +101,7 @@ def _run(config: Config, job: _Job, done: Callable[[], None]) -> None:
         run.read_lost()
         facts = partial(run.facts, Activity(job.spark.sparkContext))
         desk = parts.enter_context(running_desk(run.context))
-        parts.enter_context(health_watch.watched(config, job.endpoints, run.topics, facts))
+        parts.enter_context(health_watch.watch_health(config, job.endpoints, run.topics, facts))
         job_settings.remember(config)
         job.state_file.enter("applying")
         done()

@@ -20,7 +20,7 @@ from cdc.lake.table.positions import MARK, landed_position, open_table
 from cdc.operations.desk.desk import Handler
 from cdc.operations.desk.reporter import Reporter
 from cdc.source.connector import worker_rest
-from cdc.source.connector.settings import captured
+from cdc.source.connector.settings import configured_tables
 from cdc.state.endpoints import Endpoints
 from cdc.state.operation import Operation, TableResult
 from cdc.tables import TableId, matches
@@ -89,7 +89,7 @@ def _is_ours(table: DeltaTable) -> bool:
 
 
 def _captured(config: Config, endpoints: Endpoints) -> Collection[TableId]:
-    return captured(worker_rest.configuration(endpoints.connect, config.name))
+    return configured_tables(worker_rest.configuration(endpoints.connect, config.name))
 
 
 def _purge(

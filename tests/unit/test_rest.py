@@ -135,7 +135,7 @@ def test_which_addresses_are_on_this_machine(url: str, *, local: bool) -> None:
 def test_credentials_are_sent_with_every_request() -> None:
     with answering() as (place, requests):
         url = http_client.with_login(f"http://{place}", "u:@/", "p %:@/")
-        assert http_client.shown(url) == f"http://{place}"
+        assert http_client.without_login(url) == f"http://{place}"
         worker_rest.status(url, "c")
         components.connector(url, "c")
         assert worker.answers(url)

@@ -95,7 +95,7 @@ def reason(plans: Sequence[ColumnPlan], target: TableSchema) -> str:
     cases.append(("_op = 't'", "CAST(NULL AS string)"))
     rowless = "_no_row AND _op <> 'd'" if target.mode is TableMode.KEYED else "_no_row"
     cases.append((rowless, spark_string(NO_ROW)))
-    cases += [(p.failed, spark_string(lost(p))) for p in plans if p.failed is not None]
+    cases += [(p.failed, spark_string(loss_reason(p))) for p in plans if p.failed is not None]
     cases += [(f"{p.made} IS NULL", spark_string(NO_KEY)) for p in plans if p.name in target.key]
     marked = [f"({p.unchanged})" for p in plans if p.unchanged is not None]
     if marked:
@@ -179,7 +179,7 @@ def _any_writer(conditions: Sequence[tuple[Writer, str | None]]) -> str | None:
     return " OR ".join(given) or None
 
 
-def lost(plan: ColumnPlan) -> str:
+def loss_reason(plan: ColumnPlan) -> str:
     """Return the reason why an event, or a row that was read, is refused for this column."""
     limit = f": {plan.limit}" if plan.limit else ""
     return f"column {plan.name} holds a value that {plan.type} cannot represent{limit}"

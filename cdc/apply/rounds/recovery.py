@@ -57,7 +57,7 @@ def last_cut_at_start(
     return last_cut(row, topics, tables, before)
 
 
-def left_over(spark: SparkSession, log_path: str, last: LastCut) -> list[Landing]:
+def unpublished_landings(spark: SparkSession, log_path: str, last: LastCut) -> list[Landing]:
     """Return the landings that are not wholly inside the cut."""
     floor = last.row.landing_floor
     log = store.read_pinned(spark, log_path).where(F.col("landing") > floor)

@@ -101,7 +101,7 @@ class Rounds:
     def _moved(self, landed: Sequence[Landing], waiting: Sequence[Request], last: LastCut) -> bool:
         held, budget = self._finder.held, self._budget
         while landed:
-            taken = landed_values.take(landed, budget)
+            taken = landed_values.within_budget(landed, budget)
             if self._advance(taken, waiting, last) or self._finder.held != held:
                 return True
             if len(taken) == len(landed):

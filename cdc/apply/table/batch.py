@@ -123,7 +123,7 @@ class Batch:
             return reduce.latest_per_key(changes, self.schema, carry=carry)
         net = reduce.net_copies(changes, self.schema)
         target = self.session.read.format("delta").load(self.path)
-        held = reduce.held_copies(target.limit(0) if empty else target, net)
+        held = reduce.lake_copies(target.limit(0) if empty else target, net)
         return reduce.multiset_rows(net, held, self.schema)
 
     def _merge_or_add(

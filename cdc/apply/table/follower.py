@@ -7,7 +7,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from cdc.apply.table.content import Catalogue, Content
-from cdc.apply.table.structure_change import Shape, course_of, followed
+from cdc.apply.table.structure_change import Shape, course_of, take_steps
 from cdc.apply.table.structure_notes import BoundNote
 from cdc.errors import CdcError, ErrorKind, Reason
 from cdc.events.names import column_refusals
@@ -93,7 +93,7 @@ class Follower:
         return replace(content, schema=replace(schema, columns=schema.columns + added))
 
     def _take(self, shape: Shape, course: Course, note: int) -> Content:
-        after = followed(self.session, self.path, shape, course, note)
+        after = take_steps(self.session, self.path, shape, course, note)
         return Content(schema=after.schema, position=after.position, structure=after.structure)
 
 

@@ -70,7 +70,7 @@ def course_of(
     return follow(shape.structure, notes, policy=policy, append=shape.append), len(notes)
 
 
-def followed(spark: SparkSession, path: str, shape: Shape, course: Course, note: int) -> Shape:
+def take_steps(spark: SparkSession, path: str, shape: Shape, course: Course, note: int) -> Shape:
     """Take the steps of a course and return the shape after them; ``note`` is its last note.
 
     Every step is a commit that records how many are done. Raises TABLE_STOPPED, with reason and

@@ -128,7 +128,7 @@ def first_notes(notes: Sequence[PlacedNote]) -> dict[int, PlacedNote]:
     return first
 
 
-def bound(
+def place_notes(
     notes: Sequence[PlacedNote], mine: DataFrame, schemas: Mapping[int, str], *, before: int
 ) -> list[BoundNote]:
     """Place the notes of one table among its rows of the log, ``mine``; one Spark job.

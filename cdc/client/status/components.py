@@ -115,7 +115,7 @@ def connector(connect_url: str, name: str) -> ConnectorPart:
     except (httpx.HTTPError, json.JSONDecodeError) as error:
         raise CdcError(
             ErrorKind.UNREACHABLE,
-            f"no Connect worker answers at {http_client.shown(connect_url)}",
+            f"no Connect worker answers at {http_client.without_login(connect_url)}",
             detail=str(error).split("\n", maxsplit=1)[0],
             remedy="wal2lake up, or correct connect.url",
         ) from None

@@ -19,7 +19,7 @@ from cdc.events.names import (
 from cdc.events.structure.declared import DeclaredType, SourceColumn, source_column
 from cdc.source.catalog.identity import ReplicaIdentity, mode_of
 from cdc.source.catalog.text_choice import text_findings, with_text
-from cdc.source.catalog.type_names import misread
+from cdc.source.catalog.type_names import misread_types
 from cdc.source.server.connection import Connection, translated
 from cdc.source.server.finding import Finding
 from cdc.tables import CONTROL_SCHEMA, TableId, TableMode, matches
@@ -154,7 +154,7 @@ def inspect(connection: Connection, config: Config) -> Catalog:
     by_oid = _columns(connection, oids)
     columns = with_text({r.table: by_oid.get(r.oid, ()) for r in named}, config.source.as_text)
     findings += _shared_names([relation for relation in named if relation.kind == "r"])
-    findings += misread(connection, oids) + text_findings(columns, config.source.as_text)
+    findings += misread_types(connection, oids) + text_findings(columns, config.source.as_text)
     tables: list[SourceTable] = []
     for relation in named:
         judged = _judge(relation, columns[relation.table], config)

@@ -8,7 +8,7 @@ from psycopg import errors
 from cdc.errors import CdcError, ErrorKind
 from cdc.observe.causes import SlotFacts
 from cdc.source.notes.noting_sql import TRIGGERS
-from cdc.source.notes.unnoted import spoiled
+from cdc.source.notes.unnoted import trigger_damage
 from cdc.source.server.connection import Connection, connect_to_ask, translated
 
 _PRESENT: Final = """
@@ -57,7 +57,7 @@ def slot_facts(connection: Connection, slot: str) -> SlotFacts:
         working=working,
         has_publication=has_publication,
         heartbeat_seconds=_heartbeat_seconds(connection),
-        unnoted=spoiled(connection, TRIGGERS),
+        unnoted=trigger_damage(connection, TRIGGERS),
     )
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.structure.declared import SourceColumn
-from cdc.source.predicate.parse import PredicateError, parsed
+from cdc.source.predicate.parse import PredicateError, parse_condition
 from cdc.source.predicate.tree_reader import TreeReader
 from cdc.tables import TableId
 
@@ -48,7 +48,7 @@ def parse(
     """
     reader = TreeReader(table, columns, frozenset(enums))
     try:
-        condition = reader.condition(parsed(text))
+        condition = reader.condition(parse_condition(text))
     except PredicateError as error:
         raise error.as_error(text) from None
     except RecursionError:

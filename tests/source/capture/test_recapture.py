@@ -25,7 +25,7 @@ from cdc.kafka.offsets import end_offsets
 from cdc.kafka.topics import TopicSpec, ensure_topics, topic_ids
 from cdc.source.catalog.captured import NEW
 from cdc.source.connector import worker_rest
-from cdc.source.connector.settings import captured
+from cdc.source.connector.settings import configured_tables
 from cdc.source.notes.noting_sql import BASELINE
 from cdc.source.server.connection import Connection, connect, password
 from cdc.source.setup.prepare import publication_tables
@@ -252,9 +252,9 @@ def test_a_start_goes_on_without_a_new_table(
     said = {finding.subject: finding for finding in check(wanted, chain) if finding.message == NEW}
     assert set(said) == {f"{config.name}.late", f"{config.name}.bad"}
     assert "apply-config" in said[f"{config.name}.late"].remedy
-    assert {t.name for t in captured(worker_rest.configuration(chain.connect, config.name))} == {
-        "t"
-    }
+    assert {
+        t.name for t in configured_tables(worker_rest.configuration(chain.connect, config.name))
+    } == {"t"}
 
 
 def refusal(config: Config, chain: Endpoints) -> CdcError:

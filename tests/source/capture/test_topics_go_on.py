@@ -21,7 +21,7 @@ from cdc.capture.refill import refill_topics
 from cdc.errors import CdcError, Reason
 from cdc.kafka.empty_topic import empty_topic
 from cdc.kafka.offsets import end_offsets
-from cdc.kafka.same_topic import Expected, refuse_broken
+from cdc.kafka.same_topic import ExpectedTopic, refuse_broken
 from cdc.kafka.topic_watch import TopicWatch, existing_topics
 from cdc.kafka.topics import TopicSpec, delete_topics, ensure_topics
 from tests.waiting import until
@@ -48,9 +48,11 @@ def fill(broker: str, topic: str, count: int) -> None:
     assert producer.flush(30) == 0
 
 
-def expected(broker: str, spec: TopicSpec) -> dict[str, Expected]:
+def expected(broker: str, spec: TopicSpec) -> dict[str, ExpectedTopic]:
     return {
-        spec.name: Expected(id=existing_topics(broker, [spec.name])[spec.name].id, last=LANDED - 1)
+        spec.name: ExpectedTopic(
+            id=existing_topics(broker, [spec.name])[spec.name].id, last=LANDED - 1
+        )
     }
 
 
@@ -66,13 +68,13 @@ def delete(broker: str, spec: TopicSpec) -> None:
     until(lambda: not existing_topics(broker, [spec.name]))
 
 
-def refusal(broker: str, known: dict[str, Expected]) -> Reason | None:
+def refusal(broker: str, known: dict[str, ExpectedTopic]) -> Reason | None:
     with pytest.raises(CdcError) as caught:
         refuse_broken(known, existing_topics(broker, known))
     return caught.value.reason
 
 
-def went_on(broker: str, spec: TopicSpec, known: dict[str, Expected]) -> None:
+def went_on(broker: str, spec: TopicSpec, known: dict[str, ExpectedTopic]) -> None:
     """Check that the topic continues at the next offset, without the earlier events."""
     assert refill_topics(broker, known, [spec], replication=1) == [spec.name]
     now = existing_topics(broker, known)[spec.name]
@@ -154,7 +156,7 @@ def test_one_that_was_shortened(broker: str, spec: TopicSpec) -> None:
 
     assert refusal(broker, known) is Reason.TOPIC_SHORTENED
     assert refill_topics(broker, known, [spec], replication=1) == []
-    left = {spec.name: Expected(id=known[spec.name].id, last=49)}
+    left = {spec.name: ExpectedTopic(id=known[spec.name].id, last=49)}
     refuse_broken(left, existing_topics(broker, left))  # a position beyond the removed events
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from cdc.apply.table.structure_change import Shape, course_of, followed
+from cdc.apply.table.structure_change import Shape, course_of, take_steps
 from cdc.apply.table.structure_notes import BoundNote
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema
@@ -68,7 +68,7 @@ def run(spark: SparkSession, path: str, note: BoundNote = NOTE) -> Shape:
     found = shape(spark, path, BEFORE)
     course, number = course_of(found, [note], "evolve")
     assert number == 1
-    return followed(spark, path, found, course, note.id)
+    return take_steps(spark, path, found, course, note.id)
 
 
 def values(spark: SparkSession, path: str) -> list[dict[str, Any]]:

@@ -100,7 +100,7 @@ def test_no_run_begins_while_an_operation_of_the_one_before_can_commit(
     monkeypatch.setattr(main, "compose", compose)
     monkeypatch.setattr(job_handlers, "handlers", handlers)
     monkeypatch.setattr(job_settings, "remember", lambda _: None)
-    monkeypatch.setattr(health_watch, "watched", lambda *_: nullcontext())
+    monkeypatch.setattr(health_watch, "watch_health", lambda *_: nullcontext())
     monkeypatch.setattr(main, "Activity", lambda _: SimpleNamespace(is_going_on=lambda: True))
     job: Any = main._Job(SimpleNamespace(), spark, stop, JobStateFile(tmp_path))  # type: ignore[arg-type]
     keep = partial(main._keep_running, lambda: config, config, job)
