@@ -12,7 +12,7 @@ from rich.console import Console
 from bench import figures, ours, theirs
 from bench.ours import Load
 from cdc.demo import shop
-from cdc.demo.place import Place
+from cdc.demo.demo_directory import DemoDirectory
 from cdc.demo.source import filled_source
 from cdc.errors import CdcError
 
@@ -34,23 +34,23 @@ def main(
     """Measure wal2lake, then the way of most tutorials, with the same load."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
-    console, place = Console(), Place(root=root)
-    config = place.create()
+    console, directory = Console(), DemoDirectory(root=root)
+    config = directory.create()
     try:
         loaded = filled_source(config, scale=rows / shop.ROWS_AT_SCALE_ONE)
         load = Load(rows=loaded, transactions=burst, seconds=seconds, rate=rate, seed=seed)
         console.print("[bold cyan]wal2lake[/bold cyan]")
-        mine = ours.measure(place, config, load, console)
-        place.stop()
+        mine = ours.measure(directory, config, load, console)
+        directory.stop()
         other = None
         if tutorial:
             console.print("[bold cyan]tutorial[/bold cyan]")
             other = theirs.measure(root.resolve(), config, load, console)
     except CdcError as error:
-        console.print(f"[red]the benchmark failed[/red]: {error}; logs: {place.logs}")
+        console.print(f"[red]the benchmark failed[/red]: {error}; logs: {directory.logs}")
         sys.exit(error.policy.exit_code)
     finally:
-        place.stop()
+        directory.stop()
     figures.show(console, mine, other)
     path = figures.keep(RESULTS, parameters=asdict(load), ours=mine, theirs=other)
     console.print(f"written to {path}", soft_wrap=True)

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from cdc.demo.freshness import Freshness
+from cdc.demo.freshness_meter import FreshnessMeter
 
 
 class Events(Protocol):
@@ -50,7 +50,7 @@ def _parse(line: str) -> Batch:
     )
 
 
-def cover(freshness: Freshness, finished: list[Batch], events: Events) -> None:
+def cover(freshness: FreshnessMeter, finished: list[Batch], events: Events) -> None:
     """Match the noted commits with batches, by the source's commit times.
 
     A batch contains all commits before the earliest event, of any topic, that it does not contain.

@@ -10,9 +10,9 @@ from bench.burst import Burst, burst
 from bench.figures import Figures, p50_p99
 from cdc.client.read.sql import query
 from cdc.config import Config
-from cdc.demo.freshness import Freshness
+from cdc.demo.demo_directory import DemoDirectory
+from cdc.demo.freshness_meter import FreshnessMeter
 from cdc.demo.meter import Meter
-from cdc.demo.place import Place
 from cdc.demo.stages import await_snapshot, bring_up, keep_busy, readable_at
 from cdc.demo.workload import Workload
 from cdc.lake.layout import log_path
@@ -39,16 +39,16 @@ class Load:
         return Workload(url=url, sizes=self.rows, rate=self.rate, seed=self.seed)
 
 
-def measure(place: Place, config: Config, load: Load, console: Console) -> Figures:
+def measure(directory: DemoDirectory, config: Config, load: Load, console: Console) -> Figures:
     """Start wal2lake, put the load on it, verify the lake and return the figures."""
-    began = bring_up(place, config)
+    began = bring_up(directory, config)
     snapshot = await_snapshot(config, load.rows, began=began, timeout=900)
     console.print(f"  snapshot: {snapshot.rate:,.0f} rows/s", highlight=False)
-    place.command("sync")
-    landed, applied = _burst(place, config, load)
+    directory.command("sync")
+    landed, applied = _burst(directory, config, load)
     console.print(f"  burst: {landed:,.0f} landed/s, {applied:,.0f} applied/s", highlight=False)
-    p50, p99 = p50_p99(_steady(place, config, load))
-    place.command("verify")
+    p50, p99 = p50_p99(_steady(directory, config, load))
+    directory.command("verify")
     return Figures(
         snapshot_rows_per_second=snapshot.rate,
         landed_events_per_second=landed,
@@ -59,10 +59,10 @@ def measure(place: Place, config: Config, load: Load, console: Console) -> Figur
     )
 
 
-def _burst(place: Place, config: Config, load: Load) -> tuple[float, float]:
-    meter = Meter(config=config, freshness=Freshness())
+def _burst(directory: DemoDirectory, config: Config, load: Load) -> tuple[float, float]:
+    meter = Meter(config=config, freshness=FreshnessMeter())
     done = burst(resolve(config).endpoints.source_url, transactions=load.transactions)
-    place.command("sync", "--timeout", "900")
+    directory.command("sync", "--timeout", "900")
     meter.read()
     seconds = readable_at(meter, done.last_commit_at) - done.began
     return _landing_rate(config, done, seconds), done.changes / seconds
@@ -81,10 +81,10 @@ def _landing_rate(config: Config, done: Burst, seconds: float) -> float:
     return sum(count for _, count in landings) / (last - done.began)
 
 
-def _steady(place: Place, config: Config, load: Load) -> list[float]:
+def _steady(directory: DemoDirectory, config: Config, load: Load) -> list[float]:
     workload = load.workload(resolve(config).endpoints.source_url)
     meter = Meter(config=config, freshness=workload.freshness)
     keep_busy(workload, meter, seconds=load.seconds, on_reading=lambda _: None)
-    place.command("sync", "--timeout", "900")
+    directory.command("sync", "--timeout", "900")
     meter.read()
     return workload.freshness.seconds

@@ -20,7 +20,7 @@ from bench.ours import PLACEHOLDERS, Load
 from bench.tail import Tail, leave_sentinel
 from bench.tutorial import KEYS, PREFIX
 from cdc.config import Config
-from cdc.demo.freshness import Freshness
+from cdc.demo.freshness_meter import FreshnessMeter
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.topics import TopicSpec, ensure_topics
 from cdc.source.connector import worker_rest
@@ -167,7 +167,7 @@ def _steady(endpoints: Endpoints, job: Tutorial, load: Load) -> list[float]:
         poll(over, bool, every=0.5, seconds=load.seconds + 60)
     last = tail.read_until(leave_sentinel(endpoints.source_url, "steady"), seconds=PATIENCE)
     job.readable(VIEWS, last)
-    by_time = Freshness()
+    by_time = FreshnessMeter()
     for _, at in workload.freshness.noted():
         by_time.committed(lsn=int(at * 1000), at=at)
     started = [batch for batch in job.batches() if batch.readable_at >= workload.started_at]

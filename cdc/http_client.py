@@ -34,7 +34,7 @@ def request(method: str, url: str, *, timeout: float, **arguments: Any) -> httpx
     except (ImportError, ValueError) as error:
         raise _no_proxy(url, error) from None
     with client:
-        return client.request(method, shown(url), **arguments)
+        return client.request(method, without_login(url), **arguments)
 
 
 def is_local(url: str) -> bool:
@@ -46,7 +46,7 @@ def is_local(url: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
-def shown(url: str) -> str:
+def without_login(url: str) -> str:
     """Return the URL without credentials, safe to print."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
@@ -54,7 +54,7 @@ def shown(url: str) -> str:
 
 def with_login(url: str, user: str, password: str) -> str:
     """Return the URL with these credentials in place of any others."""
-    parts = urlsplit(shown(url))
+    parts = urlsplit(without_login(url))
     login = f"{quote(user, safe='')}:{quote(password, safe='')}"
     return parts._replace(netloc=f"{login}@{parts.netloc}").geturl()
 
@@ -69,7 +69,7 @@ def _login(url: str) -> httpx.BasicAuth | None:
 def _no_proxy(url: str, error: Exception) -> CdcError:
     return CdcError(
         ErrorKind.CONFIG,
-        f"{shown(url)} cannot be reached through the proxy set in the environment",
+        f"{without_login(url)} cannot be reached through the proxy set in the environment",
         detail=type(error).__name__,
         remedy="set HTTP_PROXY, HTTPS_PROXY and ALL_PROXY to http://host:port, or name the host "
         "in NO_PROXY",

@@ -36,7 +36,7 @@ PURE = (
     "cdc.source.predicate.operand",
     "cdc.source.predicate.parse",
     "cdc.source.predicate.predicate",
-    "cdc.source.predicate.reader",
+    "cdc.source.predicate.tree_reader",
     "cdc.source.predicate.texts",
     "cdc.source.rows.hstore",
     "cdc.source.rows.spelling",

@@ -11,7 +11,7 @@ PLACES: Final[dict[str, set[str]]] = {
     r"\bfcntl\b": {"cdc.state.file_lock"},
     r"\bfsync\b|\bos\.replace\b|partial\.replace": {"cdc.state.atomic_file"},
     r"\"Caused by: ": {"cdc.source.connector.failure"},
-    r"\[\"tasks\"\]": {"cdc.source.connector.status"},
+    r"\[\"tasks\"\]": {"cdc.source.connector.connector_status"},
     r"\"(?i:extra_float_digits|intervalstyle)\"": {"cdc.source.server.printing"},
     r"POSITIVE_INFINITY\"": {"cdc.events.values.pg_types"},
     r"config: Config,?\s+endpoints: Endpoints": {"cdc.state.pipeline"},  # all else takes a Pipeline

@@ -5,7 +5,7 @@ from itertools import chain
 from typing import Final
 
 from cdc.capture import first_slot
-from cdc.capture.continuity import continues, markers, refuse_other_source
+from cdc.capture.continuity import continues, marker_topic, refuse_other_source
 from cdc.capture.new_epoch import begin
 from cdc.config import READ_LOST, Config
 from cdc.errors import CdcError, ErrorKind
@@ -15,8 +15,8 @@ from cdc.lake.records.epochs import last
 from cdc.source.catalog.captured import captured_tables
 from cdc.source.catalog.catalog import SourceTable
 from cdc.source.connector import worker_rest
-from cdc.source.connector.settings import captured, settings
-from cdc.source.connector.start import START_SECONDS, await_running
+from cdc.source.connector.connector_start import START_SECONDS, await_running
+from cdc.source.connector.settings import configured_tables, settings
 from cdc.source.notes.baseline import note_baseline
 from cdc.source.server import slot
 from cdc.source.server.connection import Connection, connect
@@ -64,7 +64,7 @@ def _established(pipeline: Pipeline, say: Say, *, new_epoch: bool) -> list[Sourc
         refuse_unfit(connection, config)
         if not new_epoch:  # before anything is read or created in the wrong source
             refuse_other_source(connection, pipeline)
-        known = (_captured if new_epoch else begun)(pipeline)
+        known = (_captured if new_epoch else captured_by_connector)(pipeline)
         tables = captured_tables(connection, config, known)
         prepare(connection, config, [table for table in tables if table.unfit is None])
         if new_epoch:
@@ -72,7 +72,7 @@ def _established(pipeline: Pipeline, say: Say, *, new_epoch: bool) -> list[Sourc
         return _start(connection, pipeline, tables)
 
 
-def begun(pipeline: Pipeline) -> frozenset[TableId]:
+def captured_by_connector(pipeline: Pipeline) -> frozenset[TableId]:
     """Return the tables the connector captures; none before it has stored a position."""
     if worker_rest.offsets(pipeline.endpoints.connect, pipeline.name) is None:
         return frozenset()
@@ -81,7 +81,7 @@ def begun(pipeline: Pipeline) -> frozenset[TableId]:
 
 def _captured(pipeline: Pipeline) -> frozenset[TableId]:
     """The tables that the connector is configured for, even if its position is lost."""
-    return captured(worker_rest.configuration(pipeline.endpoints.connect, pipeline.name))
+    return configured_tables(worker_rest.configuration(pipeline.endpoints.connect, pipeline.name))
 
 
 def refuse_unfit(connection: Connection, config: Config) -> None:
@@ -119,12 +119,12 @@ def topic_specs(config: Config, tables: list[SourceTable]) -> list[TopicSpec]:
     return [
         *(TopicSpec(name, compacted, instead=kept) for name in keyed),
         *(TopicSpec(name, kept, instead=compacted) for name in others),
-        *(TopicSpec(name, compacted) for name in (*control, written_by_itself(config.name))),
-        TopicSpec(markers(config), kept),
+        *(TopicSpec(name, compacted) for name in (*control, debezium_heartbeat_topic(config.name))),
+        TopicSpec(marker_topic(config), kept),
     ]
 
 
-def written_by_itself(prefix: str) -> str:
+def debezium_heartbeat_topic(prefix: str) -> str:
     """Return the topic of Debezium's own heartbeats, which bypass the heartbeat table."""
     return f"__debezium-heartbeat.{prefix}"
 
@@ -139,9 +139,9 @@ def placeholder(pipeline: Pipeline) -> str:
     running = worker_rest.configuration(pipeline.endpoints.connect, pipeline.name)
     if running is None or not running.get(worker_rest.PLACEHOLDER):
         return state.secret(_SECRET)
-    token = running[worker_rest.PLACEHOLDER]
-    write_private(state.secrets / _SECRET, token)
-    return token
+    connectors_own = running[worker_rest.PLACEHOLDER]
+    write_private(state.secrets / _SECRET, connectors_own)
+    return connectors_own
 
 
 def has_begun_here(config: Config) -> bool:

@@ -35,7 +35,7 @@ _ASK_SECONDS: Final = 2.0
 _POSITIONS: Final = ("lsn", "lsn_proc", "lsn_commit")
 
 
-class Standing(Enum):
+class ChainState(Enum):
     """The state of an unbroken chain at a start."""
 
     WHOLE = "whole"  # connector, slot and position can go on
@@ -51,17 +51,19 @@ def continues(connection: Connection, pipeline: Pipeline, tables: list[SourceTab
     Raises CONFLICT if the slot belongs to someone else, CHAIN_BROKEN if going on would lose
     changes.
     """
-    state = standing(connection, pipeline, tables)
-    if state is Standing.WHOLE:
+    state = chain_state(connection, pipeline, tables)
+    if state is ChainState.WHOLE:
         return True
-    clear(connection, pipeline)
-    if state is Standing.UNFINISHED:
-        topics = [*_topics(pipeline.config, tables), markers(pipeline.config)]
+    clear_connector(connection, pipeline)
+    if state is ChainState.UNFINISHED:
+        topics = [*_topics(pipeline.config, tables), marker_topic(pipeline.config)]
         delete_topics(pipeline.endpoints.kafka, topics)
     return False
 
 
-def standing(connection: Connection, pipeline: Pipeline, tables: list[SourceTable]) -> Standing:
+def chain_state(
+    connection: Connection, pipeline: Pipeline, tables: list[SourceTable]
+) -> ChainState:
     """Return the state of the chain without changing anything; raises like ``continues``."""
     config = pipeline.config
     _refuse_other_pipeline(config)
@@ -74,16 +76,16 @@ def standing(connection: Connection, pipeline: Pipeline, tables: list[SourceTabl
     position = worker_rest.offsets(pipeline.endpoints.connect, pipeline.name)
     if position is None:
         _refuse_lost_position(pipeline, topics)
-        return Standing.NOTHING_SENT
-    if unfinished(position) and config.connect.url is None:
+        return ChainState.NOTHING_SENT
+    if in_first_snapshot(position) and config.connect.url is None:
         _refuse_landed(config)
-        return Standing.UNFINISHED
-    slot.refuse_ahead(pipeline.name, slot.readable(pipeline.name, state), sent(position))
+        return ChainState.UNFINISHED
+    slot.refuse_ahead(pipeline.name, slot.readable(pipeline.name, state), position_lsn(position))
     _refuse_other_lake(pipeline)
-    return Standing.WHOLE
+    return ChainState.WHOLE
 
 
-def unfinished(position: dict[str, object]) -> bool:
+def in_first_snapshot(position: dict[str, object]) -> bool:
     """Return whether the connector stored this position during its first snapshot.
 
     An interrupted blocking snapshot leaves the same mark for ever, although the stream goes on.
@@ -92,20 +94,20 @@ def unfinished(position: dict[str, object]) -> bool:
     return not completed and position.get("snapshot") != "BLOCKING"
 
 
-def sent(position: Mapping[str, Any]) -> int:
+def position_lsn(position: Mapping[str, Any]) -> int:
     """Return the highest LSN in the connector's stored position; 0 if it has none."""
     return max(int(position.get(name) or 0) for name in _POSITIONS)
 
 
-def stored(connect_url: str, name: str) -> int:
+def stored_lsn(connect_url: str, name: str) -> int:
     """Return the highest LSN that the connector has stored; 0 if the worker does not answer."""
     try:
-        return sent(worker_rest.offsets(connect_url, name, patience=_ASK_SECONDS) or {})
+        return position_lsn(worker_rest.offsets(connect_url, name, patience=_ASK_SECONDS) or {})
     except CdcError:
         return 0
 
 
-def clear(connection: Connection, pipeline: Pipeline) -> None:
+def clear_connector(connection: Connection, pipeline: Pipeline) -> None:
     """Stop the connector, delete its position and drop the slot; its next start creates a new one.
 
     Afterwards everything it has sent is either committed or rolled back, and nothing of it arrives
@@ -127,10 +129,10 @@ def _topics(config: Config, tables: list[SourceTable]) -> list[str]:
 
 def control_topics(config: Config) -> list[str]:
     """Return the control topics whose events land together with those of the tables."""
-    return [STRUCTURE.topic(config.name), markers(config)]
+    return [STRUCTURE.topic(config.name), marker_topic(config)]
 
 
-def markers(config: Config) -> str:
+def marker_topic(config: Config) -> str:
     """Return the topic of transaction markers (BEGIN and END)."""
     return f"{config.name}.transaction"
 
@@ -138,7 +140,7 @@ def markers(config: Config) -> str:
 def refuse_other_source(connection: Connection, pipeline: Pipeline) -> None:
     """Raise CHAIN_BROKEN if the source is not the one that the lake and the connector follow."""
     landed, epoch = landed_position(log_path(pipeline.config)), last(epochs_path(pipeline.config))
-    reached = sent(worker_rest.offsets(pipeline.endpoints.connect, pipeline.name) or {})
+    reached = position_lsn(worker_rest.offsets(pipeline.endpoints.connect, pipeline.name) or {})
     origin.refuse_other(known_origin(landed, epoch), origin.origin(connection), reached)
 
 

@@ -9,7 +9,7 @@ from cdc.source.server.tls import tls
 from cdc.state.endpoints import configured_source_url
 
 
-def look(config: Config) -> None:
+def check_early(config: Config) -> None:
     """Raise the errors that the start would raise later; change nothing.
 
     If a connector may have begun already, single tables are not checked here: the start knows which

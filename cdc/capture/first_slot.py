@@ -39,7 +39,7 @@ def remember(connection: Connection, config: Config) -> None:
     write_private(_file(config), json.dumps({"lsn": begins()}))
 
 
-def known(config: Config) -> int | None:
+def first_lsn(config: Config) -> int | None:
     """Return the LSN at which the slot was created; None if it was not remembered.
 
     No row of an uninterrupted first snapshot has a later LSN.

@@ -7,16 +7,22 @@ position: no start continues with the stream alone before the epoch is recorded 
 from collections.abc import Callable, Collection
 from typing import Final
 
-from cdc.capture.continuity import Standing, clear, sent, standing, unfinished
+from cdc.capture.continuity import (
+    ChainState,
+    chain_state,
+    clear_connector,
+    in_first_snapshot,
+    position_lsn,
+)
 from cdc.capture.provenance import known_topics
-from cdc.capture.refill import go_on, refuse_far
+from cdc.capture.refill import refill_topics, refuse_far
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.offsets import end_offsets
-from cdc.kafka.same_topic import Expected
+from cdc.kafka.same_topic import ExpectedTopic
 from cdc.kafka.topics import TopicSpec, topic_ids
 from cdc.lake.layout import epochs_path, log_path
-from cdc.lake.lock import alone
+from cdc.lake.lock import only_job
 from cdc.lake.records import epochs
 from cdc.lake.records.epochs import Epoch
 from cdc.lake.table.positions import landed_position
@@ -47,17 +53,17 @@ def begin(
     then.
     """
     config = pipeline.config
-    with alone(config):
+    with only_job(config):
         reason = _broken(connection, pipeline, tables, start)
         expected = _expected(config, specs)
         refuse_far(pipeline.endpoints.kafka, expected, specs)
-        clear(connection, pipeline)
+        clear_connector(connection, pipeline)
         replication = config.kafka.replication_factor
-        go_on(pipeline.endpoints.kafka, expected, specs, replication=replication, say=say)
+        refill_topics(pipeline.endpoints.kafka, expected, specs, replication=replication, say=say)
         return _recorded(connection, pipeline, [spec.name for spec in specs], reason)
 
 
-def _expected(config: Config, specs: Collection[TopicSpec]) -> dict[str, Expected]:
+def _expected(config: Config, specs: Collection[TopicSpec]) -> dict[str, ExpectedTopic]:
     landed, epoch = landed_position(log_path(config)), epochs.last(epochs_path(config))
     return known_topics(landed, epoch, [spec.name for spec in specs])
 
@@ -83,13 +89,13 @@ def _broken(
 ) -> str:
     """Return why the chain cannot go on; raise CONFLICT if it can."""
     try:
-        state = standing(connection, pipeline, tables)
+        state = chain_state(connection, pipeline, tables)
     except CdcError as error:
         if error.kind is ErrorKind.CHAIN_BROKEN:
             return error.coded
         raise
-    if state is Standing.WHOLE:
-        if unfinished(worker_rest.offsets(pipeline.endpoints.connect, pipeline.name) or {}):
+    if state is ChainState.WHOLE:
+        if in_first_snapshot(worker_rest.offsets(pipeline.endpoints.connect, pipeline.name) or {}):
             return "the first snapshot was not finished"
         if _fails(connection, pipeline, start):
             return f"connector {pipeline.name} fails at the next change it has to read"
@@ -113,7 +119,7 @@ def _fails(connection: Connection, pipeline: Pipeline, start: Callable[[], None]
         nonlocal failed
         status = worker_rest.status(worker, pipeline.name)
         failed = status is not None and status.failed
-        return failed or sent(worker_rest.offsets(worker, pipeline.name) or {}) >= target
+        return failed or position_lsn(worker_rest.offsets(worker, pipeline.name) or {}) >= target
 
     until(settled, _TRIAL_SECONDS, f"connector {pipeline.name} neither failed nor caught up")
     return failed

@@ -11,22 +11,22 @@ table.
 
 from collections.abc import Collection
 
-from cdc.capture.continuity import stored
-from cdc.capture.retyped import retyped
+from cdc.capture.continuity import stored_lsn
+from cdc.capture.retyped import retyped_columns
 from cdc.config import Config
 from cdc.source.catalog.captured import wanted_of
 from cdc.source.catalog.catalog import SourceTable, inspect
 from cdc.source.connector import worker_rest
+from cdc.source.connector.connector_start import await_running, reconfigure
 from cdc.source.connector.settings import (
-    captured,
     columns_passed_over,
-    left_out,
-    passed_over,
+    configured_tables,
+    excluded_columns,
+    passed_over_tables,
     with_columns_passed_over,
     with_excluded,
     with_passed_over,
 )
-from cdc.source.connector.start import await_running, reconfigure
 from cdc.source.server import slot
 from cdc.source.server.connection import Connection, connect, connect_to_ask
 from cdc.state.pipeline import Pipeline
@@ -45,19 +45,23 @@ def pass_over(pipeline: Pipeline, *, at_an_event: bool = False) -> tuple[TableId
     running = worker_rest.configuration(endpoints.connect, pipeline.name)
     if running is None:
         return ()
-    tables, columns, known = passed_over(running), columns_passed_over(running), captured(running)
+    tables, columns, known = (
+        passed_over_tables(running),
+        columns_passed_over(running),
+        configured_tables(running),
+    )
     with connect_to_ask(endpoints.source_url) as connection:
         now = _tables(connection, pipeline.config, known)
         nothing = frozenset[ColumnId]()
-        changed = retyped(connection, pipeline.name, known) if at_an_event else nothing
+        changed = retyped_columns(connection, pipeline.name, known) if at_an_event else nothing
     wanted = with_passed_over(running, tables | {t.table for t in now if t.passed_over})
     wanted = with_columns_passed_over(wanted, columns | changed)
     for table in now:
         if table.unfit is None:
             wanted = with_excluded(wanted, table)
-    new_columns = left_out(wanted) - left_out(running)
+    new_columns = excluded_columns(wanted) - excluded_columns(running)
     excluded: tuple[TableId | ColumnId, ...] = (
-        *sorted(passed_over(wanted) - tables),
+        *sorted(passed_over_tables(wanted) - tables),
         *sorted(new_columns),
     )
     if excluded:
@@ -73,7 +77,9 @@ def refuse_moved(pipeline: Pipeline) -> None:
     with connect_to_ask(pipeline.endpoints.source_url) as connection:
         state = slot.slot_state(connection, pipeline.name)
     if state is not None:  # read before the position, which the connector stores first
-        slot.refuse_ahead(pipeline.name, state, stored(pipeline.endpoints.connect, pipeline.name))
+        slot.refuse_ahead(
+            pipeline.name, state, stored_lsn(pipeline.endpoints.connect, pipeline.name)
+        )
 
 
 def take_back(pipeline: Pipeline, source: SourceTable) -> bool:
@@ -86,7 +92,7 @@ def take_back(pipeline: Pipeline, source: SourceTable) -> bool:
     running = worker_rest.configuration(pipeline.endpoints.connect, pipeline.name)
     if running is None:
         return False
-    tables, columns = passed_over(running), columns_passed_over(running)
+    tables, columns = passed_over_tables(running), columns_passed_over(running)
     others = {column for column in columns if column.table != source.table}
     wanted = with_passed_over(running, tables - {source.table})
     wanted = with_columns_passed_over(wanted, others)

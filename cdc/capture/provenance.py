@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from cdc.kafka.same_topic import Expected
+from cdc.kafka.same_topic import ExpectedTopic
 from cdc.lake.records.epochs import Epoch
 from cdc.lake.table.positions import LandedPosition
 from cdc.source.server.origin import Origin
@@ -10,14 +10,14 @@ from cdc.source.server.origin import Origin
 
 def known_topics(
     landed: LandedPosition | None, epoch: Epoch | None, topics: Collection[str]
-) -> dict[str, Expected]:
+) -> dict[str, ExpectedTopic]:
     """Return id and last offset of those ``topics`` that the log or a newer epoch has recorded."""
     ids = landed.topic_ids if landed else {}
     if (newer := _newer(landed, epoch)) is not None:
         ids = {**ids, **newer.topic_ids}
     last = landed.offsets if landed else {}
     return {
-        topic: Expected(id=ids[topic], last=max(last.get(topic, -1), _left(epoch, topic)))
+        topic: ExpectedTopic(id=ids[topic], last=max(last.get(topic, -1), _left(epoch, topic)))
         for topic in topics
         if topic in ids
     }

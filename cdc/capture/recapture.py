@@ -11,21 +11,21 @@ from typing import Final
 from psycopg import sql
 
 from cdc.capture.bootstrap import refuse_unfit, topic_specs
-from cdc.capture.continuity import unfinished
+from cdc.capture.continuity import in_first_snapshot
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.topics import ensure_topics
 from cdc.source.catalog.captured import wanted_tables
 from cdc.source.catalog.catalog import SourceTable
 from cdc.source.connector import worker_rest
-from cdc.source.connector.settings import captured, settings
-from cdc.source.connector.start import await_running, reconfigure
+from cdc.source.connector.connector_start import await_running, reconfigure
+from cdc.source.connector.settings import configured_tables, settings
 from cdc.source.notes.baseline import note_baseline
 from cdc.source.server import slot
 from cdc.source.server.connection import Connection, connect, identifier, translated
 from cdc.source.server.finding import Level
 from cdc.source.setup.preflight import role_findings
-from cdc.source.setup.prepare import prepare, published
+from cdc.source.setup.prepare import prepare, publication_tables
 from cdc.state.pipeline import Pipeline
 from cdc.tables import TableId
 
@@ -56,7 +56,7 @@ def recapture(pipeline: Pipeline) -> Recaptured:
     slot, UNREACHABLE for a server that does not answer.
     """
     before = running_configuration(pipeline)
-    known = captured(before)
+    known = configured_tables(before)
     with connect(pipeline.endpoints.source_url) as connection:
         tables = _checked(connection, pipeline.config, known)
         _refuse_lost(connection, pipeline.config)
@@ -89,7 +89,7 @@ def running_configuration(pipeline: Pipeline) -> dict[str, str]:
             f"connector {pipeline.name} has captured nothing yet",
             remedy="run wal2lake up: it captures every table that source.tables names",
         )
-    if unfinished(position):
+    if in_first_snapshot(position):
         raise CdcError(
             ErrorKind.CONFLICT,
             f"the first snapshot of connector {pipeline.name} has not finished",
@@ -114,7 +114,7 @@ def settings_for(
 def unpublish(pipeline: Pipeline, tables: Collection[TableId]) -> None:
     """Remove tables from the publication; ignore those that are not in it or do not exist."""
     with connect(pipeline.endpoints.source_url) as connection:
-        members = published(connection, pipeline.name) or set()
+        members = publication_tables(connection, pipeline.name) or set()
         dropped = [identifier(table) for table in sorted(tables) if table in members]
         if dropped:
             statement = sql.SQL("ALTER PUBLICATION {} DROP TABLE {}").format(

@@ -13,7 +13,7 @@ from confluent_kafka import KafkaException, Producer
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.empty_topic import empty_topic
-from cdc.kafka.same_topic import Expected, Found, broken
+from cdc.kafka.same_topic import ExistingTopic, ExpectedTopic, broken
 from cdc.kafka.topic_watch import existing_topics
 from cdc.kafka.topics import TopicSpec, delete_topics, ensure_topics
 from cdc.waiting import poll
@@ -35,9 +35,9 @@ _PRODUCER: Final = {
 }
 
 
-def go_on(
+def refill_topics(
     bootstrap: str,
-    expected: Mapping[str, Expected],
+    expected: Mapping[str, ExpectedTopic],
     specs: Collection[TopicSpec],
     *,
     replication: int,
@@ -63,7 +63,7 @@ def go_on(
 
 
 def refuse_far(
-    bootstrap: str, expected: Mapping[str, Expected], specs: Collection[TopicSpec]
+    bootstrap: str, expected: Mapping[str, ExpectedTopic], specs: Collection[TopicSpec]
 ) -> None:
     """Raise CHAIN_BROKEN for a topic with more than ``MOST`` offsets to fill."""
     existing = existing_topics(bootstrap, expected)
@@ -71,14 +71,18 @@ def refuse_far(
 
 
 def _wrong(
-    expected: Mapping[str, Expected], existing: Mapping[str, Found], specs: Collection[TopicSpec]
+    expected: Mapping[str, ExpectedTopic],
+    existing: Mapping[str, ExistingTopic],
+    specs: Collection[TopicSpec],
 ) -> list[str]:
     ours = {spec.name for spec in specs}
     return [topic for topic in broken(expected, existing) if topic in ours]
 
 
 def _refuse_far(
-    expected: Mapping[str, Expected], existing: Mapping[str, Found], wrong: Sequence[str]
+    expected: Mapping[str, ExpectedTopic],
+    existing: Mapping[str, ExistingTopic],
+    wrong: Sequence[str],
 ) -> None:
     for topic in wrong:
         is_usable = topic in existing and existing[topic].partitions == 1
@@ -106,7 +110,7 @@ def _delete(bootstrap: str, topics: list[str]) -> None:
         raise CdcError(ErrorKind.TIMEOUT, f"topic {topics[0]} was deleted, but still exists")
 
 
-def _created(bootstrap: str, topics: Sequence[str]) -> dict[str, Found]:
+def _created(bootstrap: str, topics: Sequence[str]) -> dict[str, ExistingTopic]:
     """Wait until the broker knows all topics: it may learn of a new topic with a delay.
 
     A topic that is left out here would begin at offset 0 again.
@@ -126,7 +130,9 @@ def _created(bootstrap: str, topics: Sequence[str]) -> dict[str, Found]:
     return existing
 
 
-def _fill(bootstrap: str, topic: str, now: Found, last: int, say: Callable[[str], None]) -> None:
+def _fill(
+    bootstrap: str, topic: str, now: ExistingTopic, last: int, say: Callable[[str], None]
+) -> None:
     """Write records up to the offset and delete them again; go on after an interrupted attempt."""
     producer = Producer({"bootstrap.servers": bootstrap, **_PRODUCER})
     records = [_RECORD] * _AT_A_TIME

@@ -10,7 +10,7 @@ from itertools import combinations, groupby
 from typing import Final
 
 from cdc.errors import CdcError
-from cdc.events.structure.conversion import held
+from cdc.events.structure.conversion import common_type
 from cdc.events.structure.structure import Structure, parse
 from cdc.source.server.connection import Connection, translated
 from cdc.tables import STRUCTURE, ColumnId, TableId
@@ -31,7 +31,9 @@ SELECT s.table_oid, s.structure FROM {STRUCTURE} s JOIN recent r USING (table_oi
 It may return a few more notes, but never fewer."""
 
 
-def retyped(connection: Connection, name: str, known: Iterable[TableId]) -> frozenset[ColumnId]:
+def retyped_columns(
+    connection: Connection, name: str, known: Iterable[TableId]
+) -> frozenset[ColumnId]:
     """Return columns of the known tables whose type changed where slot ``name`` may not be yet.
 
     Key columns are left out: without them rows could not be identified.
@@ -40,11 +42,11 @@ def retyped(connection: Connection, name: str, known: Iterable[TableId]) -> froz
         rows = connection.execute(_NOTES.encode(), (name, name)).fetchall()
     columns = frozenset[ColumnId]()
     for _, notes in groupby(rows, key=lambda row: row[0]):
-        columns |= frozenset(changed(list(_parsed(text for _, text in notes))))
+        columns |= frozenset(changed_types(list(_parsed(text for _, text in notes))))
     return frozenset(column for column in columns if column.table in set(known))
 
 
-def changed(structures: list[Structure]) -> Iterator[ColumnId]:
+def changed_types(structures: list[Structure]) -> Iterator[ColumnId]:
     """Yield the columns whose type differs between structures of a table, in their order. Pure.
 
     Columns are compared by name, as the connector does, even if the name moved to another column.
@@ -56,7 +58,7 @@ def changed(structures: list[Structure]) -> Iterator[ColumnId]:
         for before, after in combinations(structures, 2)
         for column in after.columns
         for old in before.columns
-        if old.name == column.name and held(old, column) is None
+        if old.name == column.name and common_type(old, column) is None
     }
     for name in sorted(retyped_names - keys):
         yield ColumnId(structures[-1].table, name)

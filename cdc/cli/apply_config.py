@@ -12,7 +12,7 @@ from cdc.capture.recapture import unpublish
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from cdc.cli.plan import facts, show
 from cdc.cli.show.follow import DetachOption, ask_and_follow, follow, new_operation
-from cdc.cli.show.waiting import waiting
+from cdc.cli.show.wait_line import wait_line
 from cdc.client import config_change
 from cdc.client.plan import Plan
 from cdc.client.plan_inputs import plan as plan_for
@@ -99,7 +99,7 @@ def _print(plan: Plan, *, as_json: bool) -> None:
 
 def _take_over(pipeline: Pipeline, plan: Plan, timeout: float) -> list[str]:
     """Reconfigure the connector and the job, and return the tables that the job must then read."""
-    with waiting("reconfiguring the connector and the job"):
+    with wait_line("reconfiguring the connector and the job"):
         recaptured, reloaded = config_change.take_over(pipeline, timeout)
         if plan.reload and not reloaded:
             config_change.reload_job(pipeline.config, timeout)

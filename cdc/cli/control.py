@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
-from cdc.client.history import the_unfinished
+from cdc.client.operation_list import unfinished_operation
 from cdc.client.status import components
 from cdc.config import Config, load
 from cdc.errors import CdcError, ErrorKind
@@ -26,7 +26,7 @@ def pause(
 ) -> None:
     """Pause an operation at its next safe point."""
     loaded = load(config)
-    operation = the_unfinished(loaded.state_dir, operation_id)
+    operation = unfinished_operation(loaded.state_dir, operation_id)
     files.set_wish(loaded.state_dir, operation.id, files.PAUSE)
     _show(loaded, operation, "will pause at its next safe point", as_json=as_json)
 
@@ -38,7 +38,7 @@ def resume(
 ) -> None:
     """Resume a paused operation; raises CONFIG if it is not paused."""
     loaded = load(config)
-    operation = the_unfinished(loaded.state_dir, operation_id)
+    operation = unfinished_operation(loaded.state_dir, operation_id)
     if files.wish(loaded.state_dir, operation.id) != files.PAUSE:
         raise CdcError(
             ErrorKind.CONFIG,
@@ -56,7 +56,7 @@ def cancel(
 ) -> None:
     """Cancel an operation at its next safe point."""
     loaded = load(config)
-    operation = the_unfinished(loaded.state_dir, operation_id)
+    operation = unfinished_operation(loaded.state_dir, operation_id)
     files.set_wish(loaded.state_dir, operation.id, files.CANCEL)
     _show(loaded, operation, "will be cancelled at its next safe point", as_json=as_json)
 

@@ -12,7 +12,7 @@ from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from cdc.cli.show import bar
 from cdc.cli.show.follow import NoJobTimeoutOption, follow, results_table
 from cdc.cli.sql import plain
-from cdc.client.history import history, the_unfinished
+from cdc.client.operation_list import all_operations, unfinished_operation
 from cdc.config import Config, load
 from cdc.lake.records.operations import Row
 from cdc.state import operation_files as files
@@ -40,7 +40,7 @@ def operations(
     """List the operations, newest first, or show one; --follow exits with the code of its end."""
     loaded, console = load(config), Console(highlight=False)
     if follow_it:
-        operation = the_unfinished(loaded.state_dir, operation_id)
+        operation = unfinished_operation(loaded.state_dir, operation_id)
         follow(
             loaded, operation.id, as_json=as_json, detach=False, timeout=timeout, console=console
         )
@@ -51,7 +51,7 @@ def operations(
 
 
 def _show_all(config: Config, console: Console, *, as_json: bool) -> None:
-    rows = history(config)
+    rows = all_operations(config)
     if as_json:
         print(json.dumps([facts(config, row) for row in rows], indent=2))
     elif rows:
@@ -61,7 +61,7 @@ def _show_all(config: Config, console: Console, *, as_json: bool) -> None:
 
 
 def _show_one(config: Config, operation_id: str, console: Console, *, as_json: bool) -> None:
-    row = next((row for row in history(config) if row["id"] == operation_id), None)
+    row = next((row for row in all_operations(config) if row["id"] == operation_id), None)
     if row is None:
         raise files.unknown(operation_id)
     if as_json:

@@ -15,7 +15,7 @@ from cdc.cli.sql import plain
 from cdc.client.quarantine import Decoder, key_of, parse_offset, retry_of, select
 from cdc.config import Config, load
 from cdc.errors import CdcError, ErrorKind
-from cdc.kafka.registry import RegistryClient
+from cdc.kafka.registry_client import RegistryClient
 from cdc.lake.layout import ledger_path, quarantine_path
 from cdc.lake.records.ledger import Ledger
 from cdc.lake.records.quarantine import Quarantine, RefusedEvent

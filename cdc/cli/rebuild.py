@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
-from cdc.cli.replay import FromOption, Marker
+from cdc.cli.replay import EventsFrom, FromOption
 from cdc.cli.show.follow import DetachOption, NoJobTimeoutOption, ask_and_follow, new_operation
 from cdc.config import load
 from cdc.errors import CdcError, ErrorKind
@@ -23,7 +23,7 @@ AllOption = Annotated[
 def rebuild(
     *,
     every: AllOption = False,
-    whence: FromOption = Marker.LOG,
+    whence: FromOption = EventsFrom.LOG,
     detach: DetachOption = False,
     timeout: NoJobTimeoutOption = None,
     config: ConfigOption = DEFAULT_CONFIG,

@@ -21,7 +21,7 @@ from cdc.operations.replay.to_path import Outcome, ReplayOptions, replay_into
 from cdc.tables import TableId
 
 
-class Marker(Enum):
+class EventsFrom(Enum):
     """The source of the events, as ``--from`` names it."""
 
     LOG = "log"
@@ -30,7 +30,8 @@ class Marker(Enum):
 
 TableArgument = Annotated[str, typer.Argument(metavar="TABLE", help="schema.table")]
 FromOption = Annotated[
-    Marker, typer.Option("--from", help="The lake's log, or only the topics if the log is lost.")
+    EventsFrom,
+    typer.Option("--from", help="The lake's log, or only the topics if the log is lost."),
 ]
 ToOption = Annotated[
     str | None,
@@ -47,7 +48,7 @@ IntoOption = Annotated[
 def replay(
     table: TableArgument,
     *,
-    whence: FromOption = Marker.LOG,
+    whence: FromOption = EventsFrom.LOG,
     to: ToOption = None,
     into: IntoOption = None,
     detach: DetachOption = False,
@@ -75,12 +76,12 @@ def replay(
 
 
 def _into(
-    config: Config, table: TableId, path: str, marker: str, to: str | None, *, as_json: bool
+    config: Config, table: TableId, path: str, events_from: str, to: str | None, *, as_json: bool
 ) -> None:
     _quiet()
     place = path if "://" in path else str(Path(path).resolve())
     with _lines() as say:
-        options = ReplayOptions(table=table, path=place, events_from=marker, at=to)
+        options = ReplayOptions(table=table, path=place, events_from=events_from, at=to)
         outcome = replay_into(config, options, say=say)
     if as_json:
         print(json.dumps(facts(outcome)))

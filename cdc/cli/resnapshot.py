@@ -9,7 +9,7 @@ from rich.console import Console
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from cdc.cli.show.follow import DetachOption, NoJobTimeoutOption, ask_and_follow, new_operation
 from cdc.cli.show.forecast import facts, show
-from cdc.cli.show.waiting import waiting
+from cdc.cli.show.wait_line import wait_line
 from cdc.client.forecast import Forecast
 from cdc.client.resnapshot import prepare, refuse_now
 from cdc.client.selection import TableChoice
@@ -60,7 +60,7 @@ def resnapshot(
     loaded = load(config)
     pipeline = resolve(loaded)
     choice = TableChoice(names=tuple(tables or ()), every=every, stopped=stopped)
-    with waiting("inspecting the tables"):
+    with wait_line("inspecting the tables"):
         request = prepare(pipeline, choice, where=where, shadow=shadow)
     selection = request.selection
     if selection.nothing:

@@ -12,7 +12,7 @@ from rich.text import Text
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from cdc.cli.show.bar import duration
 from cdc.client.status import findings as unwell
-from cdc.client.status.findings import Finding
+from cdc.client.status.findings import StatusFinding
 from cdc.client.status.status import OperationStatus, Status, TableStatus
 from cdc.client.status.status import status as ask
 from cdc.config import load
@@ -57,7 +57,7 @@ def status(
         raise typer.Exit(code)
 
 
-def tell(problems: list[Finding]) -> None:
+def tell(problems: list[StatusFinding]) -> None:
     """Print one line for each finding, or one line that all is well."""
     for finding in problems:
         name = finding.kind.value.replace("_", " ")
@@ -66,7 +66,7 @@ def tell(problems: list[Finding]) -> None:
         print("all is well")
 
 
-def facts(now: Status, problems: list[Finding]) -> dict[str, Any]:
+def facts(now: Status, problems: list[StatusFinding]) -> dict[str, Any]:
     """Return the status and the findings as an object for JSON."""
     fields = asdict(now)
     fields["findings"] = [

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
-from cdc.cli.show.waiting import waiting
+from cdc.cli.show.wait_line import wait_line
 from cdc.client.sync import sync as wait_until_synced
 from cdc.config import load
 from cdc.events.values.lsn import format_lsn
@@ -27,7 +27,7 @@ def sync(
 ) -> None:
     """Wait for a cut that holds every commit made so far, and print its number and LSN."""
     loaded = load(config)
-    with waiting("reading the source's position") as show:
+    with wait_line("reading the source's position") as show:
 
         def tell(at: int | None, to: int) -> None:
             now = "nothing is published yet" if at is None else f"the lake is at {format_lsn(at)}"

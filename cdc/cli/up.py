@@ -127,8 +127,8 @@ def _print_ready(pipeline: Pipeline, *, as_json: bool) -> None:
     facts = {
         "source": without_password(endpoints.source_url),
         "kafka": endpoints.kafka,
-        "connect": http_client.shown(endpoints.connect),
-        "registry": http_client.shown(endpoints.registry),
+        "connect": http_client.without_login(endpoints.connect),
+        "registry": http_client.without_login(endpoints.registry),
         "lake": pipeline.config.lake.path,
         "state_dir": str(pipeline.config.state_dir),
     }

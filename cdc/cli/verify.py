@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
-from cdc.cli.show.waiting import waiting
+from cdc.cli.show.wait_line import wait_line
 from cdc.client.verify.verdict import TableVerdict
-from cdc.client.verify.verify import Report
+from cdc.client.verify.verify import VerifyReport
 from cdc.client.verify.verify import verify as compare_all
 from cdc.config import load
 from cdc.events.values.lsn import format_lsn
@@ -37,7 +37,7 @@ def verify(
 ) -> None:
     """Compare the captured tables and print the report; exit 1 when any table differs."""
     loaded = load(config)
-    with waiting("verifying") as tell:
+    with wait_line("verifying") as tell:
         report = compare_all(resolve(loaded), timeout=timeout, tell=tell)
     if as_json:
         print(json.dumps(facts(report), indent=2))
@@ -47,7 +47,7 @@ def verify(
         raise typer.Exit(1)
 
 
-def facts(report: Report) -> dict[str, Any]:
+def facts(report: VerifyReport) -> dict[str, Any]:
     """Return the report as an object for JSON; of the rows it holds keys, but no other values."""
     return {
         "equal": report.equal,
@@ -58,7 +58,7 @@ def facts(report: Report) -> dict[str, Any]:
     }
 
 
-def show(report: Report, console: Console) -> None:
+def show(report: VerifyReport, console: Console) -> None:
     """Print a row of counts for each table, the details of what differs, and one closing line."""
     table = Table(show_edge=False)
     for name, side in (

@@ -12,7 +12,7 @@ from typing import Final
 import httpx
 
 from cdc import http_client
-from cdc.capture.bootstrap import begun
+from cdc.capture.bootstrap import captured_by_connector
 from cdc.config import Config
 from cdc.errors import CdcError
 from cdc.kafka.topics import topic_ids
@@ -76,7 +76,7 @@ def _source(pipeline: Pipeline) -> Iterator[Finding]:
         yield from _collect(lambda: iter(role_findings(connection, config, catalog.tables)))
         yield from triggers.findings(connection)
         yield from _slot(pipeline, connection)
-        known = begun(pipeline) if endpoints.connect else frozenset[TableId]()
+        known = captured_by_connector(pipeline) if endpoints.connect else frozenset[TableId]()
         for table in new_tables(catalog, known):
             yield Finding.warning(str(table), NEW, remedy=TAKE_IN)
         yield from (
@@ -127,11 +127,11 @@ def _registry(url: str) -> Iterator[Finding]:
     except httpx.HTTPError as error:
         yield Finding.error(
             "registry",
-            f"no answer at {http_client.shown(url)} ({type(error).__name__})",
+            f"no answer at {http_client.without_login(url)} ({type(error).__name__})",
             remedy="start it, or correct registry.url (the base URL, without /apis)",
         )
     else:
-        yield Finding.ok("registry", f"answers at {http_client.shown(url)}")
+        yield Finding.ok("registry", f"answers at {http_client.without_login(url)}")
 
 
 def _connect(pipeline: Pipeline) -> Iterator[Finding]:
@@ -139,7 +139,7 @@ def _connect(pipeline: Pipeline) -> Iterator[Finding]:
     if (warning := clear_password(pipeline)) is not None:
         yield warning
     connector = status(url, pipeline.name)
-    yield Finding.ok("connect", f"answers at {http_client.shown(url)}")
+    yield Finding.ok("connect", f"answers at {http_client.without_login(url)}")
     if connector is not None and connector.failure:
         failure = f"failed: {connector.failure}"
         yield Finding.error(f"connector {pipeline.name}", failure, remedy=_FAILED)

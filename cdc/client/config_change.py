@@ -120,9 +120,9 @@ def _await_left(config: Config, recaptured: Recaptured, timeout: float) -> None:
 
 def _is_behind(config: Config, recaptured: Recaptured) -> bool:
     """Return whether the job works with other tables, or has not answered an earlier request."""
-    published = read_tables(config)
+    cut_tables = read_tables(config)
     captured = {str(table.table) for table in recaptured.tables}
-    other = published is not None and set(published) != captured
+    other = cut_tables is not None and set(cut_tables) != captured
     return other or reload.pending(config.state_dir) is not None
 
 

@@ -15,7 +15,7 @@ from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import is_local
 from cdc.source.catalog.relations import Size, size_of
-from cdc.source.predicate.check import checked
+from cdc.source.predicate.postgres_check import estimated_rows
 from cdc.source.predicate.predicate import Predicate
 from cdc.source.server.connection import Connection, translated
 from cdc.source.server.slot import slot_state
@@ -162,7 +162,7 @@ def _table(connection: Connection, table: TableId, predicate: Predicate | None) 
     size = size_of(connection, table)
     if predicate is None:
         return TableForecast(table=str(table), rows=size.rows, bytes=size.bytes)
-    rows = checked(connection, table, predicate)
+    rows = estimated_rows(connection, table, predicate)
     return TableForecast(table=str(table), rows=rows, bytes=_share(size, rows))
 
 

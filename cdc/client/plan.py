@@ -18,7 +18,7 @@ RELOADED: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class PlanFinding:
     """Why something cannot be captured, and what to do about it."""
 
     subject: str  # a table, a column, a pattern, a role
@@ -44,7 +44,7 @@ class WantedTable:
     rows: int | None = None  # an estimate; None if Postgres has no statistics yet
     bytes: int = 0  # on the source's disk
     left_out: tuple[LeftOut, ...] = ()
-    refused: tuple[Refusal, ...] = ()
+    refused: tuple[PlanFinding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,7 @@ class Now:
     captured: frozenset[str]  # the connector's tables; empty until the first snapshot is over
     ledger: Mapping[str, bool] | None  # by table: are its rows in the lake? None before any cut
     lake: Mapping[str, int] = field(default_factory=dict)  # bytes of the existing Delta tables
-    published: frozenset[str] | None  # None: there is no publication
+    publication: frozenset[str] | None  # None: there is no publication
     topics: frozenset[str]
     settings: Mapping[str, str]  # the connector's; empty without a connector
     job: Mapping[str, str]  # digests of the keys the job runs with; empty if not known
@@ -81,12 +81,12 @@ class Wanted:
     """The state that the configuration asks for."""
 
     tables: tuple[WantedTable, ...]
-    published: frozenset[str]
+    publication: frozenset[str]
     topics: frozenset[str]
     settings: Mapping[str, str]
     job: Mapping[str, str]
-    refused: tuple[Refusal, ...] = ()  # refusals that belong to no table
-    warned: tuple[Refusal, ...] = ()  # warnings, which do not keep anything from being done
+    refused: tuple[PlanFinding, ...] = ()  # refusals that belong to no table
+    warned: tuple[PlanFinding, ...] = ()  # warnings, which do not keep anything from being done
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,9 +97,9 @@ class Plan:
     added: tuple[AddedTable, ...]
     removed: tuple[RemovedTable, ...]
     unread: tuple[str, ...]  # captured tables whose rows are not in the lake
-    unfit: tuple[Refusal, ...]  # captured tables that cannot be followed: only these stop
-    refused: tuple[Refusal, ...]  # why ``apply-config`` would refuse to begin
-    warned: tuple[Refusal, ...] = ()
+    unfit: tuple[PlanFinding, ...]  # captured tables that cannot be followed: only these stop
+    refused: tuple[PlanFinding, ...]  # why ``apply-config`` would refuse to begin
+    warned: tuple[PlanFinding, ...] = ()
     makes_publication: bool
     publish: tuple[str, ...]
     topics: tuple[str, ...]
@@ -139,8 +139,8 @@ def compare(now: Now, wanted: Wanted) -> Plan:
         unfit=tuple(refusal for each in old for refusal in each.refused),
         refused=(*wanted.refused, *(refusal for each in new for refusal in each.refused)),
         warned=wanted.warned,
-        makes_publication=now.published is None,
-        publish=tuple(sorted(wanted.published - (now.published or frozenset()))),
+        makes_publication=now.publication is None,
+        publish=tuple(sorted(wanted.publication - (now.publication or frozenset()))),
         topics=tuple(sorted(wanted.topics - now.topics)),
         settings=tuple(_different(now.settings, wanted.settings)),
         reload=reload,

@@ -6,9 +6,9 @@ from typing import Final
 
 from deltalake import DeltaTable
 
-from cdc.capture.bootstrap import begun, topic_specs
+from cdc.capture.bootstrap import captured_by_connector, topic_specs
 from cdc.capture.recapture import settings_for
-from cdc.client.plan import LeftOut, Now, Plan, Refusal, Wanted, WantedTable, compare
+from cdc.client.plan import LeftOut, Now, Plan, PlanFinding, Wanted, WantedTable, compare
 from cdc.config import Config
 from cdc.errors import CdcError
 from cdc.kafka.topics import topic_ids
@@ -22,8 +22,8 @@ from cdc.source.connector.settings import clear_password
 from cdc.source.server.connection import Connection, connect, translated
 from cdc.source.server.finding import Finding, Level
 from cdc.source.setup.preflight import role_findings, server_findings
-from cdc.source.setup.prepare import published
-from cdc.state import settings
+from cdc.source.setup.prepare import publication_tables
+from cdc.state import job_settings
 from cdc.state.pipeline import Pipeline
 from cdc.tables import HEARTBEAT, SIGNAL, STRUCTURE, TableId
 
@@ -69,7 +69,7 @@ def plan(pipeline: Pipeline) -> Plan:
             pipeline=pipeline,
             connection=connection,
             catalog=inspect(connection, pipeline.config),
-            known=begun(pipeline),
+            known=captured_by_connector(pipeline),
             running=worker_rest.configuration(pipeline.endpoints.connect, pipeline.name) or {},
         )
         wanted = _wanted(look)
@@ -114,26 +114,26 @@ def _wanted(look: _Look) -> Wanted:
     others = [*refusals(look.catalog, config, look.known), *errors]
     return Wanted(
         tables=tuple(wanted),
-        published=frozenset(map(str, (*_CONTROL, *(table.table for table in look.fit)))),
+        publication=frozenset(map(str, (*_CONTROL, *(table.table for table in look.fit)))),
         topics=frozenset(spec.name for spec in topic_specs(config, tables)),
         settings=settings_for(look.pipeline, tables, look.running),
-        job=settings.digests(config),
-        refused=tuple(_refusal(other) for other in others if other.subject not in of_tables),
-        warned=tuple(map(_refusal, filter(None, [clear_password(look.pipeline)]))),
+        job=job_settings.digests(config),
+        refused=tuple(_finding(other) for other in others if other.subject not in of_tables),
+        warned=tuple(map(_finding, filter(None, [clear_password(look.pipeline)]))),
     )
 
 
 def _now(look: _Look, wanted: Wanted) -> Now:
     config = look.pipeline.config
-    names = published(look.connection, config.name)
+    names = publication_tables(look.connection, config.name)
     return Now(
         captured=frozenset(map(str, look.known)),
         ledger=read_tables(config),
         lake=sizes(config, {*look.known, *(table.table for table in look.tables)}),
-        published=None if names is None else frozenset(map(str, names)),
+        publication=None if names is None else frozenset(map(str, names)),
         topics=frozenset(topic_ids(look.pipeline.endpoints.kafka, sorted(wanted.topics))),
         settings=look.running,
-        job=settings.remembered(config.state_dir),
+        job=job_settings.remembered(config.state_dir),
     )
 
 
@@ -159,7 +159,7 @@ def _table(
             for column in table.columns
             if not column.arrives
         ),
-        refused=tuple(map(_refusal, (*of_catalog, *of_role))),
+        refused=tuple(map(_finding, (*of_catalog, *of_role))),
     )
 
 
@@ -172,5 +172,5 @@ def _sizes_by_oid(
     return {oid: (None if count < 0 else count, total) for oid, count, total in rows}
 
 
-def _refusal(finding: Finding) -> Refusal:
-    return Refusal(subject=finding.subject, message=finding.message, remedy=finding.remedy)
+def _finding(finding: Finding) -> PlanFinding:
+    return PlanFinding(subject=finding.subject, message=finding.message, remedy=finding.remedy)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cdc.client.forecast import Forecast, forecast, refuse_full
-from cdc.client.selection import Selection, TableChoice, Tables, refuse_where, selected
+from cdc.client.selection import ExistingTables, Selection, TableChoice, refuse_where, selected
 from cdc.client.status import components
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
@@ -15,10 +15,10 @@ from cdc.lake.records.operations import Operations
 from cdc.source.catalog.captured import captured_tables
 from cdc.source.catalog.catalog import SourceTable
 from cdc.source.catalog.relations import tables_of
-from cdc.source.predicate.check import checked, predicate
+from cdc.source.predicate.postgres_check import estimated_rows, predicate
 from cdc.source.predicate.predicate import Predicate
 from cdc.source.server.connection import Connection, connect
-from cdc.source.setup.prepare import published
+from cdc.source.setup.prepare import publication_tables
 from cdc.state.pipeline import Pipeline
 from cdc.tables import TableId, TableState
 
@@ -45,7 +45,7 @@ def prepare(
     states = {entry.table: entry.state for entry in last.tables} if last else {}
     with connect(pipeline.endpoints.source_url) as connection:
         sources = captured_tables(connection, config, [TableId.parse(name) for name in states])
-        tables = Tables(
+        tables = ExistingTables(
             states=states or _states_before_a_cut(config, sources),
             captured={source.table for source in sources},
             source=tables_of(connection),
@@ -97,12 +97,12 @@ def refuse_now(pipeline: Pipeline, expected: Forecast) -> None:
 
 def _predicate(connection: Connection, source: SourceTable, where: str) -> Predicate:
     part = predicate(connection, source.table, source.columns, where)
-    checked(connection, source.table, part)
+    estimated_rows(connection, source.table, part)
     return part
 
 
 def _refuse_unfit(connection: Connection, config: Config, sources: Sequence[SourceTable]) -> None:
-    publication = published(connection, config.name) or set()
+    publication = publication_tables(connection, config.name) or set()
     for source in sources:
         if source.unfit is not None:
             raise CdcError(

@@ -26,7 +26,7 @@ class TableChoice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tables:
+class ExistingTables:
     """The tables that exist, in the lake and in the source."""
 
     states: Mapping[str, str]  # by schema.table, in the ledger's newest row, or before any
@@ -47,7 +47,7 @@ class Selection:
     nothing: str = ""  # why no table is selected
 
 
-def selected(choice: TableChoice, tables: Tables) -> Selection:
+def selected(choice: TableChoice, tables: ExistingTables) -> Selection:
     """Return the tables that the command line asks for.
 
     Raises CONFIG for a name that is not a table of the lake, with the reason and a similar name.
@@ -100,7 +100,7 @@ def refuse_where(
         )
 
 
-def _by_state(tables: Tables, *, stopped: bool) -> Selection:
+def _by_state(tables: ExistingTables, *, stopped: bool) -> Selection:
     known = tables.known()
     if not stopped:
         nothing = "" if known else "no table of the lake is captured any more"
@@ -109,7 +109,7 @@ def _by_state(tables: Tables, *, stopped: bool) -> Selection:
     return Selection(tables=chosen, nothing="" if chosen else "no table is stopped")
 
 
-def _named(name: str, tables: Tables) -> Iterator[TableId]:
+def _named(name: str, tables: ExistingTables) -> Iterator[TableId]:
     known = tables.known()
     if _WILD & set(name):
         matching = [table for table in known if matches(table, [name])]
@@ -123,7 +123,7 @@ def _named(name: str, tables: Tables) -> Iterator[TableId]:
     yield table
 
 
-def _refusal(table: TableId, tables: Tables) -> CdcError:
+def _refusal(table: TableId, tables: ExistingTables) -> CdcError:
     captured = tables.captured or ()
     if str(table) in tables.states:
         return CdcError(

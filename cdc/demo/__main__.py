@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from cdc.demo.place import Place
-from cdc.demo.run import Demo, Options
+from cdc.demo.demo import Demo, Options
+from cdc.demo.demo_directory import DemoDirectory
 from cdc.errors import POLICY, CdcError, ErrorKind
 
 INTERRUPTED = 130
@@ -31,9 +31,9 @@ def main(
     clean: Annotated[bool, typer.Option("--clean", help="Only remove an earlier demo.")] = False,
 ) -> None:
     """Show wal2lake at work: a shop in Postgres, live changes, the lake, and a final check."""
-    place = Place(root=root)
+    directory = DemoDirectory(root=root)
     if clean:
-        place.remove()
+        directory.remove()
         return
     # SIGTERM and a closed terminal stop everything, just as Ctrl-C does.
     for number in ENDING:
@@ -43,13 +43,13 @@ def main(
         os.environ.setdefault("COLUMNS", "120")
     console = Console()
     options = Options(seconds=seconds, rate=rate, rows=rows, seed=seed)
-    demo = Demo(place=place, options=options, console=console)
+    demo = Demo(directory=directory, options=options, console=console)
     sys.exit(_run(demo, console))
 
 
 def _run(demo: Demo, console: Console) -> int:
     try:
-        with _stopping(demo.place, console):
+        with _stopping(demo.directory, console):
             demo.run()
     except KeyboardInterrupt:
         console.print(f"[yellow]interrupted at step {demo.step}[/yellow]")
@@ -64,7 +64,7 @@ def _run(demo: Demo, console: Console) -> int:
 
 
 @contextmanager
-def _stopping(place: Place, console: Console) -> Iterator[None]:
+def _stopping(directory: DemoDirectory, console: Console) -> Iterator[None]:
     """Stop everything at the end of the block, however it ends."""
     try:
         yield
@@ -73,12 +73,12 @@ def _stopping(place: Place, console: Console) -> Iterator[None]:
         for number in ENDING:
             signal.signal(number, signal.SIG_IGN)
         console.print("stopping everything", style="dim")
-        place.stop()
+        directory.stop()
 
 
 def _explain(demo: Demo, console: Console, why: str) -> None:
     console.print(f"\n[red]the demo failed at step {demo.step}[/red]: {why}", highlight=False)
-    for log in sorted(demo.place.logs.glob("*.log")):
+    for log in sorted(demo.directory.logs.glob("*.log")):
         console.print(f"  log: {log}", highlight=False, soft_wrap=True)
 
 

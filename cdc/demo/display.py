@@ -8,13 +8,13 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from cdc.demo.meter import Reading
+from cdc.demo.meter import Measurement
 from cdc.demo.workload import Workload
 
 LINE_EVERY: Final = 10.0  # seconds between plain lines
 
 
-class Display:
+class LiveDisplay:
     """Shows the progress of the live phase; use it as a context manager."""
 
     def __init__(self, console: Console, *, seconds: float) -> None:
@@ -37,7 +37,7 @@ class Display:
         if self._console.is_terminal:
             self._live.stop()
 
-    def show(self, workload: Workload, reading: Reading) -> None:
+    def show(self, workload: Workload, reading: Measurement) -> None:
         """Update the table, or print a line every ``LINE_EVERY`` seconds."""
         if self._console.is_terminal:
             self._live.update(_table(workload, reading, self._seconds), refresh=True)
@@ -46,7 +46,7 @@ class Display:
             self._console.print(_line(workload, reading), soft_wrap=True, highlight=False)
 
 
-def _table(workload: Workload, reading: Reading, seconds: float) -> Table:
+def _table(workload: Workload, reading: Measurement, seconds: float) -> Table:
     table = Table(title=f"live: {reading.seconds:.0f} of {seconds:.0f} s", title_justify="left")
     for name in ("", "so far", "per second"):
         table.add_column(name, justify="left" if not name else "right", min_width=12)
@@ -63,7 +63,7 @@ def _table(workload: Workload, reading: Reading, seconds: float) -> Table:
     return table
 
 
-def _line(workload: Workload, reading: Reading) -> str:
+def _line(workload: Workload, reading: Measurement) -> str:
     return (
         f"  {reading.seconds:4.0f} s: {workload.commits:,} source commits,"
         f" {reading.landed:,} events landed, {reading.applied:,} commits applied,"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cdc.config import Config
-from cdc.demo.freshness import Freshness
+from cdc.demo.freshness_meter import FreshnessMeter
 from cdc.lake.layout import ledger_path, log_path
 from cdc.lake.records.ledger import Ledger, LedgerRow
 from cdc.lake.table.positions import landed_position
@@ -15,7 +15,7 @@ RECENT = 50  # the freshness shown while running is that of so many commits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Measurement:
     """One measurement of the pipeline."""
 
     seconds: float  # since the start of the meter
@@ -30,7 +30,7 @@ class Meter:
     """Measures from its creation on, and keeps the cuts for the report."""
 
     config: Config
-    freshness: Freshness
+    freshness: FreshnessMeter
     rows: list[LedgerRow] = field(default_factory=list)  # cuts published since the start
     first: LedgerRow | None = field(init=False)  # the newest cut at the start
     _ledger: Ledger = field(init=False)
@@ -43,10 +43,10 @@ class Meter:
         self._landed = _events(self._offsets())
         self._started = time.monotonic()
 
-    def read(self) -> Reading:
+    def read(self) -> Measurement:
         """Take in the newest cuts and return the figures of this moment."""
         self._follow()
-        return Reading(
+        return Measurement(
             seconds=time.monotonic() - self._started,
             landed=_events(self._offsets()) - self._landed,
             applied=sum(row.transactions for row in self.rows),

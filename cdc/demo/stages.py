@@ -8,13 +8,13 @@ from datetime import datetime
 from typing import Final
 
 from cdc.config import Config
-from cdc.demo.meter import Meter, Reading
-from cdc.demo.place import Place
+from cdc.demo.demo_directory import DemoDirectory
+from cdc.demo.meter import Measurement, Meter
 from cdc.demo.workload import Workload
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import ledger_path
 from cdc.lake.records.ledger import Ledger, LedgerRow
-from cdc.stack.process.report import read
+from cdc.stack.process.stack_report import read
 from cdc.state.directory import StateDir
 from cdc.waiting import poll
 
@@ -50,9 +50,9 @@ class Live:
         return self.changes.total() / self.seconds
 
 
-def bring_up(place: Place, config: Config) -> float:
+def bring_up(directory: DemoDirectory, config: Config) -> float:
     """Start everything; return when the connector was started, in seconds since 1970."""
-    place.command("up", "--detach")
+    directory.command("up", "--detach")
     events = read(StateDir(config.state_dir))["events"]
     (at,) = (event["at"] for event in events if event["what"] == CONNECTING)
     return datetime.fromisoformat(at).timestamp()
@@ -88,7 +88,7 @@ def await_snapshot(
 
 
 def keep_busy(
-    workload: Workload, meter: Meter, *, seconds: float, on_reading: Callable[[Reading], None]
+    workload: Workload, meter: Meter, *, seconds: float, on_reading: Callable[[Measurement], None]
 ) -> None:
     """Let the writers work for ``seconds``, taking a reading twice a second."""
 

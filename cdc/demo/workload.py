@@ -10,8 +10,8 @@ from typing import Final, Self
 
 import psycopg
 
-from cdc.demo.freshness import Freshness
-from cdc.demo.transactions import Clerk, GivenUpError, choose
+from cdc.demo.freshness_meter import FreshnessMeter
+from cdc.demo.shop_transactions import Clerk, GivenUpError, choose
 
 NOTE_EVERY: Final = 5  # the LSN of every fifth commit is read, which costs a round trip
 
@@ -28,7 +28,7 @@ class Workload:
     rate: float
     seed: int
     writers: int = 2
-    freshness: Freshness = field(default_factory=Freshness)
+    freshness: FreshnessMeter = field(default_factory=FreshnessMeter)
     commits: int = 0
     changes: Counter[str] = field(default_factory=Counter)  # committed rows by table
     failure: BaseException | None = None

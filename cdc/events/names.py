@@ -39,7 +39,7 @@ _TYPES: Final = frozenset({"type", "items", "values"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class RefusedName:
     """A table that has a name the lake cannot have, with the reason and the remedy."""
 
     table: TableId
@@ -71,7 +71,7 @@ def _character_without_case(character: str) -> str:
     return (upper if len(upper) == 1 else character).lower()[:1]
 
 
-def column_refusals(table: TableId, names: Sequence[str]) -> Iterator[Refusal]:
+def column_refusals(table: TableId, names: Sequence[str]) -> Iterator[RefusedName]:
     """Yield a refusal for each of the table's column names that the lake cannot have."""
     in_avro: dict[str, str] = {}
     in_lake: dict[str, str] = {}
@@ -80,9 +80,9 @@ def column_refusals(table: TableId, names: Sequence[str]) -> Iterator[Refusal]:
         other = in_lake.setdefault(without_case(name), name) if first == name else first
         if other != name:
             reason = f"columns {other} and {name} have one name in Avro or in the lake"
-            yield Refusal(table=table, reason=reason, remedy="rename one of them")
+            yield RefusedName(table=table, reason=reason, remedy="rename one of them")
         if reason := _reserved(name):
-            yield Refusal(table=table, reason=f"column {name}: {reason}", remedy="rename it")
+            yield RefusedName(table=table, reason=f"column {name}: {reason}", remedy="rename it")
 
 
 def _reserved(name: str) -> str:
@@ -93,10 +93,10 @@ def _reserved(name: str) -> str:
     return ""
 
 
-def table_refusal(table: TableId) -> Refusal | None:
+def table_refusal(table: TableId) -> RefusedName | None:
     """Return why the lake cannot have a table of this name, or None if it can."""
     if not (_PLAIN.fullmatch(table.schema) and _PLAIN.fullmatch(table.name)):
-        return Refusal(
+        return RefusedName(
             table=table,
             reason="has a name that a Kafka topic cannot have",
             remedy="rename it to letters, digits, _ and - only, or leave it out",
@@ -107,10 +107,10 @@ def table_refusal(table: TableId) -> Refusal | None:
         reason = f"a directory {_OF_DELTA} is reserved for Delta"
     else:
         return None
-    return Refusal(table=table, reason=reason, remedy="rename it, or leave it out")
+    return RefusedName(table=table, reason=reason, remedy="rename it, or leave it out")
 
 
-def table_collisions(tables: Sequence[TableId]) -> Iterator[Refusal]:
+def table_collisions(tables: Sequence[TableId]) -> Iterator[RefusedName]:
     """Yield a refusal for each table whose topic has the name of an earlier table's topic."""
     topics: dict[str, TableId] = {}
     remedy = "rename one of them, or leave one out"
@@ -120,7 +120,7 @@ def table_collisions(tables: Sequence[TableId]) -> Iterator[Refusal]:
         topic = _as_kafka_compares(table)
         if (other := topics.setdefault(topic, table)) != table:
             reason = f"Kafka confuses its topic with that of {other}: it treats . and _ alike"
-            yield Refusal(table=table, reason=reason, remedy=remedy)
+            yield RefusedName(table=table, reason=reason, remedy=remedy)
 
 
 def case_twins(tables: Sequence[TableId]) -> Iterator[tuple[TableId, TableId]]:

@@ -7,6 +7,7 @@ from functools import partial
 from pyspark.sql import SparkSession
 
 from cdc.apply.rounds import recovery
+from cdc.apply.rounds.applied_tables import AppliedTables
 from cdc.apply.rounds.cut_finder import CutFinder
 from cdc.apply.rounds.cut_requests import CutRequests
 from cdc.apply.rounds.first_snapshot import FirstSnapshot
@@ -15,8 +16,7 @@ from cdc.apply.rounds.last_cut import LastCut
 from cdc.apply.rounds.publisher import Publisher
 from cdc.apply.rounds.recovery import Recovery
 from cdc.apply.rounds.rounds import Rounds, stuck_transactions
-from cdc.apply.rounds.tables import Tables
-from cdc.capture.continuity import stored
+from cdc.capture.continuity import stored_lsn
 from cdc.capture.source_watch import SourceWatch
 from cdc.job.one_run import Run
 from cdc.job.start import Start, start
@@ -55,10 +55,10 @@ class _Composer:
         start, config = self.start, self.pipeline.config
         retention = Retention(config)
         watch, last = self._watch(), self._last_cut()
-        inbox = Inbox(landings=recovery.left_over(self.spark, log_path(config), last))
+        inbox = Inbox(landings=recovery.unpublished_landings(self.spark, log_path(config), last))
         lander = self._lander(inbox, retention)
         freezer = Freezer(start.tables)
-        tables = Tables(
+        tables = AppliedTables(
             start.tables, notes_topic=start.topics.notes, threads=config.job.merge_threads
         )
         publisher = Publisher(
@@ -84,8 +84,8 @@ class _Composer:
 
     def _watch(self) -> SourceWatch:
         name, endpoints = self.pipeline.name, self.pipeline.endpoints
-        stored_lsn = partial(stored, endpoints.connect, name)
-        return SourceWatch(endpoints.source_url, name, self.start.source.origin, stored_lsn)
+        ask_stored = partial(stored_lsn, endpoints.connect, name)
+        return SourceWatch(endpoints.source_url, name, self.start.source.origin, ask_stored)
 
     def _last_cut(self) -> LastCut:
         start = self.start
@@ -122,7 +122,7 @@ class _Composer:
             applied=last.row.lsn is not None,
         )
 
-    def _finder(self, first: FirstSnapshot, tables: Tables, inbox: Inbox) -> CutFinder:
+    def _finder(self, first: FirstSnapshot, tables: AppliedTables, inbox: Inbox) -> CutFinder:
         return CutFinder(
             self.spark,
             log_path(self.pipeline.config),
@@ -130,13 +130,13 @@ class _Composer:
             tables=tables,
             inbox=inbox,
             first=first,
-            schemas=self.start.registry.schemas,
+            schemas_of=self.start.registry.schemas,
         )
 
     def _rounds(
         self,
         finder: CutFinder,
-        tables: Tables,
+        tables: AppliedTables,
         publisher: Publisher,
         inbox: Inbox,
         *,
@@ -154,7 +154,7 @@ class _Composer:
             check_source=check_source,
         )
 
-    def _recovery(self, tables: Tables, freezer: Freezer, publisher: Publisher) -> Recovery:
+    def _recovery(self, tables: AppliedTables, freezer: Freezer, publisher: Publisher) -> Recovery:
         start = self.start
         return Recovery(
             spark=self.spark,
@@ -162,7 +162,7 @@ class _Composer:
             tables=tables,
             freezer=freezer,
             topics=start.topics,
-            schemas=start.registry.schemas,
+            schemas_of=start.registry.schemas,
             budget=self.pipeline.config.job.max_events_per_batch,
             epoch=start.epoch,
             last_cut=lambda: publisher.last,
@@ -177,7 +177,7 @@ class _Composer:
             freezer=freezer,
             last_cut=lambda: publisher.last,
             notes_topic=start.topics.notes,
-            schemas=start.registry.schemas,
+            schemas_of=start.registry.schemas,
             quarantine=start.quarantine,
             readings=Readings(readings_path(self.pipeline.config)),
             epoch=start.epoch,

@@ -18,10 +18,18 @@ from cdc.errors import CdcError
 from cdc.job.probe import EVERY_SECONDS, Probe
 from cdc.job.topics_seen import TopicsSeen, topics_seen
 from cdc.observe.causes import Cause, Facts, SlotFacts, cause
-from cdc.observe.hops import Hop, Motion, Moving, Progress, Seen, moving, step
+from cdc.observe.hops import (
+    Hop,
+    HopCounters,
+    HopMotion,
+    HopProgress,
+    Motion,
+    hop_motions,
+    next_progress,
+)
 from cdc.source.connector.sessions import slot_facts
 from cdc.source.server.connection import OPTIONS, Connection, connect_to_ask
-from cdc.stack.process import report
+from cdc.stack.process import stack_report
 from cdc.state import requests
 from cdc.state.directory import StateDir
 from cdc.state.health import HopHealth, write
@@ -42,7 +50,9 @@ class JobFacts:
 
 
 @contextmanager
-def watched(pipeline: Pipeline, topics: list[str], job: Callable[[], JobFacts]) -> Iterator[None]:
+def watch_health(
+    pipeline: Pipeline, topics: list[str], job: Callable[[], JobFacts]
+) -> Iterator[None]:
     """Watch health while the block lasts; ``topics`` are the ones that land."""
     ended = threading.Event()
     with closing(_Probes(pipeline, topics)) as probes:
@@ -108,7 +118,7 @@ class _Watch:
         self._config = config
         self._probes = probes
         self._job = job
-        self._progress: Progress | None = None
+        self._progress: HopProgress | None = None
         self._motions: dict[Hop, Motion] = {}
 
     def run(self, ended: threading.Event) -> None:
@@ -126,7 +136,7 @@ class _Watch:
         connector, no_connect = self._probes.connector.latest()
         topics, no_kafka = self._probes.topics.latest()
         _, no_registry = self._probes.registry.latest()
-        seen = Seen(
+        seen = HopCounters(
             at=time.monotonic(),
             sent=topics.committed if topics else None,
             landed=job.landed,
@@ -134,7 +144,7 @@ class _Watch:
             decoding=slot is not None and slot.working,
             working=job.working,
         )
-        self._progress = step(self._progress, seen)
+        self._progress = next_progress(self._progress, seen)
         failures = {
             "source": no_source,
             "connect": no_connect,
@@ -153,12 +163,12 @@ class _Watch:
             merging=job.merging,
             disk=components.disk(self._config.state_dir),
         )
-        hops = [_health(hop, facts) for hop in moving(self._progress)]
+        hops = [_health(hop, facts) for hop in hop_motions(self._progress)]
         self._write(hops, registry=no_registry, unnoted=slot.unnoted if slot else "")
 
-    def _restarted(self, progress: Progress) -> str:
+    def _restarted(self, progress: HopProgress) -> str:
         since = progress.now - progress.sent_at + EVERY_SECONDS
-        return report.connector_note(StateDir(self._config.state_dir), since)
+        return stack_report.connector_note(StateDir(self._config.state_dir), since)
 
     def _held(self) -> tuple[str, ...]:
         folder = requests.directory(self._config.state_dir)
@@ -173,7 +183,7 @@ class _Watch:
         write(self._config.state_dir, hops, time.monotonic(), **more)
 
 
-def _health(hop: Moving, facts: Facts) -> HopHealth:
+def _health(hop: HopMotion, facts: Facts) -> HopHealth:
     why = Cause("", "")
     if hop.motion is Motion.STANDS:
         why = cause(hop.hop, facts)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from cdc.apply.replay import nothing
+from cdc.apply.log_replay import nothing
 from cdc.client.plan import RELOADED
 from cdc.config import Config
 from cdc.errors import CdcError
@@ -22,7 +22,7 @@ from cdc.lake import lock
 from cdc.lake.layout import refuse_unwritable
 from cdc.lake.session import build
 from cdc.stack.artifacts.lock_file import spark_jars
-from cdc.state import reload, settings
+from cdc.state import job_settings, reload
 from cdc.state.endpoints import Endpoints
 from cdc.state.job_state import RELOADING, JobStateFile
 from cdc.state.pipeline import Pipeline
@@ -35,7 +35,7 @@ def run(read: Callable[[], Config], endpoints: Endpoints, stop: threading.Event)
     """
     config = read()
     refuse_unwritable(config)
-    with lock.alone(config):
+    with lock.only_job(config):
         state_file = JobStateFile(config.state_dir)
         state_file.enter("starting")
         try:
@@ -103,8 +103,8 @@ def _run(config: Config, job: _Job, done: Callable[[], None]) -> None:
         run.read_lost()
         facts = partial(run.facts, Activity(job.spark.sparkContext))
         desk = parts.enter_context(running_desk(run.context))
-        parts.enter_context(health_watch.watched(pipeline, run.topics, facts))
-        settings.remember(config)
+        parts.enter_context(health_watch.watch_health(pipeline, run.topics, facts))
+        job_settings.remember(config)
         job.state_file.enter("applying")
         done()
         is_over = _EndOfRun(job, config.state_dir, desk).is_reached

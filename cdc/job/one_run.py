@@ -9,16 +9,16 @@ from pathlib import Path
 
 from pyspark.sql.streaming.query import StreamingQuery
 
+from cdc.apply.rounds.applied_tables import AppliedTables
 from cdc.apply.rounds.recovery import Recovery
 from cdc.apply.rounds.rounds import Rounds
-from cdc.apply.rounds.tables import Tables
 from cdc.capture.source_watch import SourceWatch
 from cdc.errors import CdcError, ErrorKind
 from cdc.job.activity import Activity
 from cdc.job.health_watch import JobFacts
 from cdc.lake.records import epochs
 from cdc.land.query import Lander
-from cdc.observe.defects import told
+from cdc.observe.defects import error_text
 from cdc.operations.automatic import read_lost
 from cdc.operations.desk.context import JobContext
 from cdc.operations.retention import Retention
@@ -46,7 +46,7 @@ class Run:
     lander: Lander
     watch: SourceWatch
     retention: Retention
-    tables: Tables
+    tables: AppliedTables
     rounds: Rounds
     recovery: Recovery
 
@@ -118,7 +118,7 @@ def _ended(query: StreamingQuery) -> CdcError:
     return CdcError(
         ErrorKind.INTERNAL,
         "the landing query ended",
-        detail=told(error) if error else "",
+        detail=error_text(error) if error else "",
         remedy="see the job's log file; a restarted job continues where landing ended",
     )
 

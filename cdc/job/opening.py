@@ -17,7 +17,7 @@ from cdc.events.schema import Column, TableSchema
 from cdc.events.structure.steps import READ_AGAIN
 from cdc.events.structure.structure import Structure, kept_as_text, parse
 from cdc.failpoints import Failpoint, reach
-from cdc.kafka.registry import SchemaLookup
+from cdc.kafka.registry_client import SchemaLookup
 from cdc.lake.layout import log_path, table_path
 from cdc.lake.records import epochs
 from cdc.lake.records.epochs import Epoch
@@ -25,7 +25,7 @@ from cdc.lake.records.ledger import LedgerRow, TableEntry
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.table import positions, store
 from cdc.lake.table.positions import LOST, METADATA_CONF, UNREAD, Position
-from cdc.observe.defects import told
+from cdc.observe.defects import error_text
 from cdc.source.catalog.catalog import SourceTable
 from cdc.tables import TableId
 
@@ -204,13 +204,13 @@ def beginnings(
     spark: SparkSession,
     config: Config,
     notes_topic: str,
-    schemas: SchemaLookup,
+    schemas_of: SchemaLookup,
     noted: Mapping[int, tuple[int, str]],
 ) -> dict[int, Beginning]:
     """Return what each table begins with, by OID: as the log says, else as the source ``noted``."""
     path = log_path(config)
     rows = note_rows(store.read_pinned(spark, path), path, notes_topic)
-    landed = read_notes(rows, schemas)
+    landed = read_notes(rows, schemas_of)
     begins = {
         oid: Beginning(note=number, structure=parse(text)) for oid, (number, text) in noted.items()
     }
@@ -223,7 +223,7 @@ def beginnings(
 def _unreadable(path: str, error: DeltaError) -> CdcError:
     return CdcError(
         ErrorKind.CHAIN_BROKEN,
-        f"the Delta table {path} cannot be read: {told(error)}",
+        f"the Delta table {path} cannot be read: {error_text(error)}",
         reason=Reason.TABLE_UNREADABLE,
     )
 

@@ -9,11 +9,11 @@ from pyspark.sql import SparkSession
 from cdc.apply.rounds.last_cut import Topics
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.capture import bootstrap, first_slot
-from cdc.capture.continuity import markers
+from cdc.capture.continuity import marker_topic
 from cdc.events.structure.structure import Structure, parse
 from cdc.job.open_log import open_log
 from cdc.job.opening import Opener, beginnings
-from cdc.kafka.registry import RegistryClient
+from cdc.kafka.registry_client import RegistryClient
 from cdc.lake.layout import epochs_path, ledger_path, quarantine_path
 from cdc.lake.records import epochs
 from cdc.lake.records.epochs import Epoch
@@ -68,7 +68,7 @@ def start(pipeline: Pipeline, spark: SparkSession, step: Callable[[], None]) -> 
     """
     config, endpoints = pipeline.config, pipeline.endpoints
     source = _source(pipeline)
-    notes, marks = STRUCTURE.topic(pipeline.name), markers(config)
+    notes, marks = STRUCTURE.topic(pipeline.name), marker_topic(config)
     own = [table.table.topic(pipeline.name) for table in source.tables]
     landed = open_log(spark, pipeline, [*own, notes, marks], source.origin)
     epoch, registry = epochs.last(epochs_path(config)), RegistryClient(endpoints.registry)
@@ -82,7 +82,7 @@ def start(pipeline: Pipeline, spark: SparkSession, step: Callable[[], None]) -> 
         placeholder=bootstrap.placeholder(pipeline),
         begins=beginnings(spark, config, notes, registry.schemas, source.baselines),
         catalogue=None if source.notes_changes else partial(_structure_now, endpoints.source_url),
-        slot_lsn=first_slot.known(config),
+        slot_lsn=first_slot.first_lsn(config),
     )
     return Start(
         source=source,
@@ -100,7 +100,9 @@ def start(pipeline: Pipeline, spark: SparkSession, step: Callable[[], None]) -> 
 def _source(pipeline: Pipeline) -> SourceAtStart:
     with connect(pipeline.endpoints.source_url) as connection:
         return SourceAtStart(
-            tables=captured_tables(connection, pipeline.config, bootstrap.begun(pipeline)),
+            tables=captured_tables(
+                connection, pipeline.config, bootstrap.captured_by_connector(pipeline)
+            ),
             baselines=baselines(connection),
             notes_changes=is_installed(connection),
             origin=origin(connection),

@@ -10,7 +10,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in i
     OffsetSpec,
 )
 
-from cdc.capture.bootstrap import written_by_itself
+from cdc.capture.bootstrap import debezium_heartbeat_topic
 from cdc.kafka.topics import admin, unreachable
 from cdc.tables import HEARTBEAT, SIGNAL
 
@@ -40,13 +40,18 @@ def topics_seen(bootstrap: str, prefix: str, landing: list[str]) -> TopicsSeen:
         written = _ends(client, landed, IsolationLevel.READ_UNCOMMITTED)
     except KafkaException as error:
         raise unreachable(bootstrap, str(error.args[0].str())) from None
-    missing = tuple(topic for topic in written_to(prefix, landing) if topic not in existing)
+    missing = tuple(topic for topic in connector_topics(prefix, landing) if topic not in existing)
     return TopicsSeen(committed=committed, unended=written > committed, missing=missing)
 
 
-def written_to(prefix: str, landing: list[str]) -> list[str]:
+def connector_topics(prefix: str, landing: list[str]) -> list[str]:
     """Return all topics that the connector can write to, also those that nobody reads."""
-    return [*landing, HEARTBEAT.topic(prefix), SIGNAL.topic(prefix), written_by_itself(prefix)]
+    return [
+        *landing,
+        HEARTBEAT.topic(prefix),
+        SIGNAL.topic(prefix),
+        debezium_heartbeat_topic(prefix),
+    ]
 
 
 @lru_cache(maxsize=1)

@@ -14,7 +14,7 @@ REMEDY: Final = "restore it, or run wal2lake up --new-epoch, then wal2lake resna
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Expected:
+class ExpectedTopic:
     """What the lake knows of a topic: Kafka's id of it, and the last offset not needed again."""
 
     id: str
@@ -22,7 +22,7 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class ExistingTopic:
     """A topic as it is in the broker now."""
 
     id: str
@@ -31,14 +31,16 @@ class Found:
     end: int = 0  # the offset after its last committed record
 
 
-def refuse_broken(expected: Mapping[str, Expected], existing: Mapping[str, Found]) -> None:
+def refuse_broken(
+    expected: Mapping[str, ExpectedTopic], existing: Mapping[str, ExistingTopic]
+) -> None:
     """Raise CHAIN_BROKEN for the first expected topic that does not continue what has landed."""
     for topic, facts in sorted(expected.items()):
         refuse_other(topic, facts.id, existing.get(topic))
         _refuse_gap(topic, facts.last, existing[topic])
 
 
-def refuse_other(topic: str, expected_id: str, existing: Found | None) -> None:
+def refuse_other(topic: str, expected_id: str, existing: ExistingTopic | None) -> None:
     """Raise CHAIN_BROKEN unless it is still the same topic, with one partition."""
     if existing is None:
         what = f"topic {topic} no longer exists, but its events have landed"
@@ -51,7 +53,9 @@ def refuse_other(topic: str, expected_id: str, existing: Found | None) -> None:
         raise _broken(Reason.TOPIC_PARTITIONS, what, "several partitions give its events no order")
 
 
-def broken(expected: Mapping[str, Expected], existing: Mapping[str, Found]) -> Iterable[str]:
+def broken(
+    expected: Mapping[str, ExpectedTopic], existing: Mapping[str, ExistingTopic]
+) -> Iterable[str]:
     """Return the topics whose offsets must be made to continue before a new epoch uses them."""
     return [
         topic
@@ -60,7 +64,7 @@ def broken(expected: Mapping[str, Expected], existing: Mapping[str, Found]) -> I
     ]
 
 
-def _refuse_gap(topic: str, last: int, existing: Found) -> None:
+def _refuse_gap(topic: str, last: int, existing: ExistingTopic) -> None:
     if existing.first > last + 1:
         missing = f"offsets {last + 1} to {existing.first - 1}"
         what = f"topic {topic} was shortened before all of it had landed: {missing} are missing"

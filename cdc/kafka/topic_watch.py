@@ -13,14 +13,14 @@ from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.offsets import offsets_at
-from cdc.kafka.same_topic import Found, refuse_other
+from cdc.kafka.same_topic import ExistingTopic, refuse_other
 from cdc.kafka.topics import SECONDS, admin, unreachable
 
 _PATIENCE_SECONDS: Final = 120
 """How long a landing that has been read waits for a broker that is down."""
 
 
-def existing_topics(bootstrap: str, topics: Collection[str]) -> dict[str, Found]:
+def existing_topics(bootstrap: str, topics: Collection[str]) -> dict[str, ExistingTopic]:
     """Return those of the topics that exist, with their offsets. Raises UNREACHABLE."""
     try:
         return _with_offsets(admin(bootstrap), topics)
@@ -52,7 +52,7 @@ class TopicWatch:
         for topic, expected_id in self._ids.items():
             refuse_other(topic, expected_id, existing.get(topic))
 
-    def _described(self) -> dict[str, Found]:
+    def _described(self) -> dict[str, ExistingTopic]:
         try:
             return _described(self._client, self._ids)
         except KafkaException as error:
@@ -63,11 +63,11 @@ def _is_unreachable(error: BaseException) -> bool:
     return isinstance(error, CdcError) and error.kind is ErrorKind.UNREACHABLE
 
 
-def _described(client: AdminClient, topics: Collection[str]) -> dict[str, Found]:
+def _described(client: AdminClient, topics: Collection[str]) -> dict[str, ExistingTopic]:
     if not topics:
         return {}
     answers = client.describe_topics(TopicCollection(list(topics)), request_timeout=SECONDS)
-    existing: dict[str, Found] = {}
+    existing: dict[str, ExistingTopic] = {}
     for name, future in answers.items():
         try:
             facts = future.result()
@@ -75,11 +75,11 @@ def _described(client: AdminClient, topics: Collection[str]) -> dict[str, Found]
             if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise
         else:
-            existing[name] = Found(id=str(facts.topic_id), partitions=len(facts.partitions))
+            existing[name] = ExistingTopic(id=str(facts.topic_id), partitions=len(facts.partitions))
     return existing
 
 
-def _with_offsets(client: AdminClient, topics: Collection[str]) -> dict[str, Found]:
+def _with_offsets(client: AdminClient, topics: Collection[str]) -> dict[str, ExistingTopic]:
     existing = _described(client, topics)
     first = offsets_at(client, existing, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
     end = offsets_at(client, existing, OffsetSpec.latest())  # type: ignore[no-untyped-call]

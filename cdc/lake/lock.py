@@ -11,7 +11,7 @@ from cdc.state import file_lock
 
 
 @contextmanager
-def alone(config: Config) -> Iterator[None]:
+def only_job(config: Config) -> Iterator[None]:
     """Hold the locks of the state directory and of the lake for the length of the context.
 
     Two jobs would land every event twice, each by its own state. The operating system releases

@@ -61,7 +61,7 @@ def _is_beyond(topic: str, span: TopicSpan, applied: Mapping[str, int]) -> bool:
     return topic in applied and span.last > applied[topic]
 
 
-def take(landings: Sequence[Landing], budget: int) -> Sequence[Landing]:
+def within_budget(landings: Sequence[Landing], budget: int) -> Sequence[Landing]:
     """Return the first landings with at most ``budget`` events in total, but at least one."""
     total = 0
     for index, landing in enumerate(landings):

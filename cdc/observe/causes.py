@@ -24,7 +24,7 @@ class SlotFacts:
     blocked_by: str = ""  # pids whose locks the connector's sessions wait for
     working: bool = False  # Postgres computes for the connector
     heartbeat_seconds: float = 0.0  # age of the heartbeat row, by the source's clock
-    published: bool = True  # whether a publication has the slot's name
+    has_publication: bool = True  # whether a publication has the slot's name
     unnoted: str = ""  # why changes of a structure may not be noted
 
 
@@ -136,7 +136,7 @@ def _unreadable(facts: Facts) -> Iterator[Cause]:
             "which is not the connector",
             "end that session: a slot has one reader only",
         )
-    if slot is not None and not slot.published:
+    if slot is not None and not slot.has_publication:
         yield Cause(
             "the source has no publication with the slot's name: it was renamed or dropped",
             "give it that name again; Postgres will not send the changes made meanwhile (up to "

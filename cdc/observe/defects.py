@@ -16,7 +16,7 @@ _DEEPEST: Final = 10
 _PLACES: Final = ("schema_name", "table_name", "column_name", "constraint_name", "datatype_name")
 
 
-def told(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """Return a description in one line without any row's value; a CdcError is given in full."""
     if isinstance(error, CdcError):
         return str(error)
@@ -39,8 +39,8 @@ def _earlier(error: BaseException) -> BaseException | None:
 
 def _without_causes(error: BaseException) -> str:
     frames = "".join(traceback.format_tb(error.__traceback__))
-    inner = [told(member) for member in getattr(error, "exceptions", ())]
-    return "\n".join([*([frames.rstrip("\n")] * bool(frames)), told(error), *inner])
+    inner = [error_text(member) for member in getattr(error, "exceptions", ())]
+    return "\n".join([*([frames.rstrip("\n")] * bool(frames)), error_text(error), *inner])
 
 
 def _facts(error: BaseException) -> Iterator[str]:

@@ -33,7 +33,7 @@ class Motion(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class HopCounters:
     """One look at the counters. None means unknown and counts as unchanged."""
 
     at: float  # seconds of a monotonic clock
@@ -45,10 +45,10 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class HopProgress:
     """The last look, and when each counter last changed, in seconds of observed time."""
 
-    last: Seen
+    last: HopCounters
     now: float = 0.0
     sent_at: float = 0.0
     landed_at: float = 0.0
@@ -60,7 +60,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moving:
+class HopMotion:
     """A hop's motion, and for how many seconds it has had work without a result."""
 
     hop: Hop
@@ -68,16 +68,16 @@ class Moving:
     seconds: float
 
 
-def step(before: Progress | None, seen: Seen) -> Progress:
+def next_progress(before: HopProgress | None, seen: HopCounters) -> HopProgress:
     """Return the progress after one more look; ``before`` is None at the first look."""
     if before is None:
-        return Progress(last=seen)
+        return HopProgress(last=seen)
     last = before.last
     now = before.now + min(max(0.0, seen.at - last.at), _STEP_SECONDS)
     sent = _changed(last.sent, seen.sent)
     landed = _changed(last.landed, seen.landed)
     ahead = None if landed else before.ahead_at
-    return Progress(
+    return HopProgress(
         last=_with_last_known(last, seen),
         now=now,
         sent_at=now if sent else before.sent_at,
@@ -89,7 +89,7 @@ def step(before: Progress | None, seen: Seen) -> Progress:
     )
 
 
-def moving(progress: Progress) -> list[Moving]:
+def hop_motions(progress: HopProgress) -> list[HopMotion]:
     """Return the motion of every hop, from the source on.
 
     While nothing new comes into Kafka, landing counts as moving: offsets alone do not show whether
@@ -105,20 +105,20 @@ def moving(progress: Progress) -> list[Moving]:
     ]
 
 
-def _judged(hop: Hop, waited: float, idle: float) -> Moving:
+def _judged(hop: Hop, waited: float, idle: float) -> HopMotion:
     """Judge a hop ``waited`` seconds without a result and ``idle`` seconds without any work."""
     if waited < LIMIT_SECONDS:
         motion = Motion.MOVES
     else:
         motion = Motion.BEHIND if idle < LIMIT_SECONDS else Motion.STANDS
-    return Moving(hop=hop, motion=motion, seconds=waited)
+    return HopMotion(hop=hop, motion=motion, seconds=waited)
 
 
 def _changed(before: Hashable, after: Hashable) -> bool:
     return after is not None and after != before
 
 
-def _with_last_known(last: Seen, seen: Seen) -> Seen:
+def _with_last_known(last: HopCounters, seen: HopCounters) -> HopCounters:
     """Return the new look, with the last known value for each counter that is unknown."""
     return replace(
         seen,

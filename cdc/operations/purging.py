@@ -20,7 +20,7 @@ from cdc.lake.table.positions import MARK, landed_position, open_table
 from cdc.operations.desk.desk import Handler
 from cdc.operations.desk.reporter import Reporter
 from cdc.source.connector import worker_rest
-from cdc.source.connector.settings import captured
+from cdc.source.connector.settings import configured_tables
 from cdc.state.operation import Operation, TableResult
 from cdc.state.pipeline import Pipeline
 from cdc.tables import TableId, matches
@@ -88,7 +88,7 @@ def _is_ours(table: DeltaTable) -> bool:
 
 
 def _captured(pipeline: Pipeline) -> Collection[TableId]:
-    return captured(worker_rest.configuration(pipeline.endpoints.connect, pipeline.name))
+    return configured_tables(worker_rest.configuration(pipeline.endpoints.connect, pipeline.name))
 
 
 def _purge(

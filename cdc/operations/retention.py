@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from cdc.capture.continuity import markers
+from cdc.capture.continuity import marker_topic
 from cdc.config import Config, Job
 from cdc.lake.layout import ledger_path, readings_path
 from cdc.lake.records import expiry
@@ -46,18 +46,18 @@ class Retention:
         if (cuts := self._first_and_last_cut()) is None:
             return
         now, readings = datetime.now(UTC), Readings(readings_path(self._config)).rows()
-        due = expiry.due(*cuts, readings, now=now, retention=self._retention)
+        due = expiry.tables_due_for_image(*cuts, readings, now=now, retention=self._retention)
         make_images(self._config, due)
 
     def expired(self) -> dict[str, tuple[int, int]]:
         """Return, by topic, the last landing and offset of the log that no cut needs any more."""
         if self._retention is None or (cuts := self._first_and_last_cut()) is None:
             return {}
-        return expiry.expired(
+        return expiry.expired_places(
             *cuts,
             Readings(readings_path(self._config)).rows(),
             topic=lambda name: TableId.parse(name).topic(self._config.name),
-            marker_topic=markers(self._config),
+            marker_topic=marker_topic(self._config),
         )
 
     def _first_and_last_cut(self) -> tuple[LedgerRow, LedgerRow] | None:

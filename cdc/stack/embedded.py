@@ -13,7 +13,7 @@ from cdc.stack.artifacts import prerequisites
 from cdc.stack.artifacts.install import install
 from cdc.stack.process import cleanup
 from cdc.stack.process.process import Process
-from cdc.stack.servers import plan
+from cdc.stack.servers import server_plan
 from cdc.stack.servers.patience import START_SECONDS, Patience
 from cdc.stack.servers.server import Server
 from cdc.state import endpoints, file_lock
@@ -32,11 +32,11 @@ def _quiet(_: str) -> None:
 @contextmanager
 def running(config: Config, on_progress: OnProgress = _quiet) -> Iterator[Endpoints]:
     """Run the servers that ``config`` does not replace for the duration of a ``with`` block."""
-    with Stack(config, on_progress) as stack:
+    with EmbeddedStack(config, on_progress) as stack:
         yield stack.start()
 
 
-class Stack(AbstractContextManager["Stack"]):
+class EmbeddedStack(AbstractContextManager["EmbeddedStack"]):
     """Runs the servers of one state directory, which it locks; on exit it stops all of them.
 
     Entering raises CONFLICT if another stack holds the directory, and PREREQUISITE or DISK_FULL if
@@ -73,10 +73,10 @@ class Stack(AbstractContextManager["Stack"]):
 
         Returns the endpoints, which it also records in the state directory.
         """
-        install(plan.needed_sets(self.config))
+        install(server_plan.needed_sets(self.config))
         if ended := cleanup.clean(self.state):
             self.say(f"stopped processes left by an earlier run: {', '.join(ended)}")
-        planned = plan.make(self.config, self.state)
+        planned = server_plan.make(self.config, self.state)
         endpoints.write_source_secret(self.state, planned.endpoints.source_url)
         for wave in planned.waves:
             self._start_wave(wave)

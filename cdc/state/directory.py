@@ -51,7 +51,7 @@ class StateDir:
 
     @property
     def stack_file(self) -> Path:
-        """The supervisor's report: see cdc/stack/process/report.py."""
+        """The supervisor's report: see cdc/stack/process/stack_report.py."""
         return self.root / "stack.json"
 
     @property

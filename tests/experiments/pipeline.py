@@ -9,7 +9,7 @@ from typing import Any, Final
 import httpx
 
 from cdc.capture.bootstrap import establish, placeholder
-from cdc.capture.continuity import markers
+from cdc.capture.continuity import marker_topic
 from cdc.config import Config, Connect, Kafka, Lake, Registry, Source
 from cdc.kafka.offsets import end_offsets
 from cdc.source.connector import worker_rest
@@ -147,12 +147,12 @@ class Pipeline:
 
     def ended(self) -> list[int]:
         """Transactions in the order of their commits."""
-        found = self.reader.decoded(markers(self.config))
+        found = self.reader.decoded(marker_topic(self.config))
         return [int(m["id"].partition(":")[0]) for m in found if m["status"] == "END"]
 
     def counts(self, txid: int | None) -> list[int]:
         """How many events each END of this transaction claims."""
-        found = self.reader.decoded(markers(self.config))
+        found = self.reader.decoded(marker_topic(self.config))
         return [
             m["event_count"]
             for m in found

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from cdc.capture.continuity import unfinished
+from cdc.capture.continuity import in_first_snapshot
 from cdc.events.fold import UnknownValueError
 from cdc.source.server import slot
 from cdc.source.server.connection import Connection
@@ -181,7 +181,7 @@ def test_blocking_snapshot_that_was_killed(
     assert {t[-1].snapshot, u[-1].snapshot} == {"true"}
     assert pipeline.offsets()["snapshot"] == "BLOCKING"
     assert pipeline.offsets()["snapshot_completed"] is False
-    assert not unfinished(pipeline.offsets())
+    assert not in_first_snapshot(pipeline.offsets())
     assert replayed(t) == in_source(pipeline, "t")
 
 

@@ -15,7 +15,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from cdc.capture.bootstrap import establish, placeholder
 from cdc.kafka.offsets import end_offsets
-from cdc.kafka.registry import RegistryClient
+from cdc.kafka.registry_client import RegistryClient
 from cdc.state import pipeline as pipelines
 from cdc.state.endpoints import Endpoints
 from cdc.waiting import until

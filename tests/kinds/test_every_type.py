@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from cdc.client.verify.verify import Report, verify
-from cdc.events.values.pg_types import FAMILIES, TYPES, Fidelity, kept
+from cdc.client.verify.verify import VerifyReport, verify
+from cdc.events.values.pg_types import FAMILIES, TYPES, Fidelity, type_rule
 from cdc.source.catalog.catalog import inspect
 from cdc.source.server.connection import connect
 from tests.kinds import odd, special
@@ -69,7 +69,7 @@ def after_stream(pipeline: Pipeline, states: dict[str, str]) -> Differences:
 
 
 @pytest.fixture(scope="module")
-def report(pipeline: Pipeline, states: dict[str, str]) -> Report:
+def report(pipeline: Pipeline, states: dict[str, str]) -> VerifyReport:
     assert states
     return verify(pipeline.given, timeout=120)
 
@@ -147,13 +147,13 @@ def test_refused_columns_are_named_and_left_out(pipeline: Pipeline, states: dict
     }
 
 
-def test_verify_says_what_the_random_comparison_says(report: Report) -> None:
+def test_verify_says_what_the_random_comparison_says(report: VerifyReport) -> None:
     equal = {table.table.partition(".")[2] for table in report.tables if table.equal}
 
     assert equal == {*TABLES, *SPECIAL, "refused", *odd.TABLES, odd.WIDE}
 
 
-def test_verify_names_each_value_that_arrived_as_another(report: Report) -> None:
+def test_verify_names_each_value_that_arrived_as_another(report: VerifyReport) -> None:
     """No event tells them, so that nothing else can."""
     [found] = [table for table in report.tables if table.table == f"{SCHEMA}.altered"]
     names = list(special.ALTERED)
@@ -196,4 +196,4 @@ def test_every_type_that_is_kept_is_tested_here(pipeline: Pipeline) -> None:
     expected = {name for name, found in TYPES.items() if found.fidelity is not Fidelity.REFUSED}
     assert {name for name in expected if not name.startswith("(")} <= scalars
     assert {kind for _, kind, _ in rows} >= {"b", "c", "d", "e", "m", "r"}
-    assert arrays == {name for name in TYPES if kept(name).arrays}
+    assert arrays == {name for name in TYPES if type_rule(name).arrays}

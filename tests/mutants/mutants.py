@@ -26,7 +26,7 @@ MUTANTS: Final = (
     Mutant(
         name="a type that holds the values of before ends no connector",
         file="cdc/capture/retyped.py",
-        old=" and held(old, column) is None",
+        old=" and common_type(old, column) is None",
         new="",
         tests=("tests/unit/capture/test_retyped.py",),
     ),
@@ -40,7 +40,7 @@ MUTANTS: Final = (
     Mutant(
         name="what is published is not passed over",
         file="cdc/source/catalog/catalog.py",
-        old="self.unfit is not None and self.oid != 0 and not self.published",
+        old="self.unfit is not None and self.oid != 0 and not self.in_publication",
         new="self.unfit is not None and self.oid != 0",
         tests=(
             "tests/unit/source/test_connector_settings.py",
@@ -350,7 +350,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="a table that the connector cannot read leaves the publication",
-        file="cdc/source/notes/sql.py",
+        file="cdc/source/notes/noting_sql.py",
         old="expressed, NULL);\n        PERFORM {CONTROL_SCHEMA}.leave_out_unreadable(relation);",
         new="expressed, NULL);",
         tests=("tests/source/tables/test_structure.py",),

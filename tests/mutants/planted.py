@@ -65,10 +65,10 @@ PLANTED: Final = (
     ),
     Mutant(
         name="planted: deletes lost on compaction",
-        file="cdc/operations/replay/kafka_history.py",
+        file="cdc/operations/replay/topic_copy.py",
         old="    if len(forms) > 1:\n",
         new="    if False:\n",
-        tests=("--deep", "tests/spark/operations/test_kafka_history.py"),
+        tests=("--deep", "tests/spark/operations/test_topic_copy.py"),
     ),
     Mutant(
         name="planted: strict guard on lsn",

@@ -18,7 +18,7 @@ import psycopg
 import pytest
 from psycopg import pq
 
-from cdc.capture.bootstrap import topic_specs, written_by_itself
+from cdc.capture.bootstrap import debezium_heartbeat_topic, topic_specs
 from cdc.config import load
 from cdc.kafka.topics import delete_topics, ensure_topics
 from cdc.state import requests
@@ -126,7 +126,7 @@ def another_reads_the_slot(shop: Installation) -> Iterator[None]:
 @contextmanager
 def a_topic_is_gone(shop: Installation) -> Iterator[None]:
     """One that the connector writes to and nobody lands."""
-    topic, kafka = written_by_itself(NAME), endpoints(shop).kafka
+    topic, kafka = debezium_heartbeat_topic(NAME), endpoints(shop).kafka
     specs = topic_specs(load(shop.folder / "wal2lake.yaml"), [])
     delete_topics(kafka, [topic])
     try:

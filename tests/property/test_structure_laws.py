@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cdc.events.names import column_refusals, without_case
 from cdc.events.schema import Column, fits
-from cdc.events.structure.guess import supposed
+from cdc.events.structure.guess import guess_course
 from cdc.events.structure.steps import (
     AddColumn,
     ChangeKey,
@@ -324,7 +324,7 @@ def test_a_guess_is_the_truth_or_a_stop(pair: tuple[Structure, Structure], later
         number = max(*old.numbered(), *then.numbered()) + 1
         late = parse(note(column(number, "late", "text"))).columns
         now = replace(then, columns=(*then.columns, *late))
-    course = supposed(old, [Column(c.name, c.lake) for c in then.followed], now)
+    course = guess_course(old, [Column(c.name, c.lake) for c in then.followed], now)
     event("stopped" if course.stops else "followed")
     if course.stops:
         return
@@ -337,6 +337,6 @@ def test_a_guess_is_the_truth_or_a_stop(pair: tuple[Structure, Structure], later
 @given(pairs)
 def test_a_guess_is_what_the_trigger_would_have_noted(pair: tuple[Structure, Structure]) -> None:
     old, new = pair
-    guessed = supposed(old, [Column(c.name, c.lake) for c in new.followed], new)
+    guessed = guess_course(old, [Column(c.name, c.lake) for c in new.followed], new)
     if not guessed.stops:
         assert guessed == follow(old, [Note(structure=new)])

@@ -9,7 +9,7 @@ from pathlib import Path
 from cdc.config import Config, Lake, Source
 from cdc.stack.embedded import await_ready
 from cdc.stack.process.process import Process, descendants, kill
-from cdc.stack.servers import plan
+from cdc.stack.servers import server_plan
 from cdc.stack.servers.server import Server as Embedded
 from cdc.state.directory import StateDir
 from tests.servers.server import Server
@@ -65,7 +65,7 @@ def servers(root: Path) -> dict[str, Callable[[], Server]]:
     state = StateDir(root)
     state.create()
     config = Config(source=Source(tables=["public.*"]), lake=Lake(path=str(root)), state_dir=root)
-    planned = plan.make(config, state)
+    planned = server_plan.make(config, state)
     endpoints = planned.endpoints
     addresses = {
         "postgres": endpoints.source_url,

@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from cdc.errors import CdcError, ErrorKind
-from cdc.kafka.registry import RegistryClient
+from cdc.kafka.registry_client import RegistryClient
 from cdc.stack.process.process import Process
 from tests.servers.fixtures import Makers
 from tests.servers.process import ProcessServer

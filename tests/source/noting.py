@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from cdc.events.structure.steps import Course, Note, follow
 from cdc.events.structure.structure import Structure, parse, unpublished_from
-from cdc.source.notes.sql import UNNOTED
+from cdc.source.notes.noting_sql import UNNOTED
 from cdc.source.notes.triggers import structure_of
 from cdc.source.server.connection import Connection
 from tests.source.lake_rows import LakeRows, lake_value

@@ -12,8 +12,9 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from cdc.apply.replay import nothing
+from cdc.apply.log_replay import nothing
 from cdc.apply.rounds import recovery
+from cdc.apply.rounds.applied_tables import AppliedTables
 from cdc.apply.rounds.cut_finder import CutFinder
 from cdc.apply.rounds.cut_requests import CutRequests
 from cdc.apply.rounds.first_snapshot import FirstSnapshot
@@ -22,7 +23,6 @@ from cdc.apply.rounds.last_cut import Topics
 from cdc.apply.rounds.publisher import Publisher
 from cdc.apply.rounds.recovery import Recovery
 from cdc.apply.rounds.rounds import Rounds, stuck_transactions
-from cdc.apply.rounds.tables import Tables
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.config import Job
 from cdc.events.schema import Column, TableSchema, table_schema_from_avro
@@ -104,7 +104,7 @@ class Pipeline:
         last = recovery.last_cut_at_start(
             self.spark, self.log, self.ledger.last(), self.epoch, topics=topics, tables=opened
         )
-        self.inbox = Inbox(landings=recovery.left_over(self.spark, self.log, last))
+        self.inbox = Inbox(landings=recovery.unpublished_landings(self.spark, self.log, last))
         self.lander = Lander(
             self.spark,
             self.log,
@@ -115,7 +115,7 @@ class Pipeline:
             notes_topic=NOTES,
         )
         self.freezer = Freezer(opened)
-        self.tables = Tables(opened, notes_topic=NOTES, threads=2)
+        self.tables = AppliedTables(opened, notes_topic=NOTES, threads=2)
         self.publisher = Publisher(
             self.ledger,
             last,
@@ -137,7 +137,7 @@ class Pipeline:
                 marker_topic=MARKERS,
                 applied=last.row.lsn is not None,
             ),
-            schemas=schemas,
+            schemas_of=schemas,
         )
         self.rounds = Rounds(
             finder,
@@ -155,7 +155,7 @@ class Pipeline:
             tables=self.tables,
             freezer=self.freezer,
             topics=topics,
-            schemas=schemas,
+            schemas_of=schemas,
             budget=self.budget,
             epoch=self.epoch,
             last_cut=lambda: self.publisher.last,

@@ -17,8 +17,8 @@ from cdc.config import Config, load
 from cdc.errors import CdcError, ErrorKind
 from cdc.stack import embedded
 from cdc.stack.artifacts import prerequisites
-from cdc.stack.process.process import Identity
-from cdc.stack.process.report import Report, read
+from cdc.stack.process.process import ProcessIdentity
+from cdc.stack.process.stack_report import StackReport, read
 from cdc.stack.servers import kafka
 from cdc.state.directory import StateDir
 from cdc.state.pipeline import resolve
@@ -61,7 +61,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 def test_the_report_says_it_on_a_disk_without_a_byte_left(disk: Path) -> None:
     state = StateDir(disk / "state")
     state.create()
-    report = Report(state=state, supervisor=Identity.of(os.getpid()))
+    report = StackReport(state=state, supervisor=ProcessIdentity.of(os.getpid()))
     report.event("there was room")
     fill(disk / "ballast")
     with pytest.raises(OSError, match="No space left"):

@@ -12,12 +12,12 @@ import pytest
 from cdc.client.status import status as statuses
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
-from cdc.observe.defects import told
-from cdc.stack.embedded import Stack
+from cdc.observe.defects import error_text
+from cdc.stack.embedded import EmbeddedStack
 from cdc.stack.process import log_files
 from cdc.stack.process.log_files import last_crash, rotate
-from cdc.stack.process.process import Identity, last_lines
-from cdc.stack.process.report import READY, STOPPING, Report, read, reported_error
+from cdc.stack.process.process import ProcessIdentity, last_lines
+from cdc.stack.process.stack_report import READY, STOPPING, StackReport, read, reported_error
 from cdc.stack.supervise.supervisor import Steps, supervise
 from cdc.state.directory import StateDir
 from cdc.state.endpoints import Endpoints
@@ -42,8 +42,8 @@ ENDPOINTS: Final = Endpoints(source_url="", kafka="", connect="", registry="")
 @pytest.fixture
 def scene(config: Config, state: StateDir, any_java: None) -> Iterator[Scene]:
     del any_java
-    with Stack(config) as stack:
-        yield Scene(stack, Report(state=state, supervisor=Identity.of(1)))
+    with EmbeddedStack(config) as stack:
+        yield Scene(stack, StackReport(state=state, supervisor=ProcessIdentity.of(1)))
 
 
 def test_a_log_is_bounded_while_its_process_writes(
@@ -128,7 +128,7 @@ def _steps(said: list[str], error: Exception) -> Steps:
 @pytest.fixture
 def no_servers(monkeypatch: pytest.MonkeyPatch, any_java: None) -> None:
     del any_java
-    monkeypatch.setattr(Stack, "start", lambda _stack: ENDPOINTS)
+    monkeypatch.setattr(EmbeddedStack, "start", lambda _stack: ENDPOINTS)
 
 
 @pytest.mark.usefixtures("no_servers")
@@ -163,7 +163,7 @@ def _not_up(_config: Config) -> Pipeline:
 def test_one_that_was_killed_is_named_by_the_next(
     config: Config, state: StateDir, phase: str
 ) -> None:
-    before = Report(state=state, supervisor=Identity(pid=2**22 + 1, create_time=1.0))
+    before = StackReport(state=state, supervisor=ProcessIdentity(pid=2**22 + 1, create_time=1.0))
     before.event("job is applying")
     before.enter(phase)
     state.log("supervisor").write_text("its last line\n")
@@ -178,4 +178,4 @@ def test_one_that_was_killed_is_named_by_the_next(
     if killed:
         assert "its last line" in log_files.crash_file(state).read_text()
     assert read(state)["phase"] == "failed"
-    assert told(CdcError(ErrorKind.CONFLICT, "another time")) == "another time"
+    assert error_text(CdcError(ErrorKind.CONFLICT, "another time")) == "another time"

@@ -6,8 +6,8 @@ import pytest
 
 from cdc.config import Config
 from cdc.stack.artifacts.lock_file import every_set
-from cdc.stack.servers import plan
-from cdc.stack.servers.registry import Registry
+from cdc.stack.servers import server_plan
+from cdc.stack.servers.registry import RegistryServer
 from cdc.state.directory import StateDir
 
 POSTGRES = {"source": {"tables": ["a.b"], "url": "postgresql://u@h/d"}}
@@ -36,21 +36,21 @@ def with_keys(config: Config, *changes: dict[str, Any]) -> Config:
 def test_the_rest_is_embedded_in_this_order(
     config: Config, state: StateDir, changes: list[dict[str, Any]], started: list[str]
 ) -> None:
-    made = plan.make(with_keys(config, *changes), state)
+    made = server_plan.make(with_keys(config, *changes), state)
     assert [server.name for server in made.servers] == started
 
 
 def test_the_registry_is_ready_before_the_worker_starts(config: Config, state: StateDir) -> None:
     """A connector that the worker remembers starts at once, and fails without the registry."""
-    waves = [{server.name for server in wave} for wave in plan.make(config, state).waves]
+    waves = [{server.name for server in wave} for wave in server_plan.make(config, state).waves]
     assert waves == [{"postgres", "kafka"}, {"registry"}, {"connect"}]
 
 
 def test_embedded_clients_use_the_configured_broker(config: Config, state: StateDir) -> None:
-    made = plan.make(with_keys(config, KAFKA), state)
+    made = server_plan.make(with_keys(config, KAFKA), state)
     assert made.endpoints.kafka == "broker:9092"
     (registry,), (connect,) = made.waves[1:]
-    assert isinstance(registry, Registry)
+    assert isinstance(registry, RegistryServer)
     assert registry.properties()["apicurio.kafkasql.bootstrap.servers"] == "broker:9092"
     connect.prepare()
     written = (state.data("connect") / "worker.properties").read_text()
@@ -59,8 +59,8 @@ def test_embedded_clients_use_the_configured_broker(config: Config, state: State
 
 def test_only_what_is_run_is_downloaded(config: Config) -> None:
     everything = with_keys(config, POSTGRES, KAFKA, CONNECT, REGISTRY)
-    assert plan.needed_sets(everything) == ("spark",)
-    own_broker = plan.needed_sets(with_keys(config, KAFKA))
+    assert server_plan.needed_sets(everything) == ("spark",)
+    own_broker = server_plan.needed_sets(with_keys(config, KAFKA))
     assert "kafka" not in own_broker
     assert "connect" in own_broker
-    assert set(plan.needed_sets(config)) == set(every_set())
+    assert set(server_plan.needed_sets(config)) == set(every_set())

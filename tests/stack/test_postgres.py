@@ -14,16 +14,16 @@ from cdc.stack.artifacts.lock_file import postgres_set
 from cdc.stack.embedded import await_ready
 from cdc.stack.process.process import Process
 from cdc.stack.servers import ports, postgres
-from cdc.stack.servers.postgres import Postgres
+from cdc.stack.servers.postgres import PostgresServer
 from cdc.state.directory import StateDir
 
 pytestmark = pytest.mark.integration
 
 
 @pytest.fixture
-def server(state: StateDir) -> Iterator[tuple[Postgres, Process]]:
+def server(state: StateDir) -> Iterator[tuple[PostgresServer, Process]]:
     install([postgres_set()])
-    embedded = Postgres(state, ports.choose(state, {})["postgres"])
+    embedded = PostgresServer(state, ports.choose(state, {})["postgres"])
     embedded.prepare()
     process = Process(embedded.name, embedded.command(), state)
     try:
@@ -34,7 +34,7 @@ def server(state: StateDir) -> Iterator[tuple[Postgres, Process]]:
 
 
 def test_it_runs_below_a_private_directory_without_opening_it(
-    server: tuple[Postgres, Process], state: StateDir
+    server: tuple[PostgresServer, Process], state: StateDir
 ) -> None:
     embedded, process = server
     assert stat.S_IMODE(state.root.stat().st_mode) == 0o700
@@ -47,7 +47,7 @@ def test_it_runs_below_a_private_directory_without_opening_it(
 
 
 def test_it_asks_for_the_password_and_listens_on_loopback_only(
-    server: tuple[Postgres, Process], state: StateDir
+    server: tuple[PostgresServer, Process], state: StateDir
 ) -> None:
     embedded, process = server
     password = state.secret("postgres")
@@ -59,13 +59,15 @@ def test_it_asks_for_the_password_and_listens_on_loopback_only(
     assert password not in " ".join(psutil.Process(process.pid).cmdline())
 
 
-def test_it_decodes_and_bounds_what_a_slot_may_retain(server: tuple[Postgres, Process]) -> None:
+def test_it_decodes_and_bounds_what_a_slot_may_retain(
+    server: tuple[PostgresServer, Process],
+) -> None:
     with psycopg.connect(server[0].url) as connection:
         assert connection.execute("SHOW wal_level").fetchone() == ("logical",)
         assert connection.execute("SHOW max_slot_wal_keep_size").fetchone() == ("4GB",)
 
 
-def test_data_survive_a_kill(server: tuple[Postgres, Process], state: StateDir) -> None:
+def test_data_survive_a_kill(server: tuple[PostgresServer, Process], state: StateDir) -> None:
     embedded, process = server
     with psycopg.connect(embedded.url) as connection:
         connection.execute("CREATE TABLE kept AS SELECT 7 AS i")
@@ -83,14 +85,14 @@ def test_data_survive_a_kill(server: tuple[Postgres, Process], state: StateDir) 
 def test_half_an_initialisation_is_begun_anew(
     state: StateDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    embedded = Postgres(state, ports.choose(state, {})["postgres"])
+    embedded = PostgresServer(state, ports.choose(state, {})["postgres"])
     half = state.data("postgres.partial")
     half.mkdir()
     (half / "PG_VERSION").write_text("17")
     embedded.prepare()
     assert (state.data("postgres") / "global").is_dir()
 
-    elsewhere = Postgres(StateDir(state.root / "other"), 1)
+    elsewhere = PostgresServer(StateDir(state.root / "other"), 1)
     elsewhere.state.create()
     monkeypatch.setattr(postgres, "_binary", lambda _name: "/bin/false")
     with pytest.raises(CdcError, match="could not be initialised"):

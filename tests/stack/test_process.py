@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from cdc.stack.process import cleanup
-from cdc.stack.process.process import STATE_VARIABLE, Command, Identity, Process, last_lines
+from cdc.stack.process.process import STATE_VARIABLE, Command, Process, ProcessIdentity, last_lines
 from cdc.state.directory import StateDir
 from tests.waiting import until
 
@@ -95,11 +95,11 @@ def test_the_statements_of_a_source_s_sessions_are_not_passed_on(tmp_path: Path)
 
 
 def test_a_reused_pid_is_not_ours(tmp_path: Path) -> None:
-    identity = Identity.of(os.getpid())
+    identity = ProcessIdentity.of(os.getpid())
     identity.write(tmp_path / "record.json")
-    assert Identity.read(tmp_path / "record.json") == identity
+    assert ProcessIdentity.read(tmp_path / "record.json") == identity
     assert identity.process() is not None
-    assert Identity(pid=identity.pid, create_time=identity.create_time - 5).process() is None
+    assert ProcessIdentity(pid=identity.pid, create_time=identity.create_time - 5).process() is None
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def test_cleaning_finds_orphans_by_their_mark(state: StateDir, orphan: int) -> N
 def test_cleaning_finds_recorded_processes_that_hide_their_mark(state: StateDir) -> None:
     with subprocess.Popen([sys.executable, "-c", SLEEP]) as plain:
         process = psutil.Process(plain.pid)
-        Identity.of(plain.pid).write(state.run / "postgres.json")
+        ProcessIdentity.of(plain.pid).write(state.run / "postgres.json")
         assert len(cleanup.clean(state)) == 1
         assert gone(process)
 

@@ -12,7 +12,7 @@ from cdc.capture.bootstrap import establish
 from cdc.config import Config
 from cdc.kafka.topics import topic_ids
 from cdc.source.connector import worker_rest
-from cdc.stack.embedded import Stack, running
+from cdc.stack.embedded import EmbeddedStack, running
 from cdc.state.directory import StateDir
 from cdc.state.endpoints import Endpoints
 from cdc.state.pipeline import Pipeline
@@ -100,7 +100,7 @@ def test_topics_offsets_and_schemas_survive(config: Config, state: StateDir) -> 
 def test_a_task_that_ended_while_the_registry_was_away_starts_again(
     config: Config, state: StateDir
 ) -> None:
-    with Stack(config) as stack:
+    with EmbeddedStack(config) as stack:
         endpoints = stack.start()
         execute(endpoints, "CREATE TABLE kept (id int PRIMARY KEY)")
         establish(Pipeline(config, endpoints))

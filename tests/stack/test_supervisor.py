@@ -13,7 +13,7 @@ import yaml
 
 from cdc.config import load
 from cdc.stack.process.process import last_lines
-from cdc.stack.process.report import read
+from cdc.stack.process.stack_report import read
 from cdc.stack.servers import connect, kafka, registry
 from cdc.stack.supervise import detached
 from cdc.state.directory import StateDir

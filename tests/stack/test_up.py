@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from cdc.cli.up import without_password
-from cdc.stack.process.report import read
+from cdc.stack.process.stack_report import read
 from cdc.state.directory import StateDir
 from tests.stack.conftest import ours
 from tests.waiting import until

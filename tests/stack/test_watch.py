@@ -14,10 +14,10 @@ import pytest
 from cdc import http_client
 from cdc.config import Config
 from cdc.errors import POLICY, CdcError, ErrorKind
-from cdc.stack.embedded import Stack
-from cdc.stack.process.process import Command, Identity
-from cdc.stack.process.report import READY, Report, read, reported_error, supervisor
-from cdc.stack.servers.job import Job
+from cdc.stack.embedded import EmbeddedStack
+from cdc.stack.process.process import Command, ProcessIdentity
+from cdc.stack.process.stack_report import READY, StackReport, read, reported_error, supervisor
+from cdc.stack.servers.job import JobProcess
 from cdc.stack.servers.patience import START_SECONDS, Patience
 from cdc.stack.supervise.connector_watch import Absence, ConnectorWatch
 from cdc.stack.supervise.watch import Backoff, Watch, member_of
@@ -64,8 +64,8 @@ class SilentConnector(ConnectorWatch):
 class Scene:
     """A stack of scripted servers, with a clock that the test moves."""
 
-    stack: Stack
-    report: Report
+    stack: EmbeddedStack
+    report: StackReport
     now: float = 0.0
     said: list[str] = field(default_factory=list)
 
@@ -86,8 +86,8 @@ class Scene:
 @pytest.fixture
 def scene(config: Config, state: StateDir, any_java: None) -> Iterator[Scene]:
     del any_java
-    with Stack(config) as stack:
-        yield Scene(stack, Report(state=state, supervisor=Identity.of(1)))
+    with EmbeddedStack(config) as stack:
+        yield Scene(stack, StackReport(state=state, supervisor=ProcessIdentity.of(1)))
 
 
 def test_pauses_grow_and_a_long_life_begins_anew() -> None:
@@ -192,7 +192,7 @@ def test_the_report_is_what_a_reader_finds(scene: Scene, state: StateDir) -> Non
     assert said["phase"] == "ready"
     assert said["processes"]["kafka"]["pid"] == scene.stack.processes["kafka"].pid
     assert said["events"][0]["what"] == "kafka is ready"
-    assert supervisor(state) == Identity.of(1)
+    assert supervisor(state) == ProcessIdentity.of(1)
     scene.report.fail(CdcError(ErrorKind.DISK_FULL, "full", detail="d", remedy="r"))
     error = reported_error(state)
     assert error is not None
@@ -260,9 +260,9 @@ def test_a_connector_that_returns_in_time_is_not_restarted(monkeypatch: pytest.M
 
 
 def test_a_start_is_waited_for_as_long_as_it_makes_progress(tmp_path: Path) -> None:
-    job = Job(StateDir(tmp_path), tmp_path / "wal2lake.yaml")
+    job = JobProcess(StateDir(tmp_path), tmp_path / "wal2lake.yaml")
     job.state.run.mkdir(parents=True)
-    Identity.of(os.getpid()).write(job.state.run / "job.json")
+    ProcessIdentity.of(os.getpid()).write(job.state.run / "job.json")
     clock = 0.0
     patience = Patience(job, clock=lambda: clock)
     for steps in range(1, 20):  # each after half of the patience

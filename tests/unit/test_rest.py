@@ -18,7 +18,7 @@ from cdc.client.check import check
 from cdc.client.status import components
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
-from cdc.kafka.registry import RegistryClient
+from cdc.kafka.registry_client import RegistryClient
 from cdc.source.connector import worker_rest
 from cdc.source.server.finding import Level
 from cdc.stack.servers import connect as worker
@@ -136,7 +136,7 @@ def test_which_addresses_are_on_this_machine(url: str, *, local: bool) -> None:
 def test_credentials_are_sent_with_every_request() -> None:
     with answering() as (place, requests):
         url = http_client.with_login(f"http://{place}", "u:@/", "p %:@/")
-        assert http_client.shown(url) == f"http://{place}"
+        assert http_client.without_login(url) == f"http://{place}"
         worker_rest.status(url, "c")
         components.connector(url, "c")
         assert worker.answers(url)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cdc.errors import CdcError, ErrorKind
-from cdc.kafka.registry import RegistryClient
+from cdc.kafka.registry_client import RegistryClient
 from cdc.source.connector import worker_rest
 
 Answer = tuple[int, Any]

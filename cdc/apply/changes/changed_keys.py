@@ -9,7 +9,7 @@ change itself (a chain, a swap), its values are taken from the source of that on
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
-from cdc.apply.changes.reduce import SINCE, is_kept, kept_columns, known
+from cdc.apply.changes.reduce import SINCE, is_unchanged, maybe_unchanged, with_latest_values
 from cdc.events.schema import TableSchema
 from cdc.events.values.sql_text import spark_name, spark_string
 from cdc.lake.table.merge_plan import KEEP, OFFSET, OP, REASON
@@ -25,7 +25,7 @@ def resolve(changes: DataFrame, target: DataFrame, schema: TableSchema) -> DataF
     A create that cannot be completed gets a ``_cdc_reason``. ``target`` is the lake's table before
     these changes.
     """
-    marked = kept_columns(schema)
+    marked = maybe_unchanged(schema)
     values = _from_old_row(changes, target, schema).localCheckpoint()
     while not values.where(f"{_SOURCE} IS NOT NULL").isEmpty():
         values = _one_step_back(values, marked).localCheckpoint()
@@ -39,7 +39,7 @@ def _from_old_row(changes: DataFrame, target: DataFrame, schema: TableSchema) ->
     struct of one field, so that a known null differs from an unknown value.
     """
     halves = _halves(changes).localCheckpoint()
-    deleted = known(_of_old_keys(changes, halves, schema), schema, upto="1 PRECEDING")
+    deleted = with_latest_values(_of_old_keys(changes, halves, schema), schema, upto="1 PRECEDING")
     deleted = deleted.where(f"{OP} = 'd' AND {REASON} IS NULL")
     halves = halves.join(deleted.withColumnRenamed(OFFSET, _GONE), _GONE, "left")
     same = " AND ".join(f"half.{spark_name(k)} = target.{spark_name(k)}" for k in schema.key)
@@ -48,7 +48,7 @@ def _from_old_row(changes: DataFrame, target: DataFrame, schema: TableSchema) ->
         f"CASE WHEN _cdc_known_{n}.at >= {SINCE} THEN struct(_cdc_known_{n}.value AS value) "
         f"WHEN {SINCE} < 0 AND target.{OFFSET} IS NOT NULL "
         f"THEN struct(target.{spark_name(schema.names[n])} AS value) END AS {_VALUE}{n}"
-        for n in kept_columns(schema)
+        for n in maybe_unchanged(schema)
     ]
     chained = f"IF({SINCE} >= 0 AND {SINCE} = _cdc_full, _cdc_full, NULL) AS {_SOURCE}"
     return joined.selectExpr(_AT, chained, *values)
@@ -85,8 +85,8 @@ def _one_step_back(creates: DataFrame, marked: list[int]) -> DataFrame:
 
 
 def _filled(changes: DataFrame, values: DataFrame, schema: TableSchema) -> DataFrame:
-    marked = kept_columns(schema)
-    missing = {n: f"({_AT} IS NOT NULL AND {is_kept(n)})" for n in marked}
+    marked = maybe_unchanged(schema)
+    missing = {n: f"({_AT} IS NOT NULL AND {is_unchanged(n)})" for n in marked}
     lost = " OR ".join(f"({missing[n]} AND {_VALUE}{n} IS NULL)" for n in marked)
     columns = [
         f"IF({missing[n]}, {_VALUE}{n}.value, {spark_name(name)}) AS {spark_name(name)}"

@@ -69,10 +69,12 @@ def key_writers(schemas: Mapping[int, str]) -> list[Writer]:
 
 
 def columns(
-    target: TableSchema, events: Sequence[Writer], keys: Sequence[Writer], token: str
+    target: TableSchema, events: Sequence[Writer], keys: Sequence[Writer], placeholder: str
 ) -> list[ColumnPlan]:
-    """Return one plan per column of ``target``, in order; ``token`` is the placeholder."""
-    return [_column(number, target, events, keys, token) for number in range(len(target.columns))]
+    """Return one plan per column of ``target``, in order."""
+    return [
+        _column(number, target, events, keys, placeholder) for number in range(len(target.columns))
+    ]
 
 
 def keep(plans: Sequence[ColumnPlan]) -> str:
@@ -93,7 +95,7 @@ def reason(plans: Sequence[ColumnPlan], target: TableSchema) -> str:
     cases.append(("_op = 't'", "CAST(NULL AS string)"))
     rowless = "_no_row AND _op <> 'd'" if target.mode is TableMode.KEYED else "_no_row"
     cases.append((rowless, spark_string(NO_ROW)))
-    cases += [(p.failed, spark_string(lost(p))) for p in plans if p.failed is not None]
+    cases += [(p.failed, spark_string(loss_reason(p))) for p in plans if p.failed is not None]
     cases += [(f"{p.made} IS NULL", spark_string(NO_KEY)) for p in plans if p.name in target.key]
     marked = [f"({p.unchanged})" for p in plans if p.unchanged is not None]
     if marked:
@@ -114,7 +116,7 @@ def _column(
     target: TableSchema,
     events: Sequence[Writer],
     keys: Sequence[Writer],
-    token: str,
+    placeholder: str,
 ) -> ColumnPlan:
     column = target.columns[number]
     made = f"_value_{number}"
@@ -122,7 +124,8 @@ def _column(
     whole = is_key or target.mode is not TableMode.KEYED
     written = [(w, field) for w in events if (field := w.fields.get(column.name)) is not None]
     texts = [
-        (w, value(field, _raw(w, field, whole=whole), made, column, token)) for w, field in written
+        (w, value(field, _raw(w, field, whole=whole), made, column, placeholder))
+        for w, field in written
     ]
     sql = _by_writer([(w, text.sql) for w, text in texts], column.type)
     return ColumnPlan(
@@ -176,7 +179,7 @@ def _any_writer(conditions: Sequence[tuple[Writer, str | None]]) -> str | None:
     return " OR ".join(given) or None
 
 
-def lost(plan: ColumnPlan) -> str:
+def loss_reason(plan: ColumnPlan) -> str:
     """Return the reason why an event, or a row that was read, is refused for this column."""
     limit = f": {plan.limit}" if plan.limit else ""
     return f"column {plan.name} holds a value that {plan.type} cannot represent{limit}"

@@ -95,21 +95,20 @@ def decode_table(
     schemas: WriterSchemas,
     target: TableSchema,
     *,
-    token: str,
+    placeholder: str,
     key_schemas: WriterSchemas | None = None,
 ) -> DataFrame:
     """Return the events of one table as typed changes, without tombstones.
 
     The columns are those of the table, from the row before of a delete (only the key, except in
     MULTISET mode) and from the row after of other events; ``_cdc_offset``; ``_cdc_op``;
-    ``_cdc_deleted``; ``_cdc_keep``, the numbers of the columns that are marked as unchanged
-    (``token`` in its several forms), null if there are none; ``_cdc_reason``, null unless the event
-    is refused. In MULTISET mode an update becomes two changes with one offset, a delete and a
-    create.
+    ``_cdc_deleted``; ``_cdc_keep``, the numbers of the columns that hold ``placeholder`` in one of
+    its forms, null if there are none; ``_cdc_reason``, null unless the event is refused. In
+    MULTISET mode an update becomes two changes with one offset, a delete and a create.
     """
     events = columns.writers(schemas)
     keys = columns.key_writers(key_schemas or {}) if target.mode is TableMode.KEYED else []
-    plans = columns.columns(target, events, keys, token)
+    plans = columns.columns(target, events, keys, placeholder)
     placed = _placed(_events(rows, schemas, events, target.mode), schemas, events, target)
     keyed = _with_keys(placed, key_schemas or {}, keys)
     return keyed.selectExpr("*", *(f"{plan.sql} AS {plan.made}" for plan in plans)).selectExpr(

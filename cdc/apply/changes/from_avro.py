@@ -75,11 +75,11 @@ class _Scalar:
     fallible: bool = False
 
 
-def value(field: RowField, raw: str, made: str, column: Column, token: str) -> Value:
+def value(field: RowField, raw: str, made: str, column: Column, placeholder: str) -> Value:
     """Return the texts for one column, from the field ``raw`` to the lake's ``column``.
 
     ``made`` names the column that will hold the value; the condition for a failed value refers to
-    it. Without a ``token`` no value is marked as unchanged.
+    it. Without a placeholder no value is marked as unchanged.
     """
     branch, target = branches(field.type)[0], column.type
     stored = lake_type(field.pg)
@@ -93,7 +93,7 @@ def value(field: RowField, raw: str, made: str, column: Column, token: str) -> V
         scalar = _to(convert(branch, field.pg, raw, stored.spark), target)
         lost = _lost(raw, made) if scalar.fallible else None
         sql, failed = scalar.sql, _any(lost, _not_text(made, target))
-    unchanged = unchanged_when(branch, raw, token) if token else None
+    unchanged = unchanged_when(branch, raw, placeholder) if placeholder else None
     return _or_unchanged(Value(sql=sql, failed=failed, limit=limit(target)), unchanged)
 
 
@@ -123,33 +123,38 @@ def limit(target: str) -> str:
     return next((text for kind, text in _LIMITS.items() if target.startswith(kind)), "")
 
 
-def unchanged_when(branch: Any, raw: str, token: str) -> str | None:  # noqa: ANN401 - Avro is JSON
+def unchanged_when(
+    branch: Any,  # noqa: ANN401 - Avro is JSON
+    raw: str,
+    placeholder: str,
+) -> str | None:
     """Return the condition that the value is the connector's placeholder; None if it has none.
 
-    The form of the placeholder follows the column's type: the token (for hstore, a pair of tokens),
-    its bytes, or an array that holds one of those, its bytes as numbers, or a UUID derived from it.
+    The form of the placeholder follows the column's type: it is the text itself (for hstore, a pair
+    of it), its bytes, or an array that holds one of those, its bytes as numbers, or a UUID derived
+    from it.
     """
     kind = _kind(branch)
-    pair = f'{{"{token}":"{token}"}}'
+    pair = f'{{"{placeholder}":"{placeholder}"}}'
     if kind == "string":
-        return f"{raw} IN ({spark_string(token)}, {spark_string(pair)})"
+        return f"{raw} IN ({spark_string(placeholder)}, {spark_string(pair)})"
     if kind == "bytes":
-        return f"{raw} = {_binary(token)}"
+        return f"{raw} = {_binary(placeholder)}"
     return (
-        _unchanged_array(_kind(branches(branch["items"])[0]), raw, token)
+        _unchanged_array(_kind(branches(branch["items"])[0]), raw, placeholder)
         if kind == "array"
         else None
     )
 
 
-def _unchanged_array(item: str, raw: str, token: str) -> str | None:
-    data = token.encode()
+def _unchanged_array(item: str, raw: str, placeholder: str) -> str | None:
+    data = placeholder.encode()
     if item == "string":
         digest = hashlib.md5(data, usedforsecurity=False).digest()
         derived = str(uuid.UUID(bytes=digest, version=3))
-        return f"{raw} IN (array({spark_string(token)}), array({spark_string(derived)}))"
+        return f"{raw} IN (array({spark_string(placeholder)}), array({spark_string(derived)}))"
     if item == "bytes":
-        return f"{raw} = array({_binary(token)})"
+        return f"{raw} = array({_binary(placeholder)})"
     if item in {"int", "long"}:
         numbers = ", ".join(str(int.from_bytes([byte], signed=True)) for byte in data)
         return f"{raw} = CAST(array({numbers}) AS array<{_PRIMITIVES[item]}>)"

@@ -95,7 +95,7 @@ def net_copies(changes: DataFrame, schema: TableSchema) -> DataFrame:
     return grouped.where(f"{NET} <> 0").selectExpr("row.*", ROW_HASH, NET, OFFSET)
 
 
-def held_copies(target: DataFrame, net: DataFrame) -> DataFrame:
+def lake_copies(target: DataFrame, net: DataFrame) -> DataFrame:
     """Return how many copies the lake holds of each row in ``net``, by row hash."""
     affected = target.join(net.select(ROW_HASH), ROW_HASH, "left_semi")
     return affected.groupBy(ROW_HASH).agg(F.expr(f"count(*) AS {HELD}"))
@@ -139,11 +139,11 @@ def _ranked(changes: DataFrame, schema: TableSchema) -> DataFrame:
 def _carried(changes: DataFrame, schema: TableSchema) -> DataFrame:
     keys = ", ".join(spark_name(name) for name in schema.key)
     last = f"max(IF({_APPLIES}, {OFFSET}, NULL)) OVER (PARTITION BY {keys}) AS _cdc_last"
-    seen = known(changes, schema, upto="CURRENT ROW").selectExpr("*", last)
-    return _resolved(seen.where(f"{OFFSET} = _cdc_last"), schema, kept_columns(schema))
+    seen = with_latest_values(changes, schema, upto="CURRENT ROW").selectExpr("*", last)
+    return _resolved(seen.where(f"{OFFSET} = _cdc_last"), schema, maybe_unchanged(schema))
 
 
-def known(changes: DataFrame, schema: TableSchema, *, upto: str) -> DataFrame:
+def with_latest_values(changes: DataFrame, schema: TableSchema, *, upto: str) -> DataFrame:
     """Return each event with the latest values that the slice has of its key.
 
     ``upto`` is the end of the window: ``CURRENT ROW`` or ``1 PRECEDING``. Adds the columns
@@ -155,9 +155,10 @@ def known(changes: DataFrame, schema: TableSchema, *, upto: str) -> DataFrame:
         f"OVER (PARTITION BY {keys} ORDER BY {OFFSET} ROWS BETWEEN UNBOUNDED PRECEDING AND {upto})"
     )
     sent = [
-        f"last(IF({_APPLIES} AND NOT {is_kept(n)}, struct({spark_name(schema.names[n])} AS value, "
-        f"{OFFSET} AS at), NULL), true) {window} AS _cdc_known_{n}"
-        for n in kept_columns(schema)
+        f"last(IF({_APPLIES} AND NOT {is_unchanged(n)}, "
+        f"struct({spark_name(schema.names[n])} AS value, {OFFSET} AS at), NULL), true) "
+        f"{window} AS _cdc_known_{n}"
+        for n in maybe_unchanged(schema)
     ]
     return changes.selectExpr(
         "*",
@@ -168,7 +169,9 @@ def known(changes: DataFrame, schema: TableSchema, *, upto: str) -> DataFrame:
 
 
 def _resolved(seen: DataFrame, schema: TableSchema, marked: list[int]) -> DataFrame:
-    missing = {n: f"({is_kept(n)} AND coalesce(_cdc_known_{n}.at, -2L) < {SINCE})" for n in marked}
+    missing = {
+        n: f"({is_unchanged(n)} AND coalesce(_cdc_known_{n}.at, -2L) < {SINCE})" for n in marked
+    }
     columns = [
         f"IF({missing[n]}, NULL, _cdc_known_{n}.value) AS {spark_name(name)}"
         if n in missing
@@ -188,7 +191,7 @@ def _resolved(seen: DataFrame, schema: TableSchema, marked: list[int]) -> DataFr
     )
 
 
-def kept_columns(schema: TableSchema) -> list[int]:
+def maybe_unchanged(schema: TableSchema) -> list[int]:
     """Return the numbers of the columns that may arrive marked as unchanged.
 
     These are the columns outside the key whose large values Postgres stores out of line.
@@ -201,6 +204,6 @@ def kept_columns(schema: TableSchema) -> list[int]:
     ]
 
 
-def is_kept(number: int) -> str:
+def is_unchanged(number: int) -> str:
     """Return the condition that an event marks the column as unchanged."""
     return f"coalesce(array_contains({KEEP}, {number}), false)"

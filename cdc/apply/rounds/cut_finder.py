@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from cdc.apply.rounds import log_slice
+from cdc.apply.rounds.applied_tables import AppliedTables
 from cdc.apply.rounds.cut import Cut, find_cut
 from cdc.apply.rounds.cut_requests import served_by
 from cdc.apply.rounds.first_snapshot import FirstSnapshot
 from cdc.apply.rounds.last_cut import LastCut, Topics
 from cdc.apply.rounds.log_slice import Slice
-from cdc.apply.rounds.tables import Tables
 from cdc.apply.table.spark_plans import suit
-from cdc.kafka.registry import SchemaLookup
+from cdc.kafka.registry_client import SchemaLookup
 from cdc.land import landing as landed_values
 from cdc.land.inbox import Inbox
 from cdc.land.landing import Landing
@@ -44,10 +44,10 @@ class CutFinder:
         log_path: str,
         *,
         topics: Topics,
-        tables: Tables,
+        tables: AppliedTables,
         inbox: Inbox,
         first: FirstSnapshot,
-        schemas: SchemaLookup,
+        schemas_of: SchemaLookup,
     ) -> None:
         self._spark = spark.newSession()  # its own, since its plans are set for each slice
         self._log_path = log_path
@@ -55,7 +55,7 @@ class CutFinder:
         self._tables = tables
         self._inbox = inbox
         self._first = first
-        self._schemas = schemas
+        self._schemas_of = schemas_of
 
     @property
     def held(self) -> int:
@@ -74,7 +74,7 @@ class CutFinder:
 
     def schemas(self, taken: Sequence[Landing]) -> Mapping[int, str]:
         """Return the writer schemas of these landings, by id."""
-        return self._schemas(set().union(*landed_values.schema_ids(taken).values()))
+        return self._schemas_of(set().union(*landed_values.schema_ids(taken).values()))
 
     @contextmanager
     def slice(

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
-from cdc.apply.replay import nothing, replay
+from cdc.apply.log_replay import nothing, replay
+from cdc.apply.rounds.applied_tables import AppliedTables
 from cdc.apply.rounds.freezer import Freezer
 from cdc.apply.rounds.last_cut import LastCut, Topics, last_cut
-from cdc.apply.rounds.tables import Tables
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.structure_notes import PlacedNote, note_rows, read_notes
-from cdc.kafka.registry import SchemaLookup
+from cdc.kafka.registry_client import SchemaLookup
 from cdc.lake.records.base import base_of
 from cdc.lake.records.epochs import Epoch
 from cdc.lake.records.ledger import LedgerRow
@@ -57,7 +57,7 @@ def last_cut_at_start(
     return last_cut(row, topics, tables, before)
 
 
-def left_over(spark: SparkSession, log_path: str, last: LastCut) -> list[Landing]:
+def unpublished_landings(spark: SparkSession, log_path: str, last: LastCut) -> list[Landing]:
     """Return the landings that are not wholly inside the cut."""
     floor = last.row.landing_floor
     log = store.read_pinned(spark, log_path).where(F.col("landing") > floor)
@@ -72,10 +72,10 @@ class Recovery:
 
     spark: SparkSession
     log_path: str
-    tables: Tables
+    tables: AppliedTables
     freezer: Freezer
     topics: Topics
-    schemas: SchemaLookup
+    schemas_of: SchemaLookup
     budget: int
     epoch: Epoch | None
     last_cut: Callable[[], LastCut]
@@ -115,7 +115,7 @@ class Recovery:
                     topic,
                     table,
                     notes,
-                    schemas_of=self.schemas,
+                    schemas_of=self.schemas_of,
                     budget=self.budget,
                     snapshot_end=last.row.snapshot_end,
                     step=step,
@@ -126,7 +126,7 @@ class Recovery:
         topic = self.topics.notes
         place = F.col("offset") > _left(self.epoch, topic)
         inside = place & (F.col("offset") <= last.offsets[topic])
-        return read_notes(note_rows(log, self.log_path, topic).where(inside), self.schemas)
+        return read_notes(note_rows(log, self.log_path, topic).where(inside), self.schemas_of)
 
 
 def _expired(landed: LandedPosition | None, topic: str) -> int:

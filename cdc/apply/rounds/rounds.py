@@ -10,13 +10,13 @@ from typing import Final
 
 import structlog
 
+from cdc.apply.rounds.applied_tables import AppliedTables
 from cdc.apply.rounds.cut import Cut
 from cdc.apply.rounds.cut_finder import CutFinder
 from cdc.apply.rounds.cut_requests import CutRequests
 from cdc.apply.rounds.last_cut import LastCut
 from cdc.apply.rounds.publisher import Publisher
 from cdc.apply.rounds.stuck_transaction import StuckTransactionAlarm
-from cdc.apply.rounds.tables import Tables
 from cdc.land import landing as landed_values
 from cdc.land.inbox import Inbox
 from cdc.land.landing import Landing
@@ -33,7 +33,7 @@ class Rounds:
     def __init__(
         self,
         finder: CutFinder,
-        tables: Tables,
+        tables: AppliedTables,
         publisher: Publisher,
         *,
         inbox: Inbox,
@@ -101,7 +101,7 @@ class Rounds:
     def _moved(self, landed: Sequence[Landing], waiting: Sequence[Request], last: LastCut) -> bool:
         held, budget = self._finder.held, self._budget
         while landed:
-            taken = landed_values.take(landed, budget)
+            taken = landed_values.within_budget(landed, budget)
             if self._advance(taken, waiting, last) or self._finder.held != held:
                 return True
             if len(taken) == len(landed):

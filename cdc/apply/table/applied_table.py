@@ -15,7 +15,7 @@ from cdc.apply.table.follower import Follower, refuse_unseen
 from cdc.apply.table.missing_columns import refuse_lacking
 from cdc.apply.table.spark_plans import WHOLE_FILES, suit
 from cdc.apply.table.structure_change import Shape
-from cdc.apply.table.structure_notes import BoundNote, PlacedNote, bound
+from cdc.apply.table.structure_notes import BoundNote, PlacedNote, place_notes
 from cdc.config import Job
 from cdc.errors import CdcError, Reason, coded
 from cdc.events.schema import (
@@ -278,7 +278,7 @@ class AppliedTable:
         """Place the notes that it has not followed among its events in rows of the log."""
         waiting = self.pending(notes)
         beyond = mine.where(F.col("offset") > self.position.offset)
-        return bound(waiting, beyond, schemas, before=self.position.offset) if waiting else []
+        return place_notes(waiting, beyond, schemas, before=self.position.offset) if waiting else []
 
     def _events(
         self,

@@ -33,7 +33,7 @@ from cdc.lake.table.merge_plan import (
     REASON,
     UNRESOLVED,
     merge_plan,
-    stored,
+    stored_columns,
 )
 from cdc.lake.table.positions import Position
 from cdc.tables import TableMode
@@ -78,7 +78,7 @@ class Batch:
 
         Raises TABLE_STOPPED, before anything is written, if too many events are refused.
         """
-        decoded = decode_table(mine, schemas, self.schema, token=self.placeholder).persist()
+        decoded = decode_table(mine, schemas, self.schema, placeholder=self.placeholder).persist()
         try:
             changes, facts = self._whole(decoded)
             refused = _Refused(decoded=facts["refused"], reasons=None)
@@ -123,7 +123,7 @@ class Batch:
             return reduce.latest_per_key(changes, self.schema, carry=carry)
         net = reduce.net_copies(changes, self.schema)
         target = self.session.read.format("delta").load(self.path)
-        held = reduce.held_copies(target.limit(0) if empty else target, net)
+        held = reduce.lake_copies(target.limit(0) if empty else target, net)
         return reduce.multiset_rows(net, held, self.schema)
 
     def _merge_or_add(
@@ -180,7 +180,7 @@ class Batch:
         """Append rows to a table that has none with their key: what a MERGE would insert."""
         new = rows.where(~F.col(DELETED))
         writing = store.overwrite if truncated else store.append
-        writing(self.path, new.selectExpr(*map(spark_name, stored(self.schema))), after)
+        writing(self.path, new.selectExpr(*map(spark_name, stored_columns(self.schema))), after)
 
     def _refuse(self, mine: DataFrame, refused: _Refused, after: Position) -> Position:
         """Put everything that the batch refuses into quarantine; called once, before the write."""

@@ -7,7 +7,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from cdc.apply.table.content import Catalogue, Content
-from cdc.apply.table.structure_change import Shape, course_of, followed
+from cdc.apply.table.structure_change import Shape, course_of, take_steps
 from cdc.apply.table.structure_notes import BoundNote
 from cdc.errors import CdcError, ErrorKind, Reason
 from cdc.events.names import column_refusals
@@ -19,7 +19,7 @@ from cdc.events.schema import (
     diff,
     table_schema_from_avro,
 )
-from cdc.events.structure.guess import supposed
+from cdc.events.structure.guess import guess_course
 from cdc.events.structure.steps import READ_AGAIN, Course
 from cdc.lake.table import store
 from cdc.tables import SchemaPolicy
@@ -73,7 +73,7 @@ class Follower:
             return content
         if shape is not None and self.catalogue is not None:
             now = self.catalogue(shape.structure.oid)
-            course = supposed(
+            course = guess_course(
                 shape.structure, written.columns, now, policy=self.policy, append=shape.append
             )
             return self._take(shape, course, content.position.note)
@@ -93,7 +93,7 @@ class Follower:
         return replace(content, schema=replace(schema, columns=schema.columns + added))
 
     def _take(self, shape: Shape, course: Course, note: int) -> Content:
-        after = followed(self.session, self.path, shape, course, note)
+        after = take_steps(self.session, self.path, shape, course, note)
         return Content(schema=after.schema, position=after.position, structure=after.structure)
 
 

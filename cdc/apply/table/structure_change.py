@@ -70,7 +70,7 @@ def course_of(
     return follow(shape.structure, notes, policy=policy, append=shape.append), len(notes)
 
 
-def followed(spark: SparkSession, path: str, shape: Shape, course: Course, note: int) -> Shape:
+def take_steps(spark: SparkSession, path: str, shape: Shape, course: Course, note: int) -> Shape:
     """Take the steps of a course and return the shape after them; ``note`` is its last note.
 
     Every step is a commit that records how many are done. Raises TABLE_STOPPED, with reason and
@@ -82,10 +82,10 @@ def followed(spark: SparkSession, path: str, shape: Shape, course: Course, note:
     for number in range(position.steps, len(course.steps)):
         position = replace(position, steps=number + 1)
         step = course.steps[number]
-        schema = evolve.done(spark, path, schema, step, position.metadata())
+        schema = evolve.take_step(spark, path, schema, step, position.metadata())
         logger.info("structure", table=str(schema.table), step=type(step).__name__)
     if any(not isinstance(step, ChangeKey) for step in course.steps):
-        evolve.rehashed(spark, path, schema, position.metadata())
+        evolve.rehash_rows(spark, path, schema, position.metadata())
     position = replace(position, note=note, steps=0)
     return _kept(spark, path, schema, course, position)
 

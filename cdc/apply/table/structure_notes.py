@@ -19,9 +19,9 @@ from cdc.errors import CdcError
 from cdc.events import avro
 from cdc.events.structure.steps import Note
 from cdc.events.structure.structure import parse, unpublished_from
-from cdc.kafka.registry import SchemaLookup
+from cdc.kafka.registry_client import SchemaLookup
 from cdc.lake.table.positions import landed_position
-from cdc.source.notes.sql import BASELINE, UNNOTED
+from cdc.source.notes.noting_sql import BASELINE, UNNOTED
 from cdc.tables import TableId
 
 
@@ -79,10 +79,10 @@ def placed_notes(rows: DataFrame, schemas: Mapping[int, str]) -> list[PlacedNote
     return sorted(notes, key=lambda note: note.id)
 
 
-def read_notes(rows: DataFrame, schemas: SchemaLookup) -> list[PlacedNote]:
+def read_notes(rows: DataFrame, schemas_of: SchemaLookup) -> list[PlacedNote]:
     """Return the notes in rows of the log, in the order of their ids; two Spark jobs."""
     ids = (row[0] for row in rows.select("value_schema_id").distinct().collect())
-    return placed_notes(rows, schemas(number for number in ids if number is not None))
+    return placed_notes(rows, schemas_of(number for number in ids if number is not None))
 
 
 def _placed(event: Mapping[str, Any]) -> PlacedNote:
@@ -128,7 +128,7 @@ def first_notes(notes: Sequence[PlacedNote]) -> dict[int, PlacedNote]:
     return first
 
 
-def bound(
+def place_notes(
     notes: Sequence[PlacedNote], mine: DataFrame, schemas: Mapping[int, str], *, before: int
 ) -> list[BoundNote]:
     """Place the notes of one table among its rows of the log, ``mine``; one Spark job.

@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Final
 
-from cdc.events.values.pg_types import FAMILIES, OTHER, TYPES, Fidelity, Kept
+from cdc.events.values.pg_types import FAMILIES, OTHER, TYPES, Fidelity, TypeRule
 
 INTRODUCTION: Final = """\
 # Types
@@ -105,7 +105,7 @@ def _counts() -> str:
     return f"\nOf {len(TYPES)} types: {listed}. Arrays of {arrays} of them are kept.\n"
 
 
-def _row(name: str, kept: Kept) -> str:
+def _row(name: str, kept: TypeRule) -> str:
     refused = kept.fidelity is Fidelity.REFUSED
     spark = "" if refused else f"`{kept.spark}`"
     return (
@@ -120,7 +120,7 @@ def _spelled(name: str) -> str:
     return name.strip("()") if name.startswith("(") else f"`{name}`"
 
 
-def _arrays(kept: Kept) -> str:
+def _arrays(kept: TypeRule) -> str:
     if kept.arrays:
         remark = f"; {kept.of_arrays}" if kept.of_arrays else ""
         return f"`array<{kept.spark}>`{remark}"

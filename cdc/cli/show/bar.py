@@ -19,7 +19,7 @@ HOUR: Final = 3600
 NO_JOB: Final = "the job is not running; the operation continues after wal2lake up"
 
 
-class Display(Protocol):
+class ProgressDisplay(Protocol):
     """A way to show progress; use it as a context and call ``show`` after every look."""
 
     def __enter__(self) -> Self: ...
@@ -35,7 +35,7 @@ class Display(Protocol):
         """Show the progress that was just read, and whether the job runs."""
 
 
-def display(operation: Operation, console: Console, *, as_json: bool) -> Display:
+def display(operation: Operation, console: Console, *, as_json: bool) -> ProgressDisplay:
     """Return the display for the console: JSON if asked for, else a bar on a terminal or lines."""
     if as_json:
         return JsonLines()

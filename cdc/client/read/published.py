@@ -10,7 +10,7 @@ from deltalake.exceptions import DeltaError
 from cdc.client.read.at import At, Latest, Numbered, UpToLsn, of_zone, parse
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.records.ledger import Ledger, LedgerRow, TableEntry
-from cdc.observe.defects import told
+from cdc.observe.defects import error_text
 from cdc.tables import TableState
 
 EQUAL: Final = TableState.STREAMING.value
@@ -85,6 +85,6 @@ def open_version(path: str, version: int) -> DeltaTable:
         raise CdcError(
             ErrorKind.CONFIG,
             f"version {version} of {path} no longer exists",
-            detail=told(error),
+            detail=error_text(error),
             remedy="choose a later cut; job.vacuum_retention_hours says how long old ones are kept",
         ) from None

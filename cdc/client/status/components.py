@@ -11,13 +11,13 @@ import psutil
 
 from cdc import http_client
 from cdc.errors import CdcError, ErrorKind
+from cdc.source.connector.connector_status import ConnectorStatus, connector_status
 from cdc.source.connector.failure import cause
-from cdc.source.connector.status import ConnectorStatus, connector_status
 from cdc.source.connector.worker_rest import refuse_unknown
 from cdc.source.server.connection import connect, translated
 from cdc.source.server.slot import slot_state
 from cdc.stack.artifacts.prerequisites import check_disk
-from cdc.stack.process import report
+from cdc.stack.process import stack_report
 from cdc.state import job_state
 from cdc.state.directory import StateDir
 from cdc.state.job_state import JobState
@@ -115,7 +115,7 @@ def connector(connect_url: str, name: str) -> ConnectorPart:
     except (httpx.HTTPError, json.JSONDecodeError) as error:
         raise CdcError(
             ErrorKind.UNREACHABLE,
-            f"no Connect worker answers at {http_client.shown(connect_url)}",
+            f"no Connect worker answers at {http_client.without_login(connect_url)}",
             detail=str(error).split("\n", maxsplit=1)[0],
             remedy="wal2lake up, or correct connect.url",
         ) from None
@@ -178,11 +178,11 @@ def disk(place: Path) -> str:
 def up(state_dir: Path) -> UpPart | None:
     """Return the state of ``wal2lake up``; None if it has never run here, or has been stopped."""
     state = StateDir(state_dir)
-    reported = report.read(state)
-    if not reported or reported["phase"] == report.STOPPING:
+    reported = stack_report.read(state)
+    if not reported or reported["phase"] == stack_report.STOPPING:
         return None
-    alive = report.supervisor(state) is not None
-    error = report.reported_error(state)
+    alive = stack_report.supervisor(state) is not None
+    error = stack_report.reported_error(state)
     events = reported.get("events") or [{"what": ""}]
     return UpPart(
         phase=reported["phase"] if alive or error else "gone",
@@ -196,8 +196,8 @@ def up(state_dir: Path) -> UpPart | None:
 def servers(state_dir: Path) -> list[ServerPart]:
     """Return the embedded processes; their state is ``gone`` when their supervisor is."""
     state = StateDir(state_dir)
-    members: dict[str, dict[str, Any]] = report.read(state).get("processes", {})
-    supervised = report.supervisor(state) is not None
+    members: dict[str, dict[str, Any]] = stack_report.read(state).get("processes", {})
+    supervised = stack_report.supervisor(state) is not None
     return [
         ServerPart(
             name=name,

@@ -11,7 +11,7 @@ from cdc.observe.causes import DEBEZIUM, remedy_of
 from cdc.observe.hops import Hop, Motion
 from cdc.source.notes import unnoted
 from cdc.source.server.slot import NEW_EPOCH
-from cdc.stack.process import report
+from cdc.stack.process import stack_report
 from cdc.state.endpoints import NOT_UP
 from cdc.state.health import HopHealth
 from cdc.state.job_state import RELOADING
@@ -43,7 +43,7 @@ _REACH: Final = "make sure that it runs and can be reached"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class StatusFinding:
     """One problem and what to do about it."""
 
     kind: ErrorKind
@@ -51,33 +51,33 @@ class Finding:
     remedy: str
 
 
-def findings(now: Status) -> list[Finding]:
+def findings(now: Status) -> list[StatusFinding]:
     """Return the problems, the worst first; an empty list when all is well."""
     problems = _of_start(now) or [*_of_components(now), *_of_hops(now)]
     problems += _of_tables(now.tables)
     return sorted(problems, key=_rank)
 
 
-def live(problems: Iterable[Finding]) -> list[Finding]:
+def live(problems: Iterable[StatusFinding]) -> list[StatusFinding]:
     """Return the problems that matter to a health check: those that a restart may fix."""
     return [finding for finding in problems if finding.kind not in IGNORED_BY_LIVE]
 
 
-def exit_code(problems: list[Finding]) -> int:
+def exit_code(problems: list[StatusFinding]) -> int:
     """Return the exit code of the first, worst problem; 0 when there is none."""
     return POLICY[problems[0].kind].exit_code if problems else 0
 
 
-def _rank(finding: Finding) -> int:
+def _rank(finding: StatusFinding) -> int:
     return WORST_FIRST.index(finding.kind) if finding.kind in WORST_FIRST else -1
 
 
-def _of_start(now: Status) -> list[Finding]:
+def _of_start(now: Status) -> list[StatusFinding]:
     """Return why the pipeline is not running, or not yet; then its components are not judged."""
     up = now.up
-    if up is not None and up.kind and up.phase == report.FAILED and not now.job.alive:
-        return [Finding(kind=ErrorKind(up.kind), what=up.error, remedy=up.remedy)]
-    if up is not None and up.phase == report.STARTING:
+    if up is not None and up.kind and up.phase == stack_report.FAILED and not now.job.alive:
+        return [StatusFinding(kind=ErrorKind(up.kind), what=up.error, remedy=up.remedy)]
+    if up is not None and up.phase == stack_report.STARTING:
         doing = f": {up.doing}" if up.doing else ""
         return [_finding(ErrorKind.STARTING, f"wal2lake up has not finished{doing}", "wait for it")]
     if up is not None and up.phase == "gone":
@@ -89,14 +89,14 @@ def _of_start(now: Status) -> list[Finding]:
     return []
 
 
-def _of_components(now: Status) -> Iterator[Finding]:
+def _of_components(now: Status) -> Iterator[StatusFinding]:
     if now.disk:
         yield _finding(ErrorKind.DISK_FULL, now.disk, "free some space there")
     yield from _of_servers(now)
     yield from _of_others(now)
 
 
-def _of_others(now: Status) -> Iterator[Finding]:
+def _of_others(now: Status) -> Iterator[StatusFinding]:
     """Judge the components that may run outside this installation."""
     for silence in now.unreachable:
         if now.up is None and silence.startswith(NOT_UP):
@@ -110,7 +110,7 @@ def _of_others(now: Status) -> Iterator[Finding]:
         yield _finding(ErrorKind.SERVER_FAILED, what, remedy_of(connector.state))
 
 
-def _of_servers(now: Status) -> Iterator[Finding]:
+def _of_servers(now: Status) -> Iterator[StatusFinding]:
     for server in now.servers:
         if server.state != "running" and (server.name != "job" or not now.job.alive):
             what = f"{server.name} is {server.state}: {server.reason}"
@@ -127,7 +127,7 @@ def _of_servers(now: Status) -> Iterator[Finding]:
         yield _finding(kind, f"the job is starting{after}", "wait for it; see its log file")
 
 
-def _of_slot(now: Status) -> Iterator[Finding]:
+def _of_slot(now: Status) -> Iterator[StatusFinding]:
     source = now.source
     if source is None:
         return
@@ -146,7 +146,7 @@ def _of_slot(now: Status) -> Iterator[Finding]:
         yield _finding(ErrorKind.SERVER_FAILED, what, "end that reader: a slot can have only one")
 
 
-def _of_hops(now: Status) -> Iterator[Finding]:
+def _of_hops(now: Status) -> Iterator[StatusFinding]:
     """Judge whether changes move, from what the job's health watch saw last."""
     if not now.job.alive or now.job.state not in _APPLIES:
         return
@@ -176,7 +176,7 @@ def _of_hops(now: Status) -> Iterator[Finding]:
         yield _finding(ErrorKind.BEHIND, what, "wait: a large transaction may be under way")
 
 
-def _of_hop(hop: HopHealth) -> Finding:
+def _of_hop(hop: HopHealth) -> StatusFinding:
     because = f": {hop.why}" if hop.why else ""
     if hop.motion is Motion.BEHIND:
         what = f"{hop.hop.value} has been at work for {hop.seconds:.0f} s{because}"
@@ -185,7 +185,7 @@ def _of_hop(hop: HopHealth) -> Finding:
     return _finding(ErrorKind.STANDS_STILL, what, hop.remedy)
 
 
-def _of_tables(tables: Iterable[TableStatus]) -> Iterator[Finding]:
+def _of_tables(tables: Iterable[TableStatus]) -> Iterator[StatusFinding]:
     for table in tables:
         if table.state in {TableState.STOPPED.value, TableState.DEGRADED.value}:
             reason, _, remedy = table.reason.partition(" remedy: ")
@@ -199,5 +199,5 @@ def _seconds_since(at: datetime | None) -> float:
     return 0.0 if at is None else (datetime.now(UTC) - at).total_seconds()
 
 
-def _finding(kind: ErrorKind, what: str, remedy: str) -> Finding:
-    return Finding(kind=kind, what=what, remedy=remedy)
+def _finding(kind: ErrorKind, what: str, remedy: str) -> StatusFinding:
+    return StatusFinding(kind=kind, what=what, remedy=remedy)

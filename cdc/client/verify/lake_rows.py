@@ -12,7 +12,7 @@ from cdc.client.verify.render import Rendering
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.values.sql_text import fusion_name
 from cdc.lake.records.ledger import TableEntry
-from cdc.observe.defects import told
+from cdc.observe.defects import error_text
 
 OWN: Final = frozenset({"_cdc_offset", "_cdc_row_hash", "_cdc_copy"})
 """Columns that wal2lake adds and the source does not have."""
@@ -71,6 +71,6 @@ def _open(entry: TableEntry) -> DeltaTable:
         raise CdcError(
             ErrorKind.CHAIN_BROKEN,
             f"version {entry.version} of table {entry.table}, which the ledger names, is gone",
-            detail=told(error),
+            detail=error_text(error),
             remedy="check that the table's directory still exists; wal2lake status shows its state",
         ) from None

@@ -6,7 +6,7 @@ import pyarrow as pa
 from psycopg import sql
 
 from cdc.client.verify.render import Rendering
-from cdc.source.rows.copy import alone, blocks, expression, names, parsed
+from cdc.source.rows.copy import blocks, expression, names, own_rows, parsed
 from cdc.source.server.connection import Connection
 from cdc.tables import TableId
 
@@ -24,7 +24,7 @@ def _query(table: TableId, renderings: Mapping[str, Rendering]) -> sql.Composed:
     columns = sql.SQL(", ").join(
         expression(sql.Identifier(name), rendering.sql) for name, rendering in renderings.items()
     )
-    return sql.SQL("SELECT {} FROM {}").format(columns, alone(table))
+    return sql.SQL("SELECT {} FROM {}").format(columns, own_rows(table))
 
 
 def _refined(table: pa.Table, renderings: Mapping[str, Rendering]) -> pa.Table:

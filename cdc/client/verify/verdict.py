@@ -15,7 +15,7 @@ from cdc.tables import TableMode, TableState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
+class ColumnNote:
     """A column that the lake, by declaration, does not keep completely."""
 
     column: str
@@ -33,7 +33,7 @@ class TableVerdict:
     key: tuple[str, ...]
     lacking: tuple[str, ...] = ()  # columns that should be in the lake, but are not
     left_out: tuple[str, ...] = ()  # columns that, by declaration, do not arrive: not compared
-    notes: tuple[Note, ...] = ()
+    notes: tuple[ColumnNote, ...] = ()
     again_at: int | None = None
     """The cut of the verdict, if it is later than the report's."""
 
@@ -103,14 +103,20 @@ def _key(table: SourceTable, names: list[str]) -> list[int]:
     return [names.index(name) for name in table.key]
 
 
-def _notes(table: SourceTable, lake: LakeTable, renderings: dict[str, Rendering]) -> list[Note]:
-    notes = [Note(column=name, reason=each.note) for name, each in renderings.items() if each.note]
+def _notes(
+    table: SourceTable, lake: LakeTable, renderings: dict[str, Rendering]
+) -> list[ColumnNote]:
+    notes = [
+        ColumnNote(column=name, reason=each.note) for name, each in renderings.items() if each.note
+    ]
     notes += [
-        Note(column=column.name, reason=column.reason)
+        ColumnNote(column=column.name, reason=column.reason)
         for column in table.columns
         if not column.arrives and column.name not in renderings
     ]
     if table.mode is TableMode.APPEND:
-        notes.append(Note(column="*", reason="append-only: updates and deletes are not followed"))
+        notes.append(
+            ColumnNote(column="*", reason="append-only: updates and deletes are not followed")
+        )
     gone = sorted(lake.types.keys() - {column.name for column in table.columns})
-    return notes + [Note(column=name, reason="only in the lake") for name in gone]
+    return notes + [ColumnNote(column=name, reason="only in the lake") for name in gone]

@@ -26,7 +26,7 @@ _MOMENTS: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class VerifyReport:
     """The verdicts on all tables, at one cut unless a verdict names a later one (``again_at``)."""
 
     cut: int
@@ -42,7 +42,7 @@ class Report:
 
 def verify(
     pipeline: Pipeline, *, timeout: float, tell: Callable[[str], None] = lambda _: None
-) -> Report:
+) -> VerifyReport:
     """Compare all captured tables.
 
     A table that is truncated or altered before its rows are read is compared again at a later cut.
@@ -56,7 +56,7 @@ def verify(
         verdict or _compare_again(pipeline, table, timeout, tell) for table, verdict in compared
     )
     seconds = time.monotonic() - started
-    return Report(cut=first.cut.cut, lsn=first.lsn, seconds=seconds, tables=verdicts)
+    return VerifyReport(cut=first.cut.cut, lsn=first.lsn, seconds=seconds, tables=verdicts)
 
 
 def _compare_all(

@@ -38,7 +38,7 @@ _DECIMAL: Final = re.compile(r"decimal\(\d+,\d+\)")
 _ARRAY: Final = re.compile(r"array<(.*)>")
 
 
-def held(old: StructureColumn, new: StructureColumn) -> str | None:
+def common_type(old: StructureColumn, new: StructureColumn) -> str | None:
     """Return the lake type that holds old and new values, or None if an old value may have changed.
 
     The type is Spark DDL text. Casting the old values to it gives what the source shows now.

@@ -18,7 +18,7 @@ from cdc.events.values.pg_types import (
     OTHER,
     RANGE,
     TYPES,
-    kept,
+    type_rule,
 )
 
 _HEADER: Final = 4  # Postgres adds it to the length of varchar, char and numeric
@@ -109,7 +109,7 @@ def source_column(
 def may_end_connector(declared: DeclaredType) -> bool:
     """Return whether some values of the type crash the connector unless it excludes the column.
 
-    The SQL function ``leave_out_unreadable`` in cdc/source/notes/sql.py has the same rule.
+    The SQL function ``leave_out_unreadable`` in cdc/source/notes/noting_sql.py has the same rule.
     """
     return bool(declared.element) and declared.element not in HARMLESS_IN_ARRAYS
 
@@ -122,7 +122,7 @@ def _refusal(declared: DeclaredType) -> str:
         return f"its type shares its name with a type of Postgres or an extension: {own}"
     if declared.element and declared.name not in TYPES:
         return _array_refusal(declared)
-    base = kept(_known_name(declared))
+    base = type_rule(_known_name(declared))
     if base.fidelity is base.fidelity.REFUSED:
         return base.note
     return _domain_refusal(declared) or _bit_refusal(declared)
@@ -134,7 +134,7 @@ def _array_refusal(declared: DeclaredType) -> str:
     if declared.domain:
         return _UNMARKED
     name = canonical(declared.element)
-    element = kept(name if name in TYPES else _OWN_KINDS.get(declared.element_kind, OTHER))
+    element = type_rule(name if name in TYPES else _OWN_KINDS.get(declared.element_kind, OTHER))
     return "" if element.arrays else f"arrays of {declared.element}: {element.of_arrays}"
 
 

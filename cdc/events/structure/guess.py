@@ -21,11 +21,11 @@ _INSTALL = "install the event triggers of connectors/structure.sql, which note s
 def guess(
     old: Structure, written: Sequence[Column], now: Structure | None, *, append: bool = False
 ) -> tuple[Step, ...]:
-    """Return the steps of ``supposed``: a single stop if more than one history is possible."""
-    return supposed(old, written, now, append=append).steps
+    """Return the steps of ``guess_course``: a single stop if more than one history is possible."""
+    return guess_course(old, written, now, append=append).steps
 
 
-def supposed(
+def guess_course(
     old: Structure,
     written: Sequence[Column],
     now: Structure | None,

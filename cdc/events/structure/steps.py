@@ -12,7 +12,7 @@ from typing import Final
 
 from cdc.events.names import column_refusals, without_case
 from cdc.events.schema import Column
-from cdc.events.structure.conversion import held
+from cdc.events.structure.conversion import common_type
 from cdc.events.structure.declared import may_end_connector
 from cdc.events.structure.structure import Structure, StructureColumn
 from cdc.events.values.lake_types import lake_type
@@ -280,7 +280,7 @@ def _retyped(table: TableId, old: StructureColumn, new: StructureColumn) -> Iter
     spelled = dict(old.labels)
     if any(spelled.get(oid, label) != label for oid, label in new.labels):
         yield Stop(f"a value of the enum of column {new.name} of {table} was renamed")
-    lake = held(old, new)
+    lake = common_type(old, new)
     if old.parts != new.parts and old.declared == new.declared:
         yield Stop(f"the attributes of the type of column {new.name} of {table} changed")
     elif lake is None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from cdc.events.values.pg_types import OTHER, TYPES, Fidelity, kept
+from cdc.events.values.pg_types import OTHER, TYPES, Fidelity, type_rule
 
 SOURCE_TYPE: Final = "__debezium.source.column.type"
 SOURCE_LENGTH: Final = "__debezium.source.column.length"
@@ -111,7 +111,7 @@ def lake_type(pg: PgType) -> LakeType:
     if element is not None:
         return _array(element)
     name = canonical(pg.name)
-    rule = kept(name)
+    rule = type_rule(name)
     if rule.fidelity is Fidelity.REFUSED:
         return LakeType(spark="string", exact=False, reason=rule.note, refused=True)
     return LakeType(
@@ -123,7 +123,7 @@ def lake_type(pg: PgType) -> LakeType:
 
 def _array(element: PgType) -> LakeType:
     inner = lake_type(element)
-    rule = kept(canonical(element.name))
+    rule = type_rule(canonical(element.name))
     spark = f"array<{inner.spark}>"
     if element.element is not None:
         return LakeType(spark=spark, exact=False, reason="an array of arrays", refused=True)
@@ -144,7 +144,7 @@ def _numeric(pg: PgType) -> str:
 
 def can_be_text(pg: PgType) -> bool:
     """Return whether the operator may choose to keep the type as Postgres's own text."""
-    return kept(canonical(pg.name)).can_be_text
+    return type_rule(canonical(pg.name)).can_be_text
 
 
 def has_whole_scale(pg: PgType) -> bool:

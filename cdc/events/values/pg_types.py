@@ -19,7 +19,7 @@ class Fidelity(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class TypeRule:
     """The rule for one type: ``note`` is a refusal's reason or a remark; so is ``of_arrays``."""
 
     fidelity: Fidelity
@@ -67,8 +67,8 @@ _WORKER: Final = "with times in the time zone of the connector's worker, which s
 
 def _exact(
     spark: str, note: str = "", *, of_arrays: str = _UNMARKED, can_be_text: bool = False
-) -> Kept:
-    return Kept(
+) -> TypeRule:
+    return TypeRule(
         fidelity=Fidelity.EXACT,
         spark=spark,
         note=note,
@@ -77,15 +77,15 @@ def _exact(
     )
 
 
-def _text(note: str = "", *, of_arrays: str = _NULL_STOPS, altered: str = "") -> Kept:
-    return Kept(fidelity=Fidelity.TEXT, note=note, altered=altered, of_arrays=of_arrays)
+def _text(note: str = "", *, of_arrays: str = _NULL_STOPS, altered: str = "") -> TypeRule:
+    return TypeRule(fidelity=Fidelity.TEXT, note=note, altered=altered, of_arrays=of_arrays)
 
 
-def _refused(note: str) -> Kept:
-    return Kept(fidelity=Fidelity.REFUSED, note=note, of_arrays=note)
+def _refused(note: str) -> TypeRule:
+    return TypeRule(fidelity=Fidelity.REFUSED, note=note, of_arrays=note)
 
 
-def _with_arrays(rule: Kept, of_arrays: str = "") -> Kept:
+def _with_arrays(rule: TypeRule, of_arrays: str = "") -> TypeRule:
     return replace(rule, arrays=True, of_arrays=of_arrays)
 
 
@@ -194,7 +194,7 @@ _OWN: Final = {
     OTHER: _text("as the type's output function writes it"),
 }
 
-FAMILIES: Final[dict[str, dict[str, Kept]]] = {
+FAMILIES: Final[dict[str, dict[str, TypeRule]]] = {
     "Numbers": _NUMBERS,
     "Dates and times": _TIMES,
     "Texts, bytes and bits": _STRINGS,
@@ -205,7 +205,7 @@ FAMILIES: Final[dict[str, dict[str, Kept]]] = {
     "Types of extensions": _EXTENSIONS,
     "User-defined types": _OWN,
 }
-TYPES: Final[dict[str, Kept]] = {
+TYPES: Final[dict[str, TypeRule]] = {
     name: rule for family in FAMILIES.values() for name, rule in family.items()
 }
 
@@ -219,6 +219,6 @@ HARMLESS_IN_ARRAYS: Final = frozenset(
 """Element types whose arrays never crash the connector, which serves all other tables too."""
 
 
-def kept(name: str) -> Kept:
+def type_rule(name: str) -> TypeRule:
     """Return the rule for a type; an unknown name counts as a user-defined base type."""
     return TYPES.get(name, TYPES[OTHER])

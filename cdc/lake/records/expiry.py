@@ -16,7 +16,7 @@ Expired = Mapping[str, tuple[int, int]]
 """By topic: the last expired landing, and the highest offset that it or earlier ones may hold."""
 
 
-def expired(
+def expired_places(
     first: LedgerRow,
     last: LedgerRow,
     readings: Sequence[Reading],
@@ -51,7 +51,7 @@ def base_at(row: LedgerRow, entry: TableEntry, readings: Sequence[Reading]) -> R
     return replayed[0] if whole else None
 
 
-def due(
+def tables_due_for_image(
     first: LedgerRow,
     last: LedgerRow,
     readings: Sequence[Reading],

@@ -8,7 +8,7 @@ from deltalake.exceptions import DeltaError
 
 from cdc.errors import CdcError, ErrorKind, Reason
 from cdc.lake.table.positions import open_table, refuse_foreign
-from cdc.observe.defects import told
+from cdc.observe.defects import error_text
 
 
 class Commits:
@@ -37,7 +37,7 @@ class Commits:
             for commit in table.history(new) if new else ():
                 refuse_foreign(self._path, commit)
         except DeltaError as error:
-            unread = f"cannot be read: {told(error)}"
+            unread = f"cannot be read: {error_text(error)}"
             raise _broken(self._path, unread, Reason.TABLE_UNREADABLE) from None
         self.seen = newest
         return newest

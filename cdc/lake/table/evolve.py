@@ -29,7 +29,7 @@ from cdc.lake.table.positions import METADATA_CONF, position
 from cdc.lake.table.row_hash import row_hash
 from cdc.tables import TableMode
 
-Commit = Callable[[str], object]
+CommitAction = Callable[[str], object]
 """One commit; it receives the metadata, which is also set in the session."""
 _LITERALS: Final[dict[str, Callable[[str], str]]] = {
     "boolean": lambda text: "true" if text in {"t", "true"} else "false",
@@ -38,7 +38,7 @@ _LITERALS: Final[dict[str, Callable[[str], str]]] = {
 }
 
 
-def done(
+def take_step(
     spark: SparkSession, path: str, schema: TableSchema, step: Step, metadata: str
 ) -> TableSchema:
     """Apply a step to the table at ``path`` and return the table's schema after it.
@@ -69,7 +69,7 @@ def done(
     return evolved
 
 
-def _commit(spark: SparkSession, path: str, commits: Sequence[Commit], metadata: str) -> None:
+def _commit(spark: SparkSession, path: str, commits: Sequence[CommitAction], metadata: str) -> None:
     """Only the last commit records the step as done: the process may end after any earlier one."""
     reached = position(path)
     before = metadata if reached is None else reached.metadata()
@@ -81,7 +81,7 @@ def _commit(spark: SparkSession, path: str, commits: Sequence[Commit], metadata:
         reach(Failpoint.AFTER_STRUCTURE_STEP)
 
 
-def rehashed(spark: SparkSession, path: str, schema: TableSchema, metadata: str) -> None:
+def rehash_rows(spark: SparkSession, path: str, schema: TableSchema, metadata: str) -> None:
     """Recompute row hashes and copy numbers of a table without a key, for its new columns.
 
     Does nothing to other tables.
@@ -100,8 +100,8 @@ def rehashed(spark: SparkSession, path: str, schema: TableSchema, metadata: str)
 
 def _renamed(
     spark: SparkSession, path: str, schema: TableSchema, old: str, new: str
-) -> tuple[TableSchema, list[Commit]]:
-    commits: list[Commit] = []
+) -> tuple[TableSchema, list[CommitAction]]:
+    commits: list[CommitAction] = []
     if old in schema.names:
         statement = (
             f"ALTER TABLE {spark_delta(path)} RENAME COLUMN {spark_name(old)} TO {spark_name(new)}"
@@ -116,8 +116,8 @@ def _renamed(
 
 def _dropped(
     spark: SparkSession, path: str, schema: TableSchema, name: str
-) -> tuple[TableSchema, list[Commit]]:
-    commits: list[Commit] = []
+) -> tuple[TableSchema, list[CommitAction]]:
+    commits: list[CommitAction] = []
     if name in schema.names:
         statement = f"ALTER TABLE {spark_delta(path)} DROP COLUMN {spark_name(name)}"
         commits.append(lambda _: spark.sql(statement))
@@ -126,8 +126,8 @@ def _dropped(
 
 def _added(
     spark: SparkSession, path: str, schema: TableSchema, column: Column, value: str | None
-) -> tuple[TableSchema, list[Commit]]:
-    commits: list[Commit] = []
+) -> tuple[TableSchema, list[CommitAction]]:
+    commits: list[CommitAction] = []
     if column.name not in schema.names:
         schema = replace(schema, columns=(*schema.columns, column))
         commits += _allowed(spark, path, column)
@@ -138,7 +138,7 @@ def _added(
     return schema, commits
 
 
-def _widened(spark: SparkSession, path: str, column: Column) -> list[Commit]:
+def _widened(spark: SparkSession, path: str, column: Column) -> list[CommitAction]:
     """All rows are rewritten, because a Parquet file fixes the type of its columns."""
 
     def rewrite(metadata: str) -> None:
@@ -149,7 +149,7 @@ def _widened(spark: SparkSession, path: str, column: Column) -> list[Commit]:
     return [*_allowed(spark, path, column), rewrite]
 
 
-def _allowed(spark: SparkSession, path: str, column: Column) -> list[Commit]:
+def _allowed(spark: SparkSession, path: str, column: Column) -> list[CommitAction]:
     needed = store.features((column,))
     return [lambda _: store.set_properties(spark, path, needed)] if needed else []
 

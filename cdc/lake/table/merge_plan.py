@@ -50,20 +50,20 @@ class MergePlan:
     insert_values: Mapping[str, str]
 
 
-def identity(schema: TableSchema) -> tuple[str, ...]:
+def identity_columns(schema: TableSchema) -> tuple[str, ...]:
     """Return the columns that identify a row of the lake's table."""
     if schema.mode is TableMode.MULTISET:
         return (ROW_HASH, COPY)
     return schema.key if schema.mode is TableMode.KEYED else (OFFSET,)
 
 
-def stored(schema: TableSchema) -> tuple[str, ...]:
+def stored_columns(schema: TableSchema) -> tuple[str, ...]:
     """Return all columns of the lake's table: the source's, then our own."""
     own = (OFFSET, ROW_HASH, COPY) if schema.mode is TableMode.MULTISET else (OFFSET,)
     return schema.names + own
 
 
-def arriving(schema: TableSchema) -> dict[str, str]:
+def arriving_names(schema: TableSchema) -> dict[str, str]:
     """Return the name in ``source`` of each column of the table."""
     return {name: f"_cdc_column_{number}" for number, name in enumerate(schema.names)}
 
@@ -74,15 +74,16 @@ def merge_plan(schema: TableSchema, *, keep: bool) -> MergePlan:
     ``keep`` says that some source row lacks a value that the target's row has to supply. Without
     it the MERGE does not read the target's other columns, which is much cheaper.
     """
-    source = arriving(schema)
+    source = arriving_names(schema)
     condition = " AND ".join(
-        f"target.{spark_name(name)} = source.{source.get(name, name)}" for name in identity(schema)
+        f"target.{spark_name(name)} = source.{source.get(name, name)}"
+        for name in identity_columns(schema)
     )
     if schema.mode is TableMode.APPEND:
         return _append_plan(schema, condition)
     guard = f"source.{OFFSET} > target.{OFFSET}"
     return MergePlan(
-        arriving=arriving(schema),
+        arriving=arriving_names(schema),
         condition=condition,
         delete_when=f"{guard} AND source.{DELETED}",
         update_when=guard,
@@ -94,7 +95,7 @@ def merge_plan(schema: TableSchema, *, keep: bool) -> MergePlan:
 
 def _append_plan(schema: TableSchema, condition: str) -> MergePlan:
     return MergePlan(
-        arriving=arriving(schema),
+        arriving=arriving_names(schema),
         condition=condition,
         delete_when=None,
         update_when=None,
@@ -105,8 +106,10 @@ def _append_plan(schema: TableSchema, condition: str) -> MergePlan:
 
 
 def _values(schema: TableSchema, *, keep: bool, kept: str) -> dict[str, str]:
-    source = arriving(schema)
-    values = {spark_name(name): f"source.{source.get(name, name)}" for name in stored(schema)}
+    source = arriving_names(schema)
+    values = {
+        spark_name(name): f"source.{source.get(name, name)}" for name in stored_columns(schema)
+    }
     for number, name in enumerate(schema.names):
         if keep and name not in schema.key:
             old, new = kept.format(spark_name(name)), f"source.{source[name]}"

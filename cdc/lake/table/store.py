@@ -13,7 +13,7 @@ from cdc.events.schema import Column, TableSchema
 from cdc.events.structure.structure import Structure, parse
 from cdc.events.values.sql_text import spark_delta, spark_name, spark_string
 from cdc.lake.session import activate
-from cdc.lake.table.merge_plan import COPY, OFFSET, ROW_HASH, MergePlan, stored
+from cdc.lake.table.merge_plan import COPY, OFFSET, ROW_HASH, MergePlan, stored_columns
 from cdc.lake.table.positions import KEY_PROPERTY, METADATA_CONF, Position, open_table
 from cdc.tables import TableId, TableMode
 
@@ -63,7 +63,7 @@ def replace(  # noqa: PLR0917 - the parameters of create, and the rows
     table is read; if that fails, the error is raised and nothing is changed.
     """
     spark.conf.set(METADATA_CONF, position.metadata())
-    selected = rows.selectExpr(*map(spark_name, stored(schema)))
+    selected = rows.selectExpr(*map(spark_name, stored_columns(schema)))
     comment = {"comment": _OFFSET_COMMENT}
     commented = selected.withColumn(OFFSET, F.col(OFFSET).alias(OFFSET, metadata=comment))
     writer = commented.writeTo(spark_delta(path)).using("delta")

@@ -16,7 +16,7 @@ from cdc.client.status.cut_wait import wait_for_cut
 from cdc.client.status.diagnosis import where_it_hangs
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
-from cdc.kafka.registry import SchemaLookup
+from cdc.kafka.registry_client import SchemaLookup
 from cdc.lake.layout import ledger_path, log_path
 from cdc.lake.records import epochs
 from cdc.lake.records.epochs import Epoch
@@ -56,7 +56,7 @@ class JobContext:
     freezer: Freezer
     last_cut: Callable[[], LastCut]
     notes_topic: str
-    schemas: SchemaLookup
+    schemas_of: SchemaLookup
     quarantine: Quarantine
     readings: Readings
     epoch: Epoch | None  # None: the first
@@ -72,7 +72,7 @@ class JobContext:
         return RebuildContext(
             session=self.spark.newSession(),
             config=self.config,
-            schemas_of=self.schemas,
+            schemas_of=self.schemas_of,
             placeholder=self.placeholder,
             quarantine=self.quarantine,
         )
@@ -101,7 +101,7 @@ class JobContext:
         after = self.epoch.left_of_notes if self.epoch else -1
         place = (F.col("offset") > after) & (F.col("offset") <= upto)
         rows = note_rows(self.log(), log_path(self.config), self.notes_topic)
-        return read_notes(rows.where(place), self.schemas)
+        return read_notes(rows.where(place), self.schemas_of)
 
     @contextmanager
     def flagged(self, table: TableId, *, at_once: bool = True) -> Iterator[AppliedTable]:

@@ -16,7 +16,7 @@ import structlog
 from cdc.errors import CdcError, ErrorKind
 from cdc.failpoints import Failpoint, reach
 from cdc.lake.records.operations import Operations
-from cdc.observe.defects import told
+from cdc.observe.defects import error_text
 from cdc.operations.desk.record import OperationRecorder
 from cdc.operations.desk.reporter import Interrupted, Reporter, now
 from cdc.state import operation_files as files
@@ -176,6 +176,6 @@ def _at_end(progress: Progress, state: OperationState, **change: Any) -> Progres
 def _defect(error: BaseException) -> CdcError:
     return CdcError(
         ErrorKind.INTERNAL,
-        f"internal: {told(error)[:MOST_TEXT]}",
+        f"internal: {error_text(error)[:MOST_TEXT]}",
         remedy="see the job's log file for where it was raised",
     )

@@ -20,7 +20,7 @@ from cdc.lake.table.removal import remove
 from cdc.operations.desk.context import JobContext, RebuildContext
 from cdc.operations.desk.desk import Handler
 from cdc.operations.desk.reporter import Reporter
-from cdc.operations.replay.inputs import from_log, place_of
+from cdc.operations.replay.inputs import end_at_cut, from_log
 from cdc.operations.replay.rebuild import rebuild_table
 from cdc.operations.replay.to_path import compare_with_cut
 from cdc.state.operation import Operation, TableResult
@@ -82,18 +82,18 @@ class _Task:
         return Ledger(ledger_path(self.job.config))
 
     def _rebuilt(self, row: LedgerRow, path: str) -> tuple[AppliedTable, RebuildContext]:
-        context, place = self.job.rebuild_context(), place_of(row, self.table)
+        context, end = self.job.rebuild_context(), end_at_cut(row, self.table)
         self.reporter.tell(phase="applying the log")
         readings = readings_at(self.job.readings.of(str(self.table)), row, str(self.table))
         known = self.job.live(self.table).schema
-        material = from_log(context, self.table, place, readings=readings, known=known)
+        material = from_log(context, self.table, end, readings=readings, known=known)
         image = rebuild_table(
             context.session,
             material,
             self.table,
             path,
-            upto=place.upto,
-            epoch=place.epoch,
+            upto=end.upto,
+            epoch=end.epoch,
             point=self.reporter.safe_point,
             tell=self._tell,
         )

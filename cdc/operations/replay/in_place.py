@@ -26,7 +26,7 @@ from cdc.lake.table.swap import swap
 from cdc.operations.desk.context import JobContext, RebuildContext
 from cdc.operations.desk.desk import Handler
 from cdc.operations.desk.reporter import Reporter
-from cdc.operations.replay.inputs import from_kafka, from_log, place_of, rebuild_from_kafka
+from cdc.operations.replay.inputs import end_at_cut, from_kafka, from_log, rebuild_from_kafka
 from cdc.operations.replay.rebuild import rebuild_table, replay_to
 from cdc.state.operation import Operation, TableResult
 from cdc.tables import TableId
@@ -103,15 +103,15 @@ class Task:
 
     def _rebuilt(self, row: LedgerRow) -> tuple[AppliedTable, RebuildContext]:
         """Rebuild the table beside the live one, as of a cut."""
-        context, place = self.job.rebuild_context(), place_of(row, self.table)
+        context, end = self.job.rebuild_context(), end_at_cut(row, self.table)
         self.reporter.tell(phase=f"applying the {self._events_from}")
         known = self.job.live(self.table).schema
         # All readings count: each is true at its offset, even if the job died before the merge.
         readings = self.job.readings.of(str(self.table))
         path, tell = f"{self.folder}/table", self._tell
         if self._events_from != KAFKA:
-            material = from_log(context, self.table, place, readings=readings, known=known)
-            from_material = partial(rebuild_table, upto=place.upto, epoch=place.epoch)
+            material = from_log(context, self.table, end, readings=readings, known=known)
+            from_material = partial(rebuild_table, upto=end.upto, epoch=end.epoch)
             rebuilt = from_material(
                 context.session, material, self.table, path, point=self._point, tell=tell
             )
@@ -119,7 +119,7 @@ class Task:
         # An event that cannot be applied without the log is no refused event of the live table.
         apart = replace(context, quarantine=Quarantine(f"{self.folder}/quarantine"))
         copy = partial(from_kafka, folder=self.folder, readings=readings, known=known)
-        topics = copy(apart, self.job.pipeline.endpoints.kafka, self.table, place)
+        topics = copy(apart, self.job.pipeline.endpoints.kafka, self.table, end)
         rebuilt = rebuild_from_kafka(apart, topics, self.table, path, point=self._point, tell=tell)
         return rebuilt, context
 
@@ -135,7 +135,7 @@ class Task:
 
     def _catch_up(self, context: RebuildContext, rebuilt: AppliedTable, live: AppliedTable) -> None:
         """Bring the rebuilt table to the live one's position, or the newest cut if that stopped."""
-        newest = place_of(self._newest_cut(), self.table)
+        newest = end_at_cut(self._newest_cut(), self.table)
         material = from_log(context, self.table, newest, readings=(), known=None)
         upto, notes = newest.upto, list(material.notes)
         if not live.stopped:

@@ -20,9 +20,9 @@ from cdc.lake.records.readings import Reading
 from cdc.lake.table import store
 from cdc.lake.table.positions import NOTHING, UNREAD, landed_position
 from cdc.operations.desk.context import RebuildContext
-from cdc.operations.replay import kafka_history
-from cdc.operations.replay.kafka_history import FROM_LOG, History
+from cdc.operations.replay import topic_copy
 from cdc.operations.replay.rebuild import READ_ANEW, Material, Point, Tell, rebuild_table
+from cdc.operations.replay.topic_copy import FROM_LOG, TopicCopy
 from cdc.tables import STRUCTURE, TableId, matches
 
 _LOOKS: Final = 50
@@ -32,8 +32,8 @@ _KEPT_NOTES: Final = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """The place up to which a table is rebuilt: a cut, or the end of the topics."""
+class ReplayEnd:
+    """Where the rebuild of a table ends: at a cut, or at the end of the topics."""
 
     epoch: int
     upto: int  # offset in the table's topic
@@ -42,7 +42,7 @@ class Place:
     snapshot_end: int | None = 0  # as the cut's row has it
 
 
-def place_of(row: LedgerRow, table: TableId) -> Place:
+def end_at_cut(row: LedgerRow, table: TableId) -> ReplayEnd:
     """Return where the table is at a cut.
 
     Raises CONFIG for a table that the cut does not have, TABLE_STOPPED for one not read yet.
@@ -56,7 +56,7 @@ def place_of(row: LedgerRow, table: TableId) -> Place:
         )
     if entry.reading == UNREAD:
         raise CdcError(ErrorKind.TABLE_STOPPED, f"{table} has not been read yet", remedy=READ_ANEW)
-    return Place(
+    return ReplayEnd(
         epoch=row.epoch,
         upto=entry.offset,
         notes=row.notes_offset,
@@ -69,7 +69,7 @@ def place_of(row: LedgerRow, table: TableId) -> Place:
 def from_log(
     context: RebuildContext,
     table: TableId,
-    place: Place,
+    end: ReplayEnd,
     *,
     readings: Sequence[Reading],
     known: TableSchema | None,
@@ -81,7 +81,7 @@ def from_log(
     path, topic = log_path(context.config), table.topic(context.config.name)
     log, landed = store.read_pinned(context.session, path), landed_position(path)
     notes_topic = STRUCTURE.topic(context.config.name)
-    notes = note_rows(log, path, notes_topic).where(F.col("offset") <= place.notes)
+    notes = note_rows(log, path, notes_topic).where(F.col("offset") <= end.notes)
     first = log.agg(F.min("landing")).collect()[0][0] or 1
     expired, _ = landed.expired.get(topic, NOTHING) if landed else NOTHING
     return _material(
@@ -91,7 +91,7 @@ def from_log(
         read_notes(notes, context.schemas_of),
         events_from="log",
         first_landing=max(first, expired + 1),
-        snapshot_end=place.snapshot_end,
+        snapshot_end=end.snapshot_end,
         readings=readings,
         known=known,
     )
@@ -99,18 +99,18 @@ def from_log(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FromKafka:
-    """Copies of a table's topics, and the place up to which they are used."""
+    """Copies of a table's topics, and the end up to which they are used."""
 
     material: Material
-    history: History
-    place: Place
+    copied: TopicCopy
+    end: ReplayEnd
 
 
 def from_kafka(
     context: RebuildContext,
     bootstrap: str,
     table: TableId,
-    place: Place | None,
+    end: ReplayEnd | None,
     *,
     folder: str,
     readings: Sequence[Reading],
@@ -118,39 +118,39 @@ def from_kafka(
 ) -> FromKafka:
     """Copy the topics into ``folder`` and return the material for a rebuild from them alone.
 
-    Without a place they are used up to their end. Images are ignored, since they replace a part of
-    the log. Raises CHAIN_BROKEN where retention or compaction has removed events that are needed.
+    Without an end they are used whole. Images are ignored, since they replace a part of the log.
+    Raises CHAIN_BROKEN where retention or compaction has removed events that are needed.
     """
     readings = [reading for reading in readings if not reading.image]
     topic, notes_topic = table.topic(context.config.name), STRUCTURE.topic(context.config.name)
-    place = place or newest_place(bootstrap, topic, notes_topic)
-    events = _copied(context, bootstrap, topic, f"{folder}/events", place.upto)
+    end = end or end_of_topics(bootstrap, topic, notes_topic)
+    events = _copied(context, bootstrap, topic, f"{folder}/events", end.upto)
     _refuse_readings(events, table, readings)
     notes = _copied(context, bootstrap, notes_topic, f"{folder}/notes", None)
     material = _material(
         context,
         table,
         events.rows,
-        read_notes(notes.rows.where(F.col("offset") <= place.notes), context.schemas_of),
+        read_notes(notes.rows.where(F.col("offset") <= end.notes), context.schemas_of),
         events_from="kafka",
         first_landing=1,
         readings=readings,
         known=known,
     )
     _refuse_late(material, table)
-    return FromKafka(material=material, history=events, place=place)
+    return FromKafka(material=material, copied=events, end=end)
 
 
 def _copied(
     context: RebuildContext, bootstrap: str, topic: str, folder: str, upto: int | None
-) -> History:
+) -> TopicCopy:
     span = context.config.job.max_events_per_batch
-    history = kafka_history.take(context.session, bootstrap, topic, folder, upto=upto, span=span)
-    kafka_history.check(history, context.schemas_of, context.placeholder)
-    return history
+    copied = topic_copy.copy_topic(context.session, bootstrap, topic, folder, upto=upto, span=span)
+    topic_copy.check(copied, context.schemas_of, context.placeholder)
+    return copied
 
 
-def newest_place(bootstrap: str, topic: str, notes_topic: str) -> Place:
+def end_of_topics(bootstrap: str, topic: str, notes_topic: str) -> ReplayEnd:
     """Return the ends of the two topics at the same moment, in the first epoch.
 
     Raises CONFLICT where the topic grows too fast for that.
@@ -160,7 +160,7 @@ def newest_place(bootstrap: str, topic: str, notes_topic: str) -> Place:
         after = end_offsets(bootstrap, [topic])
         if before.get(topic) == after.get(topic):
             ends = {name: before.get(name, 0) - 1 for name in (topic, notes_topic)}
-            return Place(epoch=1, upto=ends[topic], notes=ends[notes_topic])
+            return ReplayEnd(epoch=1, upto=ends[topic], notes=ends[notes_topic])
     raise CdcError(
         ErrorKind.CONFLICT,
         f"topic {topic} grows too fast to find its end",
@@ -178,8 +178,8 @@ def rebuild_from_kafka(
     tell: Tell,
 ) -> AppliedTable:
     """Rebuild the table; raise CHAIN_BROKEN where compaction may have made it another table."""
-    compacted, place = source.history.facts.compacted, source.place
-    rebuild = partial(rebuild_table, upto=place.upto, epoch=place.epoch, point=point, tell=tell)
+    compacted, end = source.copied.facts.compacted, source.end
+    rebuild = partial(rebuild_table, upto=end.upto, epoch=end.epoch, point=point, tell=tell)
     try:
         rebuilt = rebuild(context.session, source.material, table, path)
     except CdcError as error:
@@ -187,7 +187,7 @@ def rebuild_from_kafka(
             raise CdcError(ErrorKind.CHAIN_BROKEN, error.message, remedy=FROM_LOG) from None
         raise
     if compacted and rebuilt.position.refused:
-        raise _refused(context.quarantine, source.history.topic, table)
+        raise _refused(context.quarantine, source.copied.topic, table)
     return rebuilt
 
 
@@ -203,11 +203,11 @@ def _refused(quarantine: Quarantine, topic: str, table: TableId) -> CdcError:
     )
 
 
-def _refuse_readings(history: History, table: TableId, readings: Sequence[Reading]) -> None:
-    if readings and history.facts.compacted:
+def _refuse_readings(copied: TopicCopy, table: TableId, readings: Sequence[Reading]) -> None:
+    if readings and copied.facts.compacted:
         raise CdcError(
             ErrorKind.CHAIN_BROKEN,
-            f"{table} was read again, and topic {history.topic} lacks the rows of that reading",
+            f"{table} was read again, and topic {copied.topic} lacks the rows of that reading",
             detail=f"reading {readings[-1].number}, by operation {readings[-1].operation}",
             remedy=f"{FROM_LOG}; or {READ_ANEW}",
         )

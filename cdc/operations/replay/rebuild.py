@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply.difference.merge import merge_difference
-from cdc.apply.replay import replay
+from cdc.apply.log_replay import replay
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.content import Catalogue
 from cdc.apply.table.structure_notes import PlacedNote
@@ -21,7 +21,7 @@ from cdc.config import Job
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema
 from cdc.events.structure.structure import Structure, kept_as_text
-from cdc.kafka.registry import SchemaLookup
+from cdc.kafka.registry_client import SchemaLookup
 from cdc.lake.records import epochs
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.records.readings import Reading, base_of

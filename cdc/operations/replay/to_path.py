@@ -21,7 +21,7 @@ from cdc.client.read.published import cut_at
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema
-from cdc.kafka.registry import RegistryClient
+from cdc.kafka.registry_client import RegistryClient
 from cdc.lake.layout import is_local, ledger_path, readings_path, table_path
 from cdc.lake.records.ledger import Ledger, LedgerRow
 from cdc.lake.records.quarantine import Quarantine
@@ -30,7 +30,13 @@ from cdc.lake.session import build
 from cdc.lake.table import store
 from cdc.lake.table.positions import open_table
 from cdc.operations.desk.context import RebuildContext
-from cdc.operations.replay.inputs import Place, from_kafka, from_log, place_of, rebuild_from_kafka
+from cdc.operations.replay.inputs import (
+    ReplayEnd,
+    end_at_cut,
+    from_kafka,
+    from_log,
+    rebuild_from_kafka,
+)
 from cdc.operations.replay.rebuild import rebuild_table
 from cdc.source.connector import worker_rest
 from cdc.stack.artifacts.lock_file import spark_jars
@@ -219,7 +225,7 @@ def _rebuilt(
     say: Say,
 ) -> AppliedTable:
     table = options.table
-    place: Place | None = place_of(row, table) if row else None
+    end: ReplayEnd | None = end_at_cut(row, table) if row else None
     readings = _readings(context.config, row, table)
     known = _lake_schema(context, table)
 
@@ -231,12 +237,12 @@ def _rebuilt(
             raise _unknown("Kafka", "kafka.bootstrap_servers")
         say(f"reading topic {table.topic(context.config.name)}")
         copy = partial(from_kafka, folder=folder, readings=readings, known=known)
-        topics = copy(context, addresses.kafka, table, place)
+        topics = copy(context, addresses.kafka, table, end)
         return rebuild_from_kafka(context, topics, table, options.path, point=_go_on, tell=tell)
-    assert place is not None  # noqa: S101 - without a cut, _cut has refused a replay from the log
+    assert end is not None  # noqa: S101 - without a cut, _cut has refused a replay from the log
     say("reading the log")
-    material = from_log(context, table, place, readings=readings, known=known)
-    rebuild = partial(rebuild_table, upto=place.upto, epoch=place.epoch, tell=tell)
+    material = from_log(context, table, end, readings=readings, known=known)
+    rebuild = partial(rebuild_table, upto=end.upto, epoch=end.epoch, tell=tell)
     return rebuild(context.session, material, table, options.path)
 
 

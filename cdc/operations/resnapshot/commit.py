@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows i
 
 from cdc.apply.difference import row_difference
 from cdc.apply.difference.merge import merge_difference
-from cdc.apply.replay import replay
+from cdc.apply.log_replay import replay
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.follower import shape_of
 from cdc.apply.table.structure_change import Shape
@@ -276,7 +276,7 @@ class ReadingWriter:
             topic,
             shadow,
             notes,
-            schemas_of=self.context.schemas,
+            schemas_of=self.context.schemas_of,
             budget=self.context.config.job.max_events_per_batch,
             snapshot_end=last.row.snapshot_end,
         )

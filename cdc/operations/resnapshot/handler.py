@@ -25,7 +25,7 @@ from cdc.operations.resnapshot.read import Stage, Staged
 from cdc.operations.resnapshot.target import target_of
 from cdc.source.catalog.captured import captured_tables
 from cdc.source.catalog.catalog import SourceTable
-from cdc.source.predicate.check import predicate
+from cdc.source.predicate.postgres_check import predicate
 from cdc.source.predicate.predicate import refuse_unlike
 from cdc.source.server.connection import connect
 from cdc.state.operation import SHADOW, Operation, TableResult

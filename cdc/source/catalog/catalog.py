@@ -9,11 +9,17 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from cdc.config import Config
-from cdc.events.names import Refusal, case_twins, column_refusals, table_collisions, table_refusal
+from cdc.events.names import (
+    RefusedName,
+    case_twins,
+    column_refusals,
+    table_collisions,
+    table_refusal,
+)
 from cdc.events.structure.declared import DeclaredType, SourceColumn, source_column
-from cdc.source.catalog.identity import Identity, mode_of
+from cdc.source.catalog.identity import ReplicaIdentity, mode_of
 from cdc.source.catalog.text_choice import text_findings, with_text
-from cdc.source.catalog.type_names import misread
+from cdc.source.catalog.type_names import misread_types
 from cdc.source.server.connection import Connection, translated
 from cdc.source.server.finding import Finding
 from cdc.tables import CONTROL_SCHEMA, TableId, TableMode, matches
@@ -108,12 +114,12 @@ class SourceTable:
     has_children: bool = False  # other tables inherit from it
     unfit: Finding | None = None
     """Why a table that was captured before cannot be followed now; None if it can."""
-    published: bool = True
+    in_publication: bool = True
 
     @property
     def passed_over(self) -> bool:
         """Whether the connector must ignore the table, because it might not start otherwise."""
-        return self.unfit is not None and self.oid != 0 and not self.published
+        return self.unfit is not None and self.oid != 0 and not self.in_publication
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,8 +139,8 @@ class _Relation:
     row_security: bool
     readable: bool
     has_children: bool
-    identity: Identity
-    published: bool
+    identity: ReplicaIdentity
+    in_publication: bool
 
 
 def inspect(connection: Connection, config: Config) -> Catalog:
@@ -148,7 +154,7 @@ def inspect(connection: Connection, config: Config) -> Catalog:
     by_oid = _columns(connection, oids)
     columns = with_text({r.table: by_oid.get(r.oid, ()) for r in named}, config.source.as_text)
     findings += _shared_names([relation for relation in named if relation.kind == "r"])
-    findings += misread(connection, oids) + text_findings(columns, config.source.as_text)
+    findings += misread_types(connection, oids) + text_findings(columns, config.source.as_text)
     tables: list[SourceTable] = []
     for relation in named:
         judged = _judge(relation, columns[relation.table], config)
@@ -164,7 +170,7 @@ def _relations(connection: Connection) -> bytes:
 
 def _relation(row: tuple[Any, ...]) -> _Relation:
     schema, name, oid, kind, persistence, replica, rls, readable, *others = row
-    children, key, index, published = others
+    children, key, index, in_publication = others
     return _Relation(
         table=TableId(schema, name),
         oid=oid,
@@ -173,8 +179,10 @@ def _relation(row: tuple[Any, ...]) -> _Relation:
         row_security=rls,
         readable=readable,
         has_children=children,
-        identity=Identity(replica=replica, primary_key=tuple(key or ()), index=tuple(index or ())),
-        published=published,
+        identity=ReplicaIdentity(
+            replica=replica, primary_key=tuple(key or ()), index=tuple(index or ())
+        ),
+        in_publication=in_publication,
     )
 
 
@@ -228,7 +236,7 @@ def _judge(relation: _Relation, columns: tuple[SourceColumn, ...], config: Confi
         mode=mode,
         replica_identity=relation.identity.replica,
         has_children=relation.has_children,
-        published=relation.published,
+        in_publication=relation.in_publication,
     )
     return Catalog(tables=(table,), findings=tuple(findings))
 
@@ -280,7 +288,7 @@ def _bad_names(table: TableId, columns: tuple[SourceColumn, ...]) -> list[Findin
     return [_refused(refusal) for refusal in refusals]
 
 
-def _refused(refusal: Refusal) -> Finding:
+def _refused(refusal: RefusedName) -> Finding:
     finding = Finding.error(str(refusal.table), refusal.reason, remedy=refusal.remedy)
     return replace(finding, table=refusal.table)
 

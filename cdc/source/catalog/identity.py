@@ -7,7 +7,7 @@ from cdc.tables import TableMode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
+class ReplicaIdentity:
     """A table's replica identity and keys, as Postgres has them.
 
     ``primary_key`` is empty if it is deferrable, because such a key may be duplicated for a while.
@@ -23,7 +23,9 @@ class Identity:
         return self.primary_key or (self.index if self.replica == "i" else ())
 
 
-def mode_of(subject: str, identity: Identity, *, append: bool) -> tuple[TableMode, list[Finding]]:
+def mode_of(
+    subject: str, identity: ReplicaIdentity, *, append: bool
+) -> tuple[TableMode, list[Finding]]:
     """Return the table's mode, and the findings about its identity.
 
     A table without a key is refused, unless it has REPLICA IDENTITY FULL or ``append`` is chosen.
@@ -57,7 +59,7 @@ def _nothing(subject: str) -> Finding:
     )
 
 
-def _mismatch(subject: str, identity: Identity) -> list[Finding]:
+def _mismatch(subject: str, identity: ReplicaIdentity) -> list[Finding]:
     """Refuse an index that lacks key columns: a delete then carries only the index's columns."""
     if identity.replica != "i" or set(identity.primary_key) <= set(identity.index):
         return []
@@ -72,7 +74,7 @@ def _mismatch(subject: str, identity: Identity) -> list[Finding]:
     ]
 
 
-def _append(subject: str, identity: Identity) -> list[Finding]:
+def _append(subject: str, identity: ReplicaIdentity) -> list[Finding]:
     if identity.replica == "f":
         return []
     return [

@@ -43,7 +43,7 @@ SELECT n.nspname, c.relname, a.attname, current_setting('lc_monetary')
 """
 
 
-def misread(connection: Connection, oids: list[int]) -> list[Finding]:
+def misread_types(connection: Connection, oids: list[int]) -> list[Finding]:
     """Return an error for each column of these tables whose values would be altered.
 
     Raises like ``translated``.

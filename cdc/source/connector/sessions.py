@@ -7,8 +7,8 @@ from psycopg import errors
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.observe.causes import SlotFacts
-from cdc.source.notes.sql import TRIGGERS
-from cdc.source.notes.unnoted import spoiled
+from cdc.source.notes.noting_sql import TRIGGERS
+from cdc.source.notes.unnoted import trigger_damage
 from cdc.source.server.connection import Connection, connect_to_ask, translated
 
 _PRESENT: Final = """
@@ -46,7 +46,7 @@ def slot_facts(connection: Connection, slot: str) -> SlotFacts:
         row = connection.execute(_FACTS, (slot, slot)).fetchone()
     if row is None:
         return SlotFacts(exists=False)
-    exists, lost, pid, application, waits_for, blocked_by, working, published = row
+    exists, lost, pid, application, waits_for, blocked_by, working, has_publication = row
     return SlotFacts(
         exists=exists,
         lost=lost,
@@ -55,9 +55,9 @@ def slot_facts(connection: Connection, slot: str) -> SlotFacts:
         waits_for=waits_for,
         blocked_by=blocked_by,
         working=working,
-        published=published,
+        has_publication=has_publication,
         heartbeat_seconds=_heartbeat_seconds(connection),
-        unnoted=spoiled(connection, TRIGGERS),
+        unnoted=trigger_damage(connection, TRIGGERS),
     )
 
 

@@ -80,7 +80,7 @@ def with_passed_over(
 ) -> dict[str, str]:
     """Return the configuration with the same captured tables, but ``tables`` passed over."""
     others = {key: text for key, text in configuration.items() if key != PASSED_OVER}
-    sent = captured(configuration) - set(tables)
+    sent = configured_tables(configuration) - set(tables)
     named = {PASSED_OVER: ",".join(map(pattern, sorted(tables)))} if tables else {}
     return others | {TABLES: _list(sorted(sent))} | named
 
@@ -121,16 +121,18 @@ def pattern(table: TableId, *column: str) -> str:
     return f"{_EXACT}{names})"
 
 
-def captured(configuration: Mapping[str, str] | None) -> frozenset[TableId]:
+def configured_tables(configuration: Mapping[str, str] | None) -> frozenset[TableId]:
     """Return the tables that a configuration captures, without our own control tables.
 
     Tables that the connector passes over are included. The set is empty without a configuration.
     """
     listed = _tables((configuration or {}).get(TABLES, ""))
-    return frozenset(t for t in listed if t.schema != CONTROL_SCHEMA) | passed_over(configuration)
+    return frozenset(t for t in listed if t.schema != CONTROL_SCHEMA) | passed_over_tables(
+        configuration
+    )
 
 
-def passed_over(configuration: Mapping[str, str] | None) -> frozenset[TableId]:
+def passed_over_tables(configuration: Mapping[str, str] | None) -> frozenset[TableId]:
     """Return the captured tables that the connector passes over, sending nothing of them."""
     return frozenset(_tables((configuration or {}).get(PASSED_OVER, "")))
 
@@ -140,7 +142,7 @@ def columns_passed_over(configuration: Mapping[str, str] | None) -> frozenset[Co
     return _columns((configuration or {}).get(COLUMNS_PASSED_OVER, ""))
 
 
-def left_out(configuration: Mapping[str, str]) -> frozenset[ColumnId]:
+def excluded_columns(configuration: Mapping[str, str]) -> frozenset[ColumnId]:
     """Return all columns that are excluded from the connector's events."""
     return _columns(configuration.get(COLUMNS, ""))
 

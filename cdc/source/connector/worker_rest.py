@@ -12,7 +12,7 @@ from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from cdc import http_client
 from cdc.errors import CdcError, ErrorKind
-from cdc.source.connector.status import ConnectorStatus, connector_status
+from cdc.source.connector.connector_status import ConnectorStatus, connector_status
 from cdc.waiting import poll
 
 _SECONDS: Final = 60  # a worker validates a configuration before it answers
@@ -152,7 +152,7 @@ def _request(
     except httpx.HTTPError as error:
         raise CdcError(
             ErrorKind.UNREACHABLE,
-            f"Kafka Connect at {http_client.shown(connect_url)} does not answer",
+            f"Kafka Connect at {http_client.without_login(connect_url)} does not answer",
             detail=type(error).__name__,
             remedy="start Kafka Connect, or correct connect.url",
         ) from None
@@ -165,7 +165,7 @@ def refuse_unknown(answer: httpx.Response, connect_url: str) -> None:
     if answer.status_code == httpx.codes.UNAUTHORIZED:
         raise CdcError(
             ErrorKind.CONFIG,
-            f"Kafka Connect at {http_client.shown(connect_url)} refuses our credentials",
+            f"Kafka Connect at {http_client.without_login(connect_url)} refuses our credentials",
             remedy="set connect.user, and connect.password or connect.password_file; an embedded "
             "worker gets its own from wal2lake up",
         )

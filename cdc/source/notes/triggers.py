@@ -12,7 +12,14 @@ from typing import Final
 
 from cdc.events.values.sql_text import postgres_string
 from cdc.source.notes import unnoted
-from cdc.source.notes.sql import COLUMNS, DESCRIPTION, FUNCTIONS, SPELLING, SUPERSEDED, TRIGGERS
+from cdc.source.notes.noting_sql import (
+    COLUMNS,
+    DESCRIPTION,
+    FUNCTIONS,
+    SPELLING,
+    SUPERSEDED,
+    TRIGGERS,
+)
 from cdc.source.server.connection import Connection, translated
 from cdc.source.server.finding import Finding
 from cdc.tables import CONTROL_SCHEMA, STRUCTURE
@@ -52,7 +59,7 @@ def statements() -> Iterator[str]:
     """Yield the statements of ``install`` in order; each can be run again."""
     yield from SUPERSEDED
     yield from FUNCTIONS
-    yield unnoted.mark(TRIGGERS)
+    yield unnoted.marking_statement(TRIGGERS)
     yield f"REVOKE ALL ON ALL FUNCTIONS IN SCHEMA {CONTROL_SCHEMA} FROM PUBLIC"
     for name, (event, function, tags) in TRIGGERS.items():
         yield f"DROP EVENT TRIGGER IF EXISTS {name}"
@@ -82,7 +89,7 @@ def findings(connection: Connection) -> list[Finding]:
 
     Raises like ``translated``.
     """
-    if wrong := unnoted.spoiled(connection, TRIGGERS):
+    if wrong := unnoted.trigger_damage(connection, TRIGGERS):
         message = f"may go unrecorded: {wrong}"
         return [Finding.warning(_SUBJECT, message, remedy=unnoted.REMEDY)]
     with translated("looking for the event triggers"):
@@ -123,7 +130,7 @@ def is_installed(connection: Connection) -> bool:
     """Return whether triggers of this version record every change of a structure."""
     rows = connection.execute(_INSTALLED, (list(TRIGGERS),)).fetchall()
     wanted = {(name, _fingerprint()) for name in TRIGGERS}
-    return set(rows) == wanted and not unnoted.spoiled(connection, TRIGGERS)
+    return set(rows) == wanted and not unnoted.trigger_damage(connection, TRIGGERS)
 
 
 def _is_superuser(connection: Connection) -> bool:

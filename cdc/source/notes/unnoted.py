@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from cdc.events.values.sql_text import postgres_string, standard_string
-from cdc.source.notes.sql import BASELINE, UNNOTED
+from cdc.source.notes.noting_sql import BASELINE, UNNOTED
 from cdc.source.server.connection import Connection, translated
 from cdc.tables import CONTROL_SCHEMA, HEARTBEAT, STRUCTURE
 
@@ -61,7 +61,7 @@ END
 $body$"""
 
 
-def spoiled(connection: Connection, names: Iterable[str]) -> str:
+def trigger_damage(connection: Connection, names: Iterable[str]) -> str:
     """Describe what is wrong with these triggers; empty if they are intact or were never created.
 
     Raises like ``translated``.
@@ -74,7 +74,7 @@ def spoiled(connection: Connection, names: Iterable[str]) -> str:
     return ", ".join(f"event trigger {name} {what}" for name, what in rows)
 
 
-def mark(names: Iterable[str]) -> str:
+def marking_statement(names: Iterable[str]) -> str:
     """Return the statement that notes every table whose changes may have gone unrecorded.
 
     It runs before the triggers of these names are recreated. At the first installation it does

@@ -35,7 +35,7 @@ _TRUTH: Final = {"true": "TRUE", "t": "TRUE", "false": "FALSE", "f": "FALSE"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class Constant:
     """A constant as the user typed it; ``cast`` is sqlglot's name of the type it is cast to."""
 
     text: str
@@ -48,7 +48,7 @@ class Given:
         return standard_string(self.text) if self.form == "string" else self.text
 
 
-def whole(given: Given) -> int | None:
+def whole(given: Constant) -> int | None:
     """Return the value of an integer constant; None if it is no integer, or exceeds its type."""
     if not _WHOLE.fullmatch(given.text):
         return None
@@ -72,21 +72,21 @@ def integer(number: int, pg: str) -> Texts:
     )
 
 
-def an_integer(given: Given, column: SourceColumn) -> Texts | None:
+def an_integer(given: Constant, column: SourceColumn) -> Texts | None:
     """Read an integer, for a column of any integer type."""
     number = whole(given)
     pg = column.pg.name if column.pg.name in _INTEGERS else "int8"
     return None if number is None else integer(number, pg)
 
 
-def an_oid(given: Given, column: SourceColumn) -> Texts | None:
+def an_oid(given: Constant, column: SourceColumn) -> Texts | None:
     """Read an oid. Negative numbers are refused, because Postgres reads them as large oids."""
     number = whole(given)
     inside = number is not None and 0 <= number < 2**32
     return an_integer(given, column) if inside else None
 
 
-def a_float(given: Given, column: SourceColumn) -> Texts | None:
+def a_float(given: Constant, column: SourceColumn) -> Texts | None:
     """Read the nearest float of the column's size; None if it overflows or rounds to zero."""
     is_single = column.pg.name == "float4"
     if given.cast and (given.cast == "FLOAT") is not is_single:
@@ -98,7 +98,7 @@ def a_float(given: Given, column: SourceColumn) -> Texts | None:
     return Texts(source, f"CAST({spark_string(text)} AS DOUBLE)", shown) if text else None
 
 
-def _special(given: Given) -> str:
+def _special(given: Constant) -> str:
     match = _SPECIAL.fullmatch(given.text)
     if match is None or given.form != "string":
         return ""
@@ -118,7 +118,7 @@ def _nearest(text: str, *, is_single: bool) -> str:
     return repr(number + 0.0) if isfinite(number) and not vanished else ""  # without a -0
 
 
-def a_decimal(given: Given, column: SourceColumn) -> Texts | None:
+def a_decimal(given: Constant, column: SourceColumn) -> Texts | None:
     """Read a number exactly; None if it has more decimals than the column."""
     precision, scale = (int(number) for number in re.findall(r"\d+", column.type))
     if not _NUMBER.fullmatch(given.text):
@@ -140,13 +140,13 @@ def a_decimal(given: Given, column: SourceColumn) -> Texts | None:
     )
 
 
-def a_boolean(given: Given, _: SourceColumn) -> Texts | None:
+def a_boolean(given: Constant, _: SourceColumn) -> Texts | None:
     """Read true, false, t or f, in any case."""
     word = _TRUTH.get(given.text.lower())
     return None if word is None else Texts(word, word, word.lower())
 
 
-def a_date(given: Given, _: SourceColumn) -> Texts | None:
+def a_date(given: Constant, _: SourceColumn) -> Texts | None:
     """Read a date in ISO form, from year 1 to 9999."""
     match = _DATE.fullmatch(given.text)
     try:
@@ -161,7 +161,7 @@ def a_date(given: Given, _: SourceColumn) -> Texts | None:
     return texts if text else None
 
 
-def a_timestamp(given: Given, _: SourceColumn) -> Texts | None:
+def a_timestamp(given: Constant, _: SourceColumn) -> Texts | None:
     """Read a timestamp without a zone; a date alone means its midnight."""
     match = _TIMESTAMP.fullmatch(given.text)
     if match is None or (given.cast == "DATE" and match[2]):
@@ -174,7 +174,7 @@ def a_timestamp(given: Given, _: SourceColumn) -> Texts | None:
     return Texts(source, f"TIMESTAMP_NTZ{spark_string(text)}", f"timestamp {standard_string(text)}")
 
 
-def an_instant(given: Given, _: SourceColumn) -> Texts | None:
+def an_instant(given: Constant, _: SourceColumn) -> Texts | None:
     """Read a timestamp with an offset, and spell it in UTC.
 
     Zone names are refused, because their meaning depends on each server's zone files.
@@ -195,21 +195,21 @@ def an_instant(given: Given, _: SourceColumn) -> Texts | None:
     return Texts(source, lake, f"timestamptz {standard_string(in_utc)}")
 
 
-def a_text(given: Given, _: SourceColumn) -> Texts | None:
+def a_text(given: Constant, _: SourceColumn) -> Texts | None:
     """Read a string."""
     return string(given.text)
 
 
-def a_padded_text(given: Given, _: SourceColumn) -> Texts | None:
+def a_padded_text(given: Constant, _: SourceColumn) -> Texts | None:
     """Read a char(n), without its trailing blanks, which are insignificant."""
     return string(given.text.rstrip(" "), "bpchar")
 
 
-def a_label(given: Given, _: SourceColumn) -> Texts | None:
+def a_label(given: Constant, _: SourceColumn) -> Texts | None:
     """Read an enum label as a plain string; Postgres itself refuses an unknown label."""
     return Texts(postgres_string(given.text), spark_string(given.text), standard_string(given.text))
 
 
-def a_uuid(given: Given, _: SourceColumn) -> Texts | None:
+def a_uuid(given: Constant, _: SourceColumn) -> Texts | None:
     """Read a UUID with hyphens, in any case."""
     return string(given.text.lower(), "uuid") if _UUID.fullmatch(given.text) else None

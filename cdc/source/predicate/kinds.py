@@ -7,7 +7,7 @@ from typing import Final
 from cdc.events.structure.declared import SourceColumn
 from cdc.events.values.pg_types import TYPES
 from cdc.source.predicate import constants
-from cdc.source.predicate.constants import Given
+from cdc.source.predicate.constants import Constant
 from cdc.source.predicate.texts import Texts
 
 _COLLATED: Final = "the order of strings depends on Postgres's collation"
@@ -20,7 +20,7 @@ class Kind:
     """How columns of a type are compared."""
 
     name: str  # of its constants in messages, such as "an integer"
-    read: Callable[[Given, SourceColumn], Texts | None]  # None: not such a constant
+    read: Callable[[Constant, SourceColumn], Texts | None]  # None: not such a constant
     casts: frozenset[str]  # types a constant may be cast to, by sqlglot's names
     forms: frozenset[str] = frozenset({"string"})
     unordered: str = ""  # why < and > are refused

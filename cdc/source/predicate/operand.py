@@ -7,10 +7,10 @@ from typing import Final
 from sqlglot import exp
 
 from cdc.events.structure.declared import SourceColumn
-from cdc.source.predicate.constants import Given, integer, whole
+from cdc.source.predicate.constants import Constant, integer, whole
 from cdc.source.predicate.kinds import Kind
 from cdc.source.predicate.parse import PredicateError, not_understood, only
-from cdc.source.predicate.texts import Texts, filled
+from cdc.source.predicate.texts import Texts, fill_template
 
 CONSTANTS: Final = (exp.Literal, exp.Boolean, exp.Null, exp.Neg, exp.Cast)
 _FORMS: Final[Mapping[bool, str]] = {True: "string", False: "number"}
@@ -53,7 +53,7 @@ class Operand:
             )
         if not (isinstance(node, exp.Literal) and node.is_string):
             raise PredicateError("has a pattern that is not a plain string", node)
-        given = Given(text=_same_pattern(node), form="string")
+        given = Constant(text=_same_pattern(node), form="string")
         texts = self.kind.read(given, self.column)
         if texts is None:
             raise not_understood(node)
@@ -83,7 +83,7 @@ class Operand:
                 "write it as id % 10 = 3",
             )
         # As bigint, so that no divisor is too large for the column's type.
-        texts = filled("{} % {}", self.texts, integer(divisor, "int8"), loose=True)
+        texts = fill_template("{} % {}", self.texts, integer(divisor, "int8"), loose=True)
         closed = texts.closed
         return Operand(self.column, self.kind, Texts(closed.source, closed.lake, texts.text))
 
@@ -95,13 +95,13 @@ def is_operand(node: exp.Expr) -> bool:
     )
 
 
-def given_constant(node: exp.Expr) -> Given:
+def given_constant(node: exp.Expr) -> Constant:
     """Return the constant as it was typed; raise PredicateError for anything else."""
     node = node.unnest()
     if isinstance(node, exp.Boolean):
-        return Given(text=str(bool(node.this)).lower(), form="boolean")
+        return Constant(text=str(bool(node.this)).lower(), form="boolean")
     if isinstance(node, exp.Literal):
-        return Given(text=str(node.this), form=_FORMS[node.is_string])
+        return Constant(text=str(node.this), form=_FORMS[node.is_string])
     if isinstance(node, exp.Neg):
         return _negative(node)
     if type(node) is exp.Cast:
@@ -109,14 +109,14 @@ def given_constant(node: exp.Expr) -> Given:
     raise not_understood(node)
 
 
-def _negative(node: exp.Neg) -> Given:
+def _negative(node: exp.Neg) -> Constant:
     inner = given_constant(node.this)
     if inner.form != "number" or inner.text.startswith("-"):
         raise not_understood(node)
-    return Given(text=f"-{inner.text}", form="number", cast=inner.cast)
+    return Constant(text=f"-{inner.text}", form="number", cast=inner.cast)
 
 
-def _typed(node: exp.Cast) -> Given:
+def _typed(node: exp.Cast) -> Constant:
     """Read ``date '..'`` or ``'..'::date``; refuse a type with a length: it may cut values."""
     only(node, "this", "to")
     inner, to = node.this.unnest(), node.to
@@ -125,7 +125,7 @@ def _typed(node: exp.Cast) -> Given:
     ):
         raise not_understood(node)
     given = given_constant(inner)
-    return Given(text=given.text, form=given.form, cast=str(to.this.value))
+    return Constant(text=given.text, form=given.form, cast=str(to.this.value))
 
 
 def _same_pattern(node: exp.Literal) -> str:

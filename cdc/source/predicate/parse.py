@@ -72,7 +72,7 @@ class PredicateError(Exception):
         )
 
 
-def parsed(text: str) -> exp.Expr:
+def parse_condition(text: str) -> exp.Expr:
     """Parse the text as one expression; raise PredicateError if it is anything else."""
     if len(text) > LONGEST:
         raise PredicateError(f"is longer than {LONGEST} characters")
@@ -119,7 +119,7 @@ def _function(node: exp.Expr) -> str:
     return node.name.lower()
 
 
-def folded(name: exp.Identifier) -> str:
+def folded_name(name: exp.Identifier) -> str:
     """Return the name as Postgres reads it: in lower case unless it is quoted."""
     text = str(name.this)
     if name.args.get("quoted"):
@@ -127,7 +127,7 @@ def folded(name: exp.Identifier) -> str:
     return "".join(sign.lower() if sign.isascii() else sign for sign in text)
 
 
-def typed(name: str) -> str:
+def quoted_name(name: str) -> str:
     """Return the name as it must be written in a predicate: quoted if necessary."""
     plain = _PLAIN.issuperset(name) and not name[:1].isdigit() and name not in RESERVED
     return name if plain and _reads_as_name(name) else column_name(name, "").source
@@ -135,20 +135,20 @@ def typed(name: str) -> str:
 
 def refuse_word(name: exp.Identifier) -> None:
     """Raise PredicateError for an unquoted reserved word."""
-    if not name.args.get("quoted") and folded(name) in RESERVED:
+    if not name.args.get("quoted") and folded_name(name) in RESERVED:
         raise PredicateError(
-            f"has {folded(name)}, which is a reserved word",
+            f"has {folded_name(name)}, which is a reserved word",
             name,
-            f'to name a column, quote it: "{folded(name)}"',
+            f'to name a column, quote it: "{folded_name(name)}"',
         )
 
 
 def no_column(name: exp.Identifier, table: TableId, known: Collection[str]) -> PredicateError:
     """Return the error for an unknown column, with a remedy that suggests a similar one."""
-    wanted = folded(name)
+    wanted = folded_name(name)
     same = [column for column in known if column.lower() == wanted.lower()]
     near = same or get_close_matches(wanted, known, n=1)
-    remedy = f"did you mean {typed(near[0])}?" if near else f"use one of: {', '.join(known)}"
+    remedy = f"did you mean {quoted_name(near[0])}?" if near else f"use one of: {', '.join(known)}"
     return PredicateError(f"names an unknown column of {table}: {wanted}", name, remedy)
 
 

@@ -11,8 +11,8 @@ from typing import Final
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.structure.declared import SourceColumn
-from cdc.source.predicate.parse import PredicateError, parsed
-from cdc.source.predicate.reader import Reader
+from cdc.source.predicate.parse import PredicateError, parse_condition
+from cdc.source.predicate.tree_reader import TreeReader
 from cdc.tables import TableId
 
 _INTEGERS: Final = frozenset({"smallint", "int", "bigint"})
@@ -46,9 +46,9 @@ def parse(
     ``enums`` names the columns of an enum type, which ``columns`` does not show. Raises CONFIG
     naming the part, and its place, that is not understood or may differ between the engines.
     """
-    reader = Reader(table, columns, frozenset(enums))
+    reader = TreeReader(table, columns, frozenset(enums))
     try:
-        condition = reader.condition(parsed(text))
+        condition = reader.condition(parse_condition(text))
     except PredicateError as error:
         raise error.as_error(text) from None
     except RecursionError:

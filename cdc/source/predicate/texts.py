@@ -23,10 +23,10 @@ class Texts:
     @property
     def closed(self) -> "Texts":
         """The part, in parentheses if it needs them inside another part."""
-        return filled("({})", self) if self.loose else self
+        return fill_template("({})", self) if self.loose else self
 
 
-def filled(template: str, *parts: Texts, loose: bool = False) -> Texts:
+def fill_template(template: str, *parts: Texts, loose: bool = False) -> Texts:
     """Return the template with its ``{}`` replaced by the parts, in each spelling."""
     return Texts(
         template.format(*(part.source for part in parts)),
@@ -41,7 +41,7 @@ def joined(word: str, parts: list[Texts]) -> Texts:
     if len(parts) == 1:
         return parts[0]
     closed = [part.closed for part in parts]
-    return filled(f" {word} ".join(["{}"] * len(closed)), *closed, loose=True)
+    return fill_template(f" {word} ".join(["{}"] * len(closed)), *closed, loose=True)
 
 
 def string(text: str, pg: str = "text") -> Texts:

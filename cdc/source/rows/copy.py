@@ -23,7 +23,7 @@ def names(number: int) -> list[str]:
     return [f"c{position}" for position in range(number)]
 
 
-def alone(table: TableId) -> sql.Composed:
+def own_rows(table: TableId) -> sql.Composed:
     """Return the FROM item for a table's own rows, without those of its children.
 
     In the stream, rows of tables that inherit from it come under the children's names. Partitions

@@ -17,7 +17,7 @@ from psycopg import sql
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.structure.declared import SourceColumn
-from cdc.source.rows.copy import alone, blocks, expression, names, parsed
+from cdc.source.rows.copy import blocks, expression, names, own_rows, parsed
 from cdc.source.rows.spelling import respelling, spelling
 from cdc.source.server.connection import Connection, translated
 from cdc.tables import TableId
@@ -113,7 +113,7 @@ def read(
     columns. Raises SOURCE_NOT_READY, TIMEOUT or UNREACHABLE like ``translated``, and whatever
     ``tell`` raises; afterwards the connection's transaction has ended.
     """
-    query = sql.SQL("SELECT {} FROM {}").format(_texts(columns), alone(table))
+    query = sql.SQL("SELECT {} FROM {}").format(_texts(columns), own_rows(table))
     if where is not None:
         query = sql.SQL("{} WHERE {}").format(query, where)
     writing = _Writing(connection, table, columns, tell, batch_bytes)
@@ -267,7 +267,7 @@ def _of_keys(
         "SELECT {} FROM {} t JOIN (SELECT DISTINCT {} FROM unnest({}) u({})) k ON {}"
     ).format(
         _texts(columns, "t"),
-        alone(table),
+        own_rows(table),
         sql.SQL(", ").join(values),
         sql.SQL(", ").join(texts),
         sql.SQL(", ").join(places),

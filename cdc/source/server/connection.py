@@ -12,7 +12,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.source.server.refusals import refusal, unknown_host
-from cdc.source.server.sqlstate import states
+from cdc.source.server.sqlstate import connection_sqlstates
 from cdc.tables import TableId
 
 
@@ -181,7 +181,7 @@ def _not_connected(
         sqlstates = [error.sqlstate]
     elif not isinstance(error, errors.ConnectionTimeout):
         attempt = conninfo.make_conninfo(url, **settings)
-        sqlstates = states(attempt, float(settings["connect_timeout"]))
+        sqlstates = connection_sqlstates(attempt, float(settings["connect_timeout"]))
     return refusal(str(where), where.host, where.port, text, sqlstates)
 
 

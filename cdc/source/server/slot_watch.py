@@ -29,7 +29,7 @@ logger = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
-class Followed:
+class WatchedSlot:
     """The slot and its connector; ``ask`` returns the LSN that the connector stored, or 0."""
 
     name: str
@@ -82,7 +82,7 @@ class SlotWatch:
 
     def __init__(self, url: str, name: str, ask: Callable[[], int]) -> None:
         self._url = url
-        self._followed = Followed(name, ask)
+        self._followed = WatchedSlot(name, ask)
         self._connection: Connection | None = None
         self._refused: CdcError | None = None
         self._closed = threading.Event()

@@ -22,7 +22,7 @@ _ANSWER: Final = re.compile(
 _ENDED: Final = (pq.PollingStatus.OK, pq.PollingStatus.FAILED)
 
 
-def states(conninfo: str, seconds: float) -> frozenset[str]:
+def connection_sqlstates(conninfo: str, seconds: float) -> frozenset[str]:
     """Return the SQLSTATEs of all answers to one connection attempt of at most ``seconds``.
 
     There may be several, because libpq may try with TLS and without. The set is empty if no answer

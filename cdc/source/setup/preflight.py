@@ -7,7 +7,7 @@ from cdc.source.catalog.catalog import SourceTable
 from cdc.source.server.connection import Connection, translated
 from cdc.source.server.finding import Finding
 from cdc.source.server.slot import slot_state
-from cdc.source.setup.prepare import published
+from cdc.source.setup.prepare import publication_tables
 from cdc.tables import HEARTBEAT, SIGNAL, STRUCTURE, TableId
 
 FIRST_SOUND_MINOR: Final = {14: 18, 15: 13, 16: 9, 17: 5}
@@ -135,7 +135,7 @@ def _wal_level(level: str) -> Finding:
 def _rights(
     connection: Connection, config: Config, tables: tuple[SourceTable, ...], *, may_create: bool
 ) -> list[Finding]:
-    published_tables = published(connection, config.name)
+    published_tables = publication_tables(connection, config.name)
     missing = [t for t in tables if t.table not in (published_tables or set())]
     findings = []
     if published_tables is None and not may_create:

@@ -11,7 +11,7 @@ from psycopg import sql
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.source.catalog.catalog import SourceTable
-from cdc.source.notes.sql import COLUMNS
+from cdc.source.notes.noting_sql import COLUMNS
 from cdc.source.notes.triggers import install
 from cdc.source.server.connection import Connection, identifier, translated
 from cdc.tables import CONTROL_SCHEMA, HEARTBEAT, SIGNAL, STRUCTURE, TableId
@@ -52,7 +52,7 @@ def prepare(connection: Connection, config: Config, tables: list[SourceTable]) -
     install(connection)
 
 
-def published(connection: Connection, name: str) -> set[TableId] | None:
+def publication_tables(connection: Connection, name: str) -> set[TableId] | None:
     """Return the tables of the publication, or None if it does not exist.
 
     Raises CONFLICT for a publication that does not publish every change of every row.
@@ -99,7 +99,7 @@ def _control_table(connection: Connection, table: TableId, columns: str) -> None
 
 def _publication(connection: Connection, name: str, wanted: list[TableId]) -> None:
     """Add missing tables. None is removed, because another wal2lake.yaml may still need it."""
-    have = published(connection, name)
+    have = publication_tables(connection, name)
     missing = [identifier(table) for table in wanted if table not in (have or set())]
     if not missing:
         return

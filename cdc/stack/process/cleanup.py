@@ -5,7 +5,7 @@ import signal
 
 import psutil
 
-from cdc.stack.process.process import STATE_VARIABLE, Identity, descendants, kill
+from cdc.stack.process.process import STATE_VARIABLE, ProcessIdentity, descendants, kill
 from cdc.state.directory import StateDir
 
 _PATIENCE_SECONDS = 20
@@ -27,7 +27,7 @@ def leftovers(state: StateDir) -> list[psutil.Process]:
 def _recorded(state: StateDir) -> list[psutil.Process]:
     """Find processes by their records: some hide their environment, as Postgres does."""
     records = (path for path in state.run.glob("*.json") if path.name != "ports.json")
-    identities = (Identity.read(path) for path in records)
+    identities = (ProcessIdentity.read(path) for path in records)
     return [alive for identity in identities if identity and (alive := identity.process())]
 
 

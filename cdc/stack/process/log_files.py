@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from cdc.observe.defects import told, traceback_of
+from cdc.observe.defects import error_text, traceback_of
 from cdc.state.atomic_file import write_private
 from cdc.state.directory import StateDir
 
@@ -66,7 +66,7 @@ def crash_file(state: StateDir) -> Path:
 
 def keep_crash(state: StateDir, error: BaseException) -> None:
     """Record the defect that ends the supervisor in ``crash_file``."""
-    _keep(state, told(error), traceback_of(error))
+    _keep(state, error_text(error), traceback_of(error))
 
 
 def keep_silent_end(state: StateDir, last_event: str) -> None:

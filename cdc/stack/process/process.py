@@ -37,19 +37,19 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
+class ProcessIdentity:
     """Identifies a process by its id and creation time, because ids alone are reused."""
 
     pid: int
     create_time: float
 
     @classmethod
-    def of(cls, pid: int) -> "Identity":
+    def of(cls, pid: int) -> "ProcessIdentity":
         """Return the identity of a running process."""
         return cls(pid=pid, create_time=psutil.Process(pid).create_time())
 
     @classmethod
-    def read(cls, path: Path) -> "Identity | None":
+    def read(cls, path: Path) -> "ProcessIdentity | None":
         """Read a record that ``write`` made; None if there is none."""
         record = read_json(path)
         return cls(pid=record["pid"], create_time=record["create_time"]) if record else None
@@ -78,11 +78,11 @@ class Process:
         self.log = state.log(name)
         self._record = state.run / f"{name}.json"
         self._popen = self._spawn(state)
-        Identity.of(self._popen.pid).write(self._record)
+        ProcessIdentity.of(self._popen.pid).write(self._record)
 
     def _spawn(self, state: StateDir) -> subprocess.Popen[bytes]:
         rotate(self.log)
-        marker = {STATE_VARIABLE: str(state.root)}
+        own_mark = {STATE_VARIABLE: str(state.root)}
         with self.log.open("ab") as output:
             return subprocess.Popen(
                 self.command.arguments,
@@ -90,7 +90,7 @@ class Process:
                 stdout=output,
                 stderr=output,
                 cwd=self.command.directory,
-                env={**os.environ, **self.command.environment, **marker},
+                env={**os.environ, **self.command.environment, **own_mark},
                 start_new_session=True,
             )
 

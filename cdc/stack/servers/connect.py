@@ -52,7 +52,7 @@ values, and the snapshot that a signal starts (``pipeline.source.snapshot``) quo
 
 
 @dataclass(frozen=True, slots=True)
-class Connect:
+class ConnectServer:
     """The embedded Kafka Connect worker; ``kafka`` is the address of its broker."""
 
     state: StateDir

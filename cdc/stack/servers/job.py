@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cdc.errors import POLICY, ErrorKind
-from cdc.stack.process.process import Command, Identity
+from cdc.stack.process.process import Command, ProcessIdentity
 from cdc.state.directory import StateDir, read_json
 
 _FINAL = (
@@ -22,7 +22,7 @@ FINAL_EXIT_CODES = frozenset(POLICY[kind].exit_code for kind in _FINAL)
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class JobProcess:
     """Runs ``wal2lake run``; ready when its state file says ``applying``."""
 
     state: StateDir
@@ -52,5 +52,5 @@ class Job:
     def _state(self) -> Mapping[str, object]:
         """Return the job's state file if this process wrote it, else an empty mapping."""
         written = read_json(self.state.job_file) or {}
-        running = Identity.read(self.state.run / f"{self.name}.json")
+        running = ProcessIdentity.read(self.state.run / f"{self.name}.json")
         return written if running is not None and written.get("pid") == running.pid else {}

@@ -27,7 +27,7 @@ _LOG_LEVELS = {"kafka.server.KafkaRaftServer": "info"}
 
 
 @dataclass(frozen=True, slots=True)
-class Kafka:
+class KafkaServer:
     """The embedded Kafka node; ``port`` serves clients, ``controller_port`` the quorum."""
 
     state: StateDir

@@ -45,7 +45,7 @@ _INITIAL = (
 
 
 @dataclass(frozen=True, slots=True)
-class Postgres:
+class PostgresServer:
     """The embedded Postgres server, which listens on the loopback address only."""
 
     state: StateDir

@@ -21,7 +21,7 @@ _HEAP = "320m"
 
 
 @dataclass(frozen=True, slots=True)
-class Registry:
+class RegistryServer:
     """The embedded Apicurio registry; ``kafka`` is the address of the broker that stores it."""
 
     state: StateDir

@@ -8,8 +8,8 @@ import httpx
 
 from cdc import http_client
 from cdc.errors import CdcError, ErrorKind
+from cdc.source.connector.connector_status import ConnectorStatus, connector_status
 from cdc.source.connector.failure import cause, is_at_an_event
-from cdc.source.connector.status import ConnectorStatus, connector_status
 
 _EVERY_SECONDS = 5.0
 _LONGEST_PAUSE_SECONDS = 60.0

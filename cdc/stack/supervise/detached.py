@@ -12,10 +12,10 @@ from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.stack.artifacts import prerequisites
 from cdc.stack.artifacts.install import install
-from cdc.stack.process import cleanup, report
+from cdc.stack.process import cleanup, stack_report
 from cdc.stack.process.log_files import rotate
 from cdc.stack.process.process import STATE_VARIABLE, last_lines
-from cdc.stack.servers import plan
+from cdc.stack.servers import server_plan
 from cdc.stack.supervise.supervisor import ends_on_signal
 from cdc.state.directory import StateDir
 from cdc.waiting import poll
@@ -37,14 +37,14 @@ def up(
     state = StateDir(config.state_dir.resolve())
     prerequisites.check(state.root)
     state.create()
-    if report.supervisor(state):
+    if stack_report.supervisor(state):
         raise CdcError(
             ErrorKind.CONFLICT,
             f"the stack in {state.root} is already up",
             remedy="run wal2lake down, or choose another state_dir",
         )
     # Not in the supervisor: only this process has a terminal for the progress bar.
-    install(plan.needed_sets(config))
+    install(server_plan.needed_sets(config))
     rotate(state.log("supervisor"))
     log_start = _size(state.log("supervisor"))
     with ends_on_signal():
@@ -91,9 +91,9 @@ class _ReportReader:
 
     def phase(self) -> str:
         """Pass on new events and return the supervisor's phase."""
-        latest = report.read(self.state)
+        latest = stack_report.read(self.state)
         if latest.get("supervisor", {}).get("pid") != self._pid:
-            return report.STARTING  # the report is still that of an earlier supervisor
+            return stack_report.STARTING  # the report is still that of an earlier supervisor
         for event in latest["events"][self._events_read :]:
             self._on_progress(event["what"])
         self._events_read = len(latest["events"])
@@ -102,7 +102,7 @@ class _ReportReader:
 
 def _await(child: subprocess.Popen[bytes], reader: _ReportReader) -> None:
     def settled() -> bool:
-        return child.poll() is not None or reader.phase() == report.READY
+        return child.poll() is not None or reader.phase() == stack_report.READY
 
     if not poll(settled, bool, every=0.2, seconds=_UP_SECONDS):
         raise CdcError(ErrorKind.TIMEOUT, f"the stack is not ready after {_UP_SECONDS} s")
@@ -111,8 +111,8 @@ def _await(child: subprocess.Popen[bytes], reader: _ReportReader) -> None:
 
 
 def _end_of(child: subprocess.Popen[bytes], reader: _ReportReader) -> CdcError:
-    failed = reader.phase() == report.FAILED
-    error = report.reported_error(reader.state) if failed else None
+    failed = reader.phase() == stack_report.FAILED
+    error = stack_report.reported_error(reader.state) if failed else None
     log = reader.state.log("supervisor")
     return error or CdcError(
         ErrorKind.SERVER_FAILED,
@@ -129,7 +129,7 @@ def down(config: Config) -> list[str]:
     """
     state = StateDir(config.state_dir.resolve())
     stopped = []
-    running = report.supervisor(state)
+    running = stack_report.supervisor(state)
     if running and (process := running.process()):
         stopped.append("supervisor")
         _stop(process)

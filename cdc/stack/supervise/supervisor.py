@@ -13,14 +13,14 @@ from typing import NoReturn
 
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
-from cdc.observe.defects import told
+from cdc.observe.defects import error_text
 from cdc.stack.artifacts.prerequisites import disk_full_named
-from cdc.stack.embedded import Stack
+from cdc.stack.embedded import EmbeddedStack
 from cdc.stack.process.log_files import crash_file, keep_crash, keep_silent_end, last_crash
-from cdc.stack.process.process import Identity
-from cdc.stack.process.report import READY, STARTING, STOPPING, Report
-from cdc.stack.process.report import read as report_of
-from cdc.stack.servers.job import Job
+from cdc.stack.process.process import ProcessIdentity
+from cdc.stack.process.stack_report import READY, STARTING, STOPPING, StackReport
+from cdc.stack.process.stack_report import read as report_of
+from cdc.stack.servers.job import JobProcess
 from cdc.stack.supervise.connector_watch import Absence, ConnectorWatch
 from cdc.stack.supervise.watch import Watch, member_of
 from cdc.state.directory import StateDir
@@ -58,9 +58,9 @@ def supervise(config: Config, steps: Steps) -> None:
     Raises the error of a failed start, or KeyboardInterrupt if a signal interrupted the start; in
     both cases after everything has been stopped.
     """
-    with ends_on_signal(), Stack(config, steps.on_progress) as stack:
+    with ends_on_signal(), EmbeddedStack(config, steps.on_progress) as stack:
         ended_silently = _keep_silent_end(stack.state)
-        report = Report(state=stack.state, supervisor=Identity.of(os.getpid()))
+        report = StackReport(state=stack.state, supervisor=ProcessIdentity.of(os.getpid()))
         stack.say = _to_report_and_user(report, steps)
         if ended_silently:
             stack.say(f"the previous supervisor crashed: {last_crash(stack.state)}")
@@ -97,12 +97,12 @@ def _keep_silent_end(state: StateDir) -> bool:
 def _defect(state: StateDir, error: Exception) -> CdcError:
     return CdcError(
         ErrorKind.INTERNAL,
-        f"internal: {told(error)}",
+        f"internal: {error_text(error)}",
         remedy=f"report this as a bug and attach {crash_file(state)}",
     )
 
 
-def _to_report_and_user(report: Report, steps: Steps) -> Say:
+def _to_report_and_user(report: StackReport, steps: Steps) -> Say:
     def say(what: str) -> None:
         report.event(what)
         steps.on_progress(what)
@@ -110,7 +110,7 @@ def _to_report_and_user(report: Report, steps: Steps) -> Say:
     return say
 
 
-def _bring_up_and_keep(stack: Stack, report: Report, steps: Steps) -> NoReturn:
+def _bring_up_and_keep(stack: EmbeddedStack, report: StackReport, steps: Steps) -> NoReturn:
     report.write()
     pipeline = Pipeline(stack.config, stack.start())
     stack.say("connecting to the source")
@@ -129,9 +129,9 @@ def _bring_up_and_keep(stack: Stack, report: Report, steps: Steps) -> NoReturn:
     _keep_up(Watch(stack, report, connector))
 
 
-def _start_job(stack: Stack, config_path: Path) -> None:
+def _start_job(stack: EmbeddedStack, config_path: Path) -> None:
     stack.say("starting job")
-    job = Job(stack.state, config_path)
+    job = JobProcess(stack.state, config_path)
     stack.servers[job.name] = job
     stack.spawn(job)
     stack.await_ready(job)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from cdc.errors import CdcError
 from cdc.stack.artifacts import prerequisites
-from cdc.stack.embedded import Stack
+from cdc.stack.embedded import EmbeddedStack
 from cdc.stack.process.log_files import rotate_all
-from cdc.stack.process.report import Member, Report
+from cdc.stack.process.stack_report import Member, StackReport
 from cdc.stack.servers.job import FINAL_EXIT_CODES
 from cdc.stack.servers.patience import START_SECONDS, Clock, Patience
 from cdc.stack.supervise.connector_watch import ConnectorWatch
@@ -45,8 +45,8 @@ class Watch:
 
     def __init__(
         self,
-        stack: Stack,
-        report: Report,
+        stack: EmbeddedStack,
+        report: StackReport,
         connector: ConnectorWatch,
         clock: Clock = time.monotonic,
     ) -> None:
@@ -129,6 +129,6 @@ class Watch:
         return ""
 
 
-def member_of(stack: Stack, name: str) -> Member:
+def member_of(stack: EmbeddedStack, name: str) -> Member:
     """Return the report's entry for a process that has just become ready."""
     return Member(pid=stack.processes[name].pid, state="running")

@@ -96,7 +96,7 @@ def test_the_list_needs_no_registry(
     config: Config, quarantine: Quarantine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WAL2LAKE_REGISTRY__URL", "http://127.0.0.1:1")
-    monkeypatch.setattr("cdc.kafka.registry._ATTEMPTS", 1)
+    monkeypatch.setattr("cdc.kafka.registry_client._ATTEMPTS", 1)
     quarantine.add(EVENTS[:2])
 
     listed = json.loads(run(config, "list", "--json"))

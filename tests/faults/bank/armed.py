@@ -9,7 +9,7 @@ import psutil
 import yaml
 
 from cdc.failpoints import HELD, HOLD, VARIABLE, Failpoint
-from cdc.stack.process.process import Identity
+from cdc.stack.process.process import ProcessIdentity
 from cdc.state.directory import StateDir
 from tests.e2e.installation import Installation
 from tests.servers.server import Server
@@ -104,7 +104,7 @@ class Armed(Installation):
 
     def process(self, server: str) -> psutil.Process | None:
         """By the record of its start, there before ``status`` knows; None while it is down."""
-        identity = Identity.read(StateDir(self.state_dir).run / f"{server}.json")
+        identity = ProcessIdentity.read(StateDir(self.state_dir).run / f"{server}.json")
         return None if identity is None else identity.process()
 
     def pid(self, server: str) -> int:

@@ -13,10 +13,10 @@ from typing import Any, Final
 import psutil
 import pytest
 
-from cdc.stack.servers.connect import Connect
-from cdc.stack.servers.kafka import Kafka
+from cdc.stack.servers.connect import ConnectServer
+from cdc.stack.servers.kafka import KafkaServer
 from cdc.stack.servers.ports import choose
-from cdc.stack.servers.registry import Registry
+from cdc.stack.servers.registry import RegistryServer
 from cdc.stack.servers.server import LOOPBACK, Server
 from cdc.state.directory import StateDir
 from cdc.state.endpoints import password_reference, write_source_secret
@@ -40,7 +40,7 @@ CLIENTS: Final = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Broker(Kafka):
+class Broker(KafkaServer):
     """With a listener for each client, at which it says that the broker is where its proxy is."""
 
     ports: dict[str, int] = field(default_factory=dict)
@@ -169,12 +169,12 @@ def _kafka(made: Outside) -> dict[str, str]:
 
 
 def _registry(made: Outside, kafka: str) -> dict[str, str]:
-    server = Registry(made.state, made.ports["registry"], kafka, NAME)
+    server = RegistryServer(made.state, made.ports["registry"], kafka, NAME)
     made.start(server, server.url)
     return made.stand_before("registry", dict.fromkeys(CLIENTS["registry"], server.url))
 
 
 def _connect(made: Outside, kafka: str) -> dict[str, str]:
-    server = Connect(made.state, made.ports["connect"], kafka, NAME)
+    server = ConnectServer(made.state, made.ports["connect"], kafka, NAME)
     made.start(server, server.url)
     return made.stand_before("connect", dict.fromkeys(CLIENTS["connect"], server.url))

@@ -9,7 +9,7 @@ import httpx
 
 from cdc.stack.embedded import await_ready
 from cdc.stack.process.process import Process
-from cdc.stack.servers.connect import Connect
+from cdc.stack.servers.connect import ConnectServer
 from cdc.state.directory import StateDir, read_json
 from cdc.state.endpoints import Endpoints
 from tests.faults.bank.armed import NAME, Armed
@@ -69,7 +69,7 @@ def second_worker(bank: Armed) -> Iterator[str]:
     """Of the same group, with the settings and secrets of the first; its address."""
     state = StateDir(bank.state_dir)
     kafka = Endpoints(**(read_json(state.endpoints_file) or {})).kafka
-    worker = Connect(state, free_port(), kafka, NAME, name="connect-2")
+    worker = ConnectServer(state, free_port(), kafka, NAME, name="connect-2")
     worker.prepare()
     process = Process(worker.name, worker.command(), state)
     try:

@@ -11,7 +11,7 @@ import pytest
 
 from cdc.capture import bootstrap
 from cdc.capture.bootstrap import establish
-from cdc.capture.continuity import markers, stored
+from cdc.capture.continuity import marker_topic, stored_lsn
 from cdc.capture.passed_over import refuse_moved
 from cdc.capture.source_watch import SourceWatch
 from cdc.client.check import check
@@ -20,7 +20,7 @@ from cdc.errors import CdcError, ErrorKind, Reason
 from cdc.events.schema import table_schema_from_avro
 from cdc.events.structure.structure import parse
 from cdc.kafka.offsets import end_offsets
-from cdc.kafka.registry import RegistryClient
+from cdc.kafka.registry_client import RegistryClient
 from cdc.kafka.topics import TopicSpec, delete_topics, ensure_topics, topic_ids
 from cdc.source.catalog import catalog
 from cdc.source.catalog.captured import captured_tables
@@ -502,7 +502,7 @@ def test_a_slot_that_others_move_on_ends_the_job(
     source.execute("CREATE TABLE t (id int PRIMARY KEY)")
     establish(pipeline)
     topic = Topic(chain, f"{name}.{name}.t")
-    asked = partial(stored, chain.connect, name)
+    asked = partial(stored_lsn, chain.connect, name)
     looking = SourceWatch(chain.source_url, name, origin(source), asked)
     for number in range(1, 6):
         before = _confirmed(source, name)
@@ -671,7 +671,7 @@ def test_messages_of_others_are_passed_over(
         worker_rest.resume(chain.connect, config.name)
     events = topic.until(lambda found: len(found) >= 4)
     assert [value["after"]["id"] for _, value in events] == [1, 2, 4, 3]
-    ends = Topic(chain, markers(config)).until(lambda found: len(_counts(found, topic)) >= 3)
+    ends = Topic(chain, marker_topic(config)).until(lambda found: len(_counts(found, topic)) >= 3)
     assert _counts(ends, topic) == [2, 1, 1]  # messages do not count as events of a transaction
 
 

@@ -14,7 +14,7 @@ from cdc.cli.check import check
 from cdc.cli.up import up
 from cdc.errors import CdcError, ErrorKind
 from cdc.source.server.connection import connect, password
-from cdc.stack.embedded import Stack
+from cdc.stack.embedded import EmbeddedStack
 from cdc.stack.servers import postgres
 from cdc.stack.supervise import detached
 from tests.servers.process import servers as processes
@@ -90,7 +90,7 @@ def test_up_starts_no_server_for_what_the_source_refuses(
     def started(*_: object, **__: object) -> None:
         pytest.fail("a server was started")
 
-    monkeypatch.setattr(Stack, "start", started)
+    monkeypatch.setattr(EmbeddedStack, "start", started)
     monkeypatch.setattr(detached, "up", started)
     file = tmp_path / "wal2lake.yaml"
     file.write_text(f"source:\n  url: {source_url}\n  tables: [no.such]\nlake:\n  path: lake\n")

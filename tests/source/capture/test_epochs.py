@@ -9,7 +9,7 @@ import pytest
 from deltalake import CommitProperties, write_deltalake
 
 from cdc.capture.bootstrap import establish
-from cdc.capture.continuity import unfinished
+from cdc.capture.continuity import in_first_snapshot
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.structure.structure import parse
@@ -273,7 +273,7 @@ def test_an_unfinished_first_snapshot(
     assert epoch.reason == "the first snapshot was not finished"
     position = worker_rest.offsets(chain.connect, config.name)
     assert position is not None
-    assert not unfinished(position)
+    assert not in_first_snapshot(position)
 
 
 def mark_unfinished(pipeline: Pipeline) -> None:
@@ -292,7 +292,7 @@ def test_a_whole_chain_is_kept(chain: Endpoints, source: Connection, make_config
     error = refusal(pipeline, new_epoch=True)
     assert error.kind is ErrorKind.CONFLICT
     assert "nothing is broken" in error.message
-    with lock.alone(config):
+    with lock.only_job(config):
         assert refusal(pipeline, new_epoch=True).kind is ErrorKind.CONFLICT
     source.execute("INSERT INTO t VALUES (3, 'goes on')")
     assert ids(topic.until(lambda found: len(found) >= 3)) == [1, 2, 3]

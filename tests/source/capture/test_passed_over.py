@@ -12,8 +12,8 @@ from cdc.capture.passed_over import pass_over, take_back
 from cdc.capture.recapture import recapture
 from cdc.config import Config
 from cdc.source.connector import worker_rest
-from cdc.source.connector.settings import captured, passed_over
-from cdc.source.connector.start import await_running
+from cdc.source.connector.connector_start import await_running
+from cdc.source.connector.settings import configured_tables, passed_over_tables
 from cdc.source.server.connection import Connection
 from cdc.stack.supervise.connector_watch import Absence, ConnectorWatch
 from cdc.state.endpoints import Endpoints
@@ -64,8 +64,8 @@ def test_it_is_passed_over_until_its_names_are_told_apart(
     source.execute("INSERT INTO other VALUES (3)")
     other.until(lambda found: len(found) >= 3)
     running = worker_rest.configuration(chain.connect, config.name)
-    assert passed_over(running) == {table for table in tables if table.name in TWINS}
-    assert captured(running) == tables
+    assert passed_over_tables(running) == {table for table in tables if table.name in TWINS}
+    assert configured_tables(running) == tables
     assert pass_over(pipeline) == ()  # nothing is left to pass over
 
     establish(pipeline)  # a start decides the same
@@ -79,7 +79,7 @@ def test_it_is_passed_over_until_its_names_are_told_apart(
     source.execute("""INSERT INTO "case" VALUES (9, 'again')""")
     topic = Topic(chain, f"{config.name}.{config.name}.case")
     assert topic.until(lambda found: len(found) >= 2)[-1][1]["after"]["id"] == 9
-    assert table not in passed_over(worker_rest.configuration(chain.connect, config.name))
+    assert table not in passed_over_tables(worker_rest.configuration(chain.connect, config.name))
 
     # A changed configuration captures fit tables again, and publishes them.
     source.execute("ALTER TABLE signs RENAME a_b TO other")
@@ -165,7 +165,7 @@ def test_nothing_is_passed_over_while_its_changes_are_published(
     source.execute("SET event_triggers = off")
     source.execute('ALTER TABLE "case" ADD "V" text')
     assert pass_over(pipeline) == ()
-    assert passed_over(worker_rest.configuration(chain.connect, config.name)) == frozenset()
+    assert passed_over_tables(worker_rest.configuration(chain.connect, config.name)) == frozenset()
 
 
 def _tables(config: Config, source: Connection) -> frozenset[TableId]:

@@ -25,10 +25,10 @@ from cdc.kafka.offsets import end_offsets
 from cdc.kafka.topics import TopicSpec, ensure_topics, topic_ids
 from cdc.source.catalog.captured import NEW
 from cdc.source.connector import worker_rest
-from cdc.source.connector.settings import captured
-from cdc.source.notes.sql import BASELINE
+from cdc.source.connector.settings import configured_tables
+from cdc.source.notes.noting_sql import BASELINE
 from cdc.source.server.connection import Connection, connect, password
-from cdc.source.setup.prepare import published
+from cdc.source.setup.prepare import publication_tables
 from cdc.state.endpoints import Endpoints
 from cdc.state.pipeline import Pipeline
 from cdc.tables import TableId
@@ -169,7 +169,7 @@ def state(pipeline: Pipeline, source: Connection) -> tuple[object, ...]:
     topics = [TableId(pipeline.name, name).topic(pipeline.name) for name in ("t", "late", "bad")]
     return (
         notes and notes[0],
-        published(source, pipeline.name),
+        publication_tables(source, pipeline.name),
         worker_rest.configuration(pipeline.endpoints.connect, pipeline.name),
         topic_ids(pipeline.endpoints.kafka, topics),
         reader,
@@ -195,10 +195,10 @@ def test_a_table_is_taken_out_and_in_again(
     source.execute("INSERT INTO t VALUES (1)")
     topic_of(pipeline, "t").until(lambda found: len(found) == 2)
     assert topic_of(pipeline, "old").events() == []
-    assert old in (published(source, config.name) or set())
+    assert old in (publication_tables(source, config.name) or set())
     for _ in range(2):
         unpublish(Pipeline(without, chain), [old])
-    assert old not in (published(source, config.name) or set())
+    assert old not in (publication_tables(source, config.name) or set())
     source.execute("ANALYZE old")
     planned = plan(pipeline)
     assert [(each.table.table, each.table.rows, each.replaces) for each in planned.added] == [
@@ -257,9 +257,9 @@ def test_a_start_goes_on_without_a_new_table(
     said = {finding.subject: finding for finding in findings if finding.message == NEW}
     assert set(said) == {f"{config.name}.late", f"{config.name}.bad"}
     assert "apply-config" in said[f"{config.name}.late"].remedy
-    assert {t.name for t in captured(worker_rest.configuration(chain.connect, config.name))} == {
-        "t"
-    }
+    assert {
+        t.name for t in configured_tables(worker_rest.configuration(chain.connect, config.name))
+    } == {"t"}
 
 
 def refusal(pipeline: Pipeline) -> CdcError:

@@ -17,11 +17,11 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in i
     ResourceType,
 )
 
-from cdc.capture.refill import go_on
+from cdc.capture.refill import refill_topics
 from cdc.errors import CdcError, Reason
 from cdc.kafka.empty_topic import empty_topic
 from cdc.kafka.offsets import end_offsets
-from cdc.kafka.same_topic import Expected, refuse_broken
+from cdc.kafka.same_topic import ExpectedTopic, refuse_broken
 from cdc.kafka.topic_watch import TopicWatch, existing_topics
 from cdc.kafka.topics import TopicSpec, delete_topics, ensure_topics
 from tests.waiting import until
@@ -48,9 +48,11 @@ def fill(broker: str, topic: str, count: int) -> None:
     assert producer.flush(30) == 0
 
 
-def expected(broker: str, spec: TopicSpec) -> dict[str, Expected]:
+def expected(broker: str, spec: TopicSpec) -> dict[str, ExpectedTopic]:
     return {
-        spec.name: Expected(id=existing_topics(broker, [spec.name])[spec.name].id, last=LANDED - 1)
+        spec.name: ExpectedTopic(
+            id=existing_topics(broker, [spec.name])[spec.name].id, last=LANDED - 1
+        )
     }
 
 
@@ -66,20 +68,20 @@ def delete(broker: str, spec: TopicSpec) -> None:
     until(lambda: not existing_topics(broker, [spec.name]))
 
 
-def refusal(broker: str, known: dict[str, Expected]) -> Reason | None:
+def refusal(broker: str, known: dict[str, ExpectedTopic]) -> Reason | None:
     with pytest.raises(CdcError) as caught:
         refuse_broken(known, existing_topics(broker, known))
     return caught.value.reason
 
 
-def went_on(broker: str, spec: TopicSpec, known: dict[str, Expected]) -> None:
+def went_on(broker: str, spec: TopicSpec, known: dict[str, ExpectedTopic]) -> None:
     """Check that the topic continues at the next offset, without the earlier events."""
-    assert go_on(broker, known, [spec], replication=1) == [spec.name]
+    assert refill_topics(broker, known, [spec], replication=1) == [spec.name]
     now = existing_topics(broker, known)[spec.name]
     assert (now.partitions, now.first, now.end) == (1, LANDED, LANDED)
     fill(broker, spec.name, 1)
     assert events(broker, spec.name) == [(LANDED, b"event")]
-    assert go_on(broker, known, [spec], replication=1) == []
+    assert refill_topics(broker, known, [spec], replication=1) == []
 
 
 def events(broker: str, topic: str) -> list[tuple[int | None, bytes | None]]:
@@ -97,7 +99,7 @@ def test_one_that_is_as_it_was(broker: str, spec: TopicSpec) -> None:
     known = expected(broker, spec)
     refuse_broken(known, existing_topics(broker, known))
     TopicWatch(broker, {topic: facts.id for topic, facts in known.items()}).look()
-    assert go_on(broker, known, [spec], replication=1) == []
+    assert refill_topics(broker, known, [spec], replication=1) == []
     assert len(events(broker, spec.name)) == 50
 
 
@@ -119,7 +121,7 @@ def test_one_that_was_made_again_and_has_grown_beyond(broker: str, spec: TopicSp
     known = expected(broker, spec)
     again(broker, spec, count=60)
     assert refusal(broker, known) is Reason.TOPIC_RECREATED
-    assert go_on(broker, known, [spec], replication=1) == []  # its offsets are high enough
+    assert refill_topics(broker, known, [spec], replication=1) == []  # its offsets are high enough
 
 
 def test_one_that_is_gone(broker: str, spec: TopicSpec) -> None:
@@ -153,8 +155,8 @@ def test_one_that_was_shortened(broker: str, spec: TopicSpec) -> None:
     empty_topic(broker, spec.name, before=LANDED + 3)
 
     assert refusal(broker, known) is Reason.TOPIC_SHORTENED
-    assert go_on(broker, known, [spec], replication=1) == []
-    left = {spec.name: Expected(id=known[spec.name].id, last=49)}
+    assert refill_topics(broker, known, [spec], replication=1) == []
+    left = {spec.name: ExpectedTopic(id=known[spec.name].id, last=49)}
     refuse_broken(left, existing_topics(broker, left))  # a position beyond the removed events
 
 

@@ -17,7 +17,7 @@ from cdc.source.server.connection import connect, translated
 from cdc.source.server.finding import Level
 from cdc.source.server.snapshot import exported_snapshot
 from cdc.source.setup.preflight import role_findings, server_findings
-from cdc.source.setup.prepare import prepare, published
+from cdc.source.setup.prepare import prepare, publication_tables
 from cdc.tables import HEARTBEAT, SIGNAL, STRUCTURE, TableId
 from tests.servers.proxy import proxied
 from tests.source.conftest import Maker
@@ -121,10 +121,16 @@ def test_prepare_twice(source_url: str, sql: Sql, make_config: Maker) -> None:
     with connect(source_url) as connection:
         for _ in range(2):
             prepare(connection, config, captured_tables(connection, config))
-        assert published(connection, config.name) == {HEARTBEAT, SIGNAL, STRUCTURE, first}
+        assert publication_tables(connection, config.name) == {HEARTBEAT, SIGNAL, STRUCTURE, first}
         sql("CREATE TABLE b (id int PRIMARY KEY)")
         prepare(connection, config, captured_tables(connection, config))
-        assert published(connection, config.name) == {HEARTBEAT, SIGNAL, STRUCTURE, first, second}
+        assert publication_tables(connection, config.name) == {
+            HEARTBEAT,
+            SIGNAL,
+            STRUCTURE,
+            first,
+            second,
+        }
         rows = connection.execute("SELECT id FROM wal2lake.heartbeat").fetchall()
     assert rows == [(1,)]
 
@@ -147,7 +153,7 @@ def test_foreign_publication(
     sql(f"CREATE PUBLICATION {config.name} {form}")
     try:
         with connect(source_url) as connection, pytest.raises(CdcError) as caught:
-            published(connection, config.name)
+            publication_tables(connection, config.name)
     finally:
         sql(f"DROP PUBLICATION {config.name}")
     assert caught.value.kind is ErrorKind.CONFLICT

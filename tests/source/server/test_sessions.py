@@ -58,8 +58,8 @@ def test_of_who_reads_the_slot_and_what_that_waits_for(source_url: str) -> None:
         assert slot_facts(connection, name).exists is False
         connection.execute(f"SELECT pg_create_logical_replication_slot('{name}', 'pgoutput')")
         connection.execute("CREATE PUBLICATION everything FOR ALL TABLES")
-        assert slot_facts(connection, name).published is False
-        assert slot_facts(connection, "everything").published is True
+        assert slot_facts(connection, name).has_publication is False
+        assert slot_facts(connection, "everything").has_publication is True
         idle = slot_facts(connection, name)
         assert (idle.exists, idle.lost, idle.pid, idle.application) == (True, False, None, "")
         query = "?replication=database&application_name=Debezium%20Streaming"

@@ -87,9 +87,9 @@ def test_a_host_that_nobody_knows_is_named(monkeypatch: pytest.MonkeyPatch, code
 
 @pytest.mark.integration
 def test_a_server_that_takes_the_second_attempt_is_asked_again(source_url: str) -> None:
-    from cdc.source.server.sqlstate import TAKEN, states  # noqa: PLC0415
+    from cdc.source.server.sqlstate import TAKEN, connection_sqlstates  # noqa: PLC0415
 
-    assert states(source_url, 10) == {TAKEN}
+    assert connection_sqlstates(source_url, 10) == {TAKEN}
 
 
 def test_a_first_start_says_at_once_that_it_knows_no_such_host(tmp_path: Path) -> None:

@@ -150,7 +150,10 @@ def test_a_published_table_that_somebody_has_locked_keeps_no_start_waiting(
 
         tables = captured_tables(connection, config)
 
-    assert {table.table.name: table.published for table in tables} == {"other": True, "t": True}
+    assert {table.table.name: table.in_publication for table in tables} == {
+        "other": True,
+        "t": True,
+    }
 
 
 @pytest.mark.parametrize(
@@ -181,7 +184,7 @@ def test_what_is_published_is_what_postgres_says(
         connection.execute(sql_module.SQL("DROP PUBLICATION IF EXISTS {}").format(name))
         made = f"CREATE PUBLICATION {{}} {publication.format(s=schema)}"
         connection.execute(sql_module.SQL(made).format(name))
-        found = {t.table.name: t.published for t in inspect(connection, config).tables}
+        found = {t.table.name: t.in_publication for t in inspect(connection, config).tables}
         view = connection.execute(
             "SELECT tablename FROM pg_publication_tables WHERE pubname = %s AND schemaname = %s",
             (config.name, schema),

@@ -7,7 +7,7 @@ import pytest
 from cdc.client.forecast import forecast
 from cdc.source.catalog.captured import captured_tables
 from cdc.source.catalog.relations import size_of, tables_of
-from cdc.source.predicate.check import predicate
+from cdc.source.predicate.postgres_check import predicate
 from cdc.source.server.connection import connect
 from cdc.tables import TableId
 from tests.source.conftest import Maker

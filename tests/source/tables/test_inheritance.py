@@ -14,7 +14,7 @@ from psycopg import sql
 from cdc.client.verify import source_rows
 from cdc.client.verify.render import rendering
 from cdc.source.catalog.catalog import SourceTable, inspect
-from cdc.source.predicate.check import predicate, statement
+from cdc.source.predicate.postgres_check import predicate, statement
 from cdc.source.rows.reading import read, read_keys
 from cdc.source.server.connection import Connection, connect
 from cdc.source.server.printing import READING

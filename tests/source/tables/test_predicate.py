@@ -15,8 +15,8 @@ from cdc.config import Config, Lake, Source
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.structure.declared import SourceColumn
 from cdc.source.catalog.catalog import SourceTable, inspect
-from cdc.source.predicate.check import checked, predicate
 from cdc.source.predicate.parse import RESERVED
+from cdc.source.predicate.postgres_check import estimated_rows, predicate
 from cdc.source.predicate.predicate import Predicate
 from cdc.source.server.connection import Connection, connect
 from cdc.tables import TableId
@@ -221,8 +221,8 @@ def test_a_composite_of_nulls_is_not_null(engines: Engines, word: str) -> None:
 
 
 def test_the_rows_that_postgres_expects(source: Connection, table: SourceTable) -> None:
-    every = checked(source, TABLE, predicate(source, TABLE, table.columns, "id IS NOT NULL"))
-    few = checked(source, TABLE, predicate(source, TABLE, table.columns, "id < 15"))
+    every = estimated_rows(source, TABLE, predicate(source, TABLE, table.columns, "id IS NOT NULL"))
+    few = estimated_rows(source, TABLE, predicate(source, TABLE, table.columns, "id < 15"))
 
     assert every == ROWS + 1
     assert few is not None
@@ -233,7 +233,7 @@ def test_what_postgres_refuses(source: Connection, table: SourceTable) -> None:
     made = predicate(source, TABLE, table.columns, "mood = 'sad'")
 
     with pytest.raises(CdcError, match="Postgres refuses") as caught:
-        checked(source, TABLE, made)
+        estimated_rows(source, TABLE, made)
 
     assert caught.value.kind is ErrorKind.CONFIG
     assert caught.value.detail == 'invalid input value for enum mood: "sad"'
@@ -247,9 +247,13 @@ def test_a_collation_that_looks_away_from_bytes(source: Connection) -> None:
     config = Config(source=Source(tables=["predicates.loose"]), lake=Lake(path="/lake"))
     (found,) = inspect(source, config).tables
 
-    assert checked(source, found.table, predicate(source, found.table, found.columns, "id = 1"))
+    assert estimated_rows(
+        source, found.table, predicate(source, found.table, found.columns, "id = 1")
+    )
     with pytest.raises(CdcError, match="collation is nondeterministic"):
-        checked(source, found.table, predicate(source, found.table, found.columns, "name = 'a'"))
+        estimated_rows(
+            source, found.table, predicate(source, found.table, found.columns, "name = 'a'")
+        )
 
 
 def test_the_role_may_not_read(source: Connection, table: SourceTable) -> None:
@@ -257,7 +261,7 @@ def test_the_role_may_not_read(source: Connection, table: SourceTable) -> None:
     source.execute("CREATE ROLE nobody; SET ROLE nobody")
     try:
         with pytest.raises(CdcError, match="permission denied") as caught:
-            checked(source, TABLE, made)
+            estimated_rows(source, TABLE, made)
     finally:
         source.execute("RESET ROLE; DROP ROLE nobody")
 

@@ -18,7 +18,7 @@ from cdc.source.notes import triggers
 from cdc.source.notes.triggers import structure_of
 from cdc.source.server.connection import Connection, connect
 from cdc.source.server.finding import Level
-from cdc.source.setup.prepare import prepare, published
+from cdc.source.setup.prepare import prepare, publication_tables
 from cdc.tables import STRUCTURE
 from tests.source.conftest import Maker
 from tests.source.noting import Source
@@ -381,7 +381,7 @@ def test_a_role_that_may_not_install_them_is_told_and_goes_on(
         assert finding.level is Level.WARNING
         assert "connectors/structure.sql" in finding.remedy
         prepare(connection, config, captured_tables(connection, config))
-        assert STRUCTURE in (published(connection, config.name) or ())
+        assert STRUCTURE in (publication_tables(connection, config.name) or ())
         assert not triggers.is_installed(connection)
         admin.execute(SCRIPT.read_bytes())
         noting.seen = 0

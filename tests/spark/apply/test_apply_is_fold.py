@@ -54,7 +54,7 @@ class Table:
 
     def decode(self, messages: Sequence[Message], schemas: Mapping[int, str]) -> DataFrame:
         rows = self.spark.createDataFrame([m.row() for m in messages], LOG_COLUMNS)
-        return decode_table(rows, schemas, self.schema, token=TOKEN)
+        return decode_table(rows, schemas, self.schema, placeholder=TOKEN)
 
     def rows(self) -> DataFrame:
         return self.spark.read.format("delta").load(self.path)
@@ -77,7 +77,7 @@ class Table:
         changes = self.decode(messages, {NO_KEY_ID: recording("tables").schemas[NO_KEY_ID]})
         net = reduce.net_copies(changes, self.schema)
         rows = reduce.multiset_rows(
-            net, reduce.held_copies(self.rows(), net), self.schema
+            net, reduce.lake_copies(self.rows(), net), self.schema
         ).persist()
         assert rows.where(f"{REASON} IS NOT NULL").isEmpty()
         self.merge(rows, keep=False, offset=messages[-1].offset)
@@ -286,7 +286,7 @@ def test_more_copies_deleted_than_held_are_named(spark: SparkSession, tmp_path: 
     table = Table(spark, tmp_path / "t", NO_KEY)
 
     net = reduce.net_copies(table.decode([message], {NO_KEY_ID: schema}), NO_KEY)
-    rows = reduce.multiset_rows(net, reduce.held_copies(table.rows(), net), NO_KEY).collect()
+    rows = reduce.multiset_rows(net, reduce.lake_copies(table.rows(), net), NO_KEY).collect()
 
     assert [(row[OFFSET], row[REASON]) for row in rows] == [(3, reduce.TOO_FEW_COPIES)]
 

@@ -66,7 +66,7 @@ def decoded(
 ) -> DataFrame:
     rows = spark.createDataFrame([m.row() for m in messages], LOG_COLUMNS)
     keys = {KEY_WRITER: RECORDED.schemas[KEY_WRITER]}
-    return decode_table(rows, schemas, schema, token="no-value", key_schemas=keys)
+    return decode_table(rows, schemas, schema, placeholder="no-value", key_schemas=keys)
 
 
 def reasons(frame: DataFrame) -> dict[int, str | None]:
@@ -210,7 +210,7 @@ def test_an_older_and_a_newer_writer_meet_in_one_table(spark: SparkSession) -> N
     schema = TableSchema(table=TableId("public", "full_identity"), columns=columns, key=("id",))
     rows = spark.createDataFrame([m.row() for m in RECORDED.of(topic)], LOG_COLUMNS)
 
-    found = decode_table(rows, schemas, schema, token=RECORDED.token)
+    found = decode_table(rows, schemas, schema, placeholder=RECORDED.token)
 
     assert len(schemas) == 2
     values = found.where(f"{OP} <> 'd'").orderBy(OFFSET)

@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from cdc.apply.replay import nothing
+from cdc.apply.log_replay import nothing
 from cdc.apply.rounds import log_slice
 from cdc.apply.table.structure_notes import note_rows
 from cdc.config import Job

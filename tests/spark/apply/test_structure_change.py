@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from cdc.apply.table.structure_change import Shape, course_of, followed
+from cdc.apply.table.structure_change import Shape, course_of, take_steps
 from cdc.apply.table.structure_notes import BoundNote
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema
@@ -68,7 +68,7 @@ def run(spark: SparkSession, path: str, note: BoundNote = NOTE) -> Shape:
     found = shape(spark, path, BEFORE)
     course, number = course_of(found, [note], "evolve")
     assert number == 1
-    return followed(spark, path, found, course, note.id)
+    return take_steps(spark, path, found, course, note.id)
 
 
 def values(spark: SparkSession, path: str) -> list[dict[str, Any]]:
@@ -88,7 +88,7 @@ def test_interrupted_after_any_step(
 ) -> None:
     path = str(tmp_path / "t")
     made(spark, path, BEFORE, TableMode.KEYED)
-    real, left = evolve.done, [dies_after]
+    real, left = evolve.take_step, [dies_after]
 
     def done(session: SparkSession, at: str, old: TableSchema, step: Step, to: str) -> TableSchema:
         if not left[0]:
@@ -96,7 +96,7 @@ def test_interrupted_after_any_step(
         left[0] -= 1
         return real(session, at, old, step, to)
 
-    monkeypatch.setattr(evolve, "done", done)
+    monkeypatch.setattr(evolve, "take_step", done)
     with pytest.raises(Interrupted) if dies_after < STEPS else nullcontext():
         run(spark, path)
     monkeypatch.undo()

@@ -42,7 +42,7 @@ def path(spark: SparkSession, tmp_path: Path) -> str:
 def done(spark: SparkSession, path: str, step: Step) -> TableSchema:
     schema = store.read_schema(spark, path, TABLE)
     assert schema is not None
-    return evolve.done(spark, path, schema, step, AFTER.metadata())
+    return evolve.take_step(spark, path, schema, step, AFTER.metadata())
 
 
 def rows(path: str) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from cdc.lake.table.positions import LandedPosition, landed_position, open_table
 from cdc.lake.upkeep.maintenance import expire
 from cdc.land.query import create_log
 from cdc.operations.desk.context import RebuildContext
-from cdc.operations.replay.inputs import Place, from_log
+from cdc.operations.replay.inputs import ReplayEnd, from_log
 from cdc.operations.replay.rebuild import rebuild_table
 from tests.events.source import TABLE, TOPIC
 from tests.spark.rebuilding import SCHEMAS, TOASTY, TOKEN, Log, by_id, changes, expected, legal_cuts
@@ -95,15 +95,15 @@ def test_every_cut_after_an_image_is_made_of_it_and_of_the_rest(
     assert counted(context) == {TOPIC: every[TOPIC] - gone, OTHER: every[OTHER]}
     assert landed_position(log_path(context.config)) == position
     for upto in (at, last):
-        place = Place(epoch=1, upto=upto, notes=-1)
-        material = from_log(context, TABLE, place, readings=[found], known=TOASTY)
+        end = ReplayEnd(epoch=1, upto=upto, notes=-1)
+        material = from_log(context, TABLE, end, readings=[found], known=TOASTY)
         path = str(tmp_path / f"at-{upto}")
         table = rebuild_table(context.session, material, TABLE, path, upto=upto, epoch=1)
         assert by_id(context.session, table) == expected(source.events(), upto), upto
 
     for upto in (before, last):
         material = from_log(
-            context, TABLE, Place(epoch=1, upto=upto, notes=-1), readings=[], known=TOASTY
+            context, TABLE, ReplayEnd(epoch=1, upto=upto, notes=-1), readings=[], known=TOASTY
         )
         with pytest.raises(CdcError, match=r"have been removed|ends before") as caught:
             rebuild_table(context.session, material, TABLE, str(tmp_path / "n"), upto=upto, epoch=1)

@@ -60,7 +60,7 @@ def path(spark: SparkSession, tmp_path: Path) -> str:
     spark.sql(f"UPDATE delta.`{path}` SET name = 'changed' WHERE id = 1")
     schema = SCHEMA
     for step in STEPS:
-        schema = evolve.done(spark, path, schema, step, Position(epoch=1, offset=2).metadata())
+        schema = evolve.take_step(spark, path, schema, step, Position(epoch=1, offset=2).metadata())
     DeltaTable(path).create_checkpoint()
     return path
 

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from cdc.lake.session_log import quieten
-from cdc.observe.defects import told, traceback_of
+from cdc.observe.defects import error_text, traceback_of
 
 pytestmark = pytest.mark.spark
 
@@ -80,6 +80,6 @@ def test_an_engine_s_error_is_told_without_the_row(
     assert any(line.get("raised_at") for line in lines), "the log says where it failed"
     assert CANARY not in log.read_text()
     assert CANARY not in "".join(capfd.readouterr())
-    assert CANARY not in told(caught.value)
+    assert CANARY not in error_text(caught.value)
     assert CANARY not in traceback_of(caught.value)
-    assert "org.apache.spark" in told(caught.value)
+    assert "org.apache.spark" in error_text(caught.value)

@@ -12,7 +12,7 @@ from cdc.events.schema import Column, TableSchema
 from cdc.events.values.sql_text import spark_delta, spark_name, spark_string
 from cdc.lake.session import TEXTS
 from cdc.lake.table import store
-from cdc.lake.table.merge_plan import stored
+from cdc.lake.table.merge_plan import stored_columns
 from cdc.lake.table.positions import KEY_PROPERTY, Position
 from cdc.lake.upkeep.maintenance import expire
 from cdc.tables import TableId, TableMode
@@ -61,7 +61,9 @@ def test_names_and_properties_of_a_table_are_kept(
     columns = (Column("id", "int"), Column(name, "string"))
     schema = TableSchema(table=TableId("s", "t"), columns=columns, key=(name,))
     store.create(spark, path, schema, AT)
-    store.append(path, spark.sql(f"SELECT 1, {spark_string(name)}, 3L").toDF(*stored(schema)), AT)
+    store.append(
+        path, spark.sql(f"SELECT 1, {spark_string(name)}, 3L").toDF(*stored_columns(schema)), AT
+    )
 
     assert DeltaTable(path).metadata().configuration[KEY_PROPERTY].count("\\\\") == (
         name.count("\\")

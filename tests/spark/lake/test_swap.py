@@ -12,7 +12,7 @@ from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import SparkSession
 
 from cdc.apply.difference.likeness import likeness
-from cdc.apply.replay import nothing
+from cdc.apply.log_replay import nothing
 from cdc.errors import CdcError
 from cdc.events.schema import Column, TableSchema
 from cdc.events.values.sql_text import spark_delta

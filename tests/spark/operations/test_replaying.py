@@ -93,7 +93,7 @@ def replay(pipeline: Pipeline, *tables: str) -> tuple[TableResult, ...]:
         freezer=pipeline.freezer,
         last_cut=lambda: pipeline.publisher.last,
         notes_topic=NOTES,
-        schemas=schemas,
+        schemas_of=schemas,
         quarantine=pipeline.quarantine,
         readings=Readings(readings_path(config)),
         epoch=None,

@@ -80,10 +80,10 @@ def test_which_rewrites_may_have_been_under_the_first_snapshot(
 def test_where_the_slot_begins_is_of_one_connector(tmp_path: Path) -> None:
     source, lake = Source(tables=["a.*"]), Lake(path=str(tmp_path / "lake"))
     config = Config(source=source, lake=lake, state_dir=tmp_path)
-    assert first_slot.known(config) is None
+    assert first_slot.first_lsn(config) is None
 
     (tmp_path / "first_slot.json").write_text('{"lsn": 17}')
-    assert first_slot.known(config) == 17
+    assert first_slot.first_lsn(config) == 17
 
     first_slot.forget(config)
-    assert first_slot.known(config) is None
+    assert first_slot.first_lsn(config) is None

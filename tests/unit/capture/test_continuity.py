@@ -2,7 +2,7 @@
 
 import pytest
 
-from cdc.capture.continuity import unfinished
+from cdc.capture.continuity import in_first_snapshot
 
 STREAMING = {"lsn": 26270640, "lsn_proc": 26270640, "messageType": "COMMIT", "txId": 758}
 INSIDE = {"lsn": 26331408, "last_snapshot_record": False, "snapshot_completed": False}
@@ -21,4 +21,4 @@ INSIDE = {"lsn": 26331408, "last_snapshot_record": False, "snapshot_completed": 
 def test_only_the_first_snapshot_is_begun_again(
     position: dict[str, object], *, expected: bool
 ) -> None:
-    assert unfinished(position) == expected
+    assert in_first_snapshot(position) == expected

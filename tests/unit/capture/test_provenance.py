@@ -6,7 +6,7 @@ import pytest
 
 from cdc.capture.provenance import known_origin, known_topics
 from cdc.errors import CdcError, ErrorKind, Reason
-from cdc.kafka.same_topic import Expected
+from cdc.kafka.same_topic import ExpectedTopic
 from cdc.lake.records.epochs import Epoch
 from cdc.lake.table.positions import LandedPosition
 from cdc.source.server.origin import Origin, refuse_other
@@ -41,17 +41,17 @@ def test_a_lake_without_a_log_follows_no_topics_and_no_source() -> None:
 
 def test_the_log_records_topics_and_source() -> None:
     assert known_topics(LANDED, None, TOPICS) == {
-        "w.s.t": Expected(id="a", last=41),
-        "w.s.u": Expected(id="b", last=5),
-        "w.s.new": Expected(id="c", last=-1),
+        "w.s.t": ExpectedTopic(id="a", last=41),
+        "w.s.u": ExpectedTopic(id="b", last=5),
+        "w.s.new": ExpectedTopic(id="c", last=-1),
     }
     assert known_topics(LANDED, None, ["w.s.u"]).keys() == {"w.s.u"}
     assert known_origin(LANDED, None) == Origin(system="77", timeline=1)
 
 
 def test_an_epoch_in_which_nothing_has_landed_overrides_the_log() -> None:
-    assert known_topics(LANDED, EPOCH, TOPICS)["w.s.t"] == Expected(id="z", last=60)
-    assert known_topics(LANDED, EPOCH, TOPICS)["w.s.u"] == Expected(id="b", last=5)
+    assert known_topics(LANDED, EPOCH, TOPICS)["w.s.t"] == ExpectedTopic(id="z", last=60)
+    assert known_topics(LANDED, EPOCH, TOPICS)["w.s.u"] == ExpectedTopic(id="b", last=5)
     assert known_origin(LANDED, EPOCH) == Origin(system="88", timeline=3)
 
 
@@ -59,7 +59,7 @@ def test_a_log_that_is_in_the_epoch_overrides_it() -> None:
     within = LandedPosition(
         epoch=2, landing=8, offsets={}, topic_ids={"w.s.t": "z"}, system="88", timeline=4
     )
-    assert known_topics(within, EPOCH, TOPICS) == {"w.s.t": Expected(id="z", last=60)}
+    assert known_topics(within, EPOCH, TOPICS) == {"w.s.t": ExpectedTopic(id="z", last=60)}
     assert known_origin(within, EPOCH) == Origin(system="88", timeline=4)
 
 

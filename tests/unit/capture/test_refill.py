@@ -7,22 +7,22 @@ import pytest
 
 from cdc.capture import refill
 from cdc.errors import CdcError, ErrorKind
-from cdc.kafka.same_topic import Expected, Found
+from cdc.kafka.same_topic import ExistingTopic, ExpectedTopic
 from cdc.kafka.topics import TopicSpec
 
 TOPIC = "w.a.b"
-MADE = Found(id="new", partitions=1, first=0, end=0)
+MADE = ExistingTopic(id="new", partitions=1, first=0, end=0)
 
 
 def test_a_topic_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     """A topic that was skipped would begin at offset 0 again, where earlier events have been."""
     answers = iter([{}, {}, {}, {TOPIC: MADE}])
-    filled: list[tuple[str, Found, int]] = []
+    filled: list[tuple[str, ExistingTopic, int]] = []
 
-    def found(_bootstrap: str, _topics: object) -> Mapping[str, Found]:
+    def found(_bootstrap: str, _topics: object) -> Mapping[str, ExistingTopic]:
         return next(answers)
 
-    def fill(_bootstrap: str, topic: str, now: Found, last: int, _say: object) -> None:
+    def fill(_bootstrap: str, topic: str, now: ExistingTopic, last: int, _say: object) -> None:
         filled.append((topic, now, last))
 
     monkeypatch.setattr(refill, "existing_topics", found)
@@ -30,8 +30,8 @@ def test_a_topic_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refill, "delete_topics", lambda *_: None)
     monkeypatch.setattr(refill, "ensure_topics", lambda *_, **__: None)
 
-    known, spec = {TOPIC: Expected(id="old", last=40)}, TopicSpec(TOPIC, {})
-    assert refill.go_on("broker", known, [spec], replication=1) == [TOPIC]
+    known, spec = {TOPIC: ExpectedTopic(id="old", last=40)}, TopicSpec(TOPIC, {})
+    assert refill.refill_topics("broker", known, [spec], replication=1) == [TOPIC]
 
     assert filled == [(TOPIC, MADE, 40)]
 
@@ -73,7 +73,7 @@ def test_a_gap_of_a_million_offsets_is_filled_by_few_requests(
     monkeypatch.setattr(
         refill, "empty_topic", lambda _b, topic, before: emptied.append((topic, before))
     )
-    now = Found(id="new", partitions=1, first=0, end=7)
+    now = ExistingTopic(id="new", partitions=1, first=0, end=7)
     said: list[str] = []
 
     refill._fill("broker", TOPIC, now, 1_250_006, said.append)
@@ -85,22 +85,24 @@ def test_a_gap_of_a_million_offsets_is_filled_by_few_requests(
     assert said == [f"filling topic {TOPIC}: offset 7 of 1,250,007"]
 
 
-@pytest.mark.parametrize("there", [None, MADE, Found(id="new", partitions=3, first=0, end=10**12)])
+@pytest.mark.parametrize(
+    "there", [None, MADE, ExistingTopic(id="new", partitions=3, first=0, end=10**12)]
+)
 def test_a_gap_that_would_take_hours_is_refused_before_anything_is_changed(
-    monkeypatch: pytest.MonkeyPatch, there: Found | None
+    monkeypatch: pytest.MonkeyPatch, there: ExistingTopic | None
 ) -> None:
     monkeypatch.setattr(refill, "existing_topics", lambda *_: {TOPIC: there} if there else {})
     for name in ("delete_topics", "ensure_topics", "_fill"):
         monkeypatch.setattr(refill, name, lambda *_, **__: pytest.fail("something was changed"))
     spec = TopicSpec(TOPIC, {})
-    far = {TOPIC: Expected(id="old", last=refill.MOST)}
+    far = {TOPIC: ExpectedTopic(id="old", last=refill.MOST)}
 
     for attempt in (
-        lambda: refill.go_on("broker", far, [spec], replication=1),
+        lambda: refill.refill_topics("broker", far, [spec], replication=1),
         lambda: refill.refuse_far("broker", far, [spec]),
     ):
         with pytest.raises(CdcError, match="ends 2,000,000,001 offsets short") as caught:
             attempt()
         assert caught.value.kind is ErrorKind.CHAIN_BROKEN
-    near = {TOPIC: Expected(id="old", last=refill.MOST - 1)}
+    near = {TOPIC: ExpectedTopic(id="old", last=refill.MOST - 1)}
     refill.refuse_far("broker", near, [spec])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cdc.capture.retyped import changed
+from cdc.capture.retyped import changed_types
 from cdc.events.structure.structure import Structure
 from cdc.source.connector.failure import is_at_an_event
 from cdc.source.connector.settings import (
@@ -49,7 +49,7 @@ def noted(*columns: tuple[int, str, str], key: str = "id") -> Structure:
     ],
 )
 def test_columns_are_compared_by_name(notes: list[Structure], names: set[str]) -> None:
-    assert {column.name for column in changed(notes)} == names
+    assert {column.name for column in changed_types(notes)} == names
 
 
 def test_excluded_columns_are_added_to_the_list_and_removed_again() -> None:

@@ -14,7 +14,7 @@ from cdc.capture.recapture import Recaptured
 from cdc.cli import apply_config
 from cdc.cli.show.follow import new_operation
 from cdc.client import config_change
-from cdc.client.plan import Plan, Refusal, RemovedTable
+from cdc.client.plan import Plan, PlanFinding, RemovedTable
 from cdc.config import Config, Lake, Source
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import ledger_path
@@ -64,7 +64,7 @@ def refused(config: Config, plan: Plan, *purged: str) -> CdcError:
 def test_refused_beforehand(config: Config) -> None:
     config_change.refuse(config, NOTHING, [])
 
-    unfit = Refusal(subject="shop.bad", message="has no key", remedy="add one")
+    unfit = PlanFinding(subject="shop.bad", message="has no key", remedy="add one")
     error = refused(config, replace(NOTHING, refused=(unfit,)))
     assert (error.kind, error.remedy) == (ErrorKind.SOURCE_NOT_READY, "add one")
     assert refused(config, replace(NOTHING, begun=False)).kind is ErrorKind.CONFLICT

@@ -16,8 +16,8 @@ from cdc.cli.status import size
 from cdc.client.status import components
 from cdc.errors import CdcError, ErrorKind
 from cdc.source.connector.failure import cause
-from cdc.stack.process.process import Identity
-from cdc.stack.process.report import READY, STOPPING, Report, connector_note
+from cdc.stack.process.process import ProcessIdentity
+from cdc.stack.process.stack_report import READY, STOPPING, StackReport, connector_note
 from cdc.state import job_state
 from cdc.state.directory import StateDir
 from cdc.state.job_state import JobState
@@ -144,12 +144,14 @@ def test_sizes_are_readable(number: int, text: str) -> None:
 def test_of_up_what_it_says_of_itself_and_whether_it_is_there(tmp_path: Path) -> None:
     state = StateDir(tmp_path)
     assert components.up(tmp_path) is None
-    mine = Report(state=state, supervisor=Identity.of(os.getpid()))
+    mine = StackReport(state=state, supervisor=ProcessIdentity.of(os.getpid()))
     mine.event("starting kafka")
     assert components.up(tmp_path) == components.UpPart(phase="starting", doing="starting kafka")
     mine.enter(READY)
     assert components.up(tmp_path) == components.UpPart(phase="ready", doing="starting kafka")
-    gone = Report(state=state, supervisor=Identity(pid=os.getpid(), create_time=1.0), phase=READY)
+    gone = StackReport(
+        state=state, supervisor=ProcessIdentity(pid=os.getpid(), create_time=1.0), phase=READY
+    )
     gone.write()
     assert components.up(tmp_path) == components.UpPart(phase="gone")
     gone.fail(CdcError(ErrorKind.CONFIG, "a typo", detail="line 3", remedy="mend it"))
@@ -164,7 +166,7 @@ def test_what_was_said_of_the_connector_is_told_for_as_long_as_it_may_be_the_cau
     tmp_path: Path,
 ) -> None:
     state = StateDir(tmp_path)
-    report = Report(state=state, supervisor=Identity.of(os.getpid()))
+    report = StackReport(state=state, supervisor=ProcessIdentity.of(os.getpid()))
     report.write()
     assert connector_note(state, 60) == ""
     report.note_connector("it failed")

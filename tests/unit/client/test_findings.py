@@ -19,8 +19,8 @@ from cdc.client.status.findings import IGNORED_BY_LIVE, WORST_FIRST, exit_code, 
 from cdc.client.status.status import Status, TableStatus
 from cdc.errors import POLICY, ErrorKind
 from cdc.observe.hops import Hop, Motion
-from cdc.stack.process.process import Identity
-from cdc.stack.process.report import Report
+from cdc.stack.process.process import ProcessIdentity
+from cdc.stack.process.stack_report import StackReport
 from cdc.state import health
 from cdc.state.directory import StateDir
 from cdc.state.health import Health, HopHealth
@@ -236,7 +236,7 @@ def test_a_start_has_a_code_of_its_own_and_a_health_check_waits_for_it(tmp_path:
     config.write_text('source: {tables: ["a.*"]}\nlake: {path: lake}\nstate_dir: state\n')
     (tmp_path / "state").mkdir()
     state = StateDir(tmp_path / "state")
-    Report(state=state, supervisor=Identity.of(os.getpid())).event("starting kafka")
+    StackReport(state=state, supervisor=ProcessIdentity.of(os.getpid())).event("starting kafka")
     told = CliRunner().invoke(app, ["status", "--check", "--config", str(config)])
     assert told.exit_code == POLICY[ErrorKind.STARTING].exit_code
     assert told.output.startswith("starting: wal2lake up has not finished: starting kafka; ")

@@ -9,16 +9,16 @@ import pytest
 from pydantic import SecretStr
 
 from cdc.cli.plan import facts, lines
-from cdc.client.plan import LeftOut, Now, Plan, Refusal, Wanted, WantedTable, compare
+from cdc.client.plan import LeftOut, Now, Plan, PlanFinding, Wanted, WantedTable, compare
 from cdc.config import Config, Job, Lake, Source, Spark
-from cdc.state import settings
+from cdc.state import job_settings
 
-KEYLESS = Refusal(subject="shop.bad", message="has no key", remedy="add one")
+KEYLESS = PlanFinding(subject="shop.bad", message="has no key", remedy="add one")
 NOW = Now(
     captured=frozenset({"shop.a", "shop.b"}),
     ledger={"shop.a": True, "shop.b": True},
     lake={"shop.a": 10, "shop.b": 2048},
-    published=frozenset({"shop.a", "shop.b", "wal2lake.heartbeat"}),
+    publication=frozenset({"shop.a", "shop.b", "wal2lake.heartbeat"}),
     topics=frozenset({"p.shop.a", "p.shop.b"}),
     settings={"table.include.list": "a,b", "name": "p"},
     job={"source.tables": "1", "spark.master": "2"},
@@ -27,7 +27,7 @@ A = WantedTable(table="shop.a", mode="keyed", key=("id",))
 B = WantedTable(table="shop.b", mode="multiset")
 WANTED = Wanted(
     tables=(A, B),
-    published=frozenset({"shop.a", "shop.b", "wal2lake.heartbeat"}),
+    publication=frozenset({"shop.a", "shop.b", "wal2lake.heartbeat"}),
     topics=NOW.topics,
     settings=NOW.settings,
     job=NOW.job,
@@ -60,7 +60,7 @@ def test_a_table_comes_and_one_goes() -> None:
         replace(
             WANTED,
             tables=(A, new),
-            published=WANTED.published | {"shop.c"},
+            publication=WANTED.publication | {"shop.c"},
             topics=frozenset({"p.shop.a", "p.shop.c"}),
             settings={"table.include.list": "a,c", "name": "p"},
         ),
@@ -123,7 +123,7 @@ def test_before_the_first_start_up_takes_all_in() -> None:
     nothing = Now(
         captured=frozenset(),
         ledger=None,
-        published=None,
+        publication=None,
         topics=frozenset(),
         settings={},
         job={},
@@ -136,7 +136,9 @@ def test_before_the_first_start_up_takes_all_in() -> None:
 
 
 def test_a_warning_is_said_and_keeps_nothing_from_being_done() -> None:
-    warning = Refusal(subject="connect.source_password", message="in clear", remedy="a reference")
+    warning = PlanFinding(
+        subject="connect.source_password", message="in clear", remedy="a reference"
+    )
     plan = compare(NOW, replace(WANTED, warned=(warning,)))
 
     assert "! connect.source_password: in clear" in said(plan)
@@ -161,15 +163,15 @@ def config(**given: object) -> Config:
 
 def test_keys_of_the_job_are_taken_over_or_wait_for_a_new_start(tmp_path: Path) -> None:
     first = config(state_dir=tmp_path)
-    settings.remember(first)
-    runs = settings.remembered(tmp_path)
+    job_settings.remember(first)
+    runs = job_settings.remembered(tmp_path)
     changed = config(
         state_dir=tmp_path,
         job=Job(merge_threads=7),
         spark=Spark(conf={"secret.key": "hunter2"}),
         source=Source(tables=["shop.*"], append_only=["shop.c"]),
     )
-    wanted = settings.digests(changed)
+    wanted = job_settings.digests(changed)
 
     plan = compare(replace(NOW, job=runs), replace(WANTED, job=wanted))
 
@@ -183,12 +185,12 @@ def test_keys_of_the_job_are_taken_over_or_wait_for_a_new_start(tmp_path: Path) 
 
 def test_what_the_job_runs_with_is_remembered(tmp_path: Path) -> None:
     one = config(state_dir=tmp_path)
-    assert settings.remembered(one.state_dir) == {}
-    assert settings.digests(one) == {}, "there is nothing to compare them with"
+    assert job_settings.remembered(one.state_dir) == {}
+    assert job_settings.digests(one) == {}, "there is nothing to compare them with"
 
-    settings.remember(one)
+    job_settings.remember(one)
 
-    assert settings.remembered(one.state_dir) == settings.digests(one) != {}
+    assert job_settings.remembered(one.state_dir) == job_settings.digests(one) != {}
 
 
 def test_a_guess_at_a_secret_cannot_be_tried_on_what_is_remembered(tmp_path: Path) -> None:
@@ -196,8 +198,8 @@ def test_a_guess_at_a_secret_cannot_be_tried_on_what_is_remembered(tmp_path: Pat
     kept = []
     for name in ("one", "two"):
         source = Source(tables=["shop.*"], password=SecretStr("hunter2"))
-        settings.remember(config(state_dir=tmp_path / name, source=source))
-        kept.append(settings.remembered(tmp_path / name))
+        job_settings.remember(config(state_dir=tmp_path / name, source=source))
+        kept.append(job_settings.remembered(tmp_path / name))
     one, two = kept
     assert not set(one.values()) & set(two.values())
     for value in ("hunter2", repr("hunter2")):

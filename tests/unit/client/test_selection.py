@@ -2,7 +2,7 @@
 
 import pytest
 
-from cdc.client.selection import Selection, TableChoice, Tables, refuse_where, selected
+from cdc.client.selection import ExistingTables, Selection, TableChoice, refuse_where, selected
 from cdc.errors import CdcError, ErrorKind
 from cdc.tables import TableId, TableMode
 
@@ -16,7 +16,7 @@ STATES = {
     "app.users": "degraded",
     "shop.gone": "stopped",
 }
-TABLES = Tables(
+TABLES = ExistingTables(
     states=STATES,
     captured={ORDERS, ITEMS, USERS, NEW},
     source=[ORDERS, ITEMS, USERS, NEW, LOG],
@@ -39,7 +39,7 @@ def test_each_table_once(choice: TableChoice, found: list[TableId]) -> None:
 
 
 def test_without_the_source_the_ledger_alone_counts() -> None:
-    found = selected(TableChoice(names=("shop.gone",)), Tables(states=STATES))
+    found = selected(TableChoice(names=("shop.gone",)), ExistingTables(states=STATES))
 
     assert found.tables == (GONE,)
 
@@ -83,11 +83,11 @@ def test_one_way_to_say_it(choice: TableChoice, message: str) -> None:
 
 def test_nothing_is_in_the_lake() -> None:
     with pytest.raises(CdcError, match="no table is in the lake yet"):
-        selected(TableChoice(every=True), Tables(states={}))
+        selected(TableChoice(every=True), ExistingTables(states={}))
 
 
 def test_nothing_to_do_is_said() -> None:
-    well = Tables(states={"shop.orders": "streaming"})
+    well = ExistingTables(states={"shop.orders": "streaming"})
 
     assert selected(TableChoice(stopped=True), well) == Selection(
         tables=(), nothing="no table is stopped"

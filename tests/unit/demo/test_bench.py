@@ -8,7 +8,7 @@ import pytest
 
 from bench.batches import batches, cover
 from bench.figures import Figures, keep, ratios
-from cdc.demo.freshness import Freshness
+from cdc.demo.freshness_meter import FreshnessMeter
 
 OURS = Figures(
     snapshot_rows_per_second=3000.0,
@@ -98,7 +98,7 @@ def test_a_commit_counts_when_the_last_of_its_topics_has_it(tmp_path: Path) -> N
         line(rows=2, ends={"a": 2, "b": 1}) + line(rows=2, ends={"a": 3, "b": 2}, trigger=5100)
     )
     topics = Topics(a=[(0, 1000), (1, 2000), (2, 9000)], b=[(0, 1000), (1, 2000)])
-    freshness = Freshness()
+    freshness = FreshnessMeter()
     for milliseconds in (1000, 2000):
         freshness.committed(lsn=milliseconds, at=milliseconds / 1000)
 

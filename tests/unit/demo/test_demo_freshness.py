@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cdc.demo.freshness import Freshness
+from cdc.demo.freshness_meter import FreshnessMeter
 
 
 def at(seconds: float) -> datetime:
@@ -12,7 +12,7 @@ def at(seconds: float) -> datetime:
 
 
 def test_a_commit_is_covered_by_the_first_cut_that_reaches_its_lsn() -> None:
-    freshness = Freshness()
+    freshness = FreshnessMeter()
     freshness.committed(lsn=100, at=10.0)
     freshness.committed(lsn=101, at=10.5)
 
@@ -25,7 +25,7 @@ def test_a_commit_is_covered_by_the_first_cut_that_reaches_its_lsn() -> None:
 
 
 def test_commits_noted_out_of_order_are_covered_by_lsn() -> None:
-    freshness = Freshness()
+    freshness = FreshnessMeter()
     freshness.committed(lsn=200, at=2.0)
     freshness.committed(lsn=100, at=1.0)
 
@@ -36,7 +36,7 @@ def test_commits_noted_out_of_order_are_covered_by_lsn() -> None:
 
 
 def test_the_oldest_waiting_commit_sets_the_age() -> None:
-    freshness = Freshness()
+    freshness = FreshnessMeter()
     assert freshness.oldest_waiting(now=5.0) == 0.0
 
     freshness.committed(lsn=1, at=2.0)

@@ -10,15 +10,15 @@ import pytest
 from rich.console import Console
 
 from cdc.demo import __main__ as demo_main
-from cdc.demo.place import Place
-from cdc.demo.run import Demo, Options
+from cdc.demo.demo import Demo, Options
+from cdc.demo.demo_directory import DemoDirectory
 from cdc.errors import CdcError, ErrorKind
 
 OPTIONS = Options(seconds=1, rate=1, rows=2000, seed=1)
 
 
-class Stopped(Place):
-    """A place without a stack, which records that it was stopped."""
+class Stopped(DemoDirectory):
+    """A directory without a stack, which records that it was stopped."""
 
     def stop(self) -> None:
         self.root.joinpath("stopped").touch()
@@ -44,7 +44,7 @@ def restore_signals() -> Iterator[None]:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def directory(tmp_path: Path) -> DemoDirectory:
     logs = tmp_path / "state" / "logs"
     logs.mkdir(parents=True)
     (logs / "connect.log").touch()
@@ -61,36 +61,36 @@ def place(tmp_path: Path) -> Place:
     ],
 )
 def test_a_failure_names_the_step_the_reason_and_the_logs(
-    place: Place,
+    directory: DemoDirectory,
     error: BaseException,
     code: int,
     shown: str,
 ) -> None:
     said = StringIO()
     console = Console(file=said, width=400)
-    demo = Failing(place=place, options=OPTIONS, console=console, error=error)
+    demo = Failing(directory=directory, options=OPTIONS, console=console, error=error)
 
     assert demo_main._run(demo, console) == code
 
     output = said.getvalue()
     assert "failed at step snapshot" in output
     assert shown in output
-    assert str(place.logs / "connect.log") in output
-    assert (place.root / "stopped").exists()
+    assert str(directory.logs / "connect.log") in output
+    assert (directory.root / "stopped").exists()
 
 
 @pytest.mark.usefixtures("restore_signals")
-def test_an_interrupt_stops_everything(place: Place) -> None:
+def test_an_interrupt_stops_everything(directory: DemoDirectory) -> None:
     console = Console(file=StringIO(), width=400)
-    demo = Failing(place=place, options=OPTIONS, console=console, error=KeyboardInterrupt())
+    demo = Failing(directory=directory, options=OPTIONS, console=console, error=KeyboardInterrupt())
 
     assert demo_main._run(demo, console) == demo_main.INTERRUPTED
 
-    assert (place.root / "stopped").exists()
+    assert (directory.root / "stopped").exists()
 
 
 def test_a_command_that_fails_is_named(tmp_path: Path) -> None:
-    place = Place(root=tmp_path)
+    directory = DemoDirectory(root=tmp_path)
 
     with pytest.raises(CdcError, match="wal2lake verify ended with exit code 2"):
-        place.command("verify", quiet=True)  # there is no configuration file
+        directory.command("verify", quiet=True)  # there is no configuration file

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cdc.events.schema import Column
-from cdc.events.structure.guess import guess, supposed
+from cdc.events.structure.guess import guess, guess_course
 from cdc.events.structure.steps import AddColumn, DropColumn, RenameColumn, Step, Stop, WidenColumn
 from cdc.events.structure.structure import Structure
 from tests.events.structures import column, numeric, structure
@@ -92,7 +92,7 @@ def test_a_catalogue_that_has_changed_again_since() -> None:
     now = structure(ID, A, B, column(4, "c"), column(5, "d"))
     writes = written_by(structure(ID, A, B, column(4, "c")))
 
-    course = supposed(OLD, writes, now)
+    course = guess_course(OLD, writes, now)
 
     assert course.steps == (AddColumn(Column("c", "int")),)
     assert course.structure == structure(ID, A, B, column(4, "c"))
@@ -105,7 +105,7 @@ def test_a_catalogue_that_has_changed_again_since() -> None:
 
 def test_a_column_that_was_left_out_stays_left_out() -> None:
     new = structure(ID, A, B, column(4, "c"))
-    course = supposed(OLD, written_by(new), new, policy="ignore")
+    course = guess_course(OLD, written_by(new), new, policy="ignore")
 
     assert course.steps == ()
     assert course.structure is not None

@@ -18,7 +18,7 @@ from cdc.config import Config, Lake, Source
 from cdc.job import handlers as job_handlers
 from cdc.job import health_watch, main
 from cdc.operations.desk.reporter import Reporter
-from cdc.state import operation_files, reload, settings
+from cdc.state import job_settings, operation_files, reload
 from cdc.state.job_state import JobStateFile
 from cdc.state.operation import Operation, OperationState
 from cdc.state.pipeline import Pipeline
@@ -100,8 +100,8 @@ def test_no_run_begins_while_an_operation_of_the_one_before_can_commit(
     monkeypatch.setattr(job_handlers, "GRACE_SECONDS", 0.1)
     monkeypatch.setattr(main, "compose", compose)
     monkeypatch.setattr(job_handlers, "handlers", handlers)
-    monkeypatch.setattr(settings, "remember", lambda _: None)
-    monkeypatch.setattr(health_watch, "watched", lambda *_: nullcontext())
+    monkeypatch.setattr(job_settings, "remember", lambda _: None)
+    monkeypatch.setattr(health_watch, "watch_health", lambda *_: nullcontext())
     monkeypatch.setattr(main, "Activity", lambda _: SimpleNamespace(is_going_on=lambda: True))
     job: Any = main._Job(SimpleNamespace(), spark, stop, JobStateFile(tmp_path))  # type: ignore[arg-type]
     keep = partial(main._keep_running, lambda: config, config, job)

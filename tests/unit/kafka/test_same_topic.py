@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from cdc.errors import CdcError, ErrorKind, Reason
-from cdc.kafka.same_topic import Expected, Found, broken, refuse_broken, refuse_other
+from cdc.kafka.same_topic import ExistingTopic, ExpectedTopic, broken, refuse_broken, refuse_other
 
-KNOWN = {"w.s.t": Expected(id="a", last=41)}
-WHOLE = Found(id="a", partitions=1, first=0, end=45)
+KNOWN = {"w.s.t": ExpectedTopic(id="a", last=41)}
+WHOLE = ExistingTopic(id="a", partitions=1, first=0, end=45)
 
 
-def refusal(found: Found | None, known: Expected = KNOWN["w.s.t"]) -> CdcError:
+def refusal(found: ExistingTopic | None, known: ExpectedTopic = KNOWN["w.s.t"]) -> CdcError:
     with pytest.raises(CdcError) as caught:
         refuse_broken({"w.s.t": known}, {} if found is None else {"w.s.t": found})
     assert caught.value.kind is ErrorKind.CHAIN_BROKEN
@@ -30,8 +30,8 @@ def refusal(found: Found | None, known: Expected = KNOWN["w.s.t"]) -> CdcError:
     ],
     ids=["more is there", "nothing new", "what has landed was removed", "emptied"],
 )
-def test_a_topic_that_continues(found: Found, last: int) -> None:
-    known = {"w.s.t": Expected(id="a", last=last)}
+def test_a_topic_that_continues(found: ExistingTopic, last: int) -> None:
+    known = {"w.s.t": ExpectedTopic(id="a", last=last)}
     refuse_broken(known, {"w.s.t": found})
     assert not broken(known, {"w.s.t": found})
 
@@ -48,7 +48,7 @@ def test_a_topic_that_continues(found: Found, last: int) -> None:
     ],
 )
 def test_a_topic_that_does_not_continue(
-    found: Found | None, reason: Reason, begins_anew: bool
+    found: ExistingTopic | None, reason: Reason, begins_anew: bool
 ) -> None:
     error = refusal(found)
     assert error.reason is reason
@@ -67,6 +67,6 @@ def test_nothing_is_expected_of_other_topics() -> None:
 
 def test_the_check_of_a_landing_needs_no_offsets() -> None:
     """It compares only the id and the partitions, which a broker answers at once."""
-    refuse_other("w.s.t", "a", Found(id="a", partitions=1))
+    refuse_other("w.s.t", "a", ExistingTopic(id="a", partitions=1))
     with pytest.raises(CdcError, match="recreated"):
-        refuse_other("w.s.t", "a", Found(id="b", partitions=1))
+        refuse_other("w.s.t", "a", ExistingTopic(id="b", partitions=1))

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from cdc.lake.records.expiry import due, expired
+from cdc.lake.records.expiry import expired_places, tables_due_for_image
 from cdc.lake.records.ledger import LedgerRow, TableEntry
 from cdc.lake.records.readings import Reading, Readings, readings_at
 from cdc.lake.table.positions import LOST, UNREAD, LandedPosition, Position
@@ -61,7 +61,7 @@ IMAGE: Final = reading(1, 150, cut(15, 150, landing=30))
 
 
 def given_up(*readings: Reading, first: LedgerRow = FIRST, last: LedgerRow = LAST) -> object:
-    places = expired(first, last, readings, topic="w.{}".format, marker_topic=MARKERS)
+    places = expired_places(first, last, readings, topic="w.{}".format, marker_topic=MARKERS)
     assert places.pop(MARKERS) == (first.landing_floor, first.marker_offset)
     return places
 
@@ -119,13 +119,13 @@ def test_landings_that_are_not_wholly_in_the_oldest_cut_stay() -> None:
 def test_an_image_is_due_for_a_table_at_the_cut_without_a_recent_one(
     last: LedgerRow, readings: list[Reading], *, is_due: bool
 ) -> None:
-    tables = due(FIRST, last, readings, now=NOW + 2 * DAY, retention=DAY)
+    tables = tables_due_for_image(FIRST, last, readings, now=NOW + 2 * DAY, retention=DAY)
 
     assert tables == (["a.b"] if is_due else [])
 
 
 def test_a_young_lake_needs_no_image() -> None:
-    assert due(FIRST, LAST, [], now=NOW + DAY / 2, retention=DAY) == []
+    assert tables_due_for_image(FIRST, LAST, [], now=NOW + DAY / 2, retention=DAY) == []
 
 
 def test_an_image_counts_for_every_later_cut_and_a_reading_once_it_is_in_the_table() -> None:

@@ -43,13 +43,13 @@ def test_a_second_job_on_a_lake_is_refused_until_the_first_has_ended_in_any_way(
         assert holder.stdout.readline() == b"held\n"
         with (
             pytest.raises(CdcError, match=f"another job is writing to the lake {lake}") as raised,
-            lock.alone(second),
+            lock.only_job(second),
         ):
             pass
         os.kill(holder.pid, signal.SIGKILL)
 
     assert raised.value.kind is ErrorKind.CONFLICT
-    with lock.alone(second):
+    with lock.only_job(second):
         pass
 
 
@@ -60,9 +60,9 @@ def test_a_second_job_with_the_same_state_directory_is_refused(tmp_path: Path) -
     )
 
     with (
-        lock.alone(first),
+        lock.only_job(first),
         pytest.raises(CdcError, match="running with the state directory"),
-        lock.alone(other),
+        lock.only_job(other),
     ):
         pass
 
@@ -71,5 +71,5 @@ def test_a_lake_on_an_object_store_has_no_lock(tmp_path: Path) -> None:
     first = config(tmp_path / "one", "s3://bucket/lake")
     second = config(tmp_path / "two", "s3://bucket/lake")
 
-    with lock.alone(first), lock.alone(second):
+    with lock.only_job(first), lock.only_job(second):
         assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "two"]

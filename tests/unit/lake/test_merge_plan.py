@@ -4,7 +4,7 @@ import pytest
 
 from cdc.events.schema import Column, TableSchema
 from cdc.events.values.sql_text import spark_name
-from cdc.lake.table.merge_plan import UNRESOLVED, merge_plan, stored
+from cdc.lake.table.merge_plan import UNRESOLVED, merge_plan, stored_columns
 from cdc.tables import TableId, TableMode
 
 COLUMNS = (Column("id", "int"), Column("we`ird. name", "string"))
@@ -50,7 +50,13 @@ def test_a_table_without_a_key_is_keyed_by_hash_and_copy() -> None:
     assert merge_plan(multiset, keep=False).condition == (
         "target.`_cdc_row_hash` = source._cdc_row_hash AND target.`_cdc_copy` = source._cdc_copy"
     )
-    assert stored(multiset) == ("id", "we`ird. name", "_cdc_offset", "_cdc_row_hash", "_cdc_copy")
+    assert stored_columns(multiset) == (
+        "id",
+        "we`ird. name",
+        "_cdc_offset",
+        "_cdc_row_hash",
+        "_cdc_copy",
+    )
 
 
 def test_an_append_only_table_only_inserts() -> None:

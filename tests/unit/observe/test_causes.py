@@ -43,7 +43,7 @@ FAULTS: list[tuple[Hop, dict[str, Any], str, str]] = [
     (Hop.CAPTURE, {"slot": replace(SLOT, application="psql")}, "by pid 7 (psql)", "end that"),
     (
         Hop.CAPTURE,
-        {"slot": replace(SLOT, published=False), "connector": ("FAILED", "no room")},
+        {"slot": replace(SLOT, has_publication=False), "connector": ("FAILED", "no room")},
         "no publication",
         "give it that name again",
     ),

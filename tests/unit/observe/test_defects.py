@@ -22,7 +22,7 @@ from psycopg import errors
 
 import cdc.__main__ as command_line
 from cdc.errors import CdcError, ErrorKind
-from cdc.observe.defects import told, traceback_of
+from cdc.observe.defects import error_text, traceback_of
 from cdc.observe.logs import configure
 
 CANARY: Final = "canary-7f3a"
@@ -148,8 +148,8 @@ def _whole(error: BaseException) -> str:
 @each_kind
 def test_an_error_is_described_without_its_values(raising: Callable[[], None]) -> None:
     error = caught(raising)
-    assert CANARY not in told(error)
-    assert type(error).__name__ in told(error)
+    assert CANARY not in error_text(error)
+    assert type(error).__name__ in error_text(error)
 
 
 @each_kind
@@ -204,17 +204,17 @@ def test_a_defect_on_the_command_line_prints_no_value(
 
 
 def test_codes_and_conditions_are_described() -> None:
-    assert told(caught(_of_spark)) == (
+    assert error_text(caught(_of_spark)) == (
         "NumberFormatException: org.apache.spark.SparkException [FAILED_EXECUTE_UDF], "
         "org.apache.spark.SparkNumberFormatException [CAST_INVALID_INPUT]"
     )
-    assert told(caught(_of_postgres)) == "UniqueViolation: 23505"
-    assert told(caught(_of_kafka)) == "KafkaException: _INVALID_ARG"
-    assert told(FileNotFoundError(2, CANARY, "/lake/x")) == (
+    assert error_text(caught(_of_postgres)) == "UniqueViolation: 23505"
+    assert error_text(caught(_of_kafka)) == "KafkaException: _INVALID_ARG"
+    assert error_text(FileNotFoundError(2, CANARY, "/lake/x")) == (
         "FileNotFoundError: No such file or directory, /lake/x"
     )
     ours = CdcError(ErrorKind.CONFIG, "no table shop.orders", remedy="name another")
-    assert told(ours) == str(ours)
+    assert error_text(ours) == str(ours)
 
 
 def test_a_jvm_that_does_not_answer_is_left_out() -> None:
@@ -224,7 +224,7 @@ def test_a_jvm_that_does_not_answer_is_left_out() -> None:
 
     error = RuntimeError(CANARY)
     error.java_exception = Gone()  # type: ignore[attr-defined]
-    assert told(error) == "RuntimeError"
+    assert error_text(error) == "RuntimeError"
 
 
 @pytest.fixture(autouse=True)

@@ -6,25 +6,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdc.observe.hops import LIMIT_SECONDS, Hop, Motion, Moving, Progress, Seen, moving, step
+from cdc.observe.hops import (
+    LIMIT_SECONDS,
+    Hop,
+    HopCounters,
+    HopMotion,
+    HopProgress,
+    Motion,
+    hop_motions,
+    next_progress,
+)
 
 EVERY = 5.0
 
 
-def after(looks: list[Seen]) -> dict[Hop, Moving]:
-    progress: Progress | None = None
+def after(looks: list[HopCounters]) -> dict[Hop, HopMotion]:
+    progress: HopProgress | None = None
     for number, seen in enumerate(looks):
-        progress = step(progress, replace(seen, at=number * EVERY))
+        progress = next_progress(progress, replace(seen, at=number * EVERY))
     assert progress is not None
-    return {judged.hop: judged for judged in moving(progress)}
+    return {judged.hop: judged for judged in hop_motions(progress)}
 
 
-def motions(looks: list[Seen]) -> list[str]:
+def motions(looks: list[HopCounters]) -> list[str]:
     return [after(looks)[hop].motion.value for hop in Hop]
 
 
-def look(sent: int | None, landed: int, turns: int, **signs: bool) -> Seen:
-    return Seen(at=0, sent=sent, landed=landed, turns=turns, **signs)
+def look(sent: int | None, landed: int, turns: int, **signs: bool) -> HopCounters:
+    return HopCounters(at=0, sent=sent, landed=landed, turns=turns, **signs)
 
 
 def test_hops_whose_counters_change_move() -> None:
@@ -66,8 +75,8 @@ def test_while_the_source_decodes_capture_is_only_behind() -> None:
 
 def test_a_long_time_between_two_looks_counts_little() -> None:
     """The job itself may have been stopped, or the machine asleep."""
-    progress = step(step(None, look(1, 1, 1)), replace(look(1, 1, 1), at=3600.0))
-    assert [judged.motion for judged in moving(progress)] == [Motion.MOVES] * 3
+    progress = next_progress(next_progress(None, look(1, 1, 1)), replace(look(1, 1, 1), at=3600.0))
+    assert [judged.motion for judged in hop_motions(progress)] == [Motion.MOVES] * 3
 
 
 @pytest.mark.parametrize("hop", range(3))

@@ -10,11 +10,10 @@ import pytest
 from cdc.apply.difference.likeness import Likeness
 from cdc.apply.difference.merge import difference_plan
 from cdc.cli.rebuild import rebuild
-from cdc.cli.replay import Marker, facts, replay, sentences
+from cdc.cli.replay import EventsFrom, facts, replay, sentences
 from cdc.config import Config, Kafka, Lake, Registry, Source
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import Column, TableSchema
-from cdc.operations.replay.kafka_history import _zigzag
 from cdc.operations.replay.to_path import (
     Addresses,
     Outcome,
@@ -22,6 +21,7 @@ from cdc.operations.replay.to_path import (
     refuse_taken,
     replay_into,
 )
+from cdc.operations.replay.topic_copy import _zigzag
 from cdc.state.directory import StateDir
 from cdc.tables import TableId, TableMode
 
@@ -88,7 +88,7 @@ def test_rebuild_is_for_all_tables_of_a_lake(file: Path) -> None:
     with pytest.raises(CdcError, match="it needs --all"):
         rebuild(config=file)
     with pytest.raises(CdcError, match="nothing is published yet"):
-        rebuild(every=True, whence=Marker.KAFKA, config=file)
+        rebuild(every=True, whence=EventsFrom.KAFKA, config=file)
 
 
 def test_a_token_that_nobody_knows_is_not_made_up(config: Config) -> None:

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from cdc.capture.bootstrap import topic_specs
-from cdc.capture.continuity import markers
+from cdc.capture.continuity import marker_topic
 from cdc.config import Config, Connect, Lake, Source
 from cdc.events.structure.declared import DeclaredType, source_column
-from cdc.job.topics_seen import written_to
+from cdc.job.topics_seen import connector_topics
 from cdc.source.catalog.catalog import SourceTable
 from cdc.source.connector.settings import (
-    captured,
     clear_password,
-    passed_over,
+    configured_tables,
+    passed_over_tables,
     pattern,
     settings,
     with_excluded,
@@ -74,14 +74,14 @@ def test_what_cannot_be_read_is_named_apart_and_is_still_captured() -> None:
     unfit = Finding.error("shop.twins", "two columns have one name", remedy="rename one of them")
     twins = replace(table("twins"), unfit=unfit)
     unpublished = [
-        replace(twins, published=False),
-        replace(table("gone"), unfit=unfit, published=False, oid=0),
-        replace(table("new"), published=False),
+        replace(twins, in_publication=False),
+        replace(table("gone"), unfit=unfit, in_publication=False, oid=0),
+        replace(table("new"), in_publication=False),
     ]
     made = settings(pipeline(), [table("orders"), *unpublished], placeholder="t")
     names = {TableId("shop", name) for name in ("orders", "twins", "gone", "new")}
-    assert captured(made) == names
-    assert passed_over(made) == {TableId("shop", "twins")}
+    assert configured_tables(made) == names
+    assert passed_over_tables(made) == {TableId("shop", "twins")}
     assert "twins" not in made["table.include.list"]
     assert with_passed_over(made, ()) == settings(
         pipeline(), [table("orders"), twins, *unpublished[1:]], placeholder="t"
@@ -220,14 +220,14 @@ def test_what_was_configured_can_be_read_back() -> None:
     tables = [replace(table("a"), table=TableId("sh,op", "a.b[.]\\x{2c} é")), table("orders")]
     made = settings(pipeline(), tables, placeholder="token")
 
-    assert captured(made) == {found.table for found in tables}
-    assert captured(None) == frozenset()
+    assert configured_tables(made) == {found.table for found in tables}
+    assert configured_tables(None) == frozenset()
 
 
 def test_what_an_earlier_version_configured_can_be_read_back() -> None:
     listed = r"wal2lake[.]heartbeat,shop[.]orders,shop[.]a\x{2d}b"
 
-    found = captured({"table.include.list": listed})
+    found = configured_tables({"table.include.list": listed})
 
     assert found == {TableId("shop", "orders"), TableId("shop", "a-b")}
 
@@ -269,8 +269,8 @@ def test_every_topic_that_the_connector_can_write_to_is_made_and_watched() -> No
     """Topics for messages, notifications and schema changes are impossible here."""
     made = settings(pipeline(), [table("orders")], placeholder="token")
     topics = {spec.name for spec in topic_specs(config(), [table("orders")])}
-    landing = ["pipe.shop.orders", STRUCTURE.topic("pipe"), markers(config())]
-    assert topics == set(written_to("pipe", landing))
+    landing = ["pipe.shop.orders", STRUCTURE.topic("pipe"), marker_topic(config())]
+    assert topics == set(connector_topics("pipe", landing))
     assert f"pipe.{made['signal.data.collection']}" in topics
     assert not any(name.startswith(("notification.", "topic.creation.")) for name in made)
     excluded = re.compile(made["message.prefix.exclude.list"])

@@ -3,7 +3,7 @@
 import pytest
 
 from cdc.events.structure.declared import DeclaredType, source_column
-from cdc.source.catalog.identity import Identity, mode_of
+from cdc.source.catalog.identity import ReplicaIdentity, mode_of
 from cdc.source.server.finding import Level
 from cdc.source.setup.preflight import FIRST_SOUND_MINOR, _version
 from cdc.tables import TableMode
@@ -33,7 +33,7 @@ def test_mode(
     level: Level | None,
 ) -> None:
     replica, primary, index = identity
-    given = Identity(replica=replica, primary_key=primary, index=index)
+    given = ReplicaIdentity(replica=replica, primary_key=primary, index=index)
     found, findings = mode_of("s.t", given, append=append)
     assert found is mode
     assert [finding.level for finding in findings] == ([level] if level else [])

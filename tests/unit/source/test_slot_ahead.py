@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cdc.errors import CdcError, Reason
 from cdc.source.server.slot import SlotState, refuse_ahead
-from cdc.source.server.slot_watch import Followed
+from cdc.source.server.slot_watch import WatchedSlot
 
 STEPS = st.sampled_from(["store", "tell", "confirm", "end", "begin", "look"])
 MOVES = st.lists(st.tuples(st.sampled_from(["store", "confirm", "look", "ask"]), st.integers(1, 9)))
@@ -70,7 +70,7 @@ class Connector:
     sessions: int = 0
 
     def __post_init__(self) -> None:
-        self.followed = Followed("s", lambda: self.told, clock=lambda: 0.0)
+        self.followed = WatchedSlot("s", lambda: self.told, clock=lambda: 0.0)
 
     def store(self, by: int) -> None:
         self.stored += by if self.pid else 0
@@ -111,7 +111,7 @@ def test_a_slot_is_refused_when_others_moved_it_and_never_before(
 
 def test_the_worker_is_asked_once_for_a_session_of_the_connector() -> None:
     asked = [130, 120, 110]
-    followed = Followed("s", asked.pop)
+    followed = WatchedSlot("s", asked.pop)
     for confirmed in (100, 110, 200, 300):
         followed.look(slot_at(confirmed, 7))
     assert len(asked) == 2
@@ -122,7 +122,7 @@ def test_the_worker_is_asked_once_for_a_session_of_the_connector() -> None:
 
 
 def test_another_reader_is_not_trusted() -> None:
-    followed = Followed("s", lambda: 110)
+    followed = WatchedSlot("s", lambda: 110)
     followed.look(slot_at(100, 7, by="psql"))
     with pytest.raises(CdcError):
         followed.look(slot_at(120, 7, by="psql"))
@@ -131,7 +131,7 @@ def test_another_reader_is_not_trusted() -> None:
 @pytest.mark.parametrize("pid", [None, 7])
 def test_one_that_stays_ahead_is_refused_though_nobody_saw_it_move(pid: int | None) -> None:
     now = [0.0]
-    followed = Followed("s", lambda: 110, clock=lambda: now[0])
+    followed = WatchedSlot("s", lambda: 110, clock=lambda: now[0])
     for at in (0.0, 4.9):
         now[0] = at
         followed.look(slot_at(120, pid))
@@ -142,7 +142,7 @@ def test_one_that_stays_ahead_is_refused_though_nobody_saw_it_move(pid: int | No
 
 def test_one_that_is_ahead_of_what_was_told_too_late_is_not() -> None:
     now, told = [0.0], [130, 110]
-    followed = Followed("s", told.pop, clock=lambda: now[0])
+    followed = WatchedSlot("s", told.pop, clock=lambda: now[0])
     followed.look(slot_at(120))
     now[0] = 9.0
     followed.look(slot_at(120))
@@ -152,7 +152,7 @@ def test_one_that_is_ahead_of_what_was_told_too_late_is_not() -> None:
 def test_a_session_that_was_not_seen_moves_nothing() -> None:
     """A session may hide between two looks that are far apart."""
     now = [0.0]
-    followed = Followed("s", lambda: 110, clock=lambda: now[0])
+    followed = WatchedSlot("s", lambda: 110, clock=lambda: now[0])
     followed.look(slot_at(100))
     now[0] = 1.6
     followed.look(slot_at(120))
@@ -163,7 +163,7 @@ def test_a_session_that_was_not_seen_moves_nothing() -> None:
 
 def test_a_worker_that_does_not_answer_is_asked_again() -> None:
     asked = [110, 0, 0, 110]
-    followed = Followed("s", asked.pop, clock=lambda: 0.0)
+    followed = WatchedSlot("s", asked.pop, clock=lambda: 0.0)
     for confirmed in (100, 120, 120):
         followed.look(slot_at(confirmed))
     with pytest.raises(CdcError):

@@ -5,13 +5,13 @@ from psycopg import sql
 
 from cdc.client.verify.render import PLAIN
 from cdc.events.values.lake_types import PgType
-from cdc.events.values.pg_types import TYPES, Fidelity, kept
+from cdc.events.values.pg_types import TYPES, Fidelity, type_rule
 from cdc.source.rows.copy import expression, parsed
 from cdc.source.rows.spelling import ODD_ARRAY, spelled, spelling
 
 OTHERWISE = {"money", "hstore"}
 KEPT = sorted(name for name, found in TYPES.items() if found.fidelity is not Fidelity.REFUSED)
-ARRAYS = sorted(name for name in KEPT if kept(name).arrays)
+ARRAYS = sorted(name for name in KEPT if type_rule(name).arrays)
 
 
 @pytest.mark.parametrize("name", [name for name in KEPT if name not in OTHERWISE])

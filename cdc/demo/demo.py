@@ -11,9 +11,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from cdc.config import Config
 from cdc.demo import report, shop
-from cdc.demo.display import Display
+from cdc.demo.demo_directory import DemoDirectory
+from cdc.demo.display import LiveDisplay
 from cdc.demo.meter import Meter
-from cdc.demo.place import Place
 from cdc.demo.source import filled_source
 from cdc.demo.stages import Live, Snapshot, await_snapshot, bring_up, keep_busy, measured
 from cdc.demo.workload import Workload
@@ -37,7 +37,7 @@ class Options:
 class Demo:
     """One run of the demo; ``step`` names the current step, for the message of a failure."""
 
-    place: Place
+    directory: DemoDirectory
     options: Options
     console: Console
     step: str = "set-up"
@@ -45,22 +45,22 @@ class Demo:
 
     def run(self) -> None:
         """Run all steps; raises the error of the one that fails and leaves the stack running."""
-        config = self.place.create()
+        config = self.directory.create()
         with self._doing("shop") as say:
             rows = filled_source(config, scale=self.options.rows / shop.ROWS_AT_SCALE_ONE)
             say(f"{sum(rows.values()):,} rows in {len(rows)} tables of an embedded Postgres")
         with self._doing("stack"):
-            began = bring_up(self.place, config)
+            began = bring_up(self.directory, config)
         with self._doing("snapshot") as say:
             snapshot = self._snapshot(config, rows, began)
             say(f"{sum(rows.values()):,} rows readable after {snapshot.seconds:.1f} s")
         with self._doing("live"):
             meter, workload = self._live(config, rows)
         with self._doing("sync"):
-            self.place.command("sync")
+            self.directory.command("sync")
         live = measured(meter, workload)
         with self._doing("verify"):
-            self.place.command("verify")
+            self.directory.command("verify")
         with self._doing("report"):
             self._report(config, snapshot, live, meter)
 
@@ -95,7 +95,7 @@ class Demo:
         )
         meter = Meter(config=config, freshness=workload.freshness)
         seconds = self.options.seconds
-        with Display(self.console, seconds=seconds) as display:
+        with LiveDisplay(self.console, seconds=seconds) as display:
             keep_busy(
                 workload,
                 meter,
@@ -115,13 +115,13 @@ class Demo:
         self._ask(report.BY_STATUS)
         if meter.first is not None:
             self._ask(report.BY_STATUS, "--at", str(meter.first.cut))
-        report.print_farewell(self.console, config, self.place.config_file)
+        report.print_farewell(self.console, config, self.directory.config_file)
 
     def _ask(self, query: str, *at: str) -> None:
         shown = " ".join(at)
         line = f'\n$ wal2lake sql "{query}" {shown}'
         self.console.print(line, style="green", highlight=False, soft_wrap=True)
-        self.place.command("sql", query, *at)
+        self.directory.command("sql", query, *at)
 
 
 def _bar(console: Console) -> Progress:

@@ -11,7 +11,7 @@ from cdc.state import operation_files as files
 from cdc.state.operation import Operation, OperationState
 
 
-def history(config: Config) -> list[Row]:
+def all_operations(config: Config) -> list[Row]:
     """Return every operation as a row of the table ``wal2lake.operations``, newest first.
 
     The files in the state directory take precedence over the row in the lake, which is written
@@ -33,7 +33,7 @@ def _age(row: Row) -> tuple[Any, str]:
     return row["asked_at"], row["id"]
 
 
-def the_unfinished(state_dir: Path, operation_id: str | None) -> Operation:
+def unfinished_operation(state_dir: Path, operation_id: str | None) -> Operation:
     """Return the operation with the id; without an id, the only one that has not ended.
 
     Raises CONFIG for an unknown id, and without an id if none or more than one is under way.

@@ -11,7 +11,7 @@ from cdc.apply.rounds import log_slice
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.structure_notes import PlacedNote
 from cdc.events.envelope import NEW_KEY
-from cdc.kafka.registry import SchemaLookup
+from cdc.kafka.registry_client import SchemaLookup
 from cdc.land import landing as landed_values
 from cdc.land.landing import Landing
 from cdc.land.query import landings, summary
@@ -45,7 +45,7 @@ def replay(
     ids = [landed_values.schema_ids([landing])[topic] for landing in waiting]
     changes = table.bound(notes, beyond, schemas_of(frozenset[int]().union(*ids)))
     while waiting and table.following:
-        taken = _whole_changes(beyond, waiting, landed_values.take(waiting, budget))
+        taken = _whole_changes(beyond, waiting, landed_values.within_budget(waiting, budget))
         schemas = schemas_of(landed_values.schema_ids(taken)[topic])
         part = beyond.where(F.col("landing").between(taken[0].number, taken[-1].number))
         upto = landed_values.last_offsets(taken)[topic]

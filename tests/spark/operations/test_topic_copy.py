@@ -19,10 +19,10 @@ from cdc.kafka.topic_facts import TopicFacts, topic_facts
 from cdc.kafka.topics import SECONDS, admin
 from cdc.lake.records.quarantine import Quarantine
 from cdc.operations.desk.context import RebuildContext
-from cdc.operations.replay import kafka_history
-from cdc.operations.replay.inputs import FromKafka, Place, rebuild_from_kafka
-from cdc.operations.replay.kafka_history import History
+from cdc.operations.replay import topic_copy
+from cdc.operations.replay.inputs import FromKafka, ReplayEnd, rebuild_from_kafka
 from cdc.operations.replay.rebuild import Material
+from cdc.operations.replay.topic_copy import TopicCopy
 from cdc.waiting import until
 from tests.events.source import LARGE, SCHEMA_ID, TABLE, TOPIC, Source
 from tests.spark.rebuilding import SCHEMAS, TOASTY, TOKEN, by_id, changes, expected
@@ -102,16 +102,18 @@ class Topic:
 
     def left(self) -> int:
         """Count the source's records that the topic still has."""
-        rows = kafka_history._events(self.session, self.kafka, topic_facts(self.kafka, self.name))
+        rows = topic_copy._events(self.session, self.kafka, topic_facts(self.kafka, self.name))
         return rows.where(f"offset < {self.sent}").count()
 
-    def take(self, upto: int | None = None) -> History:
+    def take(self, upto: int | None = None) -> TopicCopy:
         folder = str(self.root / f"taken-{time.monotonic_ns()}")
-        found = kafka_history.take(self.session, self.kafka, self.name, folder, upto=upto, span=20)
-        kafka_history.check(found, known, TOKEN)
+        found = topic_copy.copy_topic(
+            self.session, self.kafka, self.name, folder, upto=upto, span=20
+        )
+        topic_copy.check(found, known, TOKEN)
         return found
 
-    def table(self, found: History, upto: int) -> AppliedTable:
+    def table(self, found: TopicCopy, upto: int) -> AppliedTable:
         quarantine = Quarantine(str(self.root / "quarantine"))
         material = Material(
             rows=found.rows,
@@ -128,8 +130,8 @@ class Topic:
             quarantine=quarantine,
             policy=Job(),
         )
-        place = Place(epoch=1, upto=upto, notes=-1)
-        source = FromKafka(material=material, history=found, place=place)
+        end = ReplayEnd(epoch=1, upto=upto, notes=-1)
+        source = FromKafka(material=material, copied=found, end=end)
         context = RebuildContext(
             session=self.session,
             config=None,  # type: ignore[arg-type] # only names paths, which are given here
@@ -310,14 +312,16 @@ def test_the_second_half_of_one_change_is_told_from_that_of_another(
         min_compaction_lag_ms=0,
         delete_retention_ms=1000,
     )
-    found = History(topic=TOPIC, rows=frame.selectExpr("*", "127 AS value_schema_id"), facts=facts)
+    found = TopicCopy(
+        topic=TOPIC, rows=frame.selectExpr("*", "127 AS value_schema_id"), facts=facts
+    )
 
     if apart > 2 and leaves_out:
-        error = refusal(lambda: kafka_history.check(found, known, TOKEN))
+        error = refusal(lambda: topic_copy.check(found, known, TOKEN))
         assert "1 events leave out values" in error.message
         assert f"offset {7 + apart}" in error.detail
     else:
-        kafka_history.check(found, known, TOKEN)
+        topic_copy.check(found, known, TOKEN)
 
 
 _MORE = "key_schema_id int, headers array<struct<key: string, value: binary>>"

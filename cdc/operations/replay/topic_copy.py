@@ -16,7 +16,7 @@ from cdc.apply.changes.decode import is_moved
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.envelope import NEW_KEY, OLD_KEY
 from cdc.events.schema import key_fields
-from cdc.kafka.registry import SchemaLookup
+from cdc.kafka.registry_client import SchemaLookup
 from cdc.kafka.topic_facts import TopicFacts, topic_facts
 from cdc.land.query import log_rows
 
@@ -28,7 +28,7 @@ FROM_LOG: Final = "rebuild it from the log: --from log"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class History:
+class TopicCopy:
     """A copy of a topic; ``rows`` have the log's columns, with landings numbered by offset."""
 
     topic: str
@@ -36,9 +36,9 @@ class History:
     facts: TopicFacts
 
 
-def take(
+def copy_topic(
     spark: SparkSession, bootstrap: str, topic: str, folder: str, *, upto: int | None, span: int
-) -> History:
+) -> TopicCopy:
     """Copy the whole topic into a Delta table at ``folder``.
 
     ``upto`` is the offset of a cut, None for the end. A landing spans ``span`` offsets. Raises
@@ -54,28 +54,28 @@ def take(
             raise _broken(f"topic {topic} was compacted each time it was read")
     _refuse_removed(topic_facts(bootstrap, topic))
     _refuse_slow(facts, seconds)
-    history = History(topic=topic, rows=spark.read.format("delta").load(folder), facts=facts)
+    copied = TopicCopy(topic=topic, rows=spark.read.format("delta").load(folder), facts=facts)
     if upto is not None:
-        _refuse_superseded(history, upto)
-    return history
+        _refuse_superseded(copied, upto)
+    return copied
 
 
-def check(history: History, schemas_of: SchemaLookup, placeholder: str) -> None:
+def check(copied: TopicCopy, schemas_of: SchemaLookup, placeholder: str) -> None:
     """Raise CHAIN_BROKEN where events cannot be decoded, or a key's newest event is not enough.
 
     ``placeholder`` is what the connector sends for a large value that did not change.
     """
-    _schemas(history, "value_schema_id", schemas_of)
-    if not history.facts.compacted:
+    _schemas(copied, "value_schema_id", schemas_of)
+    if not copied.facts.compacted:
         return
-    keys = _schemas(history, "key_schema_id", schemas_of)
+    keys = _schemas(copied, "key_schema_id", schemas_of)
     forms = [number for number, text in keys.items() if key_fields(text)[0]]
     if len(forms) > 1:
         raise _broken(
-            f"topic {history.topic} is compacted and its keys have {len(forms)} forms",
+            f"topic {copied.topic} is compacted and its keys have {len(forms)} forms",
             "a delete under one form does not remove older events under another",
         )
-    _refuse_orphans(history, placeholder)
+    _refuse_orphans(copied, placeholder)
 
 
 def _refuse_removed(facts: TopicFacts) -> None:
@@ -131,42 +131,42 @@ def _refuse_slow(facts: TopicFacts, seconds: float) -> None:
         )
 
 
-def _refuse_superseded(history: History, upto: int) -> None:
+def _refuse_superseded(copied: TopicCopy, upto: int) -> None:
     """Raise CHAIN_BROKEN where an event beyond the cut may have compacted one before it away."""
-    beyond = history.rows.where(F.col("offset") > upto)
+    beyond = copied.rows.where(F.col("offset") > upto)
     oldest = beyond.agg(F.min(F.unix_millis("timestamp"))).collect()[0][0]
-    lag = history.facts.min_compaction_lag_ms
-    if not history.facts.compacted or oldest is None:
+    lag = copied.facts.min_compaction_lag_ms
+    if not copied.facts.compacted or oldest is None:
         return
     if time.time() * 1000 - oldest >= lag:
         raise _broken(
-            f"topic {history.topic} is compacted: events up to offset {upto} may be gone for "
+            f"topic {copied.topic} is compacted: events up to offset {upto} may be gone for "
             "later ones",
             remedy=f"omit --to, or {FROM_LOG}",
         )
 
 
-def _schemas(history: History, column: str, schemas_of: SchemaLookup) -> dict[int, str]:
+def _schemas(copied: TopicCopy, column: str, schemas_of: SchemaLookup) -> dict[int, str]:
     """Return the schemas of the ids in a column; raise CHAIN_BROKEN where one is missing."""
-    rows = history.rows.where(F.col(column).isNotNull()).groupBy(column)
+    rows = copied.rows.where(F.col(column).isNotNull()).groupBy(column)
     first_uses = {row[0]: row[1] for row in rows.agg(F.min("offset")).collect()}
     schemas = schemas_of(first_uses)
     missing = sorted(set(first_uses) - set(schemas))
     if missing:
         raise _broken(
-            f"the registry lacks schema {missing[0]} of topic {history.topic}",
+            f"the registry lacks schema {missing[0]} of topic {copied.topic}",
             f"first used at offset {first_uses[missing[0]]}",
             "restore the registry's topic: without its schemas no event can be decoded",
         )
     return schemas
 
 
-def _refuse_orphans(history: History, placeholder: str) -> None:
+def _refuse_orphans(copied: TopicCopy, placeholder: str) -> None:
     """Raise CHAIN_BROKEN for second halves of a key's change that need a missing first half.
 
     A second half needs the first where it leaves out a value that did not change.
     """
-    halves = history.rows.where("value IS NOT NULL").select(
+    halves = copied.rows.where("value IS NOT NULL").select(
         "offset",
         is_moved(NEW_KEY).alias("first"),
         is_moved(OLD_KEY).alias("second"),
@@ -178,7 +178,7 @@ def _refuse_orphans(history: History, placeholder: str) -> None:
     orphans = placed.where(F.col("second") & F.col("lacks") & ~near)
     count, offset = orphans.agg(F.count("*"), F.min("offset")).collect()[0]
     if count:
-        raise lacking_values(history.topic, count, offset)
+        raise lacking_values(copied.topic, count, offset)
 
 
 def lacking_values(topic: str, count: int, offset: int) -> CdcError:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 
 @dataclass(kw_only=True)
-class Freshness:
+class FreshnessMeter:
     """Matches commits that the writers noted with the cuts that contain them.
 
     The LSN is read after the commit, so it is not before the commit's own. A cut that reaches it

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from cdc.errors import CdcError, ErrorKind, Reason
-from cdc.stack.process.process import Identity
+from cdc.stack.process.process import ProcessIdentity
 from cdc.stack.process.reserve import write_with_reserve
 from cdc.state.directory import StateDir, read_json
 
@@ -30,11 +30,11 @@ class Member:
 
 
 @dataclass(slots=True, kw_only=True)
-class Report:
+class StackReport:
     """The report of a running supervisor, rewritten atomically at every change."""
 
     state: StateDir
-    supervisor: Identity
+    supervisor: ProcessIdentity
     phase: str = STARTING
     members: dict[str, Member] = field(default_factory=dict)
     events: list[dict[str, str]] = field(default_factory=list)
@@ -88,10 +88,12 @@ def read(state: StateDir) -> dict[str, Any]:
     return read_json(state.stack_file) or {}
 
 
-def supervisor(state: StateDir) -> Identity | None:
+def supervisor(state: StateDir) -> ProcessIdentity | None:
     """Return the supervisor of the last report, or None if it no longer runs."""
     record = read(state).get("supervisor")
-    identity = Identity(pid=record["pid"], create_time=record["create_time"]) if record else None
+    identity = (
+        ProcessIdentity(pid=record["pid"], create_time=record["create_time"]) if record else None
+    )
     return identity if identity and identity.process() else None
 
 

@@ -54,7 +54,8 @@ class RegistryClient:
         except (httpx.HTTPError, _LoadingError, ValueError, KeyError) as error:
             raise CdcError(
                 ErrorKind.UNREACHABLE,
-                f"the schema registry at {http_client.shown(self._url)} has no schema {schema_id}",
+                f"the schema registry at {http_client.without_login(self._url)} has no schema "
+                f"{schema_id}",
                 detail=str(error) if isinstance(error, _LoadingError) else type(error).__name__,
                 remedy="start the registry, or correct registry.url",
             ) from None

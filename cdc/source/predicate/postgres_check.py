@@ -9,7 +9,7 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.events.structure.declared import SourceColumn
 from cdc.source.catalog.catalog import ATTRIBUTES, DECLARED
 from cdc.source.predicate.predicate import Predicate, parse
-from cdc.source.rows.copy import alone
+from cdc.source.rows.copy import own_rows
 from cdc.source.server.connection import Connection, translated
 from cdc.tables import TableId
 
@@ -33,7 +33,7 @@ def predicate(
     return parse(text, table, columns, enums=_names(connection, table, _ENUMS))
 
 
-def checked(connection: Connection, table: TableId, predicate: Predicate) -> int | None:
+def estimated_rows(connection: Connection, table: TableId, predicate: Predicate) -> int | None:
     """Check the predicate by EXPLAIN and return Postgres's estimate of its number of rows.
 
     Reads no row. Raises CONFIG with Postgres's message if it refuses the predicate, and CONFIG if a
@@ -61,7 +61,7 @@ def checked(connection: Connection, table: TableId, predicate: Predicate) -> int
 def statement(table: TableId, predicate: Predicate, columns: sql.Composable) -> sql.Composed:
     """Return a SELECT of ``columns`` of the matching rows, to be executed without parameters."""
     return sql.SQL("SELECT {} FROM {} WHERE {}").format(
-        columns, alone(table), sql.SQL(predicate.source)
+        columns, own_rows(table), sql.SQL(predicate.source)
     )
 
 

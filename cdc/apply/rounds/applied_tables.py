@@ -17,7 +17,7 @@ from cdc.lake.records.ledger import TableEntry
 logger = structlog.get_logger(__name__)
 
 
-class Tables:
+class AppliedTables:
     """The tables by topic; only rounds change them.
 
     Any thread may read ``by_topic`` and ``merging``; the rest is for the thread of the rounds.

@@ -8,7 +8,7 @@ from rich.markup import escape
 
 
 @contextmanager
-def waiting(first: str) -> Iterator[Callable[[str], None]]:
+def wait_line(first: str) -> Iterator[Callable[[str], None]]:
     """Show ``first``, then each text given to the yielded function; clear the line at the end."""
     console = Console(stderr=True)
     if not console.is_terminal:

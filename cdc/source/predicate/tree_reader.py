@@ -11,14 +11,14 @@ from cdc.source.predicate.kinds import is_own, kind_of
 from cdc.source.predicate.operand import CONSTANTS, Operand, is_operand
 from cdc.source.predicate.parse import (
     PredicateError,
-    folded,
+    folded_name,
     no_column,
     not_understood,
     only,
+    quoted_name,
     refuse_word,
-    typed,
 )
-from cdc.source.predicate.texts import Texts, column_name, filled, joined
+from cdc.source.predicate.texts import Texts, column_name, fill_template, joined
 from cdc.tables import TableId
 
 _COMPARED: Final[Mapping[type[exp.Expr], tuple[str, str]]] = {
@@ -33,7 +33,7 @@ _COMPARED: Final[Mapping[type[exp.Expr], tuple[str, str]]] = {
 _EQUALITY: Final = frozenset({"=", "<>"})
 
 
-class Reader:
+class TreeReader:
     """A translator for the tree of a predicate; ``types`` and ``collated`` collect its columns.
 
     Raises PredicateError for anything it does not know.
@@ -71,7 +71,7 @@ class Reader:
         return joined(word, [self.condition(part) for part in node.flatten()])
 
     def _not(self, node: exp.Expr) -> Texts:
-        return filled("NOT ({})", self.condition(node.this))
+        return fill_template("NOT ({})", self.condition(node.this))
 
     def _is_null(self, node: exp.Expr) -> Texts:
         only(node, "this", "expression", "negate")
@@ -79,7 +79,7 @@ class Reader:
             raise PredicateError("uses IS with something other than NULL", node, "compare with =")
         column = self._column(node.this)
         word, distinct = ("NOT ", "") if node.args.get("negate") else ("", "NOT ")
-        texts = filled(f"{{}} IS {word}NULL", self._name(column))
+        texts = fill_template(f"{{}} IS {word}NULL", self._name(column))
         if not is_own(column):
             return texts
         # IS NULL of a composite value looks at its fields.
@@ -107,14 +107,14 @@ class Reader:
         operand = self._operand(left)
         if sign not in _EQUALITY:
             operand.refuse_order(left)
-        return filled(f"{{}} {sign} {{}}", operand.texts, operand.constant(right))
+        return fill_template(f"{{}} {sign} {{}}", operand.texts, operand.constant(right))
 
     def _between(self, node: exp.Expr) -> Texts:
         only(node, "this", "low", "high")
         operand = self._operand(node.this.unnest())
         operand.refuse_order(node)
         low, high = (operand.constant(node.args[end]) for end in ("low", "high"))
-        return filled("{} BETWEEN {} AND {}", operand.texts, low, high, loose=True)
+        return fill_template("{} BETWEEN {} AND {}", operand.texts, low, high, loose=True)
 
     def _among(self, node: exp.Expr) -> Texts:
         only(node, "this", "expressions")
@@ -123,17 +123,19 @@ class Reader:
             raise PredicateError("has an empty list", node)
         values = [operand.constant(value) for value in node.expressions]
         places = ", ".join(["{}"] * len(values))
-        texts = filled(f"{{}} IN ({places})", operand.texts, *values)
+        texts = fill_template(f"{{}} IN ({places})", operand.texts, *values)
         if not operand.kind.apart:
             return texts
-        chain = joined("OR", [filled("{} = {}", operand.texts, value) for value in values])
+        chain = joined("OR", [fill_template("{} = {}", operand.texts, value) for value in values])
         return Texts(texts.source, chain.closed.lake, texts.text)
 
     def _like(self, node: exp.Expr) -> Texts:
         only(node, "this", "expression", "negate")
         operand = self._operand(node.this.unnest())
         word = "NOT LIKE" if node.args.get("negate") else "LIKE"
-        return filled(f"{{}} {word} {{}}", operand.texts, operand.pattern(node.expression.unnest()))
+        return fill_template(
+            f"{{}} {word} {{}}", operand.texts, operand.pattern(node.expression.unnest())
+        )
 
     def _operand(self, node: exp.Expr) -> Operand:
         if isinstance(node, exp.Mod):
@@ -164,7 +166,7 @@ class Reader:
             raise not_understood(node)
         only(node, "this", "table", "db")
         qualifier = tuple(
-            folded(node.args[part]) for part in ("db", "table") if node.args.get(part)
+            folded_name(node.args[part]) for part in ("db", "table") if node.args.get(part)
         )
         if qualifier and qualifier != (self.table.schema, self.table.name)[-len(qualifier) :]:
             raise PredicateError(f"names a column of another table, {'.'.join(qualifier)}", node)
@@ -172,7 +174,7 @@ class Reader:
 
     def _known(self, name: exp.Identifier) -> SourceColumn:
         refuse_word(name)
-        column = self.known.get(folded(name))
+        column = self.known.get(folded_name(name))
         if column is None:
             raise no_column(name, self.table, self.known)
         if not column.arrives:
@@ -186,7 +188,7 @@ class Reader:
         return column
 
     def _name(self, column: SourceColumn) -> Texts:
-        return column_name(column.name, typed(column.name))
+        return column_name(column.name, quoted_name(column.name))
 
 
 def _not_one_operand(left: exp.Expr, right: exp.Expr) -> PredicateError:

@@ -13,17 +13,17 @@ from cdc.stack.artifacts.lock_file import (
     postgres_set,
 )
 from cdc.stack.servers import ports
-from cdc.stack.servers.connect import Connect
-from cdc.stack.servers.kafka import Kafka
-from cdc.stack.servers.postgres import Postgres
-from cdc.stack.servers.registry import Registry
+from cdc.stack.servers.connect import ConnectServer
+from cdc.stack.servers.kafka import KafkaServer
+from cdc.stack.servers.postgres import PostgresServer
+from cdc.stack.servers.registry import RegistryServer
 from cdc.stack.servers.server import Server
 from cdc.state.directory import StateDir
 from cdc.state.endpoints import Endpoints, combine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class ServerPlan:
     """The embedded servers in waves; the servers of one wave do not depend on each other.
 
     The registry must be ready before the Connect worker starts: a connector that the worker
@@ -39,18 +39,18 @@ class Plan:
         return tuple(server for wave in self.waves for server in wave)
 
 
-def make(config: Config, state: StateDir) -> Plan:
+def make(config: Config, state: StateDir) -> ServerPlan:
     """Plan every server that no configured address replaces.
 
     Chooses and records their ports; raises CONFLICT if a configured port is taken.
     """
     chosen = ports.choose(state, config.stack.ports)
-    postgres = Postgres(state, chosen["postgres"])
-    kafka = Kafka(state, chosen["kafka"], chosen["controller"])
+    postgres = PostgresServer(state, chosen["postgres"])
+    kafka = KafkaServer(state, chosen["kafka"], chosen["controller"])
     bootstrap = config.kafka.bootstrap_servers or kafka.bootstrap
     copies = config.kafka.replication_factor
-    registry = Registry(state, chosen["registry"], bootstrap, config.name, copies)
-    connect = Connect(state, chosen["connect"], bootstrap, config.name, copies)
+    registry = RegistryServer(state, chosen["registry"], bootstrap, config.name, copies)
+    connect = ConnectServer(state, chosen["connect"], bootstrap, config.name, copies)
     endpoints = combine(
         config,
         {
@@ -66,7 +66,7 @@ def make(config: Config, state: StateDir) -> Plan:
         tuple(server for server in wave if server.name not in replaced)
         for wave in (stores, (registry,), (connect,))
     )
-    return Plan(waves=waves, endpoints=endpoints)
+    return ServerPlan(waves=waves, endpoints=endpoints)
 
 
 def replaced_names(config: Config) -> set[str]:
