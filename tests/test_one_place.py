@@ -1,4 +1,4 @@
-"""One place per thing: a second copy of what a module is there for is seen here."""
+"""Check that no module repeats what another module exists for."""
 
 import re
 from typing import Final
@@ -15,7 +15,7 @@ PLACES: Final[dict[str, set[str]]] = {
     r"\"(?i:extra_float_digits|intervalstyle)\"": {"cdc.source.server.printing"},
     r"POSITIVE_INFINITY\"": {"cdc.events.values.pg_types"},
     r"\bhttpx\.(Client|get|post|put|request)\b": {"cdc.http_client"},
-    # The first looks for ever, the second does without libraries; all else uses cdc.waiting.poll.
+    # The supervisor polls for ever, failpoints use no libraries; all else uses cdc.waiting.poll.
     r"\btime\.sleep\b|import sleep\b": {"cdc.stack.supervise.supervisor", "cdc.failpoints"},
 }
 """What only these modules may spell, as a regular expression."""

@@ -1,4 +1,4 @@
-"""Each check while any two parts lose each other: no server is embedded, all are behind proxies."""
+"""Run every check while two parts lose each other: all servers run outside, behind proxies."""
 
 from collections.abc import Iterator
 
