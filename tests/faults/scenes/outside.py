@@ -97,7 +97,7 @@ class Outside:
         self.pids[server.name] = server.process.pid
 
     def around(self) -> list[str]:
-        """Return connections to servers that bypass the proxies, except this test's and their own."""
+        """Return connections that bypass the proxies, except this test's and the servers' own."""
         ends = psutil.net_connections(kind="tcp")
         owners = {
             _port(end.laddr): end.pid

@@ -1,4 +1,4 @@
-"""Reads the facts out of any database's catalogue."""
+"""Read the facts of any database from its catalogue."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -90,7 +90,7 @@ _Rows = dict[int, tuple[str, int]]
 
 
 def read(connection: Connection) -> Database:
-    """Everything that may be changed: tables of any schema that is the user's."""
+    """Return everything that may be changed: the tables of all user schemas."""
     found = connection.execute(_TABLES.encode()).fetchall()
     rows = {row[0]: (_quoted(row), _rows(connection, _quoted(row))) for row in found}
     own = connection.execute(_OWN_TYPES.encode()).fetchall()
