@@ -1,6 +1,6 @@
-"""Record events of every type: ``python -m tests.kinds.record`` writes events/kinds.json anew.
+"""Record events of every type for tests without servers, half of the rows by snapshot.
 
-For tests that need no server. Half of the rows come by snapshot.
+``python -m tests.kinds.record`` rewrites events/kinds.json.
 """
 
 import base64
@@ -20,7 +20,7 @@ from cdc.state.endpoints import Endpoints
 from cdc.waiting import until
 from tests.events.recorded import FOLDER
 from tests.kinds.columns import SCHEMA, SETUP, TABLES
-from tests.kinds.pipeline import Pipeline, configured, made
+from tests.kinds.pipeline import Pipeline, configured, random_rows
 from tests.servers.process import servers
 
 ROWS = 12
@@ -28,6 +28,7 @@ SERVERS = ("postgres", "kafka", "registry", "connect")
 
 
 def main() -> None:
+    """Start the servers, record the events and write the file."""
     with tempfile.TemporaryDirectory() as folder:
         makers = servers(Path(folder))
         running = {name: makers[name]() for name in SERVERS}
@@ -40,26 +41,27 @@ def main() -> None:
                 registry=running["registry"].address,
                 connect=running["connect"].address,
             )
-            found = recorded(Path(folder), endpoints)
+            recording = recorded(Path(folder), endpoints)
         finally:
             for server in reversed(running.values()):
                 server.kill()
-    text = json.dumps(found, indent=1, ensure_ascii=False, sort_keys=True)
+    text = json.dumps(recording, indent=1, ensure_ascii=False, sort_keys=True)
     (FOLDER / "kinds.json").write_text(text + "\n")
-    sys.stdout.write(f"{len(found['records'])} events\n")
+    sys.stdout.write(f"{len(recording['records'])} events\n")
 
 
 def recorded(folder: Path, endpoints: Endpoints) -> dict[str, Any]:
+    """Run the connector over the tables; return records, schemas and the expected rows."""
     pipeline = Pipeline(config=configured(folder, endpoints, {}), endpoints=endpoints)
     pipeline.execute(SETUP)
     for table, kinds in TABLES.items():
         pipeline.create(table, kinds)
-        pipeline.insert(table, made(kinds, ROWS // 2))
+        pipeline.insert(table, random_rows(kinds, ROWS // 2))
     establish(pipeline.config, endpoints)
     topics = {table: f"{pipeline.config.name}.{SCHEMA}.{table}" for table in TABLES}
     until(lambda: len(_records(endpoints, topics)) == ROWS // 2 * len(TABLES), 60, "no snapshot")
     for table, kinds in TABLES.items():
-        pipeline.insert(table, made(kinds, ROWS // 2))
+        pipeline.insert(table, random_rows(kinds, ROWS // 2))
     until(lambda: len(_records(endpoints, topics)) == ROWS * len(TABLES), 60, "no stream")
     records = _records(endpoints, topics)
     return {
@@ -75,10 +77,12 @@ def recorded(folder: Path, endpoints: Endpoints) -> dict[str, Any]:
 
 def _records(endpoints: Endpoints, topics: Mapping[str, str]) -> list[dict[str, Any]]:
     ends = end_offsets(endpoints.kafka, list(topics.values()))
-    return [record for topic in sorted(ends) if ends[topic] for record in _of(endpoints, topic)]
+    return [
+        record for topic in sorted(ends) if ends[topic] for record in _read_topic(endpoints, topic)
+    ]
 
 
-def _of(endpoints: Endpoints, topic: str) -> list[dict[str, Any]]:
+def _read_topic(endpoints: Endpoints, topic: str) -> list[dict[str, Any]]:
     settings = {
         "bootstrap.servers": endpoints.kafka,
         "group.id": "record",
@@ -88,10 +92,10 @@ def _of(endpoints: Endpoints, topic: str) -> list[dict[str, Any]]:
     }
     consumer = Consumer(settings)
     consumer.assign([TopicPartition(topic, 0, 0)])
-    found = []
+    records = []
     try:
         while (message := consumer.poll(20)) is not None and message.error() is None:
-            found.append(
+            records.append(
                 {
                     "topic": topic,
                     "partition": 0,
@@ -104,7 +108,7 @@ def _of(endpoints: Endpoints, topic: str) -> list[dict[str, Any]]:
             )
     finally:
         consumer.close()
-    return found
+    return records
 
 
 def _encoded(data: Any) -> str | None:  # noqa: ANN401 - bytes, whatever the stubs say
@@ -114,8 +118,8 @@ def _encoded(data: Any) -> str | None:  # noqa: ANN401 - bytes, whatever the stu
 def _schemas(endpoints: Endpoints, records: list[dict[str, Any]]) -> dict[str, str]:
     raw = (base64.b64decode(record[part]) for record in records for part in ("key", "value"))
     ids = sorted({int.from_bytes(data[1:5]) for data in raw})
-    found = RegistryClient(endpoints.registry).schemas(ids)
-    return {str(number): text for number, text in found.items()}
+    schemas = RegistryClient(endpoints.registry).schemas(ids)
+    return {str(number): text for number, text in schemas.items()}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Rules that are taken out one at a time, each as the text of the code that says it."""
+"""Rules to remove one at a time, each given as the code that implements it."""
 
 from typing import Final
 

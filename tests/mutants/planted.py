@@ -1,4 +1,4 @@
-"""Bugs that pipelines of this kind have had, planted one at a time; the suite has to see each."""
+"""Bugs of pipelines like this one, planted one at a time; the suite must notice each."""
 
 from typing import Final
 
