@@ -18,7 +18,7 @@ PLACES: Final[dict[str, set[str]]] = {
     # The supervisor polls for ever, failpoints use no libraries; all else uses cdc.waiting.poll.
     r"\btime\.sleep\b|import sleep\b": {"cdc.stack.supervise.supervisor", "cdc.failpoints"},
 }
-"""What only these modules may spell, as a regular expression."""
+"""Regular expressions of code that only the named modules may contain."""
 
 
 def spelled_in(pattern: str, sources: dict[str, str]) -> set[str]:

@@ -29,7 +29,7 @@ FLOORS = (
     ("__main__",),
 )
 MOST_FILES = 20
-"""In one folder, so that a reader can see at a glance what is there."""
+"""The most files in one folder that a reader can take in at a glance."""
 
 
 def edges() -> dict[str, set[str]]:

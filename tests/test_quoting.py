@@ -18,7 +18,7 @@ NOT_SQL = {
     "cdc/cli/init.py": "YAML",
     "cdc/stack/servers/connect.py": "JAAS",
 }
-"""Where a quote is doubled for another language."""
+"""Modules that double a quote for another language."""
 SAID = re.compile(
     r"\b(SELECT|WHERE|CREATE|ALTER|DROP|DELETE|CASE|WHEN|THEN|ELSE|CAST|AS|AND|OR|IN|SET|TABLE|FROM|"
     r"RLIKE|COMMENT|IF|struct|concat|coalesce|array)\b"

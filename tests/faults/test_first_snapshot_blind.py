@@ -71,8 +71,8 @@ def test_a_table_that_the_snapshot_saw_empty_is_flagged_or_stops(large: Armed) -
                 large.execute(REWRITE)
                 large.execute("TRUNCATE bank.emptied")
                 large.execute("INSERT INTO bank.emptied SELECT i, -1 FROM generate_series(1, 6) i")
-            said, _ = first.communicate(timeout=START_SECONDS)
-        assert first.returncode == 0, said
+            output, _ = first.communicate(timeout=START_SECONDS)
+        assert first.returncode == 0, output
         large.run("sync", "--timeout", "900", expect=8)
     large.run("sync", "--timeout", "900", expect=8)
 

@@ -71,8 +71,11 @@ def test_a_refused_name_that_a_table_gets_later_stops_only_this_table(
         **dict.fromkeys(odd.TABLES, "streaming"),
         STOPPED: "stopped",
     }
-    said = reason(pipeline, STOPPED)
-    assert "column _metadata: Spark and Delta have a column of their own with this name" in said
+    stopped_because = reason(pipeline, STOPPED)
+    assert (
+        "column _metadata: Spark and Delta have a column of their own with this name"
+        in stopped_because
+    )
     assert odd.lake(pipeline, odd.WIDE) == odd.source(pipeline, odd.WIDE)
     choice = TableChoice(names=(f"{SCHEMA}.{STOPPED}",))
     with pytest.raises(CdcError) as caught:

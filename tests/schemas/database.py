@@ -53,7 +53,7 @@ class Draw:
     schemas: tuple[str, ...]
     own: tuple[Kind, ...] = ()
     taken: set[str] = field(default_factory=set)
-    """Of tables and of types, for a table makes a type of its name."""
+    """Names of tables and types, because a table creates a type of its name."""
     tables: list[tuple[str, str]] = field(default_factory=list)
 
     def chance(self, share: float) -> bool:

@@ -60,9 +60,9 @@ class Judged:
 
     captured: tuple[str, ...]
     appended: tuple[str, ...]
-    """Those of them that are kept as inserts only."""
+    """The captured tables that are kept as inserts only."""
     refused: Mapping[str, str]
-    """Each with the reason."""
+    """The refused tables, each with the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

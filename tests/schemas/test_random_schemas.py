@@ -27,7 +27,7 @@ _SYNC: Final = ("sync", "--timeout", "900")
 _WITHOUT_A_TABLE: Final = 8
 """Exit code of a sync that got there, while a table is stopped or degraded."""
 _CHANGES: Final = 4
-"""Of each table, besides the transactions over any of them."""
+"""Changes of each table, besides the transactions over any tables."""
 _TRANSACTIONS: Final = 60
 
 

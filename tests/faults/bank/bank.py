@@ -26,7 +26,7 @@ RING: Final = 8
 PARTS: Final = 6  # rows of each filling of the table that is emptied
 BULK: Final = 300  # rows that change together
 THOUSANDS: Final = 5000  # rows of the largest transaction
-COLUMNS: Final = tuple(f"c{i}" for i in range(1, 201))  # of the wide table; all have the same value
+COLUMNS: Final = tuple(f"c{i}" for i in range(1, 201))  # of the wide table, all with the same value
 Connect = Callable[[], psycopg.Connection[Any]]
 Commits = MutableMapping[int, tuple[int, int]]
 """By mark: a WAL position before the commit, and one at or after its end."""
