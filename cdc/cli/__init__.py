@@ -37,7 +37,7 @@ FILES: Final = {"pause": "control", "resume": "control", "cancel": "control"}
 
 app = typer.Typer(
     name="wal2lake",
-    help="Keep Delta Lake tables equal to Postgres tables, continuously, and prove it.",
+    help="Keep Delta Lake tables equal to Postgres tables, and compare the two on demand.",
     no_args_is_help=True,
     add_completion=False,
     # A traceback with local variables would show row values and passwords.

@@ -49,10 +49,12 @@ UrlOption = Annotated[
     typer.Option(
         "--source-url",
         metavar="URL",
-        help="postgresql://user@host:5432/database, without password.",
+        help="The source: postgresql://user@host:5432/database, without a password.",
     ),
 ]
-TablesOption = Annotated[str, typer.Option("--tables", help="Pattern schema.table")]
+TablesOption = Annotated[
+    str, typer.Option("--tables", help="The tables to capture: a pattern schema.table.")
+]
 ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]
 
 

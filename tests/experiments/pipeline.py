@@ -15,6 +15,7 @@ from cdc.kafka.offsets import end_offsets
 from cdc.source.connector import worker_rest
 from cdc.source.server import slot
 from cdc.source.server.connection import Connection, connect
+from cdc.state import pipeline
 from cdc.state.endpoints import Endpoints
 from cdc.waiting import until
 from tests.experiments.labels import Label, Reader
@@ -71,6 +72,11 @@ class Pipeline:
             registry=Registry(url=self.endpoints.registry),
         )
 
+    @property
+    def given(self) -> pipeline.Pipeline:
+        """Return what the functions of the project take."""
+        return pipeline.Pipeline(self.config, self.endpoints)
+
     def session(self) -> Connection:
         """Open another connection with the schema on its search path."""
         connection = connect(self.endpoints.source_url)
@@ -86,11 +92,11 @@ class Pipeline:
     @property
     def placeholder(self) -> str:
         """The connector's placeholder for unchanged large values."""
-        return placeholder(self.config, self.endpoints)
+        return placeholder(self.given)
 
     def start(self) -> None:
         """Create publication, slot and connector."""
-        establish(self.config, self.endpoints)
+        establish(self.given)
 
     def stop(self) -> None:
         """Stop the connector."""

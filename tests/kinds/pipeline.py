@@ -23,6 +23,7 @@ from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import ledger_path, quarantine_path, table_path
 from cdc.lake.records.ledger import Ledger
+from cdc.state import pipeline as pipelines
 from cdc.state.endpoints import Endpoints
 from cdc.tables import TableId
 from tests.kinds.columns import AS_TEXT, SCHEMA, TABLES, Kind
@@ -70,13 +71,16 @@ def _values(kind: Kind, number: int) -> list[str | None]:
 class Pipeline:
     """The tables' source and lake, and how to fill and compare them."""
 
-    config: Config
-    endpoints: Endpoints
+    given: pipelines.Pipeline
     rows: dict[str, int] = field(default_factory=dict)  # inserted so far, by table
+
+    @property
+    def config(self) -> Config:
+        return self.given.config
 
     def connect(self) -> psycopg.Connection[tuple[Any, ...]]:
         """Connect to the source with fixed settings for printing values."""
-        connection = psycopg.connect(self.endpoints.source_url, autocommit=True)
+        connection = psycopg.connect(self.given.endpoints.source_url, autocommit=True)
         connection.execute(SPELLING.encode())
         return connection
 
@@ -105,7 +109,7 @@ class Pipeline:
     def synced(self) -> dict[str, str]:
         """Wait until the lake has caught up; return the tables' states."""
         try:
-            row = sync(self.config, self.endpoints, timeout=SYNC_SECONDS).cut
+            row = sync(self.given, timeout=SYNC_SECONDS).cut
         except CdcError as error:
             if error.kind is not ErrorKind.TABLE_STOPPED:
                 raise
@@ -182,9 +186,10 @@ def running(
     before: Callable[[Pipeline], None],
 ) -> Iterator[Pipeline]:
     """Run a pipeline that follows the schema; ``before`` fills it for the snapshot."""
-    pipeline = Pipeline(config=configured(folder, endpoints, worker), endpoints=endpoints)
+    config = configured(folder, endpoints, worker)
+    pipeline = Pipeline(given=pipelines.Pipeline(config, endpoints))
     before(pipeline)
-    establish(pipeline.config, endpoints)
+    establish(pipeline.given)
     log = folder / "job.log"
     with log.open("w") as output:
         job = subprocess.Popen(

@@ -135,7 +135,9 @@ def _type(kind: Any) -> str:  # noqa: ANN401 - annotations have no common type
     if get_origin(kind) is Literal:
         return ", ".join(f"`{value}`" for value in get_args(kind))
     arguments = [_type(part) for part in get_args(kind)]
-    return f"list of {arguments[0]}" if get_origin(kind) is list else f"{' to '.join(arguments)}"
+    if get_origin(kind) is list:
+        return f"list of {arguments[0]}"
+    return f"mapping of {' to '.join(arguments)}"
 
 
 def _default(field: FieldInfo) -> str:

@@ -13,7 +13,7 @@ test compares. `tests/kinds` sends random values of each type through the real c
 snapshot and by stream, and compares the lake with Postgres's own text.
 
 - **exact**: the lake has an equivalent type;
-- **as text**: the lake has a string without any loss: the one that Postgres prints (ISO dates, UTC)
+- **as text**: the lake has a string that loses nothing: what Postgres prints (ISO dates, UTC),
   unless the remark says otherwise;
 - **refused**: the connector loses or alters values of the type. The column is left out of the lake,
   `wal2lake check` reports it with the reason, and the rest of the table is kept.
@@ -48,7 +48,7 @@ LIMITS: Final = (
     ("interval `infinity`", "**arrives as `00:00:00`**: `verify` reports the row", SAME),
     (
         "interval of more than 2147483647 hours",
-        "the connector retries for ever: `status` shows the lag, the worker's log the reason",
+        "the connector retries forever: `status` shows the lag, the worker's log the reason",
         SAME,
     ),
     ("`NaN` and infinities in a domain over unconstrained numeric", "quarantine", SAME),
