@@ -29,7 +29,7 @@ class Load:
     """The load with which both ways are measured."""
 
     rows: Mapping[str, int]
-    transactions: int  # of the burst
+    transactions: int  # in the burst
     seconds: float  # of the steady load
     rate: float
     seed: int

@@ -1,4 +1,4 @@
-"""Tables whose log is as if it had been written long ago."""
+"""Make a table's transaction log look old."""
 
 import os
 import time
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def age(path: str, *, days: int) -> None:
-    """Delta, in every implementation, goes by the times of the files of the log."""
+    """Set the log's files back by ``days``: every Delta implementation goes by their times."""
     then = time.time() - days * 24 * 3600
     for file in (Path(path) / "_delta_log").iterdir():
         os.utime(file, (then, then))

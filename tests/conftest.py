@@ -1,4 +1,4 @@
-"""Options and the plugin list; fixtures live beside what they start."""
+"""Options and the plugin list; fixtures are defined next to what they start."""
 
 import signal
 from typing import Any
@@ -19,19 +19,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--deep",
         action="store_true",
-        help="all that takes long too: many more examples, and the tests marked deep",
+        help="run what takes long too: many more examples, and the tests marked deep",
     )
-    group.addoption("--seed", type=int, default=None, help="of random changes and kills")
-    group.addoption("--kills", type=int, default=10, help="random ones of the servers and the job")
-    group.addoption("--budget", type=float, default=None, help="minutes for those of tests/faults")
+    group.addoption("--seed", type=int, default=None, help="seed of random changes and kills")
+    group.addoption("--kills", type=int, default=10, help="random kills of the servers and the job")
+    group.addoption("--budget", type=float, default=None, help="minutes for tests/faults")
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:  # noqa: ANN401
-    """With several workers, one of them runs all of a directory: its tests share their servers."""
-    from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415 - only where there are some
+    """Give each directory to one worker, because its tests share their servers."""
+    from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415 - installed only where tests run in parallel
 
-    class ByDirectory(LoadScopeScheduling):  # type: ignore[misc] # it is untyped
+    class ByDirectory(LoadScopeScheduling):  # type: ignore[misc] # xdist is untyped
         def _split_scope(self, nodeid: str) -> str:
             return nodeid.partition("::")[0].split("/")[1]
 
@@ -46,7 +46,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # A run that is told to end stops the servers it has started, as on Ctrl-C.
+    # On SIGTERM a run stops the servers it has started, as on Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     # Imported here: a run of one integration test need not pay for hypothesis.
     from hypothesis import settings  # noqa: PLC0415

@@ -1,7 +1,7 @@
-"""What the documents name, read from Markdown, and what of it does not exist.
+"""Find names in the Markdown documents that do not exist: links, commands, options, keys, files.
 
-A document is text; each check returns the names in it that nothing stands behind, so that a test of
-the check can give it a document with a mistake.
+Each check takes a document as text and returns the names in it that do not exist, so that a test
+of the check can pass a document with a mistake.
 """
 
 import re
@@ -54,7 +54,7 @@ def spans(document: str) -> list[str]:
 
 
 def code(document: str) -> str:
-    """Return everything that a document gives as code, a line each."""
+    """Return all code of a document, one line each."""
     return "\n".join([*_FENCE.findall(document), *spans(document)])
 
 
@@ -67,7 +67,7 @@ def anchors(document: str) -> set[str]:
 
 
 def broken_links(path: Path, document: str) -> list[str]:
-    """Return the links that lead to no file, or to no heading of one."""
+    """Return the links whose file or heading does not exist."""
     return [
         link for link in _LINK.findall(document) if "://" not in link and not _leads(path, link)
     ]
@@ -82,7 +82,7 @@ def _leads(path: Path, link: str) -> bool:
 
 
 def unknown_commands(document: str) -> list[str]:
-    """Return calls of commands, subcommands or options that wal2lake does not have."""
+    """Return calls of commands, subcommands or options that do not exist in wal2lake."""
     return [bad for name, rest in _COMMAND.findall(code(document)) for bad in _unknown(name, rest)]
 
 
@@ -128,7 +128,7 @@ def options(command: Any) -> set[str]:  # noqa: ANN401 - typer's own kind of com
 
 
 def unknown_options(document: str) -> list[str]:
-    """Return options named by themselves that neither wal2lake nor a test run has."""
+    """Return options outside a command line that neither wal2lake nor a test run has."""
     known = _test_options().union(*map(options, commands().values()))
     named = [_OPTION.match(span) for span in spans(document) if span.startswith("--")]
     return [option[1] for option in named if option and option[1] not in known]

@@ -13,7 +13,7 @@ from cdc.lake.session import LOCAL, SETTINGS
 from cdc.stack.artifacts.lock_file import spark_jars
 
 _ONE_COMPILER: Final = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
-"""With one compiler Java reserves a fifth of that, and compiles nothing when it is full."""
+"""With one compiler, Java reserves a fifth of that and stops compiling when it is full."""
 QUICK: Final = {"spark.driver.extraJavaOptions": _ONE_COMPILER}
 """A test's plans are all new ones: most of what the second compiler makes of them is never run
 again, and it takes a quarter of the processor's time. Not where a figure is measured."""
@@ -21,6 +21,7 @@ again, and it takes a quarter of the processor's time. Not where a figure is mea
 
 @contextmanager
 def local_spark(scratch: Path) -> Iterator[SparkSession]:
+    """Yield a local session whose files are under ``scratch``."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = (
         SparkSession.builder.appName("tests")

@@ -1,4 +1,4 @@
-"""Something that goes on in a thread while a block runs."""
+"""Repeat an action in a thread while a block runs."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -7,9 +7,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def meanwhile(act: Callable[[], object], *, every: float = 0.05) -> Iterator[Callable[[], None]]:
-    """Do it again and again, with so many seconds between; an error of it fails the block.
+    """Call ``act`` every ``every`` seconds until the block ends; its error fails the block.
 
-    At its end, or where the block asks whether all went well by the function that it is given.
+    The error is raised at the end of the block, or earlier if the block calls the function that it
+    is given, which raises an error of ``act`` so far.
     """
     end, errors = threading.Event(), list[BaseException]()
 

@@ -1,4 +1,4 @@
-"""The seed of what a run does at random: the one that was asked for, or one for all of it."""
+"""Choose the seed of a run's random decisions: ``--seed``, or one drawn for the whole run."""
 
 import random
 
@@ -8,8 +8,8 @@ _DRAWN = pytest.StashKey[int]()
 
 
 def seed_of(config: pytest.Config) -> int:
-    """The same at every call, so that one number replays the run."""
-    asked: int | None = config.getoption("--seed")
-    if asked is not None:
-        return asked
+    """Return the run's seed, the same at every call, so that one number replays the run."""
+    given: int | None = config.getoption("--seed")
+    if given is not None:
+        return given
     return config.stash.setdefault(_DRAWN, random.SystemRandom().randrange(10**6))

@@ -1,4 +1,4 @@
-"""A file system of its own, small enough to be filled."""
+"""Mount a file system that is small enough to fill."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ import pytest
 
 @contextmanager
 def small_disk(place: Path, size: str) -> Iterator[None]:
-    """Only root may mount one; skips where that cannot be done."""
+    """Mount a tmpfs for the block; skip the test if this user cannot mount (only root can)."""
     place.mkdir(parents=True)
     command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -24,7 +24,7 @@ def small_disk(place: Path, size: str) -> Iterator[None]:
 
 
 def fill(ballast: Path) -> None:
-    """To the last block."""
+    """Fill the disk of the ballast file to its last block."""
     descriptor = os.open(ballast, os.O_WRONLY | os.O_CREAT)
     try:
         while os.statvfs(ballast.parent).f_bavail:

@@ -1,4 +1,4 @@
-"""A process that stands still, as under a debugger or on a machine that sleeps."""
+"""Suspend a process, as a debugger or a sleeping machine does."""
 
 import os
 import signal
@@ -10,13 +10,13 @@ import psutil
 
 @contextmanager
 def stopped(pid: int) -> Iterator[None]:
-    """SIGSTOP to the process and all that it started, and SIGCONT at the end of the block."""
+    """Suspend the process and its descendants with SIGSTOP; resume them after the block."""
     root = psutil.Process(pid)
     tree = [root.pid, *(child.pid for child in root.children(recursive=True))]
-    for each in tree:
-        os.kill(each, signal.SIGSTOP)
+    for member in tree:
+        os.kill(member, signal.SIGSTOP)
     try:
         yield
     finally:
-        for each in tree:
-            os.kill(each, signal.SIGCONT)
+        for member in tree:
+            os.kill(member, signal.SIGCONT)

@@ -1,4 +1,4 @@
-"""What the documents name exists: links, commands, options, keys, files. ``make docs-check``."""
+"""Check that the links, commands, options, keys and files in the documents exist."""
 
 import re
 import runpy
@@ -18,7 +18,7 @@ def test_links_of_a_document_lead_somewhere(document: Path) -> None:
 
 @pytest.mark.parametrize("check", CHECKS)
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_what_a_document_names_exists(document: Path, check: str) -> None:
+def test_names_in_a_document_exist(document: Path, check: str) -> None:
     assert CHECKS[check](document.read_text()) == []
 
 
@@ -45,7 +45,7 @@ def test_what_a_document_names_exists(document: Path, check: str) -> None:
         ("width", "word " * 25, "word " * 25),
     ],
 )
-def test_a_check_finds(check: str, text: str, wrong: str) -> None:
+def test_a_check_finds_the_wrong_name(check: str, text: str, wrong: str) -> None:
     assert CHECKS[check](text) == [wrong]
 
 
@@ -63,7 +63,7 @@ def test_a_check_finds(check: str, text: str, wrong: str) -> None:
         ("width", f"| {'cell ' * 30} |\n```\n{'word ' * 25}\n```\n"),
     ],
 )
-def test_a_check_passes(check: str, text: str) -> None:
+def test_a_check_accepts_correct_text(check: str, text: str) -> None:
     assert CHECKS[check](text) == []
 
 
@@ -87,7 +87,7 @@ def test_every_page_is_in_the_index() -> None:
     assert {page for page in pages - listed if not page.startswith("decisions/")} == {"README.md"}
 
 
-def test_the_configuration_of_the_readme_is_one(tmp_path: Path) -> None:
+def test_the_configuration_of_the_readme_is_valid(tmp_path: Path) -> None:
     [text] = re.findall(r"```yaml\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     (tmp_path / "wal2lake.yaml").write_text(text)
 

@@ -1,8 +1,8 @@
 """The import rule: pure code knows no engine, DataFrame code never runs one.
 
 Pure modules import the standard library, pydantic, parsers (yaml, fastavro, sqlglot) and each
-other. DataFrame modules add pyspark.sql and neither read, write nor run anything. All else is an
-edge; the command line and the jobs sit on top and are imported by none.
+other. DataFrame modules add pyspark.sql and neither read, write nor run anything. All other modules
+are edges; the command line and the jobs are on top and no module imports them.
 """
 
 import ast
@@ -100,7 +100,7 @@ def listed(name: str, patterns: tuple[str, ...]) -> bool:
 
 
 def imports(source: str) -> Iterator[str]:
-    """Modules named by an import at any depth; ``from a import b`` names ``a`` and ``a.b``."""
+    """Return the modules imported at any depth; ``from a import b`` names ``a`` and ``a.b``."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -110,7 +110,7 @@ def imports(source: str) -> Iterator[str]:
 
 
 def foreign(source: str, *, libraries: frozenset[str], own: tuple[str, ...]) -> list[str]:
-    """Imports of ``source`` that are neither in ``libraries`` nor one of ``own``."""
+    """Return the imports of ``source`` that are in neither ``libraries`` nor ``own``."""
     known = modules()
     return [
         name
@@ -121,7 +121,7 @@ def foreign(source: str, *, libraries: frozenset[str], own: tuple[str, ...]) -> 
 
 
 def actions(source: str) -> list[str]:
-    """What reads, writes or runs a DataFrame; ``F.count(...)`` and its kin are column functions."""
+    """Return the calls that read, write or run a DataFrame; ``F.count`` and its kin do not."""
     found = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Attribute) and node.attr in RUNS:
@@ -139,7 +139,7 @@ def is_top(name: str) -> bool:
 
 
 def is_room(name: str) -> bool:
-    """Whether it is a folder: it holds a docstring alone (test_order_of_folders.py)."""
+    """Return whether the module is a folder, which holds only a docstring."""
     return modules()[name].name == "__init__.py"
 
 
@@ -153,7 +153,7 @@ def frame_modules() -> list[str]:
 
 @pytest.mark.parametrize("name", pure_modules())
 def test_a_pure_module_loads_no_engine(name: str) -> None:
-    """Catches what an import of an import drags in."""
+    """Also catch an engine that is imported indirectly."""
     code = f"import sys, {name}; print(*sorted(set(sys.modules) & {set(ENGINES)!r}))"
     run = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True

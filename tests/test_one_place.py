@@ -1,4 +1,4 @@
-"""One place per thing: a second copy of what a module is there for is seen here."""
+"""Check that no module repeats what another module exists for."""
 
 import re
 from typing import Final
@@ -16,10 +16,10 @@ PLACES: Final[dict[str, set[str]]] = {
     r"POSITIVE_INFINITY\"": {"cdc.events.values.pg_types"},
     r"config: Config,?\s+endpoints: Endpoints": {"cdc.state.pipeline"},  # all else takes a Pipeline
     r"\bhttpx\.(Client|get|post|put|request)\b": {"cdc.http_client"},
-    # The first looks for ever, the second does without libraries; all else uses cdc.waiting.poll.
+    # The supervisor polls for ever, failpoints use no libraries; all else uses cdc.waiting.poll.
     r"\btime\.sleep\b|import sleep\b": {"cdc.stack.supervise.supervisor", "cdc.failpoints"},
 }
-"""What only these modules may spell, as a regular expression."""
+"""Regular expressions of code that only the named modules may contain."""
 
 
 def spelled_in(pattern: str, sources: dict[str, str]) -> set[str]:

@@ -1,7 +1,7 @@
-"""The order of the folders under ``cdc``: no import points up, and none goes in a circle.
+"""The order of the folders under ``cdc``: no import points up or forms a circle.
 
-Read from the top, ``FLOORS`` is the way of a change and of what is built on it; a folder may import
-those above it in the list. ``docs/architecture.md`` says what each is for.
+Read from the top, ``FLOORS`` follows a change and then what is built on it; a folder may import the
+folders above it in the list. ``docs/architecture.md`` says what each is for.
 """
 
 import ast
@@ -29,11 +29,11 @@ FLOORS = (
     ("__main__",),
 )
 MOST_FILES = 20
-"""In one folder, so that a reader can see at a glance what is there."""
+"""The most files in one folder that a reader can take in at a glance."""
 
 
 def edges() -> dict[str, set[str]]:
-    """What each module imports of ours, the folders around it and around the imported left out."""
+    """Return our modules that each module imports, without the folders that contain either."""
     known = modules()
     return {
         name: {found for found in imports(path.read_text()) if is_file(found, known)} - {name}
@@ -61,7 +61,7 @@ def upward(graph: Mapping[str, Iterable[str]]) -> list[str]:
 
 
 def circle(graph: Mapping[str, Iterable[str]]) -> list[str]:
-    """Of modules or folders that import each other; empty where there is none."""
+    """Return a circle of modules or folders that import each other; empty if there is none."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -70,10 +70,10 @@ def circle(graph: Mapping[str, Iterable[str]]) -> list[str]:
 
 
 def by_folder(graph: Mapping[str, Iterable[str]], depth: int) -> dict[str, set[str]]:
-    """The imports between folders at a depth: 2 for ``cdc.lake``, 3 for ``cdc.lake.table``.
+    """Return the imports between folders at a depth: 2 for ``cdc.lake``, 3 for ``cdc.lake.table``.
 
-    What lies less deep is a folder of its own, and below the folders beside it or above them, but
-    not both.
+    A module at a smaller depth counts as a folder of its own; it may be below the folders beside it
+    or above them, but not both.
     """
     found: dict[str, set[str]] = {}
     for name, others in graph.items():
@@ -130,7 +130,7 @@ def test_no_room_has_more_files_than_a_reader_sees_at_a_glance() -> None:
 
 
 def test_a_folder_holds_no_code_of_its_own() -> None:
-    """Importing one of its files runs nothing else; ``cdc`` and ``cdc.cli`` have reasons."""
+    """An import of one file then runs no other code; ``cdc`` and ``cdc.cli`` are exceptions."""
     code = [
         name
         for name, path in modules().items()

@@ -1,4 +1,4 @@
-"""What the project says of itself is true: pins, locks, documents, no trace of one machine."""
+"""Check the project's statements about itself: pins, locks, no trace of one machine."""
 
 import json
 import re
@@ -16,7 +16,7 @@ FOLDERS: Final = ("cdc", "connectors", "jobs", "tests", "docs", "bench", ".ci")
 COMPOSE: Final[dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 ORDER: Final = ("postgres", "kafka", "registry", "connect", "job")
 
-# Written apart, so that this file does not find itself.
+# Written in parts, so that the search does not find this file.
 MACHINE: Final = re.compile(
     "|".join(["/" + "work/", "/" + "root/", "/" + "tmp/exp", "/" + "home/(?!connect)"])
 )
@@ -26,7 +26,7 @@ HOSTS: Final = re.compile(
 
 
 def tree() -> list[Path]:
-    """Every text file of ours."""
+    """Return every text file of the project."""
     top = [path for path in ROOT.iterdir() if path.is_file()]
     below = [path for name in FOLDERS for path in (ROOT / name).rglob("*") if path.is_file()]
     kept = [path for path in top + below if not _built(path)]

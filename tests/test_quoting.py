@@ -1,7 +1,7 @@
 """Only cdc/events/values/sql_text.py puts quotes around a text, for every parser of SQL.
 
-What stands in quotes elsewhere is a constant. A text that is put between two quotes by hand can
-end them, and Spark puts the value of a setting in the place of a ``${..}`` in it.
+Quoted text elsewhere is a constant. A value that is put between quotes by hand may contain a
+quote, and Spark replaces a ``${..}`` in it by the value of a setting.
 """
 
 import ast
@@ -18,7 +18,7 @@ NOT_SQL = {
     "cdc/cli/init.py": "YAML",
     "cdc/stack/servers/connect.py": "JAAS",
 }
-"""Where a quote is doubled for another language."""
+"""Modules that double a quote for another language."""
 SAID = re.compile(
     r"\b(SELECT|WHERE|CREATE|ALTER|DROP|DELETE|CASE|WHEN|THEN|ELSE|CAST|AS|AND|OR|IN|SET|TABLE|FROM|"
     r"RLIKE|COMMENT|IF|struct|concat|coalesce|array)\b"
@@ -31,7 +31,7 @@ def sources() -> list[Path]:
 
 
 def doubled(tree: ast.AST) -> Iterator[int]:
-    """Lines that escape a quote: ``text.replace("'", ..)``."""
+    """Yield the lines that escape a quote: ``text.replace("'", ..)``."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             first = node.args[0] if node.args else None
@@ -41,7 +41,7 @@ def doubled(tree: ast.AST) -> Iterator[int]:
 
 
 def between(tree: ast.AST) -> Iterator[int]:
-    """Lines with an f-string of SQL in which something is put between two quotes."""
+    """Yield the lines with an f-string of SQL that puts a value between two quotes."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.JoinedStr) or not SAID.search(_constants(node)):
             continue
@@ -53,7 +53,7 @@ def between(tree: ast.AST) -> Iterator[int]:
 
 
 def _quoted(before: str, after: str) -> bool:
-    """Whether an open quote stands right before it, or the same one is closed right behind."""
+    """Return whether a quote opens right before the value or closes right after it."""
     return any(
         before.endswith(quote)
         and after.startswith(quote)

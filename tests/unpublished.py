@@ -1,4 +1,4 @@
-"""How a table is taken out of the publication so that nobody hears of it: by no note either."""
+"""Take a table out of the publication without a note, so that its changes reach no log."""
 
 from typing import Final
 
@@ -8,15 +8,15 @@ _UNNOTED: Final = (
 
 
 def taken_out(*tables: str) -> str:
-    """The statements after which what is written to the tables is in no log."""
+    """Return the statements after which changes to the tables reach no log."""
     return _UNNOTED.format("DROP", ", ".join(tables))
 
 
 def put_back(*tables: str) -> str:
-    """The statements after which it is again."""
+    """Return the statements after which changes to the tables reach the log again."""
     return _UNNOTED.format("ADD", ", ".join(tables))
 
 
 def unseen(table: str, statements: str) -> str:
-    """One transaction that no log tells of."""
+    """Return one transaction with the statements, whose changes reach no log."""
     return f"BEGIN; {taken_out(table)}; {statements}; {put_back(table)}; COMMIT"

@@ -1,4 +1,4 @@
-"""Waiting for what comes by itself."""
+"""Wait for a condition that comes true by itself."""
 
 import time
 from collections.abc import Callable
@@ -9,10 +9,10 @@ _LEAST_SECONDS = 0.1
 
 
 def until(condition: Callable[[], object], seconds: float = 90) -> None:
-    """Wait for a condition; tenacity's RetryError when it never holds.
+    """Wait until the condition holds; raise tenacity's RetryError after ``seconds``.
 
-    A look that takes long, as a command does, is followed by as long a pause: what is waited for
-    needs the processor too.
+    A check that takes long, such as a command, is followed by an equally long pause, because what
+    it waits for needs the processor too.
     """
     took = 0.0
 

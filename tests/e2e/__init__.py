@@ -1,1 +1,1 @@
-"""The whole of wal2lake; a package, so that the installation they share ends with them."""
+"""End-to-end tests of wal2lake; a package, so that their shared installation ends with it."""

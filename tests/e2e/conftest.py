@@ -1,4 +1,4 @@
-"""The whole of wal2lake, by its command line, on a Postgres that it did not start."""
+"""An installation run by its command line on a Postgres that it did not start."""
 
 from collections.abc import Iterator
 
@@ -15,9 +15,9 @@ from tests.servers.fixtures import on_containers, started, worker_settings
 def installation(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Installation]:
-    """Up and applying, with a snapshot of a few thousand rows behind it; ended afterwards.
+    """Yield a running installation that takes a snapshot of a few thousand rows.
 
-    As processes, all servers but the source are its own; as containers, none is.
+    As processes, all servers but the source are embedded; as containers, none is.
     """
     root = tmp_path_factory.mktemp("e2e")
     others = ("kafka", "registry", "connect") if on_containers(request) else ()

@@ -1,4 +1,4 @@
-"""One installation under test: its commands, its source, and an independent reader of its lake."""
+"""An installation under test: its commands, its source and an independent reader of its lake."""
 
 import json
 import math
@@ -22,7 +22,7 @@ from psycopg import sql
 from tests.local_spark import QUICK
 from tests.servers.server import Server
 
-SECONDS: Final = 1500  # a command that takes longer hangs
+SECONDS: Final = 1500  # a command that takes longer has hung
 KEYED: Final = ("accounts", "moves", "documents")
 APPENDED: Final = ("audit",)
 TABLES_SQL: Final = """
@@ -51,15 +51,17 @@ INSERT INTO bank.victim SELECT i, 'v' || i FROM generate_series(1, 100) i;
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
+    """A folder with a configuration, and the servers that are not embedded."""
+
     folder: Path
     servers: Mapping[str, Server]
-    """Those that are not embedded: the source always."""
+    """The servers that are not embedded; always includes the source."""
 
     @classmethod
     def write(
         cls, folder: Path, servers: Mapping[str, Server], worker: Mapping[str, str]
     ) -> "Installation":
-        """A configuration file for these servers; the others are embedded."""
+        """Write a configuration for these servers; the others are embedded."""
         folder.mkdir(parents=True)
         keys = {"kafka": "bootstrap_servers", "registry": "url", "connect": "url"}
         given = {name: {keys[name]: servers[name].address} for name in keys if name in servers}
@@ -81,14 +83,16 @@ class Installation:
 
     @property
     def source_url(self) -> str:
+        """The source's URL."""
         return self.servers["postgres"].address
 
     @property
     def state_dir(self) -> Path:
+        """The state directory."""
         return self.folder / ".wal2lake"
 
     def run(self, *arguments: str, expect: int = 0) -> str:
-        """A command of wal2lake; its output. Fails the test when the exit code is another."""
+        """Run a wal2lake command and assert its exit code; return its output."""
         done = self.done(*arguments)
         assert done.returncode == expect, (
             f"{arguments} gave {done.returncode}, not {expect}\n{done.stdout}\n{done.stderr}"
@@ -96,7 +100,7 @@ class Installation:
         return done.stdout + done.stderr
 
     def done(self, *arguments: str, seconds: float = SECONDS) -> subprocess.CompletedProcess[str]:
-        """A command of wal2lake, whatever its exit code."""
+        """Run a wal2lake command; accept any exit code."""
         return subprocess.run(
             self.command(*arguments),
             cwd=self.folder,
@@ -108,51 +112,55 @@ class Installation:
         )
 
     def command(self, *arguments: str) -> list[str]:
-        """The command line, to be run in ``folder``."""
+        """Return the command line, to be run in ``folder``."""
         return [sys.executable, "-m", "cdc", *arguments, "--config", "wal2lake.yaml"]
 
     @property
     def environment(self) -> dict[str, str]:
+        """The environment of commands."""
         return os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
 
     def facts(self, *arguments: str) -> dict[str, Any]:
-        """The JSON that a command prints."""
+        """Return the JSON that a successful command prints."""
         return self._parsed(self.run(*arguments, "--json"))
 
     def any_facts(self, *arguments: str) -> dict[str, Any]:
-        """The JSON that a command prints, whatever its exit code."""
+        """Return the JSON that a command prints, whatever its exit code."""
         return self._parsed(self.done(*arguments, "--json").stdout)
 
     @staticmethod
     def _parsed(printed: str) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(printed[printed.index("{") : printed.rindex("}") + 1])
-        return found
+        parsed: dict[str, Any] = json.loads(printed[printed.index("{") : printed.rindex("}") + 1])
+        return parsed
 
     def connect(self) -> psycopg.Connection[tuple[Any, ...]]:
+        """Connect to the source, in autocommit mode."""
         return psycopg.connect(self.source_url, autocommit=True)
 
     def execute(self, statements: str) -> None:
+        """Execute statements in the source."""
         with self.connect() as connection:
             connection.execute(statements.encode())
 
     def source_rows(self, table: str) -> Counter[tuple[Any, ...]]:
+        """Return the rows of a bank's table in the source."""
         with self.connect() as connection:
             query = sql.SQL("SELECT * FROM {}").format(sql.Identifier("bank", table))
             return Counter(hashable(row) for row in connection.execute(query))
 
     def lake_rows(self, table: str) -> Counter[tuple[Any, ...]]:
-        """Read by delta-rs, compared as values of Python: nothing of wal2lake takes part."""
+        """Return a table's rows read by delta-rs, as Python values, without wal2lake."""
         return self.lake_query("bank", table, "SELECT * FROM t")
 
     def lake_query(self, schema: str, table: str, query: str) -> Counter[tuple[Any, ...]]:
-        """Rows of a query over the table ``t``, without columns of ours."""
+        """Return the rows of a query over the table ``t``, without ``_cdc_`` columns."""
         opened = DeltaTable(str(self.folder / "lake" / schema / table))
-        found = pa.table(QueryBuilder().register("t", opened).execute(query).read_all())
-        names = [name for name in found.column_names if not name.startswith("_cdc_")]
-        return Counter(hashable(tuple(row[n] for n in names)) for row in found.to_pylist())
+        rows = pa.table(QueryBuilder().register("t", opened).execute(query).read_all())
+        names = [name for name in rows.column_names if not name.startswith("_cdc_")]
+        return Counter(hashable(tuple(row[n] for n in names)) for row in rows.to_pylist())
 
     def assert_equal(self, *tables: str) -> None:
-        """By ``verify`` and by the independent reader."""
+        """Assert that the tables are equal, by the independent reader."""
         for table in tables or (*KEYED, *APPENDED):
             difference = self.source_rows(table) - self.lake_rows(table)
             surplus = self.lake_rows(table) - self.source_rows(table)
@@ -160,12 +168,12 @@ class Installation:
             assert not surplus, f"{table}: too much in the lake: {len(surplus)}"
 
     def pid(self, server: str) -> int:
-        """Of a supervised process, as ``status`` shows it."""
+        """Return the pid of a supervised process, from ``status``."""
         servers = self.facts("status")["servers"]
         return int(next(s["pid"] for s in servers if s["name"] == server))
 
     def crash(self, server: str) -> None:
-        """As ``kill -9``; the supervisor starts its own again, the others are started here."""
+        """Kill a process; the supervisor restarts an embedded one, this restarts any other."""
         if server in self.servers:
             self.servers[server].kill()
             self.servers[server].start()
@@ -174,12 +182,13 @@ class Installation:
         os.kill(pid, signal.SIGKILL)
 
     def down(self) -> None:
-        """Everything but the source."""
+        """Stop everything but the source."""
         self.run("down")
         for server in reversed(self._others()):
             server.stop()
 
     def up(self) -> None:
+        """Start everything that ``down`` stopped."""
         for server in self._others():
             server.start()
         self.run("up", "--detach")
@@ -188,7 +197,7 @@ class Installation:
         return [server for name, server in self.servers.items() if name != "postgres"]
 
     def processes(self) -> list[str]:
-        """What still runs with this state directory in its environment or command line."""
+        """Return the processes with this state directory in environment or command line."""
         marker = str(self.state_dir)
         return [
             " ".join(process.cmdline())
@@ -205,6 +214,6 @@ def _mentions(process: psutil.Process, marker: str) -> bool:
 
 
 def hashable(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A row to be counted, in which a NaN is equal to another."""
+    """Return the row in a hashable form, in which a NaN equals a NaN."""
     listed = (tuple(value) if isinstance(value, list) else value for value in row)
     return tuple("NaN" if isinstance(v, float) and math.isnan(v) else v for v in listed)

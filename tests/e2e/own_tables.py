@@ -9,7 +9,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Own:
-    """``tables`` are compared; ``steps`` as in ``Scenario``."""
+    """A scenario on its own ``tables``, which are compared; for ``steps`` see ``Scenario``."""
 
     name: str
     tables: tuple[str, ...]
@@ -220,15 +220,17 @@ OWN: Final = (
 
 
 def own_sql() -> str:
+    """Return the statements that create the tables of all these scenarios."""
     return ";\n".join(_filled(own.made, way) for own in OWN for way in (0, 1))
 
 
 def own_script(own: Own, step: int, way: int) -> str:
-    """The step's statements; empty when there is no such step."""
+    """Return the step's statements; empty if there is no such step."""
     return _filled(own.steps[step], way) if step < len(own.steps) else ""
 
 
 def own_tables(own: Own, way: int) -> list[str]:
+    """Return the names of the scenario's tables for one of its two runs."""
     return [_filled(table, way) for table in own.tables]
 
 

@@ -1,4 +1,4 @@
-"""What may happen to a row or a table: statements for the source, and where their rows lie.
+"""Scenarios of what may happen to rows of a table: statements for the source and their keys.
 
 Every scenario has a hundred keys of its own, ``{k}`` the first of them, in each table it is run
 on (``{t}``), and begins with six rows, from before the snapshot, whose large values lie apart.
@@ -12,7 +12,7 @@ KEYS: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """``steps`` are scripts; each is one transaction where it says BEGIN, or one per statement."""
+    """A scenario; ``steps`` are scripts, one transaction per statement outside of BEGIN."""
 
     name: str
     steps: tuple[str, ...]
@@ -160,7 +160,7 @@ SCENARIOS: Final = (
 )
 
 KEYED_TABLES: Final = ("by_default", "by_full", "by_index")
-"""The replica identities of one and the same table."""
+"""The replica identities, each for a table of the same structure."""
 
 _KEYED: Final = """
 CREATE TABLE lab.{t} (id int PRIMARY KEY, v text, big text, bin bytea, doc jsonb, tags text[],
@@ -179,12 +179,12 @@ FROM generate_series({first}, {last}, {step}) k, generate_series(1, 6) r;
 
 
 def first_key(scenario: Scenario, way: int) -> int:
-    """Of the scenario's hundred keys; ``way`` 0 and 1 are two independent runs of it."""
+    """Return the first of the scenario's hundred keys; ``way`` 0 and 1 are independent runs."""
     return (1 + 2 * SCENARIOS.index(scenario) + way) * KEYS
 
 
 def keyed_sql() -> str:
-    """The tables of ``KEYED_TABLES`` with the rows from before the snapshot."""
+    """Return SQL for ``KEYED_TABLES`` with their rows from before the snapshot."""
     last = 2 * len(SCENARIOS) * KEYS
     made = "".join(
         _KEYED.format(t=table) + _ROWS.format(t=table, first=KEYS, last=last, step=KEYS)
@@ -201,11 +201,12 @@ ALTER TABLE lab.by_index REPLICA IDENTITY USING INDEX by_index_too;
 
 
 def script(scenario: Scenario, step: int, table: str, way: int) -> str:
-    """The step's statements; empty when the scenario has no such step."""
+    """Return the step's statements; empty if there is no such step."""
     if step >= len(scenario.steps):
         return ""
     return scenario.steps[step].format(t=f"lab.{table}", k=first_key(scenario, way))
 
 
 def last_step() -> int:
+    """Return the number of steps of the longest scenario."""
     return max(len(scenario.steps) for scenario in SCENARIOS)

@@ -1,4 +1,4 @@
-"""Changes of a table's structure between its rows; each is run twice (``{n}`` is 0 or 1)."""
+"""Changes of a table's structure among changes of rows; each runs twice (``{n}`` is 0 or 1)."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """Of the table ``lab.{name}{n}``, which begins with ten rows ``id``, ``a``, ``b``.
+    """A change of the table ``lab.{name}{n}``, which begins with ten rows ``id``, ``a``, ``b``.
 
     A column's type changes at the beginning of a step only, when the connector has read all from
     before: it may take the type's name from the future (docs/decisions/0011).
@@ -315,15 +315,17 @@ CHANGES: Final = (
 
 
 def table_of(change: Change, way: int) -> str:
+    """Return the name of the change's table for one of its two runs."""
     return f"{change.name}{way}"
 
 
 def changes_sql() -> str:
+    """Return the statements that create the tables of all changes."""
     return ";\n".join(_filled(change.made, change, way) for change in CHANGES for way in (0, 1))
 
 
 def change_script(change: Change, step: int, way: int) -> str:
-    """The step's statements; empty when there is no such step."""
+    """Return the step's statements; empty if there is no such step."""
     return _filled(change.steps[step], change, way) if step < len(change.steps) else ""
 
 

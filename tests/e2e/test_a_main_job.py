@@ -1,6 +1,6 @@
-"""Snapshot, live transactions, kills and restarts: afterwards source and lake are equal.
+"""Test snapshot, live transactions, kills and restarts: source and lake are equal afterwards.
 
-The tests share one installation; each makes its own changes and leaves a lake that is equal.
+The tests share one installation; each makes its own changes and leaves an equal lake.
 """
 
 import pytest
@@ -24,7 +24,7 @@ COMMIT;
 """
 
 
-def test_snapshot_arrives_whole(installation: Installation) -> None:
+def test_the_snapshot_arrives_complete(installation: Installation) -> None:
     installation.run("sync", "--timeout", "900")
 
     installation.assert_equal()
@@ -53,16 +53,16 @@ def test_verify_holds_one_cut_while_the_source_goes_on(installation: Installatio
 def test_verify_is_not_misled_by_a_table_that_is_emptied_meanwhile(
     installation: Installation,
 ) -> None:
-    """Postgres shows no row of it to a snapshot of before, also where it is filled again."""
+    """Postgres shows no row of it to an older snapshot, even after it is filled again."""
     config = load(installation.folder / "wal2lake.yaml")
     emptied = list[str]()
 
-    def act(doing: str) -> None:
-        if doing.startswith("waiting for the cut") and not emptied:
-            emptied.append(doing)
+    def empty_and_fill(progress: str) -> None:
+        if progress.startswith("waiting for the cut") and not emptied:
+            emptied.append(progress)
             installation.execute(EMPTIED_AND_FILLED)
 
-    report = verify(resolve(config), timeout=300, tell=act)
+    report = verify(resolve(config), timeout=300, tell=empty_and_fill)
 
     [victim] = [table for table in report.tables if table.table == "bank.victim"]
     assert emptied
@@ -73,7 +73,7 @@ def test_verify_is_not_misled_by_a_table_that_is_emptied_meanwhile(
 
 
 def test_verify_names_the_key_of_a_planted_difference(installation: Installation) -> None:
-    """The lake's table is changed behind the job's back, and put back afterwards."""
+    """The source's table is changed without an event, and by an event afterwards."""
     installation.run("sync", "--timeout", "900")
     path = str(installation.folder / "lake" / "bank" / "emptied")
     installation.execute("INSERT INTO bank.emptied VALUES (7, 'here'), (8, 'there')")

@@ -1,7 +1,7 @@
-"""What every change means, by the whole pipeline: the lake equals Postgres after each scenario.
+"""Test every kind of change through the whole pipeline: the lake equals Postgres afterwards.
 
-Every scenario is run twice side by side: once with a ``sync`` after each of its steps, and once
-with all of its steps applied as one batch. All are run before the first test looks.
+Every scenario runs twice: once with a ``sync`` after each of its steps, and once with all steps
+applied as one batch. All scenarios run before the first test.
 """
 
 from typing import Any, Final
@@ -30,9 +30,9 @@ _COLUMNS: Final = "id, v, big, bin, doc::text, tags, nums"
 def laboratory(installation: Installation) -> Laboratory:
     installation.run("sync", "--timeout", "900")
     installation.run("verify")  # the snapshot
-    made = Laboratory(installation=installation)
-    made.run(max(last_step(), *(len(own.steps) for own in OWN)), _scripts)
-    return made
+    lab = Laboratory(installation=installation)
+    lab.run(max(last_step(), *(len(own.steps) for own in OWN)), _scripts)
+    return lab
 
 
 def _scripts(step: int, way: int) -> list[str]:
@@ -42,14 +42,16 @@ def _scripts(step: int, way: int) -> list[str]:
 
 @pytest.fixture(scope="module")
 def verdicts(laboratory: Laboratory) -> dict[str, dict[str, Any]]:
-    """What ``verify`` says of every table after all scenarios."""
+    """Return the verdict of ``verify`` on every table after all scenarios."""
     return laboratory.verdicts()
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize("table", KEYED_TABLES)
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
-def test_rows(laboratory: Laboratory, scenario: Scenario, table: str, way: int) -> None:
+def test_rows_of_a_scenario_are_equal(
+    laboratory: Laboratory, scenario: Scenario, table: str, way: int
+) -> None:
     first = first_key(scenario, way)
     mine = f"id BETWEEN {first} AND {first + KEYS - 1}"
 
@@ -62,7 +64,7 @@ def test_rows(laboratory: Laboratory, scenario: Scenario, table: str, way: int) 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize("own", OWN, ids=lambda own: own.name)
-def test_tables(laboratory: Laboratory, own: Own, way: int) -> None:
+def test_tables_of_a_scenario_are_equal(laboratory: Laboratory, own: Own, way: int) -> None:
     for table in own_tables(own, way):
         listed = laboratory.names(table)
 
@@ -73,7 +75,7 @@ def test_tables(laboratory: Laboratory, own: Own, way: int) -> None:
 
 
 def test_verify_finds_every_table_equal(verdicts: dict[str, dict[str, Any]]) -> None:
-    """Hstore and jsonb too, whose text only ``verify`` compares."""
+    """It includes hstore and jsonb, whose text only ``verify`` compares."""
     expected = {f"lab.{table}" for table in KEYED_TABLES}
     expected |= {f"lab.{table}" for own in OWN for way in (0, 1) for table in own_tables(own, way)}
 

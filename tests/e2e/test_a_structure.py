@@ -1,6 +1,6 @@
-"""Tables whose columns and keys change while rows come and go: equal afterwards, or stopped.
+"""Test changes of columns and keys among changes of rows: a table ends equal, or stopped.
 
-Runs after test_a_meaning.py; leaves those tables stopped that cannot follow.
+Runs after test_a_meaning.py; leaves the tables stopped that cannot follow.
 """
 
 import json
@@ -44,14 +44,14 @@ WHILE_DOWN = {
         "DELETE FROM lab.s_bag0 WHERE ctid = (SELECT min(ctid) FROM lab.s_bag0)"
     ),
 }
-"""What is done to tables that follow, while neither connector nor job runs; rows in between."""
+"""Changes of tables that follow, with rows in between, while connector and job are down."""
 
 
 @pytest.fixture(scope="module")
 def laboratory(installation: Installation) -> Laboratory:
-    made = Laboratory(installation=installation)
-    made.run(max(len(change.steps) for change in CHANGES), _scripts)
-    return made
+    lab = Laboratory(installation=installation)
+    lab.run(max(len(change.steps) for change in CHANGES), _scripts)
+    return lab
 
 
 def _scripts(step: int, way: int) -> list[str]:
@@ -83,18 +83,18 @@ def test_a_change_is_followed(
 def test_a_change_that_cannot_be_followed_stops_its_table_and_no_other(
     laboratory: Laboratory, change: Change, way: int
 ) -> None:
-    tables = {table["table"]: table for table in laboratory.installation.facts("status")["tables"]}
+    tables = {entry["table"]: entry for entry in laboratory.installation.facts("status")["tables"]}
 
-    found = tables[f"lab.{table_of(change, way)}"]
+    table = tables[f"lab.{table_of(change, way)}"]
 
-    assert found["state"] == "stopped"
-    assert change.stops in found["reason"]
-    assert "remedy" in found["reason"]
+    assert table["state"] == "stopped"
+    assert change.stops in table["reason"]
+    assert "remedy" in table["reason"]
 
 
 @pytest.fixture(scope="module")
 def restarted(laboratory: Laboratory) -> dict[str, dict[str, Any]]:
-    """The tables by name, after everything was down and one of two lost keys was given back."""
+    """Restart everything and give back one of two lost keys; return the tables by name."""
     laboratory.installation.run("down")
     laboratory.installation.execute(
         "ALTER TABLE lab.s_key_lost0 ADD PRIMARY KEY (id);"
@@ -103,7 +103,7 @@ def restarted(laboratory: Laboratory) -> dict[str, dict[str, Any]]:
     )
     laboratory.execute(WHILE_DOWN.values())
     laboratory.installation.run("up", "--detach")
-    laboratory.sync()  # at its cut the key is there, and the table follows from the next one on
+    laboratory.sync()  # the cut at which the key is back; the table follows from the next cut on
     laboratory.sync()
     tables = laboratory.installation.facts("status")["tables"]
     return {table["table"]: table for table in tables}
@@ -121,7 +121,7 @@ def test_a_start_does_not_wait_for_a_table_that_cannot_go_on(
     assert ("remedy" in restarted[f"lab.{table}"]["reason"]) != back
 
 
-def test_a_key_that_was_given_back_puts_the_table_right(
+def test_a_table_follows_again_once_its_key_is_back(
     laboratory: Laboratory, restarted: dict[str, dict[str, Any]]
 ) -> None:
     assert restarted["lab.s_key_lost0"]["state"] == "streaming"
@@ -133,7 +133,7 @@ def test_a_key_that_was_given_back_puts_the_table_right(
 
 
 @pytest.mark.parametrize("table", WHILE_DOWN)
-def test_what_was_changed_while_the_connector_was_stopped_is_followed(
+def test_changes_made_while_the_connector_was_stopped_are_followed(
     laboratory: Laboratory, restarted: dict[str, dict[str, Any]], table: str
 ) -> None:
     assert restarted[f"lab.{table}"]["state"] == "streaming"
@@ -142,7 +142,7 @@ def test_what_was_changed_while_the_connector_was_stopped_is_followed(
     assert laboratory.lake(table, f"SELECT {listed} FROM t") == source
 
 
-def test_what_a_table_missed_elsewhere_comes_with_a_resnapshot(
+def test_a_resnapshot_restores_what_a_table_missed_while_away(
     laboratory: Laboratory, restarted: dict[str, dict[str, Any]]
 ) -> None:
     away = [f"lab.{name}0" for name in ("s_renamed_and_back", "s_away_at_once", "s_unpublished")]
@@ -159,8 +159,10 @@ def test_a_table_that_is_new_since_the_snapshot_is_named_by_check(
     laboratory: Laboratory, restarted: dict[str, dict[str, Any]]
 ) -> None:
     printed = laboratory.installation.done("check", "--json").stdout
-    found = json.loads(printed[printed.index("[") :])
+    findings = json.loads(printed[printed.index("[") :])
 
     assert "lab.late" not in restarted
-    [said] = [one for one in found if one["subject"] == "lab.late" and one["level"] == "warning"]
-    assert "not in the lake yet" in said["message"]
+    [finding] = [
+        one for one in findings if one["subject"] == "lab.late" and one["level"] == "warning"
+    ]
+    assert "not in the lake yet" in finding["message"]

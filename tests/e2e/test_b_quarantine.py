@@ -1,4 +1,4 @@
-"""A corrupt message is put aside with its position, its table is marked, the others go on.
+"""Test that a corrupt message is quarantined with its offset and degrades only its table.
 
 Runs after test_a_main_job.py: it leaves one table of the shared installation degraded.
 """
@@ -24,11 +24,11 @@ ROWS = (
     *("lake/bank", "lake/lab", "lake/_wal2lake/log", "lake/_wal2lake/quarantine"),
     *(".wal2lake/data/kafka", ".wal2lake/data/postgres", ".wal2lake/scratch/blockmgr"),
 )
-"""Where values of rows belong: tables, the log, what was refused, topics, what Spark sorts."""
+"""Where values of rows belong: tables, log, quarantine, topics, Spark's sort files."""
 
 
 def _produce(installation: Installation, topic: str, values: list[bytes]) -> list[int | None]:
-    """Write the values as a stranger would; their offsets."""
+    """Produce the values as a foreign program would; return their offsets."""
     recorded = json.loads((installation.state_dir / "endpoints.json").read_text())
     producer = Producer({"bootstrap.servers": recorded["kafka"]})
     offsets: list[int | None] = []
@@ -43,7 +43,7 @@ def _produce(installation: Installation, topic: str, values: list[bytes]) -> lis
     return offsets
 
 
-def test_corrupt_messages_are_put_aside_and_the_other_tables_go_on(
+def test_corrupt_messages_are_quarantined_and_the_other_tables_go_on(
     installation: Installation,
 ) -> None:
     offsets = _produce(installation, "wal2lake.bank.victim", [GARBAGE, UNKNOWN_SCHEMA])
@@ -56,12 +56,12 @@ def test_corrupt_messages_are_put_aside_and_the_other_tables_go_on(
     printed = installation.run("sync", "--timeout", "900", expect=8)
 
     assert "bank.victim" in printed
-    installation.assert_equal()  # the other tables
-    installation.assert_equal("victim")  # and its own later events are not lost
+    installation.assert_equal()  # the other tables go on
+    installation.assert_equal("victim")  # and its own later events arrive
     quarantine = DeltaTable(str(installation.folder / "lake" / "_wal2lake" / "quarantine"))
     query = 'SELECT "table", topic, "offset", value, reason FROM q ORDER BY "offset"'
-    found = QueryBuilder().register("q", quarantine).execute(query).read_all()
-    rows = pa.table(found).to_pylist()
+    answer = QueryBuilder().register("q", quarantine).execute(query).read_all()
+    rows = pa.table(answer).to_pylist()
     assert [(row["table"], row["offset"], row["value"]) for row in rows] == [
         ("bank.victim", offsets[0], GARBAGE),
         ("bank.victim", offsets[1], UNKNOWN_SCHEMA),
@@ -80,10 +80,10 @@ def test_status_shows_which_table_is_degraded(installation: Installation) -> Non
     assert installation.run("status", "--live").strip() == "all is well"  # the container's check
 
 
-def test_no_value_of_a_row_is_where_none_belongs(installation: Installation) -> None:
-    """Logs, settings, records of operations: every file but those that hold the rows."""
+def test_no_value_of_a_row_leaks(installation: Installation) -> None:
+    """Neither log files, settings, operations nor output contain one."""
     assert CANARY in str(installation.lake_rows("victim")), "there has to be something to find"
-    told = [
+    outputs = [
         f"{done.stdout}{done.stderr}"
         for command in (
             ("status", "--json"),
@@ -94,7 +94,7 @@ def test_no_value_of_a_row_is_where_none_belongs(installation: Installation) -> 
         )
         for done in [installation.done(*command)]
     ]
-    assert not [text for text in told if CANARY in text]
+    assert not [text for text in outputs if CANARY in text]
 
     root = installation.folder
     files = [path for path in root.rglob("*") if path.is_file() and not path.is_symlink()]
@@ -106,5 +106,5 @@ def test_no_value_of_a_row_is_where_none_belongs(installation: Installation) -> 
 def _holds(path: Path) -> bool:
     try:
         return CANARY.encode() in path.read_bytes()
-    except FileNotFoundError:  # of a part that goes on working
+    except FileNotFoundError:  # deleted by a running part meanwhile
         return False

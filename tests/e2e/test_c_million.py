@@ -1,6 +1,6 @@
-"""One transaction of a million rows: it arrives as a whole, and nothing is restarted for it.
+"""Test one transaction of a million rows: it arrives whole, without a restart.
 
-It takes minutes, so only with ``--deep``.
+It takes minutes, so it runs only with ``--deep``.
 """
 
 import pytest
@@ -14,8 +14,8 @@ SECONDS = "3000"
 
 
 @pytest.mark.timeout(3600)
-def test_a_transaction_of_a_million_rows(installation: Installation) -> None:
-    # 8: of the tables that other tests stopped
+def test_a_transaction_of_a_million_rows_arrives_whole(installation: Installation) -> None:
+    # 8: other tests have stopped tables
     assert installation.done("sync", "--timeout", "900").returncode in {0, 8}
     processes = {name: installation.pid(name) for name in ("job", "connect", "kafka")}
     before = installation.facts("status")["cut"]

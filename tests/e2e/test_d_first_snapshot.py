@@ -1,4 +1,4 @@
-"""Structures that change while the first snapshot reads: followed, or stopped and remedied."""
+"""Test changes of structure during the first snapshot: followed, or stopped and repaired."""
 
 from collections.abc import Iterator
 from itertools import count
@@ -47,7 +47,7 @@ STEPS: Final = (
 
 
 class Changes:
-    """One after the other, from the moment on at which changes are noted."""
+    """Changes of structure, made one after the other once wal2lake's event trigger notes them."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._connection = connection
@@ -55,6 +55,7 @@ class Changes:
         self.done = 0
 
     def go_on(self) -> None:
+        """Make the next change, if any is left and changes are noted."""
         noted = "SELECT 1 FROM pg_event_trigger WHERE evtname = 'wal2lake_changed'"
         if self.done < CHANGES and self._connection.execute(noted).fetchone():
             number = next(self._numbers)
@@ -68,16 +69,16 @@ class Changes:
 def early(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Installation]:
-    """Nothing of wal2lake is there yet."""
+    """Yield an installation that has not been started."""
     root = tmp_path_factory.mktemp("early")
     with started(request, root / "servers", ("postgres",)) as servers:
-        found = installed(root / "lakehouse", dict(servers), ["early.*"])
-        found.execute(SQL)
+        installation = installed(root / "lakehouse", dict(servers), ["early.*"])
+        installation.execute(SQL)
         try:
-            yield found
+            yield installation
         finally:
-            found.run("down")
-            assert found.processes() == []
+            installation.run("down")
+            assert installation.processes() == []
 
 
 def test_nothing_is_lost_of_a_table_that_changed_under_the_first_snapshot(
@@ -87,14 +88,14 @@ def test_nothing_is_lost_of_a_table_that_changed_under_the_first_snapshot(
         changes = Changes(connection)
         with meanwhile(changes.go_on, every=PAUSE_SECONDS):
             first = early.done("up", "--detach")
-    if first.returncode:  # a column went away that the snapshot was to read: it is begun anew
+    if first.returncode:  # a column that the snapshot was to read is gone: start again
         assert "remedy" in first.stderr
         early.run("up", "--detach")
     assert changes.done == CHANGES
 
     done = early.done("sync", "--timeout", "900")
 
-    if done.returncode == 8:  # the connector began its snapshot anew by itself
+    if done.returncode == 8:  # the connector restarted its snapshot by itself
         reasons = [table["reason"] for table in early.facts("status")["tables"] if table["reason"]]
         assert reasons
         assert all("remedy: " in reason for reason in reasons)

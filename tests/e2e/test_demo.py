@@ -1,4 +1,4 @@
-"""The demonstration as a newcomer runs it, in small; and what a Ctrl-C in its middle leaves."""
+"""Test a small demonstration, run as a newcomer would, and a Ctrl-C in the middle of it."""
 
 import os
 import re
@@ -19,7 +19,7 @@ SECONDS = 1500
 
 @contextmanager
 def demo(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """In a session of its own, as a terminal would run it."""
+    """Run the demonstration in a session of its own, as a terminal would."""
     process = subprocess.Popen(
         [sys.executable, "-m", "cdc.demo", "--dir", str(folder), *arguments],
         cwd=ROOT,
@@ -37,14 +37,14 @@ def demo(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
             process.wait(120)
 
 
-def left_of(folder: Path) -> list[str]:
-    """Processes that have anything to do with the folder."""
-    found = []
+def processes_of(folder: Path) -> list[str]:
+    """Return the processes whose command line names the folder."""
+    lines = []
     for process in psutil.process_iter(["cmdline"]):
         line = " ".join(process.info["cmdline"] or [])
         if str(folder) in line:
-            found.append(line)
-    return found
+            lines.append(line)
+    return lines
 
 
 @pytest.mark.timeout(SECONDS)
@@ -60,7 +60,7 @@ def test_the_demo_ends_equal_and_leaves_nothing_running(tmp_path: Path) -> None:
     assert re.search(r"freshness +p50 [\d.]+ s, p99 [\d.]+ s", output)
     assert re.search(r"--at \d+", output)
     assert (folder / "lake" / "shop" / "orders" / "_delta_log").is_dir()
-    assert left_of(folder) == []
+    assert processes_of(folder) == []
 
 
 @pytest.mark.timeout(SECONDS)
@@ -71,9 +71,9 @@ def test_an_interrupted_demo_leaves_nothing_running(tmp_path: Path) -> None:
         for line in process.stdout:
             if "kafka is ready" in line:
                 break
-        os.killpg(process.pid, signal.SIGINT)  # what Ctrl-C does: to all in the foreground
+        os.killpg(process.pid, signal.SIGINT)  # like Ctrl-C: a signal to the whole foreground group
         output, _ = process.communicate(timeout=180)
 
     assert process.returncode == 130, output
     assert "interrupted at step stack" in output
-    assert left_of(folder) == []
+    assert processes_of(folder) == []

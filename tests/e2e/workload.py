@@ -1,4 +1,4 @@
-"""Transactions over several tables that a bank might make: seeded, in a thread of their own."""
+"""Transactions over several tables, as of a bank: seeded, in a thread of their own."""
 
 import random
 import threading
@@ -11,7 +11,7 @@ ACCOUNTS: Final = 2000
 
 
 class Workload:
-    """Commits transactions until the ``with`` block ends; an error of it fails the block."""
+    """A workload that commits transactions during the ``with`` block; its error fails the block."""
 
     def __init__(self, source_url: str, *, seed: int) -> None:
         self._url = source_url
@@ -39,7 +39,7 @@ class Workload:
             raise self._error
 
     def await_commits(self, more: int, seconds: float = 120) -> None:
-        """Return when so many more transactions are committed."""
+        """Wait until so many more transactions are committed."""
         wanted = self.committed + more
         with self._some:
             done = self._some.wait_for(
@@ -63,9 +63,9 @@ class Workload:
         return self._random.randint(1, ACCOUNTS)
 
     def _move(self, connection: psycopg.Connection[Any]) -> None:
-        """Money from one account to another, noted twice: an update of two, two inserts."""
+        """Move money between accounts and record it twice: an update of two rows, two inserts."""
         self._next_move += 1
-        # Locked in order of their ids: two workloads may run at once.
+        # Lock in order of ids, because two workloads may run at once.
         first, second = sorted((self._account(), self._account()))
         amount = self._random.randint(1, 999) / 100
         for account, change in ((first, -amount), (second, amount)):
@@ -81,7 +81,7 @@ class Workload:
         connection.execute("INSERT INTO bank.audit VALUES ('move', %s, random())", (amount,))
 
     def _reopen(self, connection: psycopg.Connection[Any]) -> None:
-        """An account without moves is deleted and inserted again, in one transaction."""
+        """Delete an account with its moves and insert it again, in one transaction."""
         account = self._account()
         connection.execute(
             "DELETE FROM bank.moves WHERE from_id = %s OR to_id = %s", (account, account)
@@ -95,7 +95,7 @@ class Workload:
         )
 
     def _revise(self, connection: psycopg.Connection[Any]) -> None:
-        """Large values stay as they are, so that the log does not carry them."""
+        """Update a row without changing its large values, which the WAL then leaves out."""
         connection.execute(
             "UPDATE bank.documents SET revision = revision + 1 WHERE id = %s",
             (self._random.randint(1, 50),),

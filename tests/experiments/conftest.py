@@ -1,4 +1,4 @@
-"""One real chain for all experiments: Postgres, Kafka, registry, Connect."""
+"""One real stack for all experiments: Postgres, Kafka, registry, Connect."""
 
 from collections.abc import Generator, Iterator
 
@@ -25,7 +25,7 @@ def stack(
 def pipeline(
     stack: Stack, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Pipeline]:
-    """A schema, a publication and a connector of the test's own; not started yet."""
+    """Yield a pipeline with a schema and names of the test's own; it is not started yet."""
     name = request.node.name.removeprefix("test_").partition("[")[0][:40].rstrip("_")
     made = Pipeline(stack=stack, name=name, folder=tmp_path_factory.mktemp(name))
     yield made
@@ -36,7 +36,7 @@ def pipeline(
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """What the servers said last stands beside a failure: on another machine nobody can look."""
+    """Attach the ends of the servers' log files to a failure, for runs on other machines."""
     report = yield
     used = getattr(item, "funcargs", {}).get("pipeline")
     if report.failed and used is not None:

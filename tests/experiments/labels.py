@@ -1,7 +1,7 @@
-"""What the connector wrote into a topic, with every label that could give an order.
+"""Read what the connector wrote into a topic, with every label that could define an order.
 
-Decoded without any code of ours; only the event that each label brings along for the fold is made
-by it.
+The labels are decoded without wal2lake's code, which only makes the event that each label carries
+for the fold.
 """
 
 import io
@@ -23,11 +23,11 @@ _SECONDS: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Label:
-    """One event of a table and where it stands, in the connector's words and in Kafka's."""
+    """One event of a table with its place according to the connector and to Kafka."""
 
-    offset: int  # Kafka's
+    offset: int  # in Kafka
     op: str
-    row: dict[str, Any]  # after, or before of a delete
+    row: dict[str, Any]  # after; before for a delete
     lsn: int | None
     commit: int | None  # sequence[0]: the end of the commit that the connector saw last
     sequence_lsn: int | None  # sequence[1]
@@ -40,24 +40,24 @@ class Label:
 
     @property
     def place(self) -> tuple[int | None, int | None]:
-        """Its transaction, and where in it: what a second delivery cannot change."""
+        """The transaction and the place in it, which a second delivery cannot change."""
         return self.txid, self.order
 
     @property
     def content(self) -> tuple[Any, ...]:
-        """All that Postgres said of it."""
+        """Everything about the event that comes from Postgres."""
         return (self.op, tuple(self.row.items()), self.lsn, *self.place, self.ts_ms)
 
 
 @dataclass(kw_only=True)
 class Reader:
-    """Topics of one pipeline, each with one partition."""
+    """A reader of one pipeline's topics, each of one partition."""
 
     endpoints: Endpoints
     schemas: dict[int, Any] = field(default_factory=dict)
 
     def labels(self, topic: str, start: int, *, committed: bool = True) -> list[Label]:
-        """Events from an offset on; without ``committed`` those of aborted transactions too."""
+        """Return the events from an offset; without ``committed`` also aborted ones."""
         return [
             self._label(message)
             for message in self._messages(topic, start, committed=committed)
@@ -65,6 +65,7 @@ class Reader:
         ]
 
     def decoded(self, topic: str) -> list[dict[str, Any]]:
+        """Return the decoded values of a topic."""
         return [self.decode(m.value()) for m in self._messages(topic, 0, committed=True)]
 
     def _messages(self, topic: str, start: int, *, committed: bool) -> Iterator[Message]:
@@ -109,7 +110,7 @@ class Reader:
         )
 
     def decode(self, raw: Any) -> Any:  # noqa: ANN401 - Avro is JSON
-        """A message, by the schema that the registry has of it."""
+        """Decode a message by its schema from the registry."""
         (number,) = struct.unpack(">xi", raw[:5])
         if number not in self.schemas:
             url = f"{self.endpoints.registry}/apis/ccompat/v7/schemas/ids/{number}"

@@ -1,4 +1,4 @@
-"""A pipeline up to Kafka, and the moves of an experiment: open sessions, signals, restarts."""
+"""A pipeline up to Kafka and the tools of an experiment: open sessions, signals, restarts."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -26,11 +26,14 @@ _SECONDS: Final = 60
 
 @dataclass(kw_only=True)
 class Stack:
+    """The servers of an experiment."""
+
     servers: Mapping[str, Server]
     worker: Mapping[str, str]
 
     @property
     def endpoints(self) -> Endpoints:
+        """The servers' addresses."""
         return Endpoints(
             source_url=self.servers["postgres"].address,
             kafka=self.servers["kafka"].address,
@@ -41,7 +44,7 @@ class Stack:
 
 @dataclass(kw_only=True)
 class Pipeline:
-    """``name`` is that of the schema, the publication, the slot and the connector."""
+    """A pipeline whose ``name`` is also that of its schema, publication, slot and connector."""
 
     stack: Stack
     name: str
@@ -58,6 +61,7 @@ class Pipeline:
 
     @property
     def config(self) -> Config:
+        """The pipeline's configuration."""
         return Config(
             name=self.name,
             source=Source(tables=[f"{self.name}.*"]),
@@ -74,28 +78,32 @@ class Pipeline:
         return pipeline.Pipeline(self.config, self.endpoints)
 
     def session(self) -> Connection:
-        """Another connection whose unqualified names are those of the schema."""
+        """Open another connection with the schema on its search path."""
         connection = connect(self.endpoints.source_url)
         connection.execute(f"SET search_path = {self.name}, public".encode())
         return connection
 
     def run(self, *statements: str) -> list[tuple[Any, ...]]:
-        """Each on its own; the rows of the last."""
+        """Run the statements one by one; return the rows of the last."""
         for statement in statements:
             cursor = self.source.execute(statement.encode())
         return cursor.fetchall() if cursor.description else []
 
     @property
     def placeholder(self) -> str:
+        """The connector's placeholder for unchanged large values."""
         return placeholder(self.given)
 
     def start(self) -> None:
+        """Create publication, slot and connector."""
         establish(self.given)
 
     def stop(self) -> None:
+        """Stop the connector."""
         worker_rest.stop(self.endpoints.connect, self.name)
 
     def resume(self) -> None:
+        """Resume the connector."""
         worker_rest.resume(self.endpoints.connect, self.name)
 
     def set(self, settings: Mapping[str, str]) -> None:
@@ -107,6 +115,7 @@ class Pipeline:
         self.resume()
 
     def close(self) -> None:
+        """Remove connector, slot, publication and schema."""
         worker_rest.delete(self.endpoints.connect, self.name)
         until(
             lambda: not slot.is_read(self.source, self.name), _SECONDS, "the slot is still in use"
@@ -115,54 +124,56 @@ class Pipeline:
         self.run(f"DROP PUBLICATION IF EXISTS {self.name}", f"DROP SCHEMA {self.name} CASCADE")
         self.source.close()
 
-    # What is in Kafka.
+    # Kafka
 
     def topic(self, table: str) -> str:
+        """Return a table's topic."""
         return f"{self.name}.{self.name}.{table}"
 
     def end(self, table: str) -> int:
+        """Return the end offset of a table's topic."""
         return end_offsets(self.endpoints.kafka, [self.topic(table)])[self.topic(table)]
 
     def until(self, table: str, done: Callable[[list[Label]], bool], start: int = 0) -> list[Label]:
-        """The events of a table from an offset on, once they are as they should be."""
-        found: list[Label] = []
+        """Wait until the events of a table from an offset satisfy ``done``; return them."""
+        labels: list[Label] = []
 
-        def seen() -> bool:
-            found[:] = self.reader.labels(self.topic(table), start)
-            return bool(found) and done(found)
+        def is_done() -> bool:
+            labels[:] = self.reader.labels(self.topic(table), start)
+            return bool(labels) and done(labels)
 
-        until(seen, _SECONDS, f"the topic of {table} never got there")
-        return found
+        until(is_done, _SECONDS, f"the topic of {table} never got there")
+        return labels
 
     def settled(self, table: str, start: int = 0) -> list[Label]:
-        """The events of a table behind which there is nothing: all were committed before."""
+        """Return all events of a table committed so far: insert a last row and await it."""
         self.ends += 1
         last = -1000 - self.ends
         self.run(f"INSERT INTO {table} (id) VALUES ({last})")
-        return self.until(table, lambda found: found[-1].row["id"] == last, start)
+        return self.until(table, lambda labels: labels[-1].row["id"] == last, start)
 
     def signals(self) -> list[Label]:
-        """What was inserted into the signal table."""
+        """Return the events of the signal table."""
         return self.reader.labels(f"{self.name}.wal2lake.signal", 0)
 
     def ended(self) -> list[int]:
-        """Transactions in the order of their commits."""
-        found = self.reader.decoded(marker_topic(self.config))
-        return [int(m["id"].partition(":")[0]) for m in found if m["status"] == "END"]
+        """Return the transactions in the order of their commits."""
+        decoded = self.reader.decoded(marker_topic(self.config))
+        return [int(m["id"].partition(":")[0]) for m in decoded if m["status"] == "END"]
 
     def counts(self, txid: int | None) -> list[int]:
-        """How many events each END of this transaction claims."""
-        found = self.reader.decoded(marker_topic(self.config))
+        """Return the number of events that each END of this transaction claims."""
+        decoded = self.reader.decoded(marker_topic(self.config))
         return [
             m["event_count"]
-            for m in found
+            for m in decoded
             if m["status"] == "END" and m["id"].startswith(f"{txid}:")
         ]
 
-    # What the connector does.
+    # The connector
 
     def signal(self, kind: str, tables: str) -> str:
-        """The statement that asks for a snapshot of the tables (a regular expression)."""
+        """Return the statement that asks for a snapshot of the tables (a regular expression)."""
         data = {"data-collections": [f"{self.name}.{tables}"], "type": kind}
         return (
             "INSERT INTO wal2lake.signal VALUES "
@@ -170,14 +181,16 @@ class Pipeline:
         )
 
     def blocked(self, blocker: Connection) -> bool:
-        """Whether somebody waits for what the session holds."""
+        """Return whether another session waits for a lock of this one."""
         pid = blocker.info.backend_pid
         return bool(self.run(f"SELECT 1 FROM pg_locks WHERE {pid} = ANY(pg_blocking_pids(pid))"))
 
     def until_blocked(self, blocker: Connection) -> None:
+        """Wait until another session waits for a lock of this one."""
         until(lambda: self.blocked(blocker), _SECONDS, "nobody waits for the session")
 
     def offsets(self) -> dict[str, Any]:
+        """Return the connector's stored offsets."""
         return worker_rest.offsets(self.endpoints.connect, self.name) or {}
 
     def turn_back(self, offsets: Mapping[str, Any]) -> None:

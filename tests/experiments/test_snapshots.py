@@ -1,6 +1,6 @@
-"""Where the rows of a snapshot stand among the events of the stream (E1, E2, E3).
+"""Test where the rows of a snapshot are placed among the events of the stream (E1, E2, E3).
 
-docs/decisions/0009-order.md draws its conclusions from what is asserted here.
+The conclusions of docs/decisions/0009-order.md rest on these assertions.
 """
 
 from collections.abc import Iterator
@@ -25,22 +25,24 @@ UPDATES = 1000
 
 
 def reads(labels: list[Label]) -> list[Label]:
+    """Return the events of snapshots."""
     return [label for label in labels if label.op == "r"]
 
 
 def row_of(labels: list[Label], key: int) -> dict[str, object]:
+    """Return the row of the first event of a key."""
     return next(label.row for label in labels if label.row["id"] == key)
 
 
 def begin(session: Connection) -> None:
-    """A transaction that has its number: the slot waits for those only."""
+    """Begin a transaction with an xid: the slot waits only for those."""
     session.execute("BEGIN")
     session.execute("SELECT pg_current_xact_id()")
 
 
 def test_open_at_the_first_snapshot(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
-    """E1: what was written before the snapshot and committed after it arrives with a lower LSN."""
-    monkeypatch.setattr(slot, "probe", lambda *_: None)  # which would wait for them all
+    """E1: a change written before the snapshot but committed after it has a lower LSN."""
+    monkeypatch.setattr(slot, "probe", lambda *_: None)  # the probe would wait for all of them
     pipeline.run("CREATE TABLE t (id int PRIMARY KEY, v text)")
     pipeline.run("INSERT INTO t VALUES (1, 'old'), (2, 'old')")
     with (
@@ -60,28 +62,28 @@ def test_open_at_the_first_snapshot(pipeline: Pipeline, monkeypatch: pytest.Monk
         third.execute("UPDATE t SET v = 'new' WHERE id = 1")
         second.execute("COMMIT")
         starting.result()
-        pipeline.until("t", lambda found: len(found) == 2)
+        pipeline.until("t", lambda labels: len(labels) == 2)
         pipeline.run("UPDATE t SET v = 'later' WHERE id = 2")
         third.execute("COMMIT")
     labels = pipeline.settled("t")
 
     snapshot, stream = labels[:2], labels[2:]
-    (label,) = {(found.commit, found.lsn, found.sequence_lsn) for found in snapshot}
+    (label,) = {(event.commit, event.lsn, event.sequence_lsn) for event in snapshot}
     assert label == (None, snapshot[0].lsn, snapshot[0].lsn)
-    assert {found.transaction for found in snapshot} == {None}
+    assert {event.transaction for event in snapshot} == {None}
     assert row_of(snapshot, 1) == {"id": 1, "v": "old"}
     assert row_of(stream, 1) == {"id": 1, "v": "new"}
-    lsns = [found.lsn or 0 for found in stream]
+    lsns = [event.lsn or 0 for event in stream]
     assert lsns[1] < (snapshot[0].lsn or 0) < lsns[0] < lsns[2]
-    assert [found.commit for found in stream] == sorted(found.commit or 0 for found in stream)
+    assert [event.commit for event in stream] == sorted(event.commit or 0 for event in stream)
     assert places(pipeline, stream) == sorted(places(pipeline, stream))
     assert replayed(labels) == in_source(pipeline, "t")
-    by_lsn = sorted(labels, key=lambda found: found.lsn or 0)
+    by_lsn = sorted(labels, key=lambda event: event.lsn or 0)
     assert replayed_in(by_lsn) != in_source(pipeline, "t")
 
 
 def overtaken_snapshot(pipeline: Pipeline, round_: str) -> list[Label]:
-    """A blocking snapshot that sees more than has been streamed; the events of t around it."""
+    """Take a blocking snapshot that is ahead of the stream; return the events of t around it."""
     start = pipeline.end("t")
     with pipeline.session() as a, pipeline.session() as late, pipeline.session() as lock:
         begin(a)
@@ -104,13 +106,13 @@ def overtaken_snapshot(pipeline: Pipeline, round_: str) -> list[Label]:
         pipeline.run(f"UPDATE t SET v = '{round_}' WHERE id = 6")
         lock.execute(f"UPDATE u SET v = '{round_}' WHERE id = 6".encode())
         lock.execute("COMMIT")
-        pipeline.until("u", lambda found: found[-1].op == "u")  # the stream goes on
+        pipeline.until("u", lambda labels: labels[-1].op == "u")  # the stream goes on
         late.execute("COMMIT")
     return pipeline.settled("t", start)
 
 
 def test_blocking_snapshot(pipeline: Pipeline) -> None:
-    """E2: it is ahead of the stream, which then shows states from before it once more."""
+    """E2: the snapshot is ahead of the stream, which then shows earlier states once more."""
     large = "repeat('x', 5000)"
     pipeline.run(
         "CREATE TABLE t (id int PRIMARY KEY, v text, n int, big text)",
@@ -121,8 +123,8 @@ def test_blocking_snapshot(pipeline: Pipeline) -> None:
     )
     pipeline.start()
     unchanged = unchanged_by(pipeline.placeholder)
-    pipeline.until("t", lambda found: len(found) == 6)
-    pipeline.until("u", lambda found: len(found) == 1)
+    pipeline.until("t", lambda labels: len(labels) == 6)
+    pipeline.until("u", lambda labels: len(labels) == 1)
     for round_ in ("same run", "restarted"):
         if round_ == "restarted":
             pipeline.stop()
@@ -134,43 +136,43 @@ def test_blocking_snapshot(pipeline: Pipeline) -> None:
         signal = pipeline.signals()[-1]
         (label,) = {(f.commit, f.lsn, f.sequence_lsn, f.txid, f.transaction) for f in again}
         streamed = [f for f in around if f.offset < again[0].offset and f.txid == signal.txid]
-        last = [signal, *streamed][-1]  # that the stream had come to
+        last = [signal, *streamed][-1]  # the last event that the stream had reached
         assert label == (signal.commit, last.lsn, last.lsn, signal.txid, None)
         later, earlier = (f for f in around if f.op == "u" and f.row["v"] in {"a", "b"})
         assert (later.row["v"], earlier.row["v"]) == ("b", "a")
         assert (later.lsn or 0) > (earlier.lsn or 0)
-        # The snapshot holds the whole transaction of the signal, of which the rest comes after.
+        # The snapshot has the signal's whole transaction; the rest of its events come after it.
         after = [f for f in around if f.offset > again[-1].offset]
         assert row_of(again, 4)["n"] == UPDATES
         assert row_of(after, 4)["n"] != UPDATES
-        # Isolation is set in the run that made the slot, and forgotten in every other.
+        # The isolation level is set only in the run that created the slot.
         other = reads(pipeline.settled("u"))[-1]
         assert row_of(again, 6)["v"] != round_
         assert other.row["v"] == ("old" if round_ == "same run" else round_)
         everything = pipeline.settled("t")
         assert replayed(everything, unchanged=unchanged) == in_source(pipeline, "t")
-        with pytest.raises(UnknownValueError, match="big"):  # of a row that the snapshot lacks
+        with pytest.raises(UnknownValueError, match="big"):  # a row that the snapshot lacks
             replayed([*again, *after], unchanged=unchanged)
 
 
 def test_blocking_snapshot_that_was_killed(
     pipeline: Pipeline, request: pytest.FixtureRequest
 ) -> None:
-    """E2: nobody takes it up again, and ``snapshot`` is wrong on every event from then on."""
+    """E2: the snapshot is not resumed, and ``snapshot`` is wrong on every later event."""
     if not request.config.getoption("--deep"):
-        pytest.skip("the worker is killed once more: with --deep")
+        pytest.skip("kills the worker: run with --deep")
     for table in "tu":
         pipeline.run(f"CREATE TABLE {table} (id int PRIMARY KEY, v text)")
         pipeline.run(f"INSERT INTO {table} VALUES (1, 'old'), (2, 'old')")
     pipeline.start()
-    pipeline.until("t", lambda found: len(found) == 2)
-    pipeline.until("u", lambda found: len(found) == 2)
+    pipeline.until("t", lambda labels: len(labels) == 2)
+    pipeline.until("u", lambda labels: len(labels) == 2)
     with pipeline.session() as lock:
         begin(lock)
         lock.execute("LOCK TABLE u IN ACCESS EXCLUSIVE MODE")
         pipeline.run(pipeline.signal("blocking", "[tu]"))
         pipeline.until_blocked(lock)
-        pipeline.until("t", lambda found: len(reads(found)) > 2)
+        pipeline.until("t", lambda labels: len(reads(labels)) > 2)
         pipeline.stack.servers["connect"].kill()
     pipeline.stack.servers["connect"].start()
 
@@ -187,7 +189,7 @@ def test_blocking_snapshot_that_was_killed(
 
 @contextmanager
 def gated(pipeline: Pipeline) -> Iterator[Connection]:
-    """No window of an incremental snapshot is closed while the session holds its lock."""
+    """Keep the window of an incremental snapshot open while the session holds its lock."""
     pipeline.run(
         f"CREATE FUNCTION {pipeline.name}.gate() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
         "IF NEW.type LIKE '%close' THEN PERFORM pg_advisory_xact_lock(1); END IF; "
@@ -204,11 +206,11 @@ def gated(pipeline: Pipeline) -> Iterator[Connection]:
 
 
 def test_incremental_snapshot(pipeline: Pipeline) -> None:
-    """E3: its rows stand where they were true; what was changed meanwhile is not among them."""
+    """E3: its rows are placed where they were true, without rows changed meanwhile."""
     pipeline.run("CREATE TABLE t (id int PRIMARY KEY, v text)")
     pipeline.run("INSERT INTO t SELECT i, 'old' FROM generate_series(1, 8) i")
     pipeline.start()
-    pipeline.until("t", lambda found: len(found) == 8)
+    pipeline.until("t", lambda labels: len(labels) == 8)
     with gated(pipeline) as gate, pipeline.session() as inside, pipeline.session() as after:
         for session, key in ((inside, 2), (after, 3)):
             begin(session)
@@ -223,7 +225,7 @@ def test_incremental_snapshot(pipeline: Pipeline) -> None:
             "INSERT INTO t VALUES (9, 'new')",
         )
         gate.execute("SELECT pg_advisory_unlock(1)")
-        pipeline.until("t", lambda found: found[-1].snapshot == "incremental")
+        pipeline.until("t", lambda labels: labels[-1].snapshot == "incremental")
         after.execute("COMMIT")
     labels = pipeline.settled("t")
 
@@ -241,21 +243,21 @@ def test_incremental_snapshot(pipeline: Pipeline) -> None:
 
 
 def test_incremental_snapshot_without_writing(pipeline: Pipeline) -> None:
-    """E3: with ``read.only`` numbers of transactions make the window; the labels are the same."""
+    """E3: with ``read.only``, xids define the window; the labels are the same."""
     pipeline.run("CREATE TABLE t (id int PRIMARY KEY, v text)")
     pipeline.run("INSERT INTO t SELECT i, 'old' FROM generate_series(1, 4) i")
     pipeline.start()
-    pipeline.until("t", lambda found: len(found) == 4)
+    pipeline.until("t", lambda labels: len(labels) == 4)
     pipeline.set({"read.only": "true"})
     with pipeline.session() as inside, pipeline.session() as after:
         for session, key in ((inside, 2), (after, 3)):
             begin(session)
             session.execute(f"UPDATE t SET v = 'long' WHERE id = {key}".encode())
         pipeline.run(pipeline.signal("incremental", "t"))
-        until(lambda: bool(pipeline.signals()), 60, "no signal")  # with it the rows were read
+        until(lambda: bool(pipeline.signals()), 60, "no signal")  # by then the rows have been read
         inside.execute("COMMIT")
         pipeline.run("UPDATE t SET v = 'new' WHERE id = 4")
-        pipeline.until("t", lambda found: found[-1].row["id"] == 4 and len(reads(found)) > 4)
+        pipeline.until("t", lambda labels: labels[-1].row["id"] == 4 and len(reads(labels)) > 4)
         after.execute("COMMIT")
     labels = pipeline.settled("t")
 
@@ -270,7 +272,7 @@ def test_incremental_snapshot_without_writing(pipeline: Pipeline) -> None:
 
 @contextmanager
 def acknowledged_by_nobody(pipeline: Pipeline) -> Iterator[None]:
-    """Commits wait for a standby that there is not, unless their session says otherwise."""
+    """Make commits wait for a missing standby, unless their session says otherwise."""
     pipeline.run("ALTER SYSTEM SET synchronous_standby_names = 'nobody'", "SELECT pg_reload_conf()")
     try:
         shown = "SHOW synchronous_standby_names"
@@ -285,16 +287,16 @@ def acknowledged_by_nobody(pipeline: Pipeline) -> Iterator[None]:
 
 
 def test_commit_that_nobody_sees_yet(pipeline: Pipeline) -> None:
-    """E2, E3: a snapshot on demand puts the old row behind the event that replaced it, for good.
+    """E2, E3: a snapshot on demand may put the old row after the event that replaced it, for good.
 
-    For a moment every commit is in the WAL, and so in the stream, before any query sees it. Here
-    it waits for a standby, which makes the moment as long as the test needs.
+    Every commit is in the WAL, and so in the stream, a moment before any query sees it. Here it
+    waits for a standby, so that the moment lasts as long as the test needs.
     """
     local = "SET synchronous_commit = local"
     pipeline.run(f"ALTER DATABASE {pipeline.source.info.dbname} {local}", local)
     pipeline.run("CREATE TABLE t (id int PRIMARY KEY, v text)", "INSERT INTO t VALUES (1, 'old')")
     pipeline.start()
-    pipeline.until("t", lambda found: len(found) == 1)
+    pipeline.until("t", lambda labels: len(labels) == 1)
     for kind in ("blocking", "incremental"):
         start = pipeline.settled("t")[-1].offset + 1
         with pipeline.session() as session, ThreadPoolExecutor(1) as pool:
@@ -302,9 +304,9 @@ def test_commit_that_nobody_sees_yet(pipeline: Pipeline) -> None:
             with acknowledged_by_nobody(pipeline):
                 update = f"UPDATE t SET v = '{kind}' WHERE id = 1".encode()
                 commit = pool.submit(session.execute, update)
-                pipeline.until("t", lambda found: found[-1].op == "u", start)
+                pipeline.until("t", lambda labels: labels[-1].op == "u", start)
                 pipeline.run(pipeline.signal(kind, "t"))
-                pipeline.until("t", lambda found: bool(reads(found)), start)
+                pipeline.until("t", lambda labels: bool(reads(labels)), start)
                 assert not commit.done()
             commit.result()
         labels = pipeline.settled("t", start)

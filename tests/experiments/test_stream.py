@@ -1,6 +1,6 @@
-"""Labels of the stream: statements of many rows, restarts, keys that change (E4, E5, E6).
+"""Test the labels of the stream: statements of many rows, restarts, changed keys (E4, E5, E6).
 
-docs/decisions/0009-order.md draws its conclusions from what is asserted here.
+The conclusions of docs/decisions/0009-order.md rest on these assertions.
 """
 
 from collections.abc import Iterator
@@ -19,22 +19,24 @@ COPIED = 10_000
 SWAP = ((1, 0), (2, 1), (0, 2))
 CHAIN = ((3, 4), (4, 5))
 SMALL_STEPS = {"max.batch.size": "256", "max.queue.size": "1024"}
-"""Many Kafka transactions for one of the source, so that an interruption falls inside."""
+"""Many Kafka transactions per source transaction, so that an interruption falls inside one."""
 
 
 def copy_rows(pipeline: Pipeline, count: int) -> None:
+    """Insert rows by one COPY."""
     with pipeline.source.cursor() as cursor, cursor.copy("COPY t (id, v) FROM STDIN") as copy:
         for number in range(count):
             copy.write_row((number, "copied"))
 
 
 def by_transaction(labels: list[Label]) -> Iterator[list[Label]]:
+    """Yield the events of each transaction."""
     for txid in dict.fromkeys(label.txid for label in labels):
         yield [label for label in labels if label.txid == txid]
 
 
 def test_statements_of_many_rows(pipeline: Pipeline) -> None:
-    """E4: COPY gives a hundred rows one LSN; their number in the transaction tells them apart."""
+    """E4: a hundred rows of a COPY share an LSN; their number in the transaction differs."""
     pipeline.run("CREATE TABLE t (id int PRIMARY KEY, v text)")
     pipeline.start()
     copy_rows(pipeline, COPIED)
@@ -43,15 +45,15 @@ def test_statements_of_many_rows(pipeline: Pipeline) -> None:
 
     copied, updated, deleted, _ = by_transaction(labels)
     assert [len(part) for part in (copied, updated, deleted)] == [COPIED, COPIED, COPIED - 100]
-    assert len({found.lsn for found in copied}) < COPIED / 100
-    assert len({found.lsn for found in updated}) == COPIED
-    assert len({found.lsn for found in deleted}) == COPIED - 100
+    assert len({event.lsn for event in copied}) < COPIED / 100
+    assert len({event.lsn for event in updated}) == COPIED
+    assert len({event.lsn for event in deleted}) == COPIED - 100
     for part in (copied, updated, deleted):
-        assert [found.order for found in part] == list(range(1, len(part) + 1))
-        assert len({found.commit for found in part}) == 1
-        assert {found.sequence_lsn for found in part} == {found.lsn for found in part}
+        assert [event.order for event in part] == list(range(1, len(part) + 1))
+        assert len({event.commit for event in part}) == 1
+        assert {event.sequence_lsn for event in part} == {event.lsn for event in part}
         assert pipeline.counts(part[0].txid) == [len(part)]
-        lsns = [found.lsn or 0 for found in part]
+        lsns = [event.lsn or 0 for event in part]
         assert lsns == sorted(lsns)
     assert all(a.lsn != b.lsn or a.offset < b.offset for a, b in pairwise(copied))
     assert places(pipeline, labels) == sorted(places(pipeline, labels))
@@ -59,9 +61,9 @@ def test_statements_of_many_rows(pipeline: Pipeline) -> None:
 
 
 def interrupted(pipeline: Pipeline, number: int) -> tuple[int, int]:
-    """Returns with a large transaction partly in Kafka: where that begins, how many events it has.
+    """Commit a large transaction and return when part of it is in Kafka: its start and its events.
 
-    Its first step are many rows with few LSNs, where a connector that counts LSNs loses its place.
+    It begins with many rows of few LSNs, where a connector that counts LSNs loses its place.
     """
     start = pipeline.end("t")
     ((rows,),) = pipeline.run("SELECT count(*) FROM t")
@@ -75,11 +77,12 @@ def interrupted(pipeline: Pipeline, number: int) -> tuple[int, int]:
 
 
 def largest(labels: list[Label]) -> list[Label]:
+    """Return the events of the largest transaction."""
     return max(by_transaction(labels), key=len)
 
 
 def test_restart_inside_a_transaction(pipeline: Pipeline) -> None:
-    """E5: stopped or killed, nothing comes twice, and what was aborted had the same labels."""
+    """E5: after a stop or a kill no event is doubled, and aborted ones had the same labels."""
     pipeline.run("CREATE TABLE t (id int PRIMARY KEY, v text)")
     pipeline.start()
     pipeline.set(SMALL_STEPS)
@@ -94,20 +97,20 @@ def test_restart_inside_a_transaction(pipeline: Pipeline) -> None:
         labels = pipeline.settled("t", start)
 
         mine = largest(labels)
-        assert [found.order for found in mine] == list(range(1, events + 1))
-        assert len({found.commit for found in mine}) == 1
+        assert [event.order for event in mine] == list(range(1, events + 1))
+        assert len({event.commit for event in mine}) == 1
         assert pipeline.counts(mine[0].txid) == [events]
         attempts = pipeline.reader.labels(pipeline.topic("t"), start, committed=False)
-        delivered = {found.place: (found.content, found.commit) for found in labels}
-        offsets = {found.offset for found in labels}
-        aborted = [found for found in attempts if found.offset not in offsets]
+        delivered = {event.place: (event.content, event.commit) for event in labels}
+        offsets = {event.offset for event in labels}
+        aborted = [event for event in attempts if event.offset not in offsets]
         assert all((a.content, a.commit) == delivered[a.place] for a in aborted)
         assert places(pipeline, labels) == sorted(places(pipeline, labels))
         assert replayed(labels) == in_source(pipeline, "t")
 
 
 def test_position_turned_back(pipeline: Pipeline) -> None:
-    """E5: a second delivery, as without exactly-once, has another ``sequence`` and goes back."""
+    """E5: a second delivery, as without exactly-once, goes back and has another ``sequence``."""
     pipeline.run("CREATE TABLE t (id int PRIMARY KEY, v text)")
     pipeline.start()
     pipeline.set(SMALL_STEPS)
@@ -124,7 +127,7 @@ def test_position_turned_back(pipeline: Pipeline) -> None:
 
     mine = largest(labels)
     firsts, seconds = mine[: len(mine) - events], mine[len(mine) - events :]
-    assert [found.order for found in seconds] == list(range(1, events + 1))
+    assert [event.order for event in seconds] == list(range(1, events + 1))
     assert firsts
     assert [f.content for f in firsts] == [f.content for f in seconds[: len(firsts)]]
     assert {f.commit for f in firsts} != {f.commit for f in seconds}
@@ -133,7 +136,7 @@ def test_position_turned_back(pipeline: Pipeline) -> None:
 
 
 def test_changed_keys(pipeline: Pipeline) -> None:
-    """E6: a change of key is two events of one LSN; of a key that may be doubled they mislead."""
+    """E6: a change of key is two events of one LSN; with a deferrable key they mislead."""
     pipeline.run(
         "CREATE TABLE t (id int PRIMARY KEY, v text)",
         "CREATE TABLE late (id int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED, v text)",
@@ -142,7 +145,7 @@ def test_changed_keys(pipeline: Pipeline) -> None:
     )
     pipeline.start()
     for table in ("t", "late"):
-        pipeline.until(table, lambda found: len(found) == 3)
+        pipeline.until(table, lambda labels: len(labels) == 3)
     with pipeline.source.transaction():  # a swap
         pipeline.run(
             *(f"UPDATE t SET id = {b} WHERE id = {a}" for a, b in ((1, 0), (2, 1), (0, 2)))
@@ -168,8 +171,9 @@ def test_changed_keys(pipeline: Pipeline) -> None:
     assert shape(late[3:-1]) == [("d", 1), ("c", 2), ("d", 2), ("c", 1), ("c", 3), ("d", 3)]
     assert counted(late) == in_source(pipeline, "late")
     assert replayed(late) != in_source(pipeline, "late")
-    assert (2, "a") not in replayed(late)  # taken for the row that had the key before
+    assert (2, "a") not in replayed(late)  # mistaken for the row that had the key before
 
 
 def shape(labels: list[Label]) -> list[tuple[str, int]]:
+    """Return the operation and key of each event."""
     return [(label.op, label.row["id"]) for label in labels]

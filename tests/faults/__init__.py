@@ -1,1 +1,1 @@
-"""The job is killed at each failpoint; a package, so that the installation they share ends."""
+"""Tests that break a running pipeline; a package, so that their shared installation ends."""

@@ -1,4 +1,4 @@
-"""One installation with a bank, whose job is killed again and again; and a budget of minutes."""
+"""Fixtures: an installation with a bank, whose job is killed repeatedly; and a time budget."""
 
 import sys
 import time
@@ -31,18 +31,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     seed = seed_of(config)
     sys.stdout.write(
-        f"\n{minutes:g} minutes, seed {seed}: --seed {seed} takes them in this order\n"
+        f"\n{minutes:g} minutes, seed {seed}: --seed {seed} runs the cases in this order\n"
     )
     items[:] = shuffled(items, _case, seed)
     files = list(dict.fromkeys(_case(item)[0] for item in items))
     config.stash[BUDGET] = Budget(minutes * 60, files, time.monotonic)
 
 
-@pytest.hookimpl(tryfirst=True)  # before its servers are started
+@pytest.hookimpl(tryfirst=True)  # before the test's servers start
 def pytest_runtest_setup(item: pytest.Item) -> None:
     budget = item.config.stash.get(BUDGET, None)
     if budget is not None and not budget.has_room(_case(item)[0]):
-        pytest.skip("beyond the budget: another seed takes others")
+        pytest.skip("beyond the budget: another seed runs other cases")
 
 
 @contextmanager
@@ -52,37 +52,37 @@ def written(
     patterns: list[str] = PATTERNS,
     conf: Mapping[str, str] = QUICK,
 ) -> Iterator[Armed]:
-    """The source is there, and nothing is up; nothing is left running afterwards."""
+    """Yield an installation with a source, not up yet; assert that nothing runs afterwards."""
     with started(request, root / "servers", ("postgres",)) as servers:
-        found = Armed.of(root / "lakehouse", servers["postgres"], patterns)
-        found.configure(lambda written: written["spark"].update(conf=dict(conf)))
-        found.execute(SQL)
+        bank = Armed.of(root / "lakehouse", servers["postgres"], patterns)
+        bank.configure(lambda written: written["spark"].update(conf=dict(conf)))
+        bank.execute(SQL)
         try:
-            yield found
+            yield bank
         finally:
-            found.run("down")
-            assert found.processes() == []
+            bank.run("down")
+            assert bank.processes() == []
 
 
 @pytest.fixture(scope="package")
 def bank(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Armed]:
-    with written(request, tmp_path_factory.mktemp("faults")) as found:
-        found.run("up", "--detach")
-        found.sync()
-        yield found
+    with written(request, tmp_path_factory.mktemp("faults")) as installation:
+        installation.run("up", "--detach")
+        installation.sync()
+        yield installation
 
 
 @pytest.fixture
 def new(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Armed]:
-    with written(request, tmp_path) as found:
-        yield found
+    with written(request, tmp_path) as bank:
+        yield bank
 
 
 @pytest.fixture(scope="package")
 def walk(bank: Armed) -> Iterator[Walk]:
-    """Goes on over all tests; says at the end how far it came."""
-    found = Walk(bank)
-    yield found
-    sys.stdout.write(f"\n{found.told}\n")
+    """Yield one walk for all tests; print its summary at the end."""
+    one = Walk(bank)
+    yield one
+    sys.stdout.write(f"\n{one.summary}\n")

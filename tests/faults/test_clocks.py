@@ -1,4 +1,4 @@
-"""Each check while the clock of one process is set back by hours, and put right again."""
+"""Run every check while the clock of one process is set back by hours and corrected again."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ pytestmark = [
     pytest.mark.e2e,
     pytest.mark.deep,
     pytest.mark.timeout(3600),
-    pytest.mark.skipif(library() is None, reason="libfaketime is not installed, or not for here"),
+    pytest.mark.skipif(library() is None, reason="libfaketime is not installed for this machine"),
 ]
 
 
@@ -23,7 +23,7 @@ def scene(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Scene]:
     if on_containers(request):
-        pytest.skip("the clocks are those of processes on this machine")
+        pytest.skip("only clocks of processes on this machine can be set")
     with clocked(request, tmp_path_factory.mktemp("clocks")) as found:
         yield found
 

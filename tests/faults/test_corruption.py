@@ -1,6 +1,6 @@
-"""Each part that a pipeline remembers itself by is corrupted: found out, named, put right.
+"""Corrupt each piece of state a pipeline depends on: it is detected, named and repaired.
 
-Afterwards the lake equals the source, by ``verify`` and by a reader that knows nothing of it.
+Afterwards the lake equals the source, by ``verify`` and by a reader independent of wal2lake.
 """
 
 import shutil
@@ -31,7 +31,7 @@ from tests.waiting import until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(3600)]
 
-FOUND_OUT_SECONDS = 300
+DETECTION_SECONDS = 300
 SAMPLE = "edited"
 
 
@@ -55,26 +55,26 @@ def vault(
         yield Vault(bank, backup)
 
 
-def worked(vault: Vault) -> None:
-    """Transactions that the lake has."""
+def work(vault: Vault) -> None:
+    """Commit transactions and wait until the lake has them."""
     with at_work(vault.bank, {}, seed=5):
         vault.bank.sync()
     vault.bank.sync()
 
 
-def refused(vault: Vault, reason: Reason) -> None:
-    """The next start ends with the code, and leaves nothing up."""
-    said = vault.bank.run("up", "--detach", expect=12)
-    told = [line for line in said.splitlines() if line.startswith(("error:", "remedy:"))]
-    sys.stdout.write("\n".join(["", *told, ""]))
-    assert f"error: [{reason.value}] " in said
+def assert_refused(vault: Vault, reason: Reason) -> None:
+    """Assert that the next start fails with the reason code; print its error and remedy."""
+    output = vault.bank.run("up", "--detach", expect=12)
+    shown = [line for line in output.splitlines() if line.startswith(("error:", "remedy:"))]
+    sys.stdout.write("\n".join(["", *shown, ""]))
+    assert f"error: [{reason.value}] " in output
 
 
-def remedied(vault: Vault, commands: tuple[str, ...]) -> None:
+def assert_remedied(vault: Vault, commands: tuple[str, ...]) -> None:
     for command in commands:
         sys.stdout.write(f"$ wal2lake {command}\n")
         vault.bank.run(*command.split())
-    worked(vault)
+    work(vault)
     Installation.assert_equal(vault.bank, *TABLES)
     assert vault.bank.facts("verify")["equal"]
     sys.stdout.write("verify: equal\n")
@@ -86,7 +86,7 @@ def job_ended(vault: Vault, reason: Reason) -> bool:
     return job["state"] == "failed" and f"[{reason.value}] " in job["reason"]
 
 
-def stopped(vault: Vault, reason: Reason) -> list[str]:
+def stops(vault: Vault, reason: Reason) -> list[str]:
     tables = vault.bank.facts("status")["tables"]
     return [
         f"{table['table']}: {table['reason']}"
@@ -97,63 +97,63 @@ def stopped(vault: Vault, reason: Reason) -> list[str]:
 
 @pytest.mark.deep
 @pytest.mark.parametrize("name", AT_THE_START)
-def test_found_out_by_the_next_start(vault: Vault, name: str) -> None:
-    worked(vault)
+def test_the_next_start_refuses_after_a_corruption_while_down(vault: Vault, name: str) -> None:
+    work(vault)
     vault.bank.run("down")
     AT_THE_START[name].do(vault)
 
-    refused(vault, AT_THE_START[name].reason)
-    remedied(vault, NEW_EPOCH)
+    assert_refused(vault, AT_THE_START[name].reason)
+    assert_remedied(vault, NEW_EPOCH)
 
 
 @pytest.mark.deep
 @pytest.mark.parametrize("name", BEHIND)
-def test_found_out_by_the_next_start_where_it_was_done_before(vault: Vault, name: str) -> None:
-    worked(vault)
+def test_the_next_start_refuses_after_a_corruption_while_up(vault: Vault, name: str) -> None:
+    work(vault)
     BEHIND[name].do(vault)
     vault.bank.run("down")
 
-    refused(vault, BEHIND[name].reason)
-    remedied(vault, NEW_EPOCH)
+    assert_refused(vault, BEHIND[name].reason)
+    assert_remedied(vault, NEW_EPOCH)
 
 
 @pytest.mark.deep
 @pytest.mark.parametrize("name", MEANWHILE)
-def test_found_out_by_the_running_job(vault: Vault, name: str) -> None:
+def test_the_running_job_notices_it(vault: Vault, name: str) -> None:
     case = MEANWHILE[name]
-    worked(vault)
+    work(vault)
     with at_work(vault.bank, {}, seed=6):
         case.do(vault)
-        until(lambda: job_ended(vault, case.reason), FOUND_OUT_SECONDS)
+        until(lambda: job_ended(vault, case.reason), DETECTION_SECONDS)
     vault.bank.run("down")
 
-    refused(vault, case.reason)
-    remedied(vault, NEW_EPOCH)
+    assert_refused(vault, case.reason)
+    assert_remedied(vault, NEW_EPOCH)
 
 
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=[] if name == SAMPLE else pytest.mark.deep) for name in OF_TABLES],
 )
-def test_a_table_stops(vault: Vault, name: str) -> None:
+def test_a_corrupted_table_stops_and_its_remedy_works(vault: Vault, name: str) -> None:
     case = OF_TABLES[name]
-    worked(vault)
+    work(vault)
     with at_work(vault.bank, {}, seed=7):
         case.do(vault)
-        until(lambda: stopped(vault, case.reason), FOUND_OUT_SECONDS)
-    sys.stdout.write("\n".join(["", *stopped(vault, case.reason), ""]))
+        until(lambda: stops(vault, case.reason), DETECTION_SECONDS)
+    sys.stdout.write("\n".join(["", *stops(vault, case.reason), ""]))
 
-    remedied(vault, case.remedy)
+    assert_remedied(vault, case.remedy)
 
 
 @pytest.mark.deep
 @pytest.mark.parametrize("how", ["deleted", "truncated", "of yesterday"])
 def test_a_checkpoint_is_not_relied_on(vault: Vault, how: str, tmp_path: Path) -> None:
-    """The lake itself says where the log goes on."""
+    """The next offset comes from the lake, not from Spark's checkpoint."""
     checkpoints = vault.bank.state_dir / "checkpoints"
-    worked(vault)
+    work(vault)
     shutil.copytree(checkpoints, tmp_path / "yesterday")
-    worked(vault)
+    work(vault)
     vault.bank.run("down")
     shutil.rmtree(checkpoints)
     if how != "deleted":
@@ -162,12 +162,12 @@ def test_a_checkpoint_is_not_relied_on(vault: Vault, how: str, tmp_path: Path) -
         for file in checkpoints.glob("*/offsets/*"):
             file.write_text("")
 
-    remedied(vault, ("up --detach",))
+    assert_remedied(vault, ("up --detach",))
 
 
 @pytest.mark.deep
 def test_a_second_job_is_refused(vault: Vault) -> None:
-    """By the lake, also where its state directory is its own."""
+    """The lake refuses it even if it has a state directory of its own."""
     settings = yaml.safe_load(vault.bank.config_file.read_text())
     other = vault.bank.folder / "second.yaml"
     other.write_text(yaml.safe_dump({**settings, "state_dir": "second"}))
@@ -180,9 +180,9 @@ def test_a_second_job_is_refused(vault: Vault) -> None:
         env=vault.bank.environment,
         capture_output=True,
         text=True,
-        timeout=FOUND_OUT_SECONDS,
+        timeout=DETECTION_SECONDS,
         check=False,
     )
     assert done.returncode == 6, done.stderr
     assert f"error: [{Reason.SECOND_JOB.value}] another job is writing to the lake" in done.stderr
-    remedied(vault, ())
+    assert_remedied(vault, ())

@@ -1,4 +1,4 @@
-"""The job is killed before and after each durable step; nothing is lost, doubled or half there."""
+"""Kill the job before and after each durable step: nothing is lost, doubled or half written."""
 
 from collections.abc import Sequence
 
@@ -18,11 +18,11 @@ SAMPLE = (
     Failpoint.AFTER_TABLE_COMMIT,
     Failpoint.BEFORE_LEDGER_APPEND,
 )
-"""In one test, as each kill is a start of Spark and each end a ``verify`` of all tables."""
+"""Combined in one test: each kill costs a start of Spark and each test a full ``verify``."""
 
 
 def assert_nothing_is_lost(bank: Armed) -> None:
-    """By the independent reader, and by what the product says of itself."""
+    """Compare by the independent reader and by ``verify``; no event is in the log twice."""
     bank.sync()
     bank.assert_equal(*TABLES)
     assert bank.facts("verify")["equal"]
@@ -32,8 +32,10 @@ def assert_nothing_is_lost(bank: Armed) -> None:
     assert {row["n"] for row in landed} == {1}, "events have landed twice"
 
 
-def killed(bank: Armed, walk: Walk, points: Sequence[Failpoint], *, by: Trigger, name: str) -> None:
-    """At each of the points, while transactions go on and something is asked of the job."""
+def kill_at(
+    bank: Armed, walk: Walk, points: Sequence[Failpoint], *, by: Trigger, name: str
+) -> None:
+    """Kill the job at each of the points, under transactions and what ``by`` asks of the job."""
 
     def await_kills() -> None:
         for point in points:
@@ -50,7 +52,7 @@ def killed(bank: Armed, walk: Walk, points: Sequence[Failpoint], *, by: Trigger,
 
 def test_nothing_is_lost_or_doubled_by_kills_in_a_round(bank: Armed, walk: Walk) -> None:
     with witnessed(bank) as witness:
-        killed(bank, walk, SAMPLE, by=nothing, name="sample")
+        kill_at(bank, walk, SAMPLE, by=nothing, name="sample")
 
         assert_nothing_is_lost(bank)
         assert witness.compare() > 0
@@ -58,13 +60,13 @@ def test_nothing_is_lost_or_doubled_by_kills_in_a_round(bank: Armed, walk: Walk)
 
 
 @pytest.mark.deep
-@pytest.mark.timeout(7200)  # the ledger is compacted after 32 rounds, and each kill is a start
+@pytest.mark.timeout(7200)  # the ledger is compacted after 32 rounds, and each kill costs a start
 @pytest.mark.parametrize("case", CASES)
 def test_nothing_is_lost_or_doubled_by_kills_at_all_steps_of(
     bank: Armed, walk: Walk, case: str
 ) -> None:
     trigger, steps = CASES[case]
-    killed(bank, walk, points_of(*steps), by=trigger, name=case.replace(" ", "_"))
+    kill_at(bank, walk, points_of(*steps), by=trigger, name=case.replace(" ", "_"))
 
     assert_nothing_is_lost(bank)
     walk.go_on()
@@ -72,7 +74,7 @@ def test_nothing_is_lost_or_doubled_by_kills_at_all_steps_of(
 
 @pytest.mark.deep
 @pytest.mark.parametrize("point", points_of(*AT_THE_FIRST_START))
-def test_a_first_start_that_was_killed_is_done_again(new: Armed, point: Failpoint) -> None:
+def test_a_first_start_after_a_kill_succeeds(new: Armed, point: Failpoint) -> None:
     new.arm(point)
     new.done("up", "--detach")
     assert not new.is_armed(point)

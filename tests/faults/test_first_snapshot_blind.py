@@ -1,7 +1,7 @@
-"""Tables that are emptied or rewritten under the first snapshot, which then sees no row of them.
+"""Truncate or rewrite tables during the first snapshot, which then sees none of their rows.
 
-To Postgres neither is a matter of versions of rows: a snapshot of before finds the new file of the
-table, and nothing in it that is old enough.
+Neither keeps old row versions in Postgres: an earlier snapshot reads the table's new file and finds
+no row in it that is old enough.
 """
 
 from collections.abc import Iterator
@@ -47,22 +47,22 @@ def large(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Armed]:
 
 def reason(bank: Armed, table: str) -> str:
     tables = bank.facts("status")["tables"]
-    (found,) = [each for each in tables if each["table"] == table]
-    return str(found["reason"])
+    (entry,) = [item for item in tables if item["table"] == table]
+    return str(entry["reason"])
 
 
 def emptied_rows(bank: Armed) -> set[tuple[str, int]]:
-    """State and number of rows of the table that is emptied, by cut with an LSN."""
-    found = set()
+    """Return the states and row counts of ``bank.emptied`` at the cuts with an LSN."""
+    states = set()
     text = "SELECT tables FROM t WHERE lsn IS NOT NULL"
     for row in query(bank, "_wal2lake/ledger", text):
-        (entry,) = [each for each in row["tables"] if each["table"] == "bank.emptied"]
+        (entry,) = [item for item in row["tables"] if item["table"] == "bank.emptied"]
         opened = DeltaTable(entry["path"], version=entry["version"])
-        found.add((entry["state"], len(queried(opened, "SELECT part FROM t"))))
-    return found
+        states.add((entry["state"], len(queried(opened, "SELECT part FROM t"))))
+    return states
 
 
-def test_what_looks_empty_is_flagged_or_stops_by_name(large: Armed) -> None:
+def test_a_table_that_the_snapshot_saw_empty_is_flagged_or_stops(large: Armed) -> None:
     walk = Unflagged(large)
     with at_work(large, walk.commits, seed=9):
         with starting(large) as first:
@@ -71,8 +71,8 @@ def test_what_looks_empty_is_flagged_or_stops_by_name(large: Armed) -> None:
                 large.execute(REWRITE)
                 large.execute("TRUNCATE bank.emptied")
                 large.execute("INSERT INTO bank.emptied SELECT i, -1 FROM generate_series(1, 6) i")
-            said, _ = first.communicate(timeout=START_SECONDS)
-        assert first.returncode == 0, said
+            output, _ = first.communicate(timeout=START_SECONDS)
+        assert first.returncode == 0, output
         large.run("sync", "--timeout", "900", expect=8)
     large.run("sync", "--timeout", "900", expect=8)
 

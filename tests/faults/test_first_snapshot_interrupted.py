@@ -1,18 +1,18 @@
-"""A first snapshot is broken off while rows of it are there already; nothing is silently wrong.
+"""Break off a first snapshot when some of its rows have arrived; nothing may be silently wrong.
 
-The snapshot stands still at a table (``breaking.gated``), under transactions. Then a part is
-killed, and rows that the broken attempt has read are deleted and changed before another can begin.
-What is expected:
+The snapshot waits at a table (``breaking.gated``), under transactions. Then a part is killed, and
+rows that the broken attempt has read are deleted and changed before another attempt can begin.
+Expected:
 
 - The job is killed: the connector reads on, and all is equal by itself.
 - The worker, Postgres or the connector's sessions end: the connector begins its snapshot again by
   itself. Each table of which both attempts have rows stops (``snapshot-repeated``), and
   ``resnapshot --stopped`` puts it right; no other may differ meanwhile.
-- Kafka or the registry is killed: the connector outlives it, or as before.
-- ``down``: the next ``up`` refuses (``snapshot-interrupted``) where some of it has landed, and a
-  new epoch is the remedy; where nothing has, it begins again from nothing.
+- Kafka or the registry is killed: the connector survives, or begins again as above.
+- ``down``: if rows have landed, the next ``up`` refuses (``snapshot-interrupted``) and the remedy
+  is a new epoch; if none have, the snapshot begins again from nothing.
 
-Where a start ends instead, or the job, its code and the remedy are what has to hold.
+If a start or the job fails instead, its reason code and remedy are checked.
 """
 
 import re
@@ -62,9 +62,9 @@ CASES: Final[dict[str, Case]] = {
     **{f"{name}, late": (name, LATE, await_landed) for name in ("kill connect", "down")},
     **{f"{name}, sent": (name, EARLY, await_sent) for name in ("kill connect", "down")},
 }
-"""What breaks it off, at which table, and what of the large one is there then.
+"""How the snapshot is broken off, at which table, and how far the large table's rows must be.
 
-Early: of the bank's tables only the second attempt has rows. Late: both have all of them.
+At the early table only the second attempt has rows of the bank; at the late one both have all.
 """
 
 
@@ -78,13 +78,13 @@ def large(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Armed]:
 
 
 def stopped(bank: Armed) -> dict[str, str]:
-    """The reasons, by table."""
+    """Return the reasons of the stopped tables, by table."""
     tables = bank.facts("status")["tables"]
-    return {each["table"]: each["reason"] for each in tables if each["state"] == "stopped"}
+    return {entry["table"]: entry["reason"] for entry in tables if entry["state"] == "stopped"}
 
 
 def settled(bank: Armed, *, is_up: bool) -> list[str]:
-    """Follows again, or has ended with a code; the commands that were the remedy."""
+    """Wait until the pipeline has caught up or failed; return the commands that repaired it."""
     if is_up:
         with bank.connect() as connection:
             row = connection.execute("SELECT pg_current_wal_insert_lsn() - '0/0'").fetchone()
@@ -97,16 +97,18 @@ def settled(bank: Armed, *, is_up: bool) -> list[str]:
 
 
 def _is_settled(bank: Armed, upto: int) -> bool:
-    said = bank.any_facts("status")
-    return _has_failed(said) or (said["lsn"] is not None and parse_lsn(said["lsn"]) >= upto)
+    status = bank.any_facts("status")
+    lsn = status["lsn"]
+    return _has_failed(status) or (lsn is not None and parse_lsn(lsn) >= upto)
 
 
-def _has_failed(said: Row) -> bool:
-    return any(each["name"] == "job" and each["state"] == "failed" for each in said["servers"])
+def _has_failed(status: Row) -> bool:
+    servers = status["servers"]
+    return any(server["name"] == "job" and server["state"] == "failed" for server in servers)
 
 
 def started_again(bank: Armed) -> list[str]:
-    """By a plain start, and where that refuses by what it says."""
+    """Start again, with the printed remedy if a plain start is refused; return the commands."""
     done = bank.done("up", "--detach")
     if done.returncode == 0:
         return ["up --detach"]
@@ -121,7 +123,7 @@ def started_again(bank: Armed) -> list[str]:
 
 
 def remedied(bank: Armed) -> list[str]:
-    """At rest: what the lake does not flag is equal, and what it does has a remedy that works."""
+    """Assert that unflagged tables are equal; repair flagged ones by their remedy. Return it."""
     done = bank.done("sync", "--timeout", SYNC_SECONDS)
     flagged = stopped(bank)
     assert done.returncode == (8 if flagged else 0), done.stderr
@@ -138,7 +140,7 @@ def remedied(bank: Armed) -> list[str]:
 
 
 def broken_off(bank: Armed, case: Case) -> tuple[bool, int]:
-    """Whether it is up afterwards, and how many events of the large table had landed."""
+    """Break off the snapshot; return whether all is up, and the large table's landed events."""
     name, table, await_rows = case
     with starting(bank) as first:
         with gated(bank, table):
@@ -146,14 +148,14 @@ def broken_off(bank: Armed, case: Case) -> tuple[bool, int]:
             there = landed(bank)
             BREAKS[name](bank)
             bank.execute(CHANGES)
-        said, _ = first.communicate(timeout=SETTLED_SECONDS)
+        output, _ = first.communicate(timeout=SETTLED_SECONDS)
     if first.returncode:
-        sys.stdout.write(f"\nthe first start: {said}\n")
+        sys.stdout.write(f"\nthe first start: {output}\n")
     return first.returncode == 0 and name != "down", there
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_nothing_is_silently_wrong_behind_a_broken_first_snapshot(large: Armed, name: str) -> None:
+def test_nothing_is_silently_wrong_after_a_broken_first_snapshot(large: Armed, name: str) -> None:
     walk = Unflagged(large)
     with (
         steadily_at_work(large, walk.commits, seed=list(CASES).index(name)),

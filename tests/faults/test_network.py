@@ -1,4 +1,4 @@
-"""Each check while any two parts lose each other: no server is embedded, all are behind proxies."""
+"""Run every check while two parts lose each other: all servers run outside, behind proxies."""
 
 from collections.abc import Iterator
 
@@ -11,21 +11,21 @@ from tests.faults.scenes.scene import Scene
 from tests.servers.fixtures import on_containers
 
 pytestmark = [pytest.mark.e2e, pytest.mark.deep, pytest.mark.timeout(3600)]
-Made = tuple[Scene, Outside]
+Network = tuple[Scene, Outside]
 
 
 @pytest.fixture(scope="module")
-def made(
+def network(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Made]:
+) -> Iterator[Network]:
     if on_containers(request):
-        pytest.skip("the broker tells its clients of proxies on this machine")
-    with outside(request, tmp_path_factory.mktemp("network")) as found:
-        yield found
+        pytest.skip("the broker advertises proxies on this machine")
+    with outside(request, tmp_path_factory.mktemp("network")) as pair:
+        yield pair
 
 
 @pytest.mark.parametrize("name", NETWORK)
-def test_every_check_holds(made: Made, name: str) -> None:
-    scene, servers = made
+def test_every_check_holds(network: Network, name: str) -> None:
+    scene, servers = network
     assert servers.around() == []
     every_check(scene, name, NETWORK[name], seed=list(NETWORK).index(name))

@@ -1,8 +1,8 @@
-"""The lake is away for ten minutes under load, and the source keeps no more WAL for it.
+"""Take the lake away for ten minutes under load: the source keeps no more WAL because of it.
 
-What the slot waits for is Kafka, not the lake: the connector goes on, the slot with it. The lake is
-away because the whole job stands still, or because its disk is full. Beside what the slot keeps
-stands the directory of the WAL; of that, most is what Postgres keeps between two checkpoints.
+The slot waits for Kafka, not for the lake: the connector continues, and so does the slot. The lake
+is away because the whole job is suspended, or because its disk is full. The report also shows the
+size of the WAL directory, most of which Postgres keeps between two checkpoints anyway.
 """
 
 import statistics
@@ -45,7 +45,7 @@ _WIDEN: Final = """
 UPDATE bank.wide w SET body = (
     SELECT string_agg(md5(random()::text || i || w.id), '') FROM generate_series(1, 256) i)
 """
-"""Eight kilobytes a row that nobody can compress much: 320 KB/s of WAL with the bank's own."""
+"""Eight kilobytes a row that hardly compress: 320 KB/s of WAL, including the bank's own."""
 _SAMPLE: Final = """
 SELECT (pg_current_wal_lsn() - '0/0')::bigint, (pg_current_wal_lsn() - restart_lsn)::bigint,
        (pg_current_wal_lsn() - confirmed_flush_lsn)::bigint,
@@ -53,17 +53,17 @@ SELECT (pg_current_wal_lsn() - '0/0')::bigint, (pg_current_wal_lsn() - restart_l
   FROM pg_replication_slots WHERE slot_name = 'wal2lake'
 """
 KEPT_SECONDS: Final = 15 + 15 + 5 + 5
-"""Of WAL that a slot whose reader follows may keep. Its restart moves only to a place that Postgres
-noted (every 15 s) and only when the next one is confirmed; the worker commits its position every
-5 s, and a heartbeat comes every 5 s."""
+"""Seconds of WAL that a slot may retain while its reader follows. Its restart LSN moves only to a
+place that Postgres noted (every 15 s), and only when the next one is confirmed; the worker commits
+its position every 5 s, and a heartbeat comes every 5 s."""
 SLACK: Final = 3
-"""A machine of two cores is late with all of these, and writes faster at times."""
+"""A machine with two cores is late with all of these, and at times writes faster."""
 Outage = Callable[[Armed], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Bytes; ``written`` is the place in the WAL."""
+    """Sizes in bytes at one moment; ``written`` is the position in the WAL."""
 
     written: int
     retained: int
@@ -73,27 +73,31 @@ class Sample:
 
 @dataclass(slots=True)
 class Samples:
+    """The samples of one outage, in order."""
+
     connection: psycopg.Connection[Any]
-    found: list[Sample] = field(default_factory=list)
+    taken: list[Sample] = field(default_factory=list)
 
     def take(self) -> None:
+        """Add a sample of the slot and the WAL directory."""
         row = self.connection.execute(_SAMPLE).fetchone()
         assert row is not None, "the slot is gone"
-        self.found.append(Sample(*map(int, row)))
+        self.taken.append(Sample(*map(int, row)))
 
     @property
     def written(self) -> int:
-        return self.found[-1].written - self.found[0].written
+        """The bytes of WAL written between the first and the last sample."""
+        return self.taken[-1].written - self.taken[0].written
 
     @property
     def bound(self) -> int:
-        """What may be retained at most."""
+        """The most bytes of WAL that the slot may retain."""
         return int(self.written / (MINUTES * 60) * KEPT_SECONDS * SLACK)
 
     @property
     def settled(self) -> list[int]:
-        """Retained in the second half."""
-        return [sample.retained for sample in self.found[len(self.found) // 2 :]]
+        """The bytes retained at each sample of the second half."""
+        return [sample.retained for sample in self.taken[len(self.taken) // 2 :]]
 
 
 @contextmanager
@@ -104,15 +108,15 @@ def standing_still(bank: Armed) -> Iterator[None]:
 
 @contextmanager
 def disk_full(bank: Armed) -> Iterator[None]:
-    """The job ends and is started again, in vain; what it gives up for a moment is filled too."""
+    """Fill the lake's disk: the job ends and restarts in vain; blocks it frees are filled too."""
     disk = bank.folder / "lake"
     ballast = [disk / "ballast"]
 
     def fill_up() -> None:
         ballast.append(disk / f"ballast-{len(ballast)}")
-        filled(ballast[-1])
+        fill_quietly(ballast[-1])
 
-    filled(ballast[0])
+    fill_quietly(ballast[0])
     try:
         with meanwhile(fill_up, every=SAMPLE_SECONDS):
             yield
@@ -121,8 +125,8 @@ def disk_full(bank: Armed) -> Iterator[None]:
             file.unlink(missing_ok=True)
 
 
-def filled(ballast: Path) -> None:
-    """The job may take the last block before us."""
+def fill_quietly(ballast: Path) -> None:
+    """Fill the disk; the job may take the last block first."""
     try:
         fill(ballast)
     except OSError as error:
@@ -137,41 +141,41 @@ OUTAGES: Final[dict[str, Outage]] = {"job stands still": standing_still, "disk f
 def wide(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Armed]:
     if on_containers(request):
         pytest.skip("the job's disk is one of this machine")
-    with written(request, tmp_path) as found, small_disk(found.folder / "lake", DISK):
-        found.execute(SQL)
+    with written(request, tmp_path) as bank, small_disk(bank.folder / "lake", DISK):
+        bank.execute(SQL)
         try:
-            found.run("up", "--detach")
-            found.sync()
-            yield found
+            bank.run("up", "--detach")
+            bank.sync()
+            yield bank
         finally:
-            found.run("down")
+            bank.run("down")
 
 
-def widened(connection: psycopg.Connection[Any]) -> Callable[[], object]:
+def widening(connection: psycopg.Connection[Any]) -> Callable[[], object]:
     return lambda: connection.execute(_WIDEN)
 
 
 def sampled(bank: Armed, outage: Outage) -> Samples:
-    """While the lake is away: it has no newer cut, or hardly one, at the end."""
+    """Sample the WAL while the lake is away; fail if the lake kept up at the end."""
     with bank.connect() as connection, outage(bank):
         samples = Samples(connection)
         samples.take()
         with meanwhile(samples.take, every=SAMPLE_SECONDS):
-            threading.Event().wait(MINUTES * 60)
+            threading.Event().wait(MINUTES * 60)  # the length of the outage; nothing to await
         samples.take()
-        behind = samples.found[-1].written - (cdc.cut(lake=bank.lake).lsn or 0)
+        behind = samples.taken[-1].written - (cdc.cut(lake=bank.lake).lsn or 0)
     assert behind > samples.written * 0.8, "the lake was not away"
     return samples
 
 
-def told(name: str, samples: Samples, seconds: float) -> str:
-    retained = [sample.retained for sample in samples.found]
+def report_line(name: str, samples: Samples, seconds: float) -> str:
+    retained = [sample.retained for sample in samples.taken]
     return (
         f"| {name} | {samples.written >> 10} KB of WAL | retained: maximum {max(retained) >> 10}, "
         f"median {int(statistics.median(retained)) >> 10}, second half {max(samples.settled) >> 10}"
         f", bound {samples.bound >> 10} KB | not confirmed: at most "
-        f"{max(sample.unconfirmed for sample in samples.found) >> 10} KB | directory: at most "
-        f"{max(sample.directory for sample in samples.found) >> 20} MB | caught up in "
+        f"{max(sample.unconfirmed for sample in samples.taken) >> 10} KB | directory: at most "
+        f"{max(sample.directory for sample in samples.taken) >> 20} MB | caught up in "
         f"{seconds:.0f} s |"
     )
 
@@ -183,7 +187,7 @@ def test_the_source_keeps_little_wal_while_the_lake_is_away(wide: Armed, name: s
     with (
         wide.connect() as connection,
         at_work(wide, walk.commits, seed=list(OUTAGES).index(name)),
-        meanwhile(widened(connection), every=WIDE_SECONDS),
+        meanwhile(widening(connection), every=WIDE_SECONDS),
     ):
         samples = sampled(wide, OUTAGES[name])
         seconds = recovered(wide)
@@ -192,6 +196,6 @@ def test_the_source_keeps_little_wal_while_the_lake_is_away(wide: Armed, name: s
     assert wide.facts("verify")["equal"]
     walk.go_on()
 
-    sys.stdout.write(f"\n{told(name, samples, seconds)}\n")
-    assert all(before.written < after.written for before, after in pairwise(samples.found))
+    sys.stdout.write(f"\n{report_line(name, samples, seconds)}\n")
+    assert all(before.written < after.written for before, after in pairwise(samples.taken))
     assert max(samples.settled) <= samples.bound < samples.written / 4

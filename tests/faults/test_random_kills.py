@@ -1,6 +1,6 @@
-"""All parts are killed at random, also while they start again from the last time; some only stop.
+"""Kill or suspend parts at random, even while they are still restarting from the last kill.
 
-A reader sees whole transactions only, and afterwards nothing is lost or doubled.
+A reader only ever sees whole transactions, and afterwards nothing is lost or doubled.
 """
 
 import statistics
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.deep, pytest.mark.timeout(0)]
 
 QUIET_SECONDS: Final = 6.0  # at most, between two disturbances
 EVERY: Final = 10
-"""After so many it is waited for that all is well: the others come while it is not."""
+"""After this many the test waits for recovery; the others come before it."""
 
 
 def test_a_reader_sees_whole_transactions_through_random_kills(
@@ -34,9 +34,9 @@ def test_a_reader_sees_whole_transactions_through_random_kills(
     todo = list(drawn(seed, kills, QUIET_SECONDS))
     pause, seconds = threading.Event(), list[float]()
     walk.note()
-    with checked(bank, walk, seed=seed) as found:
+    with checked(bank, walk, seed=seed) as check:
         for number, (quiet, name) in enumerate(todo, start=1):
-            pause.wait(quiet)
+            pause.wait(quiet)  # the quiet time is part of the random schedule
             until(partial(is_possible, bank, name))
             DISTURBANCES[name](bank)
             walk.kills += name in KILLS
@@ -44,12 +44,12 @@ def test_a_reader_sees_whole_transactions_through_random_kills(
                 seconds.append(recovered(bank))
                 sys.stdout.write(f"after {number}: all is well in {seconds[-1]:.1f} s\n")
                 sys.stdout.flush()
-                found.went_well()
+                check.went_well()
         seconds.append(recovered(bank))
     sys.stdout.write(
         f"all was well again: median {statistics.median(seconds):.1f} s, "
         f"maximum {max(seconds):.1f} s\n"
-        f"{found.minutes:.0f} minutes, {found.reader.told}, {walk.told}\n"
+        f"{check.minutes:.0f} minutes, {check.reader.summary}, {walk.summary}\n"
         f"{len(todo) - kills} other disturbances\n"
-        f"{found.events} events in the log as a second slot has them\n"
+        f"{check.events} events in the log as a second slot has them\n"
     )

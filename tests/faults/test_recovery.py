@@ -1,6 +1,6 @@
-"""How long until a cut has what was committed when a process was killed, under load.
+"""Measure how soon after a kill, under load, a cut has what was committed at that moment.
 
-Each is killed when all is well; the control says how far the lake is behind when nothing is.
+Each process is killed when all is well; the control measures the lag without a kill.
 """
 
 import statistics
@@ -31,16 +31,16 @@ KILLS: Final[dict[str, Disturb]] = {
 def measured(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Walk]:
-    """No setting of Spark is the test's own. Goes on over all of them, and says how far it came."""
+    """Yield one walk for all tests, with wal2lake's own Spark settings; print its summary."""
     with written(request, tmp_path_factory.mktemp("measured"), conf={}) as bank:
         bank.run("up", "--detach")
         bank.sync()
         walk = Walk(bank)
         yield walk
-        sys.stdout.write(f"\n{walk.told}\n")
+        sys.stdout.write(f"\n{walk.summary}\n")
 
 
-def told(name: str, seconds: list[float]) -> str:
+def report_line(name: str, seconds: list[float]) -> str:
     return (
         f"| {name} | {len(seconds)} times | median {statistics.median(seconds):.1f} s "
         f"| maximum {max(seconds):.1f} s |"
@@ -52,7 +52,7 @@ def test_the_lake_follows_again_after_each_kill(measured: Walk, name: str) -> No
     kill, bank = KILLS[name], measured.installation
     seconds: list[float] = []
     measured.note()
-    with checked(bank, measured, seed=list(KILLS).index(name)) as found:
+    with checked(bank, measured, seed=list(KILLS).index(name)) as check:
         recovered(bank)
         for _ in range(TIMES):
             until(partial(is_possible, bank, name))
@@ -60,5 +60,5 @@ def test_the_lake_follows_again_after_each_kill(measured: Walk, name: str) -> No
             measured.kills += kill is not nothing
             seconds.append(recovered(bank))
     sys.stdout.write(
-        f"\n{told(name, seconds)} {found.minutes:.0f} minutes, {found.reader.told} |\n"
+        f"\n{report_line(name, seconds)} {check.minutes:.0f} minutes, {check.reader.summary} |\n"
     )

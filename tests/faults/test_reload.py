@@ -1,4 +1,4 @@
-"""A configuration is changed while a reading of the old run is about to commit, on a real lake."""
+"""Change the configuration while an operation of the old run is about to commit its reading."""
 
 import json
 import subprocess
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.deep]
 
 SECONDS = 300
 RELOADING_SECONDS = 40
-"""Longer than the half minute after which the run before once counted as ended."""
+"""Longer than the half minute after which the old run was once counted as ended."""
 BLIND = """
 DELETE FROM bank.bulk WHERE id <= 20;
 UPDATE bank.bulk SET body = 'unseen' WHERE id BETWEEN 21 AND 40
@@ -27,7 +27,7 @@ INSERT INTO bank.bulk SELECT i, 1, 'again' FROM generate_series(1, 20) i;
 DELETE FROM bank.bulk WHERE id BETWEEN 21 AND 60;
 UPDATE bank.counters SET n = n + 1
 """
-"""Of it a reading of before would take back what is set right, and bring back what is deleted."""
+"""An older reading that commits after these would undo the inserts and restore deleted rows."""
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ UPDATE bank.counters SET n = n + 1
         pytest.param(Failpoint.BEFORE_READING_SWAP, ("--shadow",), id="swap"),
     ],
 )
-def test_no_run_begins_before_the_commit_of_the_one_before(
+def test_no_run_begins_before_the_previous_run_has_committed(
     bank: Armed, point: Failpoint, options: tuple[str, ...]
 ) -> None:
     with unseen(bank, "bank.bulk"):
@@ -53,7 +53,7 @@ def test_no_run_begins_before_the_commit_of_the_one_before(
     ) as applying:
         until(lambda: _state(bank) == "reloading", SECONDS)
         bank.execute(MEANWHILE)
-        until(lambda: _is_published(bank), SECONDS)  # as all other tables are
+        until(lambda: _is_published(bank), SECONDS)  # the other tables are still published
         with pytest.raises(subprocess.TimeoutExpired):
             applying.wait(RELOADING_SECONDS)
         assert _state(bank) == "reloading"

@@ -1,6 +1,6 @@
-"""A log and a ledger that expire: small for ever, and all that is left of the past can be replayed.
+"""Expire the log and the ledger: both stay small, and the past they keep can be replayed.
 
-The job is killed before and after each step of it. The load goes on for several retentions.
+The job is killed before and after each step. The load lasts for several retention periods.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from tests.waiting import until
 pytestmark = [pytest.mark.e2e, pytest.mark.deep, pytest.mark.timeout(3600)]
 
 RETENTION_SECONDS: Final = 60
-VERSIONS_SECONDS: Final = 150  # an image is compared with the version that it is of
+VERSIONS_SECONDS: Final = 150  # an image is compared with the table version it was made from
 LONG_SECONDS: Final = 900
 KEYED: Final = "bank.accounts"
 
@@ -45,18 +45,18 @@ def short(
 
 
 def landed(bank: Armed) -> LandedPosition:
-    found = landed_position(str(bank.folder / "lake/_wal2lake/log"))
-    assert found is not None
-    return found
+    position = landed_position(str(bank.folder / "lake/_wal2lake/log"))
+    assert position is not None
+    return position
 
 
-def oldest(bank: Armed) -> int:
+def oldest_cut(bank: Armed) -> int:
     (row,) = query(bank, "_wal2lake/ledger", "SELECT min(cut) AS cut FROM t")
     return int(row["cut"])
 
 
-def left(bank: Armed, table: str) -> int:
-    """The first landing that the log still has of a table."""
+def first_landing(bank: Armed, table: str) -> int:
+    """Return the first landing of a table that is still in the log."""
     topic = f"{NAME}.{table}"
     text = f"SELECT min(landing) AS landing FROM t WHERE topic = '{topic}'"
     (row,) = query(bank, "_wal2lake/log", text)
@@ -64,16 +64,16 @@ def left(bank: Armed, table: str) -> int:
 
 
 def replayed(bank: Armed, to: int) -> dict[str, list[dict[str, Any]]]:
-    """Every table beside the live one, as of a cut."""
-    found = {}
+    """Replay every table into a separate path as of a cut; return the rows, by table."""
+    rows = {}
     for table in TABLES:
         path = str(bank.folder / f"{table}-at-{to}")
         bank.run("replay", f"bank.{table}", "--into", path, "--to", str(to))
-        found[table] = queried(DeltaTable(path), "SELECT * FROM t")
-    return found
+        rows[table] = queried(DeltaTable(path), "SELECT * FROM t")
+    return rows
 
 
-def test_the_past_is_given_up_as_far_as_no_cut_needs_it(short: Armed) -> None:
+def test_the_log_keeps_what_the_remaining_cuts_need(short: Armed) -> None:
     points = points_of(*EXPIRY)
     with at_work(short, {}, seed=8):
         for point in points:
@@ -81,20 +81,20 @@ def test_the_past_is_given_up_as_far_as_no_cut_needs_it(short: Armed) -> None:
         for point in points:
             short.await_kill(point)
         ended = landed(short).landing
-        until(lambda: left(short, KEYED) > ended, LONG_SECONDS)
+        until(lambda: first_landing(short, KEYED) > ended, LONG_SECONDS)
     short.configure(lambda found: found["job"].pop("log_retention_hours"))
     short.crash("job")
     short.sync()
 
-    assert oldest(short) > 1
+    assert oldest_cut(short) > 1
     Installation.assert_equal(short, *TABLES)
     assert short.facts("verify")["equal"]
     assert {f"{NAME}.bank.{table}" for table in ("accounts", "visits")} <= set(
         landed(short).expired
     )
-    said = short.run("replay", KEYED, "--into", "nowhere", "--to", "1", expect=2)
-    assert f"the oldest that is kept is {oldest(short)}" in said
-    then = replayed(short, oldest(short))
+    output = short.run("replay", KEYED, "--into", "nowhere", "--to", "1", expect=2)
+    assert f"the oldest that is kept is {oldest_cut(short)}" in output
+    then = replayed(short, oldest_cut(short))
     assert sum(row["balance"] for row in then["accounts"]) == TOTAL
     assert 0 < sum(row["n"] for row in then["counters"]) < marks(short)
     short.run("rebuild", "--all")
@@ -104,7 +104,7 @@ def test_the_past_is_given_up_as_far_as_no_cut_needs_it(short: Armed) -> None:
 
 
 def marks(bank: Armed) -> int:
-    """Transactions there were: each has counted one further."""
+    """Return the number of transactions: each has increased one counter by one."""
     with bank.connect() as connection:
         row = connection.execute("SELECT sum(n) FROM bank.counters").fetchone()
     assert row is not None

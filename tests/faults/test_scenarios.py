@@ -1,4 +1,4 @@
-"""Each check under each scenario: what the bank promises holds before, during and after it."""
+"""Run every check under each scenario: the bank's promises hold before, during and after it."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""A column of every type that is kept, by table: how it is declared and what values it gets."""
+"""A column of every type that the lake keeps, by table: its declaration and random values."""
 
 import json
 import struct
@@ -42,9 +42,10 @@ Read = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """``oracle`` is SQL over ``{c}``: what Postgres says of the value.
+    """A column's declaration, the texts of its values, and how to compare them.
 
-    ``read`` says the same of the lake's value, as Python has it.
+    ``oracle`` is SQL over ``{c}`` that prints the value in Postgres; ``read`` prints the lake's
+    Python value the same way.
     """
 
     declared: str
@@ -54,7 +55,7 @@ class Kind:
 
 
 def _spell(value: Any) -> str:  # noqa: ANN401 - a value of the lake
-    """As Postgres writes it, in UTC."""
+    """Print a value as Postgres does, in UTC."""
     if isinstance(value, bool):
         return "t" if value else "f"
     if isinstance(value, bytes):
@@ -71,7 +72,7 @@ def _number(value: Any) -> str:  # noqa: ANN401
 
 
 def kind(declared: str, texts: to.Texts) -> Kind:
-    """By its declared type."""
+    """Return the kind of a declared type."""
     if declared.endswith("[]"):
         return _array(declared.removesuffix("[]"), texts)
     special = {"hstore": _hstore, "d_hstore": _hstore, "money": _money, "float8": _double}
@@ -81,7 +82,7 @@ def kind(declared: str, texts: to.Texts) -> Kind:
 
 
 def _bits(declared: str, width: int) -> Kind:
-    """Floats are compared by their bits."""
+    """Return the kind of a float, which is compared by its bits."""
     code = {32: ">f", 64: ">d"}[width]
     return Kind(
         declared=declared,
@@ -106,7 +107,7 @@ def _array(declared: str, texts: to.Texts, *, only_null: bool = True) -> Kind:
         declared=f"{declared}[]",
         texts=to.arrays(texts, only_null=only_null),
         oracle="CASE WHEN {c} IS NOT NULL THEN COALESCE(" + _ELEMENTS + ", ARRAY[]::text[]) END",
-        read=lambda found: [None if item is None else _spell(item) for item in found],
+        read=lambda items: [None if item is None else _spell(item) for item in items],
     )
 
 
@@ -116,7 +117,7 @@ _RANGES = {
     "int8": to.ranges(_INT8),
     "num": to.ranges(st.decimals(-(10**9), 10**9, places=3)),
     "ts": to.ranges(st.datetimes(), datetime.isoformat),
-    "tstz": to.ranges(st.datetimes(), lambda found: f"{found.isoformat()}Z"),
+    "tstz": to.ranges(st.datetimes(), lambda moment: f"{moment.isoformat()}Z"),
     "date": to.ranges(st.dates(max_value=date(9999, 12, 30))),
 }
 _EARLIER = st.datetimes(max_value=datetime(9999, 1, 1))  # noqa: DTZ001
@@ -167,7 +168,7 @@ TABLES: dict[str, dict[str, Kind]] = {
         "iv": kind("interval", to.intervals()),
         "iv_ym": kind("interval year to month", st.integers(-(10**6), 10**6).map("{} mons".format)),
     },
-    "chosen": {  # kept as text by source.as_text
+    "chosen": {  # kept as text because of source.as_text
         "n_text": kind("numeric(10,2)", to.numbers(10, 2, special=("NaN",))),
         "n_m2_text": kind("numeric(5,-2)", to.numbers(5, -2, special=("NaN",))),
         "d_text": kind("date", to.far_dates()),
@@ -186,7 +187,7 @@ TABLES: dict[str, dict[str, Kind]] = {
         "u": kind("uuid", st.uuids().map(str)),
         "j": kind("json", to.documents(plain=False)),
         "jb": kind("jsonb", to.documents(plain=True)),
-        "jp": kind("jsonpath", to.words(".").map(lambda found: f"$.{found} ? (@ > 1)")),
+        "jp": kind("jsonpath", to.words(".").map(lambda path: f"$.{path} ? (@ > 1)")),
         "x": kind("xml", to.xml()),
         "tsv": kind("tsvector", to.words(" ")),
         "tsq": kind("tsquery", to.words(" & !")),
@@ -211,14 +212,14 @@ TABLES: dict[str, dict[str, Kind]] = {
         "lt": kind("ltree", to.words(".")),
         "lq": kind("lquery", to.words(".*.")),
         "ltq": kind("ltxtquery", to.words(" & ")),
-        "cu": kind("cube", _POINTS.map(lambda found: f"({', '.join(map(str, found))})")),
+        "cu": kind("cube", _POINTS.map(lambda point: f"({', '.join(map(str, point))})")),
         "se": kind("seg", st.integers(-99, 99).map("{} .. 100".format)),
         **{f"p_{name}": kind(name, st.just(text)) for name, text in _ISN.items()},
     },
     "ranges": {
-        name: made
+        name: ranges
         for base, one in _RANGES.items()
-        for name, made in (
+        for name, ranges in (
             (f"r_{base}", kind(f"{base}range", one)),
             (f"m_{base}", kind(f"{base}multirange", to.several(one))),
         )

@@ -1,4 +1,4 @@
-"""One pipeline for all tests of types: a snapshot of random rows, then random changes of them."""
+"""One pipeline for all tests of types: it takes a snapshot of random rows, then streams changes."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from cdc.state.endpoints import Endpoints
 from tests.kinds import odd, special
 from tests.kinds.columns import SETUP, TABLES
-from tests.kinds.pipeline import Pipeline, made, running
+from tests.kinds.pipeline import Pipeline, random_rows, running
 from tests.servers.fixtures import started, worker_settings
 
 SERVERS = ("postgres", "kafka", "registry", "connect")
@@ -17,7 +17,7 @@ QUICK, DEEP = 60, 10_000
 
 @pytest.fixture(scope="package")
 def number(request: pytest.FixtureRequest) -> int:
-    """Rows of each table, half of them for the snapshot."""
+    """The number of rows of each table, half of them for the snapshot."""
     return DEEP if request.config.getoption("--deep") else QUICK
 
 
@@ -25,13 +25,13 @@ def number(request: pytest.FixtureRequest) -> int:
 def pipeline(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, number: int
 ) -> Iterator[Pipeline]:
-    def before(made_for: Pipeline) -> None:
-        made_for.execute(SETUP)
+    def before(new: Pipeline) -> None:
+        new.execute(SETUP)
         for table, kinds in TABLES.items():
-            made_for.create(table, kinds)
-            made_for.insert(table, made(kinds, number // 2))
-        special.create(made_for)
-        odd.create(made_for)
+            new.create(table, kinds)
+            new.insert(table, random_rows(kinds, number // 2))
+        special.create(new)
+        odd.create(new)
 
     folder = tmp_path_factory.mktemp("kinds")
     with started(request, _folder(folder, "servers"), SERVERS) as servers:
@@ -42,11 +42,11 @@ def pipeline(
             connect=servers["connect"].address,
         )
         worker = worker_settings(request)
-        with running(_folder(folder, "pipeline"), endpoints, worker, before) as found:
-            yield found
+        with running(_folder(folder, "pipeline"), endpoints, worker, before) as one:
+            yield one
 
 
 def _folder(parent: Path, name: str) -> Path:
-    found = parent / name
-    found.mkdir()
-    return found
+    folder = parent / name
+    folder.mkdir()
+    return folder

@@ -1,4 +1,4 @@
-"""Tables and columns with odd names: taken as they are from Postgres to the lake."""
+"""Tables and columns with odd names, which the lake must keep unchanged."""
 
 from psycopg import sql
 
@@ -9,12 +9,13 @@ from tests.unit.events.test_names import KEPT
 
 TABLES = ("9lives", "0", "-", "_x", "T1", "t1", "Value", "Envelope", "null", "a-b_c", "a_b-c")
 TWIN = SCHEMA.upper()
-"""A schema that no pattern names; its tables are called like ours but for case."""
+"""A schema that no pattern names; its tables' names differ from ours only in case."""
 WIDE = "odd-columns"
 COLUMNS = tuple(compatible([*KEPT, *INSIDE]))
 
 
 def create(pipeline: Pipeline) -> None:
+    """Create the tables with their first rows."""
     with pipeline.connect() as connection:
         for schema, tables in ((SCHEMA, TABLES), (TWIN, ("T1", "9LIVES"))):
             connection.execute(
@@ -37,7 +38,7 @@ def create(pipeline: Pipeline) -> None:
 
 
 def change(pipeline: Pipeline, first: int) -> None:
-    """Three rows more in each; of those before one is changed and one deleted."""
+    """Insert three rows into each table; update one earlier row and delete another."""
     with pipeline.connect() as connection:
         for table in (*TABLES, WIDE):
             wide = len(COLUMNS) if table == WIDE else 1
@@ -60,6 +61,7 @@ def change(pipeline: Pipeline, first: int) -> None:
 
 
 def source(pipeline: Pipeline, table: str) -> dict[int, Row]:
+    """Return a table's rows in Postgres, by id."""
     with pipeline.connect() as connection:
         cursor = connection.execute(
             sql.SQL("SELECT * FROM {}").format(sql.Identifier(SCHEMA, table))
@@ -70,6 +72,7 @@ def source(pipeline: Pipeline, table: str) -> dict[int, Row]:
 
 
 def lake(pipeline: Pipeline, table: str) -> dict[int, Row]:
+    """Return a table's rows in the lake, by id."""
     rows = pipeline.lake_rows(table)
     assert len({row["id"] for row in rows}) == len(rows)
     return {

@@ -1,4 +1,4 @@
-"""The pipeline over the tables of ``columns.py``: servers, connector and job, all of them real."""
+"""A real pipeline over the tables of ``columns.py``: servers, connector and job."""
 
 import signal
 import subprocess
@@ -40,15 +40,15 @@ SPELLING = (
 Row = dict[str, Any]
 
 
-def made(kinds: Mapping[str, Kind], number: int) -> list[list[str | None]]:
-    """So many rows of texts; each column by itself, for hypothesis repeats itself in wide rows."""
+def random_rows(kinds: Mapping[str, Kind], number: int) -> list[list[str | None]]:
+    """Return random rows of texts, drawn by column: hypothesis repeats itself in wide rows."""
     columns = [_values(kind, number) for kind in kinds.values()]
     return [list(row) for row in zip(*columns, strict=True)]
 
 
 def _values(kind: Kind, number: int) -> list[str | None]:
-    """Every eighth is NULL; of many, some come again."""
-    found: list[str | None] = []
+    """Return random values: every eighth is NULL, and with many rows some repeat."""
+    values: list[str | None] = []
 
     @settings(
         max_examples=min(number, DIFFERENT),
@@ -59,38 +59,43 @@ def _values(kind: Kind, number: int) -> list[str | None]:
     )
     @given(kind.texts)
     def collect(text: str) -> None:
-        found.append(text)
+        values.append(text)
 
     collect()
-    some = [None if at % 8 == 0 else found[at % len(found)] for at in range(number)]
-    Random(number).shuffle(some)
-    return some
+    shuffled = [None if at % 8 == 0 else values[at % len(values)] for at in range(number)]
+    Random(number).shuffle(shuffled)
+    return shuffled
 
 
 @dataclass(kw_only=True)
 class Pipeline:
+    """The tables' source and lake, and how to fill and compare them."""
+
     given: pipelines.Pipeline
-    rows: dict[str, int] = field(default_factory=dict)  # so far, by table
+    rows: dict[str, int] = field(default_factory=dict)  # inserted so far, by table
 
     @property
     def config(self) -> Config:
         return self.given.config
 
     def connect(self) -> psycopg.Connection[tuple[Any, ...]]:
+        """Connect to the source with fixed settings for printing values."""
         connection = psycopg.connect(self.given.endpoints.source_url, autocommit=True)
         connection.execute(SPELLING.encode())
         return connection
 
     def execute(self, statements: str) -> None:
+        """Execute statements in the source."""
         with self.connect() as connection:
             connection.execute(statements.encode())
 
     def create(self, table: str, kinds: Mapping[str, Kind]) -> None:
+        """Create a table with a column of each kind."""
         columns = ", ".join(f'"{name}" {kind.declared}' for name, kind in kinds.items())
         self.execute(f"CREATE TABLE {SCHEMA}.{table} (id int PRIMARY KEY, n int, {columns})")
 
     def insert(self, table: str, rows: list[list[str | None]]) -> None:
-        """With ids that follow on those before."""
+        """Insert rows with the next free ids."""
         first = self.rows.get(table, 0)
         with (
             self.connect() as connection,
@@ -102,28 +107,28 @@ class Pipeline:
         self.rows[table] = first + len(rows)
 
     def synced(self) -> dict[str, str]:
-        """Wait until the lake is where the source is; the states of the tables."""
+        """Wait until the lake has caught up; return the tables' states."""
         try:
             row = sync(self.given, timeout=SYNC_SECONDS).cut
         except CdcError as error:
             if error.kind is not ErrorKind.TABLE_STOPPED:
                 raise
-            # It had waited for the last cut when it found a table that is not well.
+            # sync raises this only after it has waited for the last cut.
             last = Ledger(ledger_path(self.config)).last()
             assert last is not None
             row = last
         return {entry.table.removeprefix(f"{SCHEMA}."): entry.state for entry in row.tables}
 
     def source(self, table: str, kinds: Mapping[str, Kind]) -> dict[int, Row]:
-        """What Postgres says, by id."""
+        """Return a table's values as Postgres prints them, by id."""
         listed = ", ".join(kind.oracle.format(c=f'"{name}"') for name, kind in kinds.items())
         query = f"SELECT id, n, {listed} FROM {SCHEMA}.{table}"
         with self.connect() as connection:
-            found = connection.execute(query.encode()).fetchall()
-        return {row[0]: dict(zip(["n", *kinds], row[1:], strict=True)) for row in found}
+            rows = connection.execute(query.encode()).fetchall()
+        return {row[0]: dict(zip(["n", *kinds], row[1:], strict=True)) for row in rows}
 
     def lake(self, table: str, kinds: Mapping[str, Kind]) -> dict[int, Row]:
-        """The same of the lake, read by delta-rs."""
+        """Return a table's values in the lake, read by delta-rs and printed likewise, by id."""
         rows = self.lake_rows(table)
         assert len({row["id"] for row in rows}) == len(rows)
         return {
@@ -138,27 +143,29 @@ class Pipeline:
         }
 
     def lake_rows(self, table: str) -> list[Row]:
+        """Return a table's rows in the lake."""
         return _rows(table_path(self.config, TableId(SCHEMA, table)))
 
     def quarantine(self) -> list[Row]:
+        """Return the rows of the quarantine."""
         return _rows(quarantine_path(self.config))
 
     def compared(self) -> dict[str, dict[int, tuple[Row | None, Row | None]]]:
-        """By table, the rows of a random test that are not equal: Postgres's and the lake's."""
-        found = {}
+        """Return the random rows that differ, by table and id: Postgres's and the lake's."""
+        differences = {}
         for table, kinds in TABLES.items():
             there, here = self.source(table, kinds), self.lake(table, kinds)
             assert len(there) > 1
-            found[table] = {
+            differences[table] = {
                 number: different(there.get(number), here.get(number))
                 for number in there.keys() | here.keys()
                 if there.get(number) != here.get(number)
             }
-        return found
+        return differences
 
 
 def different(there: Row | None, here: Row | None) -> tuple[Row | None, Row | None]:
-    """Only the columns that are."""
+    """Return both rows with only the columns that differ."""
     if there is None or here is None:
         return there, here
     names = [name for name in there if there[name] != here[name]]
@@ -178,7 +185,7 @@ def running(
     worker: Mapping[str, str],
     before: Callable[[Pipeline], None],
 ) -> Iterator[Pipeline]:
-    """A pipeline that follows the schema; ``before`` fills it for the snapshot."""
+    """Run a pipeline that follows the schema; ``before`` fills it for the snapshot."""
     config = configured(folder, endpoints, worker)
     pipeline = Pipeline(given=pipelines.Pipeline(config, endpoints))
     before(pipeline)
@@ -199,6 +206,7 @@ def running(
 
 
 def configured(folder: Path, endpoints: Endpoints, worker: Mapping[str, str]) -> Config:
+    """Write and load a configuration for the servers."""
     written = {
         "source": {
             "url": endpoints.source_url,

@@ -1,6 +1,6 @@
-"""Record events of every type: ``python -m tests.kinds.record`` writes events/kinds.json anew.
+"""Record events of every type for tests without servers, half of the rows by snapshot.
 
-For tests that need no server. Half of the rows come by snapshot.
+``python -m tests.kinds.record`` rewrites events/kinds.json.
 """
 
 import base64
@@ -21,7 +21,7 @@ from cdc.state.endpoints import Endpoints
 from cdc.waiting import until
 from tests.events.recorded import FOLDER
 from tests.kinds.columns import SCHEMA, SETUP, TABLES
-from tests.kinds.pipeline import Pipeline, configured, made
+from tests.kinds.pipeline import Pipeline, configured, random_rows
 from tests.servers.process import servers
 
 ROWS = 12
@@ -29,6 +29,7 @@ SERVERS = ("postgres", "kafka", "registry", "connect")
 
 
 def main() -> None:
+    """Start the servers, record the events and write the file."""
     with tempfile.TemporaryDirectory() as folder:
         makers = servers(Path(folder))
         running = {name: makers[name]() for name in SERVERS}
@@ -41,27 +42,28 @@ def main() -> None:
                 registry=running["registry"].address,
                 connect=running["connect"].address,
             )
-            found = recorded(Path(folder), endpoints)
+            recording = recorded(Path(folder), endpoints)
         finally:
             for server in reversed(running.values()):
                 server.kill()
-    text = json.dumps(found, indent=1, ensure_ascii=False, sort_keys=True)
+    text = json.dumps(recording, indent=1, ensure_ascii=False, sort_keys=True)
     (FOLDER / "kinds.json").write_text(text + "\n")
-    sys.stdout.write(f"{len(found['records'])} events\n")
+    sys.stdout.write(f"{len(recording['records'])} events\n")
 
 
 def recorded(folder: Path, endpoints: Endpoints) -> dict[str, Any]:
+    """Run the connector over the tables; return records, schemas and the expected rows."""
     given = pipelines.Pipeline(configured(folder, endpoints, {}), endpoints)
     pipeline = Pipeline(given=given)
     pipeline.execute(SETUP)
     for table, kinds in TABLES.items():
         pipeline.create(table, kinds)
-        pipeline.insert(table, made(kinds, ROWS // 2))
+        pipeline.insert(table, random_rows(kinds, ROWS // 2))
     establish(given)
     topics = {table: f"{given.name}.{SCHEMA}.{table}" for table in TABLES}
     until(lambda: len(_records(endpoints, topics)) == ROWS // 2 * len(TABLES), 60, "no snapshot")
     for table, kinds in TABLES.items():
-        pipeline.insert(table, made(kinds, ROWS // 2))
+        pipeline.insert(table, random_rows(kinds, ROWS // 2))
     until(lambda: len(_records(endpoints, topics)) == ROWS * len(TABLES), 60, "no stream")
     records = _records(endpoints, topics)
     return {
@@ -77,10 +79,12 @@ def recorded(folder: Path, endpoints: Endpoints) -> dict[str, Any]:
 
 def _records(endpoints: Endpoints, topics: Mapping[str, str]) -> list[dict[str, Any]]:
     ends = end_offsets(endpoints.kafka, list(topics.values()))
-    return [record for topic in sorted(ends) if ends[topic] for record in _of(endpoints, topic)]
+    return [
+        record for topic in sorted(ends) if ends[topic] for record in _read_topic(endpoints, topic)
+    ]
 
 
-def _of(endpoints: Endpoints, topic: str) -> list[dict[str, Any]]:
+def _read_topic(endpoints: Endpoints, topic: str) -> list[dict[str, Any]]:
     settings = {
         "bootstrap.servers": endpoints.kafka,
         "group.id": "record",
@@ -90,10 +94,10 @@ def _of(endpoints: Endpoints, topic: str) -> list[dict[str, Any]]:
     }
     consumer = Consumer(settings)
     consumer.assign([TopicPartition(topic, 0, 0)])
-    found = []
+    records = []
     try:
         while (message := consumer.poll(20)) is not None and message.error() is None:
-            found.append(
+            records.append(
                 {
                     "topic": topic,
                     "partition": 0,
@@ -106,7 +110,7 @@ def _of(endpoints: Endpoints, topic: str) -> list[dict[str, Any]]:
             )
     finally:
         consumer.close()
-    return found
+    return records
 
 
 def _encoded(data: Any) -> str | None:  # noqa: ANN401 - bytes, whatever the stubs say
@@ -116,8 +120,8 @@ def _encoded(data: Any) -> str | None:  # noqa: ANN401 - bytes, whatever the stu
 def _schemas(endpoints: Endpoints, records: list[dict[str, Any]]) -> dict[str, str]:
     raw = (base64.b64decode(record[part]) for record in records for part in ("key", "value"))
     ids = sorted({int.from_bytes(data[1:5]) for data in raw})
-    found = RegistryClient(endpoints.registry).schemas(ids)
-    return {str(number): text for number, text in found.items()}
+    schemas = RegistryClient(endpoints.registry).schemas(ids)
+    return {str(number): text for number, text in schemas.items()}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Tables beside those of random values: limits, large values, keys, types that are refused."""
+"""Tables of special values: beyond limits, large, in keys, of refused types."""
 
 from hypothesis import strategies as st
 
@@ -28,15 +28,15 @@ LIMITS: dict[str, tuple[str, list[str]]] = {
         for name, nested in NESTED.items()
     },
 }
-"""Column -> its type, and values that the lake cannot hold."""
+"""Column -> its type and values that the lake cannot hold."""
 
 ALTERED = {
     "i": ("interval", "infinity"),
     "d": ("date[]", "{0044-03-15 BC}"),
     "a": ("int[]", "[0:1]={1,2}"),
-    "far_text": ("timestamp", "294276-12-31 00:00:00"),  # more than 64 bits of microseconds
+    "far_text": ("timestamp", "294276-12-31 00:00:00"),  # its microseconds exceed 64 bits
 }
-"""Values that arrive as others and are not told by the event: verify must say so."""
+"""Values that arrive altered without a sign in the event; ``verify`` must report them."""
 
 REFUSED: dict[str, str] = {
     "timetz": "12:00:00+01:00:30",
@@ -125,7 +125,7 @@ LARGE: dict[str, tuple[str, str]] = {
     "a_i8": ("int8[]", _many("g::int8")),
     "a_d": ("date[]", _many("date '2020-01-01' + g")),
 }  # fmt: skip
-"""Column -> its type, and a query of a value that is stored out of line."""
+"""Column -> its type and a query for a value that is stored out of line."""
 
 KEYS: dict[str, tuple[str, str]] = {
     "a": ("numeric(10,2)", "g::numeric / 4"),
@@ -171,16 +171,16 @@ DEFAULTS: dict[str, tuple[str, str]] = {
     "x": ("xml", "'<a/>'"),
     "y": ("float8", "'-Infinity'"),
 }
-"""Column -> its type and what it is where nothing is said, never NULL."""
+"""Column -> its type and default, which is never NULL."""
 
 
 def kinds(columns: dict[str, tuple[str, str]]) -> dict[str, Kind]:
-    """To compare them; their values are made by Postgres."""
+    """Return kinds that only compare; Postgres makes the values."""
     return {name: kind(declared, st.nothing()) for name, (declared, _) in columns.items()}
 
 
 def create(pipeline: Pipeline) -> None:
-    """The tables with what the snapshot shall find."""
+    """Create the tables with the rows for the snapshot."""
     limits = ", ".join(f"v_{name} {declared}" for name, (declared, _) in LIMITS.items())
     altered = ", ".join(f"{name} {declared}" for name, (declared, _) in ALTERED.items())
     large = ", ".join(f"{name} {declared}" for name, (declared, _) in LARGE.items())
@@ -218,7 +218,7 @@ def create(pipeline: Pipeline) -> None:
 
 
 def insert_limits(pipeline: Pipeline, first: int) -> None:
-    """A row for each value that cannot be kept, and one row that can."""
+    """Insert a row that the lake can keep, and one for each value that it cannot."""
     with pipeline.connect() as connection:
         connection.execute(f"INSERT INTO {SCHEMA}.limits (id, n) VALUES ({first}, 0)".encode())
         for number, (name, text) in enumerate(limit_values(), start=first + 1):
@@ -227,16 +227,18 @@ def insert_limits(pipeline: Pipeline, first: int) -> None:
 
 
 def insert_nulls(pipeline: Pipeline, number: int) -> None:
-    """A row that is NULL in every column with a default."""
+    """Insert a row that is NULL in every column with a default."""
     nulls = ", ".join(["NULL"] * len(DEFAULTS))
     pipeline.execute(f"INSERT INTO {SCHEMA}.nulls VALUES ({number}, 0, {nulls})")
 
 
 def limit_values() -> list[tuple[str, str]]:
-    return [(name, text) for name, (_, found) in LIMITS.items() for text in found]
+    """Return each value beyond a limit with its column."""
+    return [(name, text) for name, (_, texts) in LIMITS.items() for text in texts]
 
 
 def insert_refused(pipeline: Pipeline, number: int) -> None:
+    """Insert a row with a value of every refused type."""
     with pipeline.connect() as connection:
         marks = ", ".join(["%s"] * len(REFUSED))
         query = f"INSERT INTO {SCHEMA}.refused VALUES ({number}, 0, {marks})"
@@ -244,6 +246,7 @@ def insert_refused(pipeline: Pipeline, number: int) -> None:
 
 
 def insert_altered(pipeline: Pipeline, first: int) -> None:
+    """Insert a row for each value that arrives altered, and one without."""
     with pipeline.connect() as connection:
         for number, (name, (_, text)) in enumerate(ALTERED.items(), start=first):
             query = f"INSERT INTO {SCHEMA}.altered (id, n, {name}) VALUES (%s, 0, %s)"
@@ -252,5 +255,6 @@ def insert_altered(pipeline: Pipeline, first: int) -> None:
 
 
 def insert_large(pipeline: Pipeline, number: int) -> None:
+    """Insert a row of large values."""
     listed = ", ".join(f"({query})" for _, query in LARGE.values())
     pipeline.execute(f"INSERT INTO {SCHEMA}.large VALUES ({number}, 0, {listed})")

@@ -1,4 +1,4 @@
-"""Values of every type, by snapshot and by stream, in the lake as Postgres itself writes them."""
+"""Test that values of every type arrive by snapshot and by stream as Postgres prints them."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from cdc.source.catalog.catalog import inspect
 from cdc.source.server.connection import connect
 from tests.kinds import odd, special
 from tests.kinds.columns import SCHEMA, TABLES
-from tests.kinds.pipeline import Pipeline, Row, made
+from tests.kinds.pipeline import Pipeline, Row, random_rows
 
 pytestmark = pytest.mark.integration
 
@@ -27,10 +27,10 @@ def after_snapshot(pipeline: Pipeline) -> Differences:
 
 @pytest.fixture(scope="module")
 def states(pipeline: Pipeline, number: int, after_snapshot: Differences) -> dict[str, str]:
-    """Of the tables, after as many rows more, and changes and deletes of the first ones."""
+    """Insert more rows, change and delete earlier ones; return the tables' states after a sync."""
     assert after_snapshot
     for table, kinds in TABLES.items():
-        pipeline.insert(table, made(kinds, number - number // 2))
+        pipeline.insert(table, random_rows(kinds, number - number // 2))
         listed = ", ".join(f'"{name}"' for name in kinds)
         pipeline.execute(f"""
             UPDATE {SCHEMA}.{table} t SET (n, {listed}) = (SELECT 1, {listed}
@@ -75,14 +75,14 @@ def report(pipeline: Pipeline, states: dict[str, str]) -> VerifyReport:
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_after_the_snapshot_every_value_is_that_of_postgres(
+def test_every_value_equals_postgres_after_the_snapshot(
     after_snapshot: Differences, table: str
 ) -> None:
     assert after_snapshot[table] == {}
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_after_the_stream_every_value_is_that_of_postgres(
+def test_every_value_equals_postgres_after_the_stream(
     after_stream: Differences, table: str
 ) -> None:
     assert after_stream[table] == {}
@@ -92,12 +92,12 @@ SPECIAL = {
     "large": special.LARGE,
     "keyed": special.KEYS,
     "defaults": special.DEFAULTS,
-    "nulls": special.DEFAULTS,  # NULL, where there is a default
+    "nulls": special.DEFAULTS,  # NULL in spite of a default
 }
 
 
 @pytest.mark.parametrize("table", SPECIAL)
-def test_large_values_that_did_not_change_keys_of_many_types_and_defaults(
+def test_unchanged_large_values_keys_and_defaults_equal_postgres(
     pipeline: Pipeline, states: dict[str, str], table: str
 ) -> None:
     kinds = special.kinds(SPECIAL[table])
@@ -108,7 +108,7 @@ def test_large_values_that_did_not_change_keys_of_many_types_and_defaults(
     assert pipeline.lake(table, kinds) == there
 
 
-def test_a_value_beyond_a_limit_is_put_aside_and_its_row_stays_as_it_was(
+def test_a_value_beyond_a_limit_is_quarantined_and_its_row_stays_unchanged(
     pipeline: Pipeline, states: dict[str, str]
 ) -> None:
     values = special.limit_values()
@@ -135,11 +135,13 @@ def test_the_other_tables_go_on(states: dict[str, str]) -> None:
 def test_refused_columns_are_named_and_left_out(pipeline: Pipeline, states: dict[str, str]) -> None:
     with connect(pipeline.given.endpoints.source_url) as connection:
         findings = inspect(connection, pipeline.config).findings
-    said = {f.subject: f.message for f in findings if f.subject.startswith(f"{SCHEMA}.refused.")}
+    messages = {
+        f.subject: f.message for f in findings if f.subject.startswith(f"{SCHEMA}.refused.")
+    }
 
     assert states["refused"] == "streaming"
     for number, declared in enumerate(special.REFUSED):
-        assert said[f"{SCHEMA}.refused.c{number}"].startswith("will not arrive: "), declared
+        assert messages[f"{SCHEMA}.refused.c{number}"].startswith("will not arrive: "), declared
     assert pipeline.lake_rows("refused")[0].keys() == {"id", "n", "_cdc_offset"}
     assert {(row["id"], row["n"]) for row in pipeline.lake_rows("refused")} == {
         (1, 1),
@@ -147,19 +149,19 @@ def test_refused_columns_are_named_and_left_out(pipeline: Pipeline, states: dict
     }
 
 
-def test_verify_says_what_the_random_comparison_says(report: VerifyReport) -> None:
+def test_verify_agrees_with_the_comparison_of_random_rows(report: VerifyReport) -> None:
     equal = {table.table.partition(".")[2] for table in report.tables if table.equal}
 
     assert equal == {*TABLES, *SPECIAL, "refused", *odd.TABLES, odd.WIDE}
 
 
-def test_verify_names_each_value_that_arrived_as_another(report: VerifyReport) -> None:
-    """No event tells them, so that nothing else can."""
-    [found] = [table for table in report.tables if table.table == f"{SCHEMA}.altered"]
+def test_verify_names_each_value_that_arrived_altered(report: VerifyReport) -> None:
+    """Only ``verify`` can: no event shows them."""
+    [verdict] = [table for table in report.tables if table.table == f"{SCHEMA}.altered"]
     names = list(special.ALTERED)
 
-    assert found.comparison.changed == 2 * len(names)
-    assert {(key.key, key.columns) for key in found.comparison.keys} == {
+    assert verdict.comparison.changed == 2 * len(names)
+    assert {(key.key, key.columns) for key in verdict.comparison.keys} == {
         ((str(first + number),), (name,))
         for first in (1, FIRST_STREAMED)
         for number, name in enumerate(names)
@@ -167,7 +169,7 @@ def test_verify_names_each_value_that_arrived_as_another(report: VerifyReport) -
 
 
 def test_every_type_that_this_postgres_has_is_in_the_table(pipeline: Pipeline) -> None:
-    """And none that it has not, but for those of extensions."""
+    """The table of types has no others, except types of extensions."""
     with pipeline.connect() as connection:
         rows = connection.execute("""
             SELECT typname FROM pg_type WHERE typnamespace = 'pg_catalog'::regnamespace

@@ -1,4 +1,4 @@
-"""Names that are odd to Avro, Kafka, Spark or Delta, and none to Postgres, on the real chain."""
+"""Test names that are odd for Avro, Kafka, Spark or Delta, but not for Postgres."""
 
 import pytest
 from psycopg import sql
@@ -22,7 +22,7 @@ STOPPED = "9lives"
 
 @pytest.fixture(scope="module")
 def states(pipeline: Pipeline) -> dict[str, str]:
-    """After a snapshot and changes of all of them."""
+    """Change all tables after the snapshot; return their states."""
     pipeline.synced()
     for first in (3, 6):
         odd.change(pipeline, first)
@@ -36,7 +36,7 @@ def reason(pipeline: Pipeline, table: str) -> str:
     return entry.reason
 
 
-def test_check_has_nothing_against_them(pipeline: Pipeline) -> None:
+def test_check_accepts_odd_names(pipeline: Pipeline) -> None:
     with connect(pipeline.given.endpoints.source_url) as connection:
         findings = inspect(connection, pipeline.config).findings
 
@@ -45,7 +45,7 @@ def test_check_has_nothing_against_them(pipeline: Pipeline) -> None:
 
 
 @pytest.mark.parametrize("table", [*odd.TABLES, odd.WIDE])
-def test_a_table_with_an_odd_name_or_odd_columns_is_the_sources(
+def test_a_table_with_an_odd_name_or_odd_columns_is_equal(
     pipeline: Pipeline, states: dict[str, str], table: str
 ) -> None:
     assert (states[table], reason(pipeline, table)) == ("streaming", "")
@@ -53,7 +53,7 @@ def test_a_table_with_an_odd_name_or_odd_columns_is_the_sources(
     assert odd.lake(pipeline, table) == odd.source(pipeline, table)
 
 
-def test_a_name_that_comes_while_it_streams_stops_its_table_and_no_other(
+def test_a_refused_name_that_a_table_gets_later_stops_only_this_table(
     pipeline: Pipeline, states: dict[str, str]
 ) -> None:
     assert states[STOPPED] == "streaming"
@@ -71,8 +71,11 @@ def test_a_name_that_comes_while_it_streams_stops_its_table_and_no_other(
         **dict.fromkeys(odd.TABLES, "streaming"),
         STOPPED: "stopped",
     }
-    said = reason(pipeline, STOPPED)
-    assert "column _metadata: Spark and Delta have a column of their own with this name" in said
+    stopped_because = reason(pipeline, STOPPED)
+    assert (
+        "column _metadata: Spark and Delta have a column of their own with this name"
+        in stopped_because
+    )
     assert odd.lake(pipeline, odd.WIDE) == odd.source(pipeline, odd.WIDE)
     choice = TableChoice(names=(f"{SCHEMA}.{STOPPED}",))
     with pytest.raises(CdcError) as caught:

@@ -1,4 +1,4 @@
-"""Rows read from Postgres and typed without the connector: every value as Postgres writes it."""
+"""Test rows read from Postgres without the connector: every value as Postgres prints it."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -31,7 +31,7 @@ from cdc.state.endpoints import Endpoints
 from cdc.tables import TableId
 from tests.kinds import special
 from tests.kinds.columns import SCHEMA, SETUP, TABLES, Kind, kind
-from tests.kinds.pipeline import Pipeline, Row, different, made
+from tests.kinds.pipeline import Pipeline, Row, different, random_rows
 from tests.local_spark import local_spark
 from tests.servers.fixtures import started
 
@@ -79,7 +79,7 @@ READ = (*WHOLE, "limits", "altered")
 
 @dataclass(kw_only=True)
 class Reader:
-    """Reads tables of one Postgres into a lake."""
+    """A reader of one Postgres's tables into a lake."""
 
     pipeline: Pipeline
     spark: SparkSession
@@ -87,27 +87,33 @@ class Reader:
     tables: dict[str, SourceTable] = field(default_factory=dict)
 
     def arriving(self, table: str) -> list[SourceColumn]:
+        """Return the columns that arrive in the lake."""
         return [column for column in self.tables[table].columns if column.arrives]
 
     def path(self, table: str) -> str:
+        """Return the table's path in the lake."""
         return table_path(self.pipeline.config, TableId(SCHEMA, table))
 
     def texts(self, table: str) -> ReadRows:
-        found = self.tables[table]
-        return read(self.connection, found.table, self.arriving(table), f"{self.path(table)}.texts")
+        """Read the table's rows as texts, into a table beside it."""
+        source_table = self.tables[table]
+        return read(
+            self.connection, source_table.table, self.arriving(table), f"{self.path(table)}.texts"
+        )
 
     def typed(self, table: str) -> DataFrame:
+        """Return the texts that were read as typed rows."""
         columns = self.arriving(table)
         texts = DeltaTable(f"{self.path(table)}.texts").to_pyarrow_table()
         frame = self.spark.createDataFrame(texts).coalesce(1)
         return typed(frame, [lake_column(c) for c in columns], [c.pg for c in columns])
 
     def keep(self, table: str) -> None:
-        """Type what was read and write it where the lake has its tables."""
+        """Type the texts that were read and write them as the table in the lake."""
         write_deltalake(self.path(table), self.typed(table).toArrow())
 
     def keep_as_the_job_does(self, table: str) -> None:
-        """By Spark alone, which takes seconds for each table."""
+        """Do the same by Spark alone, as the job does; it takes seconds for each table."""
         columns = self.arriving(table)
         frame = self.spark.read.format("delta").load(f"{self.path(table)}.texts")
         rows = typed(frame, [lake_column(c) for c in columns], [c.pg for c in columns])
@@ -115,6 +121,7 @@ class Reader:
         writer.save(self.path(table))
 
     def verdict(self, table: str) -> TableVerdict:
+        """Compare the table with the source as ``verify`` does."""
         path = self.path(table)
         entry = TableEntry(
             table=f"{SCHEMA}.{table}",
@@ -128,6 +135,7 @@ class Reader:
 
 
 def lake_column(column: SourceColumn) -> Column:
+    """Return the lake's column for a column of the source."""
     return Column(column.name, column.type, as_text=column.is_text)
 
 
@@ -144,7 +152,7 @@ def reader(
     spark: SparkSession,
     number: int,
 ) -> Iterator[Reader]:
-    """With all tables of the schema read and typed."""
+    """Yield a reader that has read and typed all tables of the schema."""
     folder = tmp_path_factory.mktemp("reading")
     with started(request, tmp_path_factory.mktemp("servers"), ("postgres",)) as servers:
         url = servers["postgres"].address
@@ -154,15 +162,15 @@ def reader(
         with connect(url) as connection:
             for name, value in READING.items():
                 connection.execute("SELECT set_config(%s, %s, false)", (name, value))
-            found = Reader(pipeline=pipeline, spark=spark, connection=connection)
+            one = Reader(pipeline=pipeline, spark=spark, connection=connection)
             tables = inspect(connection, pipeline.config).tables
-            found.tables = {table.table.name: table for table in tables}
+            one.tables = {table.table.name: table for table in tables}
             for table in READ:
-                found.texts(table)
-            found.keep_as_the_job_does("every")
+                one.texts(table)
+            one.keep_as_the_job_does("every")
             with ThreadPoolExecutor(2) as pool:
-                list(pool.map(found.keep, READ[1:]))
-            yield found
+                list(pool.map(one.keep, READ[1:]))
+            yield one
 
 
 def _config(folder: Path, url: str) -> Config:
@@ -181,7 +189,7 @@ def _endpoints(url: str) -> Endpoints:
 def _fill(pipeline: Pipeline, number: int) -> None:
     pipeline.execute(SETUP)
     pipeline.create("every", EVERY)
-    pipeline.insert("every", made(EVERY, number))
+    pipeline.insert("every", random_rows(EVERY, number))
     special.create(pipeline)
     columns = ", ".join(f"{name} {declared}" for name, (declared, _) in MORE_KEYS.items())
     values = ", ".join(value for _, value in MORE_KEYS.values())
@@ -197,7 +205,7 @@ def _fill(pipeline: Pipeline, number: int) -> None:
 
 
 @pytest.mark.parametrize("table", WHOLE)
-def test_every_value_is_that_of_postgres(reader: Reader, table: str) -> None:
+def test_every_value_equals_postgres(reader: Reader, table: str) -> None:
     there = reader.pipeline.source(table, WHOLE[table])
     here = reader.pipeline.lake(table, WHOLE[table])
 
@@ -206,14 +214,14 @@ def test_every_value_is_that_of_postgres(reader: Reader, table: str) -> None:
 
 
 @pytest.mark.parametrize("table", WHOLE)
-def test_verify_says_the_same(reader: Reader, table: str) -> None:
+def test_verify_agrees(reader: Reader, table: str) -> None:
     verdict = reader.verdict(table)
 
     assert verdict.comparison.source_rows > 1
     assert verdict.equal
 
 
-def test_no_row_is_refused_that_can_be_kept(reader: Reader) -> None:
+def test_no_row_that_can_be_kept_is_refused(reader: Reader) -> None:
     reasons = {row[REASON] for table in WHOLE for row in reader.pipeline.lake_rows(table)}
 
     assert reasons == {None}
@@ -226,10 +234,10 @@ WORDS = {
     "v_timestamptz": "timestamp cannot represent: infinity, or a year outside 1 to 9999",
 }
 EXACT = {"v_far_text", "v_d_numeric", "v_d_text"}
-"""What the connector's event does not tell apart, and Postgres does."""
+"""Columns whose values Postgres tells apart but the connector's events do not."""
 
 
-def test_a_value_beyond_a_limit_is_told_and_the_others_are_kept(reader: Reader) -> None:
+def test_a_value_beyond_a_limit_is_reported_and_the_others_are_kept(reader: Reader) -> None:
     there = reader.pipeline.source("limits", LIMITS)
     rows = {row["id"]: row for row in reader.pipeline.lake_rows("limits")}
     kept = {number for number, row in rows.items() if row[REASON] is None}
@@ -248,7 +256,7 @@ def test_a_value_beyond_a_limit_is_told_and_the_others_are_kept(reader: Reader) 
     assert _unlike({n: there[n] for n in kept}, {n: here[n] for n in kept}) == {}
 
 
-def test_what_the_stream_alters_is_kept_or_told(reader: Reader) -> None:
+def test_values_that_the_stream_alters_are_kept_or_reported(reader: Reader) -> None:
     there = reader.pipeline.source("altered", ALTERED)
     rows = {row["id"]: row for row in reader.pipeline.lake_rows("altered")}
     reasons = [(rows[number][REASON] or "")[:9] for number in sorted(rows)]
@@ -258,7 +266,7 @@ def test_what_the_stream_alters_is_kept_or_told(reader: Reader) -> None:
     assert {n for n in there if there[n] != here[n]} == {2, 3}
 
 
-def test_columns_that_are_wider_than_the_source_and_columns_that_are_not(
+def test_wider_columns_take_values_and_others_report_them(
     spark: SparkSession,
 ) -> None:
     cases: list[tuple[str | None, Column, PgType, Any]] = [
@@ -285,28 +293,28 @@ def test_columns_that_are_wider_than_the_source_and_columns_that_are_not(
         rows, ", ".join(f"c{number} string" for number in range(len(cases)))
     )
 
-    found = typed(frame.coalesce(1), columns, types).collect()
+    rows_typed = typed(frame.coalesce(1), columns, types).collect()
 
-    told = {column.name for column, row in zip(columns, found, strict=True) if row[REASON]}
-    assert told == set("defgim")
-    for column, row, value in zip(columns, found, expected, strict=True):
-        assert column.name in told or str(row[column.name]) == str(value), column
+    refused = {column.name for column, row in zip(columns, rows_typed, strict=True) if row[REASON]}
+    assert refused == set("defgim")
+    for column, row, value in zip(columns, rows_typed, expected, strict=True):
+        assert column.name in refused or str(row[column.name]) == str(value), column
         assert (row[REASON] or f"column {column.name} ").startswith(f"column {column.name} ")
 
 
 @pytest.mark.parametrize("table", KEYED)
-def test_rows_are_found_again_by_their_keys(reader: Reader, table: str, tmp_path: Path) -> None:
-    found = reader.tables[table]
-    columns = {column.name: column for column in found.columns}
-    key = [columns[name] for name in found.key]
+def test_rows_are_read_by_their_keys(reader: Reader, table: str, tmp_path: Path) -> None:
+    source_table = reader.tables[table]
+    columns = {column.name: column for column in source_table.columns}
+    key = [columns[name] for name in source_table.key]
     lake = reader.typed(table).where("id % 3 = 0")
     texts = key_texts(lake, [lake_column(c) for c in key], [c.pg for c in key]).distinct()
     before = reader.pipeline.source(table, WHOLE[table])
 
     path = str(tmp_path / "texts")
-    keys = map(tuple, texts.toLocalIterator())  # while the rows are being written, as the job does
+    keys = map(tuple, texts.toLocalIterator())  # read while rows are written, as the job does
     brought = read_keys(
-        reader.connection, found.table, reader.arriving(table), found.key, keys, path
+        reader.connection, source_table.table, reader.arriving(table), source_table.key, keys, path
     )
     ids = {row["c0"] for row in _texts(path)}
 
@@ -315,7 +323,7 @@ def test_rows_are_found_again_by_their_keys(reader: Reader, table: str, tmp_path
     assert ids == {str(number) for number in before if number % 3 == 0}
 
 
-def test_keys_are_looked_up_in_the_index_and_each_once(reader: Reader, tmp_path: Path) -> None:
+def test_keys_are_looked_up_once_and_by_the_index(reader: Reader, tmp_path: Path) -> None:
     reader.pipeline.execute(f"""
         CREATE TABLE {SCHEMA}.wide (k citext, d {SCHEMA}.d_int, t text, PRIMARY KEY (k, d))
                WITH (fillfactor = 10);
@@ -332,25 +340,25 @@ def test_keys_are_looked_up_in_the_index_and_each_once(reader: Reader, tmp_path:
 
     reader.connection.execute(flush)
     before = reader.connection.execute(scans.encode()).fetchone()
-    told: list[tuple[int, int, int]] = []
+    progress: list[tuple[int, int, int]] = []
     brought = read_keys(
         reader.connection,
         wide.table,
         wide.columns,
         wide.key,
-        [*keys[:500], *keys],  # as texts that are one key to Postgres may come
+        [*keys[:500], *keys],  # different texts may be one key to Postgres
         path,
-        tell=lambda *said: told.append(said),
+        tell=lambda *counts: progress.append(counts),
     )
     reader.connection.execute(flush)
 
     assert brought.rows == 1000
     assert [row["c0"] for row in _texts(path)].count("k50000") == 1
-    assert [(chunks, rows) for chunks, rows, _ in told] == [(1, 500), (2, 1000)]
+    assert [(chunks, rows) for chunks, rows, _ in progress] == [(1, 500), (2, 1000)]
     assert reader.connection.execute(scans.encode()).fetchone() == before
 
 
-def test_a_key_that_is_no_value_is_told_without_being_shown(reader: Reader, tmp_path: Path) -> None:
+def test_an_invalid_key_is_an_error_that_does_not_show_it(reader: Reader, tmp_path: Path) -> None:
     table = reader.tables["defaults"]
     with pytest.raises(CdcError) as caught:
         read_keys(
@@ -366,7 +374,7 @@ def test_a_key_that_is_no_value_is_told_without_being_shown(reader: Reader, tmp_
     assert "secret" not in str(caught.value)
 
 
-def test_a_table_without_such_a_key_is_told(reader: Reader, tmp_path: Path) -> None:
+def test_reading_by_a_key_needs_its_unique_index(reader: Reader, tmp_path: Path) -> None:
     table = reader.tables["defaults"]
     columns = reader.arriving("defaults")
     path = str(tmp_path / "texts")
@@ -375,54 +383,56 @@ def test_a_table_without_such_a_key_is_told(reader: Reader, tmp_path: Path) -> N
         read_keys(reader.connection, table.table, columns, ["n"], [["1"]], path)
 
 
-def test_a_table_without_rows_is_a_table_with_columns(reader: Reader) -> None:
+def test_a_table_without_rows_keeps_its_columns(reader: Reader) -> None:
     assert reader.texts("empty") == ReadRows()
 
     assert _texts(f"{reader.path('empty')}.texts") == []
     assert reader.typed("empty").columns == ["id", f"o'{ODD}", REASON]
 
 
-def test_one_column_alone_keeps_null_the_empty_text_and_line_ends(reader: Reader) -> None:
+def test_a_single_column_keeps_null_empty_text_and_line_ends(reader: Reader) -> None:
     reader.texts("only")
 
-    found = [row["c0"] for row in _texts(f"{reader.path('only')}.texts")]
-    assert len(found) == 5
-    assert set(found) == {None, "", "\\.", '"a",\r\n', "NULL"}
+    values = [row["c0"] for row in _texts(f"{reader.path('only')}.texts")]
+    assert len(values) == 5
+    assert set(values) == {None, "", "\\.", '"a",\r\n', "NULL"}
 
 
-def test_a_reading_is_written_in_parts_and_can_be_ended_in_between(
+def test_a_reading_is_written_in_parts_and_can_be_ended_between_them(
     reader: Reader, tmp_path: Path
 ) -> None:
     table, path = reader.tables["every"], str(tmp_path / "texts")
     columns = reader.arriving("every")
-    told: list[tuple[int, int, int]] = []
+    progress: list[tuple[int, int, int]] = []
 
     whole = read(
         reader.connection,
         table.table,
         columns,
         path,
-        tell=lambda *said: told.append(said),
+        tell=lambda *counts: progress.append(counts),
         batch_bytes=20_000,
     )
 
-    assert len(told) > 2
-    assert told[-1] == (whole.chunks, whole.rows, whole.bytes)
+    assert len(progress) > 2
+    assert progress[-1] == (whole.chunks, whole.rows, whole.bytes)
     assert DeltaTable(path).version() == 1
     assert len(_texts(path)) == whole.rows
 
-    def enough(chunks: int, rows: int, size: int) -> None:
+    def end_after_two(chunks: int, rows: int, size: int) -> None:
         del rows, size
         if chunks == 2:
             raise CdcError(ErrorKind.CONFLICT, "ended")
 
     with pytest.raises(CdcError, match="ended"):
-        read(reader.connection, table.table, columns, path, tell=enough, batch_bytes=20_000)
+        read(reader.connection, table.table, columns, path, tell=end_after_two, batch_bytes=20_000)
     assert _texts(path) == []
     assert reader.connection.execute("SELECT 1").fetchone() == (1,)
 
 
-def test_a_part_of_a_table_and_a_reading_that_is_made_anew(reader: Reader, tmp_path: Path) -> None:
+def test_a_repeated_reading_of_part_of_a_table_replaces_the_first(
+    reader: Reader, tmp_path: Path
+) -> None:
     table, path = reader.tables["keyed"], str(tmp_path / "texts")
     columns = reader.arriving("keyed")
     where = sql.SQL("{} > 20 AND h = 'sad'").format(sql.Identifier("id"))

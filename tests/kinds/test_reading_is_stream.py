@@ -1,4 +1,4 @@
-"""A row that is read has the very texts that the connector brought, sign for sign."""
+"""Test that a reading has exactly the texts that the connector sends, character by character."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ COMPARED = [*TABLES, "large", "keyed", "defaults", "nulls"]
 
 @pytest.fixture(scope="module")
 def tables(pipeline: Pipeline) -> dict[str, SourceTable]:
-    """With every other row streamed, and the others as the snapshot or a test before left them."""
+    """Update every other row, so that the stream carries it; return the tables."""
     for table in COMPARED:
         pipeline.execute(f"UPDATE {SCHEMA}.{table} SET n = n WHERE id % 2 = 0")
     pipeline.synced()
@@ -32,7 +32,7 @@ def tables(pipeline: Pipeline) -> dict[str, SourceTable]:
 def test_texts_are_those_of_the_stream(
     pipeline: Pipeline, tables: dict[str, SourceTable], table: str, tmp_path: Path
 ) -> None:
-    """A row without a key is told from others by them: cdc/apply/changes/reduce.py."""
+    """These texts identify a row without a key: see cdc/apply/changes/reduce.py."""
     path = str(tmp_path / "texts")
     columns = [column for column in tables[table].columns if column.arrives]
     texts = {column.name for column in columns if column.type == "string"}

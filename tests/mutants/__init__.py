@@ -1,1 +1,1 @@
-"""What the tests are worth: which of them go red when a rule of the code is taken out."""
+"""Measure the tests: which of them fail when a rule of the code is removed."""

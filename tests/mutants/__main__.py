@@ -1,9 +1,9 @@
-"""Take out each rule, or plant a bug, in a copy of the tree and run the tests that should notice.
+"""Remove a rule or plant a bug in a copy of the tree, and run the tests that should notice.
 
-    python -m tests.mutants [WORD]     those whose name holds the word; all without one
+    python -m tests.mutants [WORD]     mutants whose name contains the word; all without one
 
-Prints the test that went red first and why it did: a test may be red for a reason of its own,
-and only a reader can tell. Ends with 1 if for some mutant none was.
+For each mutant it prints the first test that failed and its error, because only a reader can tell
+whether the mutant is the reason. It exits with 1 if a mutant survived all tests.
 """
 
 import os
@@ -21,43 +21,43 @@ from tests.mutants.planted import PLANTED
 
 ROOT = Path(__file__).resolve().parents[2]
 ASIDE = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info")
-OF_THE_TEXT = "tests/unit/harness/test_mutants.py"  # red for every mutant, whatever it does
+TEXT_TEST = "tests/unit/harness/test_mutants.py"  # fails for every mutant
 SECONDS = 2400
-WIDE = os.environ | {"COLUMNS": "400"}  # pytest cuts an error short where the terminal ends
+WIDE = os.environ | {"COLUMNS": "400"}  # pytest cuts errors to the terminal's width
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S.*)$", re.MULTILINE)
 
 
 def mutated(mutant: Mutant, text: str) -> str:
-    """The file's text without the rule. Raises ValueError where the rule does not stand there."""
+    """Return the mutated text; raise ValueError unless it contains the old text exactly once."""
     if text.count(mutant.old) != 1:
-        raise ValueError(f"{mutant.file} does not say once: {mutant.old}")
+        raise ValueError(f"{mutant.file} does not contain exactly once: {mutant.old}")
     return text.replace(mutant.old, mutant.new)
 
 
 def red(mutant: Mutant, copy: Path) -> list[str]:
-    """The first test that fails without the rule and its error, if one does.
+    """Return the first test that fails for the mutant, with its error; empty if none does.
 
-    Raises RuntimeError where the installation fails, or pytest crashes.
+    Raises RuntimeError if the installation fails or pytest crashes.
     """
     file = copy / mutant.file
     before = file.read_text()
     file.write_text(mutated(mutant, before))
     try:
-        _run(copy, "cdc.stack.artifacts")  # as make does before tests: the lock may be what changed
-        options = ["-q", "--tb=no", "-p", "no:cacheprovider", "-x", f"--ignore={OF_THE_TEXT}"]
+        _run(copy, "cdc.stack.artifacts")  # as make does before tests: the mutant may change a lock
+        options = ["-q", "--tb=no", "-p", "no:cacheprovider", "-x", f"--ignore={TEXT_TEST}"]
         done = _run(copy, "pytest", *options, *mutant.tests, codes={0, 1})
     finally:
         file.write_text(before)
-    found = _FAILED.findall(done.stdout)
-    if bool(found) != bool(done.returncode):
+    failures = _FAILED.findall(done.stdout)
+    if bool(failures) != bool(done.returncode):
         raise RuntimeError(f"pytest ended with {done.returncode}: {done.stdout}{done.stderr}")
-    return found
+    return failures
 
 
 def _run(
     copy: Path, module: str, *arguments: str, codes: Container[int] = (0,)
 ) -> subprocess.CompletedProcess[str]:
-    """As a module, so that the copy's packages are found before the installed ones."""
+    """Run a module with ``python -m``, which prefers the copy's packages to installed ones."""
     command = [sys.executable, "-m", module, *arguments]
     done = subprocess.run(
         command,
@@ -74,14 +74,15 @@ def _run(
 
 
 def main(word: str) -> int:
+    """Try the mutants whose name contains the word; return 1 if one survived."""
     survivors = 0
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "tree"
         shutil.copytree(ROOT, copy, ignore=ASIDE)
-        for mutant in (each for each in (*MUTANTS, *PLANTED) if word in each.name):
-            found = red(mutant, copy)
-            survivors += not found
-            lines = [f"{mutant.name}: {'red' if found else 'SURVIVED'}", *found]
+        for mutant in (one for one in (*MUTANTS, *PLANTED) if word in one.name):
+            failures = red(mutant, copy)
+            survivors += not failures
+            lines = [f"{mutant.name}: {'red' if failures else 'SURVIVED'}", *failures]
             sys.stdout.write("\n  ".join(lines) + "\n")
             sys.stdout.flush()
     return min(survivors, 1)

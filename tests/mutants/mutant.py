@@ -1,11 +1,11 @@
-"""One change of the code that some test has to notice."""
+"""A change of the code that some test must notice."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutant:
-    """``old`` stands once in ``file`` and becomes ``new``; one of ``tests`` has to fail.
+    """``old`` occurs once in ``file`` and is replaced by ``new``; one of ``tests`` must fail.
 
     ``tests`` are arguments of pytest.
     """

@@ -1,4 +1,4 @@
-"""Rules that are taken out one at a time, each as the text of the code that says it."""
+"""Rules to remove one at a time, each given as the code that implements it."""
 
 from typing import Final
 
@@ -24,7 +24,7 @@ MUTANTS: Final = (
         tests=("tests/spark/apply/test_missing_columns.py",),
     ),
     Mutant(
-        name="a type that holds the values of before ends no connector",
+        name="a type that holds the earlier values stops no connector",
         file="cdc/capture/retyped.py",
         old=" and common_type(old, column) is None",
         new="",
@@ -38,7 +38,7 @@ MUTANTS: Final = (
         tests=("tests/unit/capture/test_retyped.py",),
     ),
     Mutant(
-        name="what is published is not passed over",
+        name="a published table is not ignored",
         file="cdc/source/catalog/catalog.py",
         old="self.unfit is not None and self.oid != 0 and not self.in_publication",
         new="self.unfit is not None and self.oid != 0",
@@ -48,7 +48,7 @@ MUTANTS: Final = (
         ),
     ),
     Mutant(
-        name="a landing with notes is in a range",
+        name="landings with notes are in the ranges",
         file="cdc/lake/table/noted_landings.py",
         old="(merged[place][0], merged[place + 1][1])",
         new="merged[place]",
@@ -62,7 +62,7 @@ MUTANTS: Final = (
         tests=("tests/spark/apply/test_slices.py",),
     ),
     Mutant(
-        name="no run begins before the operation of the one before has ended",
+        name="no run begins before the previous run's operation has ended",
         file="cdc/job/handlers.py",
         old="        if self._desk.stop(seconds):\n",
         new="        if self._desk.stop(seconds) or True:\n",
@@ -83,7 +83,7 @@ MUTANTS: Final = (
         tests=PURE,
     ),
     Mutant(
-        name="position of a table: what is before it",
+        name="position of a table: skip events before it",
         file="cdc/apply/table/applied_table.py",
         old='F.col("offset").between(self.position.offset + 1, upto)',
         new='F.col("offset").between(-1, upto)',
@@ -153,7 +153,7 @@ MUTANTS: Final = (
         tests=PURE,
     ),
     Mutant(
-        name="notes: a table that was away counts as one that stayed",
+        name="notes: a table that was away is not one that stayed",
         file="cdc/events/structure/steps.py",
         old="(*_missed(old, notes), *_table_steps(old, before, append=append))",
         new="tuple(_table_steps(old, before, append=append))",
@@ -167,14 +167,14 @@ MUTANTS: Final = (
         tests=("tests/spark/apply/test_refused_events.py", *RECORDED),
     ),
     Mutant(
-        name="old versions: the one that was the newest then",
+        name="old versions: keep the one that was newest at the limit",
         file="cdc/lake/upkeep/transaction_log.py",
         old="if version <= newest_then)",
         new="if version <= newest_then + 1)",
         tests=("tests/unit/lake/test_transaction_log.py",),
     ),
     Mutant(
-        name="small files: what is larger than twice all others is left alone",
+        name="small files: leave a file larger than twice all smaller ones",
         file="cdc/lake/upkeep/small_files.py",
         old=" and size <= 2 * (total - size)",
         new="",
@@ -188,21 +188,21 @@ MUTANTS: Final = (
         tests=("tests/spark/lake/test_maintenance.py",),
     ),
     Mutant(
-        name="a connector that is said to run, and is nowhere, is restarted",
+        name="a connector that is reported running but has no worker is restarted",
         file="cdc/stack/supervise/connector_watch.py",
         old="return self.absence.is_too_long(now)",
         new="return False",
         tests=("tests/stack/test_watch.py",),
     ),
     Mutant(
-        name="what is appended has the broker's time",
+        name="appended messages have the broker's time",
         file="cdc/capture/bootstrap.py",
         old='{"message.timestamp.type": "LogAppendTime"}',
         new="{}",
         tests=("tests/source/capture/test_topic_times.py",),
     ),
     Mutant(
-        name="a hop that comes to nothing stands still",
+        name="a hop without progress stands still",
         file="cdc/observe/hops.py",
         old="    if waited < LIMIT_SECONDS:\n",
         new="    if True:\n",
@@ -216,21 +216,21 @@ MUTANTS: Final = (
         tests=("tests/unit/observe/test_hops.py",),
     ),
     Mutant(
-        name="rounds that are held, or wait for an event, are no moves",
+        name="rounds that are held or wait for an event are no progress",
         file="cdc/apply/rounds/rounds.py",
         old="if not waiting and (self._incomplete is None or self._incomplete.incomplete is None):",
         new="if True:",
         tests=("tests/spark/apply/test_claims.py",),
     ),
     Mutant(
-        name="messages of others are passed over, whatever their prefix",
+        name="messages of other programs are ignored, whatever their prefix",
         file="connectors/postgres-source.json",
         old='"message.prefix.exclude.list": "(?s).*"',
         new='"message.prefix.exclude.list": ".*"',
         tests=("tests/source/capture/test_chain.py",),
     ),
     Mutant(
-        name="a barrier is of the source that the lake follows",
+        name="a barrier must come from the source that the lake follows",
         file="cdc/client/sync.py",
         old="refuse_other(known_origin(landed, epoch), origin(connection), 0)",
         new="pass",
@@ -244,14 +244,14 @@ MUTANTS: Final = (
         tests=("tests/unit/lake/test_merge_plan.py", "tests/spark/lake/test_names.py"),
     ),
     Mutant(
-        name="nothing is put in the place of a text's ${..}",
+        name="${..} in a text is not substituted",
         file="cdc/events/values/sql_text.py",
         old=r"[\\'$\x00",
         new=r"[\\'\x00",
         tests=("tests/unit/events/test_sql_text.py", "tests/spark/lake/test_sql_text.py"),
     ),
     Mutant(
-        name="no session puts values in the place of ${..}",
+        name="no session substitutes ${..}",
         file="cdc/lake/session.py",
         old='"spark.sql.variable.substitute": "false"',
         new='"spark.sql.variable.substitute": "true"',
@@ -272,7 +272,7 @@ MUTANTS: Final = (
         tests=("tests/unit/events/test_names.py",),
     ),
     Mutant(
-        name="a column of the engines' own name is refused",
+        name="a column with a name reserved by an engine is refused",
         file="cdc/events/names.py",
         old="    if name.lower() in OF_ENGINES:\n",
         new="    if not name:\n",
@@ -286,21 +286,21 @@ MUTANTS: Final = (
         tests=("tests/servers/test_worker_access.py",),
     ),
     Mutant(
-        name="a configuration of a connector names one secret alone",
+        name="a connector's configuration can read only its own secret",
         file="cdc/stack/servers/connect.py",
         old="str(self.state.secrets / SOURCE_SECRET),",
         new="str(self.state.secrets),",
         tests=("tests/servers/test_worker_access.py",),
     ),
     Mutant(
-        name="an address of this machine is asked past every proxy",
+        name="requests to this machine bypass every proxy",
         file="cdc/http_client.py",
         old="trust_env=not is_local(url)",
         new="trust_env=True",
         tests=("tests/unit/test_rest.py",),
     ),
     Mutant(
-        name="of an error only names are told",
+        name="an error is reported without values",
         file="cdc/observe/defects.py",
         old="    facts = [fact for fact in _facts(error) if fact]\n",
         new="    facts = [str(error)]\n",
@@ -321,28 +321,28 @@ MUTANTS: Final = (
         tests=("tests/stack/test_log_files.py",),
     ),
     Mutant(
-        name="a bucket that is too large is dealt again",
+        name="a bucket that is too large is split",
         file="cdc/client/verify/compare.py",
         old="if part.bytes > self.most_bytes and divisor < HASHES:",
         new="if part.bytes < 0:",
         tests=PURE,
     ),
     Mutant(
-        name="a topic that a killed emptying left otherwise is set back",
+        name="a topic left changed by a killed emptying is restored",
         file="cdc/kafka/topics.py",
         old="if is_opened(entries) and _compacts(spec):",
         new="if not entries:",
         tests=("tests/source/capture/test_topics_go_on.py",),
     ),
     Mutant(
-        name="nothing expires of a topic that is emptied",
+        name="no event expires while a topic is emptied",
         file="cdc/kafka/cleanup_policy.py",
         old='{POLICY: "compact,delete", _RETENTION: "-1"}',
         new='{POLICY: "delete"}',
         tests=("tests/source/capture/test_topics_go_on.py",),
     ),
     Mutant(
-        name="refused events are taken some at a time",
+        name="refused events are taken in batches",
         file="cdc/apply/table/batch.py",
         old='f"{_BYTES_SO_FAR} DIV {REFUSED_BYTES} AS part"',
         new='"0 AS part"',

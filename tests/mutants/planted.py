@@ -1,4 +1,4 @@
-"""Bugs that pipelines of this kind have had, planted one at a time; the suite has to see each."""
+"""Bugs of pipelines like this one, planted one at a time; the suite must notice each."""
 
 from typing import Final
 
@@ -61,7 +61,7 @@ PLANTED: Final = (
         file="cdc/land/query.py",
         old='.option("failOnDataLoss", "true")',
         new='.option("failOnDataLoss", "false")',
-        tests=("--deep", f"{CORRUPTION}::test_found_out_by_the_running_job[topic shortened]"),
+        tests=("--deep", f"{CORRUPTION}::test_the_running_job_notices_it[topic shortened]"),
     ),
     Mutant(
         name="planted: deletes lost on compaction",

@@ -1,4 +1,4 @@
-"""Commands that ask the job for an operation, and what they print."""
+"""Run commands that ask the job for an operation, and parse what they print."""
 
 import json
 from typing import Any
@@ -10,12 +10,12 @@ from tests.e2e.installation import Installation
 
 
 def last_line(installation: Installation, *arguments: str) -> dict[str, Any]:
-    """What a command with --json says when the operation has ended."""
+    """Run a command with ``--json``; return its last object, printed when the operation ends."""
     return last_object(installation.run(*arguments, "--json"))
 
 
 def last_object(printed: str) -> dict[str, Any]:
-    """Of JSON lines, with others between them."""
+    """Return the last JSON object among the printed lines."""
     lines = reversed(printed.splitlines())
     found: dict[str, Any] = json.loads(next(line for line in lines if line[:1] == "{"))
     return found
@@ -27,7 +27,7 @@ def result(facts: dict[str, Any], table: str) -> dict[str, Any]:
 
 
 def swept(installation: Installation, which: str) -> dict[str, int]:
-    """By table, where there were some, in the operations ``which`` selects; read by delta-rs."""
+    """Return the numbers of swept rows by table, in operations selected by ``which``."""
     table = DeltaTable(str(installation.folder / "lake" / "_wal2lake" / "operations"))
     query = f"SELECT results FROM t {which}"
     found = pa.table(QueryBuilder().register("t", table).execute(query).read_all())

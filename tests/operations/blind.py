@@ -1,4 +1,4 @@
-"""Changes that the stream never carries: made while the table is out of the publication."""
+"""Make changes that the stream never carries, while a table is out of the publication."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from tests.unpublished import put_back, taken_out
 
 @contextmanager
 def unseen(installation: Installation, *tables: str) -> Iterator[None]:
-    """What is committed inside the block is in the source and in no log."""
+    """Keep the tables out of the publication: commits inside the block reach no log."""
     installation.run("sync")
     installation.execute(taken_out(*tables))
     try:

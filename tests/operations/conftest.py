@@ -1,4 +1,4 @@
-"""A shop whose lake is put right by an operator, by the command line and on real servers."""
+"""A shop whose lake an operator repairs by the command line, on real servers."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -38,7 +38,7 @@ INSERT INTO shop.visits SELECT 'v' || i % 10, i % 3 FROM generate_series(1, 200)
 def installed(
     folder: Path, servers: dict[str, object], tables: list[str], conf: Mapping[str, str] = QUICK
 ) -> Installation:
-    """A configuration for these servers and tables; all other servers are embedded."""
+    """Write a configuration for these servers and tables; all other servers are embedded."""
     folder.mkdir(parents=True)
     found = Installation(folder=folder, servers=servers)  # type: ignore[arg-type]
     written = {
@@ -60,7 +60,7 @@ def snapshotted(
     seconds: int,
     conf: Mapping[str, str] = QUICK,
 ) -> Iterator[Installation]:
-    """Up, with the first snapshot in the lake; nothing is left running afterwards."""
+    """Yield a running installation with its first snapshot in the lake; nothing runs afterwards."""
     with started(request, root / "servers", ("postgres",)) as servers:
         found = installed(root / "lakehouse", dict(servers), [tables], conf)
         found.execute(sql)

@@ -1,4 +1,4 @@
-"""A table that differs from its source is read again; nothing else rests meanwhile."""
+"""Test reading a differing table again while everything else goes on."""
 
 import shutil
 
@@ -35,7 +35,7 @@ UPDATE shop.orders SET amount = amount + CASE id WHEN 201 THEN 1 ELSE -1 END WHE
 """
 
 
-def test_rows_that_vanished_unseen_are_swept(shop: Installation) -> None:
+def test_rows_deleted_without_an_event_are_swept(shop: Installation) -> None:
     with unseen(shop, "shop.orders", "shop.visits"):
         shop.execute(BLIND)
     assert not shop.any_facts("verify")["equal"]
@@ -49,7 +49,7 @@ def test_rows_that_vanished_unseen_are_swept(shop: Installation) -> None:
     assert shop.facts("verify")["equal"]
 
 
-def test_only_the_rows_inside_a_predicate_are_put_right(shop: Installation) -> None:
+def test_only_the_rows_inside_a_predicate_are_repaired(shop: Installation) -> None:
     with unseen(shop, "shop.lines"):
         shop.execute("DELETE FROM shop.lines WHERE order_id IN (5, 50)")
         shop.execute("UPDATE shop.lines SET what = 'moved' WHERE order_id = 7")
@@ -60,14 +60,14 @@ def test_only_the_rows_inside_a_predicate_are_put_right(shop: Installation) -> N
     lines = result(done, "shop.lines")
     assert (lines["swept"], lines["changed"], lines["added"]) == (3, 6, 0)
     table = next(t for t in shop.any_facts("verify")["tables"] if t["table"] == "shop.lines")
-    found = table["comparison"]
-    assert (found["missing"], found["extra"], found["changed"]) == (0, 3, 0)
+    comparison = table["comparison"]
+    assert (comparison["missing"], comparison["extra"], comparison["changed"]) == (0, 3, 0)
     shop.run("resnapshot", "shop.lines")
     assert shop.facts("verify")["equal"]
 
 
 def test_a_reader_of_a_shadow_sees_the_old_table_or_the_new_one(shop: Installation) -> None:
-    """The stream goes on: the sum of the two rows that it changes is constant in every version."""
+    """Meanwhile the stream changes two rows, whose sum must stay constant in every version."""
     with unseen(shop, "shop.orders"):
         shop.execute("DELETE FROM shop.orders WHERE id > 250")
         shop.execute("UPDATE shop.orders SET amount = 500 WHERE id IN (201, 202)")
@@ -90,7 +90,7 @@ def test_a_reader_of_a_shadow_sees_the_old_table_or_the_new_one(shop: Installati
     assert shop.facts("verify")["equal"]
 
 
-def test_tables_that_had_stopped_are_read_and_go_on(shop: Installation) -> None:
+def test_stopped_tables_are_read_and_follow_again(shop: Installation) -> None:
     shop.execute(STOPPING)
     shutil.rmtree(shop.folder / "lake" / "shop" / "lines")
     shop.execute("INSERT INTO shop.orders VALUES (9001, 'goes on', 1, NULL, '', '{}')")
@@ -118,7 +118,7 @@ def test_tables_that_had_stopped_are_read_and_go_on(shop: Installation) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "words"),
     [
         (("shop.ordres",), 2, "did you mean shop.orders"),
         (("shop.orders", "--where", "custmer = 'a'"), 2, "customer"),
@@ -128,34 +128,35 @@ def test_tables_that_had_stopped_are_read_and_go_on(shop: Installation) -> None:
         (("other.table",), 2, "no table other.table"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(
-    shop: Installation, arguments: tuple[str, ...], code: int, said: str
+def test_invalid_names_and_conditions_are_refused(
+    shop: Installation, arguments: tuple[str, ...], code: int, words: str
 ) -> None:
-    assert said in shop.run("resnapshot", *arguments, expect=code)
+    assert words in shop.run("resnapshot", *arguments, expect=code)
 
 
-def test_a_dry_run_reads_nothing_and_tells_what_would_be_read(shop: Installation) -> None:
-    found = shop.facts("resnapshot", "shop.orders", "--where", "id < 200", "--dry-run")
+def test_a_dry_run_lists_what_would_be_read_and_reads_nothing(shop: Installation) -> None:
+    facts = shop.facts("resnapshot", "shop.orders", "--where", "id < 200", "--dry-run")
 
-    assert found["where"] == "id < 200"
-    assert found["tables"][0]["table"] == "shop.orders"
-    assert found["seconds"] is not None
+    assert facts["where"] == "id < 200"
+    assert facts["tables"][0]["table"] == "shop.orders"
+    assert facts["seconds"] is not None
     commands = [row["command"] for row in shop_operations(shop)]
     assert commands == ["resnapshot"] * 5
 
 
 def shop_operations(installation: Installation) -> list[dict[str, object]]:
-    """Read by delta-rs, not by the command."""
+    """Return the operations, read by delta-rs instead of the command."""
     table = DeltaTable(str(installation.folder / "lake" / "_wal2lake" / "operations"))
-    found = QueryBuilder().register("t", table).execute("SELECT * FROM t ORDER BY id").read_all()
-    rows: list[dict[str, object]] = pa.table(found).to_pylist()
+    answer = QueryBuilder().register("t", table).execute("SELECT * FROM t ORDER BY id").read_all()
+    rows: list[dict[str, object]] = pa.table(answer).to_pylist()
     return rows
 
 
 def counts(installation: Installation) -> dict[str, int]:
+    """Return the number of orders and the sum of the two that the stream changes."""
     table = DeltaTable(str(installation.folder / "lake" / "shop" / "orders"))
     query = """SELECT count(*) AS rows,
       CAST(sum(CASE WHEN id IN (201, 202) THEN amount ELSE 0 END) AS bigint) AS moving FROM t"""
-    found = pa.table(QueryBuilder().register("t", table).execute(query).read_all())
-    row: dict[str, int] = found.to_pylist()[0]
+    answer = pa.table(QueryBuilder().register("t", table).execute(query).read_all())
+    row: dict[str, int] = answer.to_pylist()[0]
     return row

@@ -1,4 +1,4 @@
-"""Tables are made again from the log, with what was read from the source beside it."""
+"""Test replaying tables from the log and the readings kept beside it."""
 
 import shutil
 from pathlib import Path
@@ -12,10 +12,10 @@ from tests.operations.asked import last_line, result
 pytestmark = [pytest.mark.e2e, pytest.mark.deep]
 
 
-def test_a_table_is_made_again_beside_the_live_one_and_is_equal(
+def test_a_replay_into_another_path_is_equal_to_the_live_table(
     shop: Installation, tmp_path: Path
 ) -> None:
-    """Its log alone would not do: rows of it came and went by readings."""
+    """Its log alone would not suffice: readings added and swept rows."""
     shop.run("sync")
     for table in ("shop.orders", "shop.visits"):
         path = tmp_path / table

@@ -1,4 +1,4 @@
-"""Tables come and go while the others stream on; a refused event is mended."""
+"""Test adding and removing tables while others stream, and repairing a refused event."""
 
 import json
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ KEPT: Final = tuple(f"shop.{name}" for name in ("orders", "lines", "stock", "pri
 
 @contextmanager
 def tables_of(installation: Installation) -> Iterator[list[str]]:
-    """The list ``source.tables``, written back at the end of the block."""
+    """Yield the list ``source.tables``; write the configuration back after the block."""
     path = installation.folder / "wal2lake.yaml"
     written = yaml.safe_load(path.read_text())
     yield written["source"]["tables"]
@@ -28,10 +28,11 @@ def tables_of(installation: Installation) -> Iterator[list[str]]:
 
 
 def states(installation: Installation) -> dict[str, str]:
+    """Return the tables' states, by name."""
     return {t["table"]: t["state"] for t in installation.facts("status")["tables"]}
 
 
-def test_a_table_is_taken_in_and_another_out_while_both_are_written(shop: Installation) -> None:
+def test_a_table_is_added_and_another_removed_while_both_are_written(shop: Installation) -> None:
     shop.execute(
         "CREATE SCHEMA more; CREATE TABLE more.parts (id serial PRIMARY KEY, at timestamptz, n int)"
     )
@@ -56,7 +57,7 @@ def test_a_table_is_taken_in_and_another_out_while_both_are_written(shop: Instal
     assert "nothing" in shop.run("plan")
 
 
-def test_a_table_that_is_out_is_purged_by_its_name(shop: Installation) -> None:
+def test_a_removed_table_is_purged_by_its_name(shop: Installation) -> None:
     assert "remedy" in shop.run(
         "apply-config", "--purge", "shop.stock", "--confirm", "shop.stock", expect=2
     )
@@ -75,7 +76,7 @@ def test_a_refused_event_is_shown_and_its_row_read_again(shop: Installation) -> 
     assert str(event["offset"]) in shop.run(
         "quarantine", "show", "shop.orders", str(event["offset"])
     )
-    # The row is mended in the source while nobody hears of it, so no later event replaces it.
+    # The row is repaired in the source without an event, so that no later event replaces it.
     mended = "UPDATE shop.orders SET placed = '2024-02-29' WHERE id = 210"
     shop.execute(unseen("shop.orders", mended))
 

@@ -1,4 +1,4 @@
-"""The slot is lost, and nobody is asked: ``source.on_lost_changes`` says ``read_again``."""
+"""Test a lost slot with ``source.on_lost_changes: read_again``: no operator is needed."""
 
 import pytest
 import yaml

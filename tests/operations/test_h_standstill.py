@@ -1,6 +1,6 @@
-"""Whatever stops on the way of a change: ``status`` says which hop, why, and what to do.
+"""Test that ``status`` names the hop at which changes stop, why, and what to do.
 
-Each fault leaves the pipeline as it was, so the tests share one installation.
+Each fault leaves the pipeline unchanged, so the tests share one installation.
 """
 
 import os
@@ -34,7 +34,7 @@ from tests.waiting import until
 pytestmark = pytest.mark.e2e
 
 NAME: Final = "wal2lake"
-TOLD_SECONDS: Final = 90  # a minute, and what the command takes on a machine that is busy
+REPORT_SECONDS: Final = 90  # a minute, plus the command on a busy machine
 WELL_SECONDS: Final = 300
 SEND_SECONDS: Final = 75  # more than producer.override.max.block.ms
 
@@ -42,23 +42,26 @@ Fault = Callable[[Installation], AbstractContextManager[None]]
 
 
 def endpoints(shop: Installation) -> Endpoints:
+    """Return where the installation's servers are."""
     return resolve(load(shop.folder / "wal2lake.yaml")).endpoints
 
 
 def connector(shop: Installation, verb: str) -> None:
+    """Send the connector a request: pause, stop or resume."""
     url = f"{endpoints(shop).connect}/connectors/{NAME}/{verb}"
     httpx.put(url, timeout=60).raise_for_status()
 
 
 def walsender(shop: Installation) -> int | None:
+    """Return the pid of the slot's walsender; None if nobody reads the slot."""
     with shop.connect() as connection:
         query = "SELECT active_pid FROM pg_replication_slots WHERE slot_name = %s"
         row = connection.execute(query, (NAME,)).fetchone()
     return row[0] if row else None
 
 
-def stands(server: str) -> Fault:
-    """A server of ours, or the job, under a debugger."""
+def suspended(server: str) -> Fault:
+    """Return a fault that suspends an embedded server or the job."""
 
     def fault(shop: Installation) -> AbstractContextManager[None]:
         return stopped(shop.pid(server))
@@ -67,7 +70,8 @@ def stands(server: str) -> Fault:
 
 
 @contextmanager
-def the_jvm_of_the_job_stands(shop: Installation) -> Iterator[None]:
+def jvm_of_the_job_suspended(shop: Installation) -> Iterator[None]:
+    """Suspend only the Java process of the job."""
     children = psutil.Process(shop.pid("job")).children(recursive=True)
     java = next(child for child in children if "java" in child.name())
     with stopped(java.pid):
@@ -75,16 +79,18 @@ def the_jvm_of_the_job_stands(shop: Installation) -> Iterator[None]:
 
 
 @contextmanager
-def the_source_stands(shop: Installation) -> Iterator[None]:
+def source_suspended(shop: Installation) -> Iterator[None]:
+    """Suspend the source's Postgres."""
     server = shop.servers["postgres"]
     if not isinstance(server, ProcessServer) or server.process is None:
-        pytest.skip("the source is no process of this machine")
+        pytest.skip("needs a source process on this machine")
     with stopped(server.process.pid):
         yield
 
 
 @contextmanager
-def the_walsender_stands(shop: Installation) -> Iterator[None]:
+def walsender_suspended(shop: Installation) -> Iterator[None]:
+    """Suspend the slot's walsender."""
     pid = walsender(shop)
     assert pid is not None
     os.kill(pid, signal.SIGSTOP)
@@ -94,7 +100,9 @@ def the_walsender_stands(shop: Installation) -> Iterator[None]:
         os.kill(pid, signal.SIGCONT)
 
 
-def asked_by_rest(verb: str) -> Fault:
+def connector_request(verb: str) -> Fault:
+    """Return a fault that pauses or stops the connector by its REST interface."""
+
     @contextmanager
     def fault(shop: Installation) -> Iterator[None]:
         connector(shop, verb)
@@ -107,7 +115,8 @@ def asked_by_rest(verb: str) -> Fault:
 
 
 @contextmanager
-def another_reads_the_slot(shop: Installation) -> Iterator[None]:
+def slot_read_by_another(shop: Installation) -> Iterator[None]:
+    """Read the slot with another client, so that the connector cannot."""
     connector(shop, "stop")
     until(lambda: walsender(shop) is None)
     url = f"{shop.source_url}?replication=database&application_name=intruder"
@@ -124,8 +133,8 @@ def another_reads_the_slot(shop: Installation) -> Iterator[None]:
 
 
 @contextmanager
-def a_topic_is_gone(shop: Installation) -> Iterator[None]:
-    """One that the connector writes to and nobody lands."""
+def topic_deleted(shop: Installation) -> Iterator[None]:
+    """Delete a topic that the connector writes to but the job does not read."""
     topic, kafka = debezium_heartbeat_topic(NAME), endpoints(shop).kafka
     specs = topic_specs(load(shop.folder / "wal2lake.yaml"), [])
     delete_topics(kafka, [topic])
@@ -136,22 +145,24 @@ def a_topic_is_gone(shop: Installation) -> Iterator[None]:
 
 
 @contextmanager
-def somebody_locks_the_heartbeat(shop: Installation) -> Iterator[None]:
+def heartbeat_locked(shop: Installation) -> Iterator[None]:
+    """Lock the heartbeat's table."""
     with psycopg.connect(shop.source_url) as connection:
         connection.execute("LOCK TABLE wal2lake.heartbeat")
         yield
 
 
 @contextmanager
-def the_registry_stands_and_a_table_changes(shop: Installation) -> Iterator[None]:
+def registry_suspended_while_a_table_changes(shop: Installation) -> Iterator[None]:
+    """Suspend the registry and change a table, whose new schema must be registered."""
     with stopped(shop.pid("registry")):
         shop.execute("ALTER TABLE shop.places ADD COLUMN note text; UPDATE shop.places SET note=1")
         yield
 
 
 @contextmanager
-def a_request_holds_the_cuts(shop: Installation) -> Iterator[None]:
-    """One after the other: none holds them for longer than it may."""
+def cuts_held_by_requests(shop: Installation) -> Iterator[None]:
+    """Hold the cuts by repeated requests, because each may do so only for a limited time."""
     folder, number = requests.directory(shop.state_dir), count()
 
     def hold() -> None:
@@ -169,44 +180,48 @@ def a_request_holds_the_cuts(shop: Installation) -> Iterator[None]:
 
 
 FAULTS: Final[dict[str, tuple[Fault, tuple[str, ...]]]] = {
-    "walsender": (the_walsender_stands, ("source to Kafka has stood still", "sends nothing")),
-    "source": (the_source_stands, ("source to Kafka has stood still", "Postgres")),
-    "connect": (stands("connect"), ("source to Kafka has stood still", "Connect")),
-    "kafka": (stands("kafka"), ("source to Kafka has stood still", "Kafka")),
-    "registry": (the_registry_stands_and_a_table_changes, ("stands still", "registry")),
-    "job": (stands("job"), ("hangs", "not stopped")),
-    "jvm of the job": (the_jvm_of_the_job_stands, ("hangs", "not stopped")),
+    "walsender": (walsender_suspended, ("source to Kafka has stood still", "sends nothing")),
+    "source": (source_suspended, ("source to Kafka has stood still", "Postgres")),
+    "connect": (suspended("connect"), ("source to Kafka has stood still", "Connect")),
+    "kafka": (suspended("kafka"), ("source to Kafka has stood still", "Kafka")),
+    "registry": (registry_suspended_while_a_table_changes, ("stands still", "registry")),
+    "job": (suspended("job"), ("hangs", "not stopped")),
+    "jvm of the job": (jvm_of_the_job_suspended, ("hangs", "not stopped")),
     "topic": (
-        a_topic_is_gone,
+        topic_deleted,
         ("source to Kafka has stood still", "no topic __debezium-heartbeat"),
     ),
-    "stopped": (asked_by_rest("stop"), ("stands still", "the connector is STOPPED")),
-    "another reader": (another_reads_the_slot, ("stands still", "(intruder)", "a slot has one")),
-    "lock": (somebody_locks_the_heartbeat, ("stands still", "for a lock that pid")),
+    "stopped": (connector_request("stop"), ("stands still", "the connector is STOPPED")),
+    "another reader": (slot_read_by_another, ("stands still", "(intruder)", "a slot has one")),
+    "lock": (heartbeat_locked, ("stands still", "for a lock that pid")),
 }
 
 
 def is_well(shop: Installation) -> bool:
-    said = shop.done("status", "--check")
-    sys.stdout.write(said.stdout)
-    return said.returncode == 0
+    """Return whether ``status --check`` succeeds."""
+    status = shop.done("status", "--check")
+    sys.stdout.write(status.stdout)
+    return status.returncode == 0
 
 
-def says(shop: Installation, *words: str) -> bool:
-    """Whether one line has them all; nothing that stands still is called live meanwhile."""
-    said = shop.done("status", "--live")
-    sys.stdout.write(said.stdout)  # shown where it never does
-    lines = said.stdout.splitlines()
-    return said.returncode != 0 and any(all(word in line for word in words) for line in lines)
+def reports(shop: Installation, *words: str) -> bool:
+    """Return whether ``status --live`` fails and one of its lines has all the words."""
+    status = shop.done("status", "--live")
+    sys.stdout.write(status.stdout)  # shown if the test fails
+    lines = status.stdout.splitlines()
+    return status.returncode != 0 and any(all(word in line for word in words) for line in lines)
 
 
-def test_a_paused_connector_and_held_cuts_are_told_by_the_hop(shop: Installation) -> None:
+def test_status_names_the_hop_of_a_paused_connector_and_of_held_cuts(shop: Installation) -> None:
     until(lambda: is_well(shop), WELL_SECONDS)
-    with asked_by_rest("pause")(shop), a_request_holds_the_cuts(shop):
-        until(lambda: says(shop, "stands still", "the connector is PAUSED"), TOLD_SECONDS)
-        until(lambda: says(shop, "log to tables has stood still", "left-behind"), TOLD_SECONDS)
+    with connector_request("pause")(shop), cuts_held_by_requests(shop):
+        until(lambda: reports(shop, "stands still", "the connector is PAUSED"), REPORT_SECONDS)
+        until(lambda: reports(shop, "log to tables has stood still", "left-behind"), REPORT_SECONDS)
         facts = shop.any_facts("status", "--check")
-        assert {each["kind"] for each in facts["findings"]} >= {"stands_still", "server_failed"}
+        assert {finding["kind"] for finding in facts["findings"]} >= {
+            "stands_still",
+            "server_failed",
+        }
         assert "in sync" not in shop.done("sync", "--timeout", "1").stdout
     until(lambda: is_well(shop), WELL_SECONDS)
     assert shop.run("status", "--check").strip() == "all is well"
@@ -214,18 +229,22 @@ def test_a_paused_connector_and_held_cuts_are_told_by_the_hop(shop: Installation
 
 @pytest.mark.deep
 @pytest.mark.parametrize("fault", FAULTS)
-def test_each_fault_is_told_with_its_hop_and_passes(shop: Installation, fault: str) -> None:
+def test_status_names_the_hop_of_each_fault_and_is_well_after_it(
+    shop: Installation, fault: str
+) -> None:
     breaks, words = FAULTS[fault]
     until(lambda: is_well(shop), WELL_SECONDS)
     with breaks(shop):
-        until(lambda: says(shop, *words), TOLD_SECONDS)
+        until(lambda: reports(shop, *words), REPORT_SECONDS)
     until(lambda: is_well(shop), WELL_SECONDS)
     shop.run("sync", "--timeout", "300")
 
 
 @pytest.mark.deep
-def test_a_broker_is_away_for_longer_than_a_send_may_wait(shop: Installation) -> None:
-    """Whether connector and job fail of it or wait, they go on when the broker is back."""
+def test_changes_move_again_after_the_broker_was_away_longer_than_a_send_waits(
+    shop: Installation,
+) -> None:
+    """Connector and job may fail or wait; they go on when the broker is back."""
     until(lambda: is_well(shop), WELL_SECONDS)
     with stopped(shop.pid("kafka")):
         back = time.monotonic() + SEND_SECONDS
@@ -236,7 +255,7 @@ def test_a_broker_is_away_for_longer_than_a_send_may_wait(shop: Installation) ->
 
 @pytest.mark.deep
 @pytest.mark.parametrize("server", ["job", "connect", "kafka", "registry"])
-def test_what_is_killed_is_well_again_by_itself(shop: Installation, server: str) -> None:
+def test_a_killed_process_recovers_by_itself(shop: Installation, server: str) -> None:
     until(lambda: is_well(shop), WELL_SECONDS)
     shop.crash(server)
     until(lambda: shop.done("status", "--live").returncode != 0)

@@ -1,4 +1,4 @@
-"""Values that the connector cannot read any more stop their table, and no other, by themselves."""
+"""Test that values which the connector can no longer read stop only their table, by themselves."""
 
 import pytest
 
@@ -17,14 +17,14 @@ UPDATE shop.orders SET amount = amount + 1 WHERE id = 250
 """
 
 
-def test_one_table_stops_by_name_and_comes_back(shop: Installation) -> None:
+def test_only_the_retyped_table_stops_and_a_resnapshot_restores_it(shop: Installation) -> None:
     shop.run("sync")
     shop.execute(CHANGE)
 
     until(lambda: "a change arrived without" in _reason(shop), 300)
     shop.run("sync", expect=8)
     verified = {t["table"]: t for t in shop.any_facts("verify")["tables"]}
-    assert [name for name, each in verified.items() if not each["equal"]] == ["shop.places"]
+    assert [name for name, verdict in verified.items() if not verdict["equal"]] == ["shop.places"]
 
     shop.run("resnapshot", "shop.places")
     shop.execute("UPDATE shop.places SET name = name + 1")

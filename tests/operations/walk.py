@@ -1,8 +1,8 @@
-"""Commands with their output as a document shows them, run again and compared.
+"""Run the commands of a document again and compare their output with what it shows.
 
-A line that begins with ``$`` is a command, with ``# exit N`` where it does not end with 0. The
-lines behind it are of its output, in order; others may stand between them. Numbers, lines of
-tables and spaces are not compared: they are this run's own.
+A line that begins with ``$`` is a command, with ``# exit N`` if its exit code is not 0. The lines
+after it must appear in its output in this order, maybe with others in between. Numbers, lines of
+tables and spaces differ from run to run and are not compared.
 """
 
 import re
@@ -26,7 +26,7 @@ class Step:
 
 
 def steps(document: Path, heading: str) -> list[Step]:
-    """Of the console block below the heading."""
+    """Return the steps of the console block below the heading."""
     text = document.read_text().partition(f"## {heading}\n")[2]
     block = text.partition("```console\n")[2].partition("```")[0]
     return [_step(part) for part in block.split("\n$ ") if part.strip()]
@@ -43,7 +43,7 @@ def _step(part: str) -> Step:
 
 
 def run(installation: Installation, step: Step) -> str:
-    """What the command prints; ``psql -c`` is done without psql."""
+    """Run the command and return its output; ``psql -c`` runs without psql."""
     words = shlex.split(step.command)
     if words[0] == "psql":
         with installation.connect() as connection:
@@ -53,14 +53,14 @@ def run(installation: Installation, step: Step) -> str:
 
 
 def missing(step: Step, printed: str) -> list[str]:
-    """Lines of the document that the output does not have, in their order."""
-    left = iter([_told(line) for line in printed.splitlines()])
-    return [line for line in step.output if not _found(_told(line), left)]
+    """Return the document's lines that the output lacks, or has in another order."""
+    left = iter([_normalized(line) for line in printed.splitlines()])
+    return [line for line in step.output if not _is_next(_normalized(line), left)]
 
 
-def _found(line: str, left: Iterator[str]) -> bool:
-    return any(line == each for each in left)
+def _is_next(line: str, left: Iterator[str]) -> bool:
+    return any(line == other for other in left)
 
 
-def _told(line: str) -> str:
+def _normalized(line: str) -> str:
     return _OWN.sub(" ", line).strip()

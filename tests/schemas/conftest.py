@@ -1,4 +1,4 @@
-"""The servers that all random databases share, and how many of these there are."""
+"""Fixtures of the random databases, which share their servers."""
 
 from collections.abc import Iterator, Mapping
 
@@ -13,18 +13,20 @@ SERVERS = ("postgres", "kafka", "registry", "connect")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("wal2lake schemas")
-    group.addoption("--databases", type=int, default=1, help="random ones, each of the next seed")
+    group.addoption(
+        "--databases", type=int, default=1, help="number of random databases, each of the next seed"
+    )
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One test for each database, named by its place: workers that draw seeds name them alike."""
+    """Make one test per database, named by its number, not its seed, so that all workers agree."""
     if "place" in metafunc.fixturenames:
         metafunc.parametrize("place", range(metafunc.config.getoption("--databases", default=1)))
 
 
 @pytest.fixture
 def seed(request: pytest.FixtureRequest, place: int) -> int:
-    """The database's own, of the run's and its place."""
+    """Return the database's own seed, from the run's seed and its number."""
     return seed_of(request.config) + place
 
 

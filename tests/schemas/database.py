@@ -1,6 +1,6 @@
-"""A random database, as the statements that make it: a pure function of a seed.
+"""A random database, as the statements that create it: a pure function of a seed.
 
-Whether a statement is legal Postgres says; one that it refuses is one table or row less.
+Postgres decides whether a statement is legal; each one it refuses is one table or row less.
 """
 
 import random
@@ -21,7 +21,7 @@ _MOST_ROWS: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """``more`` is what follows its type; ``given`` says whether a row names a value of it."""
+    """A column; ``more`` follows its type, ``given`` says whether rows give it a value."""
 
     name: str
     kind: Kind
@@ -31,12 +31,13 @@ class Column:
 
     @property
     def declared(self) -> str:
+        """The column's definition in CREATE TABLE."""
         return f"{identifier(self.name)} {self.kind.declared} {self.more}".rstrip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """``filled`` says how many of its columns a row gives a value, at most."""
+    """A table; a row gives a value to at most ``filled`` of its columns."""
 
     quoted: str
     columns: tuple[Column, ...]
@@ -46,20 +47,21 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draw:
-    """What everything is drawn from."""
+    """The random choices of one database."""
 
     rng: random.Random
     schemas: tuple[str, ...]
     own: tuple[Kind, ...] = ()
     taken: set[str] = field(default_factory=set)
-    """Of tables and of types, for a table makes a type of its name."""
+    """Names of tables and types, because a table creates a type of its name."""
     tables: list[tuple[str, str]] = field(default_factory=list)
 
     def chance(self, share: float) -> bool:
+        """Return True with this probability."""
         return self.rng.random() < share
 
     def table_name(self) -> str:
-        """A new one, quoted; some differ by case from one that is there."""
+        """Draw a new quoted name; some differ from an existing one only in case."""
         while True:
             schema, name = self.rng.choice(self.schemas), names.of_table(self.rng)
             if self.tables and self.chance(0.05):
@@ -72,7 +74,7 @@ class Draw:
 
 
 def database(seed: int) -> list[str]:
-    """Each statement is to be run on its own, in this order."""
+    """Return the statements, to be run one by one in this order."""
     rng = random.Random(f"schemas {seed}")
     schemas = _schemas(rng)
     made = [f"CREATE EXTENSION {name}" for name in EXTENSIONS]
@@ -89,7 +91,7 @@ def database(seed: int) -> list[str]:
 
 
 def _schemas(rng: random.Random) -> tuple[str, ...]:
-    """Of two of them now and then only the case differs."""
+    """Return names of schemas, of which two sometimes differ only in case."""
     found = ["public", *(names.of_table(rng) for _ in range(3))]
     if rng.random() < 0.3:
         found.append(names.cut(rng.choice(found).swapcase()))
@@ -97,7 +99,7 @@ def _schemas(rng: random.Random) -> tuple[str, ...]:
 
 
 def _own_types(draw: Draw) -> Iterator[tuple[str, tuple[Kind, ...]]]:
-    """Statements, with the kinds that each makes."""
+    """Return statements, each with the kinds that it creates."""
     for _ in range(2):
         yield _enum(draw)
     yield _composite(draw)
@@ -134,7 +136,7 @@ def _range_type(draw: Draw) -> tuple[str, tuple[Kind, ...]]:
 
 
 def _domain(draw: Draw, above: list[Kind]) -> tuple[str, tuple[Kind, ...]]:
-    """Some over another domain, or over one of an array."""
+    """Return a domain, sometimes over another domain or an array."""
     over = draw.rng.choice(above) if above and draw.chance(0.3) else draw.rng.choice(kinds.KINDS)
     over = kinds.array_of(over) if draw.chance(0.1) else over
     name = _type_name(draw)
@@ -153,7 +155,7 @@ def _type_name(draw: Draw) -> str:
 
 
 def _columns(draw: Draw, number: int, *, key: int = 0) -> list[Column]:
-    """The first ``key`` of them make the key."""
+    """Return columns, of which the first ``key`` are the key."""
     found = names.of_columns(draw.rng, number)
     keyed = [_key_column(draw, name) for name in found[:key]]
     return keyed + [_column(draw, name) for name in found[key:]]
@@ -243,7 +245,7 @@ def _without_key(draw: Draw) -> Iterator[str]:
 
 
 def _by_index(draw: Draw) -> Iterator[str]:
-    """Of a table with a primary key too, now and then, which may be of other columns."""
+    """Return a table identified by an index; sometimes it also has another primary key."""
     table = _with_key(draw, draw.rng.randint(1, 2), _width(draw))
     listed, name = _key(table), identifier(names.cut(f"ix {len(draw.taken)} é"))
     number, rest = identifier("number of its own"), ", ".join(c.declared for c in table.columns)
@@ -267,7 +269,7 @@ def _unlogged(draw: Draw) -> Iterator[str]:
 
 
 def _nothing_at_all(draw: Draw) -> Iterator[str]:
-    """A table without a column, which Postgres takes."""
+    """Return a table without columns, which Postgres allows."""
     table = Table(quoted=draw.table_name(), columns=())
     yield _create(table)
     yield f"ALTER TABLE {table.quoted} REPLICA IDENTITY FULL"
@@ -275,7 +277,7 @@ def _nothing_at_all(draw: Draw) -> Iterator[str]:
 
 
 def _inherited(draw: Draw) -> Iterator[str]:
-    """A parent, children with columns of their own, and sometimes a grandchild."""
+    """Return a parent, children with columns of their own, and sometimes a grandchild."""
     parent = _with_key(draw, 1, 4)
     yield _create(parent, more=f"PRIMARY KEY ({_key(parent)})")
     yield from _rows(draw, parent)
@@ -289,7 +291,7 @@ def _inherited(draw: Draw) -> Iterator[str]:
 
 
 def _partitioned(draw: Draw) -> Iterator[str]:
-    """By a number's ranges, lists or hashes; some of the partitions have partitions."""
+    """Return a table partitioned by ranges, lists or hashes; some partitions have partitions."""
     number = Column(name=names.cut(f"nr{names.of_type(draw.rng)}"), kind=kinds.PLAIN_KEY,
                     nullable=False)  # fmt: skip
     rest = _columns(draw, 4)
@@ -312,7 +314,7 @@ def _partitioned(draw: Draw) -> Iterator[str]:
 
 
 def _wide(draw: Draw) -> Iterator[str]:
-    """One to a database: a row gives few of its columns a value, or it would not fit a page."""
+    """Return a wide table, one per database; its rows fill few columns, or they exceed a page."""
     table = _with_key(draw, 1, draw.rng.choice(_WIDTHS))
     wide = Table(quoted=table.quoted, columns=table.columns, key=table.key)
     yield _create(wide, more=f"PRIMARY KEY ({_key(wide)})")

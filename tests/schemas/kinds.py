@@ -1,6 +1,6 @@
-"""Every type that there is something to say of, and random texts that Postgres reads as its values.
+"""Every type that the tests cover, with random texts that Postgres reads as its values.
 
-No value is beyond a limit of docs/reference/types.md: such a one degrades its table, as it should.
+No value exceeds a limit of docs/reference/types.md: that would degrade its table, as it should.
 """
 
 import random
@@ -16,7 +16,7 @@ Make = Callable[[random.Random], str | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """``base`` is the type's name in ``pg_type``; ``make`` gives None where only NULL is one."""
+    """A type; ``base`` is its name in ``pg_type``; ``make`` returns None for NULL."""
 
     base: str
     declared: str
@@ -38,7 +38,7 @@ def _unsigned(bits: int) -> Make:
 
 
 def _number(digits: int, scale: int) -> Make:
-    """``scale`` digits behind the point; below 0, so many zeros before it."""
+    """Return a numeric with ``scale`` digits after the point, or -``scale`` zeros before it."""
 
     def make(rng: random.Random) -> str:
         unscaled = rng.choice([-1, 1]) * rng.randrange(10 ** rng.randint(1, digits))
@@ -70,7 +70,7 @@ def _octets(number: int) -> Make:
 
 
 def _moment(rng: random.Random) -> datetime:
-    """Far enough from either end of what the lake has that it can be shifted."""
+    """Return a time far enough from either limit of the lake to be shifted."""
     first = rng.choice([1000, 1582, 1900, 2000, 8000])
     return datetime(first, 10, 1) + timedelta(microseconds=rng.randrange(10**15))  # noqa: DTZ001
 
@@ -226,12 +226,12 @@ KEYS: Final = tuple(
         *("float8", "bool", "name", "jsonb", "macaddr", "time", "money", "int4range", "char"),
     }
 )
-"""Those that mostly make a key."""
+"""Kinds of most columns of keys."""
 PLAIN_KEY: Final = next(kind for kind in KINDS if kind.declared == "int8")
 
 
 def array_of(kind: Kind) -> Kind:
-    """Of one dimension, and never of nothing but NULLs, which a limit speaks of."""
+    """Return the kind of one-dimensional arrays, but never of NULLs only, which are a limit."""
 
     def make(rng: random.Random) -> str | None:
         texts = [text for _ in range(rng.randint(0, 3)) if (text := kind.make(rng)) is not None]
@@ -244,7 +244,7 @@ def array_of(kind: Kind) -> Kind:
 
 
 def _late_dates(kind: Kind) -> Make | None:
-    """Of dates: those of 5 to 14 October 1582 in an array arrive ten days later."""
+    """Return late dates only: 5 to 14 October 1582 in an array would arrive ten days later."""
     return _of("{2020-02-29,NULL,1999-12-31}", "{}") if kind.base == "date" else None
 
 
@@ -254,7 +254,7 @@ def _quoted(text: str) -> str:
 
 
 def any_kind(rng: random.Random, own: tuple[Kind, ...]) -> Kind:
-    """Of a column: a common one, any, one of the database's own, or an array of one."""
+    """Return the kind of a column: a common one, any, the database's own, or an array."""
     draw = rng.random()
     if draw < 0.3:
         kind = rng.choice(COMMON)
@@ -268,7 +268,7 @@ def any_kind(rng: random.Random, own: tuple[Kind, ...]) -> Kind:
 
 
 def key_kind(rng: random.Random, own: tuple[Kind, ...]) -> Kind:
-    """Of a column of a key, which Postgres refuses of some types."""
+    """Return the kind of a key's column; Postgres refuses some types in keys."""
     draw = rng.random()
     if draw < 0.4:
         return PLAIN_KEY

@@ -1,4 +1,4 @@
-"""Random names: of every alphabet and case, and words that something in between calls its own."""
+"""Random names: of any alphabet and case, and words reserved by a system on the way."""
 
 import random
 from collections.abc import Iterator
@@ -37,12 +37,12 @@ _REFUSED: Final = (
 
 
 def cut(name: str, most: int = _LONGEST) -> str:
-    """As much of it as Postgres keeps, or as fits so many bytes."""
+    """Cut a name to what Postgres keeps, or to so many bytes."""
     return name.encode()[:most].decode(errors="ignore")
 
 
 def of_table(rng: random.Random) -> str:
-    """Mostly one that a topic can have; else any that Postgres takes."""
+    """Return a table's name: mostly one that a topic can have, else any that Postgres allows."""
     draw = rng.random()
     if draw < 0.4:
         return cut(f"{rng.choice(_PLAIN)}{_plain_word(rng)}")
@@ -58,12 +58,12 @@ def of_table(rng: random.Random) -> str:
 
 
 def of_type(rng: random.Random) -> str:
-    """Mostly one of its own; else one that Postgres itself has for a type."""
+    """Return a type's name: mostly its own, else one of a type of Postgres."""
     return rng.choice(_TYPES) if rng.random() < 0.03 else _any(rng)
 
 
 def of_columns(rng: random.Random, number: int) -> list[str]:
-    """So many different names; a few of them stand in each other's way, or in that of an engine."""
+    """Return different names of columns, of which a few conflict with each other or an engine."""
     made = dict.fromkeys(_columns(rng, number))
     while len(made) < number:
         made[f"c{len(made)}"] = None
@@ -73,7 +73,7 @@ def of_columns(rng: random.Random, number: int) -> list[str]:
 
 
 def _columns(rng: random.Random, number: int) -> Iterator[str]:
-    """They are told apart by their numbers, or no table would have two that are alike in Avro."""
+    """Return names made unique by numbers, or too many tables would conflict in Avro."""
     if number > 1 and rng.random() < 0.04:
         yield from _twins(rng)
         number -= 2

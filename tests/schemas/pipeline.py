@@ -1,4 +1,4 @@
-"""One random database and its pipeline, on servers that others use too."""
+"""One random database and its pipeline, on servers shared with others."""
 
 import json
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ Name = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Database:
-    """One of several of a server: a source of its own."""
+    """One of several databases of a server, as a source of its own."""
 
     server: Server
     name: str
@@ -56,13 +56,13 @@ class Database:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """Tables by what ``check`` says of them."""
+    """The tables, by the outcome of ``check``."""
 
     captured: tuple[str, ...]
     appended: tuple[str, ...]
-    """Those of them that are kept as inserts only."""
+    """The captured tables that are kept as inserts only."""
     refused: Mapping[str, str]
-    """Each with the reason."""
+    """The refused tables, each with the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +83,7 @@ class Pipeline:
         return found
 
     def create(self, statements: list[str]) -> None:
-        """Run each on its own; those that Postgres refuses are counted and left out."""
+        """Create the database and run each statement; count those that Postgres refuses."""
         with psycopg.connect(self._server, autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {self.name}".encode())
         session = self.session()
@@ -97,9 +97,9 @@ class Pipeline:
         return Session.open(url, self.tally, lock_seconds=LOCK_SECONDS)
 
     def judge(self) -> Judged:
-        """Name the tables one by one in the configuration, without those that ``check`` refuses.
+        """Name the tables one by one in the configuration, except those that ``check`` refuses.
 
-        A name that is not refused has no sign of a pattern in it, so it is its own pattern. One
+        A name that is not refused contains no pattern characters, so it is its own pattern. A table
         without a key is kept as inserts only, as ``check`` proposes.
         """
         names = self._tables()
@@ -112,7 +112,7 @@ class Pipeline:
         kept_so = [".".join(name) for name in keyless]
         self._configure(tables=plain, append_only=kept_so)
         left = self._errors()
-        assert left == [], f"check refuses more, without the tables that it refused: {left}"
+        assert left == [], f"check still refuses after its refused tables were left out: {left}"
         return Judged(
             captured=tuple(plain),
             appended=tuple(kept_so),
@@ -134,13 +134,13 @@ class Pipeline:
         return found
 
     def made_of(self, table: str) -> list[str]:
-        """The statements that name the table: what to try again by hand."""
+        """Return the statements that name the table, to repeat a failure by hand."""
         schema, _, name = table.partition(".")
         quoted = f"{identifier(schema)}.{identifier(name)}"
         return [sql for sql in self.statements if quoted in sql]
 
     def remove(self) -> None:
-        """So that the next one has the servers for itself."""
+        """Remove the pipeline and the database, so that the next one has the servers for itself."""
         self.installation.run("down")
         worker_rest.delete(self.installation.servers["connect"].address, self.name)
         with psycopg.connect(self._server, autocommit=True) as connection:
@@ -158,7 +158,7 @@ class Pipeline:
         return source.server.address
 
     def _tables(self) -> list[Name]:
-        """In the order in which they were made; roots of partitions are among them."""
+        """Return the tables in the order of creation, including partition roots."""
         return self._asked(_RELATIONS.format(kinds="'r', 'p'"))
 
     def _roots(self) -> list[Name]:
@@ -169,7 +169,7 @@ class Pipeline:
             return [(schema, name) for schema, name in connection.execute(query.encode())]
 
     def _configure(self, **keys: Any) -> None:  # noqa: ANN401 - YAML's
-        """Of the section ``source``."""
+        """Set keys of the section ``source`` in the configuration."""
         path = self.installation.folder / "wal2lake.yaml"
         written: dict[str, Any] = yaml.safe_load(path.read_text())
         written["source"] |= keys
@@ -185,11 +185,11 @@ def _lacks_key(finding: Finding) -> bool:
 
 
 def _by_table(findings: list[Finding], names: list[Name]) -> dict[Name, list[Finding]]:
-    """The longest name that the subject begins with: it may be a table's, or a column's of it."""
+    """Group findings by the longest table name that begins their subject (a table or column)."""
     found: dict[Name, list[Finding]] = {}
     for finding in findings:
         subject = finding["subject"]
         about = [name for name in names if f"{subject}.".startswith(f"{'.'.join(name)}.")]
-        assert about, f"check refuses what is no table: {finding}"
+        assert about, f"check names something that is no table: {finding}"
         found.setdefault(max(about, key=lambda name: len(".".join(name))), []).append(finding)
     return found

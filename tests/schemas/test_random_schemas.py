@@ -1,4 +1,4 @@
-"""What ``check`` accepts works, and what will not work ``check`` refuses: of random databases.
+"""Test on random databases that whatever ``check`` accepts works.
 
 .venv/bin/pytest tests/schemas --deep -s --databases 10 --seed 1
 """
@@ -27,7 +27,7 @@ _SYNC: Final = ("sync", "--timeout", "900")
 _WITHOUT_A_TABLE: Final = 8
 """Exit code of a sync that got there, while a table is stopped or degraded."""
 _CHANGES: Final = 4
-"""Of each table, besides the transactions over any of them."""
+"""Changes of each table, besides the transactions over any tables."""
 _TRANSACTIONS: Final = 60
 
 
@@ -35,7 +35,7 @@ _TRANSACTIONS: Final = 60
 def pipeline(
     request: pytest.FixtureRequest, servers: Mapping[str, Server], tmp_path: Path, seed: int
 ) -> Iterator[Pipeline]:
-    """Of the database of the seed, with nothing of it captured yet."""
+    """Yield the pipeline of the seed's database; nothing of it is captured yet."""
     worker = worker_settings(request)
     found = Pipeline.write(tmp_path / "lakehouse", servers, worker, name=f"schemas_{seed}")
     found.create(database(seed))
@@ -49,21 +49,21 @@ def pipeline(
 def test_what_check_accepts_is_equal_in_the_lake(pipeline: Pipeline, seed: int) -> None:
     _say(f"\nseed {seed}: {len(pipeline.statements)} statements, {_refusals(pipeline)}")
     judged = pipeline.judge()
-    _say(_told(judged))
+    _say(_lines(judged))
     assert len(judged.captured) >= _FEWEST
 
     pipeline.installation.run("up", "--detach")
-    assert _unlike(pipeline, judged, seed, "first snapshot") == []
+    assert _broken_promises(pipeline, judged, seed, "first snapshot") == []
 
     _change(pipeline, random.Random(f"changes {seed}"))
     _say("\n".join(pipeline.tally.lines()))
-    assert _unlike(pipeline, judged, seed, "stream") == []
+    assert _broken_promises(pipeline, judged, seed, "stream") == []
     for kind in ("insert", "update", "delete", "update of a key"):
         assert pipeline.tally.statements[kind], f"no {kind} was committed"
 
 
 def _change(pipeline: Pipeline, rng: random.Random) -> None:
-    """Also tables that are not captured: they are none of ours."""
+    """Change rows of all tables, even of those that are not captured."""
     session = pipeline.session()
     with session.connection:
         session.connection.execute("SET statement_timeout = '60s'")
@@ -77,10 +77,10 @@ def _change(pipeline: Pipeline, rng: random.Random) -> None:
             session.perform(transaction(found, rng))
 
 
-def _unlike(pipeline: Pipeline, judged: Judged, seed: int, phase: str) -> list[str]:
-    """What is not as it is promised, each with what it takes to try it again."""
+def _broken_promises(pipeline: Pipeline, judged: Judged, seed: int, phase: str) -> list[str]:
+    """Return each broken promise, with what is needed to repeat it."""
     pipeline.installation.done(*_SYNC)
-    # Of an empty table the end of the first snapshot is known by a cut behind it alone.
+    # Only a later cut shows that the first snapshot of an empty table has ended.
     synced = pipeline.installation.done(*_SYNC)
     status = pipeline.installation.any_facts("status")
     if synced.returncode not in {0, _WITHOUT_A_TABLE}:
@@ -98,7 +98,7 @@ def _unlike(pipeline: Pipeline, judged: Judged, seed: int, phase: str) -> list[s
 def _faults(
     judged: Judged, status: dict[str, Any], verified: dict[str, Any]
 ) -> Iterator[tuple[str, str]]:
-    """By table."""
+    """Return the faults by table."""
     states = {table["table"]: table for table in status.get("tables", ())}
     verdicts = {verdict["table"]: verdict for verdict in verified.get("tables", ())}
     for name in judged.captured:
@@ -117,7 +117,7 @@ def _refusals(pipeline: Pipeline) -> str:
     return f"{refused.total()} refused by Postgres ({listed})"
 
 
-def _told(judged: Judged) -> str:
+def _lines(judged: Judged) -> str:
     return "\n".join(
         (
             f"captured: {len(judged.captured)}: {', '.join(judged.captured)}",

@@ -1,1 +1,1 @@
-"""Random and long: any schema, changed at random under load; not in ``make test``."""
+"""Long random tests of a pipeline under load; not in ``make test``."""

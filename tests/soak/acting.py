@@ -1,4 +1,4 @@
-"""How each kind of step is done to a scene; it returns when it is done, not when all is well."""
+"""Perform the steps of the walk of faults; each returns when done, before recovery."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -21,11 +21,11 @@ from tests.waiting import until
 
 COMPARED: Final = (*TABLES, *own_tables.TABLES)
 OTHER_COMMITS: Final = frozenset({"operation", "structure", "case", "upkeep"})
-"""Kinds of steps in which tables are committed to by others than a round, or the job is told."""
+"""Kinds of steps in which more than rounds commit to tables, or the job is reconfigured."""
 
 
 class Work:
-    """The bank's transactions: they go on until they are told to rest, and after it."""
+    """The bank's transactions; they continue during the ``with`` block except while resting."""
 
     def __init__(self, scene: Scene, *, seed: int) -> None:
         self._scene = scene
@@ -41,6 +41,7 @@ class Work:
 
     @contextmanager
     def resting(self) -> Iterator[None]:
+        """Suspend the transactions for the block."""
         self._open.close()
         yield
         self._begin()
@@ -51,12 +52,13 @@ class Work:
 
 
 def act(step: Step, scene: Scene, work: Work) -> None:
+    """Perform one step once all processes are up."""
     await_processes(scene.bank)
     _ACTS[step.kind](step, scene, work)
 
 
 def compare(bank: Armed) -> None:
-    """While the source rests: each table as a second reader has it."""
+    """Compare each table by a second reader; the source must be at rest."""
     bank.sync()
     bank.assert_equal(*COMPARED)
 
@@ -79,7 +81,7 @@ def _rest(_step: Step, scene: Scene, work: Work) -> None:
 
 
 def _command(step: Step, scene: Scene, _work: Work) -> None:
-    """Its exit code says whether all is equal, and whether it got there."""
+    """Run a command that must exit with 0: all is equal, or the lake has caught up."""
     limit = ("--timeout", SYNC_SECONDS) if step.name == "sync" else ()
     scene.bank.run(*step.arguments, *limit)
 
@@ -104,15 +106,15 @@ def _vacuums(bank: Armed) -> int:
 
 
 def _case(step: Step, scene: Scene, _work: Work) -> None:
-    _CASES[step.name](scene.bank, f"step_{step.number}", _nothing_is_awaited)
+    _CASES[step.name](scene.bank, f"step_{step.number}", _await_nothing)
 
 
-def _nothing_is_awaited() -> None:
+def _await_nothing() -> None:
     pass
 
 
 def _unseen_rows(bank: Armed, name: str, _await: cases.Await) -> None:
-    """Of a table that the second slot is not asked about: no log tells of them."""
+    """Insert rows that no log has, in a table that the second slot is not compared for."""
     rows = "INSERT INTO bank.odd SELECT max(id) + 1, date '2024-02-29' FROM bank.odd"
     bank.execute(unseen("bank.odd", rows))
     mode = ("--shadow",) if int(name.rpartition("_")[2]) % 2 else ()

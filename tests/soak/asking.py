@@ -1,4 +1,4 @@
-"""Operations that the job is asked for while it is not left alone."""
+"""Ask the job for operations and disturb it meanwhile."""
 
 from typing import Final
 
@@ -14,22 +14,22 @@ from tests.waiting import until
 
 PAUSE: Final = "pause"
 _NOT_YET: Final = frozenset({4, 11})
-"""Job or connector are on their way up again: they say so, and are asked again."""
+"""Exit codes while the job or the connector is restarting: ask again."""
 
 
 def await_processes(bank: Armed) -> None:
-    """Until each is there again, so that there is something to kill."""
+    """Wait until every process is up, so that there is something to kill."""
 
-    def all_there() -> bool:
-        found = {server.name: server.pid for server in components.servers(bank.state_dir)}
-        return all(found.get(name) is not None for name in PROCESSES)
+    def all_up() -> bool:
+        pids = {server.name: server.pid for server in components.servers(bank.state_dir)}
+        return all(pids.get(name) is not None for name in PROCESSES)
 
-    until(all_there, RECOVERY_SECONDS)
+    until(all_up, RECOVERY_SECONDS)
 
 
 def operate(bank: Armed, arguments: tuple[str, ...], during: str) -> None:
-    """Ask for it, do something else to the job while it runs, and await that it is done."""
-    operation = _asked(bank, arguments)
+    """Ask for the operation, pause or disturb it as ``during`` says, and await its success."""
+    operation = _ask(bank, arguments)
     until(lambda: _progress(bank, operation).state is not OperationState.WAITING, COMMAND_SECONDS)
     if during == PAUSE:
         _pause(bank, operation)
@@ -40,24 +40,24 @@ def operate(bank: Armed, arguments: tuple[str, ...], during: str) -> None:
     assert ended.state is OperationState.DONE, f"{' '.join(arguments)}: {ended.outcome}"
 
 
-def _asked(bank: Armed, arguments: tuple[str, ...]) -> str:
-    asked = ""
+def _ask(bank: Armed, arguments: tuple[str, ...]) -> str:
+    operation = ""
 
-    def ask() -> bool:
-        nonlocal asked
+    def is_accepted() -> bool:
+        nonlocal operation
         done = bank.done(*arguments, "--detach", "--json")
         if done.returncode in _NOT_YET:
             return False
         assert done.returncode == 0, f"{arguments} gave {done.returncode}\n{done.stderr}"
-        asked = last_object(done.stdout)["id"]
+        operation = last_object(done.stdout)["id"]
         return True
 
-    until(ask, RECOVERY_SECONDS)
-    return asked
+    until(is_accepted, RECOVERY_SECONDS)
+    return operation
 
 
 def _pause(bank: Armed, operation: str) -> None:
-    """Until it rests, and then it goes on; it may have ended before."""
+    """Pause the operation, then resume it; it may have ended before."""
     bank.done("pause", operation)
     resting = (OperationState.PAUSED, *(state for state in OperationState if state.ended))
     until(lambda: _progress(bank, operation).state in resting, COMMAND_SECONDS)

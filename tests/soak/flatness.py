@@ -1,4 +1,4 @@
-"""What should stay flat in a long run: samples, their medians, the most files there may be."""
+"""Measure what should stay flat in a long run: samples, medians and bounds on files."""
 
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,9 +10,9 @@ from cdc.lake.upkeep.control_tables import FILES
 from cdc.lake.upkeep.small_files import TIERS
 
 FILES_PER_ROUND: Final = 4
-"""At most of a commit: one of each of a shuffle's two tasks, and room for those of a scan."""
+"""The most files of a commit: one for each of a shuffle's two tasks, and some for a scan's."""
 SLACK: Final = 3
-"""Commits that may lie between two looks at the same moment: at the clock, and at the table."""
+"""Commits that may occur between reading the clock and opening the table for one sample."""
 QUARTERS: Final = 4
 TITLES: Final = (
     *("tables", "quarter", "samples", "files, most", "files, mean"),
@@ -24,83 +24,85 @@ _CHECKPOINT: Final = ".checkpoint"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSample:
-    """One table at one moment."""
+    """The figures of one table at one moment."""
 
     table: str
-    control: bool  # one of ours, under _wal2lake
-    files: int  # live ones
-    large: int  # of these such as are not rewritten any more
-    rounds: int  # commits of rows since the job counts them, and nothing else has made any
+    control: bool  # one of wal2lake's, under _wal2lake
+    files: int  # live files
+    large: int  # files too large to be rewritten
+    rounds: int  # commits of rows since the job started and no one else committed
     log_bytes: int
-    opened_bytes: int  # of the log what a reader has to open
-    seconds: float  # to read all rows
+    opened_bytes: int  # bytes of the log that a reader has to open
+    seconds: float  # time to read all rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
+    """The figures of the job and all tables at one moment."""
+
     at: float  # seconds since the walk began
-    lives: int  # jobs that there were until now
-    rss: int | None  # of the job's JVM; None where none runs
-    disk: int  # bytes of the lake's disk that are taken
+    lives: int  # starts of the job so far
+    rss: int | None  # bytes of the job's JVM; None if none runs
+    disk: int  # used bytes of the lake's disk
     tables: tuple[TableSample, ...]
 
 
 def opened(sizes: Mapping[str, int]) -> int:
-    """Bytes of a log's newest checkpoint, and of the commits behind it; by the names of files."""
+    """Return the bytes of a log's newest checkpoint and later commits, given sizes by file name."""
     numbered = [(name.partition(".")[0], name, size) for name, size in sizes.items()]
-    known = [(int(number), name, size) for number, name, size in numbered if number.isdecimal()]
-    points = [number for number, name, _ in known if _CHECKPOINT in name]
+    files = [(int(number), name, size) for number, name, size in numbered if number.isdecimal()]
+    points = [number for number, name, _ in files if _CHECKPOINT in name]
     newest = max(points, default=-1)
     return sum(
         size
-        for number, name, size in known
+        for number, name, size in files
         if (number > newest and name.endswith(_COMMIT))
         or (number == newest and _CHECKPOINT in name)
     )
 
 
-def most_files(found: TableSample, job: Job, lives: int) -> int | None:
-    """How many there may be of it now; None where nobody can say.
+def most_files(table: TableSample, job: Job, lives: int) -> int | None:
+    """Return the most files that the table may have now; None if there is no bound.
 
-    A control table is counted with every commit; one more is there where the job died in between.
-    Of the others small files are counted by every ``maintain_every_commits``-th commit of a job
-    that lives so long. Fewer than ``optimize_small_files`` are left then, beside a few of which
-    each is larger than twice all below it, and a commit after it brings only so many. A job that
-    dies sooner has counted nothing: there is no bound then.
+    The job counts a control table's files after every commit; each death of the job may leave one
+    file more. It counts the small files of other tables after every ``maintain_every_commits``
+    commits in its life. That leaves fewer than ``optimize_small_files``, plus a few of which each
+    is larger than twice all smaller ones, and later commits add a limited number. A job that dies
+    earlier has not counted, so there is no bound.
     """
     every = job.maintain_every_commits
-    if found.control and found.table != "log":
+    if table.control and table.table != "log":
         return FILES + TIERS + lives
-    if found.rounds < every + SLACK:
+    if table.rounds < every + SLACK:
         return None
     left = job.optimize_small_files - 1 + TIERS
-    return found.large + left + FILES_PER_ROUND * (every + SLACK)
+    return table.large + left + FILES_PER_ROUND * (every + SLACK)
 
 
 def too_many(samples: Iterable[Sample], job: Job) -> Iterator[str]:
-    """Every table that had more files than there may be, with the moment."""
+    """Yield a line for each sample of a table with more files than its bound."""
     for sample in samples:
-        for found in sample.tables:
-            most = most_files(found, job, sample.lives)
-            if most is not None and found.files > most:
+        for table in sample.tables:
+            most = most_files(table, job, sample.lives)
+            if most is not None and table.files > most:
                 yield (
-                    f"{found.table} had {found.files} files after {sample.at:.0f} s, more than "
-                    f"{most}: {found.rounds} commits of a job that counts them"
+                    f"{table.table} had {table.files} files after {sample.at:.0f} s, more than "
+                    f"{most}, with {table.rounds} commits since the job started counting"
                 )
 
 
 def judged(samples: Iterable[Sample], job: Job) -> int:
-    """Tables of the bank, once for each sample in which the number of their files has a bound."""
+    """Return how many samples of the bank's tables have a bound on the number of files."""
     return sum(
-        most_files(found, job, sample.lives) is not None
+        most_files(table, job, sample.lives) is not None
         for sample in samples
-        for found in sample.tables
-        if not found.control
+        for table in sample.tables
+        if not table.control
     )
 
 
 def report(samples: Sequence[Sample]) -> str:
-    """By quarter of the run, the median over its samples; first the bank's tables, then ours."""
+    """Return a Markdown table of medians per quarter of the run: the bank's tables, then ours."""
     lines = [f"| {' | '.join(TITLES)} |", "|---" * len(TITLES) + "|"]
     for control, title in ((False, "bank"), (True, "_wal2lake")):
         for number, part in enumerate(_quarters(samples), 1):
@@ -110,7 +112,7 @@ def report(samples: Sequence[Sample]) -> str:
 
 
 def _quarters(samples: Sequence[Sample]) -> list[list[Sample]]:
-    """By time, not by number: where the machine is busy samples are rarer."""
+    """Split by time, not by number: samples are rarer while the machine is busy."""
     end = max((sample.at for sample in samples), default=0.0)
     parts: list[list[Sample]] = [[] for _ in range(QUARTERS)]
     for sample in samples:
@@ -135,5 +137,5 @@ def _medians(part: Sequence[Sample], *, control: bool) -> list[str]:
 
 
 def _median(values: Iterable[float], form: str) -> str:
-    found = list(values)
-    return form.format(statistics.median(found)) if found else "-"
+    listed = list(values)
+    return form.format(statistics.median(listed)) if listed else "-"

@@ -1,21 +1,21 @@
-"""Tables of the walk's own beside the bank's: a large one, a wide one, one that changes its shape.
+"""The walk's own tables besides the bank's: a large, a wide, and one whose columns change.
 
-Only text is made here. Every change is safe to make twice, and leaves a table about as large as it
-was: what grows in a long run is then the lake's doing.
+This module only produces SQL. Every change may be repeated and leaves the table about as large as
+before, so that growth in a long run comes from the lake.
 """
 
 import random
 from dataclasses import dataclass, field
 from typing import Final
 
-LARGE: Final = 20_000  # rows of the largest transaction, and at most of its table
+LARGE: Final = 20_000  # rows of the largest transaction, and the most of its table
 WIDE: Final = 200  # columns
 WIDE_ROWS: Final = 300
-KEPT: Final = 40  # rows of the table that changes its shape
-MOST_COLUMNS: Final = 12  # that it has got meanwhile
-_KINDS: Final = ("int", "text", "numeric(8,2)")  # of the wide table's columns, by turns
+KEPT: Final = 40  # rows kept in bank.shifting
+MOST_COLUMNS: Final = 12  # added to bank.shifting at any time
+_KINDS: Final = ("int", "text", "numeric(8,2)")  # of the wide table's columns, in turn
 _NEW: Final = {"int": "7", "text": "'new'", "numeric(8,2)": "1.25", "boolean": "true"}
-"""Types of new columns, with a default that is the same for every row."""
+"""Types of new columns, each with a constant default."""
 
 
 def _wide_columns() -> str:
@@ -34,7 +34,7 @@ TABLES: Final = ("large", "wide", "shifting")
 
 
 def upsert_many(rng: random.Random, number: int) -> str:
-    """Thousands of rows in one transaction: new ones, and new values of those that are there."""
+    """Return an upsert of thousands of rows in one transaction."""
     rows = rng.choice([5_000, LARGE])
     return (
         f"INSERT INTO bank.large SELECT i, {number}, 'body ' || i "
@@ -44,11 +44,12 @@ def upsert_many(rng: random.Random, number: int) -> str:
 
 
 def delete_many(rng: random.Random, _number: int) -> str:
+    """Return a DELETE of about a third of the large table."""
     return f"DELETE FROM bank.large WHERE id % {rng.randint(2, 4)} = {rng.randint(0, 1)}"
 
 
 def upsert_wide(rng: random.Random, number: int) -> str:
-    """A third of the columns changes, the others stay as they are."""
+    """Return an upsert of the wide table that changes a third of its columns."""
     which = rng.randrange(len(_KINDS))
     columns = [i for i in range(1, WIDE) if i % len(_KINDS) == which]
     value = {"int": "{}", "text": "'n{}'", "numeric(8,2)": "{}.25"}[_KINDS[which]].format(number)
@@ -60,7 +61,7 @@ def upsert_wide(rng: random.Random, number: int) -> str:
 
 
 def truncate(rng: random.Random, number: int) -> str:
-    """Alone, or with rows that come back in the same transaction."""
+    """Return a TRUNCATE, alone or with new rows in the same transaction."""
     table = rng.choice(["large", "wide"])
     column = {"large": "n", "wide": "c1"}[table]
     again = f"; INSERT INTO bank.{table} (id, {column}) SELECT i, {number} FROM "
@@ -78,22 +79,24 @@ ROWS: Final = {
 
 @dataclass
 class Shifting:
-    """The columns that the third table has got until now: what may be dropped or renamed."""
+    """The columns added to ``bank.shifting`` so far, which may be dropped or renamed."""
 
     columns: list[str] = field(default_factory=list)
 
     def change(self, rng: random.Random, number: int) -> tuple[str, str]:
-        """What is done, and its SQL: one transaction with rows before and behind it."""
+        """Return a change's name and SQL: one transaction with rows before and after the ALTER."""
         what = rng.choices(["add", "drop", "rename"], [4, 3, 3])[0]
         if not self.columns:
             what = "add"
         elif len(self.columns) >= MOST_COLUMNS:
             what = "drop"
-        done = {"add": self._add, "drop": self._drop, "rename": self._rename}[what](rng, number)
+        alteration = {"add": self._add, "drop": self._drop, "rename": self._rename}[what](
+            rng, number
+        )
         return f"{what} column", "; ".join(
             (
                 f"INSERT INTO bank.shifting (id, word) VALUES ({2 * number}, 'before')",
-                f"ALTER TABLE bank.shifting {done}",
+                f"ALTER TABLE bank.shifting {alteration}",
                 f"INSERT INTO bank.shifting (id, word) VALUES ({2 * number + 1}, 'behind')",
                 f"UPDATE bank.shifting SET word = 'all {number}' WHERE id % 3 = {number % 3}",
                 f"DELETE FROM bank.shifting WHERE id BETWEEN 0 AND {2 * number - KEPT}",

@@ -1,4 +1,4 @@
-"""Looks at the tables of a lake, and at the job's memory, now and then while a walk goes on."""
+"""Sample the lake's tables and the job's memory while a walk runs."""
 
 import time
 from collections.abc import Iterator
@@ -20,13 +20,13 @@ from tests.soak.flatness import Sample, TableSample, opened
 
 EVERY_SECONDS: Final = 30.0
 _COUNTED: Final = frozenset({"MERGE", "WRITE"})
-"""Commits of rows, as Delta calls them; what a table is kept small by has other names."""
-_HISTORY: Final = 60  # commits: more than lie between two counts of files
+"""Delta's operations for commits of rows; maintenance has other names."""
+_HISTORY: Final = 60  # commits; more than between two counts of files
 
 
 @dataclass
 class Sampler:
-    """``look`` is called every second: a job that died in between was not overlooked."""
+    """A sampler; call ``look`` every second, so that it notices every start of the job."""
 
     bank: Armed
     samples: list[Sample] = field(default_factory=list)
@@ -39,30 +39,32 @@ class Sampler:
 
     @contextmanager
     def other_commits(self) -> Iterator[None]:
-        """Operations make commits too, and a configuration that is taken over counts anew."""
+        """Mark the block as disturbed: operations commit too, and a reload counts commits anew."""
         self._disturbed = True
         yield
         self._calm_since = time.time()
         self._disturbed = False
 
     def look(self) -> None:
+        """Note a start of the job; take a sample if the last is old enough."""
         self._notice_the_job()
         last = self.samples[-1].at if self.samples else -EVERY_SECONDS
         if time.time() - self._began - last >= EVERY_SECONDS:
             self.take()
 
     def take(self) -> None:
+        """Take a sample."""
         calm = None if self._disturbed else max(self._calm_since, self._alive_since)
         began = time.time() - self._began
-        tables = (sampled(*each, calm_since=calm) for each in self._places())
-        found = Sample(
+        tables = (sampled(*place, calm_since=calm) for place in self._places())
+        sample = Sample(
             at=began,
             lives=self.lives,
             rss=self._resident(),
             disk=psutil.disk_usage(self.bank.lake).used,
             tables=tuple(tables),
         )
-        self.samples.append(found)
+        self.samples.append(sample)
 
     def _notice_the_job(self) -> None:
         servers = components.servers(self.bank.state_dir)
@@ -71,7 +73,7 @@ class Sampler:
             self._pid, self.lives, self._alive_since = pid, self.lives + 1, time.time()
 
     def _places(self) -> Iterator[tuple[str, Path, int | None]]:
-        """The bank's tables at the newest cut, and ours as they are."""
+        """Yield (name, path, version) of the bank's tables at the newest cut and control tables."""
         lake = self.bank.folder / "lake"
         for entry in cdc.cut(lake=lake).tables:
             if entry.table.startswith("bank.") and entry.version >= 0:
@@ -80,39 +82,39 @@ class Sampler:
             yield log.parent.name, log.parent, None
 
     def _resident(self) -> int | None:
-        """Of the Java process beneath the job's."""
+        """Return the resident bytes of the job's Java process."""
         with suppress(psutil.Error):
             children = psutil.Process(self._pid).children(recursive=True) if self._pid else []
-            found = [c.memory_info().rss for c in children if "java" in c.name()]
-            return max(found, default=None)
+            sizes = [c.memory_info().rss for c in children if "java" in c.name()]
+            return max(sizes, default=None)
         return None
 
 
 def sampled(
     table: str, path: Path, version: int | None, *, calm_since: float | None
 ) -> TableSample:
-    """One table; ``version`` is None for one of ours, which is in no cut."""
+    """Sample one table; ``version`` is None for a control table, which is in no cut."""
     began = time.monotonic()
-    found = DeltaTable(str(path), version=version)
-    rows = QueryBuilder().register("t", found).execute("SELECT * FROM t").read_all()
+    opened_table = DeltaTable(str(path), version=version)
+    rows = QueryBuilder().register("t", opened_table).execute("SELECT * FROM t").read_all()
     assert pa.table(rows).num_columns > 0
     seconds = time.monotonic() - began
-    sizes = file_sizes(found)
+    sizes = file_sizes(opened_table)
     log = _sizes(path / "_delta_log")
     return TableSample(
         table=table,
         control=version is None,
         files=len(sizes),
         large=sum(size >= SMALL_BYTES for size in sizes),
-        rounds=0 if calm_since is None else _rounds(found, calm_since),
+        rounds=0 if calm_since is None else _rounds(opened_table, calm_since),
         log_bytes=sum(log.values()),
         opened_bytes=opened(log),
         seconds=seconds,
     )
 
 
-def _rounds(found: DeltaTable, calm_since: float) -> int:
-    commits = found.history(_HISTORY)
+def _rounds(opened_table: DeltaTable, calm_since: float) -> int:
+    commits = opened_table.history(_HISTORY)
     return sum(
         commit["operation"] in _COUNTED and commit["timestamp"] / 1000 >= calm_since
         for commit in commits
@@ -120,9 +122,9 @@ def _rounds(found: DeltaTable, calm_since: float) -> int:
 
 
 def _sizes(folder: Path) -> dict[str, int]:
-    """By name; a file may go while they are listed."""
-    found = {}
+    """Return file sizes by name; a file may disappear while they are listed."""
+    sizes = {}
     for path in folder.iterdir():
         with suppress(FileNotFoundError):
-            found[path.name] = path.stat().st_size
-    return found
+            sizes[path.name] = path.stat().st_size
+    return sizes

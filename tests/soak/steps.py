@@ -1,7 +1,7 @@
-"""What the walk of faults does, step by step: a function of the seed and of nothing else.
+"""The steps of the walk of faults: a function of the seed alone.
 
-How long a step takes, and what came of it, is not asked; the clock only says after which step the
-walk ends. So a seed that failed does the same again, up to the step at which it failed.
+Neither the duration nor the outcome of a step matters; the clock only decides after which step the
+walk ends. A seed that failed therefore repeats the same steps up to the failure.
 """
 
 import random
@@ -20,18 +20,21 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
+    """One step of the walk."""
+
     number: int
     kind: str
     name: str
-    """What people read; of a fault and of a case also what it is found by."""
+    """The name to print; for a fault or a case also its key."""
     sql: str = ""
     arguments: tuple[str, ...] = ()
-    """Of a command of wal2lake."""
+    """Arguments of a wal2lake command."""
     during: str = ""
     """The fault under which an operation runs, or ``pause``."""
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
+        """The line that the walk prints for the step."""
         extra = f", under it: {self.during}" if self.during else ""
         return f"step {self.number}: {self.kind}: {self.name}{extra}"
 
@@ -41,7 +44,7 @@ FAULTS: Final[dict[str, int]] = {
     **{name: 3 for name in sorted(SCENARIOS) if name.startswith("stop ")},
     "source dropped": 3,
     "source slow": 3,
-    # These take a minute and more each, or bring many parts down.
+    # Each of these takes a minute or more, or brings many parts down.
     "undisturbed": 1,
     "source stalled": 1,
     "kafka away": 1,
@@ -50,7 +53,7 @@ FAULTS: Final[dict[str, int]] = {
     "second worker": 1,
 }
 CASES: Final = {"unseen rows": 4, "refusal": 4, "taken in": 3, "returned": 1, "purged": 1}
-"""By name; most of what they do is in ``tests/faults/scenes/steps.py``."""
+"""Cases by name; most are defined in ``tests/faults/scenes/steps.py``."""
 DURING: Final[dict[str, int]] = {
     "": 10,
     "pause": 4,
@@ -58,9 +61,9 @@ DURING: Final[dict[str, int]] = {
     **{f"stop {name}": 1 for name in PROCESSES},
     "end the walsender": 1,
 }
-"""Not the death of the source: a reading that it ends has failed, and says so (operations.md)."""
+"""Without a death of the source, which makes a reading fail (operations.md)."""
 READ_AGAIN: Final = (*(name for name in TABLES if name != "emptied"), "large", "shifting")
-"""Not one that is truncated every second: a reading gives up where that happens three times."""
+"""Without a table that is often truncated: a reading gives up after three truncates."""
 WHERE: Final = {
     "accounts": "id % 3 = 1",
     "bulk": "id <= 100",
@@ -72,7 +75,7 @@ _COMMANDS: Final[dict[tuple[str, ...], int]] = {("verify",): 1, ("sync",): 1}
 
 
 def steps(seed: int) -> Iterator[Step]:
-    """Without an end."""
+    """Yield steps without end."""
     chance, shifting = random.Random(seed), Shifting()
     for number in count(1):
         draw = _drawn(chance, KINDS)
@@ -143,10 +146,10 @@ KINDS: Final[dict[Draw, int]] = {
     _rows: 16,
     _operation: 16,
     _structure: 10,
-    _plain("rest", "the bank pauses, and all is compared"): 6,
+    _plain("rest", "pause the bank and compare all tables"): 6,
     _command: 6,
     _plain("restart", "down and up"): 3,
-    _plain("upkeep", "until files are looked for that nobody needs"): 3,
+    _plain("upkeep", "wait for a vacuum"): 3,
     _case: 4,
 }
 

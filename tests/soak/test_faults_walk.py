@@ -1,11 +1,11 @@
-"""Faults, operations and changes at random on one installation, whose bank keeps its promises.
+"""Random faults, operations and changes on one installation; the bank's promises must hold.
 
 .venv/bin/pytest tests/soak/test_faults_walk.py -m soak -s --minutes 30 --seed 1
 
-After each step a cut holds what was committed then; every few steps, and at the end, every version
-of every cut is judged, before it is old enough to be removed. At the end source and lake are equal,
-the log is what a second slot saw, and the tables have no more files than the configuration allows.
-What was measured is printed by quarter of the run.
+After each step the test waits until a cut holds what was committed. Every few steps and at the end
+it judges every version of every cut, before it is old enough to be removed. At the end source and
+lake are equal, the log equals a second slot, and the tables have no more files than the
+configuration allows. The figures are printed by quarter of the run.
 """
 
 import sys
@@ -39,7 +39,7 @@ LOOK_SECONDS: Final = 2.0
 SAMPLER_SECONDS: Final = 1.0
 WALK_EVERY: Final = 2  # steps
 KEPT_SECONDS: Final = 720.0
-"""Much less than the walk lasts, so that what is kept stays as much; and longer than two steps."""
+"""Much less than the walk lasts, so that kept files stay constant; longer than two steps."""
 JOB_OF_THE_WALK: Final = {
     **JOB,
     "maintain_every_commits": 4,
@@ -48,7 +48,7 @@ JOB_OF_THE_WALK: Final = {
 }
 POLICY: Final = Job.model_validate(JOB_OF_THE_WALK)
 LAKE: Final = "3g"
-"""The lake's disk: what comes in twelve minutes, and is there until the next vacuum."""
+"""The lake's disk: what twelve minutes write and the next vacuum removes."""
 
 
 @pytest.fixture
@@ -56,17 +56,17 @@ def scene(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Scene]:
     if on_containers(request):
-        pytest.skip("processes are stopped, and disks filled, on this machine")
+        pytest.skip("needs processes and disks of this machine")
     folder = tmp_path_factory.mktemp("soak")
-    with staged(request, folder, {**DISKS, "lake": LAKE}, JOB_OF_THE_WALK) as found:
-        found.bank.execute(own_tables.SQL)
-        found.bank.run("apply-config", "--timeout", SYNC_SECONDS)
-        yield found
+    with staged(request, folder, {**DISKS, "lake": LAKE}, JOB_OF_THE_WALK) as staged_scene:
+        staged_scene.bank.execute(own_tables.SQL)
+        staged_scene.bank.run("apply-config", "--timeout", SYNC_SECONDS)
+        yield staged_scene
 
 
 @dataclass
 class Beside:
-    """What is done all the time beside the steps; its first failure ends the walk."""
+    """An action repeated during all steps; its first failure ends the walk."""
 
     act: Callable[[], None]
     failed: bool = False
@@ -83,7 +83,7 @@ def test_the_bank_keeps_its_promises_through_a_walk_of_faults(
     scene: Scene, pytestconfig: pytest.Config
 ) -> None:
     seed, minutes = seed_of(pytestconfig), pytestconfig.getoption("--minutes")
-    _say(f"\nseed {seed}, {minutes:g} minutes: --seed {seed} takes the same steps again\n")
+    _say(f"\nseed {seed}, {minutes:g} minutes: --seed {seed} repeats the steps\n")
     reader, sampler = Reader(scene.bank), Sampler(scene.bank)
     scene.walk.note()
     with witnessed(scene.bank) as witness, _reported(sampler):
@@ -95,8 +95,8 @@ def test_the_bank_keeps_its_promises_through_a_walk_of_faults(
     scene.walk.go_on()
     counted = judged(sampler.samples, POLICY)
     _say(
-        f"{done} steps, {reader.told}, {scene.walk.told}, {events} events as a second slot has "
-        f"them, {sampler.lives} lives of the job, {counted} counts of files that have a bound\n"
+        f"{done} steps, {reader.summary}, {scene.walk.summary}, {events} events equal to a "
+        f"second slot, {sampler.lives} starts of the job, {counted} bounded counts of files\n"
     )
     assert list(too_many(sampler.samples, POLICY)) == []
     assert reader.cuts > 1
@@ -105,7 +105,7 @@ def test_the_bank_keeps_its_promises_through_a_walk_of_faults(
 
 @contextmanager
 def _reported(sampler: Sampler) -> Iterator[None]:
-    """Also where the walk failed: half an hour of samples says something all the same."""
+    """Print the samples even if the walk failed: they are useful all the same."""
     try:
         yield
     finally:
@@ -119,23 +119,23 @@ def _walk(
     looks: list[Callable[[], None]],
     sampler: Sampler,
 ) -> int:
-    """The number of steps that were done until the time was over."""
+    """Take steps until the time is over; return how many."""
     end, done = time.monotonic() + minutes * 60, 0
     beside = [Beside(look) for look in looks]
     with Work(scene, seed=seed) as work, ExitStack() as stack:
-        for each, every in zip(beside, (LOOK_SECONDS, SAMPLER_SECONDS), strict=True):
-            stack.enter_context(meanwhile(each, every=every))
+        for action, every in zip(beside, (LOOK_SECONDS, SAMPLER_SECONDS), strict=True):
+            stack.enter_context(meanwhile(action, every=every))
         for step in takewhile(lambda _: time.monotonic() < end, steps(seed)):
             _take(step, scene, work, sampler)
             done = step.number
-            if any(each.failed for each in beside):
+            if any(action.failed for action in beside):
                 break
     return done
 
 
 def _take(step: Step, scene: Scene, work: Work, sampler: Sampler) -> None:
     began = time.monotonic()
-    _say(step.told)
+    _say(step.text)
     with sampler.other_commits() if step.kind in OTHER_COMMITS else nullcontext():
         act(step, scene, work)
         seconds = time.monotonic() - began
@@ -145,11 +145,11 @@ def _take(step: Step, scene: Scene, work: Work, sampler: Sampler) -> None:
     if step.number % WALK_EVERY == 0:
         with work.resting():
             scene.walk.go_on()
-            _say(f"{scene.walk.told}\n")
+            _say(f"{scene.walk.summary}\n")
 
 
 def _look(reader: Reader) -> None:
-    """A table that an operation is at is refused, and looked at later."""
+    """Look at all tables, but later if an operation has one stopped."""
     try:
         reader.look()
     except CdcError as error:

@@ -1,7 +1,7 @@
-"""A schema that no code and no test of ours knows, changed at random under load: equal at the end.
+"""Change a schema unknown to wal2lake and its tests at random under load: the lake ends up equal.
 
-Tables that are moved meanwhile (``tests/soak/schema/moves.py``) are equal too, or stopped by name,
-and no other table stands still beside them (``tests/soak/schema/bystanders.py``).
+Tables that are moved meanwhile (``tests/soak/schema/moves.py``) are equal too, or stop with a
+reason, and no other table stops because of them (``tests/soak/schema/bystanders.py``).
 
 .venv/bin/pytest tests/soak -m soak -s --sql schema.sql --sql data.sql --minutes 5 --seed 1
 """
@@ -20,7 +20,7 @@ from tests.e2e.installation import Installation
 from tests.seeds import seed_of
 from tests.servers.fixtures import on_containers, started, worker_settings
 from tests.soak.schema import bystanders, catalogue, moves, scripts
-from tests.soak.schema.comparison import uncounted
+from tests.soak.schema.comparison import counts_differing
 from tests.soak.schema.facts import Table
 from tests.soak.schema.judged import Judged, judge
 from tests.soak.schema.walk import Walk
@@ -30,17 +30,17 @@ pytestmark = pytest.mark.soak
 _SYNC_SECONDS = "300"
 _SYNCS = 5
 _TIMEOUT = 7
-"""Exit code of a sync that has not got there yet."""
+"""Exit code of a sync that has timed out."""
 _STOPPED = 8
-"""Exit code of a sync that got there without a table."""
+"""Exit code of a sync that has caught up except for stopped tables."""
 
 
 @pytest.fixture
 def installation(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Installation]:
-    """Not up yet, with the files' database as its source; ended afterwards."""
+    """Yield an installation, not up yet, with the files' database as its source."""
     files = [Path(name) for name in request.config.getoption("--sql", default=[])]
     if not files:
-        pytest.skip("no database: name its files with --sql")
+        pytest.skip("name the files of a database with --sql")
     others = ("kafka", "registry", "connect") if on_containers(request) else ()
     with started(request, tmp_path / "servers", ("postgres", *others)) as servers:
         worker = worker_settings(request)
@@ -64,7 +64,7 @@ def test_source_and_lake_are_equal_after_random_changes(
     with psycopg.connect(installation.source_url) as connection:
         database = catalogue.read(connection)
     judged = judge(installation, database)
-    _tell(f"seed {seed}, {minutes:g} minutes, {len(database.tables)} tables", judged)
+    _print_judged(f"seed {seed}, {minutes:g} minutes, {len(database.tables)} tables", judged)
     installation.run("up", "--detach")
     assert _sync(installation) == 0
 
@@ -76,14 +76,14 @@ def test_source_and_lake_are_equal_after_random_changes(
             walk.wait(minutes * 60)
         _say("\n".join(walk.tally.lines()))
         synced = _sync(installation)
-    _say(watch.standing.summary())
+    _say(watch.evidence.summary())
     verified = installation.any_facts("verify")
 
-    stopped = _by_name(installation)
+    stopped = _stopped_moves(installation)
     _say(f"stopped by name: {', '.join(sorted(stopped)) or 'none'}")
     failures = [*_stopped(installation, stopped), *_different(verified, stopped)]
     failures += [f"{name} was not moved: give it more minutes" for name in walk.unmoved]
-    failures += [*watch.standing.failures(walk.steps), *walk.unmarked]
+    failures += [*watch.evidence.failures(walk.steps), *walk.unmarked]
     failures += _counted_differently(installation, set(judged.captured) - stopped)
     _say(_summary(verified))
     _say("\n".join(failures))
@@ -97,7 +97,7 @@ def test_source_and_lake_are_equal_after_random_changes(
 
 
 def _sync(installation: Installation) -> int:
-    """Its exit code; as long as it takes on a slow machine, since what is equal is the question."""
+    """Run ``sync`` for as long as a slow machine needs; return its exit code."""
     started = time.monotonic()
     for _ in range(_SYNCS):
         done = installation.done("sync", "--timeout", _SYNC_SECONDS)
@@ -111,7 +111,7 @@ def _say(text: str) -> None:
     sys.stdout.write(f"{text}\n")
 
 
-def _tell(title: str, judged: Judged) -> None:
+def _print_judged(title: str, judged: Judged) -> None:
     _say(f"\n{title}")
     _say(f"captured: {len(judged.captured)}: {', '.join(judged.captured)}")
     _say(f"given REPLICA IDENTITY FULL: {', '.join(judged.given_identity) or 'none'}")
@@ -120,20 +120,20 @@ def _tell(title: str, judged: Judged) -> None:
 
 
 def _movable(installation: Installation, seed: int) -> list[tuple[moves.Move, Table]]:
-    """Each move with the table that its own is a copy of, from before the first snapshot.
+    """Create the moves' tables and then the bystanders, before the first snapshot.
 
-    And the bystanders, which no move's table is a copy of.
+    Return each move with the table that its own table is a copy of.
     """
     with psycopg.connect(installation.source_url) as connection:
-        made = list(moves.made(catalogue.read(connection), random.Random(f"{seed} moves")))
-        for _, _, statement in made:
+        created = list(moves.created(catalogue.read(connection), random.Random(f"{seed} moves")))
+        for _, _, statement in created:
             connection.execute(statement.sql.encode())
-        connection.execute(bystanders.MADE.encode())
-    return [(move, table) for move, table, _ in made]
+        connection.execute(bystanders.CREATE.encode())
+    return [(move, table) for move, table, _ in created]
 
 
-def _by_name(installation: Installation) -> set[str]:
-    """The moved tables that are stopped, each with a reason and a remedy."""
+def _stopped_moves(installation: Installation) -> set[str]:
+    """Return the moved tables that are stopped with a reason and a remedy."""
     return {
         table["table"]
         for table in installation.facts("status")["tables"]
@@ -157,8 +157,8 @@ def _different(verified: dict[str, Any], stopped: set[str]) -> Iterator[str]:
 
 def _counted_differently(installation: Installation, tables: set[str]) -> Iterator[str]:
     for table in sorted(tables):
-        if found := uncounted(installation, table):
-            yield f"{table} by delta-rs: {found}"
+        if difference := counts_differing(installation, table):
+            yield f"{table} by delta-rs: {difference}"
 
 
 def _summary(verified: dict[str, Any]) -> str:

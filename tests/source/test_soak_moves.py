@@ -9,7 +9,7 @@ import pytest
 
 from tests.soak.schema import catalogue
 from tests.soak.schema.facts import Column, Table
-from tests.soak.schema.moves import MOVES, Move, Rows, made
+from tests.soak.schema.moves import MOVES, Move, Rows, created
 
 pytestmark = pytest.mark.integration
 _DATABASE = """
@@ -49,7 +49,7 @@ def test_a_move_writes_rows_and_ends_where_it_began(
 def _made(connection: psycopg.Connection[tuple[Any, ...]]) -> list[Any]:
     for move in MOVES:
         connection.execute(f"DROP SCHEMA IF EXISTS {move.schema} CASCADE".encode())
-    found = list(made(catalogue.read(connection), random.Random(1)))
+    found = list(created(catalogue.read(connection), random.Random(1)))
     for _, _, statement in found:
         connection.execute(statement.sql.encode())
     return found

@@ -1,4 +1,4 @@
-"""An installation whose job can be killed at a failpoint, and whose configuration is rewritten."""
+"""An installation whose job can be killed at failpoints and whose configuration can be changed."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -15,14 +15,17 @@ from tests.e2e.installation import Installation
 from tests.servers.server import Server
 from tests.waiting import until
 
-NAME: Final = "wal2lake"  # of the pipeline, its slot, its group of workers and its connector
+NAME: Final = "wal2lake"  # of the pipeline, slot, worker group and connector
 KILL_SECONDS: Final = 1800
 SYNC_SECONDS: Final = "900"
 JOB: Final = {"trigger_seconds": 0.2, "maintain_every_commits": 8, "optimize_small_files": 4}
 
 
 class Armed(Installation):
-    """All servers but the source are embedded; the variable reaches the job through ``up``."""
+    """An installation with failpoints; ``up`` passes their variable to the job.
+
+    All servers but the source are embedded.
+    """
 
     @classmethod
     def of(
@@ -34,9 +37,9 @@ class Armed(Installation):
         through: str | None = None,
         job: Mapping[str, float] = JOB,
     ) -> "Armed":
-        """``through`` is an address by which the source is reached, where it is not its own."""
-        found = cls(folder=folder, servers={"postgres": postgres})
-        found.points.mkdir(parents=True)
+        """Write a configuration for the folder; ``through`` replaces the source's own address."""
+        installation = cls(folder=folder, servers={"postgres": postgres})
+        installation.points.mkdir(parents=True)
         written = {
             "source": {
                 "url": through or postgres.address,
@@ -47,70 +50,80 @@ class Armed(Installation):
             "spark": {"master": "local[2]", "driver_memory": "1500m"},
             "job": dict(job),
         }
-        found.config_file.write_text(yaml.safe_dump(written))
-        return found
+        installation.config_file.write_text(yaml.safe_dump(written))
+        return installation
 
     @property
     def lake(self) -> str:
+        """The lake's path."""
         return str(self.folder / "lake")
 
     @property
     def points(self) -> Path:
+        """The directory with a file for each armed failpoint."""
         return self.folder / "failpoints"
 
     @property
     def config_file(self) -> Path:
+        """The configuration file."""
         return self.folder / "wal2lake.yaml"
 
     @property
     def environment(self) -> dict[str, str]:
+        """The environment of commands, with the failpoints' directory."""
         return super().environment | {VARIABLE: str(self.points)}
 
     def arm(self, point: Failpoint, *, passes: int = 1) -> None:
-        """The job dies when it gets there for the time of this number."""
+        """Kill the job when it reaches the failpoint for the ``passes``-th time."""
         (self.points / point).write_text(str(passes))
 
     def hold(self, point: Failpoint) -> None:
-        """The thread that gets there waits, until ``release``."""
+        """Make the thread that reaches the failpoint wait until ``release``."""
         (self.points / point).write_text(HOLD)
 
     def is_held(self, point: Failpoint) -> bool:
+        """Return whether a thread waits at the failpoint."""
         return (self.points / point).read_text() == HELD
 
     def release(self, point: Failpoint) -> None:
+        """Let the waiting thread continue."""
         (self.points / point).unlink()
 
     def is_armed(self, point: Failpoint) -> bool:
+        """Return whether the failpoint is set and has not killed the job yet."""
         return (self.points / point).exists()
 
     def await_kill(self, point: Failpoint) -> None:
+        """Wait until the failpoint has killed the job."""
         until(lambda: not self.is_armed(point), KILL_SECONDS)
 
     def configure(self, change: Callable[[dict[str, Any]], None]) -> None:
-        """Rewrite the file; the job reads it at its next start, or when it is told to."""
+        """Rewrite the configuration; the job reads it at its next start or on ``apply-config``."""
         written = yaml.safe_load(self.config_file.read_text())
         change(written)
         self.config_file.write_text(yaml.safe_dump(written))
 
     def assert_equal(self, *tables: str) -> None:
-        """Those of the bank, and whatever was made in the schema ``gone``."""
+        """Compare the named tables of the bank and every table of the schema ``gone``."""
         super().assert_equal(*tables)
         with self.connect() as connection:
             names = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'gone'")
             for (name,) in names.fetchall():
-                found = connection.execute(f"SELECT * FROM gone.{name}".encode())
-                held = self.lake_query("gone", name, "SELECT * FROM t")
-                assert Counter(found.fetchall()) == held, name
+                in_source = connection.execute(f"SELECT * FROM gone.{name}".encode())
+                in_lake = self.lake_query("gone", name, "SELECT * FROM t")
+                assert Counter(in_source.fetchall()) == in_lake, name
 
     def process(self, server: str) -> psutil.Process | None:
-        """By the record of its start, there before ``status`` knows; None while it is down."""
+        """Find the process by the record of its start, before ``status`` does; None while down."""
         identity = ProcessIdentity.read(StateDir(self.state_dir).run / f"{server}.json")
         return None if identity is None else identity.process()
 
     def pid(self, server: str) -> int:
-        found = self.process(server)
-        assert found is not None, f"{server} is down"
-        return found.pid
+        """Return the pid of a process that must be running."""
+        process = self.process(server)
+        assert process is not None, f"{server} is down"
+        return process.pid
 
     def sync(self) -> None:
+        """Run ``wal2lake sync`` with a timeout for a slow machine."""
         self.run("sync", "--timeout", SYNC_SECONDS)

@@ -1,9 +1,9 @@
-"""A small bank, in which every transaction keeps promises that each version of the lake must keep.
+"""A small bank whose transactions keep promises that every version of the lake must keep too.
 
 The sum of all balances is constant. A mark is written to two tables in one transaction, and to one
 that takes inserts only. No counter ever decreases. Rows are deleted and inserted again. The keys of
-a ring change places. A table is emptied and filled again. All rows of another change together. At
-some times (``Restructured``) so do thousands of rows, all columns of a wide table, and a structure.
+a ring change places. A table is emptied and filled again. All rows of another change together; in
+``Restructured`` so do thousands of rows, all columns of a wide table, and a structure.
 """
 
 import random
@@ -21,15 +21,15 @@ from tests.waiting import until
 ACCOUNTS: Final = 20
 COUNTERS: Final = 5
 SELDOM: Final = 10
-"""A transaction in so many writes to the table without a key, one to the ring, and so on."""
+"""One transaction in this many writes to the table without a key, one to the ring, and so on."""
 RING: Final = 8
 PARTS: Final = 6  # rows of each filling of the table that is emptied
 BULK: Final = 300  # rows that change together
 THOUSANDS: Final = 5000  # rows of the largest transaction
-COLUMNS: Final = tuple(f"c{i}" for i in range(1, 201))  # of the wide table, all of one value
+COLUMNS: Final = tuple(f"c{i}" for i in range(1, 201))  # of the wide table, all with the same value
 Connect = Callable[[], psycopg.Connection[Any]]
 Commits = MutableMapping[int, tuple[int, int]]
-"""By mark, a place in the WAL before the commit, and one that is not before its end."""
+"""By mark: a WAL position before the commit, and one at or after its end."""
 TOTAL: Final = ACCOUNTS * 100
 PAUSE_SECONDS: Final = 0.15
 TABLES: Final = (
@@ -70,7 +70,7 @@ INSERT INTO bank.reshaped SELECT i, 0, 0 FROM generate_series(1, 5) i;
 
 
 class Bank:
-    """Makes transactions, each with a mark of its own."""
+    """A client of the bank that commits transactions, each with a mark of its own."""
 
     def __init__(self, connect: Connect, commits: Commits, *, seed: int) -> None:
         self._connect = connect
@@ -83,17 +83,18 @@ class Bank:
         self._marks = count(newest[0] + 1)
 
     def close(self) -> None:
+        """Close the connection."""
         self._connection.close()
 
     def transact(self) -> None:
-        """Also where the source dies meanwhile: nobody knows then whether it was committed."""
+        """Commit one transaction; reconnect if the source dies, when its outcome is unknown."""
         try:
             self._transact()
         except psycopg.OperationalError:
             self._connection.close()
-            until(self._again)
+            until(self._reconnect)
 
-    def _again(self) -> bool:
+    def _reconnect(self) -> bool:
         try:
             self._connection = self._connect()
         except psycopg.OperationalError:
@@ -112,47 +113,47 @@ class Bank:
         self._commits[mark] = (before, self._wal())
 
     def _wal(self) -> int:
-        found = self._connection.execute("SELECT pg_current_wal_insert_lsn() - '0/0'").fetchone()
-        assert found is not None
-        return int(found[0])
+        row = self._connection.execute("SELECT pg_current_wal_insert_lsn() - '0/0'").fetchone()
+        assert row is not None
+        return int(row[0])
 
     def _move(self, mark: int, amount: int, first: int, second: int) -> None:
-        say = self._connection.execute
-        say("UPDATE bank.accounts SET balance = balance - %s WHERE id = %s", (amount, first))
-        say("INSERT INTO bank.debits VALUES (%s, %s)", (mark, amount))
-        say("INSERT INTO bank.audit VALUES (%s, 'move')", (mark,))
-        say("UPDATE bank.accounts SET balance = balance + %s WHERE id = %s", (amount, second))
-        say("INSERT INTO bank.credits VALUES (%s, %s)", (mark, amount))
+        execute = self._connection.execute
+        execute("UPDATE bank.accounts SET balance = balance - %s WHERE id = %s", (amount, first))
+        execute("INSERT INTO bank.debits VALUES (%s, %s)", (mark, amount))
+        execute("INSERT INTO bank.audit VALUES (%s, 'move')", (mark,))
+        execute("UPDATE bank.accounts SET balance = balance + %s WHERE id = %s", (amount, second))
+        execute("INSERT INTO bank.credits VALUES (%s, %s)", (mark, amount))
         counter = self._random.randint(1, COUNTERS)
-        say("UPDATE bank.counters SET n = n + 1 WHERE name = %s", (counter,))
+        execute("UPDATE bank.counters SET n = n + 1 WHERE name = %s", (counter,))
 
     def _flicker(self, mark: int) -> None:
-        """Deleted and inserted again, or changed without the large value."""
+        """Delete and insert a row again, or change it without its large value."""
         number = self._random.randint(1, 10)
         if mark % 2:
-            kept = self._connection.execute(
+            deleted = self._connection.execute(
                 "DELETE FROM bank.flicker WHERE id = %s RETURNING body", (number,)
             ).fetchone()
-            assert kept is not None
+            assert deleted is not None
             self._connection.execute(
-                "INSERT INTO bank.flicker VALUES (%s, %s, %s)", (number, mark, kept[0])
+                "INSERT INTO bank.flicker VALUES (%s, %s, %s)", (number, mark, deleted[0])
             )
         else:
             self._connection.execute("UPDATE bank.flicker SET n = %s WHERE id = %s", (mark, number))
 
     def _seldom(self, mark: int) -> None:
-        turn, of = divmod(mark, SELDOM)
-        if of == 0:
+        turn, rest = divmod(mark, SELDOM)
+        if rest == 0:
             self._visit(mark)
-        elif of == 2:
+        elif rest == 2:
             self._swap(turn)
-        elif of == 4 and not turn % 2:
+        elif rest == 4 and not turn % 2:
             self._empty(mark)
-        elif of == 6 and not turn % 4:
+        elif rest == 6 and not turn % 4:
             self._connection.execute("UPDATE bank.bulk SET change = %s", (mark,))
 
     def _swap(self, turn: int) -> None:
-        """Two neighbours of the ring change their keys, by way of one that nobody has."""
+        """Swap the keys of two neighbours of the ring, by way of an unused key."""
         first, second = turn % RING + 1, (turn + 1) % RING + 1
         for old, new in ((first, -1), (second, first), (-1, second)):
             self._connection.execute("UPDATE bank.ring SET id = %s WHERE id = %s", (new, old))
@@ -180,7 +181,7 @@ class Bank:
 def at_work(
     installation: Armed, commits: Commits, *, seed: int, kind: type[Bank] = Bank
 ) -> Iterator[None]:
-    """Transactions go on until the end of the block."""
+    """Commit transactions until the end of the block."""
     bank = kind(installation.connect, commits, seed=seed)
     try:
         bank.transact()

@@ -1,9 +1,9 @@
-"""What is checked of every scenario, whatever it does and wherever the servers run.
+"""The checks of every scenario, whatever it does and wherever the servers run.
 
-A scenario lies between two phases of work. The checks, all of them in each: the bank's total, marks
-in three tables, counters that never fall, rows deleted and inserted again, large values left out,
-at every version of every cut; the log event for event as a second slot has it; at rest each table
-as Postgres and a second reader have it, and ``verify``.
+Each scenario runs under load, between two phases of undisturbed work, and gets all checks. At every
+version of every cut: the bank's total, marks in three tables, counters that never fall, rows that
+are deleted and inserted again, large values that events leave out. The log must equal a second slot
+event for event. At rest every table must equal Postgres by a second reader and by ``verify``.
 """
 
 import sys
@@ -28,46 +28,47 @@ Scenario = Callable[[Scene], None]
 
 @dataclass
 class Checked:
-    """What was looked at."""
+    """What the checks have looked at."""
 
     reader: Reader
     events: int = 0
-    """In the log, as a second slot has them; known at the end of the block."""
+    """Events in the log that equal those of a second slot; known at the end of the block."""
     went_well: Callable[[], None] = lambda: None
-    """Raises what the reader has found wrong, for a block that is long."""
+    """Raises the reader's first error, so that a long block can end early."""
     _began: float = field(default_factory=time.monotonic)
 
     @property
     def minutes(self) -> float:
+        """The minutes since the checks began."""
         return (time.monotonic() - self._began) / 60
 
 
 @contextmanager
 def checked(bank: Armed, walk: Walk, *, seed: int) -> Iterator[Checked]:
-    """The bank is at work and read in the block; after it all is judged that was published."""
-    found = Checked(Reader(bank))
-    look = found.reader.look
+    """Run and read the bank during the block; judge everything published after it."""
+    check = Checked(Reader(bank))
+    look = check.reader.look
     with witnessed(bank) as witness:
         working = restructured_at_work(bank, walk.commits, seed=seed)
-        with working, meanwhile(look, every=LOOK_SECONDS) as found.went_well:
-            yield found
+        with working, meanwhile(look, every=LOOK_SECONDS) as check.went_well:
+            yield check
         bank.sync()
         bank.assert_equal(*TABLES)
         assert bank.facts("verify")["equal"]
-        found.events = witness.compare()
+        check.events = witness.compare()
     walk.go_on()
-    assert found.events > 0
-    assert found.reader.cuts > 1
+    assert check.events > 0
+    assert check.reader.cuts > 1
 
 
 def every_check(scene: Scene, name: str, scenario: Scenario, *, seed: int) -> None:
-    """What the bank promises holds before, during and after the scenario; prints what it took."""
+    """Assert the bank's promises before, during and after the scenario; print the figures."""
     bank, walk, before = scene.bank, scene.walk, scene.walk.versions
-    with checked(bank, walk, seed=seed) as found:
+    with checked(bank, walk, seed=seed) as check:
         recovered(bank)
         scenario(scene)
         seconds = recovered(bank)
     sys.stdout.write(
-        f"\n| {name} | {found.minutes:.1f} min | caught up in {seconds:.1f} s "
-        f"| {found.events} events | {walk.versions - before} versions | {found.reader.told} |\n"
+        f"\n| {name} | {check.minutes:.1f} min | caught up in {seconds:.1f} s "
+        f"| {check.events} events | {walk.versions - before} versions | {check.reader.summary} |\n"
     )

@@ -1,4 +1,4 @@
-"""A reader of the newest cut, as a downstream program is one: by ``cdc.read``, all the time."""
+"""A reader that continually reads the newest cut by ``cdc.read``, as a downstream program does."""
 
 import time
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ RECOVERY_SECONDS: Final = 600
 
 
 def recovered(bank: Armed) -> float:
-    """Seconds until a cut holds what is committed now."""
+    """Return the seconds until a cut holds what is committed now."""
     began = time.monotonic()
     with bank.connect() as connection:
         row = connection.execute("SELECT pg_current_wal_insert_lsn() - '0/0'").fetchone()
@@ -24,32 +24,34 @@ def recovered(bank: Armed) -> float:
 
 @dataclass
 class Reader:
-    """Reads all tables of the bank again and again, at the newest cut."""
+    """A reader of all the bank's tables at the newest cut, for repeated looks."""
 
     installation: Armed
     reads: int = 0
     cuts: int = 0
-    """Different ones among what was read."""
+    """Different cuts among the reads."""
     _newest: int = 0
     _kept: Kept | None = None
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
+        """The number of reads and cuts, for the report."""
         return f"{self.reads} reads of {self.cuts} cuts"
 
     def look(self) -> None:
+        """Read all tables at the newest cut and judge them."""
         cut = cdc.cut("latest", lake=self.installation.lake)
         assert cut.cut >= self._newest, "the newest cut is older than it was"
 
         def rows(table: str, *columns: str) -> list[tuple[Any, ...]]:
-            found = cdc.read(table, at=cut, lake=self.installation.lake).read_all()
-            return list(zip(*(found.column(name).to_pylist() for name in columns), strict=True))
+            data = cdc.read(table, at=cut, lake=self.installation.lake).read_all()
+            return list(zip(*(data.column(name).to_pylist() for name in columns), strict=True))
 
         self._judge(cut.cut, judged(rows, f"cut {cut.cut}"))
         self.reads += 1
 
     def _judge(self, cut: int, kept: Kept) -> None:
-        """What was seen at a cut is to be seen there again, and nothing goes back after it."""
+        """Assert that a cut never changes and that later cuts lose nothing."""
         if cut == self._newest:
             assert kept == self._kept, f"cut {cut} changed"
         elif self._kept is not None:

@@ -1,7 +1,7 @@
-"""The bank, whose transactions are also large and wide, and change a table's structure.
+"""A bank whose transactions may also be large or wide, or change a table's structure.
 
-Not where tables are read beside them as of an older moment (by a snapshot, the connector's or an
-exported one): Postgres itself shows a table's newest columns then, whatever the moment.
+It cannot be used where a snapshot, the connector's or an exported one, reads its tables: Postgres
+shows a table's newest columns there, whatever the moment of the snapshot.
 """
 
 from functools import partial
@@ -16,16 +16,16 @@ UPDATE bank.reshaped SET n = {mark};
 ALTER TABLE bank.reshaped DROP COLUMN shape;
 ALTER TABLE bank.reshaped RENAME COLUMN fresh TO shape;
 """
-"""No event carries the new column's value to a row that is not written again after it."""
+"""Rows that are not written again after this get the new column's value by no event."""
 
 
 class Restructured(Bank):
-    """One transaction in eighty is wide, one in 160 large; one in 320 changes a structure."""
+    """A bank in which one transaction in 80 is wide, one in 160 large, one in 320 an ALTER."""
 
     def _seldom(self, mark: int) -> None:
         super()._seldom(mark)
-        turn, of = divmod(mark, SELDOM)
-        if of != 8:
+        turn, rest = divmod(mark, SELDOM)
+        if rest != 8:
             return
         if turn % 32 == 0:
             self._connection.execute(_RESHAPE.format(mark=mark).encode())

@@ -1,4 +1,4 @@
-"""Every row of the ledger is opened as a reader would, and by delta-rs alone, and judged."""
+"""Open every row of the ledger as a reader would, with delta-rs alone, and judge it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,47 +17,48 @@ _AT_THE_CUT: Final = ("streaming", "degraded")
 
 @dataclass
 class Walk:
-    """What was seen of the ledger until now; ``versions`` of tables were opened."""
+    """The ledger's rows seen so far; ``versions`` counts opened versions of tables."""
 
     installation: Armed
     seen: dict[int, Row] = field(default_factory=dict)
     commits: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """Of the transactions, by mark: ``bank.Commits``."""
+    """WAL positions of the transactions, by mark: see ``bank.Commits``."""
     walked: int = 0
     versions: int = 0
     kills: int = 0
     _counters: Mapping[int, int] = field(default_factory=dict)
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
+        """The number of kills, cuts and versions, for the report."""
         return f"{self.kills} kills, {self.walked} cuts walked, {self.versions} versions opened"
 
     def note(self) -> None:
-        """Take note of the rows there are: none that was seen before has changed or is gone."""
-        found = query(self.installation, "_wal2lake/ledger", "SELECT * FROM t ORDER BY cut")
-        cuts = [row["cut"] for row in found]
+        """Record the ledger's rows; fail if one seen earlier has changed or is gone."""
+        rows = query(self.installation, "_wal2lake/ledger", "SELECT * FROM t ORDER BY cut")
+        cuts = [row["cut"] for row in rows]
         assert cuts == list(range(1, len(cuts) + 1)), "a cut is missing or there twice"
-        by_cut = {row["cut"]: row for row in found}
+        by_cut = {row["cut"]: row for row in rows}
         changed = [cut for cut, row in self.seen.items() if by_cut.get(cut) != row]
         assert changed == [], f"rows of the ledger changed after they were published: {changed}"
         self.seen = by_cut
 
     def go_on(self) -> None:
-        """Judge the rows that were not judged yet."""
+        """Judge the rows that have not been judged yet."""
         self.note()
         for cut in range(self.walked + 1, len(self.seen) + 1):
             row = self.seen[cut]
             before = self.seen.get(cut - 1)
             if before is not None and before["lsn"] is not None:
                 assert row["lsn"] >= before["lsn"], f"cut {cut} lies before the one before it"
-            if row["lsn"] is not None:  # until then the first snapshot is not whole
+            if row["lsn"] is not None:  # before, the first snapshot is not complete
                 self._judge(row)
             self.walked = cut
 
     def _judge(self, row: Row) -> None:
         entries = {entry["table"]: entry for entry in row["tables"]}
         where = f"cut {row['cut']}"
-        # One that is read again stands at an older cut, and says so.
+        # A table that is being read again is at an older cut and flagged.
         marked = all(entries[name]["state"] in _AT_THE_CUT for name in MARKED)
 
         def rows(table: str, *columns: str) -> list[tuple[Any, ...]]:
@@ -78,12 +79,12 @@ class Walk:
     def _rows(self, entry: Row, columns: Sequence[str]) -> list[tuple[Any, ...]]:
         self.versions += 1
         opened = DeltaTable(entry["path"], version=entry["version"])
-        found = queried(opened, f"SELECT {', '.join(columns)} FROM t")
-        return [tuple(row.values()) for row in found]
+        rows = queried(opened, f"SELECT {', '.join(columns)} FROM t")
+        return [tuple(row.values()) for row in rows]
 
 
 class Unflagged(Walk):
-    """Of cuts that call every table of the bank the source's; the others promise less."""
+    """A walk that judges only cuts at which no table of the bank is flagged."""
 
     def _judge(self, row: Row) -> None:
         mine = {f"bank.{table}" for table in TABLES}
@@ -93,12 +94,13 @@ class Unflagged(Walk):
 
 
 def query(installation: Armed, path: str, text: str) -> list[Row]:
-    """Rows of the newest version of a table of the lake."""
+    """Run a query over ``t``, the newest version of a table of the lake."""
     return queried(DeltaTable(str(installation.folder / "lake" / path)), text)
 
 
 def queried(opened: DeltaTable, text: str) -> list[Row]:
-    found: list[Row] = pa.table(
+    """Run a query over ``t``, an opened version of a table."""
+    rows: list[Row] = pa.table(
         QueryBuilder().register("t", opened).execute(text).read_all()
     ).to_pylist()
-    return found
+    return rows

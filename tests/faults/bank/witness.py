@@ -1,6 +1,6 @@
-"""A second slot, read by Postgres's own ``test_decoding``: what the log must hold, event for event.
+"""Compare the log, event for event, with a second slot read by Postgres's ``test_decoding``.
 
-Neither the connector nor anything of wal2lake takes part in it. The log is decoded by fastavro.
+Neither the connector nor wal2lake takes part in the slot. The log is decoded by fastavro.
 """
 
 import json
@@ -26,22 +26,22 @@ _CHANGE: Final = re.compile(r"^table bank\.(\w+): (INSERT|UPDATE|DELETE): (.*)$"
 _VALUE: Final = re.compile(r"(\w+)\[[^\]]+\]:('(?:[^']|'')*'|\S+)")
 _UNCHANGED: Final = "unchanged-toast-datum"
 Event = tuple[int, str, dict[str, str | None]]
-"""Transaction, operation, and the values by column: of a delete those of its identity."""
+"""Transaction, operation and values by column; a delete has those of its replica identity."""
 
 
 @dataclass(kw_only=True)
 class Witness:
-    """Of the bank's transactions since its slot was made."""
+    """A witness of the bank's transactions since its slot was created."""
 
     bank: Armed
-    begin: dict[str, int]  # topic -> last offset of before
+    begin: dict[str, int]  # topic -> last offset before the slot
     reader: Reader
 
     def compare(self) -> int:
-        """The number of events; fails where the log has others, or in another order."""
-        expected, found = self._expected(), self._found()
+        """Return the number of events; fail if the log has others or another order."""
+        expected, logged = self._expected(), self._logged()
         for table in TABLES:
-            _assert_same(table, expected[table], found[table])
+            _assert_same(table, expected[table], logged[table])
         return sum(map(len, expected.values()))
 
     def _expected(self) -> dict[str, list[Event]]:
@@ -58,20 +58,20 @@ class Witness:
                     events[change[1]].append((xid, operation, _values(change[3])))
         return events
 
-    def _found(self) -> dict[str, list[Event]]:
+    def _logged(self) -> dict[str, list[Event]]:
         events: dict[str, list[Event]] = {table: [] for table in TABLES}
         for row in query(self.bank, LOG, 'SELECT topic, "offset", value FROM t ORDER BY "offset"'):
             table = row["topic"].rpartition(".")[2]
             if table in events and row["offset"] > self.begin.get(row["topic"], -1):
                 event = None if row["value"] is None else self.reader.decode(row["value"])
-                if event is not None:  # a tombstone is none
+                if event is not None:  # a tombstone is no event
                     events[table].append(_event(event))
         return events
 
 
 @contextmanager
 def witnessed(bank: Armed) -> Iterator[Witness]:
-    """From a moment on at which nothing is on its way; the slot is gone afterwards."""
+    """Create the witness's slot when no event is in flight; drop it after the block."""
     bank.sync()
     bank.execute(f"SELECT pg_create_logical_replication_slot('{SLOT}', 'test_decoding')")
     try:
@@ -87,7 +87,7 @@ def witnessed(bank: Armed) -> Iterator[Witness]:
 
 
 def _values(text: str) -> dict[str, str | None]:
-    """``id[integer]:1 body[text]:'it''s'``; of an update the new row."""
+    """Parse ``id[integer]:1 body[text]:'it''s'``; for an update, only the new row."""
     row = text.rpartition("new-tuple: ")[2]
     return {name: _plain(value) for name, value in _VALUE.findall(row) if value != _UNCHANGED}
 
@@ -104,9 +104,9 @@ def _event(event: dict[str, Any]) -> Event:
     return event["source"]["txId"], event["op"], texts
 
 
-def _assert_same(table: str, expected: list[Event], found: list[Event]) -> None:
-    """Of a value that the second slot leaves out, the log has a placeholder, or nothing."""
-    assert len(found) == len(expected), f"{table}: {len(found)} events, and not {len(expected)}"
-    for number, (theirs, ours) in enumerate(zip(expected, found, strict=True)):
+def _assert_same(table: str, expected: list[Event], logged: list[Event]) -> None:
+    """Compare events; for a value that the slot leaves out, the log has a placeholder or none."""
+    assert len(logged) == len(expected), f"{table}: {len(logged)} events, and not {len(expected)}"
+    for number, (theirs, ours) in enumerate(zip(expected, logged, strict=True)):
         shown = {name: ours[2].get(name) for name in theirs[2]}
         assert (*ours[:2], shown) == theirs, f"{table}: event {number} is another one"

@@ -1,4 +1,4 @@
-"""A first snapshot that stands still at a table until it was broken off there."""
+"""Hold the first snapshot at a table, and break it off there."""
 
 import subprocess
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ EARLY: Final = "a_mid"
 LATE: Final = "z_end"
 LARGE: Final = "a_large"
 OURS: Final = (LARGE, EARLY, LATE)
-"""The connector reads by name: the large one, one of nothing, those of the bank, another."""
+"""The connector reads tables by name: the large one, an empty one, the bank's, an empty one."""
 SQL: Final = f"""
 CREATE TABLE bank.{LARGE} (id int PRIMARY KEY, body text);
 CREATE TABLE bank.{EARLY} (id int PRIMARY KEY);
@@ -35,7 +35,7 @@ UPDATE bank.{LARGE} SET body = 'changed' WHERE id BETWEEN 1001 AND 1100;
 DELETE FROM bank.odd WHERE id <= 3;
 DELETE FROM bank.visits WHERE who = 'v1';
 """
-"""Of rows that the broken attempt has read, where it got so far."""
+"""Changes of rows that the broken attempt has read, as far as it got."""
 TOPIC: Final = f"{NAME}.bank.{LARGE}"
 START_SECONDS: Final = 600
 _SLOT_IS_MADE: Final = """
@@ -54,7 +54,7 @@ Break = Callable[[Armed], object]
 
 @contextmanager
 def starting(bank: Armed) -> Iterator[subprocess.Popen[str]]:
-    """The first ``up``, in a terminal."""
+    """Run the first ``up`` during the block."""
     process = subprocess.Popen(
         bank.command("up", "--detach"),
         cwd=bank.folder,
@@ -72,9 +72,9 @@ def starting(bank: Armed) -> Iterator[subprocess.Popen[str]]:
 
 @contextmanager
 def gated(bank: Armed, table: str) -> Iterator[None]:
-    """The connector waits to read the table in its snapshot; it may, after the block.
+    """Make the connector's snapshot wait at the table until the block ends.
 
-    The lock comes once the slot is made, for that waits for a transaction that holds one.
+    The lock is taken after the slot is created: creating it waits for transactions with locks.
     """
     until(lambda: _holds(bank, _SLOT_IS_MADE), START_SECONDS)
     gate = bank.connect()
@@ -94,9 +94,9 @@ def _holds(bank: Armed, condition: str) -> bool:
 
 
 class Steady(Bank):
-    """Truncates nothing: what a snapshot reads of a table that was truncated after it is nothing.
+    """A bank that never truncates: a snapshot sees no row of a table truncated after it began.
 
-    The stream makes that good at the truncate, and no cut before it can be judged.
+    The stream corrects that only at the truncate, and no cut before it could be judged.
     """
 
     def _empty(self, mark: int) -> None:
@@ -110,7 +110,7 @@ steadily_at_work: Final = partial(at_work, kind=Steady)
 
 
 def crowd(bank: Armed) -> None:
-    """Rows of a table without a key, none like another: one that comes twice is seen."""
+    """Insert unique rows into a table without a key, so that a doubled one is noticed."""
     row = "INSERT INTO bank.visits (who, page) VALUES ('crowd', (random() * 1e9)::int)"
     try:
         with bank.connect() as connection:
@@ -121,17 +121,18 @@ def crowd(bank: Armed) -> None:
 
 
 def await_sent(bank: Armed) -> None:
-    """Rows of the large table are in Kafka; the job may not be there yet."""
+    """Wait until rows of the large table are in Kafka; the job may not be running yet."""
     kafka = Endpoints(**(read_json(StateDir(bank.state_dir).endpoints_file) or {})).kafka
     until(lambda: end_offsets(kafka, [TOPIC]).get(TOPIC, 0) > 0, START_SECONDS)
 
 
 def await_landed(bank: Armed) -> None:
+    """Wait until events of the large table are in the lake's log."""
     until(lambda: landed(bank) > 0, START_SECONDS)
 
 
 def landed(bank: Armed) -> int:
-    """Events of the large table that are in the lake's log."""
+    """Return the number of events of the large table in the lake's log."""
     if not DeltaTable.is_deltatable(f"{bank.lake}/_wal2lake/log"):
         return 0
     (row,) = query(bank, "_wal2lake/log", f"SELECT count(*) AS n FROM t WHERE topic = '{TOPIC}'")
@@ -147,7 +148,7 @@ def _crashed(bank: Armed) -> None:
 
 
 def _sessions_end(bank: Armed) -> None:
-    """That which reads, and that which made the slot."""
+    """End the session that reads the snapshot and the one that created the slot."""
     bank.execute(_END)
 
 

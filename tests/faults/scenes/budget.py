@@ -1,7 +1,7 @@
-"""A part of the matrix in so many minutes: other cases with another seed, some of every file.
+"""Run part of the test matrix in a number of minutes: some cases of every file, chosen by the seed.
 
-Each file has an equal share of what is left when it begins, and its cases are in an order of the
-seed; a case that has begun is let end. What is beyond is skipped, and says so.
+Each file gets an equal share of the time left when it begins, and the seed orders its cases; a case
+that has begun may finish. Cases beyond the budget are skipped with a message.
 """
 
 import random
@@ -17,18 +17,18 @@ Case = tuple[str, str]
 
 @dataclass(slots=True)
 class Budget:
-    """Of seconds by ``clock``, from the first case on."""
+    """A budget of seconds by ``clock``, counted from the first case."""
 
     seconds: float
     files: list[str]
-    """In the order in which they come; none comes twice."""
+    """The files in their order, without duplicates."""
     clock: Callable[[], float]
     _end: float | None = None
     _share: float = 0.0
     _begun: set[str] = field(default_factory=set)
 
     def has_room(self, file: str) -> bool:
-        """Whether a case of the file may begin now; the first of a file may until the very end."""
+        """Return whether a case of the file may begin; a file's first may until the budget ends."""
         now = self.clock()
         if self._end is None:
             self._end = now + self.seconds
@@ -41,15 +41,15 @@ class Budget:
 
 
 def shuffled(items: Sequence[T], case: Callable[[T], Case], seed: int) -> list[T]:
-    """The files, and the cases of each test, at random; a file's tests stay in their order."""
+    """Shuffle the files, and the cases of each test; the tests of a file keep their order."""
     chance = random.Random(seed)
-    files = [list(found) for _, found in groupby(items, lambda item: case(item)[0])]
+    files = [list(group) for _, group in groupby(items, lambda item: case(item)[0])]
     chance.shuffle(files)
     return [item for file in files for item in _mixed(file, case, chance)]
 
 
 def _mixed(items: Iterable[T], case: Callable[[T], Case], chance: random.Random) -> list[T]:
-    tests = [list(found) for _, found in groupby(items, case)]
+    tests = [list(group) for _, group in groupby(items, case)]
     for cases in tests:
         chance.shuffle(cases)
     return [item for cases in tests for item in cases]

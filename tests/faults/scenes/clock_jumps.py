@@ -1,4 +1,4 @@
-"""Scenarios of a clock that is set back by hours, and later put right, while its process runs."""
+"""Scenarios that set a running process's clock back by hours, and later correct it."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -42,16 +42,16 @@ from tests.servers.process import ProcessServer
 from tests.waiting import until
 
 BACK: Final = timedelta(hours=2)
-MOMENTS: Final = 40  # by which the ledger is asked
+MOMENTS: Final = 40  # times at which cuts are looked up
 TOPIC: Final = "clock"
 FLUSH_SECONDS: Final = 30
-SEEN_SECONDS: Final = 600  # the job's is seen by the next cut, and the machine may be slow
+SEEN_SECONDS: Final = 600  # the job's clock shows at its next cut; the machine may be slow
 LEDGER: Final = "_wal2lake/ledger"
 
 
 @contextmanager
 def clocked(request: pytest.FixtureRequest, root: Path) -> Iterator[Scene]:
-    """Up, with the first snapshot in the lake; nothing is left running afterwards."""
+    """Yield a running installation whose clocks can be set, with its first snapshot in the lake."""
     place = library()
     assert place is not None
     with ExitStack() as stack:
@@ -66,17 +66,17 @@ def clocked(request: pytest.FixtureRequest, root: Path) -> Iterator[Scene]:
 
 
 def clock_is_set_back(clock: "Clock", scene: Scene) -> None:
-    """It is looked at from outside, so that nobody takes for set back what is not."""
+    """Set the clock back for a while; observe from outside that it really is."""
     bank = scene.bank
     with set_back(clock.directory(bank), int(BACK.total_seconds())):
         until(lambda: _is_back(clock, bank), SEEN_SECONDS)
         elapse(SHORT_SECONDS)
-        recovered(bank)  # a cut is of this time
+        recovered(bank)  # a cut gets this time
     until(lambda: not _is_back(clock, bank), SEEN_SECONDS)
 
 
 def source_is_set_back(clock: "Clock", scene: Scene) -> None:
-    """A time means the newest cut before the first that holds a commit after it."""
+    """Set the source's clock back; a time still names the newest cut before any later commit."""
     clock_is_set_back(clock, scene)
     rows = query(scene.bank, LEDGER, "SELECT * FROM t ORDER BY cut")
     times = [row["committed_at"] for row in rows if row["committed_at"] is not None]
@@ -104,29 +104,29 @@ def _of_postgres(bank: Armed) -> float:
 
 
 def _of_job(bank: Armed) -> float:
-    """As the newest cut has it."""
+    """Return the job's time, as in the newest cut."""
     rows = query(bank, LEDGER, "SELECT published_at FROM t ORDER BY cut DESC LIMIT 1")
     return float(rows[0]["published_at"].replace(tzinfo=UTC).timestamp())
 
 
 def _of_kafka(bank: Armed) -> float:
-    """As the broker stamps what is appended."""
+    """Return the broker's time, from the timestamp of an appended message."""
     stamps: list[int] = []
     bootstrap = _endpoints(bank).kafka
     _make_topic(bootstrap)
 
-    def told(error: object, message: Message) -> None:
+    def delivered(error: object, message: Message) -> None:
         assert error is None, error
         stamps.append(message.timestamp()[1])
 
     producer = Producer({"bootstrap.servers": bootstrap})
-    producer.produce(TOPIC, b"?", on_delivery=told)
+    producer.produce(TOPIC, b"?", on_delivery=delivered)
     producer.flush(FLUSH_SECONDS)
     return stamps[0] / 1000
 
 
 def _make_topic(bootstrap: str) -> None:
-    """Once; what is appended to it has the time of the broker, and not of the producer."""
+    """Create the topic once, with the broker's timestamps instead of the producer's."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     if TOPIC not in admin.list_topics(timeout=FLUSH_SECONDS).topics:
         topic = NewTopic(TOPIC, 1, 1, config={"message.timestamp.type": "LogAppendTime"})
@@ -134,7 +134,7 @@ def _make_topic(bootstrap: str) -> None:
 
 
 def _of_connect(bank: Armed) -> float:
-    """As the worker dates its answers."""
+    """Return the worker's time, from the date of a response."""
     answer = httpx.get(_endpoints(bank).connect, timeout=10)
     return parsedate_to_datetime(answer.headers["date"]).timestamp()
 
@@ -155,6 +155,8 @@ def _beside(name: str, bank: Armed) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
+    """The directory whose file sets a process's clock, and how to ask the process for the time."""
+
     directory: Callable[[Armed], Path]
     now: Callable[[Armed], float]
 

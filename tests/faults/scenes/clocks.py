@@ -1,7 +1,7 @@
-"""Clocks of single processes, which are set while they run; that of the machine is left alone.
+"""Set the clock of single running processes, but not the machine's.
 
-A library, loaded before others, answers for the clock. The monotonic clock is not touched, as no
-setting of a real one touches it, and neither are the times of files: a disk may have its own clock.
+A preloaded library (libfaketime) answers for the clock. The monotonic clock is left alone, because
+setting a real clock does not change it either; so are file times: a disk may have its own clock.
 """
 
 import platform
@@ -18,31 +18,31 @@ from cdc.stack.servers.server import Server
 from tests.faults.bank.armed import Armed
 
 FILE: Final = "clock"
-"""By how much a clock is off, in the directory in which its process works."""
+"""The file, in a process's working directory, with the offset of its clock."""
 _LIBRARY: Final = "libfaketime.so.1"
-_SHARED: Final = Path("/dev/shm")  # where the library keeps what its processes share
+_SHARED: Final = Path("/dev/shm")  # the library's shared memory
 
 
 def library() -> Path | None:
-    """Where it is; None where it is not installed, or not for this machine."""
+    """Return the library's path; None if it is not installed or not for this machine."""
     if (sys.platform, platform.machine()) != ("linux", "x86_64"):
         return None
     try:
         listed = files("libfaketime") or []
     except PackageNotFoundError:
         return None
-    found = next((file for file in listed if file.name == _LIBRARY), None)
-    return None if found is None else Path(str(found.locate())).resolve()
+    entry = next((file for file in listed if file.name == _LIBRARY), None)
+    return None if entry is None else Path(str(entry.locate())).resolve()
 
 
 def environment(place: Path) -> dict[str, str]:
-    """What makes a process, and those that it starts, go by the files."""
+    """Return variables that make a process and its children follow their clock files."""
     return {
         "LD_PRELOAD": str(place),
         "FAKETIME_TIMESTAMP_FILE": FILE,
         "FAKETIME_CACHE_DURATION": "1",
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-        # Else waits for a monotonic time end at once, or hours late.
+        # Otherwise waits for a monotonic time end at once, or hours late.
         "FAKETIME_FORCE_MONOTONIC_FIX": "0",
         "NO_FAKE_STAT": "1",
     }
@@ -50,7 +50,7 @@ def environment(place: Path) -> dict[str, str]:
 
 @contextmanager
 def set_back(directory: Path, seconds: int) -> Iterator[None]:
-    """The clock of what works there jumps, and is right again after the block."""
+    """Set back the clocks of processes in the directory until the block ends."""
     _set(directory, -seconds)
     try:
         yield
@@ -59,16 +59,16 @@ def set_back(directory: Path, seconds: int) -> Iterator[None]:
 
 
 def _set(directory: Path, seconds: int) -> None:
-    """At once: a file that is written in part would be another time."""
-    made = directory / f"{FILE}.new"
-    made.write_text(f"{seconds:+d}\n")
-    made.chmod(0o644)
-    made.replace(directory / FILE)
+    """Write the file atomically: a partial file would mean another time."""
+    new = directory / f"{FILE}.new"
+    new.write_text(f"{seconds:+d}\n")
+    new.chmod(0o644)
+    new.replace(directory / FILE)
 
 
 @contextmanager
 def nothing_left() -> Iterator[None]:
-    """What processes that were killed have left of the library is removed."""
+    """Remove the library's shared memory that killed processes left behind."""
     before = set(_SHARED.glob("*faketime*"))
     try:
         yield
@@ -78,10 +78,11 @@ def nothing_left() -> Iterator[None]:
 
 
 class Clocked(Armed):
-    """All that ``up`` starts has a clock that can be set."""
+    """An installation in which the clock of every process of ``up`` can be set."""
 
     @property
     def environment(self) -> dict[str, str]:
+        """The environment of commands, with the library."""
         place = library()
         assert place is not None
         return super().environment | environment(place)
@@ -89,25 +90,31 @@ class Clocked(Armed):
 
 @dataclass(frozen=True, slots=True)
 class WithClock:
-    """Postgres with a clock that can be set."""
+    """An embedded Postgres whose clock can be set."""
 
     server: Server
     clock: Mapping[str, str]
 
     @property
     def name(self) -> str:
+        """The server's name."""
         return self.server.name
 
     def prepare(self) -> None:
+        """Prepare the server."""
         self.server.prepare()
 
     def command(self) -> Command:
-        """The library does not survive a change of the user: it is loaded by what comes after."""
-        found = self.server.command()
-        words = list(found.arguments)
+        """Return the command with the library's variables set after the change of user.
+
+        A change of user drops them, so ``env`` sets them right before ``postgres``.
+        """
+        original = self.server.command()
+        words = list(original.arguments)
         place = next(i for i, word in enumerate(words) if Path(word).name == "postgres")
         words[place:place] = ["env", *(f"{name}={text}" for name, text in self.clock.items())]
-        return replace(found, arguments=tuple(words))
+        return replace(original, arguments=tuple(words))
 
     def is_ready(self) -> bool:
+        """Return whether the server is ready."""
         return self.server.is_ready()

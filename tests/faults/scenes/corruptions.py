@@ -1,4 +1,4 @@
-"""What can happen to the parts that a pipeline remembers itself by, each done for real."""
+"""Real corruptions of the state that a pipeline depends on."""
 
 import json
 import shutil
@@ -36,35 +36,38 @@ KEPT: Final = {
     "min.compaction.lag.ms": str(Kafka().min_compaction_lag_ms),
     "delete.retention.ms": str(Kafka().delete_retention_ms),
 }
-"""As the product makes its topics: one that somebody makes otherwise is refused by its setting."""
+"""The settings of wal2lake's topics: a topic with other settings is refused because of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Corruption:
-    """What is done, the code it is found out by, and the commands that put it right."""
+    """What is corrupted, the reason code that reports it, and the commands that repair it."""
 
     reason: Reason
     do: Callable[["Vault"], None]
-    remedy: tuple[str, ...] = ()  # a new epoch where there is none
+    remedy: tuple[str, ...] = ()  # if empty, a new epoch
 
 
 @dataclass(frozen=True, slots=True)
 class Vault:
-    """An installation, and the hands of somebody who should not touch it."""
+    """An installation with access to the state that nobody should touch."""
 
     bank: Armed
-    backup: Path  # of the source's cluster, from before the first start
+    backup: Path  # of the source's cluster, taken before the first start
 
     @property
     def kafka(self) -> str:
+        """The broker's address."""
         return str(self._endpoints["kafka"])
 
     @property
     def worker(self) -> str:
+        """The connector's URL at the worker."""
         return f"{self._endpoints['connect']}/connectors/{NAME}"
 
     @property
     def source(self) -> ProcessServer:
+        """The source's Postgres process."""
         server = self.bank.servers["postgres"]
         assert isinstance(server, ProcessServer)
         return server
@@ -75,27 +78,32 @@ class Vault:
         return self.source.state.data("postgres")
 
     def table(self, name: str) -> Path:
+        """Return the directory of a bank's table in the lake."""
         return self.bank.folder / "lake" / "bank" / name
 
     def stop_connector(self) -> None:
+        """Stop the connector and wait until nobody reads the slot."""
         httpx.put(f"{self.worker}/stop", timeout=60).raise_for_status()
         until(lambda: not self._tasks())
         until(lambda: not self._is_slot_read())
 
     def forget_position(self) -> None:
+        """Delete the offsets of the stopped connector."""
         httpx.delete(f"{self.worker}/offsets", timeout=60).raise_for_status()
 
     def resume_connector(self) -> None:
+        """Resume the stopped connector."""
         httpx.put(f"{self.worker}/resume", timeout=60).raise_for_status()
 
     def drop_slot(self) -> None:
+        """Drop the slot once nobody reads it."""
         until(lambda: not self._is_slot_read())
         self.bank.execute(f"SELECT pg_drop_replication_slot('{NAME}')")
 
     @property
     def _endpoints(self) -> dict[str, str]:
-        found: dict[str, str] = json.loads((self.bank.state_dir / "endpoints.json").read_text())
-        return found
+        endpoints: dict[str, str] = json.loads((self.bank.state_dir / "endpoints.json").read_text())
+        return endpoints
 
     def _tasks(self) -> object:
         return httpx.get(f"{self.worker}/status", timeout=60).json()["tasks"]
@@ -109,11 +117,13 @@ class Vault:
 
 
 def slot_is_dropped(vault: Vault) -> None:
+    """Drop the slot and commit changes after it."""
     vault.drop_slot()
     unseen(vault)
 
 
 def slot_is_dropped_while_it_is_read(vault: Vault) -> None:
+    """Drop the slot under a connector that then resumes."""
     vault.stop_connector()
     vault.drop_slot()
     unseen(vault)
@@ -121,13 +131,14 @@ def slot_is_dropped_while_it_is_read(vault: Vault) -> None:
 
 
 def slot_is_made_anew(vault: Vault) -> None:
+    """Drop the slot and create another of its name, with changes in between."""
     slot_is_dropped(vault)
     vault.bank.execute(f"SELECT pg_create_logical_replication_slot('{NAME}', 'pgoutput')")
     unseen(vault)
 
 
 def slot_is_lost(vault: Vault) -> None:
-    """Postgres removes what it needs: more WAL than it may keep."""
+    """Lose the slot: Postgres removes WAL that it needs, beyond the limit."""
     command = vault.source.embedded.command()
     tight = replace(command, arguments=(*command.arguments, "-cmax_slot_wal_keep_size=1MB"))
     vault.source.stop()
@@ -146,40 +157,45 @@ def slot_is_lost(vault: Vault) -> None:
 
 
 def unseen(vault: Vault) -> None:
-    """Changes that no slot keeps."""
+    """Commit changes that no slot retains."""
     vault.bank.execute("DELETE FROM bank.visits")
 
 
 def position_is_deleted(vault: Vault) -> None:
+    """Delete the connector's offsets."""
     vault.stop_connector()
     vault.forget_position()
 
 
 def snapshot_is_taken_again(vault: Vault) -> None:
+    """Delete the connector's offsets, so that it takes its snapshot again."""
     position_is_deleted(vault)
     vault.resume_connector()
 
 
 def topic_is_deleted(vault: Vault) -> None:
+    """Delete a table's topic."""
     vault.stop_connector()
     delete_topics(vault.kafka, [TOPIC])
     until(lambda: not existing_topics(vault.kafka, [TOPIC]))
 
 
 def topic_is_made_again(vault: Vault) -> None:
+    """Delete a table's topic and create another of its name."""
     topic_is_deleted(vault)
     ensure_topics(vault.kafka, [TopicSpec(TOPIC, KEPT)])
     vault.resume_connector()
 
 
 def topic_has_more_partitions(vault: Vault) -> None:
+    """Give a table's topic more partitions."""
     client = AdminClient({"bootstrap.servers": vault.kafka})
     client.create_partitions([NewPartitions(TOPIC, 3)])[TOPIC].result()
     until(lambda: existing_topics(vault.kafka, [TOPIC])[TOPIC].partitions == 3)
 
 
 def topic_is_shortened(vault: Vault) -> None:
-    """While the job cannot read on, so that some of it has not landed."""
+    """Empty the topic while the job is suspended, so that some events have not landed."""
     before = existing_topics(vault.kafka, [TOPIC])[TOPIC].end
     with frozen(vault.bank, "job"):
         vault.bank.execute("UPDATE bank.flicker SET n = n + 1")
@@ -188,7 +204,7 @@ def topic_is_shortened(vault: Vault) -> None:
 
 
 def source_is_restored(vault: Vault) -> None:
-    """The cluster as it was before wal2lake came."""
+    """Restore the cluster from a backup taken before wal2lake's first start."""
     vault.source.stop()
     shutil.rmtree(vault.cluster)
     subprocess.run(["cp", "-a", str(vault.backup), str(vault.cluster)], check=True)
@@ -196,7 +212,10 @@ def source_is_restored(vault: Vault) -> None:
 
 
 def source_is_recovered(vault: Vault) -> None:
-    """To the end of its WAL, as by a promotion: nothing is lost, and nobody can tell."""
+    """Recover the cluster to the end of its WAL, as a promotion does.
+
+    Nothing is lost, but nobody can tell that.
+    """
     vault.source.stop()
     for name, text in (("recovery.signal", ""), ("postgresql.auto.conf", NO_ARCHIVE)):
         file = vault.cluster / name
@@ -206,6 +225,7 @@ def source_is_recovered(vault: Vault) -> None:
 
 
 def source_is_replaced(vault: Vault) -> None:
+    """Replace the source by a new cluster with the same tables."""
     vault.source.stop()
     shutil.rmtree(vault.cluster)
     vault.source.start()
@@ -213,20 +233,23 @@ def source_is_replaced(vault: Vault) -> None:
 
 
 def table_is_edited(vault: Vault) -> None:
+    """Delete rows of a table in the lake."""
     DeltaTable(str(vault.table("accounts"))).delete("id <= 3")
 
 
 def table_is_restored(vault: Vault) -> None:
+    """Restore a table in the lake to its previous version."""
     table = DeltaTable(str(vault.table("counters")))
     table.restore(table.version() - 1)
 
 
 def table_is_deleted(vault: Vault) -> None:
+    """Delete a table's directory."""
     shutil.rmtree(vault.table("visits"))
 
 
 def table_is_an_older_copy(vault: Vault) -> None:
-    """Without its newest commits, as a backup of its files is."""
+    """Remove the table's newest commits, as in an older backup of its files."""
     log = vault.table("flicker") / "_delta_log"
     (first, *newer) = sorted(log.glob("*.json"))
     checkpoints = log.glob("*checkpoint*")
@@ -236,6 +259,7 @@ def table_is_an_older_copy(vault: Vault) -> None:
 
 
 def table_is_unreadable(vault: Vault) -> None:
+    """Overwrite the commits of a table with garbage."""
     for file in (vault.table("accounts") / "_delta_log").glob("*.json"):
         file.write_text("{garbage")
 
@@ -249,19 +273,19 @@ AT_THE_START: Final = {
     "source restored": Corruption(Reason.SOURCE_RESTORED, source_is_restored),
     "source replaced": Corruption(Reason.SOURCE_REPLACED, source_is_replaced),
 }
-"""Done between two runs; the next start refuses."""
+"""Corruptions between two runs; the next start refuses."""
 MEANWHILE: Final = {
     "more partitions": Corruption(Reason.TOPIC_PARTITIONS, topic_has_more_partitions),
     "topic made again": Corruption(Reason.TOPIC_RECREATED, topic_is_made_again),
     "topic shortened": Corruption(Reason.TOPIC_SHORTENED, topic_is_shortened),
     "slot dropped": Corruption(Reason.SLOT_GONE, slot_is_dropped_while_it_is_read),
 }
-"""Done while everything runs; the job ends before the next cut, and no start goes on."""
+"""Corruptions while everything runs; the job ends before the next cut, and starts refuse."""
 BEHIND: Final = {
     "position deleted": Corruption(Reason.POSITION_LOST, position_is_deleted),
     "topic deleted": Corruption(Reason.TOPIC_GONE, topic_is_deleted),
 }
-"""Done while everything runs, without a sign to the job; the next start refuses."""
+"""Corruptions while everything runs that the job cannot see; the next start refuses."""
 OF_TABLES: Final = {
     "edited": Corruption(Reason.TABLE_EDITED, table_is_edited, ("replay bank.accounts",)),
     "restored": Corruption(Reason.TABLE_RESTORED, table_is_restored, ("replay bank.counters",)),
@@ -276,4 +300,4 @@ OF_TABLES: Final = {
         Reason.SNAPSHOT_REPEATED, snapshot_is_taken_again, ("resnapshot --stopped",)
     ),
 }
-"""Done while everything runs; the table stops, the others go on."""
+"""Corruptions while everything runs; the table stops, the others go on."""

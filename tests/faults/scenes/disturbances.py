@@ -1,4 +1,4 @@
-"""What is done to the running parts: killed, or stopped for a while as by a debugger or a hang."""
+"""Disturb running parts: kill them, or suspend them for a while as a debugger or a hang would."""
 
 import random
 import threading
@@ -13,19 +13,20 @@ from tests.stopped import stopped
 
 PROCESSES: Final = ("job", "connect", "kafka", "registry")
 STOPPED_SECONDS: Final = 15.0
-"""Longer than the session of a consumer or a worker: others think that it is gone."""
+"""Longer than the session of a consumer or a worker, so that others think it is gone."""
 Disturb = Callable[[Armed], None]
-"""Returns when it is done, and not when all is well again."""
+"""A disturbance; it returns when it is done, before the pipeline has recovered."""
 
 
 @contextmanager
 def frozen(bank: Armed, name: str) -> Iterator[None]:
+    """Suspend a process of the installation for the block."""
     with stopped(bank.pid(name)):
         yield
 
 
 def nothing(_bank: Armed) -> None:
-    """The control."""
+    """Do nothing: the control case."""
 
 
 def _killed(name: str, bank: Armed) -> None:
@@ -34,12 +35,12 @@ def _killed(name: str, bank: Armed) -> None:
 
 def _stopped_for_a_while(name: str, bank: Armed) -> None:
     with frozen(bank, name):
-        threading.Event().wait(STOPPED_SECONDS)
+        threading.Event().wait(STOPPED_SECONDS)  # the length of the hang; nothing to await
 
 
 def _postgres_stops_at_once(bank: Armed) -> None:
     server = bank.servers["postgres"]
-    assert isinstance(server, ProcessServer), "it is this machine's"
+    assert isinstance(server, ProcessServer), "needs a Postgres process on this machine"
     server.abort()
     server.start()
 
@@ -58,18 +59,18 @@ DISTURBANCES: Final[dict[str, Disturb]] = {
     "end the walsender": _walsender_ends,
 }
 KILLS: Final = tuple(name for name in DISTURBANCES if name.startswith(("kill ", "abort ")))
-"""Those that end a process as it runs."""
+"""The disturbances that end a running process."""
 _MOSTLY: Final = (*sorted(DISTURBANCES), *KILLS, *KILLS)
 
 
 def is_possible(bank: Armed, name: str) -> bool:
-    """A process that is down can be neither killed nor stopped."""
+    """Return whether the disturbance's process is up, so that it can be killed or suspended."""
     part = name.rpartition(" ")[2]
     return part not in PROCESSES or bank.process(part) is not None
 
 
 def drawn(seed: int, kills: int, quiet_seconds: float) -> Iterator[tuple[float, str]]:
-    """What is done, and the seconds before it, until so many of it were kills: most are."""
+    """Yield random (seconds to wait, disturbance) until ``kills`` kills are drawn; most are."""
     chance, left = random.Random(seed), kills
     while left:
         pause, name = chance.uniform(0, quiet_seconds), chance.choice(_MOSTLY)

@@ -1,4 +1,4 @@
-"""OPTIMIZE and VACUUM by the job itself, as often as it can, and Delta's own record of them."""
+"""Make the job run OPTIMIZE and VACUUM as often as it can, and check them in Delta's history."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from tests.faults.bank.armed import Armed
 from tests.waiting import until
 
 GROWING: Final = ("accounts", "debits", "credits", "audit", "counters", "flicker", "visits")
-"""Tables whose every few commits leave more than one file."""
+"""Tables that have more than one file after every few commits."""
 OFTEN: Final = {
     "maintain_every_commits": 2,
     "optimize_small_files": 2,
@@ -22,7 +22,7 @@ MAINTENANCE_SECONDS: Final = 600
 
 @contextmanager
 def maintained(bank: Armed) -> Iterator[None]:
-    """Begins when the block does; ends when each table was optimized and vacuumed since."""
+    """Maintain often during the block; wait until every table was optimized and vacuumed."""
     began = {table: _opened(bank, table).version() for table in GROWING}
     with _often(bank):
         yield
@@ -32,7 +32,7 @@ def maintained(bank: Armed) -> Iterator[None]:
 
 @contextmanager
 def _often(bank: Armed) -> Iterator[None]:
-    """A job that begins now goes by it, and one that begins after the block does not."""
+    """Restart the job with frequent maintenance; restore the configuration after the block."""
     before: dict[str, Any] = {}
 
     def often(written: dict[str, Any]) -> None:
@@ -52,7 +52,7 @@ def _unmaintained(bank: Armed, began: dict[str, int]) -> list[str]:
 
 
 def _operations(bank: Armed, table: str, since: int) -> set[str]:
-    """Of the commits after that version."""
+    """Return the operations of the table's commits after version ``since``."""
     opened = _opened(bank, table)
     newer = opened.history(limit=opened.version() - since) if opened.version() > since else []
     return {str(commit.get("operation")) for commit in newer if commit["version"] > since}

@@ -1,4 +1,4 @@
-"""Scenarios of a network between parts that are not embedded; each returns when it is over."""
+"""Network scenarios between parts that are not embedded; each returns when the trouble is over."""
 
 from functools import partial
 from typing import Final
@@ -10,25 +10,25 @@ from tests.faults.scenes.trouble import SHORT_SECONDS, TROUBLES, elapse, trouble
 
 
 def undisturbed(scene: Scene) -> None:
-    """Each of them is in use: what goes round a proxy is in no trouble when the proxy is."""
+    """Check that every proxy is used: traffic around a proxy would escape its trouble."""
     elapse(SHORT_SECONDS)
     unused = [pair for pair, proxy in scene.proxies.items() if not proxy.passed]
     assert unused == [], f"nothing has gone through {unused}"
 
 
 def server_is(what: str, server: str, client: str, scene: Scene) -> None:
-    """A column is new meanwhile: its schema is registered by one, and asked for by another."""
+    """Trouble a server while a new column's schema is registered and asked for."""
     with troubled(scene, TROUBLES[what], server, client):
         scene.bank.execute(f"ALTER TABLE bank.ring ADD COLUMN {server}_{what}_{client} int")
         elapse(TROUBLES[what].seconds)
 
 
 def worker_is(what: str, scene: Scene) -> None:
-    """Nothing that is told of the pipeline may wait for a worker that does not answer."""
+    """Trouble the worker; ``status`` must not wait for a worker that does not answer."""
     trouble = TROUBLES[what]
     with troubled(scene, trouble, "connect"):
-        told = scene.bank.any_facts("status")
-        assert (told["connector"] is None) == (what != "slow")
+        status = scene.bank.any_facts("status")
+        assert (status["connector"] is None) == (what != "slow")
         elapse(trouble.seconds)
 
 
@@ -47,4 +47,4 @@ NETWORK: Final[dict[str, Scenario]] = {
         if len(clients) > 1
     },
 }
-"""A server for all of its clients, and for one while the others reach it."""
+"""Each server is in trouble for all of its clients, or for one while the others reach it."""

@@ -1,7 +1,7 @@
 """An installation that embeds no server, with a proxy between any two of its parts.
 
-The servers are those of the embedded stack, started here one by one. An embedded one is reached at
-its own port by everybody, so that nothing could stand in front of it.
+Its servers are those of the embedded stack, started one by one. In an embedded stack all clients
+use a server's own port, so that no proxy could be placed in front of it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -36,26 +36,26 @@ CLIENTS: Final = {
     "registry": ("job", "connect"),
     "connect": ("job",),
 }
-"""Of each server; the commands and the supervisor go the way of the job."""
+"""The clients of each server; commands and the supervisor use the same proxy as the job."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Broker(KafkaServer):
-    """With a listener for each client, at which it says that the broker is where its proxy is."""
+    """A broker with a listener for each client, which advertises that client's proxy."""
 
     ports: dict[str, int] = field(default_factory=dict)
     advertised: dict[str, str] = field(default_factory=dict)
 
     def _settings(self) -> dict[str, str | int]:
-        found = super()._settings()
+        settings = super()._settings()
         listeners = {name.upper(): f"{LOOPBACK}:{port}" for name, port in self.ports.items()}
         addresses = {name.upper(): place for name, place in self.advertised.items()}
         plain = dict.fromkeys(listeners, "PLAINTEXT")
-        return found | {
-            "listeners": _listed(found["listeners"], listeners, "://"),
-            "advertised.listeners": _listed(found["advertised.listeners"], addresses, "://"),
+        return settings | {
+            "listeners": _listed(settings["listeners"], listeners, "://"),
+            "advertised.listeners": _listed(settings["advertised.listeners"], addresses, "://"),
             "listener.security.protocol.map": _listed(
-                found["listener.security.protocol.map"], plain, ":"
+                settings["listener.security.protocol.map"], plain, ":"
             ),
         }
 
@@ -66,7 +66,7 @@ def _listed(given: str | int, added: Mapping[str, str], between: str) -> str:
 
 @dataclass
 class Outside:
-    """What was started, and what stands between."""
+    """The servers that were started and the proxies between them."""
 
     state: StateDir
     stack: ExitStack
@@ -75,7 +75,7 @@ class Outside:
     pids: dict[str, int] = field(default_factory=dict)
 
     def stand_before(self, server: str, addresses: Mapping[str, str]) -> dict[str, str]:
-        """By client, the server's address for it, and by which way it gets there."""
+        """Put a proxy before the server for each client; return the proxied addresses by client."""
         ways = {}
         for client, address in addresses.items():
             proxy = self.stack.enter_context(in_front_of(address))
@@ -84,31 +84,32 @@ class Outside:
         return ways
 
     def start(self, server: Server, address: str) -> None:
+        """Start a server of the embedded stack; it is killed at the end."""
         process = ProcessServer(embedded=server, address=address, state=self.state)
         self.stack.callback(process.kill)
         process.start()
         self.note(process)
 
     def note(self, server: Started) -> None:
-        """What its process is."""
+        """Record the pid of the server's process."""
         assert isinstance(server, ProcessServer)
         assert server.process is not None
         self.pids[server.name] = server.process.pid
 
     def around(self) -> list[str]:
-        """Connections to a server that come from neither its proxies, this test nor itself."""
+        """Return connections that bypass the proxies, except this test's and the servers' own."""
         ends = psutil.net_connections(kind="tcp")
         owners = {
-            _port(each.laddr): each.pid
-            for each in ends
-            if each.status == psutil.CONN_LISTEN and each.pid in self.pids.values()
+            _port(end.laddr): end.pid
+            for end in ends
+            if end.status == psutil.CONN_LISTEN and end.pid in self.pids.values()
         }
-        found = [(each.pid, _port(each.raddr)) for each in ends if _port(each.raddr) in owners]
-        known = {None, psutil.Process().pid}
+        to_servers = [(end.pid, _port(end.raddr)) for end in ends if _port(end.raddr) in owners]
+        allowed = {None, psutil.Process().pid}
         return [
             f"process {pid} to port {port}"
-            for pid, port in found
-            if pid not in {*known, owners[port]}
+            for pid, port in to_servers
+            if pid not in {*allowed, owners[port]}
         ]
 
 
@@ -118,32 +119,32 @@ def _port(end: tuple[Any, ...]) -> int | None:
 
 @contextmanager
 def outside(request: pytest.FixtureRequest, root: Path) -> Iterator[tuple[Scene, Outside]]:
-    """Up, with the first snapshot in the lake; nothing is left running afterwards."""
+    """Yield a running installation behind proxies, with its first snapshot in the lake."""
     with ExitStack() as stack:
         postgres = stack.enter_context(started(request, root / "source", ("postgres",)))["postgres"]
         state = StateDir((root / "servers").resolve())
         state.create()
-        made = Outside(state, stack, choose(state, {}))
-        made.note(postgres)
+        setting = Outside(state, stack, choose(state, {}))
+        setting.note(postgres)
         write_source_secret(state, postgres.address)
         bank = Armed.of(root / "lakehouse", postgres, PATTERNS)
-        keys = _started(made, postgres.address)
+        keys = _started(setting, postgres.address)
         bank.configure(lambda written: _configure(written, keys))
         stack.enter_context(brought_up(bank))
-        yield Scene(bank=bank, walk=Walk(bank), proxies=made.proxies), made
+        yield Scene(bank=bank, walk=Walk(bank), proxies=setting.proxies), setting
 
 
 def _configure(written: dict[str, Any], keys: Mapping[str, dict[str, str]]) -> None:
-    for section, found in keys.items():
-        written.setdefault(section, {}).update(found)
+    for section, values in keys.items():
+        written.setdefault(section, {}).update(values)
 
 
-def _started(made: Outside, source_url: str) -> dict[str, dict[str, str]]:
-    """Every server but the source; the keys of the configuration by which they are reached."""
-    source = made.stand_before("source", dict.fromkeys(CLIENTS["source"], source_url))
-    kafka = _kafka(made)
-    registry = _registry(made, kafka["registry"])
-    connect = _connect(made, kafka["connect"])
+def _started(setting: Outside, source_url: str) -> dict[str, dict[str, str]]:
+    """Start every server but the source; return the configuration keys that reach them."""
+    source = setting.stand_before("source", dict.fromkeys(CLIENTS["source"], source_url))
+    kafka = _kafka(setting)
+    registry = _registry(setting, kafka["registry"])
+    connect = _connect(setting, kafka["connect"])
     return {
         "source": {"url": source["job"]},
         "kafka": {"bootstrap_servers": kafka["job"]},
@@ -151,30 +152,29 @@ def _started(made: Outside, source_url: str) -> dict[str, dict[str, str]]:
         "connect": {
             "url": connect["job"],
             "source_url": source["connect"],
-            "source_password": password_reference(made.state.root),
+            "source_password": password_reference(setting.state.root),
             "registry_url": registry["connect"],
         },
     }
 
 
-def _kafka(made: Outside) -> dict[str, str]:
+def _kafka(setting: Outside) -> dict[str, str]:
     ports = {client: free_port() for client in CLIENTS["kafka"]}
     places = {client: f"{LOOPBACK}:{port}" for client, port in ports.items()}
-    ways = made.stand_before("kafka", places)
-    broker = Broker(
-        made.state, made.ports["kafka"], made.ports["controller"], ports=ports, advertised=ways
-    )
-    made.start(broker, broker.bootstrap)
+    ways = setting.stand_before("kafka", places)
+    own, controller = setting.ports["kafka"], setting.ports["controller"]
+    broker = Broker(setting.state, own, controller, ports=ports, advertised=ways)
+    setting.start(broker, broker.bootstrap)
     return ways
 
 
-def _registry(made: Outside, kafka: str) -> dict[str, str]:
-    server = RegistryServer(made.state, made.ports["registry"], kafka, NAME)
-    made.start(server, server.url)
-    return made.stand_before("registry", dict.fromkeys(CLIENTS["registry"], server.url))
+def _registry(setting: Outside, kafka: str) -> dict[str, str]:
+    server = RegistryServer(setting.state, setting.ports["registry"], kafka, NAME)
+    setting.start(server, server.url)
+    return setting.stand_before("registry", dict.fromkeys(CLIENTS["registry"], server.url))
 
 
-def _connect(made: Outside, kafka: str) -> dict[str, str]:
-    server = ConnectServer(made.state, made.ports["connect"], kafka, NAME)
-    made.start(server, server.url)
-    return made.stand_before("connect", dict.fromkeys(CLIENTS["connect"], server.url))
+def _connect(setting: Outside, kafka: str) -> dict[str, str]:
+    server = ConnectServer(setting.state, setting.ports["connect"], kafka, NAME)
+    setting.start(server, server.url)
+    return setting.stand_before("connect", dict.fromkeys(CLIENTS["connect"], server.url))

@@ -1,4 +1,4 @@
-"""What happens around a running pipeline; each returns when it is over, not when all is well."""
+"""Scenarios around a running pipeline; each returns when it is over, before all is well again."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,27 +26,30 @@ TAKEOVER_SECONDS: Final = 300
 
 
 def undisturbed(_scene: Scene) -> None:
+    """Do nothing for a while: the control case."""
     elapse(SHORT_SECONDS)
 
 
 def source_is(what: str, scene: Scene) -> None:
+    """Trouble all connections to the source for a while."""
     with troubled(scene, TROUBLES[what], "source"):
         elapse(TROUBLES[what].seconds)
 
 
 def kafka_is_away(scene: Scene) -> None:
-    """For many batches: it stands still for longer than a session, and does not close anything."""
+    """Suspend Kafka for many batches: longer than a session, without closing connections."""
     with frozen(scene.bank, "kafka"):
         elapse(LONG_SECONDS)
 
 
 def optimized_and_vacuumed(scene: Scene) -> None:
-    """Under the readers and beside the stream, each table of the bank that grows."""
+    """Optimize and vacuum the bank's growing tables under readers and the stream."""
     with maintained(scene.bank):
         elapse(SHORT_SECONDS)
 
 
 def disk_is_full(name: str, scene: Scene) -> None:
+    """Fill one of the scene's disks for a while."""
     ballast = scene.disk(name) / "ballast"
     fill(ballast)
     try:
@@ -56,17 +59,17 @@ def disk_is_full(name: str, scene: Scene) -> None:
 
 
 def second_worker_takes_over(scene: Scene) -> None:
-    """The first one stands still, is given up, and wakes when the other has the connector."""
+    """Suspend the first worker until a second has taken over the connector; then wake it."""
     with second_worker(scene.bank) as url:
         with frozen(scene.bank, "connect"):
             until(lambda: _runs_the_task(url), TAKEOVER_SECONDS)
-        # The zombie has woken: both are of one group now, and one of them goes.
+        # The first worker is awake again: both are in one group, and one loses the connector.
         elapse(SHORT_SECONDS)
 
 
 @contextmanager
 def second_worker(bank: Armed) -> Iterator[str]:
-    """Of the same group, with the settings and secrets of the first; its address."""
+    """Start a worker of the same group, with the first's settings and secrets; yield its URL."""
     state = StateDir(bank.state_dir)
     kafka = Endpoints(**(read_json(state.endpoints_file) or {})).kafka
     worker = ConnectServer(state, free_port(), kafka, NAME, name="connect-2")

@@ -18,7 +18,7 @@ from tests.servers.proxy import Proxy, proxied
 from tests.small_disk import small_disk
 
 DISKS: Final = {"lake": "1g", "kafka": "1g"}
-"""What has a disk of its own; the source's and the job's are tried in tests/stack."""
+"""The parts with disks of their own; tests/stack fills the source's and the job's."""
 ALL: Final = "all"
 Pair = tuple[str, str]
 """A client, or all of them, and a server."""
@@ -26,18 +26,21 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Scene:
+    """A running installation, the walk over its ledger, and what can disturb it."""
+
     bank: Armed
     walk: Walk
     proxies: Mapping[Pair, Proxy]
-    """What lies between the two of a pair; the test itself goes past them."""
+    """The proxies between the two of each pair; the test itself bypasses them."""
 
     def disk(self, name: str) -> Path:
+        """Return where a disk of ``DISKS`` is mounted."""
         return _disks(self.bank.folder)[name]
 
     def before(self, server: str, client: str = ALL) -> list[Proxy]:
-        """Those in front of a server, for one of its clients or for all."""
+        """Return the proxies before a server, for one of its clients or for all."""
         pairs = [pair for pair in self.proxies if pair[1] == server and client in {ALL, pair[0]}]
-        assert pairs, f"nothing lies between {client} and {server}"
+        assert pairs, f"no proxy between {client} and {server}"
         return [self.proxies[pair] for pair in pairs]
 
 
@@ -52,10 +55,10 @@ def staged(
     disks: Mapping[str, str] = DISKS,
     job: Mapping[str, float] = JOB,
 ) -> Iterator[Scene]:
-    """Up, with the first snapshot in the lake; nothing is left running afterwards.
+    """Yield a running installation with its first snapshot in the lake; nothing runs afterwards.
 
-    ``disks`` has the sizes of those in ``DISKS``, as mount(8) takes them; ``job`` is that section
-    of the configuration.
+    ``disks`` are the sizes of ``DISKS``, as mount(8) takes them; ``job`` is the section of the
+    configuration.
     """
     with ExitStack() as stack:
         servers = stack.enter_context(started(request, root / "servers", ("postgres",)))
@@ -71,7 +74,7 @@ def staged(
 
 @contextmanager
 def brought_up(bank: Armed) -> Iterator[None]:
-    """From its configuration and a source without tables; down at the end of the block."""
+    """Create the bank's tables and bring the installation up; take it down after the block."""
     bank.execute(SQL)
     try:
         bank.run("up", "--detach")
@@ -84,7 +87,7 @@ def brought_up(bank: Armed) -> Iterator[None]:
 
 @contextmanager
 def in_front_of(address: str) -> Iterator[Proxy]:
-    """A proxy to the server of a URL, or of ``host:port``."""
+    """Run a proxy to the server of a URL or of ``host:port``."""
     url = urlsplit(address if "://" in address else f"//{address}")
     assert url.hostname is not None
     assert url.port is not None
@@ -93,7 +96,7 @@ def in_front_of(address: str) -> Iterator[Proxy]:
 
 
 def by_way_of(proxy: Proxy, address: str) -> str:
-    """The address with the proxy's place in it."""
+    """Return the address with the proxy's host and port."""
     host, port = proxy.address
     if "://" not in address:
         return f"{host}:{port}"

@@ -1,4 +1,4 @@
-"""What is asked of the installation so that the job gets to a failpoint."""
+"""Triggers: what to ask of the installation so that the job reaches a failpoint."""
 
 import subprocess
 from collections.abc import Callable, Iterator
@@ -17,13 +17,13 @@ Trigger = Callable[[Armed, str, Await], None]
 
 
 def nothing(_bank: Armed, _name: str, await_kills: Await) -> None:
-    """The transactions alone bring the job there."""
+    """Await the kills: the transactions alone bring the job there."""
     await_kills()
 
 
 @contextmanager
 def _running(bank: Armed, *arguments: str) -> Iterator[None]:
-    """A command in a terminal: it outlives the job, and ends well after the block."""
+    """Run a command during the block; it must survive kills of the job and then succeed."""
     process = subprocess.Popen(
         bank.command(*arguments),
         cwd=bank.folder,
@@ -42,13 +42,13 @@ def _running(bank: Armed, *arguments: str) -> Iterator[None]:
 
 
 def structure(bank: Armed, name: str, await_kills: Await) -> None:
-    """A column with a value in every row of a table without a key: steps, digests, note."""
+    """Add a column with a default to a table without a key: structure step, rehash, note."""
     bank.execute(f"ALTER TABLE bank.visits ADD COLUMN {name} int DEFAULT 7")
     await_kills()
 
 
 def upkeep(bank: Armed, _name: str, await_kills: Await) -> None:
-    """Vacuum is due at once in a job that begins now, and not in the one after it."""
+    """Restart the job with a vacuum due at once; restore the setting for the next job."""
     hours = {"vacuum_every_hours": 1e-6}
     bank.configure(lambda written: written["job"].update(hours))
     bank.crash("job")
@@ -57,26 +57,27 @@ def upkeep(bank: Armed, _name: str, await_kills: Await) -> None:
 
 
 def reading(bank: Armed, name: str, await_kills: Await) -> None:
-    """Rows differ that no log tells of; the table is read and merged."""
+    """Make rows differ without an event; read the table again and merge the difference."""
     _unseen(bank, name)
     with _running(bank, "resnapshot", "bank.flicker"):
         await_kills()
 
 
 def shadow(bank: Armed, name: str, await_kills: Await) -> None:
+    """Make rows differ without an event; read the table into a shadow."""
     _unseen(bank, name)
     with _running(bank, "resnapshot", "bank.flicker", "--shadow"):
         await_kills()
 
 
 def _unseen(bank: Armed, name: str) -> None:
-    """Written while the table is in no publication, in one transaction."""
+    """Insert a row while the table is out of the publication, in one transaction."""
     rows = f"INSERT INTO bank.flicker SELECT max(id) + 1, 1, '{name}' FROM bank.flicker"
     bank.execute(unseen("bank.flicker", rows))
 
 
 def refusal(bank: Armed, _name: str, await_kills: Await) -> None:
-    """A day that the lake cannot hold is refused; its row goes, and the table is read again."""
+    """Insert a date that the lake refuses; delete its row and read the table again."""
     bank.execute("INSERT INTO bank.odd VALUES (0, 'infinity')")
     bank.run("sync", "--timeout", SYNC_SECONDS, expect=8)
     bank.execute("DELETE FROM bank.odd WHERE id = 0")
@@ -85,17 +86,19 @@ def refusal(bank: Armed, _name: str, await_kills: Await) -> None:
 
 
 def operation(bank: Armed, _name: str, await_kills: Await) -> None:
+    """Run an operation that changes nothing."""
     with _running(bank, "resnapshot", "bank.odd"):
         await_kills()
 
 
 def replay(bank: Armed, _name: str, await_kills: Await) -> None:
+    """Replay a table from the log."""
     with _running(bank, "replay", "bank.counters"):
         await_kills()
 
 
 def taken_in(bank: Armed, name: str, await_kills: Await) -> None:
-    """A table that is new among those that a pattern names."""
+    """Capture a new table that a pattern names."""
     _create(bank, name)
     with _running(bank, *_APPLY):
         await_kills()
@@ -112,14 +115,14 @@ def _create(bank: Armed, name: str) -> str:
 
 @contextmanager
 def _without(bank: Armed) -> Iterator[None]:
-    """The tables of the schema are named no more, as long as the block lasts."""
+    """Leave the schema's tables out of the configuration for the block."""
     bank.configure(lambda written: written["source"].update(tables=["bank.*"]))
     yield
     bank.configure(lambda written: written["source"].update(tables=["bank.*", "gone.*"]))
 
 
 def returned(bank: Armed, name: str, await_kills: Await) -> None:
-    """A table is taken out, changed, and taken in again."""
+    """Stop capturing a table, change it, and capture it again."""
     table = _create(bank, name)
     bank.run(*_APPLY)
     with _without(bank):
@@ -130,7 +133,7 @@ def returned(bank: Armed, name: str, await_kills: Await) -> None:
 
 
 def purge(bank: Armed, name: str, await_kills: Await) -> None:
-    """A table is taken out and purged; it goes from the source too."""
+    """Stop capturing a table and purge it; drop it in the source too."""
     table = _create(bank, name)
     bank.run(*_APPLY)
     with _without(bank):
@@ -143,7 +146,7 @@ def purge(bank: Armed, name: str, await_kills: Await) -> None:
 
 
 def broken(bank: Armed, name: str, await_kills: Await) -> None:
-    """Nobody can read the directory of a table; it is made again from the log."""
+    """Make a table's directory unreadable; replay the table from the log."""
     table = _create(bank, name)
     bank.run(*_APPLY)
     bank.sync()
@@ -163,7 +166,7 @@ def _state(bank: Armed, table: str) -> str:
 
 AT_THE_FIRST_START: Final = ("log-create",)
 EXPIRY: Final = ("image-record", "reading-expiry", "log-expiry", "ledger-expiry")
-"""Where ``job.log_retention_hours`` is set: tests/faults/test_retention.py."""
+"""Steps that need ``job.log_retention_hours``: see tests/faults/test_retention.py."""
 CASES: Final[dict[str, tuple[Trigger, tuple[str, ...]]]] = {
     "rounds": (nothing, ("log-append", "table-commit", "ledger-append")),
     "structure": (structure, ("structure-step", "rehash", "structure-note")),
@@ -185,9 +188,9 @@ CASES: Final[dict[str, tuple[Trigger, tuple[str, ...]]]] = {
     "vacuumed": (upkeep, ("vacuum", "commit-expiry")),
     "control": (nothing, ("control-optimize", "control-vacuum")),
 }
-"""What brings the job to which steps; an operation during which it dies five times is given up."""
+"""The trigger and steps of each case; few steps, as an operation is given up after five deaths."""
 
 
 def points_of(*steps: str) -> tuple[Failpoint, ...]:
-    """Those before and after the steps, in the order in which the job gets to them."""
+    """Return the failpoints before and after the steps, in the order the job reaches them."""
     return tuple(Failpoint(f"{side}-{step}") for step in steps for side in ("before", "after"))

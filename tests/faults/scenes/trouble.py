@@ -1,4 +1,4 @@
-"""What a network does to all connections of a pair for a while: drops, stalls, slows them."""
+"""Network trouble for all connections of a pair: drop, stall or slow them for a while."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -10,15 +10,17 @@ from tests.faults.scenes.scene import ALL, Scene
 from tests.servers.proxy import Proxy
 
 SHORT_SECONDS: Final = 20.0
-"""Several batches."""
+"""Long enough for several batches."""
 LONG_SECONDS: Final = 75.0
-"""Longer than ``wal_sender_timeout``, at which Postgres gives a silent reader up, and than the
+"""Longer than ``wal_sender_timeout``, after which Postgres drops a silent reader, and than the
 sessions and requests of Kafka's clients."""
 SLOW: Final = 20_000  # bytes per second
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
+    """A kind of trouble and how long it lasts."""
+
     begin: Callable[[Proxy], AbstractContextManager[None]]
     seconds: float
 
@@ -32,7 +34,7 @@ TROUBLES: Final = {
 
 @contextmanager
 def troubled(scene: Scene, trouble: Trouble, server: str, client: str = ALL) -> Iterator[None]:
-    """Every connection to the server, or those of one client, for as long as the block lasts."""
+    """Trouble every connection to the server, or one client's, for the block."""
     with ExitStack() as stack:
         for proxy in scene.before(server, client):
             stack.enter_context(trouble.begin(proxy))
@@ -40,5 +42,5 @@ def troubled(scene: Scene, trouble: Trouble, server: str, client: str = ALL) -> 
 
 
 def elapse(seconds: float) -> None:
-    """Time in which something lasts."""
+    """Let a trouble last for its time: there is no condition to await."""
     threading.Event().wait(seconds)

@@ -1,6 +1,6 @@
-"""Tables that nothing is done to: after each step of a move a row is written to every one.
+"""Tables that are not moved: after each step of a move every one of them gets a row.
 
-Read by delta-rs at every cut, since one that stood still for a while is equal at the end.
+delta-rs reads them at every cut, because a table that stopped for a while is equal at the end.
 """
 
 import threading
@@ -23,30 +23,30 @@ KIND: Final = "beside a move"
 NAMES: Final = tuple(f"beside_{number}" for number in range(10))
 TABLES: Final = tuple(f"{SCHEMA}.{name}" for name in NAMES)
 STILL_SECONDS: Final = 600.0
-"""Without a cut while the walk writes, however loaded the machine is."""
+"""The longest time without a cut while the walk writes, even on a loaded machine."""
 _LOOK_SECONDS: Final = 2.0
-MADE: Final = f"CREATE SCHEMA {SCHEMA};" + "".join(
-    # The last one has no key, as any database may have such.
+CREATE: Final = f"CREATE SCHEMA {SCHEMA};" + "".join(
+    # The last table has no key, as tables of any database may.
     f"CREATE TABLE {table} (id int {'PRIMARY KEY' if table != TABLES[-1] else 'NOT NULL'},"
     f" step text NOT NULL);INSERT INTO {table} VALUES (0, '');"
     for table in TABLES
 )
 
 
-def walked(database: Database) -> Database:
-    """Without them: no writer and no other change of structure meets them."""
+def without_bystanders(database: Database) -> Database:
+    """Leave the bystanders out of what the walk writes to and changes."""
     others = tuple(table for table in database.tables if table.schema != SCHEMA)
     return Database(tables=others, own_types=database.own_types)
 
 
-def told(step: str, number: int) -> Statement:
-    """A row in each, in one transaction."""
+def write(step: str, number: int) -> Statement:
+    """Return a transaction that inserts a row into every bystander."""
     rows = (f"INSERT INTO {table} VALUES ({number}, '{step}')" for table in TABLES)
     return Statement(kind=KIND, sql=";".join(rows))
 
 
-class Standing:
-    """What the cuts say: whoever lacks at one what another has stands still, however briefly."""
+class Evidence:
+    """The cuts' evidence: a bystander that lacks another's rows at a cut has fallen behind."""
 
     def __init__(self, now: float, may_stop: Collection[str]) -> None:
         self._cut_at = now
@@ -57,6 +57,7 @@ class Standing:
         self.still = 0.0
 
     def see(self, now: float, cut: LedgerRow, steps: Mapping[str, frozenset[str]]) -> None:
+        """Record a cut with the steps that have a row in each bystander at it."""
         self.cuts += 1
         self.still = max(self.still, now - self._cut_at)
         self._cut_at, self._steps = now, dict(steps)
@@ -70,7 +71,7 @@ class Standing:
                 self._failures[f"{entry.table} was {entry.state} meanwhile: {entry.reason}"] = None
 
     def failures(self, steps: int) -> Iterator[str]:
-        """What stood still, and what never came of so many steps."""
+        """Yield what fell behind or stopped, and bystanders without all of ``steps`` rows."""
         yield from self._failures
         if self.still > STILL_SECONDS:
             yield f"nothing was published for {self.still:.0f} s"
@@ -79,14 +80,15 @@ class Standing:
                 yield f"{name} has the rows of {len(seen)} steps of {steps}"
 
     def summary(self) -> str:
+        """Return a line for the report."""
         return f"bystanders: seen at {self.cuts} cuts, at most {self.still:.0f} s between two"
 
 
 class Watch:
-    """Looks at every cut until the ``with`` block ends, and once more then."""
+    """A watch that looks at every cut until the ``with`` block ends, and once more then."""
 
     def __init__(self, installation: Installation, may_stop: Collection[str]) -> None:
-        self.standing = Standing(time.monotonic(), may_stop)
+        self.evidence = Evidence(time.monotonic(), may_stop)
         self._ledger = Ledger(ledger_under(str(installation.folder / "lake")))
         last = self._ledger.last()
         self._cut = last.cut if last else 0
@@ -119,15 +121,15 @@ class Watch:
 
     def _look(self) -> None:
         for cut in self._ledger.rows(after=self._cut):
-            self.standing.see(time.monotonic(), cut, {name: _steps(cut, name) for name in NAMES})
+            self.evidence.see(time.monotonic(), cut, {name: _steps(cut, name) for name in NAMES})
             self._cut = cut.cut
 
 
 def _steps(cut: LedgerRow, name: str) -> frozenset[str]:
-    """That have a row in the table's version of the cut."""
+    """Return the steps that have a row in the table at the cut."""
     entry = cut.entry(f"{SCHEMA}.{name}")
     assert entry is not None, f"{name} is not in cut {cut.cut}"
     table = DeltaTable(entry.path, version=entry.version)
     query = "SELECT step FROM t WHERE step <> ''"
-    found = pa.table(QueryBuilder().register("t", table).execute(query).read_all())
-    return frozenset(found.column("step").to_pylist())
+    rows = pa.table(QueryBuilder().register("t", table).execute(query).read_all())
+    return frozenset(rows.column("step").to_pylist())

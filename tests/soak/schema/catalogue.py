@@ -1,4 +1,4 @@
-"""Reads the facts out of any database's catalogue."""
+"""Read the facts of any database from its catalogue."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -77,7 +77,7 @@ _NAMES: Final = (
     "target",
     "led_to",
 )
-"""What ``_COLUMNS`` gives."""
+"""The names of the columns that ``_COLUMNS`` selects."""
 _OWN_TYPES: Final = """
 SELECT format_type(t.oid, NULL),
        coalesce((SELECT array_agg(l.enumlabel::text ORDER BY l.enumsortorder) FROM pg_enum l
@@ -90,7 +90,7 @@ _Rows = dict[int, tuple[str, int]]
 
 
 def read(connection: Connection) -> Database:
-    """Everything that may be changed: tables of any schema that is the user's."""
+    """Return everything that may be changed: the tables of all user schemas."""
     found = connection.execute(_TABLES.encode()).fetchall()
     rows = {row[0]: (_quoted(row), _rows(connection, _quoted(row))) for row in found}
     own = connection.execute(_OWN_TYPES.encode()).fetchall()
@@ -130,9 +130,9 @@ def _table(connection: Connection, row: tuple[Any, ...], rows: _Rows) -> Table:
 
 def _columns(connection: Connection, oid: int, rows: _Rows) -> Iterator[Column]:
     for row in connection.execute(_COLUMNS.encode(), (oid,)).fetchall():
-        said = dict(zip(_NAMES, row, strict=True))
-        target, led_to = said.pop("target"), said.pop("led_to")
+        facts = dict(zip(_NAMES, row, strict=True))
+        target, led_to = facts.pop("target"), facts.pop("led_to")
         if target in rows:
             table, number = rows[target]
-            said["references"] = Reference(table=table, column=led_to, rows=number)
-        yield Column(**said | {"labels": tuple(said["labels"])})
+            facts["references"] = Reference(table=table, column=led_to, rows=number)
+        yield Column(**facts | {"labels": tuple(facts["labels"])})

@@ -1,15 +1,15 @@
-"""What the walker knows of a database: facts of its catalogue, and nothing of what it is about."""
+"""What the walk knows of a database: facts from its catalogue, but not what it is about."""
 
 from dataclasses import dataclass, field
 from typing import Final
 
 OURS: Final = "soak_"
-"""What the names of everything begin with that the walker makes."""
+"""The prefix of all names that the walk creates."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """The column that a foreign key leads to; ``table`` is quoted, the column not."""
+    """The column that a foreign key references; ``table`` is quoted, ``column`` is not."""
 
     table: str
     column: str
@@ -18,36 +18,40 @@ class Reference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """``base`` and ``element`` are names of types without their domains and modifiers."""
+    """A column; ``base`` and ``element`` are type names without domains and modifiers."""
 
     name: str
     type: str
-    """As it stands in a statement."""
+    """The type as written in a statement."""
     base: str
     element: str = ""
-    """Of an array; else empty."""
+    """The element type of an array; otherwise empty."""
     modifier: int = -1
     domain: bool = False
     labels: tuple[str, ...] = ()
-    """Of an enum, or of an array of one."""
+    """The labels of an enum or of an array of one."""
     not_null: bool = False
     generated: bool = False
     default: bool = False
     sequence: bool = False
-    """Whether its default gives each row another value."""
+    """Whether the default gives each row another value."""
     references: Reference | None = None
 
     @property
     def quoted(self) -> str:
+        """The quoted name."""
         return identifier(self.name)
 
     @property
     def ours(self) -> bool:
+        """Whether the walk created the column."""
         return self.name.startswith(OURS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
+    """A table with the facts that decide which changes make sense."""
+
     schema: str
     name: str
     columns: tuple[Column, ...]
@@ -57,20 +61,22 @@ class Table:
     referenced: bool = False
     partitioned: bool = False
     range_of: str = ""
-    """The type of the one column by whose ranges it is partitioned."""
+    """The type of the only column by whose ranges the table is partitioned."""
     parent: str = ""
-    """Of a partition, quoted."""
+    """The parent of a partition, quoted."""
     bound: str = ""
     rows: int = 0
     indexes: tuple[str, ...] = field(default=())
-    """Those that the walker made, quoted."""
+    """The indexes that the walk created, quoted."""
 
     @property
     def quoted(self) -> str:
+        """The quoted name with its schema."""
         return f"{identifier(self.schema)}.{identifier(self.name)}"
 
     @property
     def plain(self) -> str:
+        """The name with its schema, unquoted."""
         return f"{self.schema}.{self.name}"
 
     @property
@@ -81,24 +87,27 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Database:
+    """The tables and own types of a database."""
+
     tables: tuple[Table, ...]
     own_types: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Enums with their labels, and domains with none, as they stand in a statement."""
+    """Enums with their labels, and domains with none, as written in a statement."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """``kind`` is what is counted; ``sql`` may be several statements."""
+    """SQL, maybe of several statements, with the ``kind`` that is counted."""
 
     kind: str
     sql: str
 
 
 def identifier(name: str) -> str:
+    """Quote an identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def literal(text: str) -> str:
-    """With any character, whatever ``standard_conforming_strings`` is."""
+    """Quote any text, whatever ``standard_conforming_strings`` is."""
     doubled = text.replace("'", "''")
     return "E'" + doubled.replace("\\", "\\\\") + "'" if "\\" in text else f"'{doubled}'"

@@ -1,4 +1,4 @@
-"""What ``check`` says of an unfamiliar schema, and the configuration that follows from it."""
+"""Configure an unfamiliar schema as ``check`` demands."""
 
 import json
 from dataclasses import dataclass
@@ -20,15 +20,17 @@ Finding = dict[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
+    """The outcome of ``check`` for a schema."""
+
     captured: tuple[str, ...]
     refused: dict[str, str]
-    """Tables, views and columns, each with the reason."""
+    """The refused tables, views and columns, with reasons."""
     given_identity: tuple[str, ...]
-    """Tables without a key, which have REPLICA IDENTITY FULL now."""
+    """Tables without a key, which were given REPLICA IDENTITY FULL."""
 
 
 def judge(installation: Installation, database: Database) -> Judged:
-    """Names the tables one by one in the configuration, without those that ``check`` refuses."""
+    """Name every table in the configuration except those that ``check`` refuses."""
     configure(
         installation, [f"{schema}.*" for schema in sorted({t.schema for t in database.tables})]
     )
@@ -36,7 +38,7 @@ def judge(installation: Installation, database: Database) -> Judged:
     findings = _check(installation)
     named = {finding["subject"]: finding["message"] for finding in findings if _refuses(finding)}
     errors = [finding["subject"] for finding in findings if finding["level"] == "error"]
-    captured = [t.plain for t in database.tables if not t.partitioned and not _hit(t, errors)]
+    captured = [t.plain for t in database.tables if not t.partitioned and not _has_error(t, errors)]
     configure(installation, captured)
     left = [finding for finding in _check(installation) if finding["level"] == "error"]
     assert left == [], "check still finds errors without the tables that it refused"
@@ -49,8 +51,8 @@ def _refuses(finding: Finding) -> bool:
     return finding["level"] != "ok" and "." in finding["subject"]
 
 
-def _hit(table: Table, errors: list[str]) -> bool:
-    """Also by a column of its key."""
+def _has_error(table: Table, errors: list[str]) -> bool:
+    """Return whether an error names the table or one of its columns."""
     return any(error == table.plain or error.startswith(f"{table.plain}.") for error in errors)
 
 
@@ -67,7 +69,7 @@ def _relations(installation: Installation) -> set[str]:
 
 
 def configure(installation: Installation, tables: list[str]) -> None:
-    """Nothing but these is captured."""
+    """Configure exactly these tables."""
     path = installation.folder / "wal2lake.yaml"
     written: dict[str, Any] = yaml.safe_load(path.read_text())
     written["source"] |= {"tables": tables, "append_only": []}
@@ -76,5 +78,5 @@ def configure(installation: Installation, tables: list[str]) -> None:
 
 def _check(installation: Installation) -> list[Finding]:
     printed = installation.done("check", "--json").stdout
-    found: list[Finding] = json.loads(printed[printed.index("[") : printed.rindex("]") + 1])
-    return found
+    findings: list[Finding] = json.loads(printed[printed.index("[") : printed.rindex("]") + 1])
+    return findings

@@ -1,7 +1,7 @@
-"""Moves of whole tables: away from their names and back, and names that stand in each other's way.
+"""Moves of whole tables: renames and returns, and names that conflict with each other.
 
-Each is made of a copy of one of the database's own tables, in a schema of its own, so that the
-others are left to go on: whether they do is asked at the end.
+Each move uses a copy of one of the database's tables, in a separate schema, so that the database's
+own tables should go on; the test checks that they do.
 """
 
 import random
@@ -20,10 +20,10 @@ _NEW_ROWS: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
-    """``steps`` are transactions of their own. ``{w}`` in one writes rows of the table.
+    """A move of a table; each of ``steps`` is a transaction, in which ``<write t>`` writes rows.
 
-    ``schema`` is the table's: one that is renamed holds nothing else. ``follows`` says that
-    nothing may stop it.
+    A move that renames its schema has one of its own. If ``follows`` is true, the table must not
+    stop.
     """
 
     name: str
@@ -33,14 +33,16 @@ class Move:
 
     @property
     def schema(self) -> str:
+        """The schema of the move's table."""
         return f"{SCHEMA}_{self.name}" if self.own_schema else SCHEMA
 
     @property
     def quoted(self) -> str:
+        """The name of the move's table with its schema; it needs no quotes."""
         return f"{self.schema}.{self.name}"
 
     def statements(self, rows: "Rows") -> Iterator[Statement]:
-        """Its transactions, with rows of the copied table in them."""
+        """Yield the move's transactions, with rows of the copied table written in them."""
         for step in self.steps:
             sql = step
             for place in ("t", "away", "elsewhere", "moved"):
@@ -60,16 +62,17 @@ class Move:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """Takes rows out and puts them back: a delete and an insert of each, whatever its columns."""
+    """A writer that deletes rows and inserts them again, whatever their columns."""
 
     table: Table
 
     def written_to(self, target: str) -> str:
+        """Return a DO block that deletes rows of the target and inserts most of them again."""
         names = ", ".join(column.quoted for column in self.table.given)
         some = f"SELECT tableoid, ctid FROM {target} LIMIT 3"
         gone = f"DELETE FROM {target} WHERE (tableoid, ctid) IN ({some}) RETURNING *"
         back = f"INSERT INTO {target} ({names}) OVERRIDING SYSTEM VALUE"
-        # One stays away, so that what is missed makes a difference; of nothing none would.
+        # One row is not put back, so that a missed change makes a difference.
         put = f"{back} SELECT {names} FROM gone OFFSET 1"
         return (
             f"DO $soak$ BEGIN WITH gone AS ({gone}) {put};"
@@ -191,19 +194,19 @@ MOVES: Final = (
         ),
     ),
 )
-"""Of each table one, and each once: a table that a move stops takes no more of them."""
+"""Every move runs once, on its own table: a table that a move stops can take no other."""
 MAY_STOP: Final = frozenset(move.quoted for move in MOVES if not move.follows)
 
 
 def model(database: Database, rng: random.Random) -> Table:
-    """The table that is copied: one with a key and rows, where there is one."""
+    """Choose the table to copy: one with a key and rows if possible."""
     whole = [table for table in database.tables if not table.partitioned and not table.parent]
-    found = [table for table in whole if table.key and table.rows]
-    return rng.choice(found or whole)
+    preferred = [table for table in whole if table.key and table.rows]
+    return rng.choice(preferred or whole)
 
 
-def made(database: Database, rng: random.Random) -> Iterator[tuple[Move, Table, Statement]]:
-    """What makes the tables of the moves, before the first snapshot."""
+def created(database: Database, rng: random.Random) -> Iterator[tuple[Move, Table, Statement]]:
+    """Yield each move with its model and the statement that creates its table."""
     for move in MOVES:
         table = model(database, rng)
         names = ", ".join(column.quoted for column in table.given)
@@ -217,11 +220,11 @@ def made(database: Database, rng: random.Random) -> Iterator[tuple[Move, Table, 
             f"CREATE TABLE {move.quoted} (LIKE {table.quoted} INCLUDING ALL);"
         )
         rows = copied if table.rows else ";".join(_new_rows(move, table, rng))
-        yield move, table, Statement(kind="made", sql=sql + rows)
+        yield move, table, Statement(kind="created", sql=sql + rows)
 
 
 def _new_rows(move: Move, table: Table, rng: random.Random) -> Iterator[str]:
-    """Of a database without any: nothing would be lost of a table without rows."""
+    """Yield inserts for a model without rows: an empty table would have nothing to lose."""
     columns = tuple(replace(column, references=None) for column in table.columns)
     empty = replace(table, schema=move.schema, name=move.name, columns=columns)
     for _ in range(_NEW_ROWS):

@@ -1,4 +1,4 @@
-"""Random changes of rows, made of a table's facts alone. Whether one is legal, Postgres says."""
+"""Random changes of rows, from a table's facts alone; Postgres decides whether they are legal."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -9,11 +9,11 @@ from tests.soak.schema.values import changed_value, fresh_value, new_value
 
 _MOST_ROWS: Final = 4
 _MOST_TRUNCATED: Final = 5_000
-"""All rows come back as inserts: those of a large table would be all that there is to apply."""
+"""The largest table to truncate: more rows inserted again would crowd out all other changes."""
 
 
 def row_change(table: Table, rng: random.Random) -> Statement:
-    """One statement about some rows of the table."""
+    """Return one random statement about some rows of the table."""
     given = bool(table.given)  # a table may have no column that can be given a value
     kinds: dict[Callable[[Table, random.Random], Statement], int] = {
         copy: 30 * given,
@@ -28,12 +28,12 @@ def row_change(table: Table, rng: random.Random) -> Statement:
 
 
 def pick(database: Database, rng: random.Random) -> Table:
-    """A table, the small ones as often as the large ones."""
+    """Choose a table, small ones as often as large ones."""
     return rng.choice(database.tables)
 
 
 def copy(table: Table, rng: random.Random) -> Statement:
-    """Rows that are there, under new keys."""
+    """Copy existing rows under new keys."""
     values = dict(_copied(table, rng))
     names = ", ".join(column.quoted for column in values)
     some = f"(SELECT * FROM {table.quoted} {_some(table.rows, rng)}) o"
@@ -42,17 +42,17 @@ def copy(table: Table, rng: random.Random) -> Statement:
 
 
 def insert(table: Table, rng: random.Random) -> Statement:
-    """One row of new values."""
-    values = dict(_made(table, rng))
+    """Insert one row of new values."""
+    values = dict(_inserted(table, rng))
     if not values:
         return Statement(kind="insert", sql=f"INSERT INTO {table.quoted} DEFAULT VALUES")
     names = ", ".join(column.quoted for column in values)
-    made = ", ".join(values.values())
-    return Statement(kind="insert", sql=f"INSERT INTO {table.quoted} ({names}) SELECT {made}")
+    listed = ", ".join(values.values())
+    return Statement(kind="insert", sql=f"INSERT INTO {table.quoted} ({names}) SELECT {listed}")
 
 
 def update(table: Table, rng: random.Random) -> Statement:
-    """Some columns that are not of the key."""
+    """Update some columns outside the key."""
     free = [column for column in table.given if column.name not in table.key]
     if not free:
         return change_key(table, rng)
@@ -62,18 +62,19 @@ def update(table: Table, rng: random.Random) -> Statement:
 
 
 def change_key(table: Table, rng: random.Random) -> Statement:
-    """A column of the key; of one row, since an UPDATE does not number its rows."""
+    """Update a column of the key in one row, since an UPDATE cannot number its rows."""
     column = rng.choice([column for column in table.columns if column.name in table.key])
     value = _fresh(table, column, rng) or column.quoted
     return Statement(kind="update of a key", sql=_update(table, {column: value}, rng, most=1))
 
 
 def delete(table: Table, rng: random.Random) -> Statement:
+    """Delete some rows."""
     return Statement(kind="delete", sql=f"DELETE FROM {table.quoted} WHERE {_rows(table, rng)}")
 
 
 def reinsert(table: Table, rng: random.Random) -> Statement:
-    """Rows deleted and inserted again under their keys."""
+    """Delete rows and insert them again under their keys."""
     names = ", ".join(column.quoted for column in table.given)
     gone = f"DELETE FROM {table.quoted} WHERE {_rows(table, rng)} RETURNING *"
     back = f"INSERT INTO {table.quoted} ({names}) OVERRIDING SYSTEM VALUE SELECT {names} FROM gone"
@@ -81,7 +82,7 @@ def reinsert(table: Table, rng: random.Random) -> Statement:
 
 
 def truncate(table: Table, rng: random.Random) -> Statement:
-    """All rows go, and most come back: there would be little left to change soon."""
+    """Truncate the table and insert most rows again, or little would soon be left to change."""
     names = ", ".join(column.quoted for column in table.given)
     lost = rng.randint(0, 20)
     return Statement(
@@ -96,8 +97,8 @@ def _copied(table: Table, rng: random.Random) -> Iterator[tuple[Column, str]]:
     for column in table.given:
         if column.name in table.unique:
             if not column.sequence:
-                found = _fresh(table, column, rng, place="row_number() OVER ()")
-                yield column, found or column.quoted
+                fresh = _fresh(table, column, rng, place="row_number() OVER ()")
+                yield column, fresh or column.quoted
             continue
         chance = rng.random()
         if chance < 0.6:
@@ -108,7 +109,7 @@ def _copied(table: Table, rng: random.Random) -> Iterator[tuple[Column, str]]:
             yield column, _another(column, rng) or column.quoted
 
 
-def _made(table: Table, rng: random.Random) -> Iterator[tuple[Column, str]]:
+def _inserted(table: Table, rng: random.Random) -> Iterator[tuple[Column, str]]:
     for column in table.given:
         if column.sequence or (column.default and rng.random() < 0.5):
             continue
@@ -134,12 +135,12 @@ def _updated(table: Table, column: Column, rng: random.Random) -> str:
     if column.name in table.unique:
         return _fresh(table, column, rng) or column.quoted
     other = f"(SELECT x.{column.quoted} FROM {table.quoted} x {_some(table.rows, rng, most=1)})"
-    made = [other, _another(column, rng)]
+    choices = [other, _another(column, rng)]
     if column.references is None:
-        made += [new_value(column, rng), changed_value(column, rng)]
-    made += [] if column.not_null else [_null(column)]
-    made += ["DEFAULT"] if column.default else []
-    return rng.choice([value for value in made if value is not None])
+        choices += [new_value(column, rng), changed_value(column, rng)]
+    choices += [] if column.not_null else [_null(column)]
+    choices += ["DEFAULT"] if column.default else []
+    return rng.choice([value for value in choices if value is not None])
 
 
 def _referenced(reference: Reference, rng: random.Random) -> str:
@@ -159,7 +160,7 @@ def _update(
 
 
 def _rows(table: Table, rng: random.Random, *, most: int = _MOST_ROWS) -> str:
-    """A condition that is true for a few rows: by their places, since not every table has a key."""
+    """Return a condition for a few rows by ctid, since not every table has a key."""
     places = f"SELECT tableoid, ctid FROM {table.quoted} {_some(table.rows, rng, most=most)}"
     return f"(tableoid, ctid) IN ({places})"
 

@@ -1,4 +1,4 @@
-"""Runs SQL files as ``pg_dump`` writes them: statements, and COPY with its rows behind it."""
+"""Run SQL files as ``pg_dump`` writes them: statements, and COPY followed by its rows."""
 
 import re
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ _END: Final = "\\."
 
 
 def run(connection: Connection, path: Path) -> None:
-    """What stands between two COPYs is one transaction; an error ends all."""
+    """Run a file; the statements between two COPYs are one transaction. Raise any error."""
     with path.open(encoding="utf-8") as file:
         lines = iter(file)
         for statement, rows in _parts(lines):
@@ -25,7 +25,7 @@ def run(connection: Connection, path: Path) -> None:
 
 
 def _parts(lines: Iterator[str]) -> Iterator[tuple[str, Iterator[str] | None]]:
-    """What stands before a COPY is sent as one; what psql itself would do is left out."""
+    """Yield the text before each COPY, then the COPY with its rows; skip psql's commands."""
     waiting: list[str] = []
     for line in lines:
         if _COPY.match(line.rstrip("\n")):

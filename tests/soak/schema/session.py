@@ -1,4 +1,4 @@
-"""One connection that tries statements, and lives on when Postgres refuses them."""
+"""Try statements on one connection, which survives when Postgres refuses them."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -13,23 +13,27 @@ from tests.soak.schema.transactions import Transaction
 
 _SYNTAX_ERROR: Final = "42601"
 _NOT_OURS: Final = ("08", "53", "57", "58", "XX")
-"""Classes of errors that say something of the server and nothing of a statement."""
+"""SQLSTATE classes of errors of the server rather than of a statement."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Session:
+    """A connection with the tally of its statements."""
+
     connection: Connection
     tally: Tally
     rows: int = -1
-    """That the last statement changed."""
+    """The number of rows that the last statement changed."""
 
     @classmethod
     def open(cls, url: str, tally: Tally, *, lock_seconds: int) -> "Session":
+        """Connect; a lock is awaited for at most ``lock_seconds``."""
         connection = psycopg.connect(url, autocommit=True)
         connection.execute(f"SET lock_timeout = '{lock_seconds}s'".encode())
         return cls(connection=connection, tally=tally)
 
     def perform(self, transaction: Transaction) -> None:
+        """Run a random transaction and count its outcome."""
         done = Counter[str]()
         self.execute("BEGIN")
         for statement in transaction.statements:
@@ -43,7 +47,7 @@ class Session:
         self.end(done, commits=transaction.commits)
 
     def end(self, done: Counter[str], *, commits: bool, structure: str | None = None) -> bool:
-        """Also COMMIT may be refused: there are deferred constraints."""
+        """End the transaction; return whether it committed. Deferred constraints may refuse it."""
         if not commits:
             self.execute("ROLLBACK")
             self.tally.ended("rolled back")
@@ -55,14 +59,14 @@ class Session:
         return False
 
     def guarded(self, statement: Statement) -> bool:
-        """Undone alone, where it is refused."""
+        """Attempt a statement in a savepoint, so that only it is undone if refused."""
         self.execute("SAVEPOINT soak_outer")
         done = self.attempt(statement)
         self.execute("RELEASE soak_outer" if done else "ROLLBACK TO soak_outer")
         return done
 
     def attempt(self, statement: Statement) -> bool:
-        """Raises what is no refusal: a lost connection, a statement that is no SQL."""
+        """Return whether Postgres took the statement; raise other errors (connection, syntax)."""
         try:
             self.execute(statement.sql)
         except psycopg.Error as error:
@@ -74,4 +78,5 @@ class Session:
         return True
 
     def execute(self, sql: str) -> None:
+        """Execute SQL and note how many rows it changed."""
         self.rows = self.connection.execute(sql.encode()).rowcount

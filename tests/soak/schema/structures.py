@@ -1,4 +1,4 @@
-"""Random changes of structure, of a kind that the lake can follow (docs/semantics.md)."""
+"""Random changes of structure that the lake can follow (docs/semantics.md)."""
 
 import random
 from collections.abc import Callable
@@ -32,14 +32,14 @@ _TYPES: Final = {
     "integer[]": "_int4",
 }
 _NO_DEFAULT: Final = frozenset({"real", "double precision"})
-"""Their makers give values like NaN, of which the column would have too many."""
+"""Types without a default: their random values, such as NaN, would fill the whole column."""
 _FIRST_YEAR: Final = 2500
 _FIRST_NUMBER: Final = 2_000_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """``alone``: the connector must have read all of the table before (decisions/0011)."""
+    """A change; if ``alone``, the connector must first have read all of the table (0011)."""
 
     table: Table
     statement: Statement
@@ -47,7 +47,7 @@ class Change:
 
     @property
     def lock(self) -> Statement:
-        """Before anything else of the transaction: of a partition with its parent."""
+        """The statement that must come first: it locks the table, or a partition's parent."""
         table = self.table.parent or self.table.quoted
         return Statement(kind="lock", sql=f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
 
@@ -56,7 +56,7 @@ Chooser = Callable[[Database, Table, random.Random, int], Statement | None]
 
 
 def structure_change(database: Database, rng: random.Random, number: int) -> Change:
-    """One that makes sense where the tables are; ``number`` makes its names new."""
+    """Return a change that makes sense for the tables; ``number`` makes its names unique."""
     while True:
         kind = rng.choices(list(_CHOOSERS), list(_CHOOSERS.values()))[0]
         tables = [table for table in database.tables if bool(table.parent) == (kind is reattach)]
@@ -69,7 +69,7 @@ def structure_change(database: Database, rng: random.Random, number: int) -> Cha
 
 
 def add(database: Database, table: Table, rng: random.Random, number: int) -> Statement:
-    """A column without values yet, of any type there is, the database's own ones included."""
+    """Add a column without values, of any type including the database's own."""
     own = dict(database.own_types)
     type_ = rng.choice([*_TYPES, *own])
     return _alter("add column", table, f"ADD COLUMN {_new(number)} {type_}")
@@ -78,7 +78,7 @@ def add(database: Database, table: Table, rng: random.Random, number: int) -> St
 def add_default(
     database: Database, table: Table, rng: random.Random, number: int
 ) -> Statement | None:
-    """A column that every row has a value in at once."""
+    """Add a column with a default, so that every row has a value at once."""
     enums = {name: labels for name, labels in database.own_types if labels}
     type_ = rng.choice([*(name for name in _TYPES if name not in _NO_DEFAULT), *enums])
     base = _TYPES.get(type_, "")
@@ -90,7 +90,7 @@ def add_default(
         modifier=(8 << 16 | 2) + 4 if type_ == "numeric(8,2)" else 24 if "varchar" in type_ else -1,
         labels=enums.get(type_, ()),
     )
-    # One with elements is documented to stop the table.
+    # An array with elements as default stops the table, as documented.
     value = f"'{{}}'::{type_}" if column.element else new_value(column, rng)
     if value is None or "SELECT" in value:
         return None
@@ -103,25 +103,27 @@ def add_default(
 
 
 def drop(_: Database, table: Table, rng: random.Random, number: int) -> Statement | None:
+    """Drop a column that the walk added."""
     del number
     column = _one_of_ours(table, rng)
     return _alter("drop column", table, f"DROP COLUMN {column.quoted}") if column else None
 
 
 def rename(_: Database, table: Table, rng: random.Random, number: int) -> Statement | None:
+    """Rename a column that the walk added."""
     column = _one_of_ours(table, rng)
     action = f"RENAME COLUMN {column.quoted} TO {_new(number)}" if column else ""
     return _alter("rename column", table, action) if column else None
 
 
 def widen(_: Database, table: Table, rng: random.Random, number: int) -> Statement | None:
-    """To a type that holds every value as it is."""
+    """Change a column's type to one that holds every value unchanged."""
     del number
     free = [column for column in table.given if column.name not in table.key]
     ours = [column for column in free if column.ours]
-    # Those of the database stand in views and are refused more often than not.
-    found = [(column, wider(column)) for column in (ours if rng.random() < 0.5 else free)]
-    possible = [(column, types) for column, types in found if types]
+    # The database's own columns are used by views, so that most changes are refused.
+    candidates = [(column, wider(column)) for column in (ours if rng.random() < 0.5 else free)]
+    possible = [(column, types) for column, types in candidates if types]
     if not possible:
         return None
     column, types = rng.choice(possible)
@@ -129,7 +131,7 @@ def widen(_: Database, table: Table, rng: random.Random, number: int) -> Stateme
 
 
 def wider(column: Column) -> tuple[str, ...]:
-    """Types of which ``docs/semantics.md`` says that they are followed."""
+    """Return the wider types that the lake follows according to ``docs/semantics.md``."""
     if column.domain or column.element:
         return ()
     if column.base == "numeric":
@@ -146,20 +148,21 @@ def wider(column: Column) -> tuple[str, ...]:
 
 
 def _wider_numeric(column: Column) -> tuple[str, ...]:
-    found = digits(column)
-    if found is None or found[0] > 30:
+    precision_and_scale = digits(column)
+    if precision_and_scale is None or precision_and_scale[0] > 30:
         return ()
-    precision, scale = found
+    precision, scale = precision_and_scale
     return f"numeric({precision + 2},{scale})", f"numeric({precision + 3},{scale + 1})"
 
 
 def not_null(_: Database, table: Table, rng: random.Random, number: int) -> Statement | None:
+    """Set or drop NOT NULL of a column."""
     del number
     free = [column for column in table.given if column.name not in table.key]
     if not free:
         return None
     column = rng.choice(free)
-    # Of the database's own ones it is only set: without it everything becomes NULL in time.
+    # The database's own NOT NULLs are never dropped, or everything would become NULL in time.
     verb = "DROP" if column.not_null and column.ours else "SET"
     return _alter(
         f"{verb.lower()} not null", table, f"ALTER COLUMN {column.quoted} {verb} NOT NULL"
@@ -167,6 +170,7 @@ def not_null(_: Database, table: Table, rng: random.Random, number: int) -> Stat
 
 
 def index(_: Database, table: Table, rng: random.Random, number: int) -> Statement | None:
+    """Create an index or drop one of the walk's."""
     if table.indexes and rng.random() < 0.5:
         return Statement(kind="drop index", sql=f"DROP INDEX {rng.choice(table.indexes)}")
     column = rng.choice(table.columns)
@@ -176,21 +180,21 @@ def index(_: Database, table: Table, rng: random.Random, number: int) -> Stateme
 
 
 def partition(_: Database, table: Table, rng: random.Random, number: int) -> Statement | None:
-    """A new one, of a range that no row is in: it is not captured before the next start."""
+    """Create a partition of a range without rows: it is not captured before the next start."""
     bounds = _bounds(table.range_of, number)
     if bounds is None:
         return None
     name = f"{identifier(table.schema)}.{_new(number)}"
     if rng.random() < 0.5:
-        made = f"CREATE TABLE {name} PARTITION OF {table.quoted} {bounds}"
-        return Statement(kind="create partition", sql=made)
-    made = f"CREATE TABLE {name} (LIKE {table.quoted} INCLUDING DEFAULTS);"
-    attached = f"ALTER TABLE {table.quoted} ATTACH PARTITION {name} {bounds}"
-    return Statement(kind="attach partition", sql=made + attached)
+        create = f"CREATE TABLE {name} PARTITION OF {table.quoted} {bounds}"
+        return Statement(kind="create partition", sql=create)
+    create = f"CREATE TABLE {name} (LIKE {table.quoted} INCLUDING DEFAULTS);"
+    attach = f"ALTER TABLE {table.quoted} ATTACH PARTITION {name} {bounds}"
+    return Statement(kind="attach partition", sql=create + attach)
 
 
 def reattach(_: Database, table: Table, rng: random.Random, number: int) -> Statement:
-    """A partition that is captured, taken out and put back."""
+    """Detach a captured partition and attach it again."""
     del rng, number
     return Statement(
         kind="detach and attach partition",

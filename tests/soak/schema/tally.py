@@ -1,4 +1,4 @@
-"""Counts what was done to the source, from several threads."""
+"""Count the changes of the source made by several threads."""
 
 import threading
 from collections import Counter
@@ -8,20 +8,24 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Tally:
+    """Counts of transactions and statements; safe for threads."""
+
     transactions: Counter[str] = field(default_factory=Counter)
-    """By how they ended."""
+    """Transactions by outcome."""
     statements: Counter[str] = field(default_factory=Counter)
-    """By kind; of those transactions only that were committed."""
+    """Statements of committed transactions, by kind."""
     structures: Counter[str] = field(default_factory=Counter)
     refused: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """By kind and SQLSTATE."""
+    """Refused statements, by kind and SQLSTATE."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def ended(self, how: str) -> None:
+        """Count a transaction that did not commit."""
         with self._lock:
             self.transactions[how] += 1
 
     def committed(self, statements: Counter[str], structure: str | None = None) -> None:
+        """Count a committed transaction, its statements and its change of structure."""
         with self._lock:
             self.transactions["committed"] += 1
             self.statements += statements
@@ -29,11 +33,12 @@ class Tally:
                 self.structures[structure] += 1
 
     def refuse(self, kind: str, sqlstate: str) -> None:
+        """Count a statement that Postgres refused."""
         with self._lock:
             self.refused[kind, sqlstate] += 1
 
     def lines(self) -> Iterator[str]:
-        """For people."""
+        """Yield the lines of the report."""
         yield _line("transactions", self.transactions)
         yield _line("statements", self.statements)
         yield _line("changes of structure", self.structures)

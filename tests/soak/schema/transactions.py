@@ -1,4 +1,4 @@
-"""Random transactions: several statements, savepoints among them, an end of either kind."""
+"""Random transactions: several statements, some in savepoints, then COMMIT or ROLLBACK."""
 
 import random
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ _MOST: int = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transaction:
-    """``guarded``: a statement that is refused is undone alone, and not the whole."""
+    """A transaction; if ``guarded``, a refused statement is undone alone."""
 
     statements: tuple[Statement, ...]
     guarded: bool
@@ -20,6 +20,7 @@ class Transaction:
 
 
 def transaction(database: Database, rng: random.Random) -> Transaction:
+    """Return a random transaction."""
     return Transaction(
         statements=tuple(_statements(database, rng)),
         guarded=rng.random() < 0.7,
@@ -28,7 +29,7 @@ def transaction(database: Database, rng: random.Random) -> Transaction:
 
 
 def _statements(database: Database, rng: random.Random) -> Iterator[Statement]:
-    """One table half of the time, so that rows meet."""
+    """Yield statements that mostly stay with one table, so that they touch the same rows."""
     table = pick(database, rng)
     for _ in range(rng.randint(1, _MOST)):
         if rng.random() < 0.4:

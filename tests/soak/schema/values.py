@@ -1,4 +1,4 @@
-"""SQL that makes a value of a type, from nothing, from the value there, or from other rows."""
+"""SQL expressions for values of a type: new, from the current value, or from other rows."""
 
 import random
 import string
@@ -35,12 +35,12 @@ _MOMENTS: Final = frozenset({"date", "timestamp", "timestamptz"})
 
 
 def length(column: Column) -> int | None:
-    """Of varchar(n) and char(n)."""
+    """Return the n of varchar(n) or char(n); None without one."""
     return column.modifier - _HEADER if column.modifier >= _HEADER else None
 
 
 def digits(column: Column) -> tuple[int, int] | None:
-    """Precision and scale of a numeric that has them."""
+    """Return precision and scale of a numeric; None without them."""
     if column.modifier < _HEADER:
         return None
     packed = column.modifier - _HEADER
@@ -48,20 +48,20 @@ def digits(column: Column) -> tuple[int, int] | None:
 
 
 def new_value(column: Column, rng: random.Random) -> str | None:
-    """From nothing; None for a type that nothing is known of."""
+    """Return a new value; None for an unknown type."""
     if column.labels and not column.element:
         return _typed(rng.choice(column.labels), column)
     if column.element:
         return _array(column, rng)
-    made = _MAKERS.get(column.base)
-    return f"({made(column, rng)})::{column.type}" if made else None
+    make = _MAKERS.get(column.base)
+    return f"({make(column, rng)})::{column.type}" if make else None
 
 
 def changed_value(column: Column, rng: random.Random) -> str | None:
-    """From the value that is there; None where nothing is known to do with it."""
+    """Return an expression over the current value; None for an unknown type."""
     name = column.quoted
     if column.element:
-        # Nothing but NULLs is refused, as docs/reference/types.md says.
+        # An array of NULLs only would be refused (docs/reference/types.md).
         return rng.choice([f"{name} || {name}", f"{name} || {name}[1:1]", f"'{{}}'::{column.type}"])
     if column.base in _NUMBERS:
         return rng.choice([f"{name} + 1", f"{name} - 1", f"- {name}", f"{name} * 2"])
@@ -77,13 +77,13 @@ def changed_value(column: Column, rng: random.Random) -> str | None:
 def fresh_value(
     table: Table, column: Column, rng: random.Random, *, place: str = "1"
 ) -> str | None:
-    """One that no row has yet, most likely; ``place`` tells the rows of a statement apart."""
+    """Return a value that most likely no row has; ``place`` differs by row of the statement."""
     step = rng.randint(1, 30)
     if column.base in _NUMBERS:
         highest = f"(SELECT coalesce(max({column.quoted}), 0) FROM {table.quoted})"
         return f"({highest} + {step} + {place})::{column.type}"
     if column.base in _MOMENTS:
-        # Near one that is there: it may say which partition the row is in.
+        # Near an existing value: it may decide which partition the row belongs to.
         there = f"(SELECT x.{column.quoted} FROM {table.quoted} x"
         there += f" OFFSET {rng.randrange(max(table.rows, 1))} LIMIT 1)"
         shift = f"{place} * interval '{step} h' + interval '{rng.randint(0, 10**6)} ms'"
@@ -104,14 +104,14 @@ def _array(column: Column, rng: random.Random) -> str | None:
     make = _MAKERS.get(item.base)
     number = range(rng.randint(0, 3))
     if column.labels:
-        made = [literal(rng.choice(column.labels)) for _ in number]
+        items = [literal(rng.choice(column.labels)) for _ in number]
     elif make is None:
         return None
     else:
-        made = [f"({make(item, rng)})" for _ in number]
-    if made and rng.random() < 0.3:
-        made.append("NULL")
-    return f"ARRAY[{', '.join(made)}]::{column.type}" if made else f"'{{}}'::{column.type}"
+        items = [f"({make(item, rng)})" for _ in number]
+    if items and rng.random() < 0.3:
+        items.append("NULL")
+    return f"ARRAY[{', '.join(items)}]::{column.type}" if items else f"'{{}}'::{column.type}"
 
 
 def _word(rng: random.Random) -> str:

@@ -1,4 +1,4 @@
-"""Changes a database at random on several connections at once, until it is stopped."""
+"""Change a database at random on several connections at once, until stopped."""
 
 import random
 import threading
@@ -31,12 +31,12 @@ _CONFIRMED: Final = (
 
 
 class Walk:
-    """Until the ``with`` block ends; an error of a thread fails the block."""
+    """A walk that changes the database during the ``with`` block; a thread's error fails it."""
 
     def __init__(
         self, source_url: str, *, seed: int, moves: Sequence[tuple[Move, Table]] = ()
     ) -> None:
-        """``moves`` are made once each, with the table that each one's is a copy of."""
+        """Prepare a walk that makes each of ``moves`` once, given with the table it copies."""
         self._url = source_url
         self._moves = list(moves)
         self._seed = seed
@@ -44,11 +44,11 @@ class Walk:
         self._errors: list[BaseException] = []
         self.tally = Tally()
         with psycopg.connect(source_url) as connection:
-            self._database = bystanders.walked(catalogue.read(connection))
+            self._database = bystanders.without_bystanders(catalogue.read(connection))
         self.steps = 0
-        """Of moves, each with a row in every bystander."""
+        """Steps of moves so far, each with a row in every bystander."""
         self.unmarked: list[str] = []
-        """Tables of which no row could be changed beside a move."""
+        """Tables in which no row could be changed after a move."""
         works: list[Callable[[random.Random], None]] = [*[self._write] * WRITERS, self._restructure]
         self._threads = [
             threading.Thread(target=self._work, args=(work, number), name=f"walk {number}")
@@ -73,12 +73,12 @@ class Walk:
             raise self._errors[0]
 
     def wait(self, seconds: float) -> None:
-        """Less, when a thread has ended by an error."""
+        """Wait for so many seconds, or until a thread fails."""
         self._stop.wait(seconds)
 
     @property
     def unmoved(self) -> tuple[str, ...]:
-        """The moves for which there was no time."""
+        """The moves that have not been made yet."""
         return tuple(move.name for move, _ in self._moves)
 
     def _work(self, work: Callable[[random.Random], None], number: int) -> None:
@@ -104,23 +104,23 @@ class Walk:
                     self._move(session, rng, *self._moves.pop(rng.randrange(len(self._moves))))
                 change = structure_change(self._database, rng, number)
                 self._restructure_one(session, change, rng)
-                self._database = _looked(session) or self._database
+                self._database = _read_database(session) or self._database
 
     def _move(self, session: Session, rng: random.Random, move: Move, copied: Table) -> None:
-        """All of it, as a table that stayed away would be another matter; then all others' rows."""
+        """Make all steps of a move, so that no table stays away; then change all other tables."""
         for statement in move.statements(Rows(table=copied)):
-            _done(session, statement)
+            _insist(session, statement)
             self.steps += 1
-            _done(session, bystanders.told(f"{move.name} {self.steps}", self.steps))
-        self._database = _looked(session) or self._database
+            _insist(session, bystanders.write(f"{move.name} {self.steps}", self.steps))
+        self._database = _read_database(session) or self._database
         for table in self._database.tables:
-            if table.plain != move.quoted and not _changed(session, table, rng):
+            if table.plain != move.quoted and not _change_a_row(session, table, rng):
                 self.unmarked.append(f"{table.plain} took no row beside {move.name}")
 
     def _restructure_one(self, session: Session, change: Change, rng: random.Random) -> None:
-        """In one transaction with rows of the table, before it and after it."""
+        """Change a structure in one transaction with row changes before and after it."""
         kind, done = change.statement.kind, Counter[str]()
-        if change.alone and not _taken(session, change):
+        if change.alone and not _is_possible(session, change):
             session.tally.ended("refused")
             return
         session.execute("BEGIN")
@@ -128,7 +128,7 @@ class Walk:
             session.execute("ROLLBACK")
             session.tally.ended("refused")
             return
-        now = _looked(session)
+        now = _read_database(session)
         if now is None:
             session.execute("ROLLBACK")
             session.tally.ended("refused")
@@ -139,9 +139,9 @@ class Walk:
     def _before(
         self, session: Session, change: Change, rng: random.Random, done: Counter[str]
     ) -> bool:
-        """The lock first: what is committed after it is not of this table.
+        """Take the lock first; if ``alone``, then wait until the connector has read all before it.
 
-        Not before the connector has read the table's last change: it waits for the lock there.
+        Wait before locking too: on the table's last change the connector needs the lock itself.
         """
         if change.alone:
             self._await_connector()
@@ -160,7 +160,7 @@ class Walk:
                 done[statement.kind] += 1
 
     def _await_connector(self) -> None:
-        """Until it has confirmed everything that is in the WAL now; its heartbeats move it on."""
+        """Wait until the slots have confirmed the current WAL position; heartbeats advance them."""
         with psycopg.connect(self._url, autocommit=True) as connection:
             now = connection.execute("SELECT pg_current_wal_lsn()::text").fetchone()
             waiting = Retrying(
@@ -171,12 +171,12 @@ class Walk:
             waiting(lambda: connection.execute(_CONFIRMED.encode(), now).fetchone())
 
 
-def _taken(session: Session, change: Change) -> bool:
-    """Tried before anybody waits for it.
+def _is_possible(session: Session, change: Change) -> bool:
+    """Try the change in a transaction that is rolled back, before waiting for the connector.
 
-    In a transaction of its own, and not in a savepoint: a table that is rewritten twice in one,
-    the first time for nothing, and has large values then, is what Postgres 17.11 sometimes cannot
-    decode ("unexpected duplicate for tablespace 0, relfilenumber"): its slot stands still for ever.
+    A savepoint will not do: if one transaction rewrites a table with large values twice and undoes
+    the first time, Postgres 17.11 sometimes cannot decode it ("unexpected duplicate for tablespace
+    0, relfilenumber"), and its slot never moves again.
     """
     session.execute("BEGIN")
     taken = session.attempt(change.lock) and session.attempt(change.statement)
@@ -184,13 +184,13 @@ def _taken(session: Session, change: Change) -> bool:
     return taken
 
 
-def _done(session: Session, statement: Statement) -> None:
-    if not any(_stepped(session, statement) for _ in range(_TRIES)):
-        raise AssertionError(f"{statement.kind} stands still: {session.tally.refused}")
+def _insist(session: Session, statement: Statement) -> None:
+    if not any(_commit(session, statement) for _ in range(_TRIES)):
+        raise AssertionError(f"{statement.kind} could not be done: {session.tally.refused}")
 
 
-def _changed(session: Session, table: Table, rng: random.Random) -> bool:
-    """Until a row of it is another."""
+def _change_a_row(session: Session, table: Table, rng: random.Random) -> bool:
+    """Try to commit a change of a row of the table; return whether one succeeded."""
     for _ in range(_CHANGES):
         statement = row_change(table, rng)
         session.execute("BEGIN")
@@ -201,8 +201,8 @@ def _changed(session: Session, table: Table, rng: random.Random) -> bool:
     return False
 
 
-def _stepped(session: Session, statement: Statement) -> bool:
-    """One transaction; a table that writers hold is tried again."""
+def _commit(session: Session, statement: Statement) -> bool:
+    """Run one statement as a transaction; return False if refused, as by a writer's lock."""
     session.execute("BEGIN")
     if not session.attempt(statement):
         session.execute("ROLLBACK")
@@ -211,14 +211,14 @@ def _stepped(session: Session, statement: Statement) -> bool:
     return session.end(Counter({statement.kind: 1}), commits=True, structure=moved)
 
 
-def _looked(session: Session) -> Database | None:
-    """None where a table is locked by one that waits for us: looking counts rows."""
+def _read_database(session: Session) -> Database | None:
+    """Read the catalogue; None if a table stays locked, since reading it counts rows."""
     try:
-        return bystanders.walked(catalogue.read(session.connection))
+        return bystanders.without_bystanders(catalogue.read(session.connection))
     except (psycopg.errors.DeadlockDetected, psycopg.errors.LockNotAvailable) as error:
         session.tally.refuse("look", error.sqlstate or "")
         return None
 
 
 def _same(database: Database, table: Table) -> Table:
-    return next(found for found in database.tables if found.plain == table.plain)
+    return next(other for other in database.tables if other.plain == table.plain)

@@ -97,4 +97,4 @@ def test_a_table_without_columns_of_ours_gets_one() -> None:
 def test_a_step_says_what_it_is() -> None:
     step = Step(number=7, kind="operation", name="replay bank.ring", during="kill job")
 
-    assert step.told == "step 7: operation: replay bank.ring, under it: kill job"
+    assert step.text == "step 7: operation: replay bank.ring, under it: kill job"
