@@ -147,14 +147,14 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="type check: old values under another type",
-        file="cdc/events/structure/steps.py",
+        file="cdc/events/structure/column_steps.py",
         old="    elif lake is None:\n",
         new="    elif False:\n",
         tests=PURE,
     ),
     Mutant(
         name="notes: a table that was away counts as one that stayed",
-        file="cdc/events/structure/steps.py",
+        file="cdc/events/structure/follow.py",
         old="(*_missed(old, notes), *_table_steps(old, before, append=append))",
         new="tuple(_table_steps(old, before, append=append))",
         tests=PURE,
@@ -350,7 +350,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="a table that the connector cannot read leaves the publication",
-        file="cdc/source/notes/sql.py",
+        file="cdc/source/notes/trigger_functions.py",
         old="expressed, NULL);\n        PERFORM {CONTROL_SCHEMA}.leave_out_unreadable(relation);",
         new="expressed, NULL);",
         tests=("tests/source/tables/test_structure.py",),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cdc.errors import CdcError
 from cdc.events.names import avro_name
-from cdc.events.structure.steps import follow
+from cdc.events.structure.follow import follow
 from cdc.events.structure.structure import unpublished_from
 from cdc.source.catalog.captured import captured_tables
 from cdc.source.notes import triggers

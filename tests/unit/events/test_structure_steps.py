@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from cdc.events.schema import Column
+from cdc.events.structure.follow import follow, policed, steps
 from cdc.events.structure.steps import (
     AddColumn,
     ChangeKey,
@@ -17,9 +18,6 @@ from cdc.events.structure.steps import (
     Step,
     Stop,
     WidenColumn,
-    follow,
-    policed,
-    steps,
 )
 from cdc.tables import TableId, TableMode
 from tests.events.structures import column, numeric, structure, varchar
