@@ -4,7 +4,7 @@
 from typing import Final
 
 from cdc.events.values.sql_text import postgres_string
-from cdc.source.catalog.catalog import ATTRIBUTES, DECLARED
+from cdc.source.catalog.columns import ATTRIBUTES, DECLARED
 from cdc.source.server.printing import PRINTING
 from cdc.tables import CONTROL_SCHEMA
 
