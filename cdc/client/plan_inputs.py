@@ -6,8 +6,9 @@ from typing import Final
 
 from deltalake import DeltaTable
 
-from cdc.capture.bootstrap import begun, topic_specs
+from cdc.capture.bootstrap import begun
 from cdc.capture.recapture import settings_for
+from cdc.capture.topic_specs import topic_specs
 from cdc.client.plan import LeftOut, Now, Plan, Refusal, Wanted, WantedTable, compare
 from cdc.config import Config
 from cdc.errors import CdcError

@@ -10,7 +10,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in i
     OffsetSpec,
 )
 
-from cdc.capture.bootstrap import written_by_itself
+from cdc.capture.topic_specs import written_by_itself
 from cdc.kafka.topics import admin, unreachable
 from cdc.tables import HEARTBEAT, SIGNAL
 

@@ -196,7 +196,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="what is appended has the broker's time",
-        file="cdc/capture/bootstrap.py",
+        file="cdc/capture/topic_specs.py",
         old='{"message.timestamp.type": "LogAppendTime"}',
         new="{}",
         tests=("tests/source/capture/test_topic_times.py",),

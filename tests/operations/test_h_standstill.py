@@ -18,7 +18,7 @@ import psycopg
 import pytest
 from psycopg import pq
 
-from cdc.capture.bootstrap import topic_specs, written_by_itself
+from cdc.capture.topic_specs import topic_specs, written_by_itself
 from cdc.config import load
 from cdc.kafka.topics import delete_topics, ensure_topics
 from cdc.state import requests
