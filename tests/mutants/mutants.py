@@ -276,7 +276,7 @@ MUTANTS: Final = (
         file="cdc/events/names.py",
         old="    if name.lower() in OF_ENGINES:\n",
         new="    if not name:\n",
-        tests=("tests/unit/events/test_names.py", "tests/unit/events/test_structure_steps.py"),
+        tests=("tests/unit/events/test_names.py", "tests/unit/events/test_refused_columns.py"),
     ),
     Mutant(
         name="the embedded worker asks for credentials",
