@@ -353,7 +353,7 @@ MUTANTS: Final = (
         file="cdc/source/notes/trigger_functions.py",
         old="expressed, NULL);\n        PERFORM {CONTROL_SCHEMA}.leave_out_unreadable(relation);",
         new="expressed, NULL);",
-        tests=("tests/source/tables/test_structure.py",),
+        tests=("tests/source/notes/test_leaving_publications.py",),
     ),
     Mutant(
         name="a parent is read without its children",
