@@ -13,7 +13,7 @@ from cdc.config import Config
 from cdc.errors import CdcError
 from cdc.kafka.registry import RegistryClient
 from cdc.lake.records.quarantine import RefusedEvent
-from cdc.state.endpoints import resolve
+from cdc.state.pipeline import resolve
 
 
 def decoder_of(config: Config) -> Decoder:
@@ -31,7 +31,7 @@ def decoder_of(config: Config) -> Decoder:
 
     def registry() -> RegistryClient:
         if not clients:
-            clients.append(RegistryClient(resolve(config).registry))
+            clients.append(RegistryClient(resolve(config).endpoints.registry))
         return clients[0]
 
     return Decoder(schema)

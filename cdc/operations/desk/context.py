@@ -27,7 +27,7 @@ from cdc.lake.table import store
 from cdc.operations.desk.reporter import Reporter
 from cdc.source.server import barrier
 from cdc.source.server.connection import connect
-from cdc.state.endpoints import Endpoints
+from cdc.state.pipeline import Pipeline
 from cdc.tables import TableId, TableState
 
 
@@ -50,8 +50,7 @@ CUT_SECONDS: Final = 600.0
 class JobContext:
     """The job as an operation sees it."""
 
-    config: Config
-    endpoints: Endpoints
+    pipeline: Pipeline
     spark: SparkSession
     tables: Mapping[str, AppliedTable]  # by topic
     freezer: Freezer
@@ -62,6 +61,11 @@ class JobContext:
     readings: Readings
     epoch: Epoch | None  # None: the first
     placeholder: str  # what the connector sends for a large value that did not change
+
+    @property
+    def config(self) -> Config:
+        """Return the configuration that the job runs with."""
+        return self.pipeline.config
 
     def rebuild_context(self) -> RebuildContext:
         """Return what a rebuild needs, with a Spark session of its own."""
@@ -134,7 +138,7 @@ class JobContext:
         """
         ledger = Ledger(ledger_path(self.config))
         last = ledger.last()
-        with connect(self.endpoints.source_url) as connection:
+        with connect(self.pipeline.endpoints.source_url) as connection:
             lsn = barrier.current_lsn(connection)
             barrier.touch(connection, reporter.progress.id)
         row = wait_for_cut(

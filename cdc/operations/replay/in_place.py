@@ -119,7 +119,7 @@ class Task:
         # An event that cannot be applied without the log is no refused event of the live table.
         apart = replace(context, quarantine=Quarantine(f"{self.folder}/quarantine"))
         copy = partial(from_kafka, folder=self.folder, readings=readings, known=known)
-        topics = copy(apart, self.job.endpoints.kafka, self.table, place)
+        topics = copy(apart, self.job.pipeline.endpoints.kafka, self.table, place)
         rebuilt = rebuild_from_kafka(apart, topics, self.table, path, point=self._point, tell=tell)
         return rebuilt, context
 

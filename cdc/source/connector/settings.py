@@ -9,14 +9,14 @@ from pathlib import Path
 from string import Template
 from typing import Final
 
-from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.source.catalog.catalog import SourceTable
 from cdc.source.connector.snapshot_select import overrides
 from cdc.source.server.connection import address, password
 from cdc.source.server.finding import Finding
 from cdc.source.server.tls import PASSED_ON, tls
-from cdc.state.endpoints import Endpoints, password_reference
+from cdc.state.endpoints import password_reference
+from cdc.state.pipeline import Pipeline
 from cdc.tables import CONTROL_SCHEMA, HEARTBEAT, STRUCTURE, ColumnId, TableId
 
 TABLES: Final = "table.include.list"
@@ -44,12 +44,7 @@ _OPTIONAL: Final = (
 
 
 def settings(
-    config: Config,
-    endpoints: Endpoints,
-    tables: list[SourceTable],
-    *,
-    placeholder: str,
-    snapshot: bool = True,
+    pipeline: Pipeline, tables: list[SourceTable], *, placeholder: str, snapshot: bool = True
 ) -> dict[str, str]:
     """Return the connector's whole configuration, with values as Kafka Connect takes them.
 
@@ -57,7 +52,7 @@ def settings(
     password is a reference that the worker resolves, if possible. Without ``snapshot`` the
     connector creates its slot and streams from there. Raises CONFIG for an unsupported URL.
     """
-    values = _values(config, endpoints, tables) | {"placeholder": placeholder}
+    values = _values(pipeline, tables) | {"placeholder": placeholder}
     filled = {key: Template(text).substitute(values) for key, text in _template().items()}
     given = {key: text for key, text in filled.items() if text or key not in _OPTIONAL}
     mode = {} if snapshot else {SNAPSHOT_MODE: STREAM_ONLY}
@@ -66,8 +61,9 @@ def settings(
     )
 
 
-def _values(config: Config, endpoints: Endpoints, tables: list[SourceTable]) -> dict[str, str]:
+def _values(pipeline: Pipeline, tables: list[SourceTable]) -> dict[str, str]:
     """Return the values of the placeholders in the template of the configuration."""
+    config, endpoints = pipeline.config, pipeline.endpoints
     source = address(config.connect.source_url or endpoints.source_url)
     return {
         "host": source.host,
@@ -75,8 +71,8 @@ def _values(config: Config, endpoints: Endpoints, tables: list[SourceTable]) -> 
         "user": source.user,
         "database": source.database,
         **tls(config, endpoints.source_url),
-        "password": _password(config, endpoints),
-        "name": config.name,
+        "password": _password(pipeline),
+        "name": pipeline.name,
         "tables": _list(t.table for t in tables),
         "excluded_columns": ",".join(_excluded(tables)),
         "registry": (config.connect.registry_url or endpoints.registry).rstrip("/"),
@@ -105,11 +101,11 @@ def with_columns_passed_over(
     return others | {key: text for key, text in lists.items() if text}
 
 
-def clear_password(config: Config, endpoints: Endpoints) -> Finding | None:
+def clear_password(pipeline: Pipeline) -> Finding | None:
     """Return a warning if the connector's configuration holds the source's password in clear."""
-    if config.connect.url is None or config.connect.source_password:
+    if pipeline.config.connect.url is None or pipeline.config.connect.source_password:
         return None
-    if not password(endpoints.source_url):
+    if not password(pipeline.endpoints.source_url):
         return None
     return Finding.warning(
         "connect.source_password",
@@ -203,11 +199,12 @@ def _literal(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_]", lambda sign: f"\\x{{{ord(sign[0]):x}}}", name)
 
 
-def _password(config: Config, endpoints: Endpoints) -> str:
+def _password(pipeline: Pipeline) -> str:
     """Return a reference to our own file for an embedded worker, else what is configured for it."""
+    config = pipeline.config
     if config.connect.url is None:
         return password_reference(config.state_dir)
-    return config.connect.source_password or password(endpoints.source_url)
+    return config.connect.source_password or password(pipeline.endpoints.source_url)
 
 
 @cache
