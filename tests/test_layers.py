@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PURE = (
     "cdc",
-    "cdc.config",
+    "cdc.config.*",
     "cdc.errors",
     "cdc.tables",
     "cdc.events.*",

@@ -1,15 +1,16 @@
-"""Gets from running servers to a running connector, before ``up`` starts the job. Idempotent."""
+"""Get from running servers to a running connector, before ``up`` starts the job. Idempotent."""
 
 from collections.abc import Callable, Mapping
 from itertools import chain
 from typing import Final
 
 from cdc.capture import first_slot
-from cdc.capture.continuity import continues, marker_topic, refuse_other_source
+from cdc.capture.continuity import continues, refuse_other_source
 from cdc.capture.new_epoch import begin
+from cdc.capture.topic_specs import topic_specs
 from cdc.config import READ_LOST, Config
 from cdc.errors import CdcError, ErrorKind
-from cdc.kafka.topics import TopicSpec, ensure_topics
+from cdc.kafka.topics import ensure_topics
 from cdc.lake.layout import epochs_path
 from cdc.lake.records.epochs import last
 from cdc.source.catalog.captured import captured_tables
@@ -28,7 +29,7 @@ from cdc.state.atomic_file import write_private
 from cdc.state.directory import StateDir
 from cdc.state.endpoints import write_source_secret
 from cdc.state.pipeline import Pipeline
-from cdc.tables import HEARTBEAT, SIGNAL, STRUCTURE, TableId, TableMode
+from cdc.tables import TableId
 from cdc.waiting import until
 
 Say = Callable[[str], None]
@@ -94,39 +95,6 @@ def refuse_unfit(connection: Connection, config: Config) -> None:
                 f"{finding.subject} {finding.message}",
                 remedy=finding.remedy,
             )
-
-
-def topic_specs(config: Config, tables: list[SourceTable]) -> list[TopicSpec]:
-    """Return the topics of these tables and the control topics, with their settings.
-
-    Topics of keyed tables are compacted. Events of tables without a key share one key, so their
-    topics are not. A topic keeps the policy that its table's first key called for; the lake
-    records when the key changed.
-
-    Events get the broker's timestamps: it refuses a producer's timestamp that is an hour ahead of
-    its clock, and the worker would be stuck as long as their clocks differ.
-    """
-    timed = {"message.timestamp.type": "LogAppendTime"}
-    kept = timed | {"cleanup.policy": "delete", "retention.ms": "-1"}
-    compacted = timed | {
-        "cleanup.policy": "compact",
-        "min.compaction.lag.ms": str(config.kafka.min_compaction_lag_ms),
-        "delete.retention.ms": str(config.kafka.delete_retention_ms),
-    }
-    keyed = [t.table.topic(config.name) for t in tables if t.mode is TableMode.KEYED]
-    others = [t.table.topic(config.name) for t in tables if t.mode is not TableMode.KEYED]
-    control = [table.topic(config.name) for table in (HEARTBEAT, SIGNAL, STRUCTURE)]
-    return [
-        *(TopicSpec(name, compacted, instead=kept) for name in keyed),
-        *(TopicSpec(name, kept, instead=compacted) for name in others),
-        *(TopicSpec(name, compacted) for name in (*control, debezium_heartbeat_topic(config.name))),
-        TopicSpec(marker_topic(config), kept),
-    ]
-
-
-def debezium_heartbeat_topic(prefix: str) -> str:
-    """Return the topic of Debezium's own heartbeats, which bypass the heartbeat table."""
-    return f"__debezium-heartbeat.{prefix}"
 
 
 def placeholder(pipeline: Pipeline) -> str:
@@ -200,12 +168,16 @@ def _start_anew(
     await_running(connection, pipeline, streams=False)
     # After the slot was created, because no snapshot would bring these notes.
     note_baseline(connection, [t for t in tables if t.unfit is None], again=True)
+    _await_position(pipeline)
+    return tables
+
+
+def _await_position(pipeline: Pipeline) -> None:
     until(
         lambda: worker_rest.offsets(pipeline.endpoints.connect, pipeline.name) is not None,
         START_SECONDS,
         f"connector {pipeline.name} sent no event",
     )
-    return tables
 
 
 def _created(pipeline: Pipeline, tables: list[SourceTable]) -> dict[str, str]:

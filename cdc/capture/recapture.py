@@ -10,8 +10,9 @@ from typing import Final
 
 from psycopg import sql
 
-from cdc.capture.bootstrap import refuse_unfit, topic_specs
+from cdc.capture.bootstrap import refuse_unfit
 from cdc.capture.continuity import in_first_snapshot
+from cdc.capture.topic_specs import topic_specs
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.topics import ensure_topics

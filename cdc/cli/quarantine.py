@@ -1,17 +1,15 @@
 """``wal2lake quarantine`` lists, shows, retries and discards the events that were refused."""
 
 import json
-from collections.abc import Iterable
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from cdc.cli.show.follow import DetachOption, ask_and_follow, new_operation
-from cdc.cli.sql import plain
+from cdc.cli.show.refused_events import decoder_of, event_facts, event_rows, listing
 from cdc.client.quarantine import Decoder, key_of, parse_offset, retry_of, select
 from cdc.config import Config, load
 from cdc.errors import CdcError, ErrorKind
@@ -24,9 +22,9 @@ from cdc.tables import TableId, TableState
 
 SHOWN: Final = 1000
 """How many events the terminal shows; --json prints all of them."""
+
 # A row that a reading refused has a negative offset: -7 is an argument, not an option.
 _NEGATIVE: Final = {"ignore_unknown_options": True}
-
 quarantine = typer.Typer(
     help="List, show, retry or discard the events that were refused. "
     "Each command takes --config FILE and has its own --help: wal2lake quarantine list --help.",
@@ -54,13 +52,13 @@ def list_them(
     loaded = load(config)
     name = None if table is None else str(TableId.parse(table))
     events = _quarantine(loaded).rows(name, only_open=not everything, with_values=False)
-    rows = _rows(events if as_json else events[:SHOWN], _decoder(loaded))
+    rows = event_rows(events if as_json else events[:SHOWN], decoder_of(loaded))
     if as_json:
         print(json.dumps(rows, indent=2))
         return
     console = Console(highlight=False)
     if rows:
-        console.print(_listing(rows))
+        console.print(listing(rows))
     more = f", the first {SHOWN:,} shown" if len(events) > SHOWN else ""
     what = "event" if everything else "open event"
     console.print(f"{len(events):,} {what}{'' if len(events) == 1 else 's'}{more}", style="dim")
@@ -84,7 +82,7 @@ def show(
     chosen = select(
         rows if topic is None else [e for e in rows if e.topic == topic], name, [number]
     )
-    facts = [_facts(event, _decoder(loaded)) for event in chosen]
+    facts = [event_facts(event, decoder_of(loaded)) for event in chosen]
     if as_json:
         print(json.dumps(facts if len(facts) > 1 else facts[0], indent=2))
         return
@@ -179,75 +177,3 @@ def _is_stopped(config: Config, table: TableId) -> bool:
 
 def _numbers(offsets: list[str] | None) -> list[int]:
     return [parse_offset(text)[1] for text in offsets or ()]
-
-
-def _decoder(config: Config) -> Decoder:
-    """Return a decoder that asks the registry for schemas until a request to it fails."""
-    silent: list[CdcError] = []
-
-    def schema(number: int) -> str | None:
-        try:
-            return None if silent else registry().schema(number)
-        except CdcError as error:
-            silent.append(error)
-            return None
-
-    clients: list[RegistryClient] = []
-
-    def registry() -> RegistryClient:
-        if not clients:
-            clients.append(RegistryClient(resolve(config).endpoints.registry))
-        return clients[0]
-
-    return Decoder(schema)
-
-
-def _rows(events: Iterable[RefusedEvent], decoder: Decoder) -> list[dict[str, Any]]:
-    """Return the events as objects for JSON; of the row's values they hold only the key."""
-    return [
-        {
-            "number": number,
-            "table": event.table,
-            "topic": event.topic,
-            "offset": event.offset,
-            "key": decoder.key(event),
-            "reason": event.reason,
-            "quarantined_at": event.quarantined_at.isoformat(),
-            "state": event.state.value,
-            "settled_at": event.settled_at and event.settled_at.isoformat(),
-            "settled_by": event.settled_by,
-            "note": event.note,
-        }
-        for number, event in enumerate(events, start=1)
-    ]
-
-
-def _facts(event: RefusedEvent, decoder: Decoder) -> dict[str, Any]:
-    [row] = _rows([event], decoder)
-    del row["number"]
-    return row | {
-        "partition": event.partition,
-        "epoch": event.epoch,
-        "key_schema_id": event.key_schema_id,
-        "value_schema_id": event.value_schema_id,
-        "headers": [
-            [name, None if value is None else value.hex()] for name, value in event.headers
-        ],
-        "event": plain(decoder.value(event)),
-        "key_hex": None if event.key is None else event.key.hex(),
-        "value_hex": None if event.value is None else event.value.hex(),
-    }
-
-
-def _listing(rows: list[dict[str, Any]]) -> Table:
-    table = Table(show_edge=False)
-    table.add_column("#", justify="right")
-    for name in ("table", "topic/offset", "key", "reason", "when", "state"):
-        table.add_column(name, overflow="fold")
-    for row in rows:
-        key = "" if row["key"] is None else json.dumps(row["key"], ensure_ascii=False)
-        state = f"{row['state']}: {row['note']}" if row["note"] else row["state"]
-        when = f"{row['quarantined_at'][:19].replace('T', ' ')}"
-        cells = (row["table"], f"{row['topic']}/{row['offset']}", key, row["reason"], when, state)
-        table.add_row(str(row["number"]), *map(Text, cells))
-    return table

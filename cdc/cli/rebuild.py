@@ -7,7 +7,7 @@ import typer
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from cdc.cli.replay import EventsFrom, FromOption
 from cdc.cli.show.follow import DetachOption, NoJobTimeoutOption, ask_and_follow, new_operation
-from cdc.config import load
+from cdc.config import Config, load
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import ledger_path
 from cdc.lake.records.ledger import Ledger
@@ -40,13 +40,16 @@ def rebuild(
             "rebuild replaces every table, so it needs --all",
             remedy="run wal2lake rebuild --all; for one table: wal2lake replay TABLE",
         )
-    last = Ledger(ledger_path(loaded)).last()
+    operation = new_operation("rebuild", _published_tables(loaded), {"from": whence.value})
+    ask_and_follow(loaded, operation, as_json=as_json, detach=detach, timeout=timeout)
+
+
+def _published_tables(config: Config) -> list[str]:
+    last = Ledger(ledger_path(config)).last()
     if last is None:
         raise CdcError(
             ErrorKind.CONFIG,
             "nothing is published yet, so nothing can be rebuilt",
             remedy="wait for the first cut; wal2lake status shows the progress",
         )
-    tables = [entry.table for entry in last.tables]
-    operation = new_operation("rebuild", tables, {"from": whence.value})
-    ask_and_follow(loaded, operation, as_json=as_json, detach=detach, timeout=timeout)
+    return [entry.table for entry in last.tables]

@@ -76,15 +76,18 @@ def show(report: VerifyReport, console: Console) -> None:
     console.print(table)
     for verdict in report.tables:
         _explain(verdict, console)
+    console.print(_closing_line(report), soft_wrap=True)
+
+
+def _closing_line(report: VerifyReport) -> str:
     rows = sum(verdict.comparison.source_rows for verdict in report.tables)
     outcome = "[green]equal[/]" if report.equal else "[red]different[/]"
     where = f"cut {report.cut}, source at {format_lsn(report.lsn)}"
     left_out = sum(len(verdict.left_out) for verdict in report.tables)
     values = f"every value but {left_out} columns" if left_out else "every value"
-    console.print(
+    return (
         f"{outcome}: {len(report.tables)} tables, {rows:,} rows, {values}; {where}; "
-        f"{report.seconds:.1f} s",
-        soft_wrap=True,
+        f"{report.seconds:.1f} s"
     )
 
 

@@ -6,8 +6,9 @@ from typing import Final
 
 from deltalake import DeltaTable
 
-from cdc.capture.bootstrap import captured_by_connector, topic_specs
+from cdc.capture.bootstrap import captured_by_connector
 from cdc.capture.recapture import settings_for
+from cdc.capture.topic_specs import topic_specs
 from cdc.client.plan import LeftOut, Now, Plan, PlanFinding, Wanted, WantedTable, compare
 from cdc.config import Config
 from cdc.errors import CdcError

@@ -82,12 +82,16 @@ def change_event(
             moved=OLD_KEY in headers,
         )
     except (AttributeError, KeyError, TypeError, ValueError):
-        raise CdcError(
-            ErrorKind.BAD_EVENT,
-            f"a message of {topic} is not a change event",
-            detail=f"offset {offset}",
-            remedy="stop any other program that writes to the connector's topics",
-        ) from None
+        raise _not_an_event(topic, offset) from None
+
+
+def _not_an_event(topic: str, offset: int) -> CdcError:
+    return CdcError(
+        ErrorKind.BAD_EVENT,
+        f"a message of {topic} is not a change event",
+        detail=f"offset {offset}",
+        remedy="stop any other program that writes to the connector's topics",
+    )
 
 
 def _unhoisted(key: Row | None) -> Row | None:

@@ -10,7 +10,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in i
     OffsetSpec,
 )
 
-from cdc.capture.bootstrap import debezium_heartbeat_topic
+from cdc.capture.topic_specs import debezium_heartbeat_topic
 from cdc.kafka.topics import admin, unreachable
 from cdc.tables import HEARTBEAT, SIGNAL
 

@@ -23,7 +23,8 @@ from cdc.lake.records.ledger import TableEntry
 from cdc.lake.table.merge_plan import REASON
 from cdc.operations.resnapshot.values import key_texts, typed
 from cdc.source.catalog.catalog import SourceTable, inspect
-from cdc.source.rows.reading import ReadRows, read, read_keys
+from cdc.source.rows.reading import read, read_keys
+from cdc.source.rows.writing import ReadRows
 from cdc.source.server.connection import Connection, connect
 from cdc.source.server.printing import READING
 from cdc.state import pipeline as pipelines

@@ -147,14 +147,14 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="type check: old values under another type",
-        file="cdc/events/structure/steps.py",
+        file="cdc/events/structure/column_steps.py",
         old="    elif lake is None:\n",
         new="    elif False:\n",
         tests=PURE,
     ),
     Mutant(
-        name="notes: a table that was away is not one that stayed",
-        file="cdc/events/structure/steps.py",
+        name="notes: a table that was away counts as one that stayed",
+        file="cdc/events/structure/follow.py",
         old="(*_missed(old, notes), *_table_steps(old, before, append=append))",
         new="tuple(_table_steps(old, before, append=append))",
         tests=PURE,
@@ -195,8 +195,8 @@ MUTANTS: Final = (
         tests=("tests/stack/test_watch.py",),
     ),
     Mutant(
-        name="appended messages have the broker's time",
-        file="cdc/capture/bootstrap.py",
+        name="what is appended has the broker's time",
+        file="cdc/capture/topic_specs.py",
         old='{"message.timestamp.type": "LogAppendTime"}',
         new="{}",
         tests=("tests/source/capture/test_topic_times.py",),
@@ -276,7 +276,7 @@ MUTANTS: Final = (
         file="cdc/events/names.py",
         old="    if name.lower() in OF_ENGINES:\n",
         new="    if not name:\n",
-        tests=("tests/unit/events/test_names.py", "tests/unit/events/test_structure_steps.py"),
+        tests=("tests/unit/events/test_names.py", "tests/unit/events/test_refused_columns.py"),
     ),
     Mutant(
         name="the embedded worker asks for credentials",
@@ -350,10 +350,10 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="a table that the connector cannot read leaves the publication",
-        file="cdc/source/notes/noting_sql.py",
+        file="cdc/source/notes/trigger_functions.py",
         old="expressed, NULL);\n        PERFORM {CONTROL_SCHEMA}.leave_out_unreadable(relation);",
         new="expressed, NULL);",
-        tests=("tests/source/tables/test_structure.py",),
+        tests=("tests/source/notes/test_leaving_publications.py",),
     ),
     Mutant(
         name="a parent is read without its children",

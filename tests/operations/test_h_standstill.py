@@ -18,7 +18,7 @@ import psycopg
 import pytest
 from psycopg import pq
 
-from cdc.capture.bootstrap import debezium_heartbeat_topic, topic_specs
+from cdc.capture.topic_specs import debezium_heartbeat_topic, topic_specs
 from cdc.config import load
 from cdc.kafka.topics import delete_topics, ensure_topics
 from cdc.state import requests

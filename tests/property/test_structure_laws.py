@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from cdc.events.names import column_refusals, without_case
 from cdc.events.schema import Column, fits
+from cdc.events.structure.follow import follow, steps
 from cdc.events.structure.guess import guess_course
 from cdc.events.structure.steps import (
     AddColumn,
@@ -21,8 +22,6 @@ from cdc.events.structure.steps import (
     Step,
     Stop,
     WidenColumn,
-    follow,
-    steps,
 )
 from cdc.events.structure.structure import Structure, StructureColumn, parse
 from cdc.tables import SchemaPolicy, TableId, TableMode

@@ -27,7 +27,7 @@ def source_url(
 
     Each test uses its own schema and pipeline name.
     """
-    yield from _address(request, tmp_path_factory, "postgres")
+    yield from address(request, tmp_path_factory, "postgres")
 
 
 @pytest.fixture(scope="module")
@@ -35,12 +35,13 @@ def broker(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
     """Yield the address of a Kafka without other servers, one per module."""
-    yield from _address(request, tmp_path_factory, "kafka")
+    yield from address(request, tmp_path_factory, "kafka")
 
 
-def _address(
+def address(
     request: pytest.FixtureRequest, folders: pytest.TempPathFactory, name: str
 ) -> Iterator[str]:
+    """Start one server by its name, and yield its address."""
     with started(request, folders.mktemp(name), (name,)) as servers:
         yield servers[name].address
 

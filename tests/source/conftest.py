@@ -19,6 +19,7 @@ from tests.servers.fixtures import started, worker_settings
 from tests.source.noting import Source as Noting
 
 Maker = Callable[..., Config]
+Sql = Callable[[str], object]
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +94,7 @@ def capturing(chain: Endpoints, schema: str) -> Iterator[Connection]:
 
 
 @pytest.fixture
-def sql(source_url: str, schema: str) -> Iterator[Callable[[str], object]]:
+def sql(source_url: str, schema: str) -> Iterator[Sql]:
     """Return a function that runs a statement in the test's schema."""
     with open_schema(source_url, schema) as connection:
         yield lambda text: connection.execute(text.encode())

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from cdc.events.structure.steps import Course, Note, follow
+from cdc.events.structure.follow import follow
+from cdc.events.structure.steps import Course, Note
 from cdc.events.structure.structure import Structure, parse, unpublished_from
-from cdc.source.notes.noting_sql import UNNOTED
+from cdc.source.notes.structure_table import UNNOTED
 from cdc.source.notes.triggers import structure_of
 from cdc.source.server.connection import Connection
 from tests.source.lake_rows import LakeRows, lake_value

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from cdc.apply.table.structure_notes import BoundNote
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema
+from cdc.events.structure.follow import follow
 from cdc.events.structure.steps import (
     READ_AGAIN,
     ChangeKey,
@@ -18,7 +19,6 @@ from cdc.events.structure.steps import (
     Note,
     RenameTable,
     Stop,
-    follow,
 )
 from cdc.events.structure.structure import Structure
 from cdc.failpoints import Failpoint, reach

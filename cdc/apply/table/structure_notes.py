@@ -21,7 +21,7 @@ from cdc.events.structure.steps import Note
 from cdc.events.structure.structure import parse, unpublished_from
 from cdc.kafka.registry_client import SchemaLookup
 from cdc.lake.table.positions import landed_position
-from cdc.source.notes.noting_sql import BASELINE, UNNOTED
+from cdc.source.notes.structure_table import BASELINE, UNNOTED
 from cdc.tables import TableId
 
 

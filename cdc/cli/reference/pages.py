@@ -16,7 +16,7 @@ from cdc.errors import MEANING, POLICY
 INTRODUCTION = f"""\
 # Configuration
 
-Generated from `cdc/config.py` by `python -m cdc.cli.reference docs/reference`; a test compares.
+Generated from `cdc/config/` by `python -m cdc.cli.reference docs/reference`; a test compares.
 
 The configuration is one file, `wal2lake.yaml`. Relative paths in it are relative to the file. Every
 key can also be set in the environment, which takes precedence: `{ENV_PREFIX}SOURCE__PASSWORD` is

@@ -109,7 +109,7 @@ def source_column(
 def may_end_connector(declared: DeclaredType) -> bool:
     """Return whether some values of the type crash the connector unless it excludes the column.
 
-    The SQL function ``leave_out_unreadable`` in cdc/source/notes/noting_sql.py has the same rule.
+    The SQL function ``leave_out_unreadable`` in cdc/source/notes/leave_out.py has the same rule.
     """
     return bool(declared.element) and declared.element not in HARMLESS_IN_ARRAYS
 

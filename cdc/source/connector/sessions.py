@@ -7,7 +7,7 @@ from psycopg import errors
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.observe.causes import SlotFacts
-from cdc.source.notes.noting_sql import TRIGGERS
+from cdc.source.notes.trigger_functions import TRIGGERS
 from cdc.source.notes.unnoted import trigger_damage
 from cdc.source.server.connection import Connection, connect_to_ask, translated
 

@@ -52,9 +52,20 @@ def settings(
     password is a reference that the worker resolves, if possible. Without ``snapshot`` the
     connector creates its slot and streams from there. Raises CONFIG for an unsupported URL.
     """
+    values = _values(pipeline, tables) | {"placeholder": placeholder}
+    filled = {key: Template(text).substitute(values) for key, text in _template().items()}
+    given = {key: text for key, text in filled.items() if text or key not in _OPTIONAL}
+    mode = {} if snapshot else {SNAPSHOT_MODE: STREAM_ONLY}
+    return with_passed_over(
+        given | overrides(tables) | mode, {t.table for t in tables if t.passed_over}
+    )
+
+
+def _values(pipeline: Pipeline, tables: list[SourceTable]) -> dict[str, str]:
+    """Return the values of the placeholders in the template of the configuration."""
     config, endpoints = pipeline.config, pipeline.endpoints
     source = address(config.connect.source_url or endpoints.source_url)
-    values = {
+    return {
         "host": source.host,
         "port": str(source.port),
         "user": source.user,
@@ -64,15 +75,8 @@ def settings(
         "name": pipeline.name,
         "tables": _list(t.table for t in tables),
         "excluded_columns": ",".join(_excluded(tables)),
-        "placeholder": placeholder,
         "registry": (config.connect.registry_url or endpoints.registry).rstrip("/"),
     }
-    filled = {key: Template(text).substitute(values) for key, text in _template().items()}
-    given = {key: text for key, text in filled.items() if text or key not in _OPTIONAL}
-    mode = {} if snapshot else {SNAPSHOT_MODE: STREAM_ONLY}
-    return with_passed_over(
-        given | overrides(tables) | mode, {t.table for t in tables if t.passed_over}
-    )
 
 
 def with_passed_over(

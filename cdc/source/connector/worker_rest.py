@@ -150,14 +150,18 @@ def _request(
             **arguments,
         )
     except httpx.HTTPError as error:
-        raise CdcError(
-            ErrorKind.UNREACHABLE,
-            f"Kafka Connect at {http_client.without_login(connect_url)} does not answer",
-            detail=type(error).__name__,
-            remedy="start Kafka Connect, or correct connect.url",
-        ) from None
+        raise _silent(connect_url, error) from None
     refuse_unknown(answer, connect_url)
     return answer
+
+
+def _silent(connect_url: str, error: httpx.HTTPError) -> CdcError:
+    return CdcError(
+        ErrorKind.UNREACHABLE,
+        f"Kafka Connect at {http_client.without_login(connect_url)} does not answer",
+        detail=type(error).__name__,
+        remedy="start Kafka Connect, or correct connect.url",
+    )
 
 
 def refuse_unknown(answer: httpx.Response, connect_url: str) -> None:

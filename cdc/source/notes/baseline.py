@@ -9,7 +9,7 @@ from typing import Final
 from psycopg import sql
 
 from cdc.source.catalog.catalog import SourceTable
-from cdc.source.notes.noting_sql import BASELINE
+from cdc.source.notes.structure_table import BASELINE
 from cdc.source.notes.triggers import structure_of
 from cdc.source.server.connection import Connection, identifier, translated
 from cdc.tables import STRUCTURE

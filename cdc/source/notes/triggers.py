@@ -12,14 +12,9 @@ from typing import Final
 
 from cdc.events.values.sql_text import postgres_string
 from cdc.source.notes import unnoted
-from cdc.source.notes.noting_sql import (
-    COLUMNS,
-    DESCRIPTION,
-    FUNCTIONS,
-    SPELLING,
-    SUPERSEDED,
-    TRIGGERS,
-)
+from cdc.source.notes.description import DESCRIPTION, SPELLING
+from cdc.source.notes.structure_table import COLUMNS
+from cdc.source.notes.trigger_functions import FUNCTIONS, SUPERSEDED, TRIGGERS
 from cdc.source.server.connection import Connection, translated
 from cdc.source.server.finding import Finding
 from cdc.tables import CONTROL_SCHEMA, STRUCTURE

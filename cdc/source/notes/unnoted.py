@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from cdc.events.values.sql_text import postgres_string, standard_string
-from cdc.source.notes.noting_sql import BASELINE, UNNOTED
+from cdc.source.notes.structure_table import BASELINE, UNNOTED
 from cdc.source.server.connection import Connection, translated
 from cdc.tables import CONTROL_SCHEMA, HEARTBEAT, STRUCTURE
 

@@ -7,7 +7,7 @@ from psycopg import errors, sql
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.structure.declared import SourceColumn
-from cdc.source.catalog.catalog import ATTRIBUTES, DECLARED
+from cdc.source.catalog.columns import ATTRIBUTES, DECLARED
 from cdc.source.predicate.predicate import Predicate, parse
 from cdc.source.rows.copy import own_rows
 from cdc.source.server.connection import Connection, translated

@@ -11,6 +11,8 @@ import pyarrow.csv as pa_csv
 from psycopg import sql
 
 from cdc.errors import CdcError, ErrorKind
+from cdc.events.structure.declared import SourceColumn
+from cdc.source.rows.spelling import spelling
 from cdc.source.server.connection import Connection, translated
 from cdc.tables import TableId
 
@@ -36,6 +38,13 @@ def expression(column: sql.Composable, template: str) -> sql.Composed:
     """Return the template's SQL with each ``{c}`` replaced by the column."""
     parts = [sql.SQL(part) for part in template.split("{c}")]
     return sql.Composed([item for part in parts for item in (column, part)][1:])
+
+
+def select_list(columns: Sequence[SourceColumn], *of: str) -> sql.Composed:
+    """Return the select list that spells each column as text; ``of`` is an alias of the table."""
+    return sql.SQL(", ").join(
+        expression(sql.Identifier(*of, column.name), spelling(column.pg)) for column in columns
+    )
 
 
 def blocks(

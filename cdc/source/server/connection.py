@@ -135,15 +135,7 @@ def connect(
     or it accepts no connections at the moment, SOURCE_NOT_READY if it refuses this connection.
     """
     where = address(url)
-    settings: dict[str, Any] = {
-        **_NETWORK,
-        "connect_timeout": CONNECT_SECONDS,
-        "application_name": "wal2lake",
-        "options": OPTIONS,
-        "user": where.user,
-        "dbname": where.database,
-        **parameters,
-    }
+    settings = {**_settings(where), **parameters}
     # A process that was suspended finds the timeout expired although the server has answered.
     once_more = Retrying(
         stop=stop_after_attempt(2),
@@ -158,6 +150,17 @@ def connect(
     except psycopg.OperationalError as error:
         raise _not_connected(where, error, url, settings) from None
     return connection
+
+
+def _settings(where: Address) -> dict[str, Any]:
+    return {
+        **_NETWORK,
+        "connect_timeout": CONNECT_SECONDS,
+        "application_name": "wal2lake",
+        "options": OPTIONS,
+        "user": where.user,
+        "dbname": where.database,
+    }
 
 
 def connect_to_ask(url: str, **parameters: Any) -> Connection:  # noqa: ANN401 - as ``connect``
@@ -194,36 +197,25 @@ def translated(doing: str) -> Iterator[None]:
     """
     try:
         yield
-    except errors.InsufficientPrivilege as error:
-        raise CdcError(
-            ErrorKind.SOURCE_NOT_READY,
-            f"{doing}: permission denied",
-            detail=_primary(error),
-            remedy="have a DBA run connectors/source.sql, or use another role",
-        ) from None
-    except (errors.LockNotAvailable, errors.QueryCanceled) as error:
-        raise CdcError(
-            ErrorKind.TIMEOUT,
-            f"{doing}: timed out",
-            detail=_primary(error),
-            remedy="end the transaction that holds the lock, or retry when the source is less busy",
-        ) from None
-    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+    except psycopg.Error as error:
+        kind, message, remedy = _explained(error)
+        raise CdcError(kind, f"{doing}: {message}", detail=_primary(error), remedy=remedy) from None
+
+
+def _explained(error: psycopg.Error) -> tuple[ErrorKind, str, str]:
+    """Return the kind, the message and the remedy of a failed statement."""
+    if isinstance(error, errors.InsufficientPrivilege):
+        remedy = "have a DBA run connectors/source.sql, or use another role"
+        return ErrorKind.SOURCE_NOT_READY, "permission denied", remedy
+    if isinstance(error, errors.LockNotAvailable | errors.QueryCanceled):
+        remedy = "end the transaction that holds the lock, or retry when the source is less busy"
+        return ErrorKind.TIMEOUT, "timed out", remedy
+    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
         lost = error.sqlstate is None or error.sqlstate.startswith(_LOST)
         what = "lost the connection to the source" if lost else "the source cannot do it now"
-        raise CdcError(
-            ErrorKind.UNREACHABLE,
-            f"{doing}: {what}",
-            detail=_primary(error),
-            remedy="make sure that Postgres runs and stays up, then retry",
-        ) from None
-    except psycopg.Error as error:
-        raise CdcError(
-            ErrorKind.SOURCE_NOT_READY,
-            f"{doing}: Postgres refused the statement",
-            detail=_primary(error),
-            remedy="see the Postgres log for the cause, fix it, then retry",
-        ) from None
+        return ErrorKind.UNREACHABLE, what, "make sure that Postgres runs and stays up, then retry"
+    remedy = "see the Postgres log for the cause, fix it, then retry"
+    return ErrorKind.SOURCE_NOT_READY, "Postgres refused the statement", remedy
 
 
 def _parse(url: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from psycopg import sql
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.source.catalog.catalog import SourceTable
-from cdc.source.notes.noting_sql import COLUMNS
+from cdc.source.notes.structure_table import COLUMNS
 from cdc.source.notes.triggers import install
 from cdc.source.server.connection import Connection, identifier, translated
 from cdc.tables import CONTROL_SCHEMA, HEARTBEAT, SIGNAL, STRUCTURE, TableId

@@ -26,7 +26,7 @@ from cdc.kafka.topics import TopicSpec, ensure_topics, topic_ids
 from cdc.source.catalog.captured import NEW
 from cdc.source.connector import worker_rest
 from cdc.source.connector.settings import configured_tables
-from cdc.source.notes.noting_sql import BASELINE
+from cdc.source.notes.structure_table import BASELINE
 from cdc.source.server.connection import Connection, connect, password
 from cdc.source.setup.prepare import publication_tables
 from cdc.state.endpoints import Endpoints

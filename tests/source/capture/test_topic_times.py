@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Message, Producer
 from confluent_kafka.admin import ResourceType  # type: ignore[attr-defined] # not in its __all__
 
-from cdc.capture.bootstrap import topic_specs
+from cdc.capture.topic_specs import topic_specs
 from cdc.kafka.topics import TopicSpec, ensure_topics
 from cdc.source.catalog.catalog import SourceTable
 from cdc.tables import TableId, TableMode

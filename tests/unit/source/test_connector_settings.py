@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cdc.capture.bootstrap import topic_specs
 from cdc.capture.continuity import marker_topic
+from cdc.capture.topic_specs import topic_specs
 from cdc.config import Config, Connect, Lake, Source
 from cdc.events.structure.declared import DeclaredType, source_column
 from cdc.job.topics_seen import connector_topics

@@ -9,7 +9,7 @@ from deltalake import DeltaTable
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.structure.declared import SourceColumn
 from cdc.events.values.lake_types import PgType
-from cdc.source.rows import reading
+from cdc.source.rows import reading, writing
 from cdc.source.server.connection import Connection
 from cdc.tables import TableId
 
@@ -25,7 +25,7 @@ def connection(monkeypatch: pytest.MonkeyPatch) -> Connection:
         for number in range(CHUNKS):
             yield f'{number},"text, ""quoted"""\n'.encode()
 
-    monkeypatch.setattr(reading, "blocks", blocks)
+    monkeypatch.setattr(writing, "blocks", blocks)
     return None  # type: ignore[return-value] # never used
 
 
@@ -108,9 +108,9 @@ def test_keys_are_asked_for_as_they_come(
             most = max(most, taken - asked)
             yield (str(number),)
 
-    monkeypatch.setattr(reading, "blocks", blocks)
-    monkeypatch.setattr(reading, "_key", lambda *_: ())
-    monkeypatch.setattr(reading, "_of_keys", lambda *_: None)
+    monkeypatch.setattr(writing, "blocks", blocks)
+    monkeypatch.setattr(reading, "key_columns", lambda *_: ())
+    monkeypatch.setattr(reading, "rows_of_keys", lambda *_: None)
     path = str(tmp_path / "texts")
     found = reading.read_keys(connection, TABLE, COLUMNS, ["a"], keys(), path)
 

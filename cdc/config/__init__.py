@@ -1,0 +1,24 @@
+"""Define, load and check the configuration file, ``wal2lake.yaml``."""
+
+from cdc.config.config import Config, Connect, Job, Kafka, Lake, Registry, Spark, Stack
+from cdc.config.loading import DEFAULT_FILE, ENV_PREFIX, load
+from cdc.config.section import Section
+from cdc.config.source import READ_LOST, LostPolicy, Source
+
+__all__ = [
+    "DEFAULT_FILE",
+    "ENV_PREFIX",
+    "READ_LOST",
+    "Config",
+    "Connect",
+    "Job",
+    "Kafka",
+    "Lake",
+    "LostPolicy",
+    "Registry",
+    "Section",
+    "Source",
+    "Spark",
+    "Stack",
+    "load",
+]

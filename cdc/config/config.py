@@ -1,0 +1,155 @@
+"""The configuration file as a whole, and its sections other than ``source``."""
+
+import re
+from pathlib import Path
+from typing import Final, Self
+from urllib.parse import urlsplit
+
+from pydantic import Field, SecretStr, field_validator, model_validator
+
+from cdc.config.section import Section
+from cdc.config.source import Source
+
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
+
+
+class Kafka(Section):
+    """The Kafka broker that holds the change events."""
+
+    bootstrap_servers: str | None = None
+    """The brokers as ``host:port,host:port``. If absent, an embedded broker is started."""
+    replication_factor: int = Field(1, ge=1)
+    """The replication factor of the topics that wal2lake creates."""
+    min_compaction_lag_ms: int = Field(86_400_000, ge=0)
+    """How long every change event is kept before compaction may reduce a key to its newest one."""
+    delete_retention_ms: int = Field(604_800_000, ge=0)
+    """How long a tombstone outlives its compaction. Set it longer than the job may ever be down."""
+
+
+class Connect(Section):
+    """The Kafka Connect worker that runs the Debezium connector."""
+
+    url: str | None = Field(None, repr=False)
+    """The URL of the worker's REST interface. If absent, an embedded worker is started."""
+    user: str | None = None
+    """The user for basic authentication at the worker's REST interface."""
+    password: SecretStr | None = None
+    """The password of ``connect.user``. Prefer WAL2LAKE_CONNECT__PASSWORD or ``password_file``."""
+    password_file: Path | None = None
+    """A file that holds the password of ``connect.user`` and nothing else."""
+    source_password: str | None = Field(None, repr=False)
+    """For a worker of your own: the password in the connector's configuration, as a reference to
+    one of that worker's config providers, such as ``${file:/run/secrets/pg:password}``."""
+    source_url: str | None = None
+    """The source's URL as the worker sees it, if it differs from ``source.url`` (containers)."""
+    registry_url: str | None = None
+    """The registry's URL as the worker sees it, if it differs from ``registry.url``."""
+
+    @model_validator(mode="after")
+    def _one_login(self) -> Self:
+        given = [value for value in (self.password, self.password_file) if value is not None]
+        if self.url is None and (self.user or given):
+            message = "user and password belong to a worker at connect.url, which is not set"
+        elif len(given) > 1 or (self.user and urlsplit(self.url or "").username):
+            message = "the login is given more than once (url, user, password, password_file)"
+        elif bool(given) != (self.user is not None):
+            message = "user and password (or password_file) go together"
+        else:
+            return self
+        raise ValueError(message)
+
+
+class Registry(Section):
+    """The schema registry that holds the Avro schemas of the change events."""
+
+    url: str | None = None
+    """The base URL of an Apicurio registry. If absent, an embedded registry is started."""
+
+
+class Spark(Section):
+    """The Spark session of the job."""
+
+    master: str = "local[*]"
+    """``local[*]``, ``local[2]``, or the address of a cluster."""
+    driver_memory: str = "2g"
+    """The heap of the job's JVM."""
+    conf: dict[str, str] = {}
+    """Spark settings that override wal2lake's own, except those that govern how SQL is parsed."""
+
+
+class Lake(Section):
+    """The directory of the Delta tables."""
+
+    path: str
+    """A directory or object-store URL; each table is at ``<schema>/<table>`` below it."""
+
+
+class Job(Section):
+    """How the job lands and applies events, and looks after the tables."""
+
+    trigger_seconds: float = Field(1.0, ge=0)
+    """The shortest time between two micro-batches."""
+    max_events_per_batch: int = Field(200_000, ge=1)
+    """The most change events in one micro-batch, over all tables."""
+    merge_threads: int = Field(2, ge=1)
+    """How many tables are merged at the same time."""
+    optimize_small_files: int = Field(24, ge=2)
+    """A table is optimized once it has at least this many small files to combine, none of them
+    larger than twice all the others together."""
+    maintain_every_commits: int = Field(16, ge=1)
+    """How many commits of a table pass between two counts of its small files."""
+    vacuum_retention_hours: float = Field(168, ge=0)
+    """How long an old version's files and commits are kept for time travel and slow readers."""
+    vacuum_every_hours: float = Field(12, gt=0)
+    """The time between two searches for files that no kept version needs, while the job runs."""
+    log_retention_hours: float | None = Field(None, gt=0)
+    """How long every cut can be replayed. Older events of the log and older cuts are deleted; a
+    table whose last reading or image is older is first replayed to an image. If absent, everything
+    is kept."""
+    transaction_alarm_seconds: float = Field(60, gt=0)
+    """An alarm is raised for a committed transaction if some of its events are missing and none
+    has landed for this long, because no cut can pass it."""
+    quarantine_limit_share: float = Field(0.1, ge=0, le=1)
+    """The largest share of one table's events in a batch that may be refused, once more than
+    ``job.quarantine_limit_run`` are. A batch is what one commit of the table applies. A larger
+    share stops the table before any event of the batch is written or put into quarantine."""
+    quarantine_limit_run: int = Field(1000, ge=1)
+    """The most events of one table that a batch may refuse in a row, without an accepted one
+    between them. A longer run stops the table in the same way. A batch with no more refused events
+    than this never stops it, whatever their share."""
+
+
+class Stack(Section):
+    """The embedded servers."""
+
+    ports: dict[str, int] = {}
+    """Fixed ports by server (postgres, kafka, registry, connect). Others get a free port."""
+
+
+class Config(Section):
+    """The whole configuration file."""
+
+    name: str = "wal2lake"
+    """The name of the slot, the publication and the connector, and the prefix of the topics: a
+    lower-case letter, then up to 39 lower-case letters, digits or ``_``."""
+    source: Source
+    lake: Lake
+    kafka: Kafka = Kafka()
+    connect: Connect = Connect()
+    registry: Registry = Registry()
+    spark: Spark = Spark()
+    job: Job = Job()
+    stack: Stack = Stack()
+    state_dir: Path = Path(".wal2lake")
+    """The directory for everything except the lake that the embedded servers and the job keep."""
+
+    @field_validator("name")
+    @classmethod
+    def _name_of_a_slot(cls, value: str) -> str:
+        if not _NAME.fullmatch(value):
+            message = (
+                "must begin with a lower-case letter, followed by up to 39 lower-case letters, "
+                "digits or _, so that it can name a replication slot"
+            )
+            raise ValueError(message)
+        return value

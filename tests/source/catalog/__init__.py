@@ -1,0 +1,1 @@
+"""A package, because the Postgres of its tests has the scope of one."""
