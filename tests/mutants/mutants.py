@@ -161,7 +161,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="type check: a value beyond the lake's limits",
-        file="cdc/apply/changes/from_avro.py",
+        file="cdc/apply/changes/scalars.py",
         old='inside = f"{raw} BETWEEN {FIRST_MICRO} AND {LAST_MICRO}"',
         new='inside = "true"',
         tests=("tests/spark/apply/test_refused_events.py", *RECORDED),
