@@ -184,8 +184,7 @@ class _Composer:
             last_cut=lambda: publisher.last,
             notes_topic=start.topics.notes,
             schemas=start.registry.schemas,
-            quarantine=start.quarantine,
+            factory=start.factory,
             readings=Readings(readings_path(self.config)),
             epoch=start.epoch,
-            placeholder=start.placeholder,
         )

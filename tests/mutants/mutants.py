@@ -11,8 +11,8 @@ PURE: Final = ("tests/unit", "tests/property")
 MUTANTS: Final = (
     Mutant(
         name="a change without a column of the table stops it",
-        file="cdc/apply/table/applied_table.py",
-        old="            refuse_lacking(part, mine_only, self.structure)\n",
+        file="cdc/apply/table/event_applier.py",
+        old="            refuse_lacking(part, own, content.structure)\n",
         new="            pass\n",
         tests=("tests/spark/apply/test_missing_columns.py",),
     ),
@@ -84,8 +84,8 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="position of a table: what is before it",
-        file="cdc/apply/table/applied_table.py",
-        old='F.col("offset").between(self.position.offset + 1, upto)',
+        file="cdc/apply/table/event_applier.py",
+        old='F.col("offset").between(after + 1, upto)',
         new='F.col("offset").between(-1, upto)',
         tests=SPARK,
     ),
@@ -343,7 +343,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="refused events are taken some at a time",
-        file="cdc/apply/table/batch.py",
+        file="cdc/apply/table/refused_events.py",
         old='f"{_BYTES_SO_FAR} DIV {REFUSED_BYTES} AS part"',
         new='"0 AS part"',
         tests=("tests/spark/apply/test_flood_stop.py",),

@@ -24,6 +24,8 @@ from cdc.apply.rounds.recovery import Recovery
 from cdc.apply.rounds.rounds import Rounds, stuck_transactions
 from cdc.apply.rounds.tables import Tables
 from cdc.apply.table.applied_table import AppliedTable
+from cdc.apply.table.apply_context import ApplyContext
+from cdc.apply.table.table_factory import TableFactory
 from cdc.config import Job
 from cdc.events.schema import Column, TableSchema, table_schema_from_avro
 from cdc.events.values.sql_text import spark_name
@@ -168,15 +170,12 @@ class Pipeline:
             store.create(session, path, schema, Position(epoch=1, offset=-1))
         found = position(path)
         assert found is not None
-        return AppliedTable(
-            session=session,
-            path=path,
-            schema=store.read_schema(session, path, schema.table) or schema,
-            position=found,
-            quarantine=self.quarantine,
-            placeholder=RECORDED["placeholder"],
-            policy=Job(),
+        tables = TableFactory(
+            ApplyContext(
+                quarantine=self.quarantine, placeholder=RECORDED["placeholder"], policy=Job()
+            )
         )
+        return tables.stored(session, path, found, schema)
 
     def land(self, records: list[dict[str, Any]]) -> None:
         self.lander.land(events(self.spark, records), 0)

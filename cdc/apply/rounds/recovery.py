@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
-from cdc.apply.replay import nothing, replay
+from cdc.apply.replay import Recorded, nothing, replay
 from cdc.apply.rounds.freezer import Freezer
 from cdc.apply.rounds.last_cut import LastCut, Topics, last_cut
 from cdc.apply.rounds.tables import Tables
@@ -110,16 +110,15 @@ class Recovery:
         for topic in topics:
             table, upto = self.tables.by_topic[topic], last.offsets[topic]
             if table.following and (table.position.offset < upto or table.pending(notes)):
-                replay(
-                    log.where((F.col("topic") == topic) & (F.col("offset") <= upto)),
-                    topic,
-                    table,
-                    notes,
+                recorded = Recorded(
+                    rows=log.where((F.col("topic") == topic) & (F.col("offset") <= upto)),
+                    topic=topic,
+                    notes=notes,
                     schemas_of=self.schemas,
                     budget=self.budget,
                     snapshot_end=last.row.snapshot_end,
-                    step=step,
                 )
+                replay(recorded, table, step)
 
     def _notes(self, log: DataFrame, last: LastCut) -> list[PlacedNote]:
         """Return all structure changes of this epoch, up to the cut."""

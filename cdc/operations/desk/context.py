@@ -12,6 +12,7 @@ from cdc.apply.rounds.freezer import Freezer
 from cdc.apply.rounds.last_cut import LastCut
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.structure_notes import PlacedNote, note_rows, read_notes
+from cdc.apply.table.table_factory import TableFactory
 from cdc.client.status.cut_wait import wait_for_cut
 from cdc.client.status.diagnosis import where_it_hangs
 from cdc.config import Config
@@ -38,8 +39,7 @@ class RebuildContext:
     session: SparkSession
     config: Config
     schemas_of: SchemaLookup
-    placeholder: str  # what the connector sends for a large value that did not change
-    quarantine: Quarantine
+    factory: TableFactory  # of tables that are rebuilt
 
 
 CUT_SECONDS: Final = 600.0
@@ -58,10 +58,14 @@ class JobContext:
     last_cut: Callable[[], LastCut]
     notes_topic: str
     schemas: SchemaLookup
-    quarantine: Quarantine
+    factory: TableFactory
     readings: Readings
     epoch: Epoch | None  # None: the first
-    placeholder: str  # what the connector sends for a large value that did not change
+
+    @property
+    def quarantine(self) -> Quarantine:
+        """Return the lake's quarantine."""
+        return self.factory.quarantine
 
     def rebuild_context(self) -> RebuildContext:
         """Return what a rebuild needs, with a Spark session of its own."""
@@ -69,8 +73,7 @@ class JobContext:
             session=self.spark.newSession(),
             config=self.config,
             schemas_of=self.schemas,
-            placeholder=self.placeholder,
-            quarantine=self.quarantine,
+            factory=self.factory.for_rebuild(),
         )
 
     def topic(self, table: TableId) -> str:

@@ -21,6 +21,7 @@ from cdc.lake.table.removal import remove
 from cdc.operations.desk.context import CUT_SECONDS, JobContext
 from cdc.operations.desk.reporter import Reporter
 from cdc.operations.resnapshot.commit import ReadingWriter, settle
+from cdc.operations.resnapshot.kept_reading import Subject
 from cdc.operations.resnapshot.read import Stage, Staged
 from cdc.operations.resnapshot.target import target_of
 from cdc.source.catalog.captured import captured_tables
@@ -109,12 +110,11 @@ class Resnapshot:
             writer = ReadingWriter(
                 context=self._context,
                 session=self._context.spark.newSession(),
-                live=live,
-                target=target,
-                at=at,
+                subject=Subject(
+                    live=live, target=target, at=at, number=self._context.readings.next_number()
+                ),
                 operation=operation,
                 reporter=reporter,
-                number=self._context.readings.next_number(),
             )
             return writer.by_shadow(staged) if shadow else writer.in_place(staged)
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from cdc.apply.table.apply_context import ApplyContext
+from cdc.apply.table.table_factory import TableFactory
 from cdc.config import Config, Lake, Source
 from cdc.events.values.sql_text import spark_delta
 from cdc.lake.layout import ledger_path, log_path, readings_path
@@ -94,10 +96,16 @@ def replay(pipeline: Pipeline, *tables: str) -> tuple[TableResult, ...]:
         last_cut=lambda: pipeline.publisher.last,
         notes_topic=NOTES,
         schemas=schemas,
-        quarantine=pipeline.quarantine,
+        factory=TableFactory(
+            ApplyContext(
+                quarantine=pipeline.quarantine,
+                placeholder=RECORDED["placeholder"],
+                policy=config.job,
+                schema_policy=config.source.schema_policy,
+            )
+        ),
         readings=Readings(readings_path(config)),
         epoch=None,
-        placeholder=RECORDED["placeholder"],
     )
     operation = Operation(
         id="o", command="replay", tables=tables, line="", asked_by="", asked_at="", options={}

@@ -14,9 +14,9 @@ from cdc.cli.replay import Marker, facts, replay, sentences
 from cdc.config import Config, Kafka, Lake, Registry, Source
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import Column, TableSchema
+from cdc.operations.replay.addresses import Addresses
 from cdc.operations.replay.kafka_history import _zigzag
 from cdc.operations.replay.to_path import (
-    Addresses,
     Outcome,
     ReplayOptions,
     refuse_taken,
