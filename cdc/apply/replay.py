@@ -16,7 +16,7 @@ from cdc.events.envelope import NEW_KEY
 from cdc.kafka.registry import SchemaLookup
 from cdc.land import landing as landed_values
 from cdc.land.landing import Landing
-from cdc.land.query import landings, summary
+from cdc.land.log_table import landings, summary
 
 logger = structlog.get_logger(__name__)
 

@@ -6,6 +6,7 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 
+from cdc.apply.epoch_log import EpochLog
 from cdc.apply.rounds import recovery
 from cdc.apply.rounds.cut_finder import CutFinder
 from cdc.apply.rounds.cut_requests import CutRequests
@@ -14,7 +15,7 @@ from cdc.apply.rounds.freezer import Freezer
 from cdc.apply.rounds.last_cut import LastCut
 from cdc.apply.rounds.publisher import Publisher
 from cdc.apply.rounds.recovery import Recovery
-from cdc.apply.rounds.rounds import Rounds, stuck_transactions
+from cdc.apply.rounds.rounds import RoundChecks, Rounds, stuck_transactions
 from cdc.apply.rounds.tables import Tables
 from cdc.capture.continuity import stored
 from cdc.capture.source_watch import SourceWatch
@@ -26,7 +27,7 @@ from cdc.kafka.topic_watch import TopicWatch
 from cdc.lake.layout import log_path, readings_path
 from cdc.lake.records.readings import Readings
 from cdc.land.inbox import Inbox
-from cdc.land.query import Lander
+from cdc.land.query import Lander, LandingHooks
 from cdc.operations.desk.context import JobContext
 from cdc.operations.retention import Retention
 from cdc.state import requests
@@ -111,11 +112,13 @@ class _Composer:
             self.spark,
             log_path(self.config),
             start.landed,
-            inbox.add,
             self.config.job,
-            look=TopicWatch(self.endpoints.kafka, ids).look,
             notes_topic=start.topics.notes,
-            expired=retention.expired,
+            hooks=LandingHooks(
+                landed=inbox.add,
+                look=TopicWatch(self.endpoints.kafka, ids).look,
+                expired=retention.expired,
+            ),
         )
 
     def _first(self, lander: Lander, last: LastCut) -> FirstSnapshot:
@@ -154,22 +157,27 @@ class _Composer:
             publisher,
             inbox=inbox,
             requests=CutRequests(Holds(requests.directory(self.config.state_dir))),
-            stuck=stuck_transactions(policy.transaction_alarm_seconds),
+            checks=RoundChecks(
+                stuck_transactions(policy.transaction_alarm_seconds), source=check_source
+            ),
             budget=policy.max_events_per_batch,
-            check_source=check_source,
+        )
+
+    def _log(self) -> EpochLog:
+        return EpochLog(
+            spark=self.spark,
+            path=log_path(self.config),
+            notes_topic=self.start.topics.notes,
+            schemas_of=self.start.registry.schemas,
+            budget=self.config.job.max_events_per_batch,
+            epoch=self.start.epoch,
         )
 
     def _recovery(self, tables: Tables, freezer: Freezer, publisher: Publisher) -> Recovery:
-        start = self.start
         return Recovery(
-            spark=self.spark,
-            log_path=log_path(self.config),
+            log=self._log(),
             tables=tables,
             freezer=freezer,
-            topics=start.topics,
-            schemas=start.registry.schemas,
-            budget=self.config.job.max_events_per_batch,
-            epoch=start.epoch,
             last_cut=lambda: publisher.last,
         )
 
@@ -182,9 +190,7 @@ class _Composer:
             tables=start.tables,
             freezer=freezer,
             last_cut=lambda: publisher.last,
-            notes_topic=start.topics.notes,
-            schemas=start.registry.schemas,
+            log=self._log(),
             factory=start.factory,
             readings=Readings(readings_path(self.config)),
-            epoch=start.epoch,
         )

@@ -178,8 +178,8 @@ class ReadingWriter:
         entry = self.subject.at.cut.entry(str(self.live.schema.table))
         if entry is None:
             raise CdcError(ErrorKind.INTERNAL, "the cut of the reading lacks the table")
-        notes = self.context.notes(self.subject.at.cut.notes_offset)
-        epoch = epochs.number(self.context.epoch)
+        notes = self.context.log.newest().notes(self.subject.at.cut.notes_offset)
+        epoch = epochs.number(self.context.log.epoch)
         # A restored source hands out ids of notes again, so ids of another epoch do not compare.
         least = self.live.position.note if self.live.position.epoch == epoch else 0
         return Position(

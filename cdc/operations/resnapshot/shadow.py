@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply.difference import row_difference
-from cdc.apply.replay import Recorded, replay
+from cdc.apply.replay import replay
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.errors import CdcError, ErrorKind
 from cdc.operations.desk.context import JobContext
@@ -49,20 +48,8 @@ class Shadow:
     def _replay(self) -> None:
         """Bring the shadow to the last cut."""
         self.reporter.safe_point()
-        topic, last = self._topic, self.context.last_cut()
-        offsets = last.offsets
-        notes = self.context.notes(offsets[self.context.notes_topic])
-        own = (F.col("topic") == topic) & (F.col("offset") <= offsets[topic])
-        rows = self.context.log().where(own)
-        recorded = Recorded(
-            rows=rows,
-            topic=topic,
-            notes=notes,
-            schemas_of=self.context.schemas,
-            budget=self.context.config.job.max_events_per_batch,
-            snapshot_end=last.row.snapshot_end,
-        )
-        replay(recorded, self.shadow)
+        last, log = self.context.last_cut(), self.context.log.newest()
+        replay(log.recorded(self._topic, last, log.notes_in(last)), self.shadow)
         if self.shadow.stopped:
             raise CdcError(
                 ErrorKind.TABLE_STOPPED,
@@ -70,8 +57,8 @@ class Shadow:
                 detail=self.shadow.reason,
                 remedy=f"resnapshot it in place: wal2lake resnapshot {self.shadow.schema.table}",
             )
-        if self.shadow.position.offset < offsets[topic]:
-            self.shadow.move(replace(self.shadow.position, offset=offsets[topic]))
+        if self.shadow.position.offset < last.offsets[self._topic]:
+            self.shadow.move(replace(self.shadow.position, offset=last.offsets[self._topic]))
 
     def differences(self) -> dict[str, int]:
         """Count the rows in which the frozen table differs from the shadow, by kind."""

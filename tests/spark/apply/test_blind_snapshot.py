@@ -18,7 +18,7 @@ from cdc.events.schema import TableSchema
 from cdc.events.structure.steps import Note
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.table.positions import Position
-from cdc.land.query import LOG_COLUMNS
+from cdc.land.log_table import LOG_COLUMNS
 from cdc.tables import TableMode
 from tests.events.structures import column, structure
 

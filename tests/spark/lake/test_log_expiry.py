@@ -17,7 +17,7 @@ from cdc.lake.records.readings import Reading
 from cdc.lake.table import store
 from cdc.lake.table.positions import LandedPosition, landed_position, open_table
 from cdc.lake.upkeep.maintenance import expire
-from cdc.land.query import create_log
+from cdc.land.log_table import create_log
 from cdc.operations.desk.context import RebuildContext
 from cdc.operations.replay.inputs import from_log
 from cdc.operations.replay.material import Place

@@ -24,7 +24,6 @@ from cdc.state.operation import Operation, OperationState, Progress, TableResult
 from tests.spark.recorded_pipeline import (
     COMPOSITE,
     NO_KEY,
-    NOTES,
     PREFIX,
     RECORDED,
     TABLES,
@@ -32,7 +31,6 @@ from tests.spark.recorded_pipeline import (
     Pipeline,
     assert_equal_to_source,
     landed_topics,
-    schemas,
 )
 from tests.waiting import until
 
@@ -94,8 +92,7 @@ def replay(pipeline: Pipeline, *tables: str) -> tuple[TableResult, ...]:
         tables=pipeline.tables.by_topic,
         freezer=pipeline.freezer,
         last_cut=lambda: pipeline.publisher.last,
-        notes_topic=NOTES,
-        schemas=schemas,
+        log=pipeline.epoch_log(),
         factory=TableFactory(
             ApplyContext(
                 quarantine=pipeline.quarantine,
@@ -105,7 +102,6 @@ def replay(pipeline: Pipeline, *tables: str) -> tuple[TableResult, ...]:
             )
         ),
         readings=Readings(readings_path(config)),
-        epoch=None,
     )
     operation = Operation(
         id="o", command="replay", tables=tables, line="", asked_by="", asked_at="", options={}
