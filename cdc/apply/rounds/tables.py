@@ -96,13 +96,9 @@ class Tables:
             self._pool.submit(
                 self._bring,
                 table,
-                Stretch(
-                    rows=part.rows.where(F.col("offset") <= cut.offsets[topic]),
-                    topic=topic,
-                    upto=cut.offsets[topic],
+                replace(
+                    _stretch(topic, part, cut, last),
                     schemas={i: schemas[i] for i in ids.get(topic, ()) if i in schemas},
-                    beyond=part.last[topic] > cut.offsets[topic],
-                    snapshot_end=last.row.snapshot_end,
                 ),
                 notes,
             )
@@ -154,3 +150,16 @@ class Tables:
             table.apply(replace(stretch, notes=own))
         finally:
             self._merging.discard(name)
+
+
+def _stretch(topic: str, part: Slice, cut: Cut, last: LastCut) -> Stretch:
+    """Return the topic's events up to the cut; without their schemas and the notes."""
+    upto = cut.offsets[topic]
+    return Stretch(
+        rows=part.rows.where(F.col("offset") <= upto),
+        topic=topic,
+        upto=upto,
+        schemas={},
+        beyond=part.last[topic] > upto,
+        snapshot_end=last.row.snapshot_end,
+    )
