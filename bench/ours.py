@@ -16,7 +16,7 @@ from cdc.demo.place import Place
 from cdc.demo.stages import await_snapshot, bring_up, keep_busy, readable_at
 from cdc.demo.workload import Workload
 from cdc.lake.layout import log_path
-from cdc.state.endpoints import resolve
+from cdc.state.pipeline import resolve
 
 PLACEHOLDERS = (
     "select count(*) as found from shop.product_descriptions where length(description) < 1000"
@@ -61,7 +61,7 @@ def measure(place: Place, config: Config, load: Load, console: Console) -> Figur
 
 def _burst(place: Place, config: Config, load: Load) -> tuple[float, float]:
     meter = Meter(config=config, freshness=Freshness())
-    done = burst(resolve(config).source_url, transactions=load.transactions)
+    done = burst(resolve(config).endpoints.source_url, transactions=load.transactions)
     place.command("sync", "--timeout", "900")
     meter.read()
     seconds = readable_at(meter, done.last_commit_at) - done.began
@@ -82,7 +82,7 @@ def _landing_rate(config: Config, done: Burst, seconds: float) -> float:
 
 
 def _steady(place: Place, config: Config, load: Load) -> list[float]:
-    workload = load.workload(resolve(config).source_url)
+    workload = load.workload(resolve(config).endpoints.source_url)
     meter = Meter(config=config, freshness=workload.freshness)
     keep_busy(workload, meter, seconds=load.seconds, on_reading=lambda _: None)
     place.command("sync", "--timeout", "900")

@@ -27,6 +27,7 @@ from cdc.source.connector import worker_rest
 from cdc.stack.artifacts.lock_file import spark_jars
 from cdc.stack.embedded import running
 from cdc.state.endpoints import Endpoints, password_reference
+from cdc.state.pipeline import Pipeline
 from cdc.waiting import poll
 
 PATIENCE: Final = 1800.0  # seconds for one stage: this way is slow
@@ -84,20 +85,20 @@ def measure(root: Path, config: Config, load: Load, console: Console) -> Figures
         worker_rest.delete(endpoints.connect, config.name)
         ensure_topics(endpoints.kafka, [TopicSpec(topic) for topic in TOPICS])
         began = time.time()
-        worker_rest.configure(endpoints.connect, PREFIX, settings(config, endpoints))
+        worker_rest.configure(endpoints.connect, PREFIX, settings(Pipeline(config, endpoints)))
         with _job(root, endpoints) as job:
             return _measure(endpoints, job, load, began, console)
 
 
-def settings(config: Config, endpoints: Endpoints) -> dict[str, str]:
+def settings(pipeline: Pipeline) -> dict[str, str]:
     """Return a tutorial's connector: JSON with a schema in every message, decimals as doubles."""
-    source = urlsplit(endpoints.source_url)
+    source = urlsplit(pipeline.endpoints.source_url)
     return {
         "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
         "database.hostname": str(source.hostname),
         "database.port": str(source.port),
         "database.user": str(source.username),
-        "database.password": password_reference(config.state_dir.resolve()),
+        "database.password": password_reference(pipeline.config.state_dir.resolve()),
         "database.dbname": source.path.lstrip("/"),
         "plugin.name": "pgoutput",
         "topic.prefix": PREFIX,

@@ -14,6 +14,7 @@ PLACES: Final[dict[str, set[str]]] = {
     r"\[\"tasks\"\]": {"cdc.source.connector.status"},
     r"\"(?i:extra_float_digits|intervalstyle)\"": {"cdc.source.server.printing"},
     r"POSITIVE_INFINITY\"": {"cdc.events.values.pg_types"},
+    r"config: Config,?\s+endpoints: Endpoints": {"cdc.state.pipeline"},  # all else takes a Pipeline
     r"\bhttpx\.(Client|get|post|put|request)\b": {"cdc.http_client"},
     # The first looks for ever, the second does without libraries; all else uses cdc.waiting.poll.
     r"\btime\.sleep\b|import sleep\b": {"cdc.stack.supervise.supervisor", "cdc.failpoints"},

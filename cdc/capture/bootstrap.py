@@ -26,7 +26,8 @@ from cdc.source.setup.preflight import role_findings, server_findings
 from cdc.source.setup.prepare import prepare
 from cdc.state.atomic_file import write_private
 from cdc.state.directory import StateDir
-from cdc.state.endpoints import Endpoints, write_source_secret
+from cdc.state.endpoints import write_source_secret
+from cdc.state.pipeline import Pipeline
 from cdc.tables import HEARTBEAT, SIGNAL, STRUCTURE, TableId, TableMode
 from cdc.waiting import until
 
@@ -37,11 +38,7 @@ _SECRET: Final = "placeholder"  # noqa: S105 - the name of a file
 
 
 def establish(
-    config: Config,
-    endpoints: Endpoints,
-    *,
-    new_epoch: bool = False,
-    say: Say = lambda _: None,
+    pipeline: Pipeline, *, new_epoch: bool = False, say: Say = lambda _: None
 ) -> list[SourceTable]:
     """Prepare source and topics and start the connector; return the captured tables.
 
@@ -54,38 +51,37 @@ def establish(
     naming the pids that block the slot, and CHAIN_BROKEN if going on would lose changes.
     """
     try:
-        return _established(config, endpoints, say, new_epoch=new_epoch)
+        return _established(pipeline, say, new_epoch=new_epoch)
     except LostChangesError:
-        if new_epoch or config.source.on_lost_changes != READ_LOST:
+        if new_epoch or pipeline.config.source.on_lost_changes != READ_LOST:
             raise
-    return _established(config, endpoints, say, new_epoch=True)
+    return _established(pipeline, say, new_epoch=True)
 
 
-def _established(
-    config: Config, endpoints: Endpoints, say: Say, *, new_epoch: bool
-) -> list[SourceTable]:
-    with connect(endpoints.source_url) as connection:
+def _established(pipeline: Pipeline, say: Say, *, new_epoch: bool) -> list[SourceTable]:
+    config = pipeline.config
+    with connect(pipeline.endpoints.source_url) as connection:
         refuse_unfit(connection, config)
         if not new_epoch:  # before anything is read or created in the wrong source
-            refuse_other_source(connection, config, endpoints)
-        known = (_captured if new_epoch else begun)(config, endpoints)
+            refuse_other_source(connection, pipeline)
+        known = (_captured if new_epoch else begun)(pipeline)
         tables = captured_tables(connection, config, known)
         prepare(connection, config, [table for table in tables if table.unfit is None])
         if new_epoch:
-            return _start_anew(connection, config, endpoints, tables, say)
-        return _start(connection, config, endpoints, tables)
+            return _start_anew(connection, pipeline, tables, say)
+        return _start(connection, pipeline, tables)
 
 
-def begun(config: Config, endpoints: Endpoints) -> frozenset[TableId]:
+def begun(pipeline: Pipeline) -> frozenset[TableId]:
     """Return the tables the connector captures; none before it has stored a position."""
-    if worker_rest.offsets(endpoints.connect, config.name) is None:
+    if worker_rest.offsets(pipeline.endpoints.connect, pipeline.name) is None:
         return frozenset()
-    return _captured(config, endpoints)
+    return _captured(pipeline)
 
 
-def _captured(config: Config, endpoints: Endpoints) -> frozenset[TableId]:
+def _captured(pipeline: Pipeline) -> frozenset[TableId]:
     """The tables that the connector is configured for, even if its position is lost."""
-    return captured(worker_rest.configuration(endpoints.connect, config.name))
+    return captured(worker_rest.configuration(pipeline.endpoints.connect, pipeline.name))
 
 
 def refuse_unfit(connection: Connection, config: Config) -> None:
@@ -133,14 +129,14 @@ def written_by_itself(prefix: str) -> str:
     return f"__debezium-heartbeat.{prefix}"
 
 
-def placeholder(config: Config, endpoints: Endpoints) -> str:
+def placeholder(pipeline: Pipeline) -> str:
     """Return the placeholder for unchanged TOAST values, the connector's own if it has one.
 
     It is random, so that no value of the application equals it, and never changes. It is also
     stored in the state directory.
     """
-    state = StateDir(config.state_dir)
-    running = worker_rest.configuration(endpoints.connect, config.name)
+    state = StateDir(pipeline.config.state_dir)
+    running = worker_rest.configuration(pipeline.endpoints.connect, pipeline.name)
     if running is None or not running.get(worker_rest.PLACEHOLDER):
         return state.secret(_SECRET)
     token = running[worker_rest.PLACEHOLDER]
@@ -153,102 +149,96 @@ def has_begun_here(config: Config) -> bool:
     return (StateDir(config.state_dir).secrets / _SECRET).exists()
 
 
-def connector_settings(
-    config: Config, endpoints: Endpoints, tables: list[SourceTable]
-) -> dict[str, str]:
+def connector_settings(pipeline: Pipeline, tables: list[SourceTable]) -> dict[str, str]:
     """Return the settings to start the connector with; only a lake's first epoch has a snapshot."""
     return settings(
-        config,
-        endpoints,
+        pipeline,
         tables,
-        placeholder=placeholder(config, endpoints),
-        snapshot=last(epochs_path(config)) is None,
+        placeholder=placeholder(pipeline),
+        snapshot=last(epochs_path(pipeline.config)) is None,
     )
 
 
 def _start(
-    connection: Connection, config: Config, endpoints: Endpoints, tables: list[SourceTable]
+    connection: Connection, pipeline: Pipeline, tables: list[SourceTable]
 ) -> list[SourceTable]:
-    wanted = _created(config, endpoints, tables)
-    goes_on = continues(connection, config, endpoints, tables)
+    config = pipeline.config
+    wanted = _created(pipeline, tables)
+    goes_on = continues(connection, pipeline, tables)
     if not goes_on:  # a first start requires that every table is fit
         tables = captured_tables(connection, config)
-        wanted = connector_settings(config, endpoints, tables)
+        wanted = connector_settings(pipeline, tables)
     note_baseline(connection, [t for t in tables if t.unfit is None], again=not goes_on)
     if not goes_on:
         first_slot.forget(config)
-        slot.probe(endpoints.source_url, config.name, SLOT_SECONDS)
-    _let_run(config, endpoints, tables, wanted)
-    await_running(connection, config, endpoints, streams=False)
+        slot.probe(pipeline.endpoints.source_url, pipeline.name, SLOT_SECONDS)
+    _let_run(pipeline, tables, wanted)
+    await_running(connection, pipeline, streams=False)
     if not goes_on:
         first_slot.remember(connection, config)
     return tables
 
 
 def _start_anew(
-    connection: Connection,
-    config: Config,
-    endpoints: Endpoints,
-    tables: list[SourceTable],
-    say: Say,
+    connection: Connection, pipeline: Pipeline, tables: list[SourceTable], say: Say
 ) -> list[SourceTable]:
     """Start the connector in a new epoch; return when it has stored a position there.
 
     From then on a plain start continues in the epoch; before, it reports a lost position.
     """
-    unchanged = _created(config, endpoints, tables)
+    unchanged = _created(pipeline, tables)
     begin(
         connection,
-        config,
-        endpoints,
+        pipeline,
         tables,
-        specs=topic_specs(config, tables),
-        start=lambda: _let_run(config, endpoints, tables, unchanged),
+        specs=topic_specs(pipeline.config, tables),
+        start=lambda: _let_run(pipeline, tables, unchanged),
         say=say,
     )
-    slot.probe(endpoints.source_url, config.name, SLOT_SECONDS)
-    _let_run(config, endpoints, tables, connector_settings(config, endpoints, tables))
-    await_running(connection, config, endpoints, streams=False)
+    slot.probe(pipeline.endpoints.source_url, pipeline.name, SLOT_SECONDS)
+    _let_run(pipeline, tables, connector_settings(pipeline, tables))
+    await_running(connection, pipeline, streams=False)
     # After the slot was created, because no snapshot would bring these notes.
     note_baseline(connection, [t for t in tables if t.unfit is None], again=True)
     until(
-        lambda: worker_rest.offsets(endpoints.connect, config.name) is not None,
+        lambda: worker_rest.offsets(pipeline.endpoints.connect, pipeline.name) is not None,
         START_SECONDS,
-        f"connector {config.name} sent no event",
+        f"connector {pipeline.name} sent no event",
     )
     return tables
 
 
-def _created(config: Config, endpoints: Endpoints, tables: list[SourceTable]) -> dict[str, str]:
+def _created(pipeline: Pipeline, tables: list[SourceTable]) -> dict[str, str]:
     """Create the connector without a task, unless it exists; return the settings to start with."""
-    state = StateDir(config.state_dir)
+    state = StateDir(pipeline.config.state_dir)
     state.create()
-    if config.connect.url is None:
-        write_source_secret(state, endpoints.source_url)
-    wanted = connector_settings(config, endpoints, tables)
-    worker_rest.create_stopped(endpoints.connect, config.name, wanted)
+    if pipeline.config.connect.url is None:
+        write_source_secret(state, pipeline.endpoints.source_url)
+    wanted = connector_settings(pipeline, tables)
+    worker_rest.create_stopped(pipeline.endpoints.connect, pipeline.name, wanted)
     return wanted
 
 
-def _let_run(
-    config: Config, endpoints: Endpoints, tables: list[SourceTable], wanted: Mapping[str, str]
-) -> None:
+def _let_run(pipeline: Pipeline, tables: list[SourceTable], wanted: Mapping[str, str]) -> None:
+    endpoints = pipeline.endpoints
     ensure_topics(
-        endpoints.kafka, topic_specs(config, tables), replication=config.kafka.replication_factor
+        endpoints.kafka,
+        topic_specs(pipeline.config, tables),
+        replication=pipeline.config.kafka.replication_factor,
     )
-    if not worker_rest.is_configured(endpoints.connect, config.name, wanted):
+    if not worker_rest.is_configured(endpoints.connect, pipeline.name, wanted):
         # A failure of the old task, due to its old settings, would be attributed to the new one.
-        worker_rest.stop(endpoints.connect, config.name)
-        worker_rest.configure(endpoints.connect, config.name, wanted)
-    worker_rest.resume(endpoints.connect, config.name)
-    _revive(config, endpoints)
+        worker_rest.stop(endpoints.connect, pipeline.name)
+        worker_rest.configure(endpoints.connect, pipeline.name, wanted)
+    worker_rest.resume(endpoints.connect, pipeline.name)
+    _revive(pipeline)
 
 
-def _revive(config: Config, endpoints: Endpoints) -> None:
+def _revive(pipeline: Pipeline) -> None:
     """Restart a connector that failed earlier: its cause may be gone, and Connect never retries.
 
     A failure after the restart is a current one.
     """
-    status = worker_rest.status(endpoints.connect, config.name)
+    status = worker_rest.status(pipeline.endpoints.connect, pipeline.name)
     if status is not None and status.failed:
-        worker_rest.restart(endpoints.connect, config.name)
+        worker_rest.restart(pipeline.endpoints.connect, pipeline.name)

@@ -26,7 +26,7 @@ from cdc.source.connector.settings import SNAPSHOT_MODE, STREAM_ONLY
 from cdc.source.server import origin, slot
 from cdc.source.server.connection import Connection
 from cdc.source.server.slot import LostChangesError
-from cdc.state.endpoints import Endpoints
+from cdc.state.pipeline import Pipeline
 from cdc.tables import STRUCTURE
 from cdc.waiting import until
 
@@ -43,9 +43,7 @@ class Standing(Enum):
     NOTHING_SENT = "nothing sent"  # the connector has sent no event yet
 
 
-def continues(
-    connection: Connection, config: Config, endpoints: Endpoints, tables: list[SourceTable]
-) -> bool:
+def continues(connection: Connection, pipeline: Pipeline, tables: list[SourceTable]) -> bool:
     """Return whether connector, slot and position can go on.
 
     If not, the chain has to start from scratch; what an earlier attempt left is removed.
@@ -53,35 +51,35 @@ def continues(
     Raises CONFLICT if the slot belongs to someone else, CHAIN_BROKEN if going on would lose
     changes.
     """
-    state = standing(connection, config, endpoints, tables)
+    state = standing(connection, pipeline, tables)
     if state is Standing.WHOLE:
         return True
-    clear(connection, config, endpoints)
+    clear(connection, pipeline)
     if state is Standing.UNFINISHED:
-        delete_topics(endpoints.kafka, [*_topics(config, tables), markers(config)])
+        topics = [*_topics(pipeline.config, tables), markers(pipeline.config)]
+        delete_topics(pipeline.endpoints.kafka, topics)
     return False
 
 
-def standing(
-    connection: Connection, config: Config, endpoints: Endpoints, tables: list[SourceTable]
-) -> Standing:
+def standing(connection: Connection, pipeline: Pipeline, tables: list[SourceTable]) -> Standing:
     """Return the state of the chain without changing anything; raises like ``continues``."""
+    config = pipeline.config
     _refuse_other_pipeline(config)
     topics = _topics(config, tables)
-    refuse_other_source(connection, config, endpoints)
-    _refuse_broken_topics(config, endpoints, [*topics, *control_topics(config)])
-    status = worker_rest.status(endpoints.connect, config.name)
-    state = slot.slot_state(connection, config.name)
-    slot.refuse_foreign(config.name, state, read_by_us=bool(status and status.tasks))
-    position = worker_rest.offsets(endpoints.connect, config.name)
+    refuse_other_source(connection, pipeline)
+    _refuse_broken_topics(pipeline, [*topics, *control_topics(config)])
+    status = worker_rest.status(pipeline.endpoints.connect, pipeline.name)
+    state = slot.slot_state(connection, pipeline.name)
+    slot.refuse_foreign(pipeline.name, state, read_by_us=bool(status and status.tasks))
+    position = worker_rest.offsets(pipeline.endpoints.connect, pipeline.name)
     if position is None:
-        _refuse_lost_position(config, endpoints, topics)
+        _refuse_lost_position(pipeline, topics)
         return Standing.NOTHING_SENT
     if unfinished(position) and config.connect.url is None:
         _refuse_landed(config)
         return Standing.UNFINISHED
-    slot.refuse_ahead(config.name, slot.readable(config.name, state), sent(position))
-    _refuse_other_lake(config, endpoints)
+    slot.refuse_ahead(pipeline.name, slot.readable(pipeline.name, state), sent(position))
+    _refuse_other_lake(pipeline)
     return Standing.WHOLE
 
 
@@ -107,20 +105,20 @@ def stored(connect_url: str, name: str) -> int:
         return 0
 
 
-def clear(connection: Connection, config: Config, endpoints: Endpoints) -> None:
+def clear(connection: Connection, pipeline: Pipeline) -> None:
     """Stop the connector, delete its position and drop the slot; its next start creates a new one.
 
     Afterwards everything it has sent is either committed or rolled back, and nothing of it arrives
     later: the worker ends the transactions of earlier tasks before it deletes a position.
     """
-    worker_rest.stop(endpoints.connect, config.name)
+    worker_rest.stop(pipeline.endpoints.connect, pipeline.name)
     until(
-        lambda: not slot.is_read(connection, config.name),
+        lambda: not slot.is_read(connection, pipeline.name),
         _FREE_SECONDS,
-        f"slot {config.name} was not released",
+        f"slot {pipeline.name} was not released",
     )
-    worker_rest.forget_offsets(endpoints.connect, config.name)
-    slot.drop(connection, config.name)
+    worker_rest.forget_offsets(pipeline.endpoints.connect, pipeline.name)
+    slot.drop(connection, pipeline.name)
 
 
 def _topics(config: Config, tables: list[SourceTable]) -> list[str]:
@@ -137,31 +135,32 @@ def markers(config: Config) -> str:
     return f"{config.name}.transaction"
 
 
-def refuse_other_source(connection: Connection, config: Config, endpoints: Endpoints) -> None:
+def refuse_other_source(connection: Connection, pipeline: Pipeline) -> None:
     """Raise CHAIN_BROKEN if the source is not the one that the lake and the connector follow."""
-    landed, epoch = landed_position(log_path(config)), last(epochs_path(config))
-    reached = sent(worker_rest.offsets(endpoints.connect, config.name) or {})
+    landed, epoch = landed_position(log_path(pipeline.config)), last(epochs_path(pipeline.config))
+    reached = sent(worker_rest.offsets(pipeline.endpoints.connect, pipeline.name) or {})
     origin.refuse_other(known_origin(landed, epoch), origin.origin(connection), reached)
 
 
-def _refuse_broken_topics(config: Config, endpoints: Endpoints, topics: list[str]) -> None:
-    landed, epoch = landed_position(log_path(config)), last(epochs_path(config))
+def _refuse_broken_topics(pipeline: Pipeline, topics: list[str]) -> None:
+    landed, epoch = landed_position(log_path(pipeline.config)), last(epochs_path(pipeline.config))
     expected = known_topics(landed, epoch, topics)
-    refuse_broken(expected, existing_topics(endpoints.kafka, expected))
+    refuse_broken(expected, existing_topics(pipeline.endpoints.kafka, expected))
 
 
-def _refuse_lost_position(config: Config, endpoints: Endpoints, topics: list[str]) -> None:
+def _refuse_lost_position(pipeline: Pipeline, topics: list[str]) -> None:
     """Raises also if an epoch was recorded, but its connector has sent nothing yet."""
-    filled = [name for name, end in end_offsets(endpoints.kafka, topics).items() if end > 0]
+    ends = end_offsets(pipeline.endpoints.kafka, topics)
+    filled = [name for name, end in ends.items() if end > 0]
     if filled:
         raise LostChangesError(
             f"topic {filled[0]} holds events, but the connector's position is lost",
             reason=Reason.POSITION_LOST,
             detail="changes and deletes since its last event cannot be determined",
         )
-    if (epoch := last(epochs_path(config))) is not None:
+    if (epoch := last(epochs_path(pipeline.config))) is not None:
         raise LostChangesError(
-            f"epoch {epoch.number} was begun, but connector {config.name} has no position in it",
+            f"epoch {epoch.number} was begun, but connector {pipeline.name} has no position in it",
             reason=Reason.POSITION_LOST,
         )
 
@@ -182,14 +181,14 @@ def _refuse_other_pipeline(config: Config) -> None:
         )
 
 
-def _refuse_other_lake(config: Config, endpoints: Endpoints) -> None:
+def _refuse_other_lake(pipeline: Pipeline) -> None:
     """The topics have gaps, and only the lake that recorded the epoch knows where they are."""
-    settings = worker_rest.configuration(endpoints.connect, config.name) or {}
-    if settings.get(SNAPSHOT_MODE) == STREAM_ONLY and last(epochs_path(config)) is None:
+    settings = worker_rest.configuration(pipeline.endpoints.connect, pipeline.name) or {}
+    if settings.get(SNAPSHOT_MODE) == STREAM_ONLY and last(epochs_path(pipeline.config)) is None:
         raise CdcError(
             ErrorKind.CHAIN_BROKEN,
-            f"connector {config.name} began in an epoch that the lake {config.lake.path} does not "
-            "know",
+            f"connector {pipeline.name} began in an epoch that the lake "
+            f"{pipeline.config.lake.path} does not know",
             reason=Reason.OTHER_LAKE,
             detail="changes from before that epoch are missing in the topics",
             remedy=f"correct lake.path, or {slot.NEW_EPOCH}",

@@ -24,7 +24,7 @@ from cdc.source.catalog.catalog import SourceTable
 from cdc.source.connector import worker_rest
 from cdc.source.server.connection import Connection
 from cdc.source.server.origin import origin
-from cdc.state.endpoints import Endpoints
+from cdc.state.pipeline import Pipeline
 from cdc.waiting import until
 
 _TRIAL_SECONDS: Final = 120.0
@@ -32,8 +32,7 @@ _TRIAL_SECONDS: Final = 120.0
 
 def begin(
     connection: Connection,
-    config: Config,
-    endpoints: Endpoints,
+    pipeline: Pipeline,
     tables: list[SourceTable],
     *,
     specs: Collection[TopicSpec],
@@ -47,14 +46,15 @@ def begin(
     and if nothing is broken; CHAIN_BROKEN if a topic lost too many offsets. Nothing is changed
     then.
     """
+    config = pipeline.config
     with alone(config):
-        reason = _broken(connection, config, endpoints, tables, start)
+        reason = _broken(connection, pipeline, tables, start)
         expected = _expected(config, specs)
-        refuse_far(endpoints.kafka, expected, specs)
-        clear(connection, config, endpoints)
+        refuse_far(pipeline.endpoints.kafka, expected, specs)
+        clear(connection, pipeline)
         replication = config.kafka.replication_factor
-        go_on(endpoints.kafka, expected, specs, replication=replication, say=say)
-        return _recorded(connection, config, endpoints, [spec.name for spec in specs], reason)
+        go_on(pipeline.endpoints.kafka, expected, specs, replication=replication, say=say)
+        return _recorded(connection, pipeline, [spec.name for spec in specs], reason)
 
 
 def _expected(config: Config, specs: Collection[TopicSpec]) -> dict[str, Expected]:
@@ -62,66 +62,58 @@ def _expected(config: Config, specs: Collection[TopicSpec]) -> dict[str, Expecte
     return known_topics(landed, epoch, [spec.name for spec in specs])
 
 
-def _recorded(
-    connection: Connection, config: Config, endpoints: Endpoints, topics: list[str], reason: str
-) -> Epoch:
-    landed, now = landed_position(log_path(config)), origin(connection)
+def _recorded(connection: Connection, pipeline: Pipeline, topics: list[str], reason: str) -> Epoch:
+    landed, now = landed_position(log_path(pipeline.config)), origin(connection)
     all_topics = {*topics, *(landed.offsets if landed else ())}
-    ends = end_offsets(endpoints.kafka, sorted(all_topics))
+    ends = end_offsets(pipeline.endpoints.kafka, sorted(all_topics))
     return epochs.begin(
-        epochs_path(config),
-        name=config.name,
+        epochs_path(pipeline.config),
+        name=pipeline.name,
         reason=reason,
         lsn=now.lsn,
         left_behind=dict.fromkeys(topics, -1) | {topic: end - 1 for topic, end in ends.items()},
-        topic_ids=topic_ids(endpoints.kafka, topics),
+        topic_ids=topic_ids(pipeline.endpoints.kafka, topics),
         system=now.system,
         timeline=now.timeline,
     )
 
 
 def _broken(
-    connection: Connection,
-    config: Config,
-    endpoints: Endpoints,
-    tables: list[SourceTable],
-    start: Callable[[], None],
+    connection: Connection, pipeline: Pipeline, tables: list[SourceTable], start: Callable[[], None]
 ) -> str:
     """Return why the chain cannot go on; raise CONFLICT if it can."""
     try:
-        state = standing(connection, config, endpoints, tables)
+        state = standing(connection, pipeline, tables)
     except CdcError as error:
         if error.kind is ErrorKind.CHAIN_BROKEN:
             return error.coded
         raise
     if state is Standing.WHOLE:
-        if unfinished(worker_rest.offsets(endpoints.connect, config.name) or {}):
+        if unfinished(worker_rest.offsets(pipeline.endpoints.connect, pipeline.name) or {}):
             return "the first snapshot was not finished"
-        if _fails(connection, config, endpoints, start):
-            return f"connector {config.name} fails at the next change it has to read"
+        if _fails(connection, pipeline, start):
+            return f"connector {pipeline.name} fails at the next change it has to read"
     raise CdcError(
         ErrorKind.CONFLICT,
-        f"nothing is broken: pipeline {config.name} can go on without a new epoch",
+        f"nothing is broken: pipeline {pipeline.name} can go on without a new epoch",
         remedy="run wal2lake up without --new-epoch",
     )
 
 
-def _fails(
-    connection: Connection, config: Config, endpoints: Endpoints, start: Callable[[], None]
-) -> bool:
+def _fails(connection: Connection, pipeline: Pipeline, start: Callable[[], None]) -> bool:
     """Start the connector; return whether it fails before it passes the source's current LSN.
 
     Raises TIMEOUT if it does neither.
     """
     start()
-    target = origin(connection).lsn
+    target, worker = origin(connection).lsn, pipeline.endpoints.connect
     failed = False
 
     def settled() -> bool:
         nonlocal failed
-        status = worker_rest.status(endpoints.connect, config.name)
+        status = worker_rest.status(worker, pipeline.name)
         failed = status is not None and status.failed
-        return failed or sent(worker_rest.offsets(endpoints.connect, config.name) or {}) >= target
+        return failed or sent(worker_rest.offsets(worker, pipeline.name) or {}) >= target
 
-    until(settled, _TRIAL_SECONDS, f"connector {config.name} neither failed nor caught up")
+    until(settled, _TRIAL_SECONDS, f"connector {pipeline.name} neither failed nor caught up")
     return failed

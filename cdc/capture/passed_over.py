@@ -29,13 +29,11 @@ from cdc.source.connector.settings import (
 from cdc.source.connector.start import await_running, reconfigure
 from cdc.source.server import slot
 from cdc.source.server.connection import Connection, connect, connect_to_ask
-from cdc.state.endpoints import Endpoints
+from cdc.state.pipeline import Pipeline
 from cdc.tables import ColumnId, TableId
 
 
-def pass_over(
-    config: Config, endpoints: Endpoints, *, at_an_event: bool = False
-) -> tuple[TableId | ColumnId, ...]:
+def pass_over(pipeline: Pipeline, *, at_an_event: bool = False) -> tuple[TableId | ColumnId, ...]:
     """Exclude what the failed connector cannot read, and start it with the new settings.
 
     Excludes unreadable tables and new columns that the connector would fail at. ``at_an_event``
@@ -43,13 +41,15 @@ def pass_over(
     excluded too. Returns the tables and columns that are newly excluded; if there are none, nothing
     is changed. Raises the error of a source or worker that does not answer.
     """
-    running = worker_rest.configuration(endpoints.connect, config.name)
+    endpoints = pipeline.endpoints
+    running = worker_rest.configuration(endpoints.connect, pipeline.name)
     if running is None:
         return ()
     tables, columns, known = passed_over(running), columns_passed_over(running), captured(running)
     with connect_to_ask(endpoints.source_url) as connection:
-        now = _tables(connection, config, known)
-        changed = retyped(connection, config.name, known) if at_an_event else frozenset[ColumnId]()
+        now = _tables(connection, pipeline.config, known)
+        nothing = frozenset[ColumnId]()
+        changed = retyped(connection, pipeline.name, known) if at_an_event else nothing
     wanted = with_passed_over(running, tables | {t.table for t in now if t.passed_over})
     wanted = with_columns_passed_over(wanted, columns | changed)
     for table in now:
@@ -61,29 +61,29 @@ def pass_over(
         *sorted(new_columns),
     )
     if excluded:
-        worker_rest.configure(endpoints.connect, config.name, wanted)
+        worker_rest.configure(endpoints.connect, pipeline.name, wanted)
     return excluded
 
 
-def refuse_moved(config: Config, endpoints: Endpoints) -> None:
+def refuse_moved(pipeline: Pipeline) -> None:
     """Raise CHAIN_BROKEN if the slot of a failed connector is beyond the position it has stored.
 
     After a restart the connector would go on from the slot, and nothing would show what it missed.
     """
-    with connect_to_ask(endpoints.source_url) as connection:
-        state = slot.slot_state(connection, config.name)
+    with connect_to_ask(pipeline.endpoints.source_url) as connection:
+        state = slot.slot_state(connection, pipeline.name)
     if state is not None:  # read before the position, which the connector stores first
-        slot.refuse_ahead(config.name, state, stored(endpoints.connect, config.name))
+        slot.refuse_ahead(pipeline.name, state, stored(pipeline.endpoints.connect, pipeline.name))
 
 
-def take_back(config: Config, endpoints: Endpoints, source: SourceTable) -> bool:
+def take_back(pipeline: Pipeline, source: SourceTable) -> bool:
     """Let the connector read a table or its columns again; return False if none was excluded.
 
     New columns that it would fail at are excluded instead. Returns when the connector runs with the
     new settings: every later change of the table arrives. The table has to be fit and published.
     Raises TIMEOUT, SERVER_FAILED.
     """
-    running = worker_rest.configuration(endpoints.connect, config.name)
+    running = worker_rest.configuration(pipeline.endpoints.connect, pipeline.name)
     if running is None:
         return False
     tables, columns = passed_over(running), columns_passed_over(running)
@@ -93,9 +93,9 @@ def take_back(config: Config, endpoints: Endpoints, source: SourceTable) -> bool
     wanted = with_excluded(wanted, source)
     if wanted == running:
         return False
-    with connect(endpoints.source_url) as connection:
-        reconfigure(connection, config, endpoints, wanted)
-        await_running(connection, config, endpoints, streams=True)
+    with connect(pipeline.endpoints.source_url) as connection:
+        reconfigure(connection, pipeline, wanted)
+        await_running(connection, pipeline, streams=True)
     return True
 
 

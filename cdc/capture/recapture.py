@@ -26,7 +26,7 @@ from cdc.source.server.connection import Connection, connect, identifier, transl
 from cdc.source.server.finding import Level
 from cdc.source.setup.preflight import role_findings
 from cdc.source.setup.prepare import prepare, published
-from cdc.state.endpoints import Endpoints
+from cdc.state.pipeline import Pipeline
 from cdc.tables import TableId
 
 _OF_THE_CHAIN: Final = (worker_rest.PLACEHOLDER, "snapshot.mode")
@@ -45,7 +45,7 @@ class Recaptured:
     reconfigured: bool  # whether the connector's settings changed
 
 
-def recapture(config: Config, endpoints: Endpoints) -> Recaptured:
+def recapture(pipeline: Pipeline) -> Recaptured:
     """Capture the tables that ``source.tables`` names now; return when the connector does so.
 
     Existing rows of a new table are not captured: they have to be read. A removed table stays in
@@ -55,18 +55,18 @@ def recapture(config: Config, endpoints: Endpoints) -> Recaptured:
     role may not publish, CONFLICT until the first snapshot has finished, CHAIN_BROKEN without a
     slot, UNREACHABLE for a server that does not answer.
     """
-    before = running_configuration(config, endpoints)
+    before = running_configuration(pipeline)
     known = captured(before)
-    with connect(endpoints.source_url) as connection:
-        tables = _checked(connection, config, known)
-        _refuse_lost(connection, config)
+    with connect(pipeline.endpoints.source_url) as connection:
+        tables = _checked(connection, pipeline.config, known)
+        _refuse_lost(connection, pipeline.config)
         added = [table for table in tables if table.table not in known]
-        wanted = settings_for(config, endpoints, tables, before)
-        _prepare(connection, config, endpoints, tables, added)
+        wanted = settings_for(pipeline, tables, before)
+        _prepare(connection, pipeline, tables, added)
         changed = before != wanted
         if changed:
-            reconfigure(connection, config, endpoints, wanted)
-        _ensure_running(connection, config, endpoints)
+            reconfigure(connection, pipeline, wanted)
+        _ensure_running(connection, pipeline)
     return Recaptured(
         added=tuple(table.table for table in added),
         removed=tuple(sorted(known - {table.table for table in tables})),
@@ -75,31 +75,31 @@ def recapture(config: Config, endpoints: Endpoints) -> Recaptured:
     )
 
 
-def running_configuration(config: Config, endpoints: Endpoints) -> dict[str, str]:
+def running_configuration(pipeline: Pipeline) -> dict[str, str]:
     """Return the connector's configuration.
 
     Raises CONFLICT until its first snapshot has finished: the captured tables cannot be changed
     before.
     """
-    running = worker_rest.configuration(endpoints.connect, config.name)
-    position = worker_rest.offsets(endpoints.connect, config.name)
+    running = worker_rest.configuration(pipeline.endpoints.connect, pipeline.name)
+    position = worker_rest.offsets(pipeline.endpoints.connect, pipeline.name)
     if running is None or position is None:
         raise CdcError(
             ErrorKind.CONFLICT,
-            f"connector {config.name} has captured nothing yet",
+            f"connector {pipeline.name} has captured nothing yet",
             remedy="run wal2lake up: it captures every table that source.tables names",
         )
     if unfinished(position):
         raise CdcError(
             ErrorKind.CONFLICT,
-            f"the first snapshot of connector {config.name} has not finished",
+            f"the first snapshot of connector {pipeline.name} has not finished",
             remedy="try again once wal2lake status shows streaming",
         )
     return running
 
 
 def settings_for(
-    config: Config, endpoints: Endpoints, tables: list[SourceTable], running: Mapping[str, str]
+    pipeline: Pipeline, tables: list[SourceTable], running: Mapping[str, str]
 ) -> dict[str, str]:
     """Return the connector's settings for these tables, in the form the worker reports them.
 
@@ -107,20 +107,20 @@ def settings_for(
     """
     unchanged = {key: running[key] for key in _OF_THE_CHAIN if key in running}
     placeholder = running.get(worker_rest.PLACEHOLDER, "")
-    wanted = settings(config, endpoints, tables, placeholder=placeholder)
-    return {**wanted, **unchanged, "name": config.name}
+    wanted = settings(pipeline, tables, placeholder=placeholder)
+    return {**wanted, **unchanged, "name": pipeline.name}
 
 
-def unpublish(config: Config, endpoints: Endpoints, tables: Collection[TableId]) -> None:
+def unpublish(pipeline: Pipeline, tables: Collection[TableId]) -> None:
     """Remove tables from the publication; ignore those that are not in it or do not exist."""
-    with connect(endpoints.source_url) as connection:
-        members = published(connection, config.name) or set()
+    with connect(pipeline.endpoints.source_url) as connection:
+        members = published(connection, pipeline.name) or set()
         dropped = [identifier(table) for table in sorted(tables) if table in members]
         if dropped:
             statement = sql.SQL("ALTER PUBLICATION {} DROP TABLE {}").format(
-                sql.Identifier(config.name), sql.SQL(", ").join(dropped)
+                sql.Identifier(pipeline.name), sql.SQL(", ").join(dropped)
             )
-            with translated(f"removing {len(dropped)} tables from publication {config.name}"):
+            with translated(f"removing {len(dropped)} tables from publication {pipeline.name}"):
                 connection.execute(statement)
 
 
@@ -153,25 +153,23 @@ def _refuse_lost(connection: Connection, config: Config) -> None:
 
 
 def _prepare(
-    connection: Connection,
-    config: Config,
-    endpoints: Endpoints,
-    tables: list[SourceTable],
-    added: list[SourceTable],
+    connection: Connection, pipeline: Pipeline, tables: list[SourceTable], added: list[SourceTable]
 ) -> None:
     """Create what the connector needs before it sends the first event of a new table."""
+    config = pipeline.config
     specs = topic_specs(config, tables)
-    ensure_topics(endpoints.kafka, specs, replication=config.kafka.replication_factor)
+    ensure_topics(pipeline.endpoints.kafka, specs, replication=config.kafka.replication_factor)
     prepare(connection, config, [table for table in tables if table.unfit is None])
     # Also for a table that was captured before: it begins with its current structure.
     note_baseline(connection, added, again=True)
 
 
-def _ensure_running(connection: Connection, config: Config, endpoints: Endpoints) -> None:
+def _ensure_running(connection: Connection, pipeline: Pipeline) -> None:
     """Resume the connector if an interrupted call left it stopped, and wait until it runs."""
-    status = worker_rest.status(endpoints.connect, config.name)
+    endpoints = pipeline.endpoints
+    status = worker_rest.status(endpoints.connect, pipeline.name)
     if status is None or not status.running:
-        worker_rest.resume(endpoints.connect, config.name)
+        worker_rest.resume(endpoints.connect, pipeline.name)
         if status is not None and status.failed:
-            worker_rest.restart(endpoints.connect, config.name)
-    await_running(connection, config, endpoints, streams=True)
+            worker_rest.restart(endpoints.connect, pipeline.name)
+    await_running(connection, pipeline, streams=True)

@@ -19,7 +19,7 @@ from cdc.client.plan_inputs import plan as plan_for
 from cdc.config import Config, load
 from cdc.errors import CdcError, ErrorKind
 from cdc.operations import purging
-from cdc.state.endpoints import Endpoints, resolve
+from cdc.state.pipeline import Pipeline, resolve
 from cdc.tables import TableId
 
 PurgeOption = Annotated[
@@ -51,18 +51,18 @@ def apply_config(
 ) -> None:
     """Apply what wal2lake plan shows. A second call finishes what was interrupted."""
     loaded = load(config)
-    endpoints = resolve(loaded)
+    pipeline = resolve(loaded)
     purged = [TableId.parse(name) for name in dict.fromkeys(purge or ())]
     with config_change.alone(loaded.state_dir):
         purging.refuse_captured(loaded, purged)
         purging.refuse_unknown(loaded, purged)
         _confirm(list(map(str, purged)), confirm or ())
-        plan = plan_for(loaded, endpoints)
+        plan = plan_for(pipeline)
         config_change.refuse(loaded, plan, list(map(str, purged)))
         _print(plan, as_json=as_json)
-        unread = _take_over(loaded, endpoints, plan, timeout)
+        unread = _take_over(pipeline, plan, timeout)
         _read(loaded, unread, as_json=as_json, detach=detach)
-        _purge(loaded, endpoints, purged, as_json=as_json, detach=detach)
+        _purge(pipeline, purged, as_json=as_json, detach=detach)
 
 
 def _confirm(purged: Collection[str], confirmed: Collection[str]) -> None:
@@ -97,13 +97,13 @@ def _print(plan: Plan, *, as_json: bool) -> None:
         show(plan, Console(highlight=False))
 
 
-def _take_over(config: Config, endpoints: Endpoints, plan: Plan, timeout: float) -> list[str]:
+def _take_over(pipeline: Pipeline, plan: Plan, timeout: float) -> list[str]:
     """Reconfigure the connector and the job, and return the tables that the job must then read."""
     with waiting("reconfiguring the connector and the job"):
-        recaptured, reloaded = config_change.take_over(config, endpoints, timeout)
+        recaptured, reloaded = config_change.take_over(pipeline, timeout)
         if plan.reload and not reloaded:
-            config_change.reload_job(config, timeout)
-    return config_change.to_read(config, recaptured)
+            config_change.reload_job(pipeline.config, timeout)
+    return config_change.to_read(pipeline.config, recaptured)
 
 
 def _read(config: Config, tables: list[str], *, as_json: bool, detach: bool) -> None:
@@ -118,10 +118,8 @@ def _read(config: Config, tables: list[str], *, as_json: bool, detach: bool) -> 
         ask_and_follow(config, operation, as_json=as_json, detach=detach)
 
 
-def _purge(
-    config: Config, endpoints: Endpoints, purged: list[TableId], *, as_json: bool, detach: bool
-) -> None:
+def _purge(pipeline: Pipeline, purged: list[TableId], *, as_json: bool, detach: bool) -> None:
     if purged:
-        unpublish(config, endpoints, purged)
+        unpublish(pipeline, purged)
         operation = new_operation(purging.COMMAND, map(str, purged))
-        ask_and_follow(config, operation, as_json=as_json, detach=detach)
+        ask_and_follow(pipeline.config, operation, as_json=as_json, detach=detach)

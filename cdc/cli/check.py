@@ -14,7 +14,8 @@ from cdc.client import check as preflight
 from cdc.config import Config, load
 from cdc.errors import POLICY, CdcError, ErrorKind
 from cdc.source.server.finding import Finding, Level
-from cdc.state.endpoints import Endpoints, configured_connect_url, configured_source_url, resolve
+from cdc.state.endpoints import Endpoints, configured_connect_url, configured_source_url
+from cdc.state.pipeline import Pipeline, resolve
 
 _COLOURS: Final = {Level.OK: "green", Level.WARNING: "yellow", Level.ERROR: "red"}
 _NAMED: Final = 3
@@ -32,7 +33,7 @@ def check(
 ) -> None:
     """Look at source and servers without changing anything; exit 5 when something is wrong."""
     loaded = load(config)
-    findings = preflight.check(loaded, _known_endpoints(loaded))
+    findings = preflight.check(_pipeline(loaded))
     if as_json:
         print(json.dumps([_plain(finding) for finding in findings], indent=2))
     else:
@@ -78,8 +79,8 @@ def _subjects(subjects: list[str]) -> str:
     return f"{named} and {more} more" if more > 0 else named
 
 
-def _known_endpoints(config: Config) -> Endpoints:
-    """Return the endpoints, with an empty string for each embedded server that is not up.
+def _pipeline(config: Config) -> Pipeline:
+    """Return the pipeline, with an empty address for each embedded server that is not up.
 
     Such a server needs no check. Raises UNREACHABLE when the source itself is embedded and not
     up, because then there is nothing to check.
@@ -90,12 +91,13 @@ def _known_endpoints(config: Config) -> Endpoints:
         source = configured_source_url(config.source)
         if error.kind is not ErrorKind.UNREACHABLE or source is None:
             raise
-        return Endpoints(
+        endpoints = Endpoints(
             source_url=source,
             kafka=config.kafka.bootstrap_servers or "",
             connect=configured_connect_url(config.connect) or "",
             registry=config.registry.url or "",
         )
+        return Pipeline(config, endpoints)
 
 
 def _plain(finding: Finding) -> dict[str, str]:

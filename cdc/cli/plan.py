@@ -15,7 +15,7 @@ from cdc.client.plan import AddedTable, Plan, RemovedTable
 from cdc.client.plan_inputs import plan as plan_for
 from cdc.config import load
 from cdc.errors import POLICY, ErrorKind
-from cdc.state.endpoints import resolve
+from cdc.state.pipeline import resolve
 
 Line = tuple[str, str]
 """A text and its style."""
@@ -24,7 +24,7 @@ Line = tuple[str, str]
 def plan(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False) -> None:
     """Print the plan without changing anything; exit 5 when a wanted table cannot be followed."""
     loaded = load(config)
-    planned = plan_for(loaded, resolve(loaded))
+    planned = plan_for(resolve(loaded))
     if as_json:
         print(json.dumps(facts(planned), indent=2))
     else:

@@ -19,7 +19,7 @@ from cdc.kafka.registry import RegistryClient
 from cdc.lake.layout import ledger_path, quarantine_path
 from cdc.lake.records.ledger import Ledger
 from cdc.lake.records.quarantine import Quarantine, RefusedEvent
-from cdc.state.endpoints import resolve
+from cdc.state.pipeline import resolve
 from cdc.tables import TableId, TableState
 
 SHOWN: Final = 1000
@@ -111,7 +111,7 @@ def retry(
     name = TableId.parse(table)
     open_events = _open(loaded, name)
     chosen = select(open_events, str(name), _numbers(offsets))
-    decoder = Decoder(RegistryClient(resolve(loaded).registry).schema)
+    decoder = Decoder(RegistryClient(resolve(loaded).endpoints.registry).schema)
     key, stopped = key_of(loaded, name), _is_stopped(loaded, name)
     wanted = retry_of(chosen, open_events, key, decoder, stopped=stopped)
     if wanted.keys is None and not as_json:
@@ -196,7 +196,7 @@ def _decoder(config: Config) -> Decoder:
 
     def registry() -> RegistryClient:
         if not clients:
-            clients.append(RegistryClient(resolve(config).registry))
+            clients.append(RegistryClient(resolve(config).endpoints.registry))
         return clients[0]
 
     return Decoder(schema)

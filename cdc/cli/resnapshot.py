@@ -14,8 +14,8 @@ from cdc.client.forecast import Forecast
 from cdc.client.resnapshot import prepare, refuse_now
 from cdc.client.selection import TableChoice
 from cdc.config import load
-from cdc.state.endpoints import resolve
 from cdc.state.operation import IN_PLACE, SHADOW
+from cdc.state.pipeline import resolve
 
 TablesArgument = Annotated[
     list[str] | None,
@@ -58,10 +58,10 @@ def resnapshot(
 ) -> None:
     """Ask the job for a resnapshot of the tables and follow it; with --dry-run, only forecast."""
     loaded = load(config)
-    endpoints = resolve(loaded)
+    pipeline = resolve(loaded)
     choice = TableChoice(names=tuple(tables or ()), every=every, stopped=stopped)
     with waiting("inspecting the tables"):
-        request = prepare(loaded, endpoints, choice, where=where, shadow=shadow)
+        request = prepare(pipeline, choice, where=where, shadow=shadow)
     selection = request.selection
     if selection.nothing:
         print(json.dumps({"nothing": selection.nothing}) if as_json else selection.nothing)
@@ -69,7 +69,7 @@ def resnapshot(
     if dry_run:
         _print(request.forecast, as_json=as_json)
         return
-    refuse_now(loaded, endpoints, request.forecast)
+    refuse_now(pipeline, request.forecast)
     options = {"mode": SHADOW if shadow else IN_PLACE} | ({"where": where} if where else {})
     operation = new_operation("resnapshot", map(str, selection.tables), options)
     ask_and_follow(loaded, operation, as_json=as_json, detach=detach, timeout=timeout)

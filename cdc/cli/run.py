@@ -10,7 +10,7 @@ from cdc import config as configuration
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption
 from cdc.job import main
 from cdc.observe import logs
-from cdc.state import endpoints
+from cdc.state.pipeline import resolve
 
 
 def run(config: ConfigOption = DEFAULT_CONFIG) -> None:
@@ -29,4 +29,4 @@ def apply_changes(path: Path) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, ask_to_stop)
-    main.run(read, endpoints.resolve(read()), stop)
+    main.run(read, resolve(read()).endpoints, stop)

@@ -10,7 +10,7 @@ from cdc.cli.show.waiting import waiting
 from cdc.client.sync import sync as wait_until_synced
 from cdc.config import load
 from cdc.events.values.lsn import format_lsn
-from cdc.state.endpoints import resolve
+from cdc.state.pipeline import resolve
 
 TimeoutOption = Annotated[
     float,
@@ -33,7 +33,7 @@ def sync(
             now = "nothing is published yet" if at is None else f"the lake is at {format_lsn(at)}"
             show(f"waiting for {format_lsn(to)}; {now}")
 
-        synced = wait_until_synced(loaded, resolve(loaded), timeout=timeout, tell=tell)
+        synced = wait_until_synced(resolve(loaded), timeout=timeout, tell=tell)
     if as_json:
         print(json.dumps({"lsn": format_lsn(synced.lsn), "cut": synced.cut.cut}))
     else:

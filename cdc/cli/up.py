@@ -18,7 +18,7 @@ from cdc.lake.layout import epochs_path
 from cdc.stack.first_table import await_first_table
 from cdc.stack.supervise import detached
 from cdc.stack.supervise.supervisor import Establish, Say, Steps, supervise
-from cdc.state.endpoints import Endpoints, resolve
+from cdc.state.pipeline import Pipeline, resolve
 
 DetachOption = Annotated[
     bool,
@@ -54,7 +54,7 @@ def up(
                 lambda what: _progress(console, status, what),
                 new_epoch=new_epoch,
             )
-        _print_ready(loaded, resolve(loaded), as_json=as_json)
+        _print_ready(resolve(loaded), as_json=as_json)
         return
     establish = partial(_establish, new_epoch=new_epoch)
     _stay(loaded, path, console, establish, as_json=as_json, quiet=supervisor)
@@ -69,9 +69,9 @@ def _stay(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    def ready(endpoints: Endpoints) -> None:
+    def ready(pipeline: Pipeline) -> None:
         if not quiet:
-            _print_ready(config, endpoints, as_json=as_json)
+            _print_ready(pipeline, as_json=as_json)
             console.print("Ctrl-C stops everything")
 
     supervise(
@@ -92,46 +92,45 @@ def _progress(console: Console, status: Any, what: str) -> None:  # noqa: ANN401
     console.print(what, markup=False, soft_wrap=True)
 
 
-def _establish(config: Config, endpoints: Endpoints, say: Say, *, new_epoch: bool) -> None:
-    await_first_table(config, endpoints, say)
+def _establish(pipeline: Pipeline, say: Say, *, new_epoch: bool) -> None:
+    await_first_table(pipeline, say)
     # Imported late, so that the servers start before the source's client libraries are loaded.
-    warning = import_module("cdc.source.connector.settings").clear_password(config, endpoints)
+    warning = import_module("cdc.source.connector.settings").clear_password(pipeline)
     if warning is not None:
         say(f"warning: {warning.subject} {warning.message}; {warning.remedy}")
-    epochs, path = import_module("cdc.lake.records.epochs"), epochs_path(config)
+    epochs, path = import_module("cdc.lake.records.epochs"), epochs_path(pipeline.config)
     before = epochs.last(path)
-    import_module("cdc.capture.bootstrap").establish(
-        config, endpoints, new_epoch=new_epoch, say=say
-    )
+    import_module("cdc.capture.bootstrap").establish(pipeline, new_epoch=new_epoch, say=say)
     if new_epoch or epochs.last(path) != before:
-        by_itself = config.source.on_lost_changes == READ_LOST
+        by_itself = pipeline.config.source.on_lost_changes == READ_LOST
         job_reads = "the job reads every table again"
         tables_wait = "every table waits for wal2lake resnapshot --all"
         say(f"a new epoch has begun; {job_reads if by_itself else tables_wait}")
 
 
-def _is_at_source(config: Config, endpoints: Endpoints) -> bool | None:
+def _is_at_source(pipeline: Pipeline) -> bool | None:
     at_source: bool | None = import_module("cdc.source.connector.sessions").is_at_source(
-        endpoints.source_url, config.name
+        pipeline.endpoints.source_url, pipeline.name
     )
     return at_source
 
 
-def _pass_over(config: Config, endpoints: Endpoints, at_an_event: bool) -> Sequence[object]:
+def _pass_over(pipeline: Pipeline, at_an_event: bool) -> Sequence[object]:
     passed_over = import_module("cdc.capture.passed_over")
-    passed_over.refuse_moved(config, endpoints)
-    skipped: Sequence[object] = passed_over.pass_over(config, endpoints, at_an_event=at_an_event)
+    passed_over.refuse_moved(pipeline)
+    skipped: Sequence[object] = passed_over.pass_over(pipeline, at_an_event=at_an_event)
     return skipped
 
 
-def _print_ready(config: Config, endpoints: Endpoints, *, as_json: bool) -> None:
+def _print_ready(pipeline: Pipeline, *, as_json: bool) -> None:
+    endpoints = pipeline.endpoints
     facts = {
         "source": without_password(endpoints.source_url),
         "kafka": endpoints.kafka,
         "connect": http_client.shown(endpoints.connect),
         "registry": http_client.shown(endpoints.registry),
-        "lake": config.lake.path,
-        "state_dir": str(config.state_dir),
+        "lake": pipeline.config.lake.path,
+        "state_dir": str(pipeline.config.state_dir),
     }
     if as_json:
         print(json.dumps(facts), flush=True)

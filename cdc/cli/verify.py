@@ -17,7 +17,7 @@ from cdc.client.verify.verify import Report
 from cdc.client.verify.verify import verify as compare_all
 from cdc.config import load
 from cdc.events.values.lsn import format_lsn
-from cdc.state.endpoints import resolve
+from cdc.state.pipeline import resolve
 
 TimeoutOption = Annotated[
     float,
@@ -38,7 +38,7 @@ def verify(
     """Compare the captured tables and print the report; exit 1 when any table differs."""
     loaded = load(config)
     with waiting("verifying") as tell:
-        report = compare_all(loaded, resolve(loaded), timeout=timeout, tell=tell)
+        report = compare_all(resolve(loaded), timeout=timeout, tell=tell)
     if as_json:
         print(json.dumps(facts(report), indent=2))
     else:

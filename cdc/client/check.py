@@ -27,7 +27,7 @@ from cdc.source.server.connection import Connection, address, connect
 from cdc.source.server.finding import Finding, Level
 from cdc.source.server.tls import tls
 from cdc.source.setup.preflight import role_findings, server_findings, slot_findings
-from cdc.state.endpoints import Endpoints
+from cdc.state.pipeline import Pipeline
 from cdc.tables import TableId
 
 ENOUGH_BYTES: Final = 5 * 1024**3
@@ -36,19 +36,20 @@ _SECONDS: Final = 10
 _FAILED: Final = f"see the worker's log; if it keeps failing, {slot.NEW_EPOCH}"
 
 
-def check(config: Config, endpoints: Endpoints) -> list[Finding]:
+def check(pipeline: Pipeline) -> list[Finding]:
     """Return all findings, also the good ones. Errors become findings and are not raised.
 
     An endpoint is an empty string for an embedded server that is not up.
     """
-    findings = list(_disk(config))
-    findings += _collect(lambda: _source(config, endpoints))
+    endpoints = pipeline.endpoints
+    findings = list(_disk(pipeline.config))
+    findings += _collect(lambda: _source(pipeline))
     if endpoints.kafka:
         findings += _collect(lambda: _kafka(endpoints.kafka))
     if endpoints.registry:
         findings += _collect(lambda: _registry(endpoints.registry))
     if endpoints.connect:
-        findings += _collect(lambda: _connect(config, endpoints))
+        findings += _collect(lambda: _connect(pipeline))
     return findings
 
 
@@ -65,16 +66,17 @@ def _collect(checks: Callable[[], Iterator[Finding]]) -> list[Finding]:
     return findings
 
 
-def _source(config: Config, endpoints: Endpoints) -> Iterator[Finding]:
+def _source(pipeline: Pipeline) -> Iterator[Finding]:
+    config, endpoints = pipeline.config, pipeline.endpoints
     with connect(endpoints.source_url) as connection:
         yield Finding.ok("source", f"answers at {address(endpoints.source_url)}")
-        yield from _collect(lambda: _tls(config, endpoints))
+        yield from _collect(lambda: _tls(pipeline))
         yield from server_findings(connection)
         catalog = inspect(connection, config)
         yield from _collect(lambda: iter(role_findings(connection, config, catalog.tables)))
         yield from triggers.findings(connection)
-        yield from _slot(config, endpoints, connection)
-        known = begun(config, endpoints) if endpoints.connect else frozenset[TableId]()
+        yield from _slot(pipeline, connection)
+        known = begun(pipeline) if endpoints.connect else frozenset[TableId]()
         for table in new_tables(catalog, known):
             yield Finding.warning(str(table), NEW, remedy=TAKE_IN)
         yield from (
@@ -83,20 +85,20 @@ def _source(config: Config, endpoints: Endpoints) -> Iterator[Finding]:
         yield from (f for f in catalog.findings if not (f.of_new and f.table in known))
 
 
-def _tls(config: Config, endpoints: Endpoints) -> Iterator[Finding]:
-    mode = tls(config, endpoints.source_url)["sslmode"]
+def _tls(pipeline: Pipeline) -> Iterator[Finding]:
+    mode = tls(pipeline.config, pipeline.endpoints.source_url)["sslmode"]
     yield Finding.ok("TLS", f"the connector will use sslmode={mode}")
 
 
-def _slot(config: Config, endpoints: Endpoints, connection: Connection) -> Iterator[Finding]:
-    state = slot.slot_state(connection, config.name)
-    ours = bool(endpoints.connect) and _has_task(endpoints.connect, config.name)
+def _slot(pipeline: Pipeline, connection: Connection) -> Iterator[Finding]:
+    state = slot.slot_state(connection, pipeline.name)
+    ours = bool(pipeline.endpoints.connect) and _has_task(pipeline.endpoints.connect, pipeline.name)
     try:
-        slot.refuse_foreign(config.name, state, read_by_us=ours)
+        slot.refuse_foreign(pipeline.name, state, read_by_us=ours)
     except CdcError as error:
-        yield Finding.error(f"slot {config.name}", error.message, remedy=error.remedy)
+        yield Finding.error(f"slot {pipeline.name}", error.message, remedy=error.remedy)
     else:
-        yield from slot_findings(connection, config.name)
+        yield from slot_findings(connection, pipeline.name)
 
 
 def _has_task(connect_url: str, name: str) -> bool:
@@ -132,15 +134,15 @@ def _registry(url: str) -> Iterator[Finding]:
         yield Finding.ok("registry", f"answers at {http_client.shown(url)}")
 
 
-def _connect(config: Config, endpoints: Endpoints) -> Iterator[Finding]:
-    url = endpoints.connect
-    if (warning := clear_password(config, endpoints)) is not None:
+def _connect(pipeline: Pipeline) -> Iterator[Finding]:
+    url = pipeline.endpoints.connect
+    if (warning := clear_password(pipeline)) is not None:
         yield warning
-    connector = status(url, config.name)
+    connector = status(url, pipeline.name)
     yield Finding.ok("connect", f"answers at {http_client.shown(url)}")
     if connector is not None and connector.failure:
         failure = f"failed: {connector.failure}"
-        yield Finding.error(f"connector {config.name}", failure, remedy=_FAILED)
+        yield Finding.error(f"connector {pipeline.name}", failure, remedy=_FAILED)
 
 
 def _disk(config: Config) -> Iterator[Finding]:

@@ -16,8 +16,8 @@ from cdc.lake.layout import ledger_path
 from cdc.lake.records.ledger import Ledger
 from cdc.state import file_lock, reload
 from cdc.state import operation_files as files
-from cdc.state.endpoints import Endpoints
 from cdc.state.operation import IN_PLACE, Operation
+from cdc.state.pipeline import Pipeline
 
 READ: Final = "resnapshot"
 READ_OPTIONS: Final = {"mode": IN_PLACE}
@@ -57,14 +57,15 @@ def refuse(config: Config, plan: Plan, purged: Collection[str]) -> None:
     _refuse_busy(config, {*purged, *(removed.table for removed in plan.removed)})
 
 
-def take_over(config: Config, endpoints: Endpoints, timeout: float) -> tuple[Recaptured, bool]:
+def take_over(pipeline: Pipeline, timeout: float) -> tuple[Recaptured, bool]:
     """Capture the wanted tables and have the job reload; return what changed, and if it reloaded.
 
     The job also reloads if an earlier, interrupted call has not got that far. ``timeout`` is in
     seconds. Raises the errors of ``recapture`` and of the job, and TIMEOUT when the job does not
     answer.
     """
-    recaptured = recapture(config, endpoints)
+    config = pipeline.config
+    recaptured = recapture(pipeline)
     reloads = bool(recaptured.added or recaptured.removed) or _is_behind(config, recaptured)
     if reloads:
         reload_job(config, timeout)

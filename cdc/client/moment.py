@@ -28,6 +28,7 @@ from cdc.source.server.printing import READING
 from cdc.source.server.snapshot import exported_snapshot
 from cdc.state import requests
 from cdc.state.endpoints import Endpoints
+from cdc.state.pipeline import Pipeline
 from cdc.state.requests import Request
 from cdc.tables import TableId
 
@@ -56,8 +57,7 @@ def nothing(_: object) -> None:
 
 @contextmanager
 def moment(
-    config: Config,
-    endpoints: Endpoints,
+    pipeline: Pipeline,
     *,
     timeout: float,
     tables: Mapping[int, TableId] | None = None,
@@ -73,19 +73,20 @@ def moment(
     Raises TIMEOUT when the job publishes no such cut in time, CONFLICT when one of the tables was
     rewritten just then.
     """
+    endpoints = pipeline.endpoints
     tell("taking a snapshot of the source")
     with (
-        _hold(config) as hold,
+        _hold(pipeline.config) as hold,
         exported_snapshot(endpoints.source_url, SNAPSHOT_SECONDS) as snapshot,
         connect(
-            endpoints.source_url, answer_seconds=config.source.read_timeout_seconds
+            endpoints.source_url, answer_seconds=pipeline.config.source.read_timeout_seconds
         ) as connection,
     ):
         enter(connection, snapshot.name)
         structures = _locked(connection, endpoints, tables or {})
         tell("waiting for the cut at the snapshot")
         asking(hold)
-        row = _cut_at(config, endpoints, hold, snapshot.lsn, timeout=timeout, looking=looking)
+        row = _cut_at(pipeline, hold, snapshot.lsn, timeout=timeout, looking=looking)
         yield Moment(connection=connection, lsn=snapshot.lsn, cut=row, structures=structures)
 
 
@@ -165,8 +166,7 @@ def _locked(
 
 
 def _cut_at(
-    config: Config,
-    endpoints: Endpoints,
+    pipeline: Pipeline,
     hold: str,
     lsn: int,
     *,
@@ -174,11 +174,12 @@ def _cut_at(
     looking: Callable[[LedgerRow | None], None],
 ) -> LedgerRow:
     """Ask for the cut at the LSN and wait for it; release the job as soon as it is published."""
+    config = pipeline.config
     folder = requests.directory(config.state_dir)
     ledger = Ledger(ledger_path(config))
     last, epoch = ledger.last(), epochs.number(epochs.last(epochs_path(config)))
     requests.write(folder, Request(id=hold, expires_at=time.time() + timeout, bound=lsn))
-    with connect(endpoints.source_url) as connection:
+    with connect(pipeline.endpoints.source_url) as connection:
         # This commit after the snapshot tells the job that everything before it has arrived.
         barrier.touch(connection, hold)
     row = wait_for_cut(

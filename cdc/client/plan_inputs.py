@@ -24,7 +24,7 @@ from cdc.source.server.finding import Finding, Level
 from cdc.source.setup.preflight import role_findings, server_findings
 from cdc.source.setup.prepare import published
 from cdc.state import settings
-from cdc.state.endpoints import Endpoints
+from cdc.state.pipeline import Pipeline
 from cdc.tables import HEARTBEAT, SIGNAL, STRUCTURE, TableId
 
 _SIZES: Final = """
@@ -37,8 +37,7 @@ _CONTROL: Final = (HEARTBEAT, SIGNAL, STRUCTURE)
 class _Look:
     """What is read once and used by every step of a plan."""
 
-    config: Config
-    endpoints: Endpoints
+    pipeline: Pipeline
     connection: Connection
     catalog: Catalog
     known: frozenset[TableId]
@@ -47,7 +46,7 @@ class _Look:
     @property
     def tables(self) -> list[SourceTable]:
         """Return the tables that the configuration asks for."""
-        return wanted_of(self.catalog, self.config, self.known)
+        return wanted_of(self.catalog, self.pipeline.config, self.known)
 
     @property
     def fit(self) -> tuple[SourceTable, ...]:
@@ -59,20 +58,19 @@ class _Look:
         )
 
 
-def plan(config: Config, endpoints: Endpoints) -> Plan:
+def plan(pipeline: Pipeline) -> Plan:
     """Return what ``apply-config`` would change.
 
     Raises UNREACHABLE for a server that does not answer, CONFLICT for a publication of somebody
     else.
     """
-    with connect(endpoints.source_url) as connection:
+    with connect(pipeline.endpoints.source_url) as connection:
         look = _Look(
-            config=config,
-            endpoints=endpoints,
+            pipeline=pipeline,
             connection=connection,
-            catalog=inspect(connection, config),
-            known=begun(config, endpoints),
-            running=worker_rest.configuration(endpoints.connect, config.name) or {},
+            catalog=inspect(connection, pipeline.config),
+            known=begun(pipeline),
+            running=worker_rest.configuration(pipeline.endpoints.connect, pipeline.name) or {},
         )
         wanted = _wanted(look)
         return compare(_now(look, wanted), wanted)
@@ -106,7 +104,7 @@ def _opened(config: Config, table: TableId) -> DeltaTable | None:
 
 
 def _wanted(look: _Look) -> Wanted:
-    config, tables = look.config, look.tables
+    config, tables = look.pipeline.config, look.tables
     server = server_findings(look.connection)
     server += role_findings(look.connection, config, look.fit)
     errors = [finding for finding in server if finding.level is Level.ERROR]
@@ -118,22 +116,22 @@ def _wanted(look: _Look) -> Wanted:
         tables=tuple(wanted),
         published=frozenset(map(str, (*_CONTROL, *(table.table for table in look.fit)))),
         topics=frozenset(spec.name for spec in topic_specs(config, tables)),
-        settings=settings_for(config, look.endpoints, tables, look.running),
+        settings=settings_for(look.pipeline, tables, look.running),
         job=settings.digests(config),
         refused=tuple(_refusal(other) for other in others if other.subject not in of_tables),
-        warned=tuple(map(_refusal, filter(None, [clear_password(config, look.endpoints)]))),
+        warned=tuple(map(_refusal, filter(None, [clear_password(look.pipeline)]))),
     )
 
 
 def _now(look: _Look, wanted: Wanted) -> Now:
-    config = look.config
+    config = look.pipeline.config
     names = published(look.connection, config.name)
     return Now(
         captured=frozenset(map(str, look.known)),
         ledger=read_tables(config),
         lake=sizes(config, {*look.known, *(table.table for table in look.tables)}),
         published=None if names is None else frozenset(map(str, names)),
-        topics=frozenset(topic_ids(look.endpoints.kafka, sorted(wanted.topics))),
+        topics=frozenset(topic_ids(look.pipeline.endpoints.kafka, sorted(wanted.topics))),
         settings=look.running,
         job=settings.remembered(config.state_dir),
     )

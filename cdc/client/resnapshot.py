@@ -19,7 +19,7 @@ from cdc.source.predicate.check import checked, predicate
 from cdc.source.predicate.predicate import Predicate
 from cdc.source.server.connection import Connection, connect
 from cdc.source.setup.prepare import published
-from cdc.state.endpoints import Endpoints
+from cdc.state.pipeline import Pipeline
 from cdc.tables import TableId, TableState
 
 
@@ -33,16 +33,17 @@ class ResnapshotRequest:
 
 
 def prepare(
-    config: Config, endpoints: Endpoints, choice: TableChoice, *, where: str | None, shadow: bool
+    pipeline: Pipeline, choice: TableChoice, *, where: str | None, shadow: bool
 ) -> ResnapshotRequest:
     """Return the resnapshot that is asked for, without changing anything.
 
     Raises CONFIG for invalid tables or an invalid predicate, SOURCE_NOT_READY for a table that
     cannot be read, and the errors of a source that cannot be reached.
     """
+    config = pipeline.config
     last = Ledger(ledger_path(config)).last()
     states = {entry.table: entry.state for entry in last.tables} if last else {}
-    with connect(endpoints.source_url) as connection:
+    with connect(pipeline.endpoints.source_url) as connection:
         sources = captured_tables(connection, config, [TableId.parse(name) for name in states])
         tables = Tables(
             states=states or _states_before_a_cut(config, sources),
@@ -77,14 +78,14 @@ def _states_before_a_cut(config: Config, sources: Sequence[SourceTable]) -> dict
     return {str(source.table): TableState.STOPPED.value for source in sources}
 
 
-def refuse_now(config: Config, endpoints: Endpoints, expected: Forecast) -> None:
+def refuse_now(pipeline: Pipeline, expected: Forecast) -> None:
     """Refuse a resnapshot that could not end now.
 
     Raises DISK_FULL without enough free space, UNREACHABLE when the Connect worker does not answer,
     SERVER_FAILED when the connector is not running.
     """
     refuse_full(expected)
-    connector = components.connector(endpoints.connect, config.name)
+    connector = components.connector(pipeline.endpoints.connect, pipeline.name)
     if connector.state not in {"RUNNING", "UNASSIGNED"}:
         raise CdcError(
             ErrorKind.SERVER_FAILED,

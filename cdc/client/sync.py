@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from cdc.capture.provenance import known_origin
 from cdc.client.status.cut_wait import wait_for_cut
 from cdc.client.status.diagnosis import where_it_hangs
-from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import epochs_path, ledger_path, log_path
 from cdc.lake.records import epochs
@@ -16,7 +15,7 @@ from cdc.lake.table.positions import landed_position
 from cdc.source.server import barrier
 from cdc.source.server.connection import connect
 from cdc.source.server.origin import origin, refuse_other
-from cdc.state.endpoints import Endpoints
+from cdc.state.pipeline import Pipeline
 from cdc.tables import TableState
 
 
@@ -29,8 +28,7 @@ class Synced:
 
 
 def sync(
-    config: Config,
-    endpoints: Endpoints,
+    pipeline: Pipeline,
     *,
     timeout: float,
     tell: Callable[[int | None, int], None] = lambda _at, _to: None,
@@ -42,9 +40,10 @@ def sync(
     that is stopped or degraded, and CHAIN_BROKEN when this source is not the one that the lake
     follows, because their LSNs cannot be compared.
     """
+    config = pipeline.config
     ledger = Ledger(ledger_path(config))
     last = ledger.last()
-    with connect(endpoints.source_url) as connection:
+    with connect(pipeline.endpoints.source_url) as connection:
         landed, epoch = landed_position(log_path(config)), epochs.last(epochs_path(config))
         refuse_other(known_origin(landed, epoch), origin(connection), 0)
         lsn = barrier.current_lsn(connection)

@@ -17,7 +17,7 @@ from cdc.demo.place import Place
 from cdc.demo.source import filled_source
 from cdc.demo.stages import Live, Snapshot, await_snapshot, bring_up, keep_busy, measured
 from cdc.demo.workload import Workload
-from cdc.state.endpoints import resolve
+from cdc.state.pipeline import resolve
 
 STEPS = 7
 
@@ -88,7 +88,7 @@ class Demo:
 
     def _live(self, config: Config, rows: dict[str, int]) -> tuple[Meter, Workload]:
         workload = Workload(
-            url=resolve(config).source_url,
+            url=resolve(config).endpoints.source_url,
             sizes=rows,
             rate=self.options.rate,
             seed=self.options.seed,
@@ -105,7 +105,7 @@ class Demo:
         return meter, workload
 
     def _report(self, config: Config, snapshot: Snapshot, live: Live, meter: Meter) -> None:
-        with psycopg.connect(resolve(config).source_url) as conn:
+        with psycopg.connect(resolve(config).endpoints.source_url) as conn:
             source = shop.count(conn)
         lake = report.lake_rows(config)
         report.print_tables(self.console, snapshot=snapshot, live=live, source=source, lake=lake)

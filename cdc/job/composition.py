@@ -19,7 +19,6 @@ from cdc.apply.rounds.rounds import RoundChecks, Rounds, stuck_transactions
 from cdc.apply.rounds.tables import Tables
 from cdc.capture.continuity import stored
 from cdc.capture.source_watch import SourceWatch
-from cdc.config import Config
 from cdc.job.one_run import Run
 from cdc.job.start import Start, start
 from cdc.kafka.offsets import end_offsets
@@ -31,41 +30,37 @@ from cdc.land.query import Lander, LandingHooks
 from cdc.operations.desk.context import JobContext
 from cdc.operations.retention import Retention
 from cdc.state import requests
-from cdc.state.endpoints import Endpoints
 from cdc.state.holds import Holds
 from cdc.state.job_state import JobStateFile
+from cdc.state.pipeline import Pipeline
 
 
-def compose(
-    config: Config, spark: SparkSession, endpoints: Endpoints, state_file: JobStateFile
-) -> Run:
+def compose(pipeline: Pipeline, spark: SparkSession, state_file: JobStateFile) -> Run:
     """Return a run that has not begun; every opened table counts as a step in the state file.
 
     Raises CHAIN_BROKEN where log, source or topics do not belong together.
     """
-    return _Composer(
-        config, spark, endpoints, start(config, spark, endpoints, state_file.step)
-    ).run()
+    return _Composer(pipeline, spark, start(pipeline, spark, state_file.step)).run()
 
 
 @dataclass(frozen=True, slots=True)
 class _Composer:
     """Puts the parts of one run together, in the order in which they need each other."""
 
-    config: Config
+    pipeline: Pipeline
     spark: SparkSession
-    endpoints: Endpoints
     start: Start
 
     def run(self) -> Run:
         """Return the run, made of all its parts."""
-        start, retention = self.start, Retention(self.config)
+        start, config = self.start, self.pipeline.config
+        retention = Retention(config)
         watch, last = self._watch(), self._last_cut()
-        inbox = Inbox(landings=recovery.left_over(self.spark, log_path(self.config), last))
+        inbox = Inbox(landings=recovery.left_over(self.spark, log_path(config), last))
         lander = self._lander(inbox, retention)
         freezer = Freezer(start.tables)
         tables = Tables(
-            start.tables, notes_topic=start.topics.notes, threads=self.config.job.merge_threads
+            start.tables, notes_topic=start.topics.notes, threads=config.job.merge_threads
         )
         publisher = Publisher(
             start.ledger,
@@ -89,15 +84,15 @@ class _Composer:
         )
 
     def _watch(self) -> SourceWatch:
-        stored_lsn = partial(stored, self.endpoints.connect, self.config.name)
-        origin = self.start.source.origin
-        return SourceWatch(self.endpoints.source_url, self.config.name, origin, stored_lsn)
+        name, endpoints = self.pipeline.name, self.pipeline.endpoints
+        stored_lsn = partial(stored, endpoints.connect, name)
+        return SourceWatch(endpoints.source_url, name, self.start.source.origin, stored_lsn)
 
     def _last_cut(self) -> LastCut:
         start = self.start
         return recovery.last_cut_at_start(
             self.spark,
-            log_path(self.config),
+            log_path(self.pipeline.config),
             start.ledger.last(),
             start.epoch,
             topics=start.topics,
@@ -110,13 +105,13 @@ class _Composer:
         ids = {topic: start.landed.topic_ids[topic] for topic in start.landing_topics}
         return Lander(
             self.spark,
-            log_path(self.config),
+            log_path(self.pipeline.config),
             start.landed,
-            self.config.job,
+            self.pipeline.config.job,
             notes_topic=start.topics.notes,
             hooks=LandingHooks(
                 landed=inbox.add,
-                look=TopicWatch(self.endpoints.kafka, ids).look,
+                look=TopicWatch(self.pipeline.endpoints.kafka, ids).look,
                 expired=retention.expired,
             ),
         )
@@ -124,7 +119,7 @@ class _Composer:
     def _first(self, lander: Lander, last: LastCut) -> FirstSnapshot:
         topics = self.start.landing_topics
         return FirstSnapshot(
-            partial(end_offsets, self.endpoints.kafka, topics, committed=False),
+            partial(end_offsets, self.pipeline.endpoints.kafka, topics, committed=False),
             lander.read,
             marker_topic=self.start.topics.markers,
             applied=last.row.lsn is not None,
@@ -133,7 +128,7 @@ class _Composer:
     def _finder(self, first: FirstSnapshot, tables: Tables, inbox: Inbox) -> CutFinder:
         return CutFinder(
             self.spark,
-            log_path(self.config),
+            log_path(self.pipeline.config),
             topics=self.start.topics,
             tables=tables,
             inbox=inbox,
@@ -150,13 +145,13 @@ class _Composer:
         *,
         check_source: Callable[[int], None],
     ) -> Rounds:
-        policy = self.config.job
+        policy = self.pipeline.config.job
         return Rounds(
             finder,
             tables,
             publisher,
             inbox=inbox,
-            requests=CutRequests(Holds(requests.directory(self.config.state_dir))),
+            requests=CutRequests(Holds(requests.directory(self.pipeline.config.state_dir))),
             checks=RoundChecks(
                 stuck_transactions(policy.transaction_alarm_seconds), source=check_source
             ),
@@ -166,10 +161,10 @@ class _Composer:
     def _log(self) -> EpochLog:
         return EpochLog(
             spark=self.spark,
-            path=log_path(self.config),
+            path=log_path(self.pipeline.config),
             notes_topic=self.start.topics.notes,
             schemas_of=self.start.registry.schemas,
-            budget=self.config.job.max_events_per_batch,
+            budget=self.pipeline.config.job.max_events_per_batch,
             epoch=self.start.epoch,
         )
 
@@ -184,13 +179,12 @@ class _Composer:
     def _context(self, freezer: Freezer, publisher: Publisher) -> JobContext:
         start = self.start
         return JobContext(
-            config=self.config,
-            endpoints=self.endpoints,
+            pipeline=self.pipeline,
             spark=self.spark,
             tables=start.tables,
             freezer=freezer,
             last_cut=lambda: publisher.last,
             log=self._log(),
             factory=start.factory,
-            readings=Readings(readings_path(self.config)),
+            readings=Readings(readings_path(self.pipeline.config)),
         )

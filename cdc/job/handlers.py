@@ -99,9 +99,7 @@ def handlers(context: JobContext) -> Mapping[str, Handler]:
         "rebuild": _shared(context, in_place.handler(context)),
         "image": _shared(context, image.handler(context)),
         "discard": discard(context.quarantine, context.recount),
-        "purge": purging.handler(
-            lambda: context.config, context.endpoints, partial(remove, context.spark)
-        ),
+        "purge": purging.handler(context.pipeline, partial(remove, context.spark)),
     }
 
 

@@ -24,8 +24,8 @@ from cdc.source.server.connection import OPTIONS, Connection, connect_to_ask
 from cdc.stack.process import report
 from cdc.state import requests
 from cdc.state.directory import StateDir
-from cdc.state.endpoints import Endpoints
 from cdc.state.health import HopHealth, write
+from cdc.state.pipeline import Pipeline
 
 logger = structlog.get_logger(__name__)
 
@@ -42,14 +42,13 @@ class JobFacts:
 
 
 @contextmanager
-def watched(
-    config: Config, endpoints: Endpoints, topics: list[str], job: Callable[[], JobFacts]
-) -> Iterator[None]:
+def watched(pipeline: Pipeline, topics: list[str], job: Callable[[], JobFacts]) -> Iterator[None]:
     """Watch health while the block lasts; ``topics`` are the ones that land."""
     ended = threading.Event()
-    with closing(_Probes(config, endpoints, topics)) as probes:
-        watch = _Watch(config, probes, job)
-        write(config.state_dir, [], time.monotonic())  # at once: the file may be an earlier job's
+    with closing(_Probes(pipeline, topics)) as probes:
+        watch = _Watch(pipeline.config, probes, job)
+        # At once, because the file may be an earlier job's.
+        write(pipeline.config.state_dir, [], time.monotonic())
         thread = threading.Thread(target=watch.run, args=(ended,), name="watch", daemon=True)
         thread.start()
         try:
@@ -61,14 +60,15 @@ def watched(
 class _Probes:
     """One probe, with its own thread, for every part besides the job."""
 
-    def __init__(self, config: Config, endpoints: Endpoints, topics: list[str]) -> None:
-        self._source = _Source(endpoints.source_url, config.name)
+    def __init__(self, pipeline: Pipeline, topics: list[str]) -> None:
+        endpoints = pipeline.endpoints
+        self._source = _Source(endpoints.source_url, pipeline.name)
         self.slot: Probe[SlotFacts] = Probe("Postgres", self._source.ask)
         self.connector = Probe(
-            "Connect", lambda: components.connector(endpoints.connect, config.name)
+            "Connect", lambda: components.connector(endpoints.connect, pipeline.name)
         )
         self.topics: Probe[TopicsSeen] = Probe(
-            "Kafka", lambda: topics_seen(endpoints.kafka, config.name, topics)
+            "Kafka", lambda: topics_seen(endpoints.kafka, pipeline.name, topics)
         )
         self.registry = Probe("the registry", lambda: components.registry(endpoints.registry))
 

@@ -25,6 +25,7 @@ from cdc.stack.artifacts.lock_file import spark_jars
 from cdc.state import reload, settings
 from cdc.state.endpoints import Endpoints
 from cdc.state.job_state import RELOADING, JobStateFile
+from cdc.state.pipeline import Pipeline
 
 
 def run(read: Callable[[], Config], endpoints: Endpoints, stop: threading.Event) -> None:
@@ -91,17 +92,18 @@ def _reloaded(read: Callable[[], Config], before: Config) -> tuple[Config, CdcEr
 
 def _run(config: Config, job: _Job, done: Callable[[], None]) -> None:
     """Run until the job is stopped or reloaded; call ``done`` as soon as it applies."""
+    pipeline = Pipeline(config, job.endpoints)
     job.state_file.enter("starting")  # after a reload too: the health watch does not run yet
     with ExitStack() as parts:
         with reporting_alive(job.state_file, Activity(job.spark.sparkContext).is_going_on):
-            composed = compose(config, job.spark, job.endpoints, job.state_file)
+            composed = compose(pipeline, job.spark, job.state_file)
             run = parts.enter_context(closing(composed))
             run.catch_up(job.state_file.step)
             landing = parts.enter_context(run.landing())
         run.read_lost()
         facts = partial(run.facts, Activity(job.spark.sparkContext))
         desk = parts.enter_context(running_desk(run.context))
-        parts.enter_context(health_watch.watched(config, job.endpoints, run.topics, facts))
+        parts.enter_context(health_watch.watched(pipeline, run.topics, facts))
         settings.remember(config)
         job.state_file.enter("applying")
         done()

@@ -63,7 +63,7 @@ class Run:
         """Land events while the block lasts."""
         query = self.lander.start(
             self.topics,
-            bootstrap_servers=self.context.endpoints.kafka,
+            bootstrap_servers=self.context.pipeline.endpoints.kafka,
             checkpoint=str(_fresh_checkpoint(self.context.config.state_dir)),
         )
         try:

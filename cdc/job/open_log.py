@@ -5,7 +5,6 @@ from dataclasses import replace
 from pyspark.sql import SparkSession
 
 from cdc.capture.provenance import known_origin, known_topics
-from cdc.config import Config
 from cdc.failpoints import Failpoint, reach
 from cdc.kafka.same_topic import refuse_broken
 from cdc.kafka.topic_watch import existing_topics
@@ -15,18 +14,19 @@ from cdc.lake.table import positions
 from cdc.lake.table.positions import LandedPosition
 from cdc.land.log_table import create_log
 from cdc.source.server.origin import Origin, refuse_other
+from cdc.state.pipeline import Pipeline
 
 
 def open_log(
-    spark: SparkSession, config: Config, kafka: str, topics: list[str], source: Origin
+    spark: SparkSession, pipeline: Pipeline, topics: list[str], source: Origin
 ) -> LandedPosition:
     """Return the log's position; create the log where there is none.
 
     Raises CHAIN_BROKEN where the log's events come from another topic or another source.
     """
-    path, epoch = log_path(config), epochs.last(epochs_path(config))
+    path, epoch = log_path(pipeline.config), epochs.last(epochs_path(pipeline.config))
     landed = positions.landed_position(path)
-    current = existing_topics(kafka, topics)
+    current = existing_topics(pipeline.endpoints.kafka, topics)
     expected = known_topics(landed, epoch, topics)
     refuse_broken(expected, current)
     refuse_other(known_origin(landed, epoch), source, reached=0)

@@ -12,7 +12,6 @@ from cdc.apply.table.apply_context import ApplyContext
 from cdc.apply.table.table_factory import TableFactory
 from cdc.capture import bootstrap, first_slot
 from cdc.capture.continuity import markers
-from cdc.config import Config
 from cdc.events.structure.structure import Structure, parse
 from cdc.job.open_log import open_log
 from cdc.job.opening import Opener
@@ -31,7 +30,7 @@ from cdc.source.notes.baseline import baselines
 from cdc.source.notes.triggers import is_installed, structure_of
 from cdc.source.server.connection import connect
 from cdc.source.server.origin import Origin, origin
-from cdc.state.endpoints import Endpoints
+from cdc.state.pipeline import Pipeline
 from cdc.tables import STRUCTURE
 
 
@@ -64,20 +63,19 @@ class Start:
         return [*self.tables, self.topics.notes, self.topics.markers]
 
 
-def start(
-    config: Config, spark: SparkSession, endpoints: Endpoints, step: Callable[[], None]
-) -> Start:
+def start(pipeline: Pipeline, spark: SparkSession, step: Callable[[], None]) -> Start:
     """Open the log and the tables; call ``step`` after each table.
 
     Raises CHAIN_BROKEN where log, source or topics do not belong together.
     """
-    source = _source(config, endpoints)
-    notes, marks = STRUCTURE.topic(config.name), markers(config)
-    own = [table.table.topic(config.name) for table in source.tables]
-    landed = open_log(spark, config, endpoints.kafka, [*own, notes, marks], source.origin)
+    config, endpoints = pipeline.config, pipeline.endpoints
+    source = _source(pipeline)
+    notes, marks = STRUCTURE.topic(pipeline.name), markers(config)
+    own = [table.table.topic(pipeline.name) for table in source.tables]
+    landed = open_log(spark, pipeline, [*own, notes, marks], source.origin)
     epoch, registry = epochs.last(epochs_path(config)), RegistryClient(endpoints.registry)
     ledger = Ledger(ledger_path(config), kept=cuts_kept(config.job))
-    factory = _factory(config, endpoints, source)
+    factory = _factory(pipeline, source)
     opener = Opener(
         config=config,
         epoch=epoch,
@@ -87,7 +85,7 @@ def start(
     )
     return Start(
         source=source,
-        topics=Topics(prefix=config.name, markers=marks, notes=notes, ids=landed.topic_ids),
+        topics=Topics(prefix=pipeline.name, markers=marks, notes=notes, ids=landed.topic_ids),
         landed=landed,
         epoch=epoch,
         registry=registry,
@@ -97,21 +95,22 @@ def start(
     )
 
 
-def _source(config: Config, endpoints: Endpoints) -> SourceAtStart:
-    with connect(endpoints.source_url) as connection:
+def _source(pipeline: Pipeline) -> SourceAtStart:
+    with connect(pipeline.endpoints.source_url) as connection:
         return SourceAtStart(
-            tables=captured_tables(connection, config, bootstrap.begun(config, endpoints)),
+            tables=captured_tables(connection, pipeline.config, bootstrap.begun(pipeline)),
             baselines=baselines(connection),
             notes_changes=is_installed(connection),
             origin=origin(connection),
         )
 
 
-def _factory(config: Config, endpoints: Endpoints, source: SourceAtStart) -> TableFactory:
+def _factory(pipeline: Pipeline, source: SourceAtStart) -> TableFactory:
+    config, endpoints = pipeline.config, pipeline.endpoints
     return TableFactory(
         ApplyContext(
             quarantine=Quarantine(quarantine_path(config)),
-            placeholder=bootstrap.placeholder(config, endpoints),
+            placeholder=bootstrap.placeholder(pipeline),
             policy=config.job,
             schema_policy=config.source.schema_policy,
             catalogue=(

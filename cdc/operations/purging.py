@@ -21,8 +21,8 @@ from cdc.operations.desk.desk import Handler
 from cdc.operations.desk.reporter import Reporter
 from cdc.source.connector import worker_rest
 from cdc.source.connector.settings import captured
-from cdc.state.endpoints import Endpoints
 from cdc.state.operation import Operation, TableResult
+from cdc.state.pipeline import Pipeline
 from cdc.tables import TableId, matches
 
 Remove = Callable[[str], None]
@@ -32,16 +32,15 @@ COMMAND: Final = "purge"
 _COMMITS: Final = 50  # how many to search for our mark, to tell whether wal2lake wrote a table
 
 
-def handler(current: Callable[[], Config], endpoints: Endpoints, remove: Remove) -> Handler:
-    """Return the handler of ``purge``; ``current`` returns the configuration the job runs with."""
+def handler(pipeline: Pipeline, remove: Remove) -> Handler:
+    """Return the handler of ``purge``; ``pipeline`` has the configuration the job runs with."""
 
     def run(operation: Operation, reporter: Reporter) -> None:
-        config = current()
         tables = [TableId.parse(name) for name in operation.tables]
-        refuse_captured(config, tables, _captured(config, endpoints))
+        refuse_captured(pipeline.config, tables, _captured(pipeline))
         for table in map(TableId.parse, reporter.remaining(operation.tables)):
             reporter.safe_point()
-            reporter.done(_purge(config, endpoints, table, reporter, remove=remove))
+            reporter.done(_purge(pipeline, table, reporter, remove=remove))
 
     return run
 
@@ -88,21 +87,22 @@ def _is_ours(table: DeltaTable) -> bool:
     return any(MARK in str(commit.get("userMetadata")) for commit in table.history(_COMMITS))
 
 
-def _captured(config: Config, endpoints: Endpoints) -> Collection[TableId]:
-    return captured(worker_rest.configuration(endpoints.connect, config.name))
+def _captured(pipeline: Pipeline) -> Collection[TableId]:
+    return captured(worker_rest.configuration(pipeline.endpoints.connect, pipeline.name))
 
 
 def _purge(
-    config: Config, endpoints: Endpoints, table: TableId, reporter: Reporter, *, remove: Remove
+    pipeline: Pipeline, table: TableId, reporter: Reporter, *, remove: Remove
 ) -> TableResult:
     """Delete everything of one table, its Delta table last.
 
     As long as the Delta table exists, an interrupted purge can be requested again.
     """
+    config = pipeline.config
     reporter.tell(table=str(table), phase="emptying the topic")
-    topic = table.topic(config.name)
+    topic = table.topic(pipeline.name)
     reach(Failpoint.BEFORE_PURGE_TOPIC)
-    emptied = empty_topic(endpoints.kafka, topic, before=_landed(config, topic))
+    emptied = empty_topic(pipeline.endpoints.kafka, topic, before=_landed(config, topic))
     reach(Failpoint.AFTER_PURGE_TOPIC)
     reporter.tell(phase="deleting the readings")
     reach(Failpoint.BEFORE_PURGE_INDEX)

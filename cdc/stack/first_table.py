@@ -6,7 +6,7 @@ import psycopg
 
 from cdc.config import Config
 from cdc.state.directory import StateDir
-from cdc.state.endpoints import Endpoints
+from cdc.state.pipeline import Pipeline
 from cdc.tables import TableId, matches
 from cdc.waiting import poll
 
@@ -14,14 +14,15 @@ _LOOK_EVERY_SECONDS = 0.5
 _TABLES = "SELECT schemaname, tablename FROM pg_tables WHERE schemaname <> 'pg_catalog'"
 
 
-def await_first_table(config: Config, endpoints: Endpoints, say: Callable[[str], None]) -> None:
+def await_first_table(pipeline: Pipeline, say: Callable[[str], None]) -> None:
     """Wait until the embedded Postgres has a table that matches ``source.tables``.
 
     Returns at once for a configured source: a missing table is an error there.
     """
+    config = pipeline.config
     if config.source.url is not None:
         return
-    with psycopg.connect(endpoints.source_url, autocommit=True) as connection:
+    with psycopg.connect(pipeline.endpoints.source_url, autocommit=True) as connection:
         if _has_match(connection, config):
             return
         where = StateDir(config.state_dir).endpoints_file

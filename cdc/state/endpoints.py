@@ -9,7 +9,7 @@ from cdc import http_client
 from cdc.config import Config, Connect, Source
 from cdc.errors import CdcError, ErrorKind
 from cdc.state.atomic_file import write_private
-from cdc.state.directory import StateDir, read_json
+from cdc.state.directory import StateDir
 
 NOT_UP = "the embedded stack is not up"
 SOURCE_SECRET = "source.properties"  # noqa: S105 - the name of a file
@@ -27,15 +27,6 @@ class Endpoints:
     kafka: str
     connect: str = field(repr=False)
     registry: str = field(repr=False)
-
-
-def resolve(config: Config) -> Endpoints:
-    """Return the configured addresses, completed by those that ``up`` recorded.
-
-    Raises UNREACHABLE if an address is in neither.
-    """
-    recorded = read_json(StateDir(config.state_dir).endpoints_file) or {}
-    return combine(config, {str(key): str(value) for key, value in recorded.items()})
 
 
 def combine(config: Config, embedded: dict[str, str]) -> Endpoints:
@@ -62,7 +53,7 @@ def combine(config: Config, embedded: dict[str, str]) -> Endpoints:
 
 
 def record(state: StateDir, endpoints: Endpoints) -> None:
-    """Write the addresses to ``endpoints.json``, from which ``resolve`` reads them."""
+    """Write the addresses to ``endpoints.json``, for ``resolve`` of cdc/state/pipeline.py."""
     names = ("source_url", "kafka", "connect", "registry")
     values = {name: getattr(endpoints, name) for name in names}
     write_private(state.endpoints_file, json.dumps(values, indent=2))

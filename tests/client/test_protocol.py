@@ -30,7 +30,7 @@ from cdc.source.server import barrier, snapshot
 from cdc.source.server.connection import Connection, connect
 from cdc.source.setup.prepare import prepare
 from cdc.state import requests
-from cdc.state.endpoints import resolve
+from cdc.state.pipeline import resolve
 from cdc.tables import TableId
 from tests.meanwhile import meanwhile
 
@@ -140,7 +140,7 @@ def test_verify_compares_at_the_snapshot_and_lets_the_job_go(
         source.execute("INSERT INTO shop.t VALUES (2)")
 
     with obedient_job(config, before=somebody_commits):
-        report = verify.verify(config, resolve(config), timeout=30)
+        report = verify.verify(resolve(config), timeout=30)
 
     assert report.equal
     assert report.cut == 2  # and not 3, which was published right after it
@@ -162,7 +162,7 @@ def test_verify_holds_the_job_before_it_takes_the_snapshot(
 
     monkeypatch.setattr(moment, "exported_snapshot", spied)
     with obedient_job(config):
-        verify.verify(config, resolve(config), timeout=30)
+        verify.verify(resolve(config), timeout=30)
 
     assert seen == [None]
 
@@ -196,7 +196,7 @@ def test_verify_compares_nothing_with_a_cut_beyond_its_snapshot(
                 publish(config, lsn=request.bound + 1, request=request.id)
 
     with meanwhile(too_far), pytest.raises(CdcError, match="for this snapshot, but is past it"):
-        verify.verify(config, resolve(config), timeout=30)
+        verify.verify(resolve(config), timeout=30)
     assert asked(config) == []
 
 
@@ -222,7 +222,7 @@ def test_verify_waits_for_a_cut_of_this_epoch_where_the_source_was_restored(
     begin_epoch_of_a_restored_source(config, source)
 
     with obedient_job(config):
-        report = verify.verify(config, resolve(config), timeout=60)
+        report = verify.verify(resolve(config), timeout=60)
 
     assert report.equal
     assert report.cut == 2
@@ -252,7 +252,7 @@ def test_sync_does_not_take_a_cut_of_another_epoch_for_its_own(
         publish(config, lsn=barrier.current_lsn(source))
 
     with meanwhile(late):
-        done = sync(config, resolve(config), timeout=60)
+        done = sync(resolve(config), timeout=60)
 
     assert done.cut.cut == 3
 
@@ -273,7 +273,7 @@ def test_verify_says_where_it_hangs_and_takes_its_request_back(
 ) -> None:
     del source
     with pytest.raises(CdcError) as caught:
-        verify.verify(config, resolve(config), timeout=1)
+        verify.verify(resolve(config), timeout=1)
 
     assert caught.value.kind is ErrorKind.TIMEOUT
     assert "the job is not running" in caught.value.detail
@@ -295,7 +295,7 @@ def test_sync_returns_when_a_cut_reaches_the_position_of_the_call(
         publish(config, lsn=barrier.current_lsn(source))
 
     with meanwhile(follow):
-        done = sync(config, resolve(config), timeout=30)
+        done = sync(resolve(config), timeout=30)
 
     assert done.lsn >= committed
     assert done.cut.lsn is not None
@@ -314,7 +314,7 @@ def test_sync_moves_an_idle_source_past_the_position(config: Config, source: Con
 
     source.execute("UPDATE wal2lake.heartbeat SET token = ''")
     with meanwhile(newest_commit):
-        assert sync(config, resolve(config), timeout=30).lsn >= before
+        assert sync(resolve(config), timeout=30).lsn >= before
 
 
 def test_sync_does_not_take_an_old_cut_for_a_new_one(config: Config, source: Connection) -> None:
@@ -323,7 +323,7 @@ def test_sync_does_not_take_an_old_cut_for_a_new_one(config: Config, source: Con
     publish(config, lsn=None)
 
     with pytest.raises(CdcError, match="did not catch up with the source within") as caught:
-        sync(config, resolve(config), timeout=1)
+        sync(resolve(config), timeout=1)
     assert caught.value.policy.exit_code == 7
     assert "the job is not running" in caught.value.detail
 
@@ -345,7 +345,7 @@ def test_sync_does_not_take_the_position_of_another_source_for_its_barrier(
         publish(config, lsn=barrier.current_lsn(source))
 
     with meanwhile(follow), pytest.raises(CdcError) as caught:
-        sync(config, resolve(config), timeout=30)
+        sync(resolve(config), timeout=30)
 
     assert caught.value.kind is ErrorKind.CHAIN_BROKEN
 
@@ -383,7 +383,7 @@ def test_sync_names_the_table_that_does_not_follow(
         publish(config, lsn=barrier.current_lsn(source), **entry)
 
     with meanwhile(follow), pytest.raises(CdcError) as caught:
-        sync(config, resolve(config), timeout=30)
+        sync(resolve(config), timeout=30)
 
     assert caught.value.policy.exit_code == 8
     assert f"except shop.t, which is {entry['state']}" in caught.value.message

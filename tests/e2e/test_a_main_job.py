@@ -8,7 +8,7 @@ from deltalake import DeltaTable
 
 from cdc.client.verify.verify import verify
 from cdc.config import load
-from cdc.state.endpoints import resolve
+from cdc.state.pipeline import resolve
 from tests.e2e.installation import Installation
 from tests.e2e.workload import Workload
 from tests.unpublished import unseen
@@ -62,7 +62,7 @@ def test_verify_is_not_misled_by_a_table_that_is_emptied_meanwhile(
             emptied.append(doing)
             installation.execute(EMPTIED_AND_FILLED)
 
-    report = verify(config, resolve(config), timeout=300, tell=act)
+    report = verify(resolve(config), timeout=300, tell=act)
 
     [victim] = [table for table in report.tables if table.table == "bank.victim"]
     assert emptied

@@ -15,6 +15,7 @@ from cdc.kafka.offsets import end_offsets
 from cdc.source.connector import worker_rest
 from cdc.source.server import slot
 from cdc.source.server.connection import Connection, connect
+from cdc.state import pipeline
 from cdc.state.endpoints import Endpoints
 from cdc.waiting import until
 from tests.experiments.labels import Label, Reader
@@ -67,6 +68,11 @@ class Pipeline:
             registry=Registry(url=self.endpoints.registry),
         )
 
+    @property
+    def given(self) -> pipeline.Pipeline:
+        """Return what the functions of the project take."""
+        return pipeline.Pipeline(self.config, self.endpoints)
+
     def session(self) -> Connection:
         """Another connection whose unqualified names are those of the schema."""
         connection = connect(self.endpoints.source_url)
@@ -81,10 +87,10 @@ class Pipeline:
 
     @property
     def placeholder(self) -> str:
-        return placeholder(self.config, self.endpoints)
+        return placeholder(self.given)
 
     def start(self) -> None:
-        establish(self.config, self.endpoints)
+        establish(self.given)
 
     def stop(self) -> None:
         worker_rest.stop(self.endpoints.connect, self.name)

@@ -23,6 +23,7 @@ from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import ledger_path, quarantine_path, table_path
 from cdc.lake.records.ledger import Ledger
+from cdc.state import pipeline as pipelines
 from cdc.state.endpoints import Endpoints
 from cdc.tables import TableId
 from tests.kinds.columns import AS_TEXT, SCHEMA, TABLES, Kind
@@ -68,12 +69,15 @@ def _values(kind: Kind, number: int) -> list[str | None]:
 
 @dataclass(kw_only=True)
 class Pipeline:
-    config: Config
-    endpoints: Endpoints
+    given: pipelines.Pipeline
     rows: dict[str, int] = field(default_factory=dict)  # so far, by table
 
+    @property
+    def config(self) -> Config:
+        return self.given.config
+
     def connect(self) -> psycopg.Connection[tuple[Any, ...]]:
-        connection = psycopg.connect(self.endpoints.source_url, autocommit=True)
+        connection = psycopg.connect(self.given.endpoints.source_url, autocommit=True)
         connection.execute(SPELLING.encode())
         return connection
 
@@ -100,7 +104,7 @@ class Pipeline:
     def synced(self) -> dict[str, str]:
         """Wait until the lake is where the source is; the states of the tables."""
         try:
-            row = sync(self.config, self.endpoints, timeout=SYNC_SECONDS).cut
+            row = sync(self.given, timeout=SYNC_SECONDS).cut
         except CdcError as error:
             if error.kind is not ErrorKind.TABLE_STOPPED:
                 raise
@@ -175,9 +179,10 @@ def running(
     before: Callable[[Pipeline], None],
 ) -> Iterator[Pipeline]:
     """A pipeline that follows the schema; ``before`` fills it for the snapshot."""
-    pipeline = Pipeline(config=configured(folder, endpoints, worker), endpoints=endpoints)
+    config = configured(folder, endpoints, worker)
+    pipeline = Pipeline(given=pipelines.Pipeline(config, endpoints))
     before(pipeline)
-    establish(pipeline.config, endpoints)
+    establish(pipeline.given)
     log = folder / "job.log"
     with log.open("w") as output:
         job = subprocess.Popen(

@@ -16,6 +16,7 @@ from confluent_kafka import Consumer, TopicPartition
 from cdc.capture.bootstrap import establish, placeholder
 from cdc.kafka.offsets import end_offsets
 from cdc.kafka.registry import RegistryClient
+from cdc.state import pipeline as pipelines
 from cdc.state.endpoints import Endpoints
 from cdc.waiting import until
 from tests.events.recorded import FOLDER
@@ -50,20 +51,21 @@ def main() -> None:
 
 
 def recorded(folder: Path, endpoints: Endpoints) -> dict[str, Any]:
-    pipeline = Pipeline(config=configured(folder, endpoints, {}), endpoints=endpoints)
+    given = pipelines.Pipeline(configured(folder, endpoints, {}), endpoints)
+    pipeline = Pipeline(given=given)
     pipeline.execute(SETUP)
     for table, kinds in TABLES.items():
         pipeline.create(table, kinds)
         pipeline.insert(table, made(kinds, ROWS // 2))
-    establish(pipeline.config, endpoints)
-    topics = {table: f"{pipeline.config.name}.{SCHEMA}.{table}" for table in TABLES}
+    establish(given)
+    topics = {table: f"{given.name}.{SCHEMA}.{table}" for table in TABLES}
     until(lambda: len(_records(endpoints, topics)) == ROWS // 2 * len(TABLES), 60, "no snapshot")
     for table, kinds in TABLES.items():
         pipeline.insert(table, made(kinds, ROWS // 2))
     until(lambda: len(_records(endpoints, topics)) == ROWS * len(TABLES), 60, "no stream")
     records = _records(endpoints, topics)
     return {
-        "placeholder": placeholder(pipeline.config, endpoints),
+        "placeholder": placeholder(given),
         "schemas": _schemas(endpoints, records),
         "records": records,
         "expected": {

@@ -71,7 +71,7 @@ def after_stream(pipeline: Pipeline, states: dict[str, str]) -> Differences:
 @pytest.fixture(scope="module")
 def report(pipeline: Pipeline, states: dict[str, str]) -> Report:
     assert states
-    return verify(pipeline.config, pipeline.endpoints, timeout=120)
+    return verify(pipeline.given, timeout=120)
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -133,7 +133,7 @@ def test_the_other_tables_go_on(states: dict[str, str]) -> None:
 
 
 def test_refused_columns_are_named_and_left_out(pipeline: Pipeline, states: dict[str, str]) -> None:
-    with connect(pipeline.endpoints.source_url) as connection:
+    with connect(pipeline.given.endpoints.source_url) as connection:
         findings = inspect(connection, pipeline.config).findings
     said = {f.subject: f.message for f in findings if f.subject.startswith(f"{SCHEMA}.refused.")}
 

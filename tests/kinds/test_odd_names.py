@@ -37,7 +37,7 @@ def reason(pipeline: Pipeline, table: str) -> str:
 
 
 def test_check_has_nothing_against_them(pipeline: Pipeline) -> None:
-    with connect(pipeline.endpoints.source_url) as connection:
+    with connect(pipeline.given.endpoints.source_url) as connection:
         findings = inspect(connection, pipeline.config).findings
 
     odd_ones = {f"{SCHEMA}.{table}" for table in (*odd.TABLES, odd.WIDE)}
@@ -76,6 +76,6 @@ def test_a_name_that_comes_while_it_streams_stops_its_table_and_no_other(
     assert odd.lake(pipeline, odd.WIDE) == odd.source(pipeline, odd.WIDE)
     choice = TableChoice(names=(f"{SCHEMA}.{STOPPED}",))
     with pytest.raises(CdcError) as caught:
-        prepare(pipeline.config, pipeline.endpoints, choice, where=None, shadow=False)
+        prepare(pipeline.given, choice, where=None, shadow=False)
     assert caught.value.kind is ErrorKind.SOURCE_NOT_READY
     assert "column _metadata" in caught.value.message

@@ -26,6 +26,7 @@ from cdc.source.catalog.catalog import SourceTable, inspect
 from cdc.source.rows.reading import ReadRows, read, read_keys
 from cdc.source.server.connection import Connection, connect
 from cdc.source.server.printing import READING
+from cdc.state import pipeline as pipelines
 from cdc.state.endpoints import Endpoints
 from cdc.tables import TableId
 from tests.kinds import special
@@ -147,7 +148,8 @@ def reader(
     folder = tmp_path_factory.mktemp("reading")
     with started(request, tmp_path_factory.mktemp("servers"), ("postgres",)) as servers:
         url = servers["postgres"].address
-        pipeline = Pipeline(config=_config(folder, url), endpoints=_endpoints(url))
+        given = pipelines.Pipeline(_config(folder, url), _endpoints(url))
+        pipeline = Pipeline(given=given)
         _fill(pipeline, number)
         with connect(url) as connection:
             for name, value in READING.items():

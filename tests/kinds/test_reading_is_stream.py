@@ -23,7 +23,7 @@ def tables(pipeline: Pipeline) -> dict[str, SourceTable]:
     for table in COMPARED:
         pipeline.execute(f"UPDATE {SCHEMA}.{table} SET n = n WHERE id % 2 = 0")
     pipeline.synced()
-    with connect(pipeline.endpoints.source_url) as connection:
+    with connect(pipeline.given.endpoints.source_url) as connection:
         found = inspect(connection, pipeline.config).tables
     return {table.table.name: table for table in found}
 
@@ -36,7 +36,7 @@ def test_texts_are_those_of_the_stream(
     path = str(tmp_path / "texts")
     columns = [column for column in tables[table].columns if column.arrives]
     texts = {column.name for column in columns if column.type == "string"}
-    with connect(pipeline.endpoints.source_url) as connection:
+    with connect(pipeline.given.endpoints.source_url) as connection:
         for name, value in READING.items():
             connection.execute("SELECT set_config(%s, %s, false)", (name, value))
         read(connection, tables[table].table, columns, path)

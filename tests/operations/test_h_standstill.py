@@ -22,7 +22,8 @@ from cdc.capture.bootstrap import topic_specs, written_by_itself
 from cdc.config import load
 from cdc.kafka.topics import delete_topics, ensure_topics
 from cdc.state import requests
-from cdc.state.endpoints import Endpoints, resolve
+from cdc.state.endpoints import Endpoints
+from cdc.state.pipeline import resolve
 from cdc.state.requests import Request
 from tests.e2e.installation import Installation
 from tests.meanwhile import meanwhile
@@ -41,7 +42,7 @@ Fault = Callable[[Installation], AbstractContextManager[None]]
 
 
 def endpoints(shop: Installation) -> Endpoints:
-    return resolve(load(shop.folder / "wal2lake.yaml"))
+    return resolve(load(shop.folder / "wal2lake.yaml")).endpoints
 
 
 def connector(shop: Installation, verb: str) -> None:

@@ -10,11 +10,11 @@ if __name__ == "__main__":
     supervise(
         load(Path(sys.argv[1])),
         Steps(
-            establish=lambda _config, _endpoints, _say: None,
-            is_at_source=lambda _config, _endpoints: None,
-            pass_over=lambda _config, _endpoints, _at_an_event: (),
+            establish=lambda _pipeline, _say: None,
+            is_at_source=lambda _pipeline: None,
+            pass_over=lambda _pipeline, _at_an_event: (),
             job_config=None,
             on_progress=print,
-            on_ready=lambda _endpoints: None,
+            on_ready=lambda _pipeline: None,
         ),
     )

@@ -21,7 +21,7 @@ from cdc.stack.process.process import Identity
 from cdc.stack.process.report import Report, read
 from cdc.stack.servers import kafka
 from cdc.state.directory import StateDir
-from cdc.state.endpoints import resolve
+from cdc.state.pipeline import resolve
 from tests.small_disk import fill, small_disk
 from tests.stack.conftest import ours, supervised
 from tests.waiting import until
@@ -82,7 +82,7 @@ def test_a_disk_that_fills_is_reported_and_all_come_back_when_there_is_space(
     state = StateDir(config.state_dir)
     with supervised(config_file) as process:
         until(lambda: read(state).get("phase") == "ready")
-        endpoints = resolve(config)
+        endpoints = resolve(config).endpoints
         fill(disk / "ballast")
         write_until_refused(endpoints.kafka)
         until(lambda: any("MiB free" in what for what in events(state)), 120)

@@ -18,9 +18,9 @@ from cdc.state.endpoints import (
     password_reference,
     properties_value,
     record,
-    resolve,
     write_source_secret,
 )
+from cdc.state.pipeline import Pipeline, resolve
 
 EMBEDDED = {"source_url": "postgresql://e", "kafka": "k:1", "connect": "http://c", "registry": "r"}
 
@@ -35,7 +35,7 @@ def test_nothing_recorded_says_that_the_stack_is_not_up(config: Config) -> None:
 def test_what_was_recorded_is_found_and_private(config: Config, state: StateDir) -> None:
     endpoints = Endpoints(**EMBEDDED)
     record(state, endpoints)
-    assert resolve(config) == endpoints
+    assert resolve(config) == Pipeline(config, endpoints)
     assert stat.S_IMODE(state.endpoints_file.stat().st_mode) == 0o600
 
 
@@ -56,7 +56,7 @@ def test_all_configured_needs_no_record(config: Config) -> None:
         "source": {"tables": ["a.b"], "url": "postgresql://u@h/d"},
     }
     resolved = resolve(Config.model_validate({**config.model_dump(), **urls}))
-    assert resolved.source_url == "postgresql://u@h/d"
+    assert resolved.endpoints.source_url == "postgresql://u@h/d"
 
 
 @given(st.text(st.characters(blacklist_categories=["Cs"]), min_size=1))

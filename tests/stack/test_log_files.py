@@ -21,6 +21,7 @@ from cdc.stack.process.report import READY, STOPPING, Report, read, reported_err
 from cdc.stack.supervise.supervisor import Steps, supervise
 from cdc.state.directory import StateDir
 from cdc.state.endpoints import Endpoints
+from cdc.state.pipeline import Pipeline
 from tests.stack.test_watch import Scene, Scripted
 from tests.waiting import until
 
@@ -111,16 +112,16 @@ def test_an_earlier_process_s_lines_are_not_taken_for_this_one_s(tmp_path: Path)
 
 
 def _steps(said: list[str], error: Exception) -> Steps:
-    def establish(_config: Config, _endpoints: Endpoints, _say: object) -> None:
+    def establish(_pipeline: Pipeline, _say: object) -> None:
         raise error
 
     return Steps(
         establish=establish,
-        is_at_source=lambda _config, _endpoints: None,
-        pass_over=lambda _config, _endpoints, _at_an_event: (),
+        is_at_source=lambda _pipeline: None,
+        pass_over=lambda _pipeline, _at_an_event: (),
         job_config=None,
         on_progress=said.append,
-        on_ready=lambda _endpoints: None,
+        on_ready=lambda _pipeline: None,
     )
 
 
@@ -153,7 +154,7 @@ def test_a_crash_is_told_after_the_next_start(
     assert last_crash(state) == statuses.status(config).crash
 
 
-def _not_up(_config: Config) -> Endpoints:
+def _not_up(_config: Config) -> Pipeline:
     raise CdcError(ErrorKind.UNREACHABLE, "not up")
 
 

@@ -15,6 +15,7 @@ from cdc.source.connector import worker_rest
 from cdc.stack.embedded import Stack, running
 from cdc.state.directory import StateDir
 from cdc.state.endpoints import Endpoints
+from cdc.state.pipeline import Pipeline
 from tests.stack.conftest import ours
 from tests.waiting import until
 
@@ -69,7 +70,7 @@ def test_topics_offsets_and_schemas_survive(config: Config, state: StateDir) -> 
     with running(config) as endpoints:
         execute(endpoints, "CREATE TABLE kept (id int PRIMARY KEY, note text)")
         execute(endpoints, "INSERT INTO kept SELECT i, 'row' FROM generate_series(1, 50) i")
-        establish(config, endpoints)
+        establish(Pipeline(config, endpoints))
         until(lambda: len(messages(endpoints.kafka)) == 50)
         execute(endpoints, "INSERT INTO kept VALUES (51, 'streamed')")
         until(lambda: len(messages(endpoints.kafka)) == 51)
@@ -102,7 +103,7 @@ def test_a_task_that_ended_while_the_registry_was_away_starts_again(
     with Stack(config) as stack:
         endpoints = stack.start()
         execute(endpoints, "CREATE TABLE kept (id int PRIMARY KEY)")
-        establish(config, endpoints)
+        establish(Pipeline(config, endpoints))
         execute(endpoints, "INSERT INTO kept VALUES (1)")
         until(lambda: len(messages(endpoints.kafka)) == 1)  # a position in the stream
         stack.processes["registry"].stop()
@@ -112,7 +113,7 @@ def test_a_task_that_ended_while_the_registry_was_away_starts_again(
 
         stack.spawn(stack.servers["registry"])
         stack.await_ready(stack.servers["registry"])
-        establish(config, endpoints)
+        establish(Pipeline(config, endpoints))
         assert not failed(endpoints)
         until(lambda: len(messages(endpoints.kafka)) == 2)
     assert ours(state) == []

@@ -17,7 +17,7 @@ from cdc.stack.process.report import read
 from cdc.stack.servers import connect, kafka, registry
 from cdc.stack.supervise import detached
 from cdc.state.directory import StateDir
-from cdc.state.endpoints import resolve
+from cdc.state.pipeline import resolve
 from tests.stack.conftest import ours, supervised
 from tests.waiting import until
 
@@ -53,7 +53,7 @@ def test_everything_killed_comes_back_or_is_cleaned_up(config_file: Path, state:
         for name in ("kafka", "connect"):
             os.kill(pid_of(state, name), signal.SIGKILL)
         until(lambda: {"kafka is ready again", "connect is ready again"} <= events(state), 180)
-        endpoints = resolve(config)
+        endpoints = resolve(config).endpoints
         assert kafka.answers(endpoints.kafka)
         assert connect.answers(endpoints.connect)
         assert registry.answers(endpoints.registry)

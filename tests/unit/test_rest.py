@@ -25,6 +25,7 @@ from cdc.stack.servers import connect as worker
 from cdc.stack.servers import registry
 from cdc.stack.supervise.connector_watch import Absence, ConnectorWatch
 from cdc.state.endpoints import Endpoints
+from cdc.state.pipeline import Pipeline
 
 DEAD: Final = "http://127.0.0.1:9"
 PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy")
@@ -159,7 +160,7 @@ def test_check_warns_of_a_password_in_clear_text() -> None:
         config = Config.model_validate({**settings, "connect": {"url": f"http://{place}"}})
         source = "postgresql://app:hunter2@127.0.0.1:1/app"
         endpoints = Endpoints(source_url=source, kafka="", connect=f"http://{place}", registry="")
-        found = {finding.subject: finding for finding in check(config, endpoints)}
+        found = {finding.subject: finding for finding in check(Pipeline(config, endpoints))}
     assert found["connect.source_password"].level is Level.WARNING
     assert "hunter2" not in str(found)
 

@@ -22,9 +22,10 @@ from cdc.stack.process.log_files import last_crash
 from cdc.state import health
 from cdc.state import operation_files as files
 from cdc.state.directory import StateDir
-from cdc.state.endpoints import Endpoints, configured_source_url, resolve
+from cdc.state.endpoints import configured_source_url
 from cdc.state.health import Health
 from cdc.state.operation import Operation
+from cdc.state.pipeline import Pipeline, resolve
 from cdc.tables import TableId
 
 T = TypeVar("T")
@@ -85,8 +86,12 @@ def status(config: Config) -> Status:
     """Return the pipeline's status; ``unreachable`` names the components that do not answer."""
     silent: list[str] = []
     row = _ask(silent, Ledger(ledger_path(config)).last)
-    endpoints = _ask(silent, lambda: resolve(config))
-    source, connector, lag_offsets = _servers_of(config, endpoints, row, silent)
+    pipeline = _ask(silent, lambda: resolve(config))
+    source, connector, lag_offsets = (
+        _servers_of(pipeline, row, silent)
+        if pipeline
+        else (_configured_source(config, silent), None, None)
+    )
     job, wal = components.job(config.state_dir), _wal_beyond(config, row, source)
     return Status(
         cut=row.cut if row else None,
@@ -136,21 +141,24 @@ def _ask(silent: list[str], question: Callable[[], T]) -> T | None:
         return None
 
 
+def _configured_source(config: Config, silent: list[str]) -> SourcePart | None:
+    """Ask the source where the other addresses are not known; None for an embedded one."""
+    url = configured_source_url(config.source)
+    return _ask(silent, lambda: components.source(url, config.name)) if url else None
+
+
 def _servers_of(
-    config: Config, endpoints: Endpoints | None, row: LedgerRow | None, silent: list[str]
+    pipeline: Pipeline, row: LedgerRow | None, silent: list[str]
 ) -> tuple[SourcePart | None, ConnectorPart | None, dict[str, int] | None]:
-    if endpoints is None:
-        url = configured_source_url(config.source)
-        only = _ask(silent, lambda: components.source(url, config.name)) if url else None
-        return only, None, None
-    applied = {_topic(config, entry): entry.offset for entry in row.tables} if row else {}
+    endpoints = pipeline.endpoints
+    applied = {_topic(pipeline.config, entry): entry.offset for entry in row.tables} if row else {}
     # In parallel, because each may use up its whole timeout.
     with ThreadPoolExecutor(3) as pool:
         source = pool.submit(
-            _ask, silent, lambda: components.source(endpoints.source_url, config.name)
+            _ask, silent, lambda: components.source(endpoints.source_url, pipeline.name)
         )
         worker = pool.submit(
-            _ask, silent, lambda: components.connector(endpoints.connect, config.name)
+            _ask, silent, lambda: components.connector(endpoints.connect, pipeline.name)
         )
         lag_offsets = pool.submit(_ask, silent, lambda: lags(endpoints.kafka, applied))
     return source.result(), worker.result(), lag_offsets.result()

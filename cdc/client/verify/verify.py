@@ -19,7 +19,7 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.source.catalog.captured import captured_tables
 from cdc.source.catalog.catalog import SourceTable
 from cdc.source.server.connection import Connection, connect
-from cdc.state.endpoints import Endpoints
+from cdc.state.pipeline import Pipeline
 from cdc.tables import TableId
 
 _MOMENTS: Final = 5
@@ -41,11 +41,7 @@ class Report:
 
 
 def verify(
-    config: Config,
-    endpoints: Endpoints,
-    *,
-    timeout: float,
-    tell: Callable[[str], None] = lambda _: None,
+    pipeline: Pipeline, *, timeout: float, tell: Callable[[str], None] = lambda _: None
 ) -> Report:
     """Compare all captured tables.
 
@@ -54,24 +50,23 @@ def verify(
     TIMEOUT when the job does not publish the cut in time.
     """
     started = time.monotonic()
-    with moment(config, endpoints, timeout=timeout, tell=tell) as first:
-        compared = list(_compare_all(config, endpoints, first, tell))
+    with moment(pipeline, timeout=timeout, tell=tell) as first:
+        compared = list(_compare_all(pipeline, first, tell))
     verdicts = tuple(
-        verdict or _compare_again(config, endpoints, table, timeout, tell)
-        for table, verdict in compared
+        verdict or _compare_again(pipeline, table, timeout, tell) for table, verdict in compared
     )
     seconds = time.monotonic() - started
     return Report(cut=first.cut.cut, lsn=first.lsn, seconds=seconds, tables=verdicts)
 
 
 def _compare_all(
-    config: Config, endpoints: Endpoints, at: Moment, tell: Callable[[str], None]
+    pipeline: Pipeline, at: Moment, tell: Callable[[str], None]
 ) -> Iterator[tuple[TableId, TableVerdict | None]]:
     """Yield a verdict on each table; None if it was truncated or altered since the moment."""
-    with connect(endpoints.source_url) as now:
-        for table in captured_tables(at.connection, config, tables_of(at.cut)):
+    with connect(pipeline.endpoints.source_url) as now:
+        for table in captured_tables(at.connection, pipeline.config, tables_of(at.cut)):
             tell(f"comparing {table.table}")
-            yield table.table, _compare(config, at, now, table)
+            yield table.table, _compare(pipeline.config, at, now, table)
 
 
 def _compare(
@@ -85,11 +80,7 @@ def _compare(
 
 
 def _compare_again(
-    config: Config,
-    endpoints: Endpoints,
-    table: TableId,
-    timeout: float,
-    tell: Callable[[str], None],
+    pipeline: Pipeline, table: TableId, timeout: float, tell: Callable[[str], None]
 ) -> TableVerdict:
     """Compare the table at a later cut, locked from then on so that nobody alters it first.
 
@@ -100,21 +91,21 @@ def _compare_again(
         stop=stop_after_attempt(_MOMENTS), retry=retry_if_exception(_is_conflict), reraise=True
     )
     tell(f"comparing {table} again")
-    with connect(endpoints.source_url) as now:
-        return attempts(_compare_later, config, endpoints, now, table, timeout=timeout, tell=tell)
+    with connect(pipeline.endpoints.source_url) as now:
+        return attempts(_compare_later, pipeline, now, table, timeout=timeout, tell=tell)
 
 
 def _compare_later(
-    config: Config,
-    endpoints: Endpoints,
+    pipeline: Pipeline,
     now: Connection,
     table: TableId,
     *,
     timeout: float,
     tell: Callable[[str], None],
 ) -> TableVerdict:
+    config = pipeline.config
     locked = {source.oid: table for source in _captured(now, config, table) if source.oid}
-    with moment(config, endpoints, timeout=timeout, tables=locked, tell=tell) as later:
+    with moment(pipeline, timeout=timeout, tables=locked, tell=tell) as later:
         for source in _captured(later.connection, config, table):
             if verdict := _compare(config, later, now, source):
                 return replace(verdict, again_at=later.cut.cut)

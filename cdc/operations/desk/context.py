@@ -25,7 +25,7 @@ from cdc.lake.records.readings import Readings
 from cdc.operations.desk.reporter import Reporter
 from cdc.source.server import barrier
 from cdc.source.server.connection import connect
-from cdc.state.endpoints import Endpoints
+from cdc.state.pipeline import Pipeline
 from cdc.tables import TableId, TableState
 
 
@@ -47,8 +47,7 @@ CUT_SECONDS: Final = 600.0
 class JobContext:
     """The job as an operation sees it."""
 
-    config: Config
-    endpoints: Endpoints
+    pipeline: Pipeline
     spark: SparkSession
     tables: Mapping[str, AppliedTable]  # by topic
     freezer: Freezer
@@ -61,6 +60,11 @@ class JobContext:
     def quarantine(self) -> Quarantine:
         """Return the lake's quarantine."""
         return self.factory.quarantine
+
+    @property
+    def config(self) -> Config:
+        """Return the configuration that the job runs with."""
+        return self.pipeline.config
 
     def rebuild_context(self) -> RebuildContext:
         """Return what a rebuild needs, with a Spark session of its own."""
@@ -141,7 +145,7 @@ class JobContext:
         """Return the first cut that has a new barrier, and the table no longer as being read."""
         ledger = Ledger(ledger_path(self.config))
         last = ledger.last()
-        with connect(self.endpoints.source_url) as connection:
+        with connect(self.pipeline.endpoints.source_url) as connection:
             lsn = barrier.current_lsn(connection)
             barrier.touch(connection, reporter.progress.id)
         return wait_for_cut(

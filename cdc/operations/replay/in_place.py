@@ -119,7 +119,7 @@ class Task:
         quarantine = Quarantine(f"{self.folder}/quarantine")
         apart = replace(context, factory=context.factory.with_quarantine(quarantine))
         copy = partial(from_kafka, folder=self.folder, readings=readings, known=known)
-        topics = copy(apart, self.job.endpoints.kafka, self.table, place)
+        topics = copy(apart, self.job.pipeline.endpoints.kafka, self.table, place)
         return rebuild_from_kafka(apart, topics, self.table, path, self._hooks), context
 
     @property

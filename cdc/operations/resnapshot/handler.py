@@ -91,7 +91,7 @@ class Resnapshot:
     ) -> TableResult:
         source = self._source(table)
         # Otherwise no event of the table would arrive after the reading.
-        take_back(self._context.config, self._context.endpoints, source)
+        take_back(self._context.pipeline, source)
         shadow = operation.options.get("mode") == SHADOW
         with self._context.flagged(table, at_once=not shadow) as live:
             remove(self._context.spark, folder)
@@ -116,7 +116,7 @@ class Resnapshot:
         """Return the source's table; raise SOURCE_NOT_READY where the lake cannot keep it now."""
         self._context.live(table)
         captured = [live.schema.table for live in self._context.tables.values()]
-        with connect(self._context.endpoints.source_url) as connection:
+        with connect(self._context.pipeline.endpoints.source_url) as connection:
             sources = captured_tables(connection, self._context.config, captured)
         source = next((source for source in sources if source.table == table), None)
         if source is None or source.unfit is not None:
@@ -140,8 +140,7 @@ class Resnapshot:
 
         try:
             with moment(
-                self._context.config,
-                self._context.endpoints,
+                self._context.pipeline,
                 timeout=CUT_SECONDS,
                 tables={source.oid: source.table},
                 tell=lambda _: reporter.safe_point(),

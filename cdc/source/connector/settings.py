@@ -9,14 +9,14 @@ from pathlib import Path
 from string import Template
 from typing import Final
 
-from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.source.catalog.catalog import SourceTable
 from cdc.source.connector.snapshot_select import overrides
 from cdc.source.server.connection import address, password
 from cdc.source.server.finding import Finding
 from cdc.source.server.tls import PASSED_ON, tls
-from cdc.state.endpoints import Endpoints, password_reference
+from cdc.state.endpoints import password_reference
+from cdc.state.pipeline import Pipeline
 from cdc.tables import CONTROL_SCHEMA, HEARTBEAT, STRUCTURE, ColumnId, TableId
 
 TABLES: Final = "table.include.list"
@@ -44,12 +44,7 @@ _OPTIONAL: Final = (
 
 
 def settings(
-    config: Config,
-    endpoints: Endpoints,
-    tables: list[SourceTable],
-    *,
-    placeholder: str,
-    snapshot: bool = True,
+    pipeline: Pipeline, tables: list[SourceTable], *, placeholder: str, snapshot: bool = True
 ) -> dict[str, str]:
     """Return the connector's whole configuration, with values as Kafka Connect takes them.
 
@@ -57,6 +52,7 @@ def settings(
     password is a reference that the worker resolves, if possible. Without ``snapshot`` the
     connector creates its slot and streams from there. Raises CONFIG for an unsupported URL.
     """
+    config, endpoints = pipeline.config, pipeline.endpoints
     source = address(config.connect.source_url or endpoints.source_url)
     values = {
         "host": source.host,
@@ -64,8 +60,8 @@ def settings(
         "user": source.user,
         "database": source.database,
         **tls(config, endpoints.source_url),
-        "password": _password(config, endpoints),
-        "name": config.name,
+        "password": _password(pipeline),
+        "name": pipeline.name,
         "tables": _list(t.table for t in tables),
         "excluded_columns": ",".join(_excluded(tables)),
         "placeholder": placeholder,
@@ -101,11 +97,11 @@ def with_columns_passed_over(
     return others | {key: text for key, text in lists.items() if text}
 
 
-def clear_password(config: Config, endpoints: Endpoints) -> Finding | None:
+def clear_password(pipeline: Pipeline) -> Finding | None:
     """Return a warning if the connector's configuration holds the source's password in clear."""
-    if config.connect.url is None or config.connect.source_password:
+    if pipeline.config.connect.url is None or pipeline.config.connect.source_password:
         return None
-    if not password(endpoints.source_url):
+    if not password(pipeline.endpoints.source_url):
         return None
     return Finding.warning(
         "connect.source_password",
@@ -199,11 +195,12 @@ def _literal(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_]", lambda sign: f"\\x{{{ord(sign[0]):x}}}", name)
 
 
-def _password(config: Config, endpoints: Endpoints) -> str:
+def _password(pipeline: Pipeline) -> str:
     """Return a reference to our own file for an embedded worker, else what is configured for it."""
+    config = pipeline.config
     if config.connect.url is None:
         return password_reference(config.state_dir)
-    return config.connect.source_password or password(endpoints.source_url)
+    return config.connect.source_password or password(pipeline.endpoints.source_url)
 
 
 @cache

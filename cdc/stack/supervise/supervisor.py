@@ -24,10 +24,10 @@ from cdc.stack.servers.job import Job
 from cdc.stack.supervise.connector_watch import Absence, ConnectorWatch
 from cdc.stack.supervise.watch import Watch, member_of
 from cdc.state.directory import StateDir
-from cdc.state.endpoints import Endpoints
+from cdc.state.pipeline import Pipeline
 
 Say = Callable[[str], None]
-Establish = Callable[[Config, Endpoints, Say], object]
+Establish = Callable[[Pipeline, Say], object]
 
 _LOOK_EVERY_SECONDS = 0.5
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -45,11 +45,11 @@ class Steps:
     """
 
     establish: Establish
-    is_at_source: Callable[[Config, Endpoints], bool | None]
-    pass_over: Callable[[Config, Endpoints, bool], Sequence[object]]
+    is_at_source: Callable[[Pipeline], bool | None]
+    pass_over: Callable[[Pipeline, bool], Sequence[object]]
     job_config: Path | None  # None: run no job
     on_progress: Say
-    on_ready: Callable[[Endpoints], None]
+    on_ready: Callable[[Pipeline], None]
 
 
 def supervise(config: Config, steps: Steps) -> None:
@@ -112,20 +112,20 @@ def _to_report_and_user(report: Report, steps: Steps) -> Say:
 
 def _bring_up_and_keep(stack: Stack, report: Report, steps: Steps) -> NoReturn:
     report.write()
-    endpoints = stack.start()
+    pipeline = Pipeline(stack.config, stack.start())
     stack.say("connecting to the source")
-    steps.establish(stack.config, endpoints, stack.say)
+    steps.establish(pipeline, stack.say)
     if steps.job_config is not None:
         _start_job(stack, steps.job_config)
     report.members = {name: member_of(stack, name) for name in stack.processes}
     report.enter(READY)
-    steps.on_ready(endpoints)
-    absence = Absence(partial(steps.is_at_source, stack.config, endpoints))
+    steps.on_ready(pipeline)
+    absence = Absence(partial(steps.is_at_source, pipeline))
 
     def pass_over(*, at_an_event: bool) -> Sequence[object]:
-        return steps.pass_over(stack.config, endpoints, at_an_event)
+        return steps.pass_over(pipeline, at_an_event)
 
-    connector = ConnectorWatch(endpoints.connect, stack.config.name, absence, pass_over)
+    connector = ConnectorWatch(pipeline.endpoints.connect, pipeline.name, absence, pass_over)
     _keep_up(Watch(stack, report, connector))
 
 

@@ -20,7 +20,8 @@ from confluent_kafka.cimpl import NewTopic
 import cdc
 from cdc.config import load
 from cdc.state.directory import StateDir
-from cdc.state.endpoints import Endpoints, resolve
+from cdc.state.endpoints import Endpoints
+from cdc.state.pipeline import resolve
 from tests.faults.bank.armed import Armed
 from tests.faults.bank.checks import Scenario
 from tests.faults.bank.readers import recovered
@@ -139,7 +140,7 @@ def _of_connect(bank: Armed) -> float:
 
 
 def _endpoints(bank: Armed) -> Endpoints:
-    return resolve(load(bank.config_file))
+    return resolve(load(bank.config_file)).endpoints
 
 
 def _beside_source(bank: Armed) -> Path:

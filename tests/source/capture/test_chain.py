@@ -31,6 +31,7 @@ from cdc.source.server.finding import Level
 from cdc.source.server.origin import origin
 from cdc.stack.supervise.connector_watch import Absence, ConnectorWatch
 from cdc.state.endpoints import Endpoints
+from cdc.state.pipeline import Pipeline
 from cdc.tables import STRUCTURE, TableId, TableMode
 from cdc.waiting import until
 from tests.servers.fixtures import on_containers
@@ -46,9 +47,9 @@ def source(chain: Endpoints, schema: str) -> Iterator[Connection]:
         yield connection
 
 
-def refusal(config: Config, chain: Endpoints) -> CdcError:
+def refusal(pipeline: Pipeline) -> CdcError:
     with pytest.raises(CdcError) as caught:
-        establish(config, chain)
+        establish(pipeline)
     return caught.value
 
 
@@ -60,7 +61,8 @@ def test_truncate_on_compacted_topic(
     source.execute("INSERT INTO t VALUES (1, 'by snapshot')")
     source.execute("CREATE TABLE bag (x int)")
     source.execute("ALTER TABLE bag REPLICA IDENTITY FULL")
-    assert [t.mode for t in establish(config, chain)] == [TableMode.MULTISET, TableMode.KEYED]
+    tables = establish(Pipeline(config, chain))
+    assert [table.mode for table in tables] == [TableMode.MULTISET, TableMode.KEYED]
     topic = Topic(chain, f"{config.name}.{config.name}.t")
     topic.until(lambda found: ops(found) == ["r"])  # a snapshot sees a truncated table as empty
     with source.transaction():
@@ -91,7 +93,7 @@ def test_a_parent_is_its_own_rows_in_snapshot_and_stream(
     source.execute("INSERT INTO grandchild VALUES (100, 'grandchild', 1)")
     wanted = [f"{config.name}.t", f"{config.name}.child"]
     config = config.model_copy(update={"source": Source(tables=wanted)})
-    establish(config, chain)
+    establish(Pipeline(config, chain))
     topic = Topic(chain, f"{config.name}.{config.name}.t")
     topic.until(lambda found: len(found) >= 1)
 
@@ -120,7 +122,7 @@ def test_a_table_whose_name_differs_by_case_is_none_of_ours(
     source.execute("INSERT INTO t VALUES (1, 1)")
     source.execute(f'INSERT INTO "{upper}".t VALUES (1, 100)'.encode())
 
-    establish(config, chain)
+    establish(Pipeline(config, chain))
     topic = Topic(chain, f"{config.name}.{config.name}.t")
     topic.until(lambda found: ops(found) == ["r"])
     source.execute("UPDATE t SET v = 2")
@@ -139,7 +141,7 @@ def test_columns_that_the_connector_takes_for_one_stop_no_other_table(
     for name in ("case", "signs"):
         source.execute(f'CREATE TABLE "{name}" (id int PRIMARY KEY, v text)'.encode())
     source.execute("CREATE TABLE other (id int PRIMARY KEY)")
-    establish(config, chain)
+    establish(Pipeline(config, chain))
     other = Topic(chain, f"{config.name}.{config.name}.other")
     source.execute("INSERT INTO other VALUES (0)")
     other.until(lambda found: len(found) >= 1)  # its start is over: it reads no columns any more
@@ -172,7 +174,7 @@ def test_a_new_column_at_which_the_connector_ends_stops_no_other_table(
     for name in ending:
         source.execute(f"CREATE TABLE of_{name} (id int PRIMARY KEY)".encode())
     source.execute("CREATE TABLE other (id int PRIMARY KEY)")
-    establish(config, chain)
+    establish(Pipeline(config, chain))
     other = Topic(chain, f"{config.name}.{config.name}.other")
     source.execute("INSERT INTO other VALUES (0)")
     other.until(lambda found: len(found) >= 1)  # its start is over: it reads no columns any more
@@ -196,20 +198,21 @@ def test_a_table_without_a_column_is_refused_for_a_reason(
 ) -> None:
     """It makes the first snapshot fail. Once the connector accepts it, drop the rule."""
     config = make_config(chain)
+    pipeline = Pipeline(config, chain)
     source.execute("CREATE TABLE nothing ()")
     source.execute("ALTER TABLE nothing REPLICA IDENTITY FULL")
     source.execute("CREATE TABLE other (id int PRIMARY KEY)")
-    assert "has no columns" in str(refusal(config, chain))
+    assert "has no columns" in str(refusal(pipeline))
     monkeypatch.setattr(catalog, "_without_columns", lambda *_: [])
 
     with suppress(CdcError):  # it may be seen running before it reads the table
-        establish(config, chain)
+        establish(pipeline)
 
-    until(lambda: "NullPointerException" in _failure(chain, config), 60, "it accepts the table")
+    until(lambda: "NullPointerException" in _failure(pipeline), 60, "it accepts the table")
 
 
-def _failure(chain: Endpoints, config: Config) -> str:
-    found = worker_rest.status(chain.connect, config.name)
+def _failure(pipeline: Pipeline) -> str:
+    found = worker_rest.status(pipeline.endpoints.connect, pipeline.name)
     return "" if found is None else found.failure
 
 
@@ -223,7 +226,7 @@ def test_a_table_that_loses_its_columns_or_its_key_stops_no_other_table(
         "CREATE TABLE counted (id int PRIMARY KEY, n int GENERATED ALWAYS AS (1) STORED)"
     )
     source.execute("CREATE TABLE other (id int PRIMARY KEY)")
-    establish(config, chain)
+    establish(Pipeline(config, chain))
     other = Topic(chain, f"{config.name}.{config.name}.other")
     source.execute("INSERT INTO other VALUES (0)")
     other.until(lambda found: len(found) >= 1)
@@ -251,23 +254,24 @@ def _last_id(events: list[Event]) -> Any:  # noqa: ANN401 - of any row
 
 def test_establish_again(chain: Endpoints, source: Connection, make_config: Maker) -> None:
     config = make_config(chain)
+    pipeline = Pipeline(config, chain)
     source.execute("CREATE TABLE t (id int PRIMARY KEY)")
     source.execute("INSERT INTO t VALUES (1)")
-    establish(config, chain)
-    token = bootstrap.placeholder(config, chain)
+    establish(pipeline)
+    token = bootstrap.placeholder(pipeline)
     topic = Topic(chain, f"{config.name}.{config.name}.t")
     topic.until(lambda found: ops(found) == ["r"])
-    establish(config, chain)
+    establish(pipeline)
     source.execute("INSERT INTO t VALUES (2)")
     topic.until(lambda found: ops(found) == ["r", "c"])
-    assert bootstrap.placeholder(config, chain) == token
+    assert bootstrap.placeholder(pipeline) == token
     found = worker_rest.configuration(chain.connect, config.name)
     assert found is not None
     assert found[worker_rest.PLACEHOLDER] == token
     # A deleted connector's position is kept, so there is no second snapshot.
     worker_rest.delete(chain.connect, config.name)
     source.execute("INSERT INTO t VALUES (3)")
-    establish(config, chain)
+    establish(pipeline)
     events = topic.until(lambda found: len(found) >= 3)
     assert [(value["op"], value["after"]["id"]) for _, value in events] == [
         ("r", 1),
@@ -282,10 +286,10 @@ def test_password_is_a_reference(chain: Endpoints, source: Connection, make_conf
     config = make_config(chain)
     source.execute("CREATE TABLE t (id int PRIMARY KEY)")
     own = config.connect.model_copy(update={"source_password": reference})
-    error = refusal(config.model_copy(update={"connect": own}), chain)
+    error = refusal(Pipeline(config.model_copy(update={"connect": own}), chain))
     assert error.kind is ErrorKind.SOURCE_NOT_READY
     assert secret not in str(error)
-    findings = check(config, chain)
+    findings = check(Pipeline(config, chain))
     assert secret not in str(findings)
     assert not [finding for finding in findings if finding.level is Level.ERROR]
 
@@ -313,7 +317,7 @@ def test_catalogue_and_log_agree(chain: Endpoints, source: Connection, make_conf
         )
     """)
     source.execute("INSERT INTO t (i4, domn) VALUES (1, 9.99)")
-    (table,) = establish(config, chain)
+    (table,) = establish(Pipeline(config, chain))
     topic = Topic(chain, f"{config.name}.{config.name}.t")
     source.execute("INSERT INTO t (i4, domn) VALUES (2, 9.99)")
     events = topic.until(lambda found: len(found) >= 2)
@@ -334,7 +338,7 @@ def test_a_note_has_its_place_between_the_rows(
     config = make_config(chain)
     source.execute("CREATE TABLE t (id int PRIMARY KEY, a int)")
     source.execute("INSERT INTO t VALUES (0, 0)")
-    establish(config, chain)
+    establish(Pipeline(config, chain))
     changes = Topic(chain, f"{config.name}.{config.name}.t")
     changes.until(lambda found: ops(found) == ["r"])  # later changes are in no snapshot
     with source.transaction():
@@ -369,7 +373,7 @@ def test_a_type_that_is_called_as_another_is_noted_before_its_values_arrive(
     """The connector goes by type names; a new type of a column's type name does no harm."""
     config = make_config(chain)
     source.execute("CREATE TABLE t (id int PRIMARY KEY, d date)")
-    establish(config, chain)
+    establish(Pipeline(config, chain))
     changes = Topic(chain, f"{config.name}.{config.name}.t")
     source.execute("CREATE SCHEMA own; CREATE TYPE own.interval AS RANGE (subtype = numeric)")
     source.execute('CREATE TABLE "date" (id int)')
@@ -400,10 +404,11 @@ def _alterations(events: list[Event], schema: str) -> list[Any]:
 
 def test_chain_broken(chain: Endpoints, source: Connection, make_config: Maker) -> None:
     config = make_config(chain)
+    pipeline = Pipeline(config, chain)
     name = config.name
     source.execute("CREATE TABLE t (id int PRIMARY KEY)")
     source.execute("INSERT INTO t VALUES (1)")
-    establish(config, chain)
+    establish(pipeline)
     topic = Topic(chain, f"{name}.{name}.t")
     topic.until(lambda found: len(found) == 1)
 
@@ -411,17 +416,17 @@ def test_chain_broken(chain: Endpoints, source: Connection, make_config: Maker) 
     late = {"tables": [f"{name}.t", f"{name}.late"]}
     named = config.model_copy(update={"source": config.source.model_copy(update=late)})
     for wanted in (named, config):  # a new table waits, named literally or by a pattern
-        assert [str(table.table) for table in establish(wanted, chain)] == [f"{name}.t"]
+        assert [str(table.table) for table in establish(Pipeline(wanted, chain))] == [f"{name}.t"]
 
     worker_rest.stop(chain.connect, name)
     until(lambda: not slot.is_read(source, name), 30, "still in use")
     slot.drop(source, name)
-    error = refusal(config, chain)
+    error = refusal(pipeline)
     assert error.kind is ErrorKind.CHAIN_BROKEN
     assert f"slot {name} is gone" in error.message
 
     worker_rest.forget_offsets(chain.connect, name)
-    error = refusal(config, chain)
+    error = refusal(pipeline)
     assert error.kind is ErrorKind.CHAIN_BROKEN
     assert "position is lost" in error.message
     assert ops(topic.events()) == ["r"]  # nothing of it was sent
@@ -432,10 +437,11 @@ def test_a_start_goes_on_without_a_table_that_is_not_fit_any_more(
 ) -> None:
     """One lost its key, one was dropped, one was created again; each is reported."""
     config = make_config(chain)
+    pipeline = Pipeline(config, chain)
     name = config.name
     for table in ("t", "keyless", "gone", "again"):
         source.execute(f"CREATE TABLE {table} (id int PRIMARY KEY)".encode())
-    begun = {table.table.name: table for table in establish(config, chain)}
+    begun = {table.table.name: table for table in establish(pipeline)}
     source.execute("INSERT INTO t VALUES (1)")
     topic = Topic(chain, f"{name}.{name}.t")
     topic.until(lambda events: ops(events) == ["c"])
@@ -444,7 +450,7 @@ def test_a_start_goes_on_without_a_table_that_is_not_fit_any_more(
     source.execute("CREATE TABLE again (id int PRIMARY KEY)")
     source.execute("CREATE TABLE late (id int)")
 
-    found = {table.table.name: table for table in establish(config, chain)}
+    found = {table.table.name: table for table in establish(pipeline)}
     source.execute("INSERT INTO t VALUES (2)")
 
     assert topic.until(lambda events: ops(events) == ["c", "c"])
@@ -464,9 +470,10 @@ def test_a_start_goes_on_without_a_table_that_is_not_fit_any_more(
 def test_slot_recreated(chain: Endpoints, source: Connection, make_config: Maker) -> None:
     """Changes made while there was no slot are lost, so the connector must not continue."""
     config = make_config(chain)
+    pipeline = Pipeline(config, chain)
     name = config.name
     source.execute("CREATE TABLE t (id int PRIMARY KEY)")
-    establish(config, chain)
+    establish(pipeline)
     source.execute("INSERT INTO t VALUES (1)")
     topic = Topic(chain, f"{name}.{name}.t")
     topic.until(lambda found: ops(found) == ["c"])
@@ -476,7 +483,7 @@ def test_slot_recreated(chain: Endpoints, source: Connection, make_config: Maker
     source.execute("INSERT INTO t VALUES (2)")
     source.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", (name,))
     source.execute("INSERT INTO t VALUES (3)")
-    error = refusal(config, chain)
+    error = refusal(pipeline)
     assert error.kind is ErrorKind.CHAIN_BROKEN
     assert "was recreated" in error.message
     # The connector's own check agrees if the job's supervisor starts it without ours.
@@ -490,9 +497,10 @@ def test_a_slot_that_others_move_on_ends_the_job(
 ) -> None:
     """The connector continues from there. While it alone moves the slot, nothing is reported."""
     config = make_config(chain)
+    pipeline = Pipeline(config, chain)
     name = config.name
     source.execute("CREATE TABLE t (id int PRIMARY KEY)")
-    establish(config, chain)
+    establish(pipeline)
     topic = Topic(chain, f"{name}.{name}.t")
     asked = partial(stored, chain.connect, name)
     looking = SourceWatch(chain.source_url, name, origin(source), asked)
@@ -509,9 +517,9 @@ def test_a_slot_that_others_move_on_ends_the_job(
     with pytest.raises(CdcError) as caught:
         until(lambda: not _looked(looking), 30, "nothing was noticed")
     assert caught.value.reason is Reason.SLOT_RECREATED
-    assert refusal(config, chain).reason is Reason.SLOT_RECREATED
+    assert refusal(pipeline).reason is Reason.SLOT_RECREATED
     with pytest.raises(CdcError) as caught:
-        refuse_moved(config, chain)  # as the supervisor does before it restarts a failed one
+        refuse_moved(pipeline)  # as the supervisor does before it restarts a failed one
     assert caught.value.reason is Reason.SLOT_RECREATED
     source.execute("INSERT INTO t VALUES (7)")
     worker_rest.resume(chain.connect, name)
@@ -546,14 +554,14 @@ def test_snapshot_interrupted(
     name = config.name
     source.execute("CREATE TABLE t (id int PRIMARY KEY)")
     source.execute("INSERT INTO t VALUES (1), (2)")
-    establish(config, chain)
+    establish(Pipeline(config, chain))
     topic = Topic(chain, f"{name}.{name}.t")
     topic.until(lambda found: ops(found) == ["r", "r"])
     before = topic_ids(chain.kafka, [topic.name])
     worker_rest.stop(chain.connect, name)
     _mark_unfinished(chain, name)
     source.execute("DELETE FROM t WHERE id = 2")
-    establish(_embedded_worker(config, chain_state), chain)
+    establish(Pipeline(_embedded_worker(config, chain_state), chain))
     events = topic.until(lambda found: len(found) >= 1)
     assert [value["after"]["id"] for _, value in events] == [1]
     assert topic_ids(chain.kafka, [topic.name]) != before
@@ -613,7 +621,7 @@ def test_captured_tables_are_those_of_the_connector(
     own = config.source.model_copy(update={"tables": [f"{source_schema(source)}.mine"]})
     config = config.model_copy(update={"source": own})
     try:
-        establish(config, chain)
+        establish(Pipeline(config, chain))
         source.execute("ALTER PUBLICATION captured ADD TABLE other")
         source.execute("INSERT INTO other VALUES (1)")
         source.execute("INSERT INTO mine VALUES (1)")
@@ -640,7 +648,7 @@ def test_messages_of_others_are_passed_over(
     """It holds for any prefix, in and outside of transactions, and across a task's restart."""
     config = make_config(chain)
     source.execute("CREATE TABLE t (id int PRIMARY KEY)")
-    establish(config, chain)
+    establish(Pipeline(config, chain))
     topic = Topic(chain, f"{config.name}.{config.name}.t")
     for transactional in (True, False):
         for prefix in ("app", "", " ", "a\nb", "a,b", ".", "\u00c4", "x" * 60):
@@ -673,7 +681,7 @@ def test_a_topic_that_is_not_there_fails_the_task_by_its_name(
     """It must not wait for ever in state RUNNING; the test shortens the wait."""
     config = make_config(chain)
     source.execute("CREATE TABLE t (id int PRIMARY KEY)")
-    establish(config, chain)
+    establish(Pipeline(config, chain))
     wanted = worker_rest.configuration(chain.connect, config.name)
     assert wanted is not None
     assert wanted["producer.override.max.block.ms"] == "60000"

@@ -20,6 +20,7 @@ from cdc.source.server.slot import is_read
 from cdc.stack.supervise.connector_watch import Absence, ConnectorWatch
 from cdc.state.directory import StateDir
 from cdc.state.endpoints import Endpoints
+from cdc.state.pipeline import Pipeline
 from cdc.waiting import until
 from tests.servers.fixtures import on_containers
 from tests.source.altered import altered
@@ -51,7 +52,7 @@ def test_is_started_again(
         pytest.skip("the worker's own log tells when it gave up to write")
     config = make_config(chain)
     source.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
-    establish(config, chain)
+    establish(Pipeline(config, chain))
     topic = Topic(chain, f"{config.name}.{config.name}.t")
     absence = Absence(partial(is_at_source, chain.source_url, config.name))
     watch = ConnectorWatch(chain.connect, config.name, absence)

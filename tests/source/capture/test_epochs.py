@@ -24,6 +24,7 @@ from cdc.source.connector.settings import SNAPSHOT_MODE, STREAM_ONLY
 from cdc.source.server import slot
 from cdc.source.server.connection import Connection
 from cdc.state.endpoints import Endpoints
+from cdc.state.pipeline import Pipeline
 from cdc.tables import STRUCTURE
 from cdc.waiting import until
 from tests.source.conftest import Maker, open_schema
@@ -39,32 +40,33 @@ def source(chain: Endpoints, schema: str) -> Iterator[Connection]:
         worker_rest.delete(chain.connect, schema)
 
 
-def refusal(config: Config, chain: Endpoints, *, new_epoch: bool = False) -> CdcError:
+def refusal(pipeline: Pipeline, *, new_epoch: bool = False) -> CdcError:
     with pytest.raises(CdcError) as caught:
-        establish(config, chain, new_epoch=new_epoch)
+        establish(pipeline, new_epoch=new_epoch)
     return caught.value
 
 
-def begun(config: Config, chain: Endpoints, source: Connection) -> Topic:
+def begun(pipeline: Pipeline, source: Connection) -> Topic:
     """Start a chain and have it send one row by snapshot and one by the stream."""
     source.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
     source.execute("INSERT INTO t VALUES (1, 'snapshot')")
-    establish(config, chain)
-    topic = Topic(chain, f"{config.name}.{config.name}.t")
+    establish(pipeline)
+    topic = Topic(pipeline.endpoints, f"{pipeline.name}.{pipeline.name}.t")
     topic.until(lambda found: ops(found) == ["r"])
     source.execute("INSERT INTO t VALUES (2, 'stream')")
     topic.until(lambda found: ops(found) == ["r", "c"])
     return topic
 
 
-def drop_slot(config: Config, chain: Endpoints, source: Connection) -> None:
-    worker_rest.stop(chain.connect, config.name)
-    until(lambda: not slot.is_read(source, config.name), 30, "still in use")
-    slot.drop(source, config.name)
+def drop_slot(pipeline: Pipeline, source: Connection) -> None:
+    worker_rest.stop(pipeline.endpoints.connect, pipeline.name)
+    until(lambda: not slot.is_read(source, pipeline.name), 30, "still in use")
+    slot.drop(source, pipeline.name)
 
 
-def mode(config: Config, chain: Endpoints) -> str:
-    return (worker_rest.configuration(chain.connect, config.name) or {})[SNAPSHOT_MODE]
+def mode(pipeline: Pipeline) -> str:
+    settings = worker_rest.configuration(pipeline.endpoints.connect, pipeline.name) or {}
+    return settings[SNAPSHOT_MODE]
 
 
 def ids(events: list[Any]) -> list[int]:
@@ -74,17 +76,18 @@ def ids(events: list[Any]) -> list[int]:
 def test_a_dropped_slot(chain: Endpoints, source: Connection, make_config: Maker) -> None:
     """The topics continue, no snapshot is taken, and later starts continue the same way."""
     config = make_config(chain)
-    topic = begun(config, chain, source)
+    pipeline = Pipeline(config, chain)
+    topic = begun(pipeline, source)
     kafka_id = topic_ids(chain.kafka, [topic.name])
-    drop_slot(config, chain, source)
+    drop_slot(pipeline, source)
     source.execute("INSERT INTO t VALUES (3, 'lost')")
-    error = refusal(config, chain)
+    error = refusal(pipeline)
     assert error.kind is ErrorKind.CHAIN_BROKEN
     assert error.policy.exit_code == 12
     assert "wal2lake up --new-epoch" in error.remedy
     before = end_offsets(chain.kafka, [topic.name, f"{config.name}.transaction"])
 
-    establish(config, chain, new_epoch=True)
+    establish(pipeline, new_epoch=True)
 
     source.execute("INSERT INTO t VALUES (4, 'after')")
     assert ids(topic.until(lambda found: len(found) >= 3)) == [1, 2, 4]
@@ -96,13 +99,13 @@ def test_a_dropped_slot(chain: Endpoints, source: Connection, make_config: Maker
     assert "is gone" in epoch.reason
     assert epoch.left_of(f"{config.name}.t") == before[topic.name] - 1
     assert epoch.left_of_markers == before[f"{config.name}.transaction"] - 1
-    assert mode(config, chain) == STREAM_ONLY
+    assert mode(pipeline) == STREAM_ONLY
 
     worker_rest.delete(chain.connect, config.name)  # the worker keeps its position
-    establish(config, chain)
+    establish(pipeline)
     source.execute("INSERT INTO t VALUES (5, 'after a start')")
     assert ids(topic.until(lambda found: len(found) >= 4)) == [1, 2, 4, 5]
-    assert mode(config, chain) == STREAM_ONLY
+    assert mode(pipeline) == STREAM_ONLY
     assert epochs.last(epochs_path(config)) == epoch
 
 
@@ -111,17 +114,18 @@ def test_a_dropped_slot_where_tables_are_to_be_read_again(
 ) -> None:
     """With ``source.on_lost_changes`` a plain start begins the epoch; the next continues it."""
     config = make_config(chain, on_lost_changes="read_again")
-    topic = begun(config, chain, source)
-    drop_slot(config, chain, source)
+    pipeline = Pipeline(config, chain)
+    topic = begun(pipeline, source)
+    drop_slot(pipeline, source)
 
-    establish(config, chain)
+    establish(pipeline)
 
     epoch = epochs.last(epochs_path(config))
     assert epoch is not None
     assert "is gone" in epoch.reason
     source.execute("INSERT INTO t VALUES (4, 'after')")
     assert ids(topic.until(lambda found: len(found) >= 3)) == [1, 2, 4]
-    establish(config, chain)
+    establish(pipeline)
     assert epochs.last(epochs_path(config)) == epoch
 
 
@@ -130,19 +134,20 @@ def test_a_lake_of_another_pipeline(
 ) -> None:
     """Its tables have offsets of other topics; a new epoch under the new name works."""
     config = make_config(chain, on_lost_changes="read_again")
-    begun(config, chain, source)
+    pipeline = Pipeline(config, chain)
+    begun(pipeline, source)
     landed(config)
     other = config.model_copy(update={"name": "another"})
 
-    error = refusal(other, chain)
+    error = refusal(Pipeline(other, chain))
 
     assert error.kind is ErrorKind.CHAIN_BROKEN
     assert f"belongs to pipeline {config.name}, not to another" in error.message
     assert f"drop slot {config.name}" in error.remedy
     assert worker_rest.offsets(chain.connect, "another") is None
-    drop_slot(config, chain, source)
+    drop_slot(pipeline, source)
     try:
-        establish(other, chain, new_epoch=True)
+        establish(Pipeline(other, chain), new_epoch=True)
         epoch = epochs.last(epochs_path(config))
         assert epoch is not None
         assert (epoch.name, epoch.left_of(f"{config.name}.t")) == ("another", -1)
@@ -150,7 +155,7 @@ def test_a_lake_of_another_pipeline(
         source.execute("INSERT INTO t VALUES (5, 'of the other')")
         topic = Topic(chain, f"another.{config.name}.t")
         assert ids(topic.until(lambda found: len(found) >= 1)) == [5]
-        assert refusal(config, chain).kind is ErrorKind.CHAIN_BROKEN
+        assert refusal(pipeline).kind is ErrorKind.CHAIN_BROKEN
     finally:
         worker_rest.delete(chain.connect, "another")
 
@@ -173,13 +178,14 @@ def test_the_structures_are_noted_again(
 ) -> None:
     """The notes arrive in the stream of the new epoch, with the current structures."""
     config = make_config(chain)
-    begun(config, chain, source)
-    drop_slot(config, chain, source)
+    pipeline = Pipeline(config, chain)
+    begun(pipeline, source)
+    drop_slot(pipeline, source)
     source.execute("ALTER TABLE t ADD w int")
     notes = Topic(chain, STRUCTURE.topic(config.name))
     before = len(notes.events())
 
-    establish(config, chain, new_epoch=True)
+    establish(pipeline, new_epoch=True)
 
     def noted() -> list[list[str]]:
         values = [value for _, value in notes.events()[before:] if value]
@@ -197,8 +203,9 @@ def test_an_interrupted_beginning_is_not_gone_on_with(
 ) -> None:
     """Wherever it breaks off, a plain start refuses, and the next attempt has the same epoch."""
     config = make_config(chain)
-    topic = begun(config, chain, source)
-    drop_slot(config, chain, source)
+    pipeline = Pipeline(config, chain)
+    topic = begun(pipeline, source)
+    drop_slot(pipeline, source)
     for name in (
         "cdc.source.server.slot.drop",
         "cdc.lake.records.epochs.begin",
@@ -207,12 +214,12 @@ def test_an_interrupted_beginning_is_not_gone_on_with(
         with monkeypatch.context() as patch:
             patch.setattr(name, interrupted)
             with pytest.raises(KeyboardInterrupt):
-                establish(config, chain, new_epoch=True)
-        error = refusal(config, chain)
+                establish(pipeline, new_epoch=True)
+        error = refusal(pipeline)
         assert error.kind is ErrorKind.CHAIN_BROKEN
         assert "position is lost" in error.message
 
-    establish(config, chain, new_epoch=True)
+    establish(pipeline, new_epoch=True)
 
     source.execute("INSERT INTO t VALUES (4, 'after')")
     assert ids(topic.until(lambda found: len(found) >= 3)) == [1, 2, 4]
@@ -228,13 +235,14 @@ def interrupted(*_: object, **__: object) -> None:
 def test_a_failing_connector(chain: Endpoints, source: Connection, make_config: Maker) -> None:
     """A value that does not fit the column's new type stops it for good (decision 0011)."""
     config = make_config(chain)
-    topic = begun(config, chain, source)
+    pipeline = Pipeline(config, chain)
+    topic = begun(pipeline, source)
     worker_rest.stop(chain.connect, config.name)
     source.execute("INSERT INTO t VALUES (3, 'no number')")
     source.execute("ALTER TABLE t ALTER v TYPE int USING 0")
     worker_rest.resume(chain.connect, config.name)
 
-    establish(config, chain, new_epoch=True)
+    establish(pipeline, new_epoch=True)
 
     source.execute("INSERT INTO t VALUES (4, 4)")
     events = topic.until(lambda found: len(found) >= 3)
@@ -250,11 +258,12 @@ def test_an_unfinished_first_snapshot(
 ) -> None:
     """Events it sent remain; rows that it had not read must be read again from the source."""
     config = make_config(chain)
-    topic = begun(config, chain, source)
+    pipeline = Pipeline(config, chain)
+    topic = begun(pipeline, source)
     worker_rest.stop(chain.connect, config.name)
-    mark_unfinished(config, chain)
+    mark_unfinished(pipeline)
 
-    establish(config, chain, new_epoch=True)
+    establish(pipeline, new_epoch=True)
 
     source.execute("INSERT INTO t VALUES (3, 'after')")
     assert ids(topic.until(lambda found: len(found) >= 3)) == [1, 2, 3]
@@ -267,9 +276,9 @@ def test_an_unfinished_first_snapshot(
     assert not unfinished(position)
 
 
-def mark_unfinished(config: Config, chain: Endpoints) -> None:
+def mark_unfinished(pipeline: Pipeline) -> None:
     """Set the position that the connector stores in the middle of its first snapshot."""
-    url = f"{chain.connect}/connectors/{config.name}/offsets"
+    url = f"{pipeline.endpoints.connect}/connectors/{pipeline.name}/offsets"
     (entry,) = httpx.get(url).raise_for_status().json()["offsets"]
     entry["offset"] |= {"snapshot": "INITIAL", "snapshot_completed": False}
     httpx.patch(url, json={"offsets": [entry]}).raise_for_status()
@@ -278,16 +287,17 @@ def mark_unfinished(config: Config, chain: Endpoints) -> None:
 def test_a_whole_chain_is_kept(chain: Endpoints, source: Connection, make_config: Maker) -> None:
     """The same holds for a chain that a running job follows."""
     config = make_config(chain)
-    topic = begun(config, chain, source)
-    error = refusal(config, chain, new_epoch=True)
+    pipeline = Pipeline(config, chain)
+    topic = begun(pipeline, source)
+    error = refusal(pipeline, new_epoch=True)
     assert error.kind is ErrorKind.CONFLICT
     assert "nothing is broken" in error.message
     with lock.alone(config):
-        assert refusal(config, chain, new_epoch=True).kind is ErrorKind.CONFLICT
+        assert refusal(pipeline, new_epoch=True).kind is ErrorKind.CONFLICT
     source.execute("INSERT INTO t VALUES (3, 'goes on')")
     assert ids(topic.until(lambda found: len(found) >= 3)) == [1, 2, 3]
     assert epochs.last(epochs_path(config)) is None
-    assert mode(config, chain) == "initial"
+    assert mode(pipeline) == "initial"
 
 
 def test_a_lake_that_does_not_know_the_epoch(
@@ -295,10 +305,11 @@ def test_a_lake_that_does_not_know_the_epoch(
 ) -> None:
     """Such a lake would treat the topics as complete."""
     config = make_config(chain)
-    begun(config, chain, source)
-    drop_slot(config, chain, source)
-    establish(config, chain, new_epoch=True)
+    pipeline = Pipeline(config, chain)
+    begun(pipeline, source)
+    drop_slot(pipeline, source)
+    establish(pipeline, new_epoch=True)
     other = config.lake.model_copy(update={"path": f"{config.lake.path}_other"})
-    error = refusal(config.model_copy(update={"lake": other}), chain)
+    error = refusal(Pipeline(config.model_copy(update={"lake": other}), chain))
     assert error.kind is ErrorKind.CHAIN_BROKEN
     assert "does not know" in error.message

@@ -17,6 +17,7 @@ from cdc.source.connector.start import await_running
 from cdc.source.server.connection import Connection
 from cdc.stack.supervise.connector_watch import Absence, ConnectorWatch
 from cdc.state.endpoints import Endpoints
+from cdc.state.pipeline import Pipeline
 from cdc.tables import ColumnId, TableId
 from cdc.waiting import until
 from tests.source.conftest import Maker, capturing, judged
@@ -43,8 +44,9 @@ def test_it_is_passed_over_until_its_names_are_told_apart(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
     config = make_config(chain)
+    pipeline = Pipeline(config, chain)
     tables = _tables(config, source)
-    establish(config, chain)
+    establish(pipeline)
     other = Topic(chain, f"{config.name}.{config.name}.other")
     other.until(lambda found: ops(found) == ["r"])
     for name, twins in TWINS.items():
@@ -52,10 +54,10 @@ def test_it_is_passed_over_until_its_names_are_told_apart(
     source.execute("INSERT INTO other VALUES (2)")
     other.until(lambda found: len(found) >= 2)
 
-    _restart(chain, config)
-    until(lambda: _failed(chain, config), 60, "it went on beside such tables")
+    _restart(pipeline)
+    until(lambda: _failed(pipeline), 60, "it went on beside such tables")
     watch = ConnectorWatch(
-        chain.connect, config.name, Absence(lambda: True), partial(pass_over, config, chain)
+        chain.connect, config.name, Absence(lambda: True), partial(pass_over, pipeline)
     )
     said = str(watch.look(0))
     assert all(str(table) in said for table in tables if table.name in TWINS)
@@ -64,16 +66,16 @@ def test_it_is_passed_over_until_its_names_are_told_apart(
     running = worker_rest.configuration(chain.connect, config.name)
     assert passed_over(running) == {table for table in tables if table.name in TWINS}
     assert captured(running) == tables
-    assert pass_over(config, chain) == ()  # nothing is left to pass over
+    assert pass_over(pipeline) == ()  # nothing is left to pass over
 
-    establish(config, chain)  # a start decides the same
+    establish(pipeline)  # a start decides the same
     assert worker_rest.configuration(chain.connect, config.name) == running
 
     table = TableId(config.name, "case")
     source.execute('ALTER TABLE "case" RENAME "V" TO other')
-    assert not take_back(config, chain, judged(config, source, "other"))
+    assert not take_back(pipeline, judged(config, source, "other"))
     source.execute(f'ALTER PUBLICATION {config.name} ADD TABLE "case"'.encode())
-    assert take_back(config, chain, judged(config, source, table.name))
+    assert take_back(pipeline, judged(config, source, table.name))
     source.execute("""INSERT INTO "case" VALUES (9, 'again')""")
     topic = Topic(chain, f"{config.name}.{config.name}.case")
     assert topic.until(lambda found: len(found) >= 2)[-1][1]["after"]["id"] == 9
@@ -81,7 +83,7 @@ def test_it_is_passed_over_until_its_names_are_told_apart(
 
     # A changed configuration captures fit tables again, and publishes them.
     source.execute("ALTER TABLE signs RENAME a_b TO other")
-    assert recapture(config, chain).reconfigured
+    assert recapture(pipeline).reconfigured
     source.execute("INSERT INTO signs VALUES (9)")
     topic = Topic(chain, f"{config.name}.{config.name}.signs")
     assert topic.until(lambda found: len(found) >= 2)[-1][1]["after"]["id"] == 9
@@ -92,13 +94,14 @@ def test_a_start_does_not_fail_by_what_the_connector_was_told_before(
 ) -> None:
     """As with ``up`` after ``down``, the worker itself starts with the earlier settings."""
     config = make_config(chain)
+    pipeline = Pipeline(config, chain)
     _tables(config, source)
-    establish(config, chain)
+    establish(pipeline)
     other = Topic(chain, f"{config.name}.{config.name}.other")
     other.until(lambda found: ops(found) == ["r"])
     source.execute(TWINS["case"].format('"case"').encode())
-    _restart(chain, config)
-    establish(config, chain)
+    _restart(pipeline)
+    establish(pipeline)
     source.execute("INSERT INTO other VALUES (2)")
     other.until(lambda found: len(found) >= 2)
 
@@ -107,7 +110,8 @@ def test_a_first_snapshot_goes_on_without_it(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
     """The columns are renamed after the tables were judged, before the connector reads them."""
-    _first_snapshot_beside(chain, source, make_config(chain), 'ALTER TABLE "case" ADD "V" text')
+    pipeline = Pipeline(make_config(chain), chain)
+    _first_snapshot_beside(pipeline, source, 'ALTER TABLE "case" ADD "V" text')
 
 
 def test_a_first_snapshot_goes_on_without_a_table_that_lost_all_its_columns(
@@ -115,7 +119,7 @@ def test_a_first_snapshot_goes_on_without_a_table_that_lost_all_its_columns(
 ) -> None:
     """The connector fails with a NullPointerException at a table without columns."""
     change = 'ALTER TABLE "case" DROP id, DROP v'
-    _first_snapshot_beside(chain, source, make_config(chain), change)
+    _first_snapshot_beside(Pipeline(make_config(chain), chain), source, change)
 
 
 def test_a_first_snapshot_goes_on_without_a_new_column_at_which_it_ends(
@@ -126,28 +130,27 @@ def test_a_first_snapshot_goes_on_without_a_new_column_at_which_it_ends(
         """ALTER TABLE "case" ADD b bit(5)[] DEFAULT '{NULL}', ADD n numeric[] DEFAULT '{NaN}'"""
     )
     columns = [ColumnId(TableId(config.name, "case"), name) for name in "bn"]
-    _first_snapshot_beside(chain, source, config, change, *columns)
+    _first_snapshot_beside(Pipeline(config, chain), source, change, *columns)
 
 
 def _first_snapshot_beside(
-    chain: Endpoints,
+    pipeline: Pipeline,
     source: Connection,
-    config: Config,
     change: str,
     *left_out: ColumnId,
 ) -> None:
-    _tables(config, source)
-    establish(config, chain)
-    other = Topic(chain, f"{config.name}.{config.name}.other")
+    _tables(pipeline.config, source)
+    establish(pipeline)
+    other = Topic(pipeline.endpoints, f"{pipeline.name}.{pipeline.name}.other")
     other.until(lambda found: ops(found) == ["r"])
-    worker_rest.stop(chain.connect, config.name)
-    worker_rest.forget_offsets(chain.connect, config.name)
+    worker_rest.stop(pipeline.endpoints.connect, pipeline.name)
+    worker_rest.forget_offsets(pipeline.endpoints.connect, pipeline.name)
     source.execute(change.encode())
-    worker_rest.resume(chain.connect, config.name)
-    until(lambda: _failed(chain, config), 60, "it went on beside such a table")
-    assert pass_over(config, chain) == (left_out or (TableId(config.name, "case"),))
-    until(lambda: not _failed(chain, config), 60, "the failure of before is still told")
-    await_running(source, config, chain, streams=False)
+    worker_rest.resume(pipeline.endpoints.connect, pipeline.name)
+    until(lambda: _failed(pipeline), 60, "it went on beside such a table")
+    assert pass_over(pipeline) == (left_out or (TableId(pipeline.name, "case"),))
+    until(lambda: not _failed(pipeline), 60, "the failure of before is still told")
+    await_running(source, pipeline, streams=False)
     other.until(lambda found: len(found) >= 2 and set(ops(found)) == {"r"})
 
 
@@ -156,11 +159,12 @@ def test_nothing_is_passed_over_while_its_changes_are_published(
 ) -> None:
     """Passing over published changes would lose them silently, so nothing continues."""
     config = make_config(chain)
+    pipeline = Pipeline(config, chain)
     _tables(config, source)
-    establish(config, chain)
+    establish(pipeline)
     source.execute("SET event_triggers = off")
     source.execute('ALTER TABLE "case" ADD "V" text')
-    assert pass_over(config, chain) == ()
+    assert pass_over(pipeline) == ()
     assert passed_over(worker_rest.configuration(chain.connect, config.name)) == frozenset()
 
 
@@ -171,12 +175,12 @@ def _tables(config: Config, source: Connection) -> frozenset[TableId]:
     return frozenset(TableId(config.name, name) for name in (*TWINS, "other"))
 
 
-def _restart(chain: Endpoints, config: Config) -> None:
-    url = f"{chain.connect}/connectors/{config.name}/restart"
+def _restart(pipeline: Pipeline) -> None:
+    url = f"{pipeline.endpoints.connect}/connectors/{pipeline.name}/restart"
     found = http_client.request("POST", url, params={"includeTasks": "true"}, timeout=30)
     assert found.status_code < httpx.codes.BAD_REQUEST
 
 
-def _failed(chain: Endpoints, config: Config) -> bool:
-    found = worker_rest.status(chain.connect, config.name)
+def _failed(pipeline: Pipeline) -> bool:
+    found = worker_rest.status(pipeline.endpoints.connect, pipeline.name)
     return found is not None and found.failed

@@ -30,6 +30,7 @@ from cdc.source.notes.sql import BASELINE
 from cdc.source.server.connection import Connection, connect, password
 from cdc.source.setup.prepare import published
 from cdc.state.endpoints import Endpoints
+from cdc.state.pipeline import Pipeline
 from cdc.tables import TableId
 from cdc.waiting import until
 from tests.source.conftest import Maker, open_schema
@@ -50,18 +51,18 @@ def naming(config: Config, *names: str) -> Config:
     return config.model_copy(update={"source": config.source.model_copy(update={"tables": tables})})
 
 
-def topic_of(chain: Endpoints, config: Config, table: str) -> Topic:
-    return Topic(chain, TableId(config.name, table).topic(config.name))
+def topic_of(pipeline: Pipeline, table: str) -> Topic:
+    return Topic(pipeline.endpoints, TableId(pipeline.name, table).topic(pipeline.name))
 
 
-def begin(chain: Endpoints, config: Config, source: Connection, *tables: str) -> Config:
+def begin(pipeline: Pipeline, source: Connection, *tables: str) -> Config:
     """Capture new tables; return once the stream flows."""
     for table in tables:
         source.execute(f"CREATE TABLE {table} (id int PRIMARY KEY)".encode())
-    begun = naming(config, *tables)
-    establish(begun, chain)
+    begun = naming(pipeline.config, *tables)
+    establish(Pipeline(begun, pipeline.endpoints))
     source.execute(f"INSERT INTO {tables[0]} VALUES (0)".encode())
-    topic_of(chain, config, tables[0]).until(lambda found: len(found) == 1)
+    topic_of(pipeline, tables[0]).until(lambda found: len(found) == 1)
     return begun
 
 
@@ -103,14 +104,15 @@ def test_a_table_is_taken_in_under_writes(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
     """Its events arrive from then on, without a snapshot; the other loses and repeats none."""
-    config = begin(chain, make_config(chain), source, "t")
+    config = begin(Pipeline(make_config(chain), chain), source, "t")
+    pipeline = Pipeline(config, chain)
     source.execute("CREATE TABLE late (id int PRIMARY KEY)")
     source.execute("INSERT INTO late SELECT -n FROM generate_series(1, 1000) n")
     wanted = naming(config, "t", "late")
     writer = Writer(chain.source_url, config.name)
     writer.start()
     try:
-        done = recapture(wanted, chain)
+        done = recapture(Pipeline(wanted, chain))
         then = writer.committed + 2  # the next one may already be under way
         until(lambda: writer.committed > then + 10, 60, "the writer stands still")
     finally:
@@ -118,57 +120,58 @@ def test_a_table_is_taken_in_under_writes(
 
     late = TableId(config.name, "late")
     assert (done.added, done.removed) == ((late,), ())
-    every = topic_of(chain, config, "t").until(lambda found: len(found) >= last + 1)
+    every = topic_of(pipeline, "t").until(lambda found: len(found) >= last + 1)
     assert inserted(every) == list(range(last + 1))
-    events = topic_of(chain, config, "late").until(lambda found: inserted(found)[-1:] == [last])
+    events = topic_of(pipeline, "late").until(lambda found: inserted(found)[-1:] == [last])
     assert set(ops(events)) == {"c"}
     found = inserted(events)
     assert found == list(range(found[0], last + 1))
     assert 0 < found[0] <= then
-    assert counted(chain, config)[late.topic(config.name)] == len(found)
+    assert counted(pipeline)[late.topic(config.name)] == len(found)
 
 
-def counted(chain: Endpoints, config: Config) -> dict[str, int]:
+def counted(pipeline: Pipeline) -> dict[str, int]:
     """Return the event counts of each topic, summed over all END markers."""
     total: dict[str, int] = {}
-    for _, marker in Topic(chain, f"{config.name}.transaction").events():
+    for _, marker in Topic(pipeline.endpoints, f"{pipeline.name}.transaction").events():
         for entry in (marker["data_collections"] or []) if marker["status"] == "END" else []:
-            name = f"{config.name}.{entry['data_collection']}"
+            name = f"{pipeline.name}.{entry['data_collection']}"
             total[name] = total.get(name, 0) + entry["event_count"]
     return total
 
 
 def test_again_changes_nothing(chain: Endpoints, source: Connection, make_config: Maker) -> None:
-    config = begin(chain, make_config(chain), source, "t")
+    config = begin(Pipeline(make_config(chain), chain), source, "t")
+    pipeline = Pipeline(config, chain)
     source.execute("CREATE TABLE late (id int PRIMARY KEY)")
     wanted = naming(config, "t", "late")
-    recapture(wanted, chain)
-    before = state(chain, config, source)
+    recapture(Pipeline(wanted, chain))
+    before = state(pipeline, source)
 
-    again = recapture(wanted, chain)
+    again = recapture(Pipeline(wanted, chain))
 
     assert not again.reconfigured
     assert (again.added, again.removed) == ((), ())
     assert [str(table.table) for table in again.tables] == wanted.source.tables[::-1]
-    assert state(chain, config, source) == before
+    assert state(pipeline, source) == before
     assert before[0] == 2
 
 
-def state(chain: Endpoints, config: Config, source: Connection) -> tuple[object, ...]:
+def state(pipeline: Pipeline, source: Connection) -> tuple[object, ...]:
     """Return what a call may change: baselines, publication, settings, topics, slot reader."""
     notes = source.execute(
         "SELECT count(*) FROM wal2lake.structure WHERE command = %s AND table_schema = %s",
-        (BASELINE, config.name),
+        (BASELINE, pipeline.name),
     ).fetchone()
     reader = source.execute(
-        "SELECT active_pid FROM pg_replication_slots WHERE slot_name = %s", (config.name,)
+        "SELECT active_pid FROM pg_replication_slots WHERE slot_name = %s", (pipeline.name,)
     ).fetchone()
-    topics = [TableId(config.name, name).topic(config.name) for name in ("t", "late", "bad")]
+    topics = [TableId(pipeline.name, name).topic(pipeline.name) for name in ("t", "late", "bad")]
     return (
         notes and notes[0],
-        published(source, config.name),
-        worker_rest.configuration(chain.connect, config.name),
-        topic_ids(chain.kafka, topics),
+        published(source, pipeline.name),
+        worker_rest.configuration(pipeline.endpoints.connect, pipeline.name),
+        topic_ids(pipeline.endpoints.kafka, topics),
         reader,
     )
 
@@ -176,42 +179,43 @@ def state(chain: Endpoints, config: Config, source: Connection) -> tuple[object,
 def test_a_table_is_taken_out_and_in_again(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    config = begin(chain, make_config(chain), source, "t", "old")
+    config = begin(Pipeline(make_config(chain), chain), source, "t", "old")
+    pipeline = Pipeline(config, chain)
     old = TableId(config.name, "old")
     without = naming(config, "t")
 
-    planned = plan(without, chain)
+    planned = plan(Pipeline(without, chain))
     assert [each.table for each in planned.removed] == [str(old)]
     assert planned.settings == ("table.include.list",)
 
-    assert recapture(without, chain).removed == (old,)
-    assert plan(without, chain).empty
+    assert recapture(Pipeline(without, chain)).removed == (old,)
+    assert plan(Pipeline(without, chain)).empty
 
     source.execute("INSERT INTO old VALUES (1)")
     source.execute("INSERT INTO t VALUES (1)")
-    topic_of(chain, config, "t").until(lambda found: len(found) == 2)
-    assert topic_of(chain, config, "old").events() == []
+    topic_of(pipeline, "t").until(lambda found: len(found) == 2)
+    assert topic_of(pipeline, "old").events() == []
     assert old in (published(source, config.name) or set())
     for _ in range(2):
-        unpublish(without, chain, [old])
+        unpublish(Pipeline(without, chain), [old])
     assert old not in (published(source, config.name) or set())
     source.execute("ANALYZE old")
-    planned = plan(config, chain)
+    planned = plan(pipeline)
     assert [(each.table.table, each.table.rows, each.replaces) for each in planned.added] == [
         (str(old), 1, False)
     ]
     assert (planned.publish, planned.topics) == ((str(old),), ())
 
-    assert recapture(config, chain).added == (old,)
+    assert recapture(pipeline).added == (old,)
     source.execute("INSERT INTO old VALUES (2)")
-    events = topic_of(chain, config, "old").until(lambda found: len(found) >= 1)
+    events = topic_of(pipeline, "old").until(lambda found: len(found) >= 1)
     assert [(value["op"], value["after"]["id"]) for _, value in events] == [("c", 2)]
 
 
 def test_what_was_interrupted_is_finished(
     chain: Endpoints, source: Connection, make_config: Maker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = begin(chain, make_config(chain), source, "t")
+    config = begin(Pipeline(make_config(chain), chain), source, "t")
     source.execute("CREATE TABLE late (id int PRIMARY KEY)")
     wanted = naming(config, "t", "late")
 
@@ -222,17 +226,17 @@ def test_what_was_interrupted_is_finished(
         patch.setattr(worker_rest, "configure", killed)
         patch.setattr(worker_rest, "resume", killed)
         with pytest.raises(KeyboardInterrupt):
-            recapture(wanted, chain)
+            recapture(Pipeline(wanted, chain))
     stopped = worker_rest.status(chain.connect, config.name)
     assert stopped is not None
     assert not stopped.running
 
-    assert recapture(wanted, chain).added == (TableId(config.name, "late"),)
+    assert recapture(Pipeline(wanted, chain)).added == (TableId(config.name, "late"),)
     worker_rest.stop(chain.connect, config.name)  # as if the process was killed before resuming it
 
-    assert recapture(wanted, chain) == replace_tables(recapture(wanted, chain))
+    assert recapture(Pipeline(wanted, chain)) == replace_tables(recapture(Pipeline(wanted, chain)))
     source.execute("INSERT INTO late VALUES (1)")
-    topic_of(chain, config, "late").until(lambda found: ops(found) == ["c"])
+    topic_of(Pipeline(config, chain), "late").until(lambda found: ops(found) == ["c"])
 
 
 def replace_tables(found: Recaptured) -> Recaptured:
@@ -243,13 +247,14 @@ def test_a_start_goes_on_without_a_new_table(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
     """It holds also if it is named literally or unfit; ``check`` says how to add it."""
-    config = begin(chain, make_config(chain), source, "t")
+    config = begin(Pipeline(make_config(chain), chain), source, "t")
     source.execute("CREATE TABLE late (id int PRIMARY KEY); CREATE TABLE bad (id int)")
     wanted = naming(config, "t", "late", "bad")
 
-    assert [table.table.name for table in establish(wanted, chain)] == ["t"]
+    assert [table.table.name for table in establish(Pipeline(wanted, chain))] == ["t"]
 
-    said = {finding.subject: finding for finding in check(wanted, chain) if finding.message == NEW}
+    findings = check(Pipeline(wanted, chain))
+    said = {finding.subject: finding for finding in findings if finding.message == NEW}
     assert set(said) == {f"{config.name}.late", f"{config.name}.bad"}
     assert "apply-config" in said[f"{config.name}.late"].remedy
     assert {t.name for t in captured(worker_rest.configuration(chain.connect, config.name))} == {
@@ -257,67 +262,69 @@ def test_a_start_goes_on_without_a_new_table(
     }
 
 
-def refusal(config: Config, chain: Endpoints) -> CdcError:
+def refusal(pipeline: Pipeline) -> CdcError:
     with pytest.raises(CdcError) as caught:
-        recapture(config, chain)
+        recapture(pipeline)
     return caught.value
 
 
 def test_refused_before_anything_is_changed(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    config = begin(chain, make_config(chain), source, "t")
+    config = begin(Pipeline(make_config(chain), chain), source, "t")
+    pipeline = Pipeline(config, chain)
     source.execute("CREATE TABLE late (id int PRIMARY KEY); CREATE TABLE bad (id int)")
-    before = state(chain, config, source)
+    before = state(pipeline, source)
 
-    planned = plan(naming(config, "t", "late", "bad"), chain)
+    planned = plan(Pipeline(naming(config, "t", "late", "bad"), chain))
     assert {refusal.subject for refusal in planned.refused} == {f"{config.name}.bad"}
     assert planned.topics[1:] == (TableId(config.name, "late").topic(config.name),)
-    error = refusal(naming(config, "t", "late", "bad"), chain)
+    error = refusal(Pipeline(naming(config, "t", "late", "bad"), chain))
     assert (error.kind, error.message.partition(":")[0]) == (
         ErrorKind.SOURCE_NOT_READY,
         f"{config.name}.bad",
     )
     wanted = naming(config, "t", "late")
-    error = refusal(wanted, replace(chain, source_url=of_a_stranger(chain, source, config.name)))
+    stranger = replace(chain, source_url=of_a_stranger(chain, source, config.name))
+    error = refusal(Pipeline(wanted, stranger))
     assert error.kind is ErrorKind.SOURCE_NOT_READY
     assert "is not published, and the role does not own it" in error.message
-    error = refusal(wanted, replace(chain, kafka="127.0.0.1:1"))
+    error = refusal(Pipeline(wanted, replace(chain, kafka="127.0.0.1:1")))
     assert error.kind is ErrorKind.UNREACHABLE
-    error = refusal(wanted, replace(chain, connect="http://127.0.0.1:1"))
+    error = refusal(Pipeline(wanted, replace(chain, connect="http://127.0.0.1:1")))
     assert error.kind is ErrorKind.UNREACHABLE
-    error = refusal(wanted.model_copy(update={"name": "nobody"}), chain)
+    error = refusal(Pipeline(wanted.model_copy(update={"name": "nobody"}), chain))
     assert (error.kind, "has captured nothing yet" in error.message) == (ErrorKind.CONFLICT, True)
 
-    assert state(chain, config, source) == before
+    assert state(pipeline, source) == before
 
 
 def test_plan_is_printed_and_ends_with_its_exit_code(
     chain: Endpoints, source: Connection, make_config: Maker, tmp_path: Path
 ) -> None:
-    config = begin(chain, make_config(chain), source, "t")
+    config = begin(Pipeline(make_config(chain), chain), source, "t")
     source.execute(
         "CREATE TABLE late (id int PRIMARY KEY, twice int GENERATED ALWAYS AS (1) STORED)"
     )
     source.execute("CREATE TABLE bad (id int)")
 
-    code, output = printed(naming(config, "t"), chain, tmp_path)
+    code, output = printed(Pipeline(naming(config, "t"), chain), tmp_path)
     warning, _, plan = output.partition("connectors/README.md\n")
     assert warning.startswith("! connect.source_password: is not set: ")
     assert (code, plan) == (0, "no changes\n")
-    code, output = printed(naming(config, "t", "late"), chain, tmp_path)
+    code, output = printed(Pipeline(naming(config, "t", "late"), chain), tmp_path)
     assert code == 0
     assert f"+ {config.name}.late: key id; rows not counted yet" in output
     assert "column twice will not arrive" in output
-    code, output = printed(naming(config, "late", "bad"), chain, tmp_path, "--json")
+    code, output = printed(Pipeline(naming(config, "late", "bad"), chain), tmp_path, "--json")
     found = json.loads(output)
     assert (code, found["fit"], found["removed"][0]["table"]) == (5, False, f"{config.name}.t")
     assert password(chain.source_url) not in output
 
 
-def printed(config: Config, chain: Endpoints, folder: Path, *arguments: str) -> tuple[int, str]:
-    facts = config.model_dump(mode="json", exclude_none=True)
-    facts["source"]["url"] = chain.source_url
+def printed(pipeline: Pipeline, folder: Path, *arguments: str) -> tuple[int, str]:
+    facts = pipeline.config.model_dump(mode="json", exclude_none=True)
+    facts["source"]["url"] = pipeline.endpoints.source_url
     file = folder / "wal2lake.yaml"
     file.write_text(yaml.safe_dump(facts))
     app = typer.Typer()

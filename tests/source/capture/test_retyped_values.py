@@ -7,12 +7,12 @@ import pytest
 
 from cdc.capture.bootstrap import establish
 from cdc.capture.passed_over import pass_over, take_back
-from cdc.config import Config
 from cdc.source.connector import worker_rest
 from cdc.source.connector.settings import columns_passed_over
 from cdc.source.server.connection import Connection
 from cdc.stack.supervise.connector_watch import Absence, ConnectorWatch
 from cdc.state.endpoints import Endpoints
+from cdc.state.pipeline import Pipeline
 from cdc.tables import ColumnId, TableId
 from cdc.waiting import until
 from tests.source.conftest import Maker, capturing, judged
@@ -30,45 +30,50 @@ def source(chain: Endpoints, schema: str) -> Iterator[Connection]:
 def test_a_column_converted_by_an_expression_is_left_out(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    _goes_on_without(make_config(chain), chain, source, "ALTER v TYPE int USING length(v)")
+    _goes_on_without(
+        Pipeline(make_config(chain), chain), source, "ALTER v TYPE int USING length(v)"
+    )
 
 
 def test_a_column_that_is_another_now_is_left_out(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    _goes_on_without(make_config(chain), chain, source, "DROP v, ADD v int")
+    _goes_on_without(Pipeline(make_config(chain), chain), source, "DROP v, ADD v int")
 
 
-def _goes_on_without(config: Config, chain: Endpoints, source: Connection, change: str) -> None:
+def _goes_on_without(pipeline: Pipeline, source: Connection, change: str) -> None:
     source.execute("CREATE TABLE t (id int PRIMARY KEY, v text, w text)")
     source.execute("CREATE TABLE other (id int PRIMARY KEY)")
     source.execute("INSERT INTO t VALUES (1, 'x')")
-    establish(config, chain)
-    topic = Topic(chain, f"{config.name}.{config.name}.t")
+    establish(pipeline)
+    topic = Topic(pipeline.endpoints, f"{pipeline.name}.{pipeline.name}.t")
     topic.until(lambda found: ops(found) == ["r"])
     source.execute("ALTER TABLE t ALTER w TYPE varchar(100)")  # which does not change the values
     with source.transaction():
         source.execute("INSERT INTO t VALUES (2, 'abc')")
         source.execute(f"ALTER TABLE t {change}".encode())
     source.execute("INSERT INTO other VALUES (1)")
-    until(lambda: _failed(chain, config.name), 60, "it went on by itself")
+    until(lambda: _failed(pipeline.endpoints, pipeline.name), 60, "it went on by itself")
 
     watch = ConnectorWatch(
-        chain.connect, config.name, Absence(lambda: True), partial(pass_over, config, chain)
+        pipeline.endpoints.connect,
+        pipeline.name,
+        Absence(lambda: True),
+        partial(pass_over, pipeline),
     )
-    assert f"it continues without {config.name}.t.v" in str(watch.look(0))
+    assert f"it continues without {pipeline.name}.t.v" in str(watch.look(0))
 
-    other = Topic(chain, f"{config.name}.{config.name}.other")
+    other = Topic(pipeline.endpoints, f"{pipeline.name}.{pipeline.name}.other")
     other.until(lambda found: ops(found) == ["c"])
-    table = TableId(config.name, "t")
-    told = columns_passed_over(worker_rest.configuration(chain.connect, config.name))
+    table = TableId(pipeline.name, "t")
+    told = columns_passed_over(worker_rest.configuration(pipeline.endpoints.connect, pipeline.name))
     assert ColumnId(table, "v") in told
     [_, (_, event)] = topic.events()
     assert "v" not in event["after"]
     assert event["after"]["id"] == 2
 
-    assert take_back(config, chain, judged(config, source, table.name))
-    assert not take_back(config, chain, judged(config, source, table.name))
+    assert take_back(pipeline, judged(pipeline.config, source, table.name))
+    assert not take_back(pipeline, judged(pipeline.config, source, table.name))
     source.execute("INSERT INTO t VALUES (3, NULL)")
     events = topic.until(lambda found: len(found) >= 3)
     assert events[-1][1]["after"] == {"id": 3, "v": None, "w": None}
@@ -78,13 +83,14 @@ def test_without_a_change_of_types_nothing_is_left_out(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
     config = make_config(chain)
+    pipeline = Pipeline(config, chain)
     source.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
-    establish(config, chain)
+    establish(pipeline)
     source.execute("ALTER TABLE t ADD w text")
     source.execute("INSERT INTO t VALUES (1, 'x')")
     topic = Topic(chain, f"{config.name}.{config.name}.t")
     topic.until(lambda found: ops(found) == ["c"])
-    assert pass_over(config, chain, at_an_event=True) == ()
+    assert pass_over(pipeline, at_an_event=True) == ()
 
 
 def _failed(chain: Endpoints, name: str) -> bool:

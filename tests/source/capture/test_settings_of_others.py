@@ -12,6 +12,7 @@ from cdc.client.check import check
 from cdc.source.server.connection import Connection
 from cdc.source.server.finding import Level
 from cdc.state.endpoints import Endpoints
+from cdc.state.pipeline import Pipeline
 from cdc.waiting import until
 from tests.source.conftest import Maker, capturing
 from tests.source.topic import Topic
@@ -68,6 +69,7 @@ def test_they_change_no_value_and_end_nothing(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
     config = make_config(chain)
+    pipeline = Pipeline(config, chain)
     columns = ", ".join(f'"{name}" {kind}' for name, (kind, _) in VALUES.items())
     source.execute("SET TimeZone = 'UTC'")
     source.execute(f"CREATE TABLE t (id int PRIMARY KEY, {columns})".encode())
@@ -75,9 +77,9 @@ def test_they_change_no_value_and_end_nothing(
     source.execute(f"INSERT INTO t VALUES (1, {row})".encode())
     topic = Topic(chain, f"{config.name}.{config.name}.t")
     with _altered(source):
-        found = check(config, chain)
+        found = check(pipeline)
         assert [each for each in found if each.level is Level.ERROR] == []
-        establish(config, chain)
+        establish(pipeline)
         topic.until(lambda events: len(events) == 1)
         listed = ", ".join(f'"{name}"' for name in VALUES)
         source.execute(f"INSERT INTO t SELECT 2, {listed} FROM t".encode())

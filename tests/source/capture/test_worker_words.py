@@ -14,10 +14,10 @@ import pytest
 
 from cdc import http_client
 from cdc.capture.bootstrap import establish
-from cdc.config import Config
 from cdc.source.connector import worker_rest
 from cdc.source.server.connection import Connection
 from cdc.state.endpoints import Endpoints
+from cdc.state.pipeline import Pipeline
 from tests.servers.fixtures import on_containers
 from tests.source.conftest import Maker, capturing
 from tests.source.topic import Event, Topic
@@ -52,30 +52,31 @@ def source(request: pytest.FixtureRequest, chain: Endpoints, schema: str) -> Ite
 
 
 @pytest.fixture
-def config(chain: Endpoints, source: Connection, make_config: Maker) -> Config:
-    """Return the configuration of a running connector that has sent a row."""
-    config = make_config(chain)
+def pipeline(chain: Endpoints, source: Connection, make_config: Maker) -> Pipeline:
+    """Return the pipeline of a running connector that has sent a row."""
+    pipeline = Pipeline(make_config(chain), chain)
     source.execute("CREATE TABLE t (v text PRIMARY KEY)")
     source.execute("INSERT INTO t VALUES ('harmless')")
-    establish(config, chain)
-    Topic(chain, f"{config.name}.{config.name}.t").until(lambda found: len(found) >= 1)
-    return config
+    establish(pipeline)
+    Topic(chain, f"{pipeline.name}.{pipeline.name}.t").until(lambda found: len(found) >= 1)
+    return pipeline
 
 
-def fails_on(chain: Endpoints, config: Config, source: Connection, given: dict[str, str]) -> str:
+def fails_on(pipeline: Pipeline, source: Connection, given: dict[str, str]) -> str:
     """Make the connector fail on a value; return its status from the worker's REST interface."""
-    now = worker_rest.configuration(chain.connect, config.name) or {}
-    worker_rest.configure(chain.connect, config.name, now | given)
+    now = worker_rest.configuration(pipeline.endpoints.connect, pipeline.name) or {}
+    worker_rest.configure(pipeline.endpoints.connect, pipeline.name, now | given)
     numbers = count()
 
     def failed() -> bool:
         # More than one, because the first may reach the task with its old settings.
         source.execute(f"INSERT INTO t VALUES ('{CANARY}{next(numbers)}')".encode())
-        found = worker_rest.status(chain.connect, config.name)
+        found = worker_rest.status(pipeline.endpoints.connect, pipeline.name)
         return found is not None and found.failed
 
     until(failed)
-    answer = http_client.get(f"{chain.connect}/connectors/{config.name}/status", timeout=60)
+    url = f"{pipeline.endpoints.connect}/connectors/{pipeline.name}/status"
+    answer = http_client.get(url, timeout=60)
     return str(answer.json())
 
 
@@ -98,16 +99,16 @@ def _holds(path: Path) -> bool:
 
 
 def test_a_transform_that_fails_on_a_value(
-    chain: Endpoints, chain_state: Path, config: Config, source: Connection
+    chain_state: Path, pipeline: Pipeline, source: Connection
 ) -> None:
-    assert CANARY in fails_on(chain, config, source, TRANSFORM)
+    assert CANARY in fails_on(pipeline, source, TRANSFORM)
     assert_kept(chain_state)
 
 
 def test_a_converter_that_fails_on_a_value(
-    chain: Endpoints, chain_state: Path, config: Config, source: Connection
+    chain_state: Path, pipeline: Pipeline, source: Connection
 ) -> None:
-    assert "Exception" in fails_on(chain, config, source, CONVERTER)
+    assert "Exception" in fails_on(pipeline, source, CONVERTER)
     assert_kept(chain_state)
 
 
@@ -130,41 +131,44 @@ class Refusing(BaseHTTPRequestHandler):
 
 
 def test_a_registry_that_refuses_a_schema(
-    chain: Endpoints, chain_state: Path, config: Config, source: Connection
+    chain_state: Path, pipeline: Pipeline, source: Connection
 ) -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
         Thread(target=server.serve_forever).start()
         url = f"http://127.0.0.1:{server.server_port}/apis/registry/v2"
         source.execute(f"ALTER TABLE t ADD w text DEFAULT '{CANARY}'".encode())
-        said = fails_on(chain, config, source, {"value.converter.apicurio.registry.url": url})
+        said = fails_on(pipeline, source, {"value.converter.apicurio.registry.url": url})
         server.shutdown()
     assert "Exception" in said
     assert_kept(chain_state)
 
 
 def test_a_statement_of_the_connector_s_that_fails_on_a_value(
-    chain: Endpoints, chain_state: Path, config: Config, source: Connection
+    chain_state: Path, pipeline: Pipeline, source: Connection
 ) -> None:
-    now = worker_rest.configuration(chain.connect, config.name) or {}
+    now = worker_rest.configuration(pipeline.endpoints.connect, pipeline.name) or {}
     source.execute(f"INSERT INTO t VALUES ('{CANARY}')".encode())
-    query = f"SELECT v::int FROM {config.name}.t WHERE v LIKE 'canary%'"
+    query = f"SELECT v::int FROM {pipeline.name}.t WHERE v LIKE 'canary%'"
     log = chain_state / "logs" / "connect.log"
     before = log.stat().st_size
-    worker_rest.configure(chain.connect, config.name, now | {"heartbeat.action.query": query})
+    worker_rest.configure(
+        pipeline.endpoints.connect, pipeline.name, now | {"heartbeat.action.query": query}
+    )
     until(lambda: b"PSQLException" in log.read_bytes()[before:])
     assert_kept(chain_state)
 
 
 def test_a_signal_that_makes_it_read_a_table(
-    chain: Endpoints, chain_state: Path, config: Config, source: Connection
+    chain_state: Path, pipeline: Pipeline, source: Connection
 ) -> None:
     """The keys between which it reads are values, and so may be an invalid signal."""
     source.execute(f"INSERT INTO t VALUES ('{CANARY}'), ('{CANARY}-2')".encode())
-    asked = json.dumps({"data-collections": [f"{config.name}.t"], "type": "incremental"})
+    asked = json.dumps({"data-collections": [f"{pipeline.name}.t"], "type": "incremental"})
     for name, data in (("none", f"{CANARY} {{"), ("one", asked)):
         values = (name, "execute-snapshot", data)
         source.execute("INSERT INTO wal2lake.signal VALUES (%s, %s, %s)", values)
-    Topic(chain, f"{config.name}.{config.name}.t").until(lambda found: _read(found) >= 4)
+    topic = Topic(pipeline.endpoints, f"{pipeline.name}.{pipeline.name}.t")
+    topic.until(lambda found: _read(found) >= 4)
     assert_kept(chain_state)
 
 

@@ -20,6 +20,7 @@ from cdc.source.connector import worker_rest
 from cdc.source.server import slot
 from cdc.source.server.connection import connect
 from cdc.state.endpoints import Endpoints
+from cdc.state.pipeline import Pipeline
 from cdc.waiting import until
 from tests.servers.process import ProcessServer
 from tests.servers.process import servers as processes
@@ -125,7 +126,7 @@ def test_the_connector_shows_and_trusts_the_same_certificates(
 ) -> None:
     for kind in ("rsa", "ec"):
         url = secured.url("verify-full", secured.client(kind))
-        establish(config, secured.at(url))
+        establish(Pipeline(config, secured.at(url)))
         wanted = {(session, True, f"/CN={kind}") for session in ("client backend", "walsender")}
         until(
             partial(_has_sessions, url, wanted), 60, f"the connector has not both sessions: {kind}"
@@ -155,7 +156,7 @@ def test_the_connector_refuses_what_a_session_of_ours_refuses(
     worker = config.connect.model_copy(update={"source_url": refused})
     config = config.model_copy(update={"connect": worker})
     with pytest.raises(CdcError) as caught:
-        establish(config, secured.at(secured.url("verify-full")))
+        establish(Pipeline(config, secured.at(secured.url("verify-full"))))
     assert "connector" in str(caught.value), why
 
 
@@ -164,4 +165,5 @@ def test_a_key_as_bytes_reaches_the_connector_too(secured: Secured, config: Conf
     pem = str(secured.client("rsa")["sslkey"])
     openssl("pkcs8", "-topk8", "-nocrypt", "-in", pem, "-outform", "DER", "-out", str(key))
     key.chmod(0o600)
-    establish(config, secured.at(secured.url("verify-full", {"sslkey": key})))
+    url = secured.url("verify-full", {"sslkey": key})
+    establish(Pipeline(config, secured.at(url)))

@@ -11,6 +11,7 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import epochs_path
 from cdc.lake.records import epochs
 from cdc.state.endpoints import Endpoints
+from cdc.state.pipeline import Pipeline
 from cdc.tables import TableId
 from tests.source.conftest import Maker
 
@@ -27,8 +28,9 @@ def test_every_table_once_an_epoch_began_before_the_first_cut(
     config = make_config()
     sql(f"CREATE PUBLICATION {config.name} FOR TABLE one, two")
     endpoints = Endpoints(source_url=source_url, kafka="", connect="", registry="")
+    pipeline = Pipeline(config, endpoints)
     with pytest.raises(CdcError) as caught:  # the first snapshot is still running
-        prepare(config, endpoints, ALL, where=None, shadow=False)
+        prepare(pipeline, ALL, where=None, shadow=False)
     assert caught.value.kind is ErrorKind.CONFIG
     epochs.begin(
         epochs_path(config),
@@ -41,6 +43,6 @@ def test_every_table_once_an_epoch_began_before_the_first_cut(
         timeline=1,
     )
 
-    found = prepare(config, endpoints, ALL, where=None, shadow=False)
+    found = prepare(pipeline, ALL, where=None, shadow=False)
 
     assert found.selection.tables == (TableId(schema, "one"), TableId(schema, "two"))

@@ -19,6 +19,7 @@ from cdc.lake.table.positions import position
 from cdc.operations.desk.context import JobContext
 from cdc.operations.desk.reporter import Reporter
 from cdc.operations.replay.in_place import handler
+from cdc.state import pipeline as pipelines
 from cdc.state.endpoints import Endpoints
 from cdc.state.operation import Operation, OperationState, Progress, TableResult
 from tests.spark.recorded_pipeline import (
@@ -86,8 +87,7 @@ def rounds(pipeline: Pipeline) -> Iterator[None]:
 def replay(pipeline: Pipeline, *tables: str) -> tuple[TableResult, ...]:
     config = config_of(pipeline)
     context = JobContext(
-        config=config,
-        endpoints=NOWHERE,
+        pipeline=pipelines.Pipeline(config, NOWHERE),
         spark=pipeline.spark,
         tables=pipeline.tables.by_topic,
         freezer=pipeline.freezer,

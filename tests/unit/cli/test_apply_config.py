@@ -24,8 +24,10 @@ from cdc.source.catalog.catalog import SourceTable
 from cdc.source.server.finding import Finding
 from cdc.state import operation_files as files
 from cdc.state.endpoints import Endpoints
+from cdc.state.pipeline import Pipeline
 from cdc.tables import TableId, TableMode
 
+NOWHERE = Endpoints(source_url="", kafka="", connect="", registry="")
 NOTHING = Plan(
     begun=True,
     added=(),
@@ -147,11 +149,11 @@ def test_the_job_is_told_until_a_cut_has_the_tables(
 
     monkeypatch.setattr(config_change, "reload_job", reload_job)
     monkeypatch.setattr(config_change, "recapture", lambda *_: recaptured("a"))
-    endpoints = Endpoints(source_url="", kafka="", connect="", registry="")
+    pipeline = Pipeline(config, NOWHERE)
     publish(config, 1, {"a": 0, "old": 0})
 
-    assert config_change.take_over(config, endpoints, 5)[1]
-    assert not config_change.take_over(config, endpoints, 5)[1]
+    assert config_change.take_over(pipeline, 5)[1]
+    assert not config_change.take_over(pipeline, 5)[1]
     assert told == [1]
 
 
@@ -163,9 +165,7 @@ def test_a_job_that_publishes_nothing_is_a_timeout(
     publish(config, 1, {"a": 0, "old": 0})
 
     with pytest.raises(CdcError) as caught:
-        config_change.take_over(
-            config, Endpoints(source_url="", kafka="", connect="", registry=""), 0.1
-        )
+        config_change.take_over(Pipeline(config, NOWHERE), 0.1)
     assert caught.value.kind is ErrorKind.TIMEOUT
 
 

@@ -21,6 +21,7 @@ from cdc.operations.desk.reporter import Reporter
 from cdc.state import operation_files, reload, settings
 from cdc.state.job_state import JobStateFile
 from cdc.state.operation import Operation, OperationState
+from cdc.state.pipeline import Pipeline
 from tests.unit.desk_room import operation
 from tests.waiting import until as wait_until
 
@@ -80,14 +81,14 @@ def test_no_run_begins_while_an_operation_of_the_one_before_can_commit(
     spark, stop = Spark(), threading.Event()
     left: list[int] = []
 
-    def compose(config: Config, spark: Spark, *_: object) -> Run:
+    def compose(pipeline: Pipeline, spark: Spark, *_: object) -> Run:
         left.append(len(old_desks()))
         spark.commits.append("a run begins")
         if len(left) > 1:
             spark.go.set()  # whatever is left of the old run may end now
             for thread in old_desks():
                 thread.join()
-        return Run(config, spark)
+        return Run(pipeline.config, spark)
 
     def work(_asked: Operation, _reporter: Reporter) -> None:
         if len(left) == 1:

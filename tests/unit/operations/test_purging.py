@@ -19,6 +19,7 @@ from cdc.operations.desk.reporter import Reporter
 from cdc.source.connector import worker_rest
 from cdc.state.endpoints import Endpoints
 from cdc.state.operation import Operation, OperationState, Progress, TableResult
+from cdc.state.pipeline import Pipeline
 from cdc.tables import TableId
 
 ENDPOINTS = Endpoints(source_url="", kafka="kafka", connect="connect", registry="")
@@ -82,7 +83,7 @@ class Lakes:
         asked = Operation(id="1", command="purge", tables=tables, line="", asked_by="", asked_at="")
         begun = Progress(id=asked.id, state=OperationState.RUNNING)
         reporter = Reporter(self.config.state_dir, begun, threading.Event())
-        purging.handler(lambda: self.config, ENDPOINTS, remove)(asked, reporter)
+        purging.handler(Pipeline(self.config, ENDPOINTS), remove)(asked, reporter)
         return list(reporter.progress.results)
 
 

@@ -26,6 +26,7 @@ from cdc.source.notes.triggers import script
 from cdc.source.server.finding import Finding, Level
 from cdc.source.server.printing import PRINTING
 from cdc.state.endpoints import Endpoints
+from cdc.state.pipeline import Pipeline
 from cdc.tables import STRUCTURE, TableId, TableMode
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -46,6 +47,10 @@ def config(connect: Connect | None = None) -> Config:
         connect=connect or Connect(),
         state_dir=Path("/state"),
     )
+
+
+def pipeline(connect: Connect | None = None) -> Pipeline:
+    return Pipeline(config(connect), ENDPOINTS)
 
 
 def table(name: str, **generated: bool) -> SourceTable:
@@ -73,27 +78,25 @@ def test_what_cannot_be_read_is_named_apart_and_is_still_captured() -> None:
         replace(table("gone"), unfit=unfit, published=False, oid=0),
         replace(table("new"), published=False),
     ]
-    made = settings(config(), ENDPOINTS, [table("orders"), *unpublished], placeholder="t")
+    made = settings(pipeline(), [table("orders"), *unpublished], placeholder="t")
     names = {TableId("shop", name) for name in ("orders", "twins", "gone", "new")}
     assert captured(made) == names
     assert passed_over(made) == {TableId("shop", "twins")}
     assert "twins" not in made["table.include.list"]
     assert with_passed_over(made, ()) == settings(
-        config(), ENDPOINTS, [table("orders"), twins, *unpublished[1:]], placeholder="t"
+        pipeline(), [table("orders"), twins, *unpublished[1:]], placeholder="t"
     )
 
 
 def test_a_new_column_that_does_not_arrive_is_left_out_once() -> None:
-    before = settings(config(), ENDPOINTS, [table("orders")], placeholder="t")
+    before = settings(pipeline(), [table("orders")], placeholder="t")
     after = with_excluded(before, table("orders", total=True))
-    assert after == settings(config(), ENDPOINTS, [table("orders", total=True)], placeholder="t")
+    assert after == settings(pipeline(), [table("orders", total=True)], placeholder="t")
     assert with_excluded(after, table("orders", total=True)) == after
 
 
 def test_filled_in() -> None:
-    made = settings(
-        config(), ENDPOINTS, [table("orders", total=True), table("a-b")], placeholder="token"
-    )
+    made = settings(pipeline(), [table("orders", total=True), table("a-b")], placeholder="token")
     expected = {
         "database.hostname": "db",
         "database.port": "5433",
@@ -115,7 +118,7 @@ def test_filled_in() -> None:
 
 
 def test_nothing_excluded_is_no_list() -> None:
-    made = settings(config(), ENDPOINTS, [table("orders")], placeholder="token")
+    made = settings(pipeline(), [table("orders")], placeholder="token")
     assert "column.exclude.list" not in made
 
 
@@ -132,7 +135,7 @@ def test_the_snapshot_reads_dates_as_numbers() -> None:
     odd = 'a"${x}'
     tables = [with_columns("a-b", {odd: "date", "v": "int4", "lost": "timetz"}), table("orders")]
 
-    made = settings(config(), ENDPOINTS, tables, placeholder="token")
+    made = settings(pipeline(), tables, placeholder="token")
 
     assert made["snapshot.select.statement.overrides"] == "shop.a-b"
     select = made["snapshot.select.statement.overrides.shop.a-b"]
@@ -147,7 +150,7 @@ def test_the_snapshot_reads_dates_as_numbers() -> None:
 
 def test_the_snapshot_reads_a_parent_without_those_that_inherit_from_it() -> None:
     parent = replace(with_columns("t", {"id": "int4"}), has_children=True)
-    made = settings(config(), ENDPOINTS, [parent, table("orders")], placeholder="token")
+    made = settings(pipeline(), [parent, table("orders")], placeholder="token")
 
     assert made["snapshot.select.statement.overrides"] == "shop.t"
     select = made["snapshot.select.statement.overrides.shop.t"]
@@ -155,7 +158,7 @@ def test_the_snapshot_reads_a_parent_without_those_that_inherit_from_it() -> Non
 
 
 def test_without_either_no_select_is_replaced() -> None:
-    made = settings(config(), ENDPOINTS, [table("orders")], placeholder="token")
+    made = settings(pipeline(), [table("orders")], placeholder="token")
 
     assert not [key for key in made if key.startswith("snapshot.select")]
 
@@ -169,7 +172,7 @@ def test_without_either_no_select_is_replaced() -> None:
     ],
 )
 def test_password(connect: Connect, expected: str) -> None:
-    made = settings(config(connect), ENDPOINTS, [table("orders")], placeholder="token")
+    made = settings(pipeline(connect), [table("orders")], placeholder="token")
     assert made["database.password"] == expected
     others = {key: text for key, text in made.items() if key != "database.password"}
     assert SECRET not in json.dumps(others)
@@ -188,10 +191,10 @@ def test_a_password_in_clear_is_warned_of(
     connect: Connect, source_url: str, *, warned: bool
 ) -> None:
     """The warning appears exactly if the connector's settings hold the password."""
-    endpoints = replace(ENDPOINTS, source_url=source_url)
-    found = clear_password(config(connect), endpoints)
+    given = Pipeline(config(connect), replace(ENDPOINTS, source_url=source_url))
+    found = clear_password(given)
     assert (found is not None) is warned
-    made = settings(config(connect), endpoints, [table("orders")], placeholder="token")
+    made = settings(given, [table("orders")], placeholder="token")
     assert (made["database.password"] == SECRET) is warned
     if found is not None:
         assert found.level is Level.WARNING
@@ -202,7 +205,7 @@ def test_other_addresses_for_the_worker() -> None:
     connect = Connect(
         url="http://c", source_url="postgresql://app@postgres/shop", registry_url="http://r/"
     )
-    made = settings(config(connect), ENDPOINTS, [table("orders")], placeholder="token")
+    made = settings(pipeline(connect), [table("orders")], placeholder="token")
     assert (made["database.hostname"], made["database.port"]) == ("postgres", "5432")
     assert made["key.converter.apicurio.registry.url"] == "http://r/apis/registry/v2"
 
@@ -215,7 +218,7 @@ def test_pattern_names_one_table() -> None:
 
 def test_what_was_configured_can_be_read_back() -> None:
     tables = [replace(table("a"), table=TableId("sh,op", "a.b[.]\\x{2c} é")), table("orders")]
-    made = settings(config(), ENDPOINTS, tables, placeholder="token")
+    made = settings(pipeline(), tables, placeholder="token")
 
     assert captured(made) == {found.table for found in tables}
     assert captured(None) == frozenset()
@@ -247,7 +250,7 @@ def test_the_reasons_are_written_down() -> None:
 
 
 def test_postgres_prints_for_the_connector_as_it_does_for_us() -> None:
-    made = settings(config(), ENDPOINTS, [table("a")], placeholder="p")
+    made = settings(pipeline(), [table("a")], placeholder="p")
     options = re.findall(r"-c (\w+)=(\S+)", made["driver.options"])
     statements = re.findall(r"SET (\w+) = '(\w+)'", made["database.initial.statements"])
     given = {name.lower(): value for name, value in options + statements}
@@ -264,7 +267,7 @@ def test_the_script_for_a_superuser_is_what_up_runs() -> None:
 
 def test_every_topic_that_the_connector_can_write_to_is_made_and_watched() -> None:
     """Topics for messages, notifications and schema changes are impossible here."""
-    made = settings(config(), ENDPOINTS, [table("orders")], placeholder="token")
+    made = settings(pipeline(), [table("orders")], placeholder="token")
     topics = {spec.name for spec in topic_specs(config(), [table("orders")])}
     landing = ["pipe.shop.orders", STRUCTURE.topic("pipe"), markers(config())]
     assert topics == set(written_to("pipe", landing))
