@@ -44,6 +44,7 @@ PURE = (
     "cdc.apply.changes.from_avro",
     "cdc.apply.changes.intervals",
     "cdc.apply.changes.postgres_text",
+    "cdc.apply.changes.scalars",
     "cdc.apply.rounds.cut",
     "cdc.apply.rounds.stuck_transaction",
     "cdc.apply.table.flood",

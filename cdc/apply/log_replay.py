@@ -1,6 +1,7 @@
 """Applies events of one table from the log again, by the stream's own code, in bounded batches."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import structlog
 from pyspark.sql import DataFrame
@@ -9,12 +10,13 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows i
 from cdc.apply.changes.decode import is_moved
 from cdc.apply.rounds import log_slice
 from cdc.apply.table.applied_table import AppliedTable
-from cdc.apply.table.structure_notes import PlacedNote
+from cdc.apply.table.event_applier import Stretch
+from cdc.apply.table.structure_notes import BoundNote, PlacedNote
 from cdc.events.envelope import NEW_KEY
 from cdc.kafka.registry_client import SchemaLookup
 from cdc.land import landing as landed_values
 from cdc.land.landing import Landing
-from cdc.land.query import landings, summary
+from cdc.land.log_table import landings, summary
 
 logger = structlog.get_logger(__name__)
 
@@ -23,67 +25,84 @@ def nothing() -> None:
     """Do nothing: the default of ``step``."""
 
 
-def replay(
-    mine: DataFrame,
-    topic: str,
-    table: AppliedTable,
-    notes: Sequence[PlacedNote],
-    *,
-    schemas_of: SchemaLookup,
-    budget: int,
-    snapshot_end: int | None = 0,
-    step: Callable[[], None] = nothing,
-) -> None:
-    """Apply the events in ``mine`` beyond the table's position, ``budget`` events at a time.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """Rows of one topic in the log, and what it takes to apply them to the topic's table."""
 
-    ``mine`` are the log's rows of the table's topic, ``notes`` all structure changes up to the same
-    place. ``step`` is called after each batch. A table that cannot go on stops.
-    """
-    beyond = mine.where(F.col("offset") > table.position.offset)
-    waiting = landings(summary(beyond))
-    logger.info("replaying", table=str(table.schema.table), landings=len(waiting))
-    ids = [landed_values.schema_ids([landing])[topic] for landing in waiting]
-    changes = table.bound(notes, beyond, schemas_of(frozenset[int]().union(*ids)))
-    while waiting and table.following:
-        taken = _whole_changes(beyond, waiting, landed_values.within_budget(waiting, budget))
-        schemas = schemas_of(landed_values.schema_ids(taken)[topic])
-        part = beyond.where(F.col("landing").between(taken[0].number, taken[-1].number))
-        upto = landed_values.last_offsets(taken)[topic]
-        table.read_at(log_slice.snapshots(part, schemas).get(topic, frozenset()))
-        if table.following:
-            before = [change for change in changes if change.after <= upto]
-            table.apply(
-                part,
-                topic=topic,
-                upto=upto,
-                schemas=schemas,
-                notes=before,
-                snapshot_end=snapshot_end,
-            )
-        changes = [change for change in changes if change.after > upto]
-        waiting = waiting[len(taken) :]
-        step()
-    if changes and table.following:
-        table.apply(
-            beyond.limit(0),
-            topic=topic,
+    rows: DataFrame  # up to the wanted offset; rows that the table has already are passed over
+    topic: str
+    notes: Sequence[PlacedNote]  # all structure changes up to the same place
+    schemas_of: SchemaLookup
+    budget: int  # how many events a batch has at most, unless a landing has more
+    snapshot_end: int | None = 0  # LSN of the first snapshot's end, as in the ledger
+
+    def after(self, offset: int) -> "Recorded":
+        """Return the rows beyond an offset."""
+        return replace(self, rows=self.rows.where(F.col("offset") > offset))
+
+    def stretch(self, landings: Sequence[Landing]) -> Stretch:
+        """Return the events of these landings, which have some; without the notes."""
+        inside = F.col("landing").between(landings[0].number, landings[-1].number)
+        return Stretch(
+            rows=self.rows.where(inside),
+            topic=self.topic,
+            upto=landed_values.last_offsets(landings)[self.topic],
+            schemas=self.schemas_of(landed_values.schema_ids(landings)[self.topic]),
+            snapshot_end=self.snapshot_end,
+        )
+
+    def no_events(self) -> Stretch:
+        """Return a stretch for structure changes that no event follows."""
+        return Stretch(
+            rows=self.rows.limit(0),
+            topic=self.topic,
             upto=-1,
             schemas={},
-            notes=changes,
-            snapshot_end=snapshot_end,
+            snapshot_end=self.snapshot_end,
         )
 
 
-def _whole_changes(
-    mine: DataFrame, waiting: Sequence[Landing], taken: Sequence[Landing]
-) -> Sequence[Landing]:
-    """Return ``taken`` and as many landings more as it takes to keep a changed key in one batch.
+def replay(recorded: Recorded, table: AppliedTable, step: Callable[[], None] = nothing) -> None:
+    """Apply the events beyond the table's position, a limited number at a time.
 
-    A change of a key is two events of one transaction. No cut separates them, but a landing may.
+    ``step`` is called after each batch. A table that cannot go on stops.
     """
-    while len(taken) < len(waiting) and _ends_in_first_half(mine, taken[-1].number):
-        taken = waiting[: len(taken) + 1]
-    return taken
+    recorded = recorded.after(table.position.offset)
+    waiting = landings(summary(recorded.rows))
+    logger.info("replaying", table=str(table.schema.table), landings=len(waiting))
+    changes = _bound(recorded, table, waiting)
+    while waiting and table.following:
+        batch = _batch(recorded, waiting)
+        stretch = recorded.stretch(batch)
+        snapshots = log_slice.snapshots(stretch.rows, stretch.schemas)
+        table.read_at(snapshots.get(recorded.topic, frozenset()))
+        if table.following:
+            inside = [change for change in changes if change.after <= stretch.upto]
+            table.apply(replace(stretch, notes=inside))
+        changes = [change for change in changes if change.after > stretch.upto]
+        waiting = waiting[len(batch) :]
+        step()
+    if changes and table.following:
+        table.apply(replace(recorded.no_events(), notes=changes))
+
+
+def _bound(recorded: Recorded, table: AppliedTable, waiting: Sequence[Landing]) -> list[BoundNote]:
+    """Place the notes among all the events that are still to be applied."""
+    ids = [landed_values.schema_ids([landing])[recorded.topic] for landing in waiting]
+    schemas = recorded.schemas_of(frozenset[int]().union(*ids))
+    return table.bound(recorded.notes, recorded.rows, schemas)
+
+
+def _batch(recorded: Recorded, waiting: Sequence[Landing]) -> Sequence[Landing]:
+    """Return the landings of the next batch, within the budget.
+
+    It has as many more as it takes to keep a changed key in one batch: a change of a key is two
+    events of one transaction. No cut separates them, but a landing may.
+    """
+    batch = landed_values.within_budget(waiting, recorded.budget)
+    while len(batch) < len(waiting) and _ends_in_first_half(recorded.rows, batch[-1].number):
+        batch = waiting[: len(batch) + 1]
+    return batch
 
 
 def _ends_in_first_half(mine: DataFrame, landing: int) -> bool:

@@ -6,6 +6,7 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 
+from cdc.apply.epoch_log import EpochLog
 from cdc.apply.rounds import recovery
 from cdc.apply.rounds.applied_tables import AppliedTables
 from cdc.apply.rounds.cut_finder import CutFinder
@@ -15,7 +16,7 @@ from cdc.apply.rounds.freezer import Freezer
 from cdc.apply.rounds.last_cut import LastCut
 from cdc.apply.rounds.publisher import Publisher
 from cdc.apply.rounds.recovery import Recovery
-from cdc.apply.rounds.rounds import Rounds, stuck_transactions
+from cdc.apply.rounds.rounds import RoundChecks, Rounds, stuck_transactions
 from cdc.capture.continuity import stored_lsn
 from cdc.capture.source_watch import SourceWatch
 from cdc.job.one_run import Run
@@ -25,7 +26,7 @@ from cdc.kafka.topic_watch import TopicWatch
 from cdc.lake.layout import log_path, readings_path
 from cdc.lake.records.readings import Readings
 from cdc.land.inbox import Inbox
-from cdc.land.query import Lander
+from cdc.land.query import Lander, LandingHooks
 from cdc.operations.desk.context import JobContext
 from cdc.operations.retention import Retention
 from cdc.state import requests
@@ -106,11 +107,13 @@ class _Composer:
             self.spark,
             log_path(self.pipeline.config),
             start.landed,
-            inbox.add,
             self.pipeline.config.job,
-            look=TopicWatch(self.pipeline.endpoints.kafka, ids).look,
             notes_topic=start.topics.notes,
-            expired=retention.expired,
+            hooks=LandingHooks(
+                landed=inbox.add,
+                look=TopicWatch(self.pipeline.endpoints.kafka, ids).look,
+                expired=retention.expired,
+            ),
         )
 
     def _first(self, lander: Lander, last: LastCut) -> FirstSnapshot:
@@ -149,22 +152,27 @@ class _Composer:
             publisher,
             inbox=inbox,
             requests=CutRequests(Holds(requests.directory(self.pipeline.config.state_dir))),
-            stuck=stuck_transactions(policy.transaction_alarm_seconds),
+            checks=RoundChecks(
+                stuck_transactions(policy.transaction_alarm_seconds), source=check_source
+            ),
             budget=policy.max_events_per_batch,
-            check_source=check_source,
+        )
+
+    def _log(self) -> EpochLog:
+        return EpochLog(
+            spark=self.spark,
+            path=log_path(self.pipeline.config),
+            notes_topic=self.start.topics.notes,
+            schemas_of=self.start.registry.schemas,
+            budget=self.pipeline.config.job.max_events_per_batch,
+            epoch=self.start.epoch,
         )
 
     def _recovery(self, tables: AppliedTables, freezer: Freezer, publisher: Publisher) -> Recovery:
-        start = self.start
         return Recovery(
-            spark=self.spark,
-            log_path=log_path(self.pipeline.config),
+            log=self._log(),
             tables=tables,
             freezer=freezer,
-            topics=start.topics,
-            schemas_of=start.registry.schemas,
-            budget=self.pipeline.config.job.max_events_per_batch,
-            epoch=start.epoch,
             last_cut=lambda: publisher.last,
         )
 
@@ -176,10 +184,7 @@ class _Composer:
             tables=start.tables,
             freezer=freezer,
             last_cut=lambda: publisher.last,
-            notes_topic=start.topics.notes,
-            schemas_of=start.registry.schemas,
-            quarantine=start.quarantine,
+            log=self._log(),
+            factory=start.factory,
             readings=Readings(readings_path(self.pipeline.config)),
-            epoch=start.epoch,
-            placeholder=start.placeholder,
         )

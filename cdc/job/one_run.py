@@ -73,7 +73,7 @@ class Run:
 
     def read_lost(self) -> None:
         """Request a resnapshot of tables that a new epoch stopped, where that is configured."""
-        epoch = epochs.number(self.context.epoch)
+        epoch = epochs.number(self.context.log.epoch)
         read_lost(self.context.config, self.tables.by_topic.values(), epoch=epoch)
 
     def apply(

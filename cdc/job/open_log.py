@@ -12,7 +12,7 @@ from cdc.lake.layout import epochs_path, log_path
 from cdc.lake.records import epochs
 from cdc.lake.table import positions
 from cdc.lake.table.positions import LandedPosition
-from cdc.land.query import create_log
+from cdc.land.log_table import create_log
 from cdc.source.server.origin import Origin, refuse_other
 from cdc.state.pipeline import Pipeline
 

@@ -8,21 +8,20 @@ from deltalake.exceptions import DeltaError
 from pyspark.sql import SparkSession
 
 from cdc.apply.table.applied_table import AppliedTable
-from cdc.apply.table.content import Catalogue
+from cdc.apply.table.content import Content
 from cdc.apply.table.spark_plans import suit
-from cdc.apply.table.structure_notes import first_notes, note_rows, read_notes
+from cdc.apply.table.table_factory import TableFactory
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind, Reason
-from cdc.events.schema import Column, TableSchema
+from cdc.events.schema import TableSchema
 from cdc.events.structure.steps import READ_AGAIN
-from cdc.events.structure.structure import Structure, kept_as_text, parse
+from cdc.events.structure.structure import kept_as_text
 from cdc.failpoints import Failpoint, reach
-from cdc.kafka.registry_client import SchemaLookup
-from cdc.lake.layout import log_path, table_path
+from cdc.job.table_begin import Beginning, schema_at_begin, schema_of
+from cdc.lake.layout import table_path
 from cdc.lake.records import epochs
 from cdc.lake.records.epochs import Epoch
 from cdc.lake.records.ledger import LedgerRow, TableEntry
-from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.table import positions, store
 from cdc.lake.table.positions import LOST, METADATA_CONF, UNREAD, Position
 from cdc.observe.defects import error_text
@@ -34,25 +33,14 @@ GONE: Final = "its Delta table was gone, and the log alone does not have all of 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beginning:
-    """The source's structure that a table's log begins with; ``note`` is the id of its note."""
-
-    note: int
-    structure: Structure
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Opener:
     """Opens the tables of one lake."""
 
     config: Config
     epoch: Epoch | None  # None: the first
     last: LedgerRow | None  # the ledger's newest row; None before the first cut
-    quarantine: Quarantine
-    placeholder: str  # what the connector sends for a large value that did not change
     begins: Mapping[int, Beginning]  # by OID
-    catalogue: Catalogue | None
-    slot_lsn: int | None = None  # where the first slot begins (cdc/capture/first_slot.py)
+    tables: TableFactory
 
     def open_tables(
         self, spark: SparkSession, sources: list[SourceTable], step: Callable[[], None]
@@ -75,21 +63,20 @@ class Opener:
         wanted = schema_of(source)
         try:
             position = self._position(session, path, source, wanted)
-            schema = store.read_schema(session, path, source.table) or wanted
-            structure = store.read_structure(path)
+            table = self.tables.stored(session, path, position, wanted)
         except CdcError as error:
             return self._broken(session, path, wanted, error)
         except DeltaError as error:
             return self._broken(session, path, wanted, _unreadable(path, error))
-        table = self._table(session, path, schema, position, structure)
-        if position.refused:  # some events may have been settled since its last commit
-            table.recount(self.quarantine.open_count(str(source.table)))
+        if table.position.refused:  # some events may have been settled since its last commit
+            table.recount(self.tables.quarantine.open_count(str(source.table)))
         self._judge(table, source, wanted)
         return table
 
     def _position(
         self, session: SparkSession, path: str, source: SourceTable, wanted: TableSchema
     ) -> Position:
+        """Return where the table is; create it where there is none."""
         position = positions.position(path)
         if position is None:
             return self._create(session, path, source, wanted)
@@ -113,8 +100,10 @@ class Opener:
             reading=0 if self._is_in_log(source.table) else self._missing_reading(source.table),
         )
         first = kept_as_text(begins.structure, self.config.source.as_text) if begins else None
+        schema = schema_at_begin(wanted, first)
+        content = Content(schema=schema, position=position, structure=first)
         reach(Failpoint.BEFORE_TABLE_CREATE)
-        store.create(session, path, _schema_at_begin(wanted, first), position, first)
+        self.tables.created(session, path, content)
         reach(Failpoint.AFTER_TABLE_CREATE)
         return position
 
@@ -143,7 +132,7 @@ class Opener:
         name = wanted.table
         reading = self._missing_reading(name)
         position = Position(epoch=epochs.number(self.epoch), offset=-1, reading=reading)
-        table = self._table(session, path, wanted, position, None)
+        table = self.tables.opened(session, path, Content(schema=wanted, position=position))
         if (entry := self._entry(name)) is not None and entry.version >= 0:
             table.left_at(entry.version)
         again = f"wal2lake resnapshot {name}"
@@ -151,28 +140,6 @@ class Opener:
         remedy = replayed if reading == LOST else again
         table.stop(error.message, remedy=remedy, code=error.reason)
         return table
-
-    def _table(
-        self,
-        session: SparkSession,
-        path: str,
-        schema: TableSchema,
-        position: Position,
-        structure: Structure | None,
-    ) -> AppliedTable:
-        return AppliedTable(
-            session=session,
-            path=path,
-            schema=schema,
-            position=position,
-            quarantine=self.quarantine,
-            placeholder=self.placeholder,
-            policy=self.config.job,
-            structure=structure,
-            changes=self.config.source.schema_policy(schema.table),
-            catalogue=self.catalogue,
-            slot_lsn=self.slot_lsn,
-        )
 
     def _judge(self, table: AppliedTable, source: SourceTable, wanted: TableSchema) -> None:
         schema, position = table.schema, table.position
@@ -200,54 +167,12 @@ class Opener:
             )
 
 
-def beginnings(
-    spark: SparkSession,
-    config: Config,
-    notes_topic: str,
-    schemas_of: SchemaLookup,
-    noted: Mapping[int, tuple[int, str]],
-) -> dict[int, Beginning]:
-    """Return what each table begins with, by OID: as the log says, else as the source ``noted``."""
-    path = log_path(config)
-    rows = note_rows(store.read_pinned(spark, path), path, notes_topic)
-    landed = read_notes(rows, schemas_of)
-    begins = {
-        oid: Beginning(note=number, structure=parse(text)) for oid, (number, text) in noted.items()
-    }
-    for oid, first in first_notes(landed).items():
-        if first.note is not None and first.note.structure is not None:
-            begins[oid] = Beginning(note=first.id, structure=first.note.structure)
-    return begins
-
-
 def _unreadable(path: str, error: DeltaError) -> CdcError:
     return CdcError(
         ErrorKind.CHAIN_BROKEN,
         f"the Delta table {path} cannot be read: {error_text(error)}",
         reason=Reason.TABLE_UNREADABLE,
     )
-
-
-def schema_of(source: SourceTable) -> TableSchema:
-    """Return the lake's schema for a table of the source: the columns that arrive in events."""
-    return TableSchema(
-        table=source.table,
-        columns=tuple(
-            Column(column.name, column.type, nullable=not column.not_null, as_text=column.is_text)
-            for column in source.columns
-            if column.arrives
-        ),
-        key=source.key,
-        mode=source.mode,
-    )
-
-
-def _schema_at_begin(wanted: TableSchema, first: Structure | None) -> TableSchema:
-    """Return the schema that the table has at the beginning of its log."""
-    if first is None:
-        return wanted
-    columns = tuple(column.column for column in first.followed)
-    return replace(wanted, columns=columns, key=first.key)
 
 
 def _identity(schema: TableSchema) -> str:

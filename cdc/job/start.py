@@ -8,11 +8,14 @@ from pyspark.sql import SparkSession
 
 from cdc.apply.rounds.last_cut import Topics
 from cdc.apply.table.applied_table import AppliedTable
+from cdc.apply.table.apply_context import ApplyContext
+from cdc.apply.table.table_factory import TableFactory
 from cdc.capture import bootstrap, first_slot
 from cdc.capture.continuity import marker_topic
 from cdc.events.structure.structure import Structure, parse
 from cdc.job.open_log import open_log
-from cdc.job.opening import Opener, beginnings
+from cdc.job.opening import Opener
+from cdc.job.table_begin import beginnings
 from cdc.kafka.registry_client import RegistryClient
 from cdc.lake.layout import epochs_path, ledger_path, quarantine_path
 from cdc.lake.records import epochs
@@ -51,8 +54,7 @@ class Start:
     epoch: Epoch | None  # None: the first
     registry: RegistryClient
     ledger: Ledger
-    quarantine: Quarantine
-    placeholder: str  # what the connector sends for a large value that did not change
+    factory: TableFactory
     tables: Mapping[str, AppliedTable]  # by topic
 
     @property
@@ -73,16 +75,13 @@ def start(pipeline: Pipeline, spark: SparkSession, step: Callable[[], None]) -> 
     landed = open_log(spark, pipeline, [*own, notes, marks], source.origin)
     epoch, registry = epochs.last(epochs_path(config)), RegistryClient(endpoints.registry)
     ledger = Ledger(ledger_path(config), kept=cuts_kept(config.job))
-    quarantine = Quarantine(quarantine_path(config))
+    factory = _factory(pipeline, source)
     opener = Opener(
         config=config,
         epoch=epoch,
         last=ledger.last(),
-        quarantine=quarantine,
-        placeholder=bootstrap.placeholder(pipeline),
         begins=beginnings(spark, config, notes, registry.schemas, source.baselines),
-        catalogue=None if source.notes_changes else partial(_structure_now, endpoints.source_url),
-        slot_lsn=first_slot.first_lsn(config),
+        tables=factory,
     )
     return Start(
         source=source,
@@ -91,8 +90,7 @@ def start(pipeline: Pipeline, spark: SparkSession, step: Callable[[], None]) -> 
         epoch=epoch,
         registry=registry,
         ledger=ledger,
-        quarantine=quarantine,
-        placeholder=opener.placeholder,
+        factory=factory,
         tables=opener.open_tables(spark, source.tables, step),
     )
 
@@ -107,6 +105,22 @@ def _source(pipeline: Pipeline) -> SourceAtStart:
             notes_changes=is_installed(connection),
             origin=origin(connection),
         )
+
+
+def _factory(pipeline: Pipeline, source: SourceAtStart) -> TableFactory:
+    config, endpoints = pipeline.config, pipeline.endpoints
+    return TableFactory(
+        ApplyContext(
+            quarantine=Quarantine(quarantine_path(config)),
+            placeholder=bootstrap.placeholder(pipeline),
+            policy=config.job,
+            schema_policy=config.source.schema_policy,
+            catalogue=(
+                None if source.notes_changes else partial(_structure_now, endpoints.source_url)
+            ),
+            slot_lsn=first_slot.first_lsn(config),
+        )
+    )
 
 
 def _structure_now(source_url: str, oid: int) -> Structure | None:

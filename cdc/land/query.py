@@ -8,12 +8,11 @@ import json
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import structlog
-from pyspark.sql import Column, DataFrame, Row, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from cdc.config import Job
@@ -23,71 +22,13 @@ from cdc.lake.records.expiry import Expired
 from cdc.lake.table.noted_landings import Ranges, with_landing
 from cdc.lake.table.positions import NOTHING, LandedPosition
 from cdc.lake.upkeep.maintenance import HOUR, Maintainer, expire
-from cdc.land.landing import Landing, TopicSpan
+from cdc.land.landing import Landing
+from cdc.land.log_table import landings, log_rows, summary
 from cdc.waiting import Every
 
-FRAME_BYTES: Final = 5  # Confluent frame: a zero byte and the schema id in four bytes
 POLLING_DELAY: Final = "spark.sql.streaming.pollingDelay"  # milliseconds between empty polls
 ONE_FILE_EVENTS: Final = 50_000  # a landing with more events is written by two tasks
-LOG_COLUMNS: Final = (
-    "landing BIGINT, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, "
-    "key BINARY, value BINARY, headers ARRAY<STRUCT<key: STRING, value: BINARY>>, "
-    "key_schema_id INT, value_schema_id INT, landed_at TIMESTAMP"
-)
 logger = structlog.get_logger(__name__)
-
-
-def create_log(spark: SparkSession, path: str, position: LandedPosition) -> None:
-    """Create the empty log, with a position in its first commit."""
-    empty = spark.createDataFrame([], LOG_COLUMNS)
-    writer = empty.write.format("delta").option("userMetadata", position.metadata())
-    # Collect statistics for file skipping on the first four columns only, not on raw bytes.
-    writer.option("delta.dataSkippingNumIndexedCols", "4").mode("errorifexists").save(path)
-
-
-def log_rows(events: DataFrame, landing: int) -> DataFrame:
-    """Return rows of the log from rows of Spark's Kafka source."""
-    return events.select(
-        F.lit(landing).cast("long").alias("landing"),
-        "topic",
-        "partition",
-        "offset",
-        "timestamp",
-        "key",
-        "value",
-        "headers",
-        schema_id("key").alias("key_schema_id"),
-        schema_id("value").alias("value_schema_id"),
-        F.current_timestamp().alias("landed_at"),
-    )
-
-
-def schema_id(column: str) -> Column:
-    """Return the writer schema's id in a Confluent frame; null if the bytes are not a frame."""
-    framed = (F.length(column) > FRAME_BYTES) & (F.hex(F.substring(column, 1, 1)) == "00")
-    number = F.conv(F.hex(F.substring(column, 2, FRAME_BYTES - 1)), 16, 10).cast("long")
-    # Registry ids are positive 32-bit integers; a larger number is garbage.
-    return F.when(framed & (number < 2**31), number.cast("int"))
-
-
-def summary(rows: DataFrame) -> list[Row]:
-    """Return one row per landing and topic: last offset, number of events, writer schemas."""
-    grouped = rows.groupBy("landing", "topic").agg(
-        F.max("offset").alias("last"),
-        F.count("*").alias("count"),
-        F.collect_set("value_schema_id").alias("schema_ids"),
-    )
-    return grouped.collect()
-
-
-def landings(rows: list[Row]) -> list[Landing]:
-    """Return the landings in order, from rows of ``summary``."""
-    spans: dict[int, dict[str, TopicSpan]] = {}
-    for row in rows:
-        spans.setdefault(row["landing"], {})[row["topic"]] = TopicSpan(
-            last=row["last"], count=row["count"], schema_ids=frozenset(row["schema_ids"])
-        )
-    return [Landing(number=number, topics=topics) for number, topics in sorted(spans.items())]
 
 
 def starting_offsets(topics: list[str], position: LandedPosition) -> str:
@@ -100,6 +41,18 @@ def starting_offsets(topics: list[str], position: LandedPosition) -> str:
     return json.dumps(offsets)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LandingHooks:
+    """What the landing query calls."""
+
+    landed: Callable[[Landing], None]
+    """Called after every commit."""
+    look: Callable[[], None]
+    """Called after each read from Kafka; raises if something is wrong with the topics."""
+    expired: Callable[[], Expired] = dict
+    """Called once per vacuum interval; returns which events of the log are no longer needed."""
+
+
 class Lander:
     """Runs the landing query; ``position`` is the position of its last commit."""
 
@@ -108,29 +61,20 @@ class Lander:
         spark: SparkSession,
         path: str,
         position: LandedPosition,
-        landed: Callable[[Landing], None],
         policy: Job,
         *,
-        look: Callable[[], None],
         notes_topic: str,
-        expired: Callable[[], Expired] = dict,
+        hooks: LandingHooks,
     ) -> None:
-        """Prepare to append to the log at ``path``, starting at ``position``.
-
-        ``landed`` is called after every commit. ``look`` raises if something is wrong with the
-        topics; it is called after each read from Kafka. ``expired`` returns which events of the log
-        are no longer needed; it is called once per vacuum interval.
-        """
+        """Prepare to append to the log at ``path``, starting at ``position``."""
         self._spark = spark
         self._path = path
         self.position = position
-        self._landed = landed
-        self._look = look
+        self._hooks = hooks
         self._notes_topic = notes_topic
         self.refused: CdcError | None = None
         """The error that ended the query, if it is more precise than Spark's."""
         self._policy = policy
-        self._expired = expired
         self._expiry = Every(policy.vacuum_every_hours * HOUR)
         self._maintainer = Maintainer(path, policy)
         self._query: StreamingQuery | None = None
@@ -150,6 +94,16 @@ class Lander:
         """
         pause = max(1, int(self._policy.trigger_seconds * 1000))
         self._spark.conf.set(POLLING_DELAY, str(pause))
+        events = self._events(topics, bootstrap_servers)
+        writer = events.writeStream.foreachBatch(self._paced).queryName("land")
+        self._query = (
+            writer.option("checkpointLocation", checkpoint)
+            .trigger(processingTime="0 seconds")
+            .start()
+        )
+        return self._query
+
+    def _events(self, topics: list[str], bootstrap_servers: str) -> DataFrame:
         reader = (
             self._spark.readStream.format("kafka")
             .option("kafka.bootstrap.servers", bootstrap_servers)
@@ -160,13 +114,7 @@ class Lander:
             .option("includeHeaders", "true")
             .option("maxOffsetsPerTrigger", self._policy.max_events_per_batch)
         )
-        writer = reader.load().writeStream.foreachBatch(self._paced).queryName("land")
-        self._query = (
-            writer.option("checkpointLocation", checkpoint)
-            .trigger(processingTime="0 seconds")
-            .start()
-        )
-        return self._query
+        return reader.load()
 
     def stop(self) -> None:
         """Stop the query, even during a pause."""
@@ -203,7 +151,7 @@ class Lander:
 
     def _refuse_other_topics(self) -> None:
         try:
-            self._look()
+            self._hooks.look()
         except CdcError as error:
             self.refused = error
             raise
@@ -224,7 +172,7 @@ class Lander:
         reach(Failpoint.AFTER_LOG_APPEND)
         self.position = position
         logger.info("landed", landing=landing.number, events=landing.count)
-        self._landed(landing)
+        self._hooks.landed(landing)
         # Done by the thread that writes the log, so that no other commit can intervene.
         if self._expiry.is_due():
             self._expire()
@@ -238,7 +186,7 @@ class Lander:
     def _expire(self) -> None:
         """Delete events that are no longer needed, in a commit whose position records it."""
         before = self.position.expired
-        wanted = {**before, **self._expired()}
+        wanted = {**before, **self._hooks.expired()}
         more = {t: place for t, place in wanted.items() if place[0] > before.get(t, NOTHING)[0]}
         if not more:
             return

@@ -11,8 +11,8 @@ PURE: Final = ("tests/unit", "tests/property")
 MUTANTS: Final = (
     Mutant(
         name="a change without a column of the table stops it",
-        file="cdc/apply/table/applied_table.py",
-        old="            refuse_lacking(part, mine_only, self.structure)\n",
+        file="cdc/apply/table/event_applier.py",
+        old="            refuse_lacking(part, own, content.structure)\n",
         new="            pass\n",
         tests=("tests/spark/apply/test_missing_columns.py",),
     ),
@@ -84,8 +84,8 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="position of a table: skip events before it",
-        file="cdc/apply/table/applied_table.py",
-        old='F.col("offset").between(self.position.offset + 1, upto)',
+        file="cdc/apply/table/event_applier.py",
+        old='F.col("offset").between(after + 1, upto)',
         new='F.col("offset").between(-1, upto)',
         tests=SPARK,
     ),
@@ -161,7 +161,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="type check: a value beyond the lake's limits",
-        file="cdc/apply/changes/from_avro.py",
+        file="cdc/apply/changes/scalars.py",
         old='inside = f"{raw} BETWEEN {FIRST_MICRO} AND {LAST_MICRO}"',
         new='inside = "true"',
         tests=("tests/spark/apply/test_refused_events.py", *RECORDED),
@@ -343,7 +343,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="refused events are taken in batches",
-        file="cdc/apply/table/batch.py",
+        file="cdc/apply/table/refused_events.py",
         old='f"{_BYTES_SO_FAR} DIV {REFUSED_BYTES} AS part"',
         new='"0 AS part"',
         tests=("tests/spark/apply/test_flood_stop.py",),

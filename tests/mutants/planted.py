@@ -17,12 +17,13 @@ OLD_CONNECTOR: Final = (
 PLANTED: Final = (
     Mutant(
         name="planted: position committed before the data",
-        file="cdc/apply/table/applied_table.py",
+        file="cdc/apply/table/event_applier.py",
         old="        reach(Failpoint.BEFORE_TABLE_COMMIT)\n",
-        new="        after = replace(self.position, offset=upto)\n"
-        "        self._session.conf.set(store.METADATA_CONF, after.metadata())\n"
-        "        mode = {store.MODE_PROPERTY: self.schema.mode.value}\n"
-        "        store.set_properties(self._session, self.path, mode)\n"
+        new="        from cdc.lake.table import store\n"
+        "        after = replace(content.position, offset=upto)\n"
+        "        self.session.conf.set(store.METADATA_CONF, after.metadata())\n"
+        "        mode = {store.MODE_PROPERTY: content.schema.mode.value}\n"
+        "        store.set_properties(self.session, self.path, mode)\n"
         "        reach(Failpoint.BEFORE_TABLE_COMMIT)\n",
         tests=INTERRUPTED,
     ),

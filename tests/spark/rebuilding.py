@@ -9,7 +9,11 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from cdc.apply.log_replay import Recorded
 from cdc.apply.table.applied_table import AppliedTable
+from cdc.apply.table.apply_context import ApplyContext
+from cdc.apply.table.structure_notes import PlacedNote
+from cdc.apply.table.table_factory import TableFactory
 from cdc.config import Job
 from cdc.events import avro
 from cdc.events.envelope import ChangeEvent, Op, change_event
@@ -17,7 +21,7 @@ from cdc.events.fold import fold, fold_multiset
 from cdc.events.schema import TableSchema, table_schema_from_avro
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.table import store
-from cdc.operations.replay.rebuild import Material
+from cdc.operations.replay.material import FirstSchema, Material
 from cdc.tables import TableId, TableMode
 from tests.events.recorded import LOG_COLUMNS, Message, recording, table_topic, unchanged_by
 from tests.events.source import SCHEMA_ID, TABLE, TOPIC, Source, act, envelope
@@ -56,23 +60,34 @@ class Log:
         before = [m for m in self.messages if m.offset <= offset]
         return len(before) // self.per_landing
 
-    def material(self, *, after_landing: int = 0, budget: int = 40, **more: Any) -> Material:  # noqa: ANN401
+    def material(
+        self,
+        *,
+        after_landing: int = 0,
+        budget: int = 40,
+        notes: Sequence[PlacedNote] = (),
+        **more: Any,  # noqa: ANN401
+    ) -> Material:
         given: dict[str, Any] = {
-            "rows": self.rows(after_landing=after_landing),
-            "topic": self.messages[0].topic,
+            "recorded": Recorded(
+                rows=self.rows(after_landing=after_landing),
+                topic=self.messages[0].topic,
+                notes=notes,
+                schemas_of=lambda ids: {i: self.schemas[i] for i in ids if i in self.schemas},
+                budget=budget,
+            ),
             "events_from": "log",
-            "notes": [],
-            "schemas_of": lambda ids: {i: self.schemas[i] for i in ids if i in self.schemas},
-            "readings": [],
-            "begins": None,
-            "known": self.schema,
             "first_landing": after_landing + 1,
-            "budget": budget,
-            "placeholder": TOKEN,
-            "quarantine": Quarantine(str(self.root / "quarantine")),
-            "policy": Job(),
+            "readings": [],
+            "first": FirstSchema(note=None, known=self.schema),
+            "tables": factory(self.root),
         }
         return Material(**{**given, **more})
+
+
+def factory(root: Path) -> TableFactory:
+    quarantine = Quarantine(str(root / "quarantine"))
+    return TableFactory(ApplyContext(quarantine=quarantine, placeholder=TOKEN, policy=Job()))
 
 
 def changes(seed: int, steps: int, keys: int = 12) -> Source:

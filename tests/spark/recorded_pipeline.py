@@ -12,6 +12,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from cdc.apply.epoch_log import EpochLog
 from cdc.apply.log_replay import nothing
 from cdc.apply.rounds import recovery
 from cdc.apply.rounds.applied_tables import AppliedTables
@@ -22,8 +23,10 @@ from cdc.apply.rounds.freezer import Freezer
 from cdc.apply.rounds.last_cut import Topics
 from cdc.apply.rounds.publisher import Publisher
 from cdc.apply.rounds.recovery import Recovery
-from cdc.apply.rounds.rounds import Rounds, stuck_transactions
+from cdc.apply.rounds.rounds import RoundChecks, Rounds, stuck_transactions
 from cdc.apply.table.applied_table import AppliedTable
+from cdc.apply.table.apply_context import ApplyContext
+from cdc.apply.table.table_factory import TableFactory
 from cdc.config import Job
 from cdc.events.schema import Column, TableSchema, table_schema_from_avro
 from cdc.events.values.sql_text import spark_name
@@ -33,7 +36,8 @@ from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.table import store
 from cdc.lake.table.positions import LandedPosition, Position, landed_position, position
 from cdc.land.inbox import Inbox
-from cdc.land.query import Lander, create_log
+from cdc.land.log_table import create_log
+from cdc.land.query import Lander, LandingHooks
 from cdc.state.holds import Holds
 from cdc.tables import STRUCTURE, TableId, TableMode
 
@@ -109,10 +113,9 @@ class Pipeline:
             self.spark,
             self.log,
             landed,
-            self.inbox.add,
             Job(),
-            look=nothing,
             notes_topic=NOTES,
+            hooks=LandingHooks(landed=self.inbox.add, look=nothing),
         )
         self.freezer = Freezer(opened)
         self.tables = AppliedTables(opened, notes_topic=NOTES, threads=2)
@@ -145,22 +148,26 @@ class Pipeline:
             self.publisher,
             inbox=self.inbox,
             requests=CutRequests(Holds(self.root / "requests")),
-            stuck=stuck_transactions(self.patience),
+            checks=RoundChecks(stuck_transactions(self.patience), source=lambda _: None),
             budget=self.budget,
-            check_source=lambda _: None,
         )
         self.recovery = Recovery(
-            spark=self.spark,
-            log_path=self.log,
+            log=self.epoch_log(),
             tables=self.tables,
             freezer=self.freezer,
-            topics=topics,
-            schemas_of=schemas,
-            budget=self.budget,
-            epoch=self.epoch,
             last_cut=lambda: self.publisher.last,
         )
         self.recovery.catch_up()
+
+    def epoch_log(self) -> EpochLog:
+        return EpochLog(
+            spark=self.spark,
+            path=self.log,
+            notes_topic=NOTES,
+            schemas_of=schemas,
+            budget=self.budget,
+            epoch=self.epoch,
+        )
 
     def opened(self, schema: TableSchema) -> AppliedTable:
         path, session = str(self.root / schema.table.name), self.spark.newSession()
@@ -168,15 +175,12 @@ class Pipeline:
             store.create(session, path, schema, Position(epoch=1, offset=-1))
         found = position(path)
         assert found is not None
-        return AppliedTable(
-            session=session,
-            path=path,
-            schema=store.read_schema(session, path, schema.table) or schema,
-            position=found,
-            quarantine=self.quarantine,
-            placeholder=RECORDED["placeholder"],
-            policy=Job(),
+        tables = TableFactory(
+            ApplyContext(
+                quarantine=self.quarantine, placeholder=RECORDED["placeholder"], policy=Job()
+            )
         )
+        return tables.stored(session, path, found, schema)
 
     def land(self, records: list[dict[str, Any]]) -> None:
         self.lander.land(events(self.spark, records), 0)

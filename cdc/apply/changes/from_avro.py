@@ -10,38 +10,22 @@ import uuid
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from cdc.apply.changes import postgres_text
-from cdc.apply.changes.intervals import interval
+from cdc.apply.changes.scalars import (
+    PRIMITIVES,
+    as_postgres_text,
+    cast_to,
+    kind_of,
+    scalar_of,
+)
 from cdc.events.schema import Column, RowField, fits
 from cdc.events.values.lake_types import (
-    PgType,
     branches,
     can_be_text,
     canonical,
-    has_whole_scale,
     lake_type,
 )
-from cdc.events.values.pg_types import TYPES
 from cdc.events.values.sql_text import spark_string
 
-FIRST_DAY: Final = -719_162  # 0001-01-01, the first day on which all Parquet readers agree
-LAST_DAY: Final = 2_932_896  # 9999-12-31
-FIRST_MICRO: Final = FIRST_DAY * 86_400_000_000
-LAST_MICRO: Final = (LAST_DAY + 1) * 86_400_000_000 - 1
-_EPOCH: Final = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
-_MICRO: Final = "INTERVAL '0 00:00:00.000001' DAY TO SECOND"
-_FIRST_INSTANT: Final = "TIMESTAMP'0001-01-01 00:00:00Z'"
-_LAST_INSTANT: Final = "TIMESTAMP'9999-12-31 23:59:59.999999Z'"
-
-_PRIMITIVES: Final[dict[str, str]] = {
-    "boolean": "boolean",
-    "int": "int",
-    "long": "bigint",
-    "float": "float",
-    "double": "double",
-    "bytes": "binary",
-    "string": "string",
-}
 _NESTED: Final = r"^\[+(L[A-Za-z0-9_.$]+;|[BCDFIJSZ])@[0-9a-f]+$"
 _NESTED_AS_NULL: Final = frozenset({"citext", "hstore"})
 """String types whose elements arrive as NULL in an array of arrays, as those of non-string types
@@ -68,13 +52,6 @@ class Value:
     limit: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Scalar:
-    sql: str
-    spark: str  # type of ``sql``
-    fallible: bool = False
-
-
 def value(field: RowField, raw: str, made: str, column: Column, placeholder: str) -> Value:
     """Return the texts for one column, from the field ``raw`` to the lake's ``column``.
 
@@ -86,11 +63,11 @@ def value(field: RowField, raw: str, made: str, column: Column, placeholder: str
     as_text = column.as_text and can_be_text(field.pg)
     if stored.refused or not (as_text or fits(stored.spark, target)):
         return Value(sql=f"CAST(NULL AS {target})", failed=_lost(raw, made))
-    if _kind(branch) == "array":
+    if kind_of(branch) == "array":
         sql, failed = _array(field, branch, raw, made, target)
     else:
-        convert = _as_text if as_text else _scalar
-        scalar = _to(convert(branch, field.pg, raw, stored.spark), target)
+        convert = as_postgres_text if as_text else scalar_of
+        scalar = cast_to(convert(branch, field.pg, raw, stored.spark), target)
         lost = _lost(raw, made) if scalar.fallible else None
         sql, failed = scalar.sql, _any(lost, _not_text(made, target))
     unchanged = unchanged_when(branch, raw, placeholder) if placeholder else None
@@ -113,7 +90,7 @@ def _lost(raw: str, made: str) -> str:
 
 
 def _any(*conditions: str | None) -> str | None:
-    """Whether any condition is true; an unknown one counts as false."""
+    """Return whether any condition is true; an unknown one counts as false."""
     given = [f"coalesce({condition}, false)" for condition in conditions if condition]
     return " OR ".join(given) or None
 
@@ -134,14 +111,14 @@ def unchanged_when(
     of it), its bytes, or an array that holds one of those, its bytes as numbers, or a UUID derived
     from it.
     """
-    kind = _kind(branch)
+    kind = kind_of(branch)
     pair = f'{{"{placeholder}":"{placeholder}"}}'
     if kind == "string":
         return f"{raw} IN ({spark_string(placeholder)}, {spark_string(pair)})"
     if kind == "bytes":
         return f"{raw} = {_binary(placeholder)}"
     return (
-        _unchanged_array(_kind(branches(branch["items"])[0]), raw, placeholder)
+        _unchanged_array(kind_of(branches(branch["items"])[0]), raw, placeholder)
         if kind == "array"
         else None
     )
@@ -157,7 +134,7 @@ def _unchanged_array(item: str, raw: str, placeholder: str) -> str | None:
         return f"{raw} = array({_binary(placeholder)})"
     if item in {"int", "long"}:
         numbers = ", ".join(str(int.from_bytes([byte], signed=True)) for byte in data)
-        return f"{raw} = CAST(array({numbers}) AS array<{_PRIMITIVES[item]}>)"
+        return f"{raw} = CAST(array({numbers}) AS array<{PRIMITIVES[item]}>)"
     return None
 
 
@@ -174,10 +151,10 @@ def _array(
 ) -> tuple[str, str | None]:
     element = field.pg.element
     items = branches(branch["items"])[0]
-    if element is None or _kind(items) == "array":
+    if element is None or kind_of(items) == "array":
         return f"CAST(NULL AS {target})", _lost(raw, made)
     inner = target.removeprefix("array<").removesuffix(">")
-    scalar = _to(_scalar(items, element, "x", lake_type(element).spark), inner)
+    scalar = cast_to(scalar_of(items, element, "x", lake_type(element).spark), inner)
     nested = _nested(items, canonical(element.name), raw)
     broken = _not_text("x", inner)
     unclean = broken and f"exists({made}, x -> {broken})"
@@ -191,7 +168,7 @@ def _array(
 
 def _nested(items: Any, element: str, raw: str) -> str:  # noqa: ANN401
     """Whether it may be an array of arrays, of which the connector sends no elements."""
-    named = _kind(items) == "string" and element not in _NESTED_AS_NULL
+    named = kind_of(items) == "string" and element not in _NESTED_AS_NULL
     one = f"coalesce(x RLIKE {spark_string(_NESTED)}, false)" if named else "x IS NULL"
     return f"(size({raw}) > 0 AND forall({raw}, x -> {one}))"
 
@@ -199,106 +176,3 @@ def _nested(items: Any, element: str, raw: str) -> str:  # noqa: ANN401
 def _not_text(made: str, target: str) -> str | None:
     """Spark's decoder accepts any bytes as text, but readers of the lake would fail at them."""
     return f"NOT is_valid_utf8({made})" if target == "string" else None
-
-
-def _to(scalar: _Scalar, target: str) -> _Scalar:
-    if scalar.spark == target:
-        return scalar
-    return _Scalar(f"try_cast({scalar.sql} AS {target})", target, fallible=True)
-
-
-def _as_text(branch: Any, pg: PgType, raw: str, stored: str) -> _Scalar:  # noqa: ANN401
-    """Postgres's own text of a value, for a type of which the lake's type would refuse values."""
-    text_of = _TEXTS.get(_logical(branch))
-    if text_of is not None:
-        return _Scalar(text_of(raw), "string", fallible=True)
-    return _scalar(branch, pg, raw, "string" if canonical(pg.name) == "numeric" else stored)
-
-
-def _scalar(branch: Any, pg: PgType, raw: str, stored: str) -> _Scalar:  # noqa: ANN401
-    logical, kind, name = _logical(branch), _kind(branch), canonical(pg.name)
-    if logical in _TEMPORAL:
-        return _TEMPORAL[logical](raw)
-    if name == "bit":
-        return _Scalar(_bits(kind, raw, pg.length or 1), "string")
-    if kind == "string":
-        return _to(_string(name, raw, pg, stored, logical), stored)
-    if kind == "bytes" and stored == "string":
-        return _Scalar(f"CAST({raw} AS string)", "string")
-    return _to(_Scalar(raw, _PRIMITIVES.get(kind, "?")), stored)
-
-
-def _string(name: str, raw: str, pg: PgType, stored: str, logical: str) -> _Scalar:
-    if name == "numeric":
-        sql = postgres_text.number(raw, whole=has_whole_scale(pg))
-        return _Scalar(sql, "string") if stored == "string" else _to(_Scalar(sql, "string"), stored)
-    if name == "interval":
-        return _Scalar(interval(raw), "string", fallible=True)
-    if name not in TYPES and not logical:
-        # Perhaps a domain over numeric: then the text may be the connector's word for NaN.
-        plain = postgres_text.number(raw, whole=has_whole_scale(pg))
-        return _Scalar(
-            f"IF({postgres_text.special_number(raw)}, NULL, {plain})", "string", fallible=True
-        )
-    return _Scalar(raw, "string")
-
-
-def _bits(kind: str, raw: str, length: int) -> str:
-    if kind == "boolean":
-        return f"IF({raw} IS NULL, NULL, IF({raw}, '1', '0'))"
-    return postgres_text.bits(raw, length)
-
-
-def _logical(branch: Any) -> str:  # noqa: ANN401
-    return str(branch.get("connect.name", "")) if isinstance(branch, dict) else ""
-
-
-def _kind(branch: Any) -> str:  # noqa: ANN401
-    if isinstance(branch, dict):
-        return _kind(branch["type"])
-    return str(branch)
-
-
-def _date(raw: str) -> _Scalar:
-    inside = f"{raw} BETWEEN {FIRST_DAY} AND {LAST_DAY}"
-    return _Scalar(f"IF({inside}, date_from_unix_date({raw}), NULL)", "date", fallible=True)
-
-
-def _micro_timestamp(raw: str) -> _Scalar:
-    inside = f"{raw} BETWEEN {FIRST_MICRO} AND {LAST_MICRO}"
-    return _Scalar(f"IF({inside}, {_EPOCH} + {_MICRO} * {raw}, NULL)", "timestamp_ntz", True)  # noqa: FBT003
-
-
-def _milli_timestamp(raw: str) -> _Scalar:
-    inside = f"{raw} BETWEEN {FIRST_MICRO // 1000} AND {LAST_MICRO // 1000}"
-    sql = f"IF({inside}, {_EPOCH} + {_MICRO} * ({raw} * 1000), NULL)"
-    return _Scalar(sql, "timestamp_ntz", fallible=True)
-
-
-def _instant(raw: str) -> _Scalar:
-    cast = f"try_cast({raw} AS timestamp)"
-    sql = f"IF({cast} BETWEEN {_FIRST_INSTANT} AND {_LAST_INSTANT}, {cast}, NULL)"
-    return _Scalar(sql, "timestamp", fallible=True)
-
-
-def _micro_time(raw: str) -> _Scalar:
-    return _Scalar(postgres_text.time_of_day(raw), "string")
-
-
-def _milli_time(raw: str) -> _Scalar:
-    return _micro_time(f"(CAST({raw} AS bigint) * 1000)")
-
-
-_TEMPORAL: Final = {
-    "io.debezium.time.Date": _date,
-    "io.debezium.time.MicroTime": _micro_time,
-    "io.debezium.time.Time": _milli_time,
-    "io.debezium.time.MicroTimestamp": _micro_timestamp,
-    "io.debezium.time.Timestamp": _milli_timestamp,
-    "io.debezium.time.ZonedTimestamp": _instant,
-}
-_TEXTS: Final = {
-    "io.debezium.time.Date": postgres_text.date,
-    "io.debezium.time.MicroTimestamp": postgres_text.timestamp,
-    "io.debezium.time.ZonedTimestamp": postgres_text.instant,
-}

@@ -23,6 +23,11 @@ CHANGED: Final = "changed"
 SWEPT: Final = "swept"  # the lake has the row, but the source does not
 
 _READ: Final = "_cdc_read"
+_KIND_OF_PAIR: Final = (
+    f"CASE WHEN {HELD} IS NULL THEN {spark_string(ADDED)} WHEN {_READ} IS NULL "
+    f"THEN {spark_string(SWEPT)} WHEN {HELD} <> {_READ} THEN {spark_string(CHANGED)} END"
+)
+"""SQL over a key's row hash in the lake and as it was read; null where the two are equal."""
 
 
 def unlike(read: DataFrame, held: DataFrame, schema: TableSchema, offset: int) -> DataFrame:
@@ -74,13 +79,9 @@ def _rows(read: DataFrame, held: DataFrame, schema: TableSchema, offset: int) ->
     key_of = {
         name: f"coalesce({spark_name(name)}, _cdc_key_{n})" for n, name in enumerate(schema.key)
     }
-    kind = (
-        f"CASE WHEN {HELD} IS NULL THEN {spark_string(ADDED)} WHEN {_READ} IS NULL "
-        f"THEN {spark_string(SWEPT)} WHEN {HELD} <> {_READ} THEN {spark_string(CHANGED)} END"
-    )
     joined = source.join(lake, F.expr(same), "full")
     return (
-        joined.selectExpr("*", f"{kind} AS {KIND}")
+        joined.selectExpr("*", f"{_KIND_OF_PAIR} AS {KIND}")
         .where(f"{KIND} IS NOT NULL")
         .selectExpr(
             *(

@@ -1,8 +1,9 @@
 """Brings every table to a cut, several at a time."""
 
 import time
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import structlog
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
@@ -11,6 +12,7 @@ from cdc.apply.rounds.cut import Cut
 from cdc.apply.rounds.last_cut import LastCut
 from cdc.apply.rounds.log_slice import Slice
 from cdc.apply.table.applied_table import AppliedTable
+from cdc.apply.table.event_applier import Stretch
 from cdc.apply.table.structure_notes import PlacedNote, placed_notes
 from cdc.lake.records.ledger import TableEntry
 
@@ -69,7 +71,7 @@ class AppliedTables:
         snapshot, so that even a table that the snapshot found empty equals the source.
         """
         return tuple(
-            table.entry(offsets[topic], streaming=streaming and (whole or table.was_read))
+            table.entry(offsets[topic], streaming=streaming and (whole or table.content.was_read))
             for topic, table in sorted(self.by_topic.items())
         )
 
@@ -91,18 +93,16 @@ class AppliedTables:
         notes = self._notes(part, cut, last, schemas)
         self._remember_noted(notes)
         futures = [
-            self._submit(
+            self._pool.submit(
+                self._bring,
                 table,
-                topic,
-                part,
-                cut,
-                schemas={i: schemas[i] for i in ids.get(topic, ()) if i in schemas},
-                notes=notes,
-                snapshot_end=last.row.snapshot_end,
+                replace(
+                    _stretch(topic, part, cut, last),
+                    schemas={i: schemas[i] for i in ids.get(topic, ()) if i in schemas},
+                ),
+                notes,
             )
-            for topic, table in self.by_topic.items()
-            if table.following
-            and (cut.offsets[topic] > table.position.offset or table.pending(notes))
+            for topic, table in self._behind(cut, notes)
         ]
         for future in futures:
             future.result()
@@ -133,35 +133,33 @@ class AppliedTables:
             if table.stopped and not table.frozen and table.pending(notes)
         }
 
-    def _submit(
-        self,
-        table: AppliedTable,
-        topic: str,
-        part: Slice,
-        cut: Cut,
-        *,
-        schemas: Mapping[int, str],
-        notes: Sequence[PlacedNote],
-        snapshot_end: int | None,
-    ) -> Future[None]:
-        upto = cut.offsets[topic]
-        rows = part.rows.where(F.col("offset") <= upto)
+    def _behind(self, cut: Cut, notes: Sequence[PlacedNote]) -> Iterator[tuple[str, AppliedTable]]:
+        """Yield the tables that follow and have an event or a note inside the cut to come."""
+        for topic, table in self.by_topic.items():
+            if table.following and (
+                cut.offsets[topic] > table.position.offset or table.pending(notes)
+            ):
+                yield topic, table
 
-        def bring() -> None:
-            name = str(table.schema.table)
-            self._merging.add(name)
-            try:
-                mine = table.bound(notes, rows.where(F.col("topic") == topic), schemas)
-                table.apply(
-                    rows,
-                    topic=topic,
-                    upto=upto,
-                    schemas=schemas,
-                    notes=mine,
-                    beyond=part.last[topic] > upto,
-                    snapshot_end=snapshot_end,
-                )
-            finally:
-                self._merging.discard(name)
+    def _bring(self, table: AppliedTable, stretch: Stretch, notes: Sequence[PlacedNote]) -> None:
+        """Bring one table to the cut, in a thread of the pool."""
+        name = str(table.schema.table)
+        self._merging.add(name)
+        try:
+            own = table.bound(notes, stretch.mine, stretch.schemas)
+            table.apply(replace(stretch, notes=own))
+        finally:
+            self._merging.discard(name)
 
-        return self._pool.submit(bring)
+
+def _stretch(topic: str, part: Slice, cut: Cut, last: LastCut) -> Stretch:
+    """Return the topic's events up to the cut; without their schemas and the notes."""
+    upto = cut.offsets[topic]
+    return Stretch(
+        rows=part.rows.where(F.col("offset") <= upto),
+        topic=topic,
+        upto=upto,
+        schemas={},
+        beyond=part.last[topic] > upto,
+        snapshot_end=last.row.snapshot_end,
+    )

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
+from cdc.apply.epoch_log import EpochLog
 from cdc.apply.log_replay import nothing, replay
 from cdc.apply.rounds.applied_tables import AppliedTables
 from cdc.apply.rounds.freezer import Freezer
 from cdc.apply.rounds.last_cut import LastCut, Topics, last_cut
 from cdc.apply.table.applied_table import AppliedTable
-from cdc.apply.table.structure_notes import PlacedNote, note_rows, read_notes
-from cdc.kafka.registry_client import SchemaLookup
 from cdc.lake.records.base import base_of
 from cdc.lake.records.epochs import Epoch
 from cdc.lake.records.ledger import LedgerRow
@@ -25,7 +24,7 @@ from cdc.lake.table import positions, store
 from cdc.lake.table.positions import LandedPosition
 from cdc.land import landing as landed_values
 from cdc.land.landing import Landing
-from cdc.land.query import landings, summary
+from cdc.land.log_table import landings, summary
 
 
 def last_cut_at_start(
@@ -70,14 +69,9 @@ def unpublished_landings(spark: SparkSession, log_path: str, last: LastCut) -> l
 class Recovery:
     """Brings tables that are behind to the last cut, by replaying the log."""
 
-    spark: SparkSession
-    log_path: str
+    log: EpochLog
     tables: AppliedTables
     freezer: Freezer
-    topics: Topics
-    schemas_of: SchemaLookup
-    budget: int
-    epoch: Epoch | None
     last_cut: Callable[[], LastCut]
 
     def catch_up(self, step: Callable[[], None] = nothing) -> None:
@@ -104,29 +98,12 @@ class Recovery:
         return position.epoch >= self.last_cut().row.epoch and position.reading >= 0
 
     def _bring(self, topics: Sequence[str], step: Callable[[], None]) -> None:
-        last = self.last_cut()
-        log = store.read_pinned(self.spark, self.log_path)
-        notes = self._notes(log, last)
+        last, log = self.last_cut(), self.log.newest()
+        notes = log.notes_in(last)
         for topic in topics:
             table, upto = self.tables.by_topic[topic], last.offsets[topic]
             if table.following and (table.position.offset < upto or table.pending(notes)):
-                replay(
-                    log.where((F.col("topic") == topic) & (F.col("offset") <= upto)),
-                    topic,
-                    table,
-                    notes,
-                    schemas_of=self.schemas_of,
-                    budget=self.budget,
-                    snapshot_end=last.row.snapshot_end,
-                    step=step,
-                )
-
-    def _notes(self, log: DataFrame, last: LastCut) -> list[PlacedNote]:
-        """Return all structure changes of this epoch, up to the cut."""
-        topic = self.topics.notes
-        place = F.col("offset") > _left(self.epoch, topic)
-        inside = place & (F.col("offset") <= last.offsets[topic])
-        return read_notes(note_rows(log, self.log_path, topic).where(inside), self.schemas_of)
+                replay(log.recorded(topic, last, notes), table, step)
 
 
 def _expired(landed: LandedPosition | None, topic: str) -> int:

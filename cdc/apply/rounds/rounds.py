@@ -6,6 +6,7 @@ at the cut already has its position in its own commit, so the round does not tou
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import structlog
@@ -27,6 +28,16 @@ IDLE_SECONDS: Final = 0.5
 logger = structlog.get_logger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class RoundChecks:
+    """What the rounds look for before and beside the tables."""
+
+    stuck: StuckTransactionAlarm
+    source: Callable[[int], None]
+    """Called with the LSN of a cut before any table is brought there; raises CHAIN_BROKEN where the
+    source is not the one that the lake follows."""
+
+
 class Rounds:
     """One thread runs the rounds; others may read ``alarm`` and ``turns``."""
 
@@ -38,23 +49,17 @@ class Rounds:
         *,
         inbox: Inbox,
         requests: CutRequests,
-        stuck: StuckTransactionAlarm,
+        checks: RoundChecks,
         budget: int,
-        check_source: Callable[[int], None],
     ) -> None:
-        """``budget`` limits the events of a round, unless a single transaction has more.
-
-        ``check_source`` is called with the LSN of a cut before any table is brought there; it
-        raises CHAIN_BROKEN where the source is not the one that the lake follows.
-        """
+        """``budget`` limits the events of a round, unless a single transaction has more."""
         self._finder = finder
         self._tables = tables
         self._publisher = publisher
         self._inbox = inbox
         self._requests = requests
-        self._stuck = stuck
+        self._checks = checks
         self._budget = budget
-        self._check_source = check_source
         self._incomplete: Cut | None = None
         self.alarm = ""
         """What blocks publishing and does not go away by itself; empty for nothing."""
@@ -76,7 +81,7 @@ class Rounds:
             waiting = self._inbox.waiting()
             if not self.round():
                 seen = waiting[-1].number if waiting else seen
-                self._check_source(self._publisher.last.lsn)
+                self._checks.source(self._publisher.last.lsn)
                 self._inbox.wait(seen, IDLE_SECONDS)
             between()
 
@@ -119,7 +124,7 @@ class Rounds:
                 self._incomplete = goal.cut
                 return False
             self._look_for_stuck(None)
-            self._check_source(goal.cut.lsn or last.lsn)
+            self._checks.source(goal.cut.lsn or last.lsn)
             self._publisher.mark_snapshot_end(goal.cut)
             ids = landed_values.schema_ids(taken)
             self._tables.bring(part, goal.cut, self._publisher.last, schemas, ids)
@@ -130,7 +135,7 @@ class Rounds:
 
     def _look_for_stuck(self, cut: Cut | None) -> None:
         """Log once that a transaction is stuck, and once that it is no longer."""
-        alarm = self._stuck.look(cut)
+        alarm = self._checks.stuck.look(cut)
         if alarm != self.alarm:
             self.alarm = alarm
             if alarm:

@@ -1,6 +1,7 @@
 """One table of the lake: its events up to a cut become one commit that holds the position."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 
 import structlog
@@ -9,31 +10,23 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
-from cdc.apply.table.batch import Batch
-from cdc.apply.table.content import Catalogue, Content
-from cdc.apply.table.follower import Follower, refuse_unseen
-from cdc.apply.table.missing_columns import refuse_lacking
+from cdc.apply.table.apply_context import ApplyContext
+from cdc.apply.table.content import Content
+from cdc.apply.table.event_applier import EventApplier, Stretch
+from cdc.apply.table.follower import Follower
 from cdc.apply.table.spark_plans import WHOLE_FILES, suit
-from cdc.apply.table.structure_change import Shape
 from cdc.apply.table.structure_notes import BoundNote, PlacedNote, place_notes
-from cdc.config import Job
 from cdc.errors import CdcError, Reason, coded
-from cdc.events.schema import (
-    TableSchema,
-    belongs_to,
-)
+from cdc.events.schema import TableSchema
 from cdc.events.structure.steps import READ_AGAIN
 from cdc.events.structure.structure import Structure
-from cdc.events.values.lsn import NO_LSN
-from cdc.failpoints import Failpoint, reach
 from cdc.lake.records.ledger import TableEntry
-from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.table.commits import Commits
 from cdc.lake.table.engine_refusals import refusal
 from cdc.lake.table.merge_plan import BY_OPERATION
 from cdc.lake.table.positions import Position
 from cdc.lake.upkeep.maintenance import Maintainer
-from cdc.tables import SchemaPolicy, TableState
+from cdc.tables import TableState
 
 logger = structlog.get_logger(__name__)
 
@@ -47,38 +40,25 @@ class AppliedTable:
     """
 
     def __init__(
-        self,
-        *,
-        session: SparkSession,  # its own: the position is set in the session's configuration
-        path: str,
-        schema: TableSchema,
-        position: Position,
-        quarantine: Quarantine,
-        placeholder: str,
-        policy: Job,
-        structure: Structure | None = None,
-        changes: SchemaPolicy = "evolve",
-        catalogue: Catalogue | None = None,
-        slot_lsn: int | None = None,
+        self, session: SparkSession, path: str, content: Content, context: ApplyContext
     ) -> None:
-        """``catalogue`` is asked where the source notes nothing.
+        """Follow from ``content``, which is what the Delta table at ``path`` holds.
 
-        ``slot_lsn``: no row of the first snapshot is of a later LSN, where that is known.
+        No other table may use ``session``: the position is set in the session's configuration.
         """
         self._session = session
         self.path = path
-        self._content = Content(schema=schema, position=position, structure=structure)
-        self._quarantine = quarantine
-        self._placeholder = placeholder
+        self._content = content
         self._reason = ""
         self._stopped = False
         self._frozen = False
         self._flagged = False
-        self._policy = policy
-        self._maintainer = Maintainer(path, policy)
+        self._slot_lsn = context.slot_lsn
+        self._maintainer = Maintainer(path, context.policy)
         self._commits = Commits(path)
-        self._follower = Follower(session, path, changes, catalogue)
-        self._slot_lsn = slot_lsn
+        changes = context.schema_policy(content.schema.table)
+        follower = Follower(session, path, changes, context.catalogue)
+        self._applier = EventApplier(session, path, context, follower)
 
     @property
     def content(self) -> Content:
@@ -120,22 +100,6 @@ class AppliedTable:
         """The reason why it stopped, with the remedy; empty while it follows."""
         return self._reason
 
-    def beside(self, session: SparkSession, path: str, shape: Shape) -> "AppliedTable":
-        """Return a table of the same source and policies, at another path and position."""
-        return AppliedTable(
-            session=session,
-            path=path,
-            schema=shape.schema,
-            position=shape.position,
-            quarantine=self._quarantine,
-            placeholder=self._placeholder,
-            policy=self._policy,
-            structure=shape.structure,
-            changes=self._follower.policy,
-            catalogue=self._follower.catalogue,
-            slot_lsn=self._slot_lsn,
-        )
-
     def stop(self, reason: str, *, remedy: str, code: Reason | None = None) -> None:
         """Stop following; the other tables go on, and the ledger has the reason."""
         self._stopped = True
@@ -166,18 +130,18 @@ class AppliedTable:
         """Take over a position that was committed elsewhere, or needs no commit."""
         self._content = replace(self._content, position=position)
 
-    def become(self, schema: TableSchema, structure: Structure | None, position: Position) -> None:
+    def become(self, content: Content) -> None:
         """Take over what a reading or a replay has made of the frozen table; it follows again.
 
         Commits that somebody else had made before are overwritten and no longer count.
         """
-        self._content = Content(schema=schema, position=position, structure=structure)
+        self._content = content
         self._commits.forget()
         self.again()
 
     def left_at(self, version: int) -> None:
         """Take ``version`` for the last one by this job; later commits are somebody else's."""
-        self._commits.seen = version
+        self._commits.start_at(version)
 
     def entry(self, offset: int, *, streaming: bool) -> TableEntry:
         """Return the table's part of the ledger's row for a cut that ends at ``offset``.
@@ -218,40 +182,24 @@ class AppliedTable:
             return TableState.DEGRADED
         return TableState.STREAMING if streaming else TableState.SNAPSHOTTING
 
-    def apply(
-        self,
-        rows: DataFrame,
-        *,
-        topic: str,
-        upto: int,
-        schemas: Mapping[int, str],
-        notes: Sequence[BoundNote] = (),
-        beyond: bool = False,
-        snapshot_end: int | None = 0,
-    ) -> None:
-        """Bring the table to offset ``upto`` from rows of the log; stop it if that fails.
+    def apply(self, stretch: Stretch) -> None:
+        """Bring the table to the end of a stretch of its events; stop it if that fails.
 
-        ``notes`` are the changes of its structure before ``upto`` (``bound``); ``beyond``: events
-        behind ``upto`` may have been written by some of the schemas; ``snapshot_end``: a place in
-        the WAL not before the end of the first snapshot, None where it is not known. An error that
-        is not the table's own (the disk, the session) is raised.
+        An error that is not the table's own (the disk, the session) is raised.
         """
         self._look()
         if self._stopped:
             return
-        mine = rows.where(F.col("topic") == topic)
-        try:
-            waiting = list(notes)
-            refuse_unseen(self._content, waiting, snapshot_end)
-            while waiting:
-                self._events(mine, topic, waiting[0].after, schemas, some=True)
-                self._content, followed = self._follower.by_notes(self._content, waiting)
-                waiting = waiting[followed:]
-            # Of several schemas some may be of events that it has, or that are behind ``upto``.
-            some = beyond or bool(notes) or len(schemas) > 1
-            self._events(mine, topic, upto, schemas, some=some)
+        with self._stopping_for_own_errors():
+            for content in self._applier.steps(self._content, stretch):
+                self._content = content
             suit(self._session, WHOLE_FILES)
             self._maintainer.committed(self._session, self.position.metadata())
+
+    @contextmanager
+    def _stopping_for_own_errors(self) -> Iterator[None]:
+        try:
+            yield
         except CdcError as error:
             self.stop(error.message, remedy=error.remedy, code=error.reason)
         except (AnalysisException, Py4JJavaError) as error:
@@ -280,44 +228,15 @@ class AppliedTable:
         beyond = mine.where(F.col("offset") > self.position.offset)
         return place_notes(waiting, beyond, schemas, before=self.position.offset) if waiting else []
 
-    def _events(
-        self,
-        mine: DataFrame,
-        topic: str,
-        upto: int,
-        schemas: Mapping[int, str],
-        *,
-        some: bool,
-    ) -> None:
-        """Apply events up to an offset; with ``some``, only some of the schemas may be theirs."""
-        if upto <= self.position.offset:
-            return
-        suit(self._session, upto - self.position.offset)
-        part = mine.where(F.col("offset").between(self.position.offset + 1, upto))
-        if some:
-            found = part.select("value_schema_id").distinct().collect()
-            schemas = {i: schemas[i] for (i,) in found if i in schemas}
-        mine_only = {i: text for i, text in schemas.items() if belongs_to(text, topic)}
-        if self.structure is not None and self._follower.catalogue is None:
-            refuse_lacking(part, mine_only, self.structure)
-        for content in self._follower.by_events(self._content, mine_only.values()):
-            self._content = content
-        self._commit(part, upto, schemas)
-
     def read_at(self, lsns: frozenset[int]) -> None:
         """Remember the snapshot whose reads are to be applied; stop for any other snapshot.
 
-        All reads of one snapshot have one LSN (``NO_LSN`` for an incremental one). Those of the
-        slot's own snapshot come first, with an LSN not beyond the slot's beginning. For any other
-        snapshot, the place of its rows in the topic does not say when they were true:
+        For rows of another snapshot, their place in the topic does not say when they were true:
         docs/decisions/0009-order.md.
         """
         if not lsns:
             return
-        known = {self.position.snapshot_lsn} - {None}
-        late = not known and self.position.rows_applied > 0
-        other = self._slot_lsn is not None and max(lsns) > self._slot_lsn
-        if late or other or NO_LSN in lsns or len(lsns | known) > 1:
+        if self._content.has_other_snapshot(lsns, self._slot_lsn):
             self.stop(
                 "the connector read it in another snapshot: rows that were deleted may stay in "
                 "the lake, and newer ones may be replaced by older",
@@ -326,22 +245,3 @@ class AppliedTable:
             )
         else:
             self.move(replace(self.position, snapshot_lsn=min(lsns)))
-
-    @property
-    def was_read(self) -> bool:
-        """Whether the first snapshot brought a row of it, or it was read since."""
-        return self._content.was_read
-
-    def _commit(self, mine: DataFrame, upto: int, schemas: Mapping[int, str]) -> None:
-        batch = Batch(
-            session=self._session,
-            path=self.path,
-            schema=self.schema,
-            position=self.position,
-            placeholder=self._placeholder,
-            quarantine=self._quarantine,
-            policy=self._policy,
-        )
-        reach(Failpoint.BEFORE_TABLE_COMMIT)
-        self.move(batch.commit(mine, upto, schemas))
-        reach(Failpoint.AFTER_TABLE_COMMIT)

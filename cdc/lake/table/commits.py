@@ -42,6 +42,10 @@ class Commits:
         self.seen = newest
         return newest
 
+    def start_at(self, version: int) -> None:
+        """Take ``version`` for checked, and every later one for new."""
+        self.seen = version
+
     def forget(self) -> None:
         """Start over with the newest commit, because the table was created anew."""
         self.seen = None

@@ -5,25 +5,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
+from pyspark.sql import SparkSession
 
+from cdc.apply.epoch_log import EpochLog
 from cdc.apply.rounds.freezer import Freezer
 from cdc.apply.rounds.last_cut import LastCut
 from cdc.apply.table.applied_table import AppliedTable
-from cdc.apply.table.structure_notes import PlacedNote, note_rows, read_notes
+from cdc.apply.table.table_factory import TableFactory
 from cdc.client.status.cut_wait import wait_for_cut
 from cdc.client.status.diagnosis import where_it_hangs
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.registry_client import SchemaLookup
-from cdc.lake.layout import ledger_path, log_path
+from cdc.lake.layout import ledger_path
 from cdc.lake.records import epochs
-from cdc.lake.records.epochs import Epoch
-from cdc.lake.records.ledger import Ledger
+from cdc.lake.records.ledger import Ledger, LedgerRow
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.records.readings import Readings
-from cdc.lake.table import store
 from cdc.operations.desk.reporter import Reporter
 from cdc.source.server import barrier
 from cdc.source.server.connection import connect
@@ -38,8 +36,7 @@ class RebuildContext:
     session: SparkSession
     config: Config
     schemas_of: SchemaLookup
-    placeholder: str  # what the connector sends for a large value that did not change
-    quarantine: Quarantine
+    factory: TableFactory  # of tables that are rebuilt
 
 
 CUT_SECONDS: Final = 600.0
@@ -55,12 +52,14 @@ class JobContext:
     tables: Mapping[str, AppliedTable]  # by topic
     freezer: Freezer
     last_cut: Callable[[], LastCut]
-    notes_topic: str
-    schemas_of: SchemaLookup
-    quarantine: Quarantine
+    log: EpochLog
+    factory: TableFactory
     readings: Readings
-    epoch: Epoch | None  # None: the first
-    placeholder: str  # what the connector sends for a large value that did not change
+
+    @property
+    def quarantine(self) -> Quarantine:
+        """Return the lake's quarantine."""
+        return self.factory.quarantine
 
     @property
     def config(self) -> Config:
@@ -72,9 +71,8 @@ class JobContext:
         return RebuildContext(
             session=self.spark.newSession(),
             config=self.config,
-            schemas_of=self.schemas_of,
-            placeholder=self.placeholder,
-            quarantine=self.quarantine,
+            schemas_of=self.log.schemas_of,
+            factory=self.factory.for_rebuild(),
         )
 
     def topic(self, table: TableId) -> str:
@@ -91,17 +89,6 @@ class JobContext:
                 remedy="name it in source.tables and run wal2lake apply-config",
             )
         return live
-
-    def log(self) -> DataFrame:
-        """Return the log at its newest version."""
-        return store.read_pinned(self.spark, log_path(self.config))
-
-    def notes(self, upto: int) -> list[PlacedNote]:
-        """Return the structure changes of this epoch, up to an offset in their topic."""
-        after = self.epoch.left_of_notes if self.epoch else -1
-        place = (F.col("offset") > after) & (F.col("offset") <= upto)
-        rows = note_rows(self.log(), log_path(self.config), self.notes_topic)
-        return read_notes(rows.where(place), self.schemas_of)
 
     @contextmanager
     def flagged(self, table: TableId, *, at_once: bool = True) -> Iterator[AppliedTable]:
@@ -136,22 +123,7 @@ class JobContext:
         Returns the cut's number. Raises TABLE_STOPPED where the table stops again, TIMEOUT where
         no such cut comes within ``CUT_SECONDS``.
         """
-        ledger = Ledger(ledger_path(self.config))
-        last = ledger.last()
-        with connect(self.pipeline.endpoints.source_url) as connection:
-            lsn = barrier.current_lsn(connection)
-            barrier.touch(connection, reporter.progress.id)
-        row = wait_for_cut(
-            ledger,
-            lambda row: (
-                row.reaches(lsn, epochs.number(self.epoch))
-                and (entry := row.entry(str(table))) is not None
-                and entry.state != TableState.RESNAPSHOTTING.value
-            ),
-            after=last.cut if last else 0,
-            timeout=CUT_SECONDS,
-            tell=lambda _: reporter.safe_point(),
-        )
+        row = self._published_again(table, reporter)
         if row is None:
             raise CdcError(
                 ErrorKind.TIMEOUT,
@@ -168,3 +140,22 @@ class JobContext:
                 remedy="wal2lake status",
             )
         return row.cut
+
+    def _published_again(self, table: TableId, reporter: Reporter) -> LedgerRow | None:
+        """Return the first cut that has a new barrier, and the table no longer as being read."""
+        ledger = Ledger(ledger_path(self.config))
+        last = ledger.last()
+        with connect(self.pipeline.endpoints.source_url) as connection:
+            lsn = barrier.current_lsn(connection)
+            barrier.touch(connection, reporter.progress.id)
+        return wait_for_cut(
+            ledger,
+            lambda row: (
+                row.reaches(lsn, epochs.number(self.log.epoch))
+                and (entry := row.entry(str(table))) is not None
+                and entry.state != TableState.RESNAPSHOTTING.value
+            ),
+            after=last.cut if last else 0,
+            timeout=CUT_SECONDS,
+            tell=lambda _: reporter.safe_point(),
+        )

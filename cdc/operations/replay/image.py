@@ -20,7 +20,8 @@ from cdc.lake.table.removal import remove
 from cdc.operations.desk.context import JobContext, RebuildContext
 from cdc.operations.desk.desk import Handler
 from cdc.operations.desk.reporter import Reporter
-from cdc.operations.replay.inputs import end_at_cut, from_log
+from cdc.operations.replay.inputs import from_log
+from cdc.operations.replay.material import Hooks, end_at_cut
 from cdc.operations.replay.rebuild import rebuild_table
 from cdc.operations.replay.to_path import compare_with_cut
 from cdc.state.operation import Operation, TableResult
@@ -94,13 +95,9 @@ class _Task:
             path,
             upto=end.upto,
             epoch=end.epoch,
-            point=self.reporter.safe_point,
-            tell=self._tell,
+            hooks=Hooks(self.reporter.safe_point, lambda rows: self.reporter.tell(rows=rows)),
         )
         return image, context
-
-    def _tell(self, rows: int) -> None:
-        self.reporter.tell(rows=rows)
 
     def _refuse_different(
         self, context: RebuildContext, image: AppliedTable, row: LedgerRow

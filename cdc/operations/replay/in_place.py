@@ -26,7 +26,8 @@ from cdc.lake.table.swap import swap
 from cdc.operations.desk.context import JobContext, RebuildContext
 from cdc.operations.desk.desk import Handler
 from cdc.operations.desk.reporter import Reporter
-from cdc.operations.replay.inputs import end_at_cut, from_kafka, from_log, rebuild_from_kafka
+from cdc.operations.replay.inputs import from_kafka, from_log, rebuild_from_kafka
+from cdc.operations.replay.material import Hooks, end_at_cut
 from cdc.operations.replay.rebuild import rebuild_table, replay_to
 from cdc.state.operation import Operation, TableResult
 from cdc.tables import TableId
@@ -108,26 +109,22 @@ class Task:
         known = self.job.live(self.table).schema
         # All readings count: each is true at its offset, even if the job died before the merge.
         readings = self.job.readings.of(str(self.table))
-        path, tell = f"{self.folder}/table", self._tell
+        path = f"{self.folder}/table"
         if self._events_from != KAFKA:
             material = from_log(context, self.table, end, readings=readings, known=known)
             from_material = partial(rebuild_table, upto=end.upto, epoch=end.epoch)
-            rebuilt = from_material(
-                context.session, material, self.table, path, point=self._point, tell=tell
-            )
+            rebuilt = from_material(context.session, material, self.table, path, hooks=self._hooks)
             return rebuilt, context
         # An event that cannot be applied without the log is no refused event of the live table.
-        apart = replace(context, quarantine=Quarantine(f"{self.folder}/quarantine"))
+        quarantine = Quarantine(f"{self.folder}/quarantine")
+        apart = replace(context, factory=context.factory.with_quarantine(quarantine))
         copy = partial(from_kafka, folder=self.folder, readings=readings, known=known)
         topics = copy(apart, self.job.pipeline.endpoints.kafka, self.table, end)
-        rebuilt = rebuild_from_kafka(apart, topics, self.table, path, point=self._point, tell=tell)
-        return rebuilt, context
+        return rebuild_from_kafka(apart, topics, self.table, path, self._hooks), context
 
-    def _tell(self, rows: int) -> None:
-        self.reporter.tell(rows=rows)
-
-    def _point(self) -> None:
-        self.reporter.safe_point()
+    @property
+    def _hooks(self) -> Hooks:
+        return Hooks(self.reporter.safe_point, lambda rows: self.reporter.tell(rows=rows))
 
     @property
     def _events_from(self) -> str:
@@ -137,13 +134,12 @@ class Task:
         """Bring the rebuilt table to the live one's position, or the newest cut if that stopped."""
         newest = end_at_cut(self._newest_cut(), self.table)
         material = from_log(context, self.table, newest, readings=(), known=None)
-        upto, notes = newest.upto, list(material.notes)
+        upto = newest.upto
         if not live.stopped:
-            upto = live.position.offset
-            notes = [note for note in notes if note.id <= live.position.note]
-        if upto > rebuilt.position.offset or rebuilt.pending(notes):
+            upto, material = live.position.offset, material.with_notes_to(live.position.note)
+        if upto > rebuilt.position.offset or rebuilt.pending(material.recorded.notes):
             self.reporter.tell(phase="catching up")
-            replay_to(rebuilt, replace(material, notes=notes), upto=upto, point=self._point)
+            replay_to(rebuilt, material, upto=upto, hooks=Hooks(self.reporter.safe_point))
 
     def _compared(
         self, context: RebuildContext, rebuilt: AppliedTable, live: AppliedTable
@@ -185,5 +181,5 @@ class Task:
             going_on=self.reporter.refuse_ended,
         )
         reach(Failpoint.AFTER_REPLAY_SWAP)
-        live.become(rebuilt.schema, rebuilt.structure, position)
+        live.become(replace(rebuilt.content, position=position))
         return [note] if note else []

@@ -1,69 +1,39 @@
 """Gathers what a table is rebuilt from: out of the lake's log, or of Kafka's topics alone."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
+from cdc.apply.log_replay import Recorded
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.structure_notes import PlacedNote, first_notes, note_rows, read_notes
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema
-from cdc.kafka.offsets import end_offsets
 from cdc.lake.layout import log_path
-from cdc.lake.records.ledger import LedgerRow
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.records.readings import Reading
 from cdc.lake.table import store
-from cdc.lake.table.positions import NOTHING, UNREAD, landed_position
+from cdc.lake.table.positions import NOTHING, landed_position
 from cdc.operations.desk.context import RebuildContext
 from cdc.operations.replay import topic_copy
-from cdc.operations.replay.rebuild import READ_ANEW, Material, Point, Tell, rebuild_table
+from cdc.operations.replay.material import (
+    READ_ANEW,
+    FirstSchema,
+    Hooks,
+    Material,
+    ReplayEnd,
+    end_of_topics,
+)
+from cdc.operations.replay.rebuild import rebuild_table
 from cdc.operations.replay.topic_copy import FROM_LOG, TopicCopy
 from cdc.tables import STRUCTURE, TableId, matches
 
-_LOOKS: Final = 50
-"""How often to try to read the ends of two topics at the same moment."""
 _KEPT_NOTES: Final = 4096
 """How many notes the source keeps at least; older ones may be compacted away."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayEnd:
-    """Where the rebuild of a table ends: at a cut, or at the end of the topics."""
-
-    epoch: int
-    upto: int  # offset in the table's topic
-    notes: int  # offset in the topic of structure changes
-    cut: int | None = None  # None: the end of the topics
-    snapshot_end: int | None = 0  # as the cut's row has it
-
-
-def end_at_cut(row: LedgerRow, table: TableId) -> ReplayEnd:
-    """Return where the table is at a cut.
-
-    Raises CONFIG for a table that the cut does not have, TABLE_STOPPED for one not read yet.
-    """
-    entry = row.entry(str(table))
-    if entry is None:
-        raise CdcError(
-            ErrorKind.CONFIG,
-            f"cut {row.cut} has no table {table}",
-            remedy="wal2lake status lists the tables; name an earlier or a later cut",
-        )
-    if entry.reading == UNREAD:
-        raise CdcError(ErrorKind.TABLE_STOPPED, f"{table} has not been read yet", remedy=READ_ANEW)
-    return ReplayEnd(
-        epoch=row.epoch,
-        upto=entry.offset,
-        notes=row.notes_offset,
-        cut=row.cut,
-        # The rows of earlier versions lack it.
-        snapshot_end=0 if row.snapshot_end is None else row.snapshot_end,
-    )
 
 
 def from_log(
@@ -84,16 +54,12 @@ def from_log(
     notes = note_rows(log, path, notes_topic).where(F.col("offset") <= end.notes)
     first = log.agg(F.min("landing")).collect()[0][0] or 1
     expired, _ = landed.expired.get(topic, NOTHING) if landed else NOTHING
-    return _material(
-        context,
-        table,
-        log.where(F.col("topic") == topic),
-        read_notes(notes, context.schemas_of),
-        events_from="log",
+    mine, placed = log.where(F.col("topic") == topic), read_notes(notes, context.schemas_of)
+    recorded = _recorded(context, table, mine, placed)
+    return replace(
+        _material(context, replace(recorded, snapshot_end=end.snapshot_end), table, known),
         first_landing=max(first, expired + 1),
-        snapshot_end=end.snapshot_end,
         readings=readings,
-        known=known,
     )
 
 
@@ -126,17 +92,11 @@ def from_kafka(
     end = end or end_of_topics(bootstrap, topic, notes_topic)
     events = _copied(context, bootstrap, topic, f"{folder}/events", end.upto)
     _refuse_readings(events, table, readings)
-    notes = _copied(context, bootstrap, notes_topic, f"{folder}/notes", None)
-    material = _material(
-        context,
-        table,
-        events.rows,
-        read_notes(notes.rows.where(F.col("offset") <= end.notes), context.schemas_of),
-        events_from="kafka",
-        first_landing=1,
-        readings=readings,
-        known=known,
-    )
+    notes = _copied(context, bootstrap, notes_topic, f"{folder}/notes", None).rows
+    placed = read_notes(notes.where(F.col("offset") <= end.notes), context.schemas_of)
+    recorded = _recorded(context, table, events.rows, placed)
+    material = _material(context, recorded, table, known)
+    material = replace(material, events_from="kafka", readings=readings)
     _refuse_late(material, table)
     return FromKafka(material=material, copied=events, end=end)
 
@@ -145,27 +105,9 @@ def _copied(
     context: RebuildContext, bootstrap: str, topic: str, folder: str, upto: int | None
 ) -> TopicCopy:
     span = context.config.job.max_events_per_batch
-    copied = topic_copy.copy_topic(context.session, bootstrap, topic, folder, upto=upto, span=span)
-    topic_copy.check(copied, context.schemas_of, context.placeholder)
-    return copied
-
-
-def end_of_topics(bootstrap: str, topic: str, notes_topic: str) -> ReplayEnd:
-    """Return the ends of the two topics at the same moment, in the first epoch.
-
-    Raises CONFLICT where the topic grows too fast for that.
-    """
-    for _ in range(_LOOKS):
-        before = end_offsets(bootstrap, [topic, notes_topic])
-        after = end_offsets(bootstrap, [topic])
-        if before.get(topic) == after.get(topic):
-            ends = {name: before.get(name, 0) - 1 for name in (topic, notes_topic)}
-            return ReplayEnd(epoch=1, upto=ends[topic], notes=ends[notes_topic])
-    raise CdcError(
-        ErrorKind.CONFLICT,
-        f"topic {topic} grows too fast to find its end",
-        remedy=f"name a cut with --to, or {FROM_LOG}",
-    )
+    history = topic_copy.copy_topic(context.session, bootstrap, topic, folder, upto=upto, span=span)
+    topic_copy.check(history, context.schemas_of, context.factory.placeholder)
+    return history
 
 
 def rebuild_from_kafka(
@@ -173,13 +115,11 @@ def rebuild_from_kafka(
     source: FromKafka,
     table: TableId,
     path: str,
-    *,
-    point: Point,
-    tell: Tell,
+    hooks: Hooks,
 ) -> AppliedTable:
     """Rebuild the table; raise CHAIN_BROKEN where compaction may have made it another table."""
     compacted, end = source.copied.facts.compacted, source.end
-    rebuild = partial(rebuild_table, upto=end.upto, epoch=end.epoch, point=point, tell=tell)
+    rebuild = partial(rebuild_table, upto=end.upto, epoch=end.epoch, hooks=hooks)
     try:
         rebuilt = rebuild(context.session, source.material, table, path)
     except CdcError as error:
@@ -187,7 +127,7 @@ def rebuild_from_kafka(
             raise CdcError(ErrorKind.CHAIN_BROKEN, error.message, remedy=FROM_LOG) from None
         raise
     if compacted and rebuilt.position.refused:
-        raise _refused(context.quarantine, source.copied.topic, table)
+        raise _refused(context.factory.quarantine, source.copied.topic, table)
     return rebuilt
 
 
@@ -218,8 +158,8 @@ def _refuse_late(material: Material, table: TableId) -> None:
 
     No event has the rows that a table had before it was captured, and old notes are compacted.
     """
-    begins = material.begins
-    newest = max((note.id for note in material.notes), default=0)
+    begins = material.first.note
+    newest = max((note.id for note in material.recorded.notes), default=0)
     if begins is None or (begins.lsn is None and newest - begins.id <= _KEPT_NOTES):
         return
     late = f"{table} was captured after the first snapshot: its earlier rows are not in Kafka"
@@ -234,31 +174,38 @@ def _refuse_late(material: Material, table: TableId) -> None:
 
 
 def _material(
-    context: RebuildContext,
-    table: TableId,
-    rows: DataFrame,
-    notes: list[PlacedNote],
-    **more: object,
+    context: RebuildContext, recorded: Recorded, table: TableId, known: TableSchema | None
 ) -> Material:
+    """Return the material of a table that was never read again, from the log's first landing on."""
     source = context.config.source
     return Material(
+        recorded=recorded,
+        events_from="log",
+        first_landing=1,
+        readings=(),
+        first=FirstSchema(
+            note=_first_note(recorded.notes, table),
+            known=known,
+            as_text=source.as_text,
+            append=matches(table, source.append_only),
+        ),
+        tables=context.factory,
+    )
+
+
+def _recorded(
+    context: RebuildContext, table: TableId, rows: DataFrame, notes: Sequence[PlacedNote]
+) -> Recorded:
+    return Recorded(
         rows=rows,
         topic=table.topic(context.config.name),
         notes=notes,
         schemas_of=context.schemas_of,
-        begins=_begins(notes, table),
         budget=context.config.job.max_events_per_batch,
-        placeholder=context.placeholder,
-        quarantine=context.quarantine,
-        policy=context.config.job,
-        changes=source.schema_policy(table),
-        as_text=source.as_text,
-        append=matches(table, source.append_only),
-        **more,  # type: ignore[arg-type]
     )
 
 
-def _begins(notes: Sequence[PlacedNote], table: TableId) -> PlacedNote | None:
+def _first_note(notes: Sequence[PlacedNote], table: TableId) -> PlacedNote | None:
     """Return the note that the table's log begins with; of two tables of that name, the newer's."""
     mine = [note for note in first_notes(notes).values() if note.table == table]
     return max(mine, key=lambda note: note.id, default=None)

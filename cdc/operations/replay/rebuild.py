@@ -5,9 +5,9 @@ through the events by the stream's own code. The changes of later readings are m
 table is at their offsets. A table that cannot be rebuilt exactly is refused with the reason.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, Literal
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
@@ -15,49 +15,18 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows i
 from cdc.apply.difference.merge import merge_difference
 from cdc.apply.log_replay import replay
 from cdc.apply.table.applied_table import AppliedTable
-from cdc.apply.table.content import Catalogue
-from cdc.apply.table.structure_notes import PlacedNote
-from cdc.config import Job
+from cdc.apply.table.content import Content
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema
 from cdc.events.structure.structure import Structure, kept_as_text
-from cdc.kafka.registry_client import SchemaLookup
 from cdc.lake.records import epochs
-from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.records.readings import Reading, base_of
 from cdc.lake.table import store
 from cdc.lake.table.positions import Position
-from cdc.tables import SchemaPolicy, TableId, TableMode
+from cdc.operations.replay.material import READ_ANEW, Hooks, Material
+from cdc.tables import TableId, TableMode
 
-READ_ANEW: Final = "read the table from the source again: wal2lake resnapshot"
-Point = Callable[[], None]
-"""Called at safe points; may raise."""
-Tell = Callable[[int], None]
-"""Called with the number of events applied so far."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Material:
-    """What one table is rebuilt from, up to the wanted offset or further."""
-
-    rows: DataFrame  # of the table's topic, in the columns of the log
-    topic: str
-    events_from: Literal["log", "kafka"]
-    notes: Sequence[PlacedNote]  # all structure changes up to the wanted place
-    schemas_of: SchemaLookup
-    readings: Sequence[Reading]  # of the table, as far as they count, the oldest first
-    begins: PlacedNote | None  # the note of the structure that the table began with, if any
-    known: TableSchema | None  # columns and key, for a table without such a note
-    first_landing: int  # number of the first landing that the log still has of any table
-    budget: int  # events in a batch at most
-    placeholder: str  # what the connector sends for a large value that did not change
-    quarantine: Quarantine
-    policy: Job
-    changes: SchemaPolicy = "evolve"
-    as_text: Sequence[str] = ()
-    append: bool = False  # whether a table without a key takes inserts only
-    catalogue: Catalogue | None = None
-    snapshot_end: int | None = 0  # LSN of the first snapshot's end, as in the ledger
+NO_HOOKS: Final = Hooks()
 
 
 def rebuild_table(
@@ -68,42 +37,30 @@ def rebuild_table(
     *,
     upto: int,
     epoch: int,
-    point: Point = lambda: None,
-    tell: Tell = lambda _: None,
+    hooks: Hooks = NO_HOOKS,
 ) -> AppliedTable:
     """Rebuild the table as of offset ``upto`` of an epoch, at a path where nothing is yet.
 
-    No other table may use ``session``. ``point`` is called between two commits and may raise.
+    No other table may use ``session``.
     Raises CHAIN_BROKEN where events are missing, TABLE_STOPPED where one cannot be followed.
     """
     base = base_of(material.readings, upto, epoch)
     whole = base[0] if base and base[0].whole else None
     _refuse_other_epoch(table, whole, epoch)
-    rows = _rows_after(material, whole, epoch)
-    _refuse_missing(material, table, rows, whole, upto)
+    material = material.with_rows(_rows_after(material, whole, epoch))
+    _refuse_missing(material, table, whole, upto)
     rebuilt = _copied(session, material, table, path, whole) if whole else None
     rebuilt = rebuilt or _created(session, material, table, path)
     for reading in base[1:] if whole else base:
-        notes = [note for note in material.notes if note.id <= reading.position.note]
-        replay_to(
-            rebuilt,
-            replace(material, rows=rows, notes=notes),
-            upto=reading.position.offset,
-            point=point,
-            tell=tell,
-        )
+        before = material.with_notes_to(reading.position.note)
+        replay_to(rebuilt, before, upto=reading.position.offset, hooks=hooks)
         _merge(session, rebuilt, reading)
-    replay_to(rebuilt, replace(material, rows=rows), upto=upto, point=point, tell=tell)
+    replay_to(rebuilt, material, upto=upto, hooks=hooks)
     return rebuilt
 
 
 def replay_to(
-    table: AppliedTable,
-    material: Material,
-    *,
-    upto: int,
-    point: Point = lambda: None,
-    tell: Tell = lambda _: None,
+    table: AppliedTable, material: Material, *, upto: int, hooks: Hooks = NO_HOOKS
 ) -> None:
     """Replay the table up to the offset, and follow all notes of the material.
 
@@ -111,21 +68,14 @@ def replay_to(
     """
 
     def schemas_of(ids: Iterable[int]) -> dict[int, str]:  # called before each batch
-        point()
-        tell(table.position.rows_applied + table.position.refused)
-        return material.schemas_of(ids)
+        hooks.point()
+        hooks.tell(table.position.rows_applied + table.position.refused)
+        return recorded.schemas_of(ids)
 
-    mine = material.rows.where(F.col("offset") <= upto)
-    replay(
-        mine,
-        material.topic,
-        table,
-        material.notes,
-        schemas_of=schemas_of,
-        budget=material.budget,
-        snapshot_end=material.snapshot_end,
-    )
-    tell(table.position.rows_applied + table.position.refused)
+    recorded = material.recorded
+    rows = recorded.rows.where(F.col("offset") <= upto)
+    replay(replace(recorded, rows=rows, schemas_of=schemas_of), table)
+    hooks.tell(table.position.rows_applied + table.position.refused)
     if not table.following:
         raise _stopped(table, material)
 
@@ -152,7 +102,7 @@ def _refuse_other_epoch(table: TableId, whole: Reading | None, epoch: int) -> No
 
 def _rows_after(material: Material, whole: Reading | None, epoch: int) -> DataFrame:
     """Return the rows of this epoch beyond the base; offsets of other epochs do not compare."""
-    rows = material.rows
+    rows = material.recorded.rows
     if whole is not None and material.events_from == "log":
         rows = rows.where(F.col("landing") > whole.landing)
     later = [r.landing for r in material.readings if r.position.epoch > epoch]
@@ -161,9 +111,7 @@ def _rows_after(material: Material, whole: Reading | None, epoch: int) -> DataFr
     return rows
 
 
-def _refuse_missing(
-    material: Material, table: TableId, rows: DataFrame, whole: Reading | None, upto: int
-) -> None:
+def _refuse_missing(material: Material, table: TableId, whole: Reading | None, upto: int) -> None:
     """Raise CHAIN_BROKEN where events are certainly missing.
 
     A gap between offsets alone proves nothing: Kafka's control records leave gaps too.
@@ -171,7 +119,9 @@ def _refuse_missing(
     after = whole.position.offset if whole else -1
     if upto <= after or material.events_from == "kafka":
         return
-    ends = rows.where(F.col("offset") > after).agg(F.min("offset"), F.max("offset"))
+    ends = material.recorded.rows.where(F.col("offset") > after).agg(
+        F.min("offset"), F.max("offset")
+    )
     first, last = ends.collect()[0]
     _refuse(material, table, f"ends before offset {upto}", last is None or last < upto)
     expired = material.first_landing > (whole.landing if whole else 0) + 1
@@ -192,19 +142,20 @@ def _refuse(material: Material, table: TableId, reason: str, broken: object) -> 
 
 def _created(session: SparkSession, material: Material, table: TableId, path: str) -> AppliedTable:
     """Create the empty table with the structure that its log begins with."""
-    begins, first, schema = material.begins, None, material.known
+    begins, structure, schema = material.first.note, None, material.first.known
     if begins is not None and begins.note is not None and begins.note.structure is not None:
-        first = kept_as_text(begins.note.structure, list(material.as_text))
-        schema = _schema_of(table, first, append=material.append)
+        structure = kept_as_text(begins.note.structure, list(material.first.as_text))
+        schema = _schema_of(table, structure, append=material.first.append)
     if schema is None:
         raise CdcError(
             ErrorKind.CHAIN_BROKEN,
             f"no note says which columns {table} began with",
             remedy=f"if the lake has the table, let the job rebuild it; or {READ_ANEW}",
         )
-    position = Position(epoch=epochs.FIRST, offset=-1, note=begins.id if begins and first else 0)
-    store.create(session, path, schema, position, first)
-    return _table(session, material, path, schema=schema, position=position, structure=first)
+    note = begins.id if begins and structure else 0
+    position = Position(epoch=epochs.FIRST, offset=-1, note=note)
+    content = Content(schema=schema, position=position, structure=structure)
+    return material.tables.created(session, path, content)
 
 
 def _schema_of(table: TableId, structure: Structure, *, append: bool) -> TableSchema:
@@ -231,31 +182,8 @@ def _copied(
     # Without applied rows, the first batch would be appended instead of merged.
     applied = max(whole.position.rows_applied, rows.count())
     position = replace(whole.position, rows_applied=applied)
-    store.replace(session, path, rows, schema, position, structure)
-    return _table(session, material, path, schema=schema, position=position, structure=structure)
-
-
-def _table(
-    session: SparkSession,
-    material: Material,
-    path: str,
-    *,
-    schema: TableSchema,
-    position: Position,
-    structure: Structure | None,
-) -> AppliedTable:
-    return AppliedTable(
-        session=session,
-        path=path,
-        schema=schema,
-        position=position,
-        quarantine=material.quarantine,
-        placeholder=material.placeholder,
-        policy=material.policy,
-        structure=structure,
-        changes=material.changes,
-        catalogue=material.catalogue,
-    )
+    content = Content(schema=schema, position=position, structure=structure)
+    return material.tables.copied(session, path, rows, content)
 
 
 def _merge(session: SparkSession, table: AppliedTable, reading: Reading) -> None:

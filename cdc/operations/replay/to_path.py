@@ -17,6 +17,8 @@ from pyspark.sql import SparkSession
 
 from cdc.apply.difference.likeness import Likeness, likeness
 from cdc.apply.table.applied_table import AppliedTable
+from cdc.apply.table.apply_context import ApplyContext
+from cdc.apply.table.table_factory import TableFactory
 from cdc.client.read.published import cut_at
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
@@ -30,17 +32,11 @@ from cdc.lake.session import build
 from cdc.lake.table import store
 from cdc.lake.table.positions import open_table
 from cdc.operations.desk.context import RebuildContext
-from cdc.operations.replay.inputs import (
-    ReplayEnd,
-    end_at_cut,
-    from_kafka,
-    from_log,
-    rebuild_from_kafka,
-)
+from cdc.operations.replay.addresses import Addresses, unknown_address
+from cdc.operations.replay.inputs import from_kafka, from_log, rebuild_from_kafka
+from cdc.operations.replay.material import Hooks, end_at_cut
 from cdc.operations.replay.rebuild import rebuild_table
-from cdc.source.connector import worker_rest
 from cdc.stack.artifacts.lock_file import spark_jars
-from cdc.state.directory import StateDir, read_json
 from cdc.tables import TableId
 
 KAFKA: Final = "kafka"
@@ -97,10 +93,9 @@ def replay_into(config: Config, options: ReplayOptions, *, say: Say) -> Outcome:
                 session=spark.newSession(),
                 config=config,
                 schemas_of=RegistryClient(addresses.registry).schemas,
-                placeholder=placeholder,
-                quarantine=Quarantine(f"{folder}/quarantine"),
+                factory=_factory(config, placeholder, folder),
             )
-            return _replayed(context, addresses, options, row, folder=folder, say=say)
+            return _Replay(context, addresses.kafka, options, row, folder, say).run()
     finally:
         spark.stop()
 
@@ -115,55 +110,6 @@ def refuse_taken(path: str) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Addresses:
-    """The servers that a replay needs: never the source, Connect only for the placeholder."""
-
-    kafka: str | None
-    registry: str
-    connect: str | None
-
-    @classmethod
-    def of(cls, config: Config) -> "Addresses":
-        """Return the configured addresses, else those of the servers that ``up`` started.
-
-        Raises UNREACHABLE where the schema registry's address is unknown.
-        """
-        started = read_json(StateDir(config.state_dir).endpoints_file) or {}
-        registry = config.registry.url or started.get("registry")
-        if not registry:
-            raise _unknown("the schema registry", "registry.url")
-        return cls(
-            kafka=config.kafka.bootstrap_servers or started.get("kafka"),
-            registry=registry.rstrip("/"),
-            connect=config.connect.url or started.get("connect"),
-        )
-
-    def placeholder(self, config: Config) -> str:
-        """Return what the connector sends for a large value that did not change.
-
-        It is never guessed: with a wrong one, placeholders would be applied as values. Raises
-        CONFIG where neither the state directory nor the connector has it.
-        """
-        file = StateDir(config.state_dir).secrets / "placeholder"
-        if file.exists():
-            return file.read_text()
-        connector = worker_rest.configuration(self.connect, config.name) if self.connect else None
-        if connector and connector.get(worker_rest.PLACEHOLDER):
-            return connector[worker_rest.PLACEHOLDER]
-        raise CdcError(
-            ErrorKind.CONFIG,
-            "the placeholder of unchanged values is not known on this machine",
-            remedy=f"copy the file secrets/{file.name} of the pipeline's state_dir to {file}",
-        )
-
-
-def _unknown(server: str, key: str) -> CdcError:
-    return CdcError(
-        ErrorKind.UNREACHABLE, f"the address of {server} is not configured", remedy=f"set {key}"
-    )
-
-
 def _cut(config: Config, options: ReplayOptions) -> LedgerRow | None:
     """Return the cut; None where the lake has no ledger and the events come from Kafka."""
     row = cut_at(Ledger(ledger_path(config)), options.at)
@@ -176,6 +122,17 @@ def _cut(config: Config, options: ReplayOptions) -> LedgerRow | None:
     return row
 
 
+def _factory(config: Config, placeholder: str, folder: str) -> TableFactory:
+    return TableFactory(
+        ApplyContext(
+            quarantine=Quarantine(f"{folder}/quarantine"),
+            placeholder=placeholder,
+            policy=config.job,
+            schema_policy=config.source.schema_policy,
+        )
+    )
+
+
 @contextmanager
 def _scratch(config: Config) -> Iterator[str]:
     folder = config.state_dir / "scratch" / f"replay-{uuid.uuid4().hex}"
@@ -185,82 +142,87 @@ def _scratch(config: Config) -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _replayed(
-    context: RebuildContext,
-    addresses: Addresses,
-    options: ReplayOptions,
-    row: LedgerRow | None,
-    *,
-    folder: str,
-    say: Say,
-) -> Outcome:
-    started = time.monotonic()
-    rebuilt = _rebuilt(context, addresses, options, row, folder=folder, say=say)
-    seconds = time.monotonic() - started
-    say("comparing with the lake")
-    likeness, why_not = compare_with_cut(context.session, rebuilt, row)
-    rows = likeness.rows if likeness else store.read(context.session, rebuilt.path).count()
-    return Outcome(
-        table=str(options.table),
-        path=options.path,
-        events_from=options.events_from,
-        cut=row.cut if row else None,
-        offset=rebuilt.position.offset,
-        rows=rows,
-        events=rebuilt.position.rows_applied,
-        refused=rebuilt.position.refused,
-        seconds=seconds,
-        likeness=likeness,
-        not_compared=why_not,
-    )
+@dataclass(frozen=True, slots=True)
+class _Replay:
+    """One rebuild to a path; copies of topics go to ``folder``."""
 
+    context: RebuildContext
+    kafka: str | None
+    options: ReplayOptions
+    row: LedgerRow | None
+    folder: str
+    say: Say
 
-def _rebuilt(
-    context: RebuildContext,
-    addresses: Addresses,
-    options: ReplayOptions,
-    row: LedgerRow | None,
-    *,
-    folder: str,
-    say: Say,
-) -> AppliedTable:
-    table = options.table
-    end: ReplayEnd | None = end_at_cut(row, table) if row else None
-    readings = _readings(context.config, row, table)
-    known = _lake_schema(context, table)
+    def run(self) -> Outcome:
+        """Rebuild the table, and compare it with the lake's at the cut."""
+        row, options = self.row, self.options
+        started = time.monotonic()
+        rebuilt = self._from_kafka() if options.events_from == KAFKA else self._from_log()
+        seconds = time.monotonic() - started
+        self.say("comparing with the lake")
+        likeness, why_not = compare_with_cut(self.context.session, rebuilt, row)
+        return Outcome(
+            table=str(options.table),
+            path=options.path,
+            events_from=options.events_from,
+            cut=row.cut if row else None,
+            offset=rebuilt.position.offset,
+            rows=likeness.rows if likeness else self._count(rebuilt),
+            events=rebuilt.position.rows_applied,
+            refused=rebuilt.position.refused,
+            seconds=seconds,
+            likeness=likeness,
+            not_compared=why_not,
+        )
 
-    def tell(events: int) -> None:
-        say(f"applying the {options.events_from}: {events:,} events")
+    def _count(self, rebuilt: AppliedTable) -> int:
+        return store.read(self.context.session, rebuilt.path).count()
 
-    if options.events_from == KAFKA:
-        if not addresses.kafka:
-            raise _unknown("Kafka", "kafka.bootstrap_servers")
-        say(f"reading topic {table.topic(context.config.name)}")
-        copy = partial(from_kafka, folder=folder, readings=readings, known=known)
-        topics = copy(context, addresses.kafka, table, end)
-        return rebuild_from_kafka(context, topics, table, options.path, point=_go_on, tell=tell)
-    assert end is not None  # noqa: S101 - without a cut, _cut has refused a replay from the log
-    say("reading the log")
-    material = from_log(context, table, end, readings=readings, known=known)
-    rebuild = partial(rebuild_table, upto=end.upto, epoch=end.epoch, tell=tell)
-    return rebuild(context.session, material, table, options.path)
+    def _from_kafka(self) -> AppliedTable:
+        context, table = self.context, self.options.table
+        end = end_at_cut(self.row, table) if self.row else None
+        if not self.kafka:
+            raise unknown_address("Kafka", "kafka.bootstrap_servers")
+        self.say(f"reading topic {table.topic(context.config.name)}")
+        topics = from_kafka(
+            context,
+            self.kafka,
+            table,
+            end,
+            folder=self.folder,
+            readings=self._readings(),
+            known=self._lake_schema(),
+        )
+        return rebuild_from_kafka(context, topics, table, self.options.path, self._hooks)
 
+    def _from_log(self) -> AppliedTable:
+        context, table = self.context, self.options.table
+        assert self.row is not None  # noqa: S101 - _cut has refused a replay from the log then
+        end = end_at_cut(self.row, table)
+        self.say("reading the log")
+        readings, known = self._readings(), self._lake_schema()
+        material = from_log(context, table, end, readings=readings, known=known)
+        rebuild = partial(rebuild_table, upto=end.upto, epoch=end.epoch, hooks=self._hooks)
+        return rebuild(context.session, material, table, self.options.path)
 
-def _go_on() -> None:
-    """Do nothing at a safe point: only the terminal can pause this process."""
+    @property
+    def _hooks(self) -> Hooks:
+        """Only the terminal can pause this process, so nothing is called at safe points."""
+        whence = self.options.events_from
+        return Hooks(tell=lambda events: self.say(f"applying the {whence}: {events:,} events"))
 
+    def _readings(self) -> list[Reading]:
+        if self.row is None:
+            return []
+        name, index = str(self.options.table), Readings(readings_path(self.context.config))
+        return readings_at(index.of(name), self.row, name)
 
-def _readings(config: Config, row: LedgerRow | None, table: TableId) -> list[Reading]:
-    if row is None:
-        return []
-    return readings_at(Readings(readings_path(config)).of(str(table)), row, str(table))
-
-
-def _lake_schema(context: RebuildContext, table: TableId) -> TableSchema | None:
-    try:
-        return store.read_schema(context.session, table_path(context.config, table), table)
-    except (DeltaError, PySparkException, Py4JJavaError, KeyError):
-        return None  # the lake has no readable table, but a note may have the columns
+    def _lake_schema(self) -> TableSchema | None:
+        table, session = self.options.table, self.context.session
+        try:
+            return store.read_schema(session, table_path(self.context.config, table), table)
+        except (DeltaError, PySparkException, Py4JJavaError, KeyError):
+            return None  # the lake has no readable table, but a note may have the columns
 
 
 def compare_with_cut(

@@ -18,7 +18,7 @@ from cdc.events.envelope import NEW_KEY, OLD_KEY
 from cdc.events.schema import key_fields
 from cdc.kafka.registry_client import SchemaLookup
 from cdc.kafka.topic_facts import TopicFacts, topic_facts
-from cdc.land.query import log_rows
+from cdc.land.log_table import log_rows
 
 _APART: Final = 4
 """The two halves of a key's change are at most this far apart: between them lie a tombstone and

@@ -21,6 +21,7 @@ from cdc.lake.table.removal import remove
 from cdc.operations.desk.context import CUT_SECONDS, JobContext
 from cdc.operations.desk.reporter import Reporter
 from cdc.operations.resnapshot.commit import ReadingWriter, settle
+from cdc.operations.resnapshot.kept_reading import Subject
 from cdc.operations.resnapshot.read import Stage, Staged
 from cdc.operations.resnapshot.target import target_of
 from cdc.source.catalog.captured import captured_tables
@@ -95,8 +96,7 @@ class Resnapshot:
         with self._context.flagged(table, at_once=not shadow) as live:
             remove(self._context.spark, folder)
             with self._moment(source, reporter, frozen=not shadow) as at:
-                text = at.structures[source.oid]
-                target = target_of(self._context.config, live, text)
+                target = target_of(self._context.config, live, at.structures[source.oid])
                 stage = Stage(
                     spark=self._context.spark,
                     moment=at,
@@ -106,16 +106,10 @@ class Resnapshot:
                     reporter=reporter,
                 )
                 staged = _read(stage, live, operation.options, source)
-            writer = ReadingWriter(
-                context=self._context,
-                session=self._context.spark.newSession(),
-                live=live,
-                target=target,
-                at=at,
-                operation=operation,
-                reporter=reporter,
-                number=self._context.readings.next_number(),
-            )
+            number = self._context.readings.next_number()
+            subject = Subject(live=live, target=target, at=at, number=number)
+            session = self._context.spark.newSession()
+            writer = ReadingWriter(self._context, session, subject, operation, reporter)
             return writer.by_shadow(staged) if shadow else writer.in_place(staged)
 
     def _source(self, table: TableId) -> SourceTable:

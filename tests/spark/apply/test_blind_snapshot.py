@@ -7,15 +7,18 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cdc.apply.table.applied_table import AppliedTable
+from cdc.apply.table.apply_context import ApplyContext
+from cdc.apply.table.content import Content
+from cdc.apply.table.event_applier import Stretch
 from cdc.apply.table.structure_notes import BoundNote
+from cdc.apply.table.table_factory import TableFactory
 from cdc.config import Job
 from cdc.errors import Reason
 from cdc.events.schema import TableSchema
 from cdc.events.structure.steps import Note
 from cdc.lake.records.quarantine import Quarantine
-from cdc.lake.table import store
 from cdc.lake.table.positions import Position
-from cdc.land.query import LOG_COLUMNS
+from cdc.land.log_table import LOG_COLUMNS
 from cdc.tables import TableMode
 from tests.events.structures import column, structure
 
@@ -33,22 +36,16 @@ def table(spark: SparkSession, root: Path, **position: Any) -> AppliedTable:  # 
     columns = tuple(each.column for each in BEFORE.followed)
     schema = TableSchema(table=BEFORE.table, columns=columns, key=("id",), mode=TableMode.KEYED)
     at = Position(**{"epoch": 1, "offset": -1, **position})
-    store.create(session, path, schema, at, BEFORE)
-    return AppliedTable(
-        session=session,
-        path=path,
-        schema=schema,
-        position=at,
-        quarantine=Quarantine(str(root / "quarantine")),
-        placeholder="-",
-        policy=Job(),
-        structure=BEFORE,
-    )
+    quarantine = Quarantine(str(root / "quarantine"))
+    tables = TableFactory(ApplyContext(quarantine=quarantine, placeholder="-", policy=Job()))
+    return tables.created(session, path, Content(schema=schema, position=at, structure=BEFORE))
 
 
 def apply(spark: SparkSession, found: AppliedTable) -> None:
     rows = spark.createDataFrame([], LOG_COLUMNS)
-    found.apply(rows, topic="t", upto=-1, schemas={}, notes=[REWRITTEN], snapshot_end=END)
+    found.apply(
+        Stretch(rows=rows, topic="t", upto=-1, schemas={}, notes=[REWRITTEN], snapshot_end=END)
+    )
 
 
 def test_it_had_no_row_for_the_snapshot(spark: SparkSession, tmp_path: Path) -> None:

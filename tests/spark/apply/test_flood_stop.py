@@ -14,7 +14,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from cdc.apply.changes.decode import NO_FRAME
-from cdc.apply.table.batch import NO_ROW_TO_KEEP_FROM, Batch
+from cdc.apply.table.apply_context import ApplyContext
+from cdc.apply.table.batch import Batch
+from cdc.apply.table.refused_events import NO_ROW_TO_KEEP_FROM
 from cdc.config import Job
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema, table_schema_from_avro
@@ -51,11 +53,12 @@ class Table:
             path=self.path,
             schema=self.schema,
             position=at,
-            placeholder=TOKEN,
-            quarantine=self.quarantine,
-            policy=policy or Job(),
+            context=self.context(policy or Job()),
         )
         return batch.commit(self.log(messages), messages[-1].offset, SCHEMAS)
+
+    def context(self, policy: Job) -> ApplyContext:
+        return ApplyContext(quarantine=self.quarantine, placeholder=TOKEN, policy=policy)
 
     def log(self, messages: Sequence[Message]) -> DataFrame:
         rows = self.spark.createDataFrame([m.row() for m in messages], LOG_COLUMNS)
@@ -160,7 +163,7 @@ def test_refused_events_are_taken_a_few_at_a_time(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However many a batch refuses, their values are never all in the memory of the driver."""
-    monkeypatch.setattr("cdc.apply.table.batch.REFUSED_BYTES", 20_000, raising=False)
+    monkeypatch.setattr("cdc.apply.table.refused_events.REFUSED_BYTES", 20_000, raising=False)
     table = Table(spark, tmp_path)
     taken: list[list[int]] = []
     add = table.quarantine.add
@@ -296,9 +299,7 @@ def test_a_table_without_a_key(spark: SparkSession, tmp_path: Path) -> None:
         path=table.path,
         schema=schema,
         position=BEGIN,
-        placeholder=TOKEN,
-        quarantine=table.quarantine,
-        policy=policy,
+        context=table.context(policy),
     )
 
     after = made.commit(batch, gone.offset, {number: text})

@@ -7,13 +7,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cdc.apply.table.applied_table import AppliedTable
+from cdc.apply.table.apply_context import ApplyContext
+from cdc.apply.table.content import Content
+from cdc.apply.table.event_applier import Stretch
 from cdc.apply.table.structure_notes import BoundNote
+from cdc.apply.table.table_factory import TableFactory
 from cdc.config import Job
 from cdc.events.schema import Column, table_schema_from_avro
 from cdc.events.structure.steps import Note
 from cdc.events.structure.structure import Structure
 from cdc.lake.records.quarantine import Quarantine
-from cdc.lake.table import store
 from cdc.lake.table.positions import Position
 from cdc.tables import TableMode
 from tests.events.recorded import LOG_COLUMNS, recording
@@ -39,17 +42,10 @@ def opened(spark: SparkSession, root: Path) -> AppliedTable:
     session, path = spark.newSession(), str(root / "t")
     schema = replace(SCHEMA, columns=(*SCHEMA.columns, Column("lost", "string")))
     at = Position(epoch=1, offset=-1)
-    store.create(session, path, schema, at, structured("lost"))
-    return AppliedTable(
-        session=session,
-        path=path,
-        schema=schema,
-        position=at,
-        quarantine=Quarantine(str(root / "quarantine")),
-        placeholder=TOKEN,
-        policy=Job(),
-        structure=structured("lost"),
-    )
+    quarantine = Quarantine(str(root / "quarantine"))
+    tables = TableFactory(ApplyContext(quarantine=quarantine, placeholder=TOKEN, policy=Job()))
+    content = Content(schema=schema, position=at, structure=structured("lost"))
+    return tables.created(session, path, content)
 
 
 def applied(
@@ -58,7 +54,9 @@ def applied(
     """How many rows the lake has afterwards."""
     rows = spark.createDataFrame([m.row() for m in source.messages()], LOG_COLUMNS)
     last = source.messages()[-1].offset
-    table.apply(rows, topic=TOPIC, upto=last, schemas={SCHEMA_ID: WRITTEN}, notes=notes)
+    table.apply(
+        Stretch(rows=rows, topic=TOPIC, upto=last, schemas={SCHEMA_ID: WRITTEN}, notes=notes)
+    )
     return spark.read.format("delta").load(table.path).count()
 
 

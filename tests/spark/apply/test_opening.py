@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from cdc.apply.table.apply_context import ApplyContext
+from cdc.apply.table.table_factory import TableFactory
 from cdc.config import load
-from cdc.job.opening import Opener, schema_of
+from cdc.job.opening import Opener
+from cdc.job.table_begin import schema_of
 from cdc.lake.layout import table_path
 from cdc.lake.records.ledger import LedgerRow, TableEntry
 from cdc.lake.records.quarantine import Quarantine
@@ -50,10 +53,14 @@ def test_a_table_that_somebody_else_wrote_to_stands_at_the_version_of_the_last_c
         config=config,
         epoch=None,
         last=last,
-        quarantine=Quarantine(str(tmp_path / "quarantine")),
-        placeholder="token",
         begins={},
-        catalogue=None,
+        tables=TableFactory(
+            ApplyContext(
+                quarantine=Quarantine(str(tmp_path / "quarantine")),
+                placeholder="token",
+                policy=config.job,
+            )
+        ),
     )
     [table] = opener.open_tables(spark, [source], lambda: None).values()
 

@@ -14,7 +14,8 @@ from cdc.events.values.sql_text import spark_delta
 from cdc.lake.table import store
 from cdc.lake.table.positions import METADATA_CONF, LandedPosition, landed_position
 from cdc.land.landing import Landing
-from cdc.land.query import Lander, create_log
+from cdc.land.log_table import create_log
+from cdc.land.query import Lander, LandingHooks
 from tests.spark.recorded_pipeline import events, landed_topics
 
 
@@ -25,7 +26,14 @@ def test_what_lands_meanwhile_does_not_make_a_round_read_its_slice_again(
     landed: list[Any] = []
     records = landed_topics()
     create_log(spark, log, begin)
-    lander = Lander(spark, log, begin, landed.append, Job(), look=nothing, notes_topic="n")
+    lander = Lander(
+        spark,
+        log,
+        begin,
+        Job(),
+        notes_topic="n",
+        hooks=LandingHooks(landed=landed.append, look=nothing),
+    )
     lander.land(events(spark, records[:20]), 0)
     rows = log_slice.read(spark.newSession(), log, landed, {})
     rows.count()  # Delta keeps what it knows of the log
@@ -47,7 +55,14 @@ def test_for_the_notes_only_files_with_some_are_opened(spark: SparkSession, tmp_
     notes = [record for record in records if record["topic"] == noted]
     others = [record for record in records if record["topic"] == other]
     create_log(spark, log, begin)
-    lander = Lander(spark, log, begin, nothing_more, Job(), look=nothing, notes_topic=noted)
+    lander = Lander(
+        spark,
+        log,
+        begin,
+        Job(),
+        notes_topic=noted,
+        hooks=LandingHooks(landed=nothing_more, look=nothing),
+    )
     for number, part in enumerate((others[:1], notes[:2], others[1:2], others[2:3] + notes[2:3])):
         lander.land(events(spark, part), number)
 

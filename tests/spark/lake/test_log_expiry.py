@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from cdc.config import Config, Lake, Source
+from cdc.apply.table.apply_context import ApplyContext
+from cdc.apply.table.table_factory import TableFactory
+from cdc.config import Config, Job, Lake, Source
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import log_path
 from cdc.lake.records.quarantine import Quarantine
@@ -15,9 +17,10 @@ from cdc.lake.records.readings import Reading
 from cdc.lake.table import store
 from cdc.lake.table.positions import LandedPosition, landed_position, open_table
 from cdc.lake.upkeep.maintenance import expire
-from cdc.land.query import create_log
+from cdc.land.log_table import create_log
 from cdc.operations.desk.context import RebuildContext
-from cdc.operations.replay.inputs import ReplayEnd, from_log
+from cdc.operations.replay.inputs import from_log
+from cdc.operations.replay.material import ReplayEnd
 from cdc.operations.replay.rebuild import rebuild_table
 from tests.events.source import TABLE, TOPIC
 from tests.spark.rebuilding import SCHEMAS, TOASTY, TOKEN, Log, by_id, changes, expected, legal_cuts
@@ -36,8 +39,11 @@ def context(spark: SparkSession, tmp_path: Path) -> RebuildContext:
         session=spark.newSession(),
         config=Config(name=name, source=source, lake=lake, state_dir=tmp_path),
         schemas_of=lambda ids: {i: SCHEMAS[i] for i in ids if i in SCHEMAS},
-        placeholder=TOKEN,
-        quarantine=Quarantine(str(tmp_path / "quarantine")),
+        factory=TableFactory(
+            ApplyContext(
+                quarantine=Quarantine(str(tmp_path / "quarantine")), placeholder=TOKEN, policy=Job()
+            )
+        ),
     )
 
 

@@ -23,6 +23,10 @@ from pyspark.sql import functions as F  # noqa: N812
 from cdc.apply.difference.likeness import likeness
 from cdc.apply.difference.row_difference import unlike
 from cdc.apply.table.applied_table import AppliedTable
+from cdc.apply.table.apply_context import ApplyContext
+from cdc.apply.table.content import Content
+from cdc.apply.table.event_applier import Stretch
+from cdc.apply.table.table_factory import TableFactory
 from cdc.config import Job
 from cdc.events import avro
 from cdc.events.fold import fold
@@ -182,7 +186,8 @@ def test_a_name_is_what_it_is_in_every_thread(spark: SparkSession, tmp_path: Pat
     with ThreadPoolExecutor(1) as pool:
         for upto in ends:
             some = rows.where(f"offset <= {upto}")
-            pool.submit(table.apply, some, topic=topic, upto=upto, schemas=schemas).result()
+            stretch = Stretch(rows=some, topic=topic, upto=upto, schemas=schemas)
+            pool.submit(table.apply, stretch).result()
 
     assert table.reason == ""
     found = {row[odd.key]: row for row in by_delta_rs(table.path, odd.schema.names)}
@@ -191,16 +196,9 @@ def test_a_name_is_what_it_is_in_every_thread(spark: SparkSession, tmp_path: Pat
 
 def applied(spark: SparkSession, root: Path, schema: TableSchema) -> AppliedTable:
     session, path, at = spark.newSession(), str(root / "t"), Position(epoch=1, offset=-1)
-    store.create(session, path, schema, at)
-    return AppliedTable(
-        session=session,
-        path=path,
-        schema=schema,
-        position=at,
-        quarantine=Quarantine(str(root / "quarantine")),
-        placeholder=TOKEN,
-        policy=Job(),
-    )
+    quarantine = Quarantine(str(root / "quarantine"))
+    tables = TableFactory(ApplyContext(quarantine=quarantine, placeholder=TOKEN, policy=Job()))
+    return tables.created(session, path, Content(schema=schema, position=at))
 
 
 def _ends(odd: Odd, number: int) -> bool:

@@ -19,6 +19,7 @@ from cdc.lake.records.readings import Reading
 from cdc.lake.table import store
 from cdc.lake.table.merge_plan import DELETED, OFFSET
 from cdc.lake.table.positions import Position, position
+from cdc.operations.replay.material import FirstSchema, Hooks
 from cdc.operations.replay.rebuild import rebuild_table
 from cdc.tables import TableId
 from tests.events.recorded import Message
@@ -196,7 +197,8 @@ def test_what_is_not_there_is_refused_by_name(
 ) -> None:
     source = changes(2, 8)
     log, last = made(source, session, tmp_path), source.log[-1][0]
-    material = log.material(known=None) if missing == "the columns" else log.material()
+    unknown = FirstSchema(note=None, known=None)
+    material = log.material(first=unknown) if missing == "the columns" else log.material()
     upto = last + 1 if missing == "the end" else last
     epoch = 2 if missing == "another epoch" else 1
     said = {
@@ -254,7 +256,8 @@ def test_a_table_goes_through_the_changes_of_its_structure_again(
         messages=_renamed(source, renamed_at),
         schemas={**SCHEMAS, RENAMED: SCHEMAS[SCHEMA_ID].replace('"n"', '"m"')},
     )
-    material = log.material(known=None, begins=notes[0], notes=notes, budget=100)
+    first = FirstSchema(note=notes[0], known=None)
+    material = log.material(first=first, notes=notes, budget=100)
 
     table = rebuild_table(
         session, material, TABLE, str(tmp_path / "t"), upto=source.log[-1][0], epoch=1
@@ -313,8 +316,7 @@ def test_it_can_be_stopped_between_two_commits(session: SparkSession, tmp_path: 
             str(tmp_path / "t"),
             upto=source.log[-1][0],
             epoch=1,
-            point=point,
-            tell=said.append,
+            hooks=Hooks(point, said.append),
         )
 
     assert said == sorted(said)

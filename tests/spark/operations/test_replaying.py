@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from cdc.apply.table.apply_context import ApplyContext
+from cdc.apply.table.table_factory import TableFactory
 from cdc.config import Config, Lake, Source
 from cdc.events.values.sql_text import spark_delta
 from cdc.lake.layout import ledger_path, log_path, readings_path
@@ -23,7 +25,6 @@ from cdc.state.operation import Operation, OperationState, Progress, TableResult
 from tests.spark.recorded_pipeline import (
     COMPOSITE,
     NO_KEY,
-    NOTES,
     PREFIX,
     RECORDED,
     TABLES,
@@ -31,7 +32,6 @@ from tests.spark.recorded_pipeline import (
     Pipeline,
     assert_equal_to_source,
     landed_topics,
-    schemas,
 )
 from tests.waiting import until
 
@@ -92,12 +92,16 @@ def replay(pipeline: Pipeline, *tables: str) -> tuple[TableResult, ...]:
         tables=pipeline.tables.by_topic,
         freezer=pipeline.freezer,
         last_cut=lambda: pipeline.publisher.last,
-        notes_topic=NOTES,
-        schemas_of=schemas,
-        quarantine=pipeline.quarantine,
+        log=pipeline.epoch_log(),
+        factory=TableFactory(
+            ApplyContext(
+                quarantine=pipeline.quarantine,
+                placeholder=RECORDED["placeholder"],
+                policy=config.job,
+                schema_policy=config.source.schema_policy,
+            )
+        ),
         readings=Readings(readings_path(config)),
-        epoch=None,
-        placeholder=RECORDED["placeholder"],
     )
     operation = Operation(
         id="o", command="replay", tables=tables, line="", asked_by="", asked_at="", options={}

@@ -10,22 +10,21 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined] # not in its __all__
 from pyspark.sql import SparkSession
 
+from cdc.apply.log_replay import Recorded
 from cdc.apply.table.applied_table import AppliedTable
-from cdc.config import Job
 from cdc.errors import CdcError, ErrorKind
 from cdc.events import avro
 from cdc.events.envelope import NEW_KEY, OLD_KEY
 from cdc.kafka.topic_facts import TopicFacts, topic_facts
 from cdc.kafka.topics import SECONDS, admin
-from cdc.lake.records.quarantine import Quarantine
 from cdc.operations.desk.context import RebuildContext
 from cdc.operations.replay import topic_copy
-from cdc.operations.replay.inputs import FromKafka, ReplayEnd, rebuild_from_kafka
-from cdc.operations.replay.rebuild import Material
+from cdc.operations.replay.inputs import FromKafka, rebuild_from_kafka
+from cdc.operations.replay.material import FirstSchema, Hooks, Material, ReplayEnd
 from cdc.operations.replay.topic_copy import TopicCopy
 from cdc.waiting import until
 from tests.events.source import LARGE, SCHEMA_ID, TABLE, TOPIC, Source
-from tests.spark.rebuilding import SCHEMAS, TOASTY, TOKEN, by_id, changes, expected
+from tests.spark.rebuilding import SCHEMAS, TOASTY, TOKEN, by_id, changes, expected, factory
 
 pytestmark = [pytest.mark.spark, pytest.mark.integration, pytest.mark.deep]
 
@@ -114,21 +113,16 @@ class Topic:
         return found
 
     def table(self, found: TopicCopy, upto: int) -> AppliedTable:
-        quarantine = Quarantine(str(self.root / "quarantine"))
+        tables = factory(self.root)
         material = Material(
-            rows=found.rows,
-            topic=self.name,
+            recorded=Recorded(
+                rows=found.rows, topic=self.name, notes=[], schemas_of=known, budget=50
+            ),
             events_from="kafka",
-            notes=[],
-            schemas_of=known,
-            readings=[],
-            begins=None,
-            known=TOASTY,
             first_landing=1,
-            budget=50,
-            placeholder=TOKEN,
-            quarantine=quarantine,
-            policy=Job(),
+            readings=[],
+            first=FirstSchema(note=None, known=TOASTY),
+            tables=tables,
         )
         end = ReplayEnd(epoch=1, upto=upto, notes=-1)
         source = FromKafka(material=material, copied=found, end=end)
@@ -136,13 +130,10 @@ class Topic:
             session=self.session,
             config=None,  # type: ignore[arg-type] # only names paths, which are given here
             schemas_of=known,
-            placeholder=TOKEN,
-            quarantine=quarantine,
+            factory=tables,
         )
         path = str(self.root / "table")
-        return rebuild_from_kafka(
-            context, source, TABLE, path, point=lambda: None, tell=lambda _: None
-        )
+        return rebuild_from_kafka(context, source, TABLE, path, Hooks())
 
 
 def known(ids: Any) -> dict[int, str]:  # noqa: ANN401 - any iterable

@@ -6,6 +6,8 @@ from typing import Any, Final, cast
 import pytest
 
 from cdc.apply.table.applied_table import AppliedTable
+from cdc.apply.table.apply_context import ApplyContext
+from cdc.apply.table.content import Content
 from cdc.apply.table.structure_notes import BoundNote
 from cdc.capture import first_slot
 from cdc.config import Config, Job, Lake, Source
@@ -27,17 +29,16 @@ CONVERTED: Final = 4
 def table(tmp_path: Path, *, slot_lsn: int | None = SLOT, **position: Any) -> AppliedTable:  # noqa: ANN401
     columns = tuple(followed.column for followed in BEFORE.followed)
     schema = TableSchema(table=BEFORE.table, columns=columns, key=("id",), mode=TableMode.KEYED)
-    return AppliedTable(
-        session=cast("Any", None),  # nothing is read or written here
-        path=str(tmp_path / "t"),
-        schema=schema,
-        position=Position(**{"epoch": 1, "offset": -1, **position}),
+    at = Position(**{"epoch": 1, "offset": -1, **position})
+    context = ApplyContext(
         quarantine=Quarantine(str(tmp_path / "quarantine")),
         placeholder="-",
         policy=Job(),
-        structure=BEFORE,
         slot_lsn=slot_lsn,
     )
+    session = cast("Any", None)  # nothing is read or written here
+    content = Content(schema=schema, position=at, structure=BEFORE)
+    return AppliedTable(session, str(tmp_path / "t"), content, context)
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from cdc.cli.replay import EventsFrom, facts, replay, sentences
 from cdc.config import Config, Kafka, Lake, Registry, Source
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import Column, TableSchema
+from cdc.operations.replay.addresses import Addresses
 from cdc.operations.replay.to_path import (
-    Addresses,
     Outcome,
     ReplayOptions,
     refuse_taken,

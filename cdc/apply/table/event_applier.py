@@ -1,0 +1,113 @@
+"""Applies a stretch of one table's events, and follows the structure changes among them."""
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
+
+from cdc.apply.table.apply_context import ApplyContext
+from cdc.apply.table.batch import Batch
+from cdc.apply.table.content import Content
+from cdc.apply.table.follower import Follower, refuse_unseen
+from cdc.apply.table.missing_columns import refuse_lacking
+from cdc.apply.table.spark_plans import suit
+from cdc.apply.table.structure_notes import BoundNote
+from cdc.events.schema import belongs_to
+from cdc.failpoints import Failpoint, reach
+
+Steps = Generator[Content, None, Content]
+"""The table after each commit; returns what it is at the end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """Rows of the log, and the offset in one topic up to which they are to be applied.
+
+    ``notes`` are the changes of the table's structure before ``upto``
+    (cdc/apply/table/structure_notes.py). ``beyond``: events behind ``upto`` may have been written
+    by some of the schemas. ``snapshot_end``: a place in the WAL not before the end of the first
+    snapshot, None where it is not known.
+    """
+
+    rows: DataFrame
+    topic: str  # rows of other topics are passed over
+    upto: int
+    schemas: Mapping[int, str]  # writer schemas by id
+    notes: Sequence[BoundNote] = ()
+    beyond: bool = False
+    snapshot_end: int | None = 0
+
+    @property
+    def has_other_schemas(self) -> bool:
+        """Return whether some schemas may be of events that are applied already, or beyond."""
+        return self.beyond or bool(self.notes) or len(self.schemas) > 1
+
+    @property
+    def mine(self) -> DataFrame:
+        """Return the rows of the topic."""
+        return self.rows.where(F.col("topic") == self.topic)
+
+    def between(self, after: int, upto: int) -> DataFrame:
+        """Return the topic's rows beyond one offset, up to another."""
+        return self.mine.where(F.col("offset").between(after + 1, upto))
+
+
+@dataclass(frozen=True, slots=True)
+class EventApplier:
+    """Commits events to the Delta table at ``path``; keeps no state between two calls."""
+
+    session: SparkSession  # the table's own: the position is set in its configuration
+    path: str
+    context: ApplyContext
+    follower: Follower
+
+    def steps(self, content: Content, stretch: Stretch) -> Steps:
+        """Bring a table from ``content`` to the end of the stretch.
+
+        Raises TABLE_STOPPED where it cannot go on; what was yielded before is committed.
+        """
+        waiting = list(stretch.notes)
+        refuse_unseen(content, waiting, stretch.snapshot_end)
+        while waiting:
+            content = yield from self._events(content, stretch, waiting[0].after, some=True)
+            content, followed = self.follower.by_notes(content, waiting)
+            yield content
+            waiting = waiting[followed:]
+        return (
+            yield from self._events(content, stretch, stretch.upto, some=stretch.has_other_schemas)
+        )
+
+    def _events(self, content: Content, stretch: Stretch, upto: int, *, some: bool) -> Steps:
+        """Apply events up to an offset; with ``some``, only some of the schemas may be theirs."""
+        after = content.position.offset
+        if upto <= after:
+            return content
+        suit(self.session, upto - after)
+        part, schemas = stretch.between(after, upto), stretch.schemas
+        if some:
+            present = part.select("value_schema_id").distinct().collect()
+            schemas = {i: schemas[i] for (i,) in present if i in schemas}
+        own = {i: text for i, text in schemas.items() if belongs_to(text, stretch.topic)}
+        if content.structure is not None and self.context.catalogue is None:
+            refuse_lacking(part, own, content.structure)
+        for changed in self.follower.by_events(content, own.values()):
+            content = changed
+            yield content
+        return (yield from self._commit(content, part, upto, schemas))
+
+    def _commit(
+        self, content: Content, part: DataFrame, upto: int, schemas: Mapping[int, str]
+    ) -> Steps:
+        batch = Batch(
+            session=self.session,
+            path=self.path,
+            schema=content.schema,
+            position=content.position,
+            context=self.context,
+        )
+        reach(Failpoint.BEFORE_TABLE_COMMIT)
+        content = replace(content, position=batch.commit(part, upto, schemas))
+        yield content
+        reach(Failpoint.AFTER_TABLE_COMMIT)
+        return content
