@@ -45,7 +45,7 @@ PURE = (
     "cdc.apply.changes.intervals",
     "cdc.apply.changes.postgres_text",
     "cdc.apply.changes.scalars",
-    "cdc.apply.rounds.cut",
+    "cdc.apply.rounds.whole_transactions",
     "cdc.apply.rounds.stuck_transaction",
     "cdc.apply.table.flood",
     "cdc.client.plan",

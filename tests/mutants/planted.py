@@ -38,7 +38,7 @@ PLANTED: Final = (
     ),
     Mutant(
         name="planted: no transaction alignment",
-        file="cdc/apply/rounds/cut.py",
+        file="cdc/apply/rounds/whole_transactions.py",
         old="offsets={topic: _cap(landed.get(topic, {}), last[topic], closed) for topic in last},",
         new="offsets=dict(last),",
         tests=("tests/unit", "tests/property"),

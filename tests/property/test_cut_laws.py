@@ -6,7 +6,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdc.apply.rounds.cut import Cut, Span, find_cut
+from cdc.apply.rounds.whole_transactions import Cut, Span, find_cut
 from cdc.events.transactions import END, Marker
 
 TOPICS = ("a", "b", "c")

@@ -16,7 +16,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from cdc.apply.rounds.cut import Cut, Span, find_cut
+from cdc.apply.rounds.whole_transactions import Cut, Span, find_cut
 from cdc.events.envelope import ChangeEvent, Op
 from cdc.events.fold import fold
 from cdc.events.order import in_order

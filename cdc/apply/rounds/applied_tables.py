@@ -8,9 +8,9 @@ from dataclasses import replace
 import structlog
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
-from cdc.apply.rounds.cut import Cut
 from cdc.apply.rounds.last_cut import LastCut
 from cdc.apply.rounds.log_slice import Slice
+from cdc.apply.rounds.whole_transactions import Cut
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.event_applier import Stretch
 from cdc.apply.table.structure_notes import PlacedNote, placed_notes

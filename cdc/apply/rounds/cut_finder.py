@@ -8,11 +8,11 @@ from pyspark.sql import SparkSession
 
 from cdc.apply.rounds import log_slice
 from cdc.apply.rounds.applied_tables import AppliedTables
-from cdc.apply.rounds.cut import Cut, find_cut
 from cdc.apply.rounds.cut_requests import served_by
 from cdc.apply.rounds.first_snapshot import FirstSnapshot
 from cdc.apply.rounds.last_cut import LastCut, Topics
 from cdc.apply.rounds.log_slice import Slice
+from cdc.apply.rounds.whole_transactions import Cut, find_cut
 from cdc.apply.table.spark_plans import suit
 from cdc.kafka.registry_client import SchemaLookup
 from cdc.land import landing as landed_values

@@ -3,8 +3,8 @@
 import time
 from collections.abc import Sequence
 
-from cdc.apply.rounds.cut import Cut
 from cdc.apply.rounds.log_slice import Slice
+from cdc.apply.rounds.whole_transactions import Cut
 from cdc.state.holds import Holds
 from cdc.state.requests import Request
 

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply.changes.decode import decode_envelope, decode_markers
-from cdc.apply.rounds.cut import Span
+from cdc.apply.rounds.whole_transactions import Span
 from cdc.events.transactions import END, Marker, marker
 from cdc.events.values.lsn import NO_LSN
 from cdc.lake.table.store import read_pinned

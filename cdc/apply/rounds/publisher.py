@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 import structlog
 
 from cdc.apply.rounds.applied_tables import AppliedTables
-from cdc.apply.rounds.cut import Cut
 from cdc.apply.rounds.freezer import Freezer
 from cdc.apply.rounds.last_cut import LastCut, Topics
 from cdc.apply.rounds.log_slice import Slice
+from cdc.apply.rounds.whole_transactions import Cut
 from cdc.failpoints import Failpoint, reach
 from cdc.lake.records.ledger import Ledger, LedgerRow
 from cdc.land import landing as landed_values

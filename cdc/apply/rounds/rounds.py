@@ -12,12 +12,12 @@ from typing import Final
 import structlog
 
 from cdc.apply.rounds.applied_tables import AppliedTables
-from cdc.apply.rounds.cut import Cut
 from cdc.apply.rounds.cut_finder import CutFinder
 from cdc.apply.rounds.cut_requests import CutRequests
 from cdc.apply.rounds.last_cut import LastCut
 from cdc.apply.rounds.publisher import Publisher
 from cdc.apply.rounds.stuck_transaction import StuckTransactionAlarm
+from cdc.apply.rounds.whole_transactions import Cut
 from cdc.land import landing as landed_values
 from cdc.land.inbox import Inbox
 from cdc.land.landing import Landing

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from cdc.apply.rounds.cut import Cut
+from cdc.apply.rounds.whole_transactions import Cut
 
 Missing = Mapping[str, tuple[int, int]]
 """Events that have landed and events expected, by topic."""

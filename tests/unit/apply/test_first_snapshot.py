@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import pytest
 
-from cdc.apply.rounds.cut import Span
 from cdc.apply.rounds.first_snapshot import FirstSnapshot, Offsets
 from cdc.apply.rounds.log_slice import Slice
+from cdc.apply.rounds.whole_transactions import Span
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.transactions import END, Marker
 from cdc.land.landing import Landing, TopicSpan

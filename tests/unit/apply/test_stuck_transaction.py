@@ -1,7 +1,7 @@
 """A committed transaction that stays incomplete raises an alarm; one that fills up does not."""
 
-from cdc.apply.rounds.cut import Cut, Span, find_cut
 from cdc.apply.rounds.stuck_transaction import StuckTransactionAlarm
+from cdc.apply.rounds.whole_transactions import Cut, Span, find_cut
 from cdc.events.transactions import Marker
 
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cdc.apply.rounds.cut import Span, find_cut
+from cdc.apply.rounds.whole_transactions import Span, find_cut
 from cdc.events.transactions import END, Marker
 
 
