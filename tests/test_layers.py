@@ -47,7 +47,7 @@ PURE = (
     "cdc.apply.changes.scalars",
     "cdc.apply.rounds.whole_transactions",
     "cdc.apply.rounds.stuck_transaction",
-    "cdc.apply.table.flood",
+    "cdc.apply.table.too_many_refused",
     "cdc.client.plan",
     "cdc.client.read.at",
     "cdc.client.selection",

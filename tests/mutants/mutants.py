@@ -346,7 +346,7 @@ MUTANTS: Final = (
         file="cdc/apply/table/refused_events.py",
         old='f"{_BYTES_SO_FAR} DIV {REFUSED_BYTES} AS part"',
         new='"0 AS part"',
-        tests=("tests/spark/apply/test_flood_stop.py",),
+        tests=("tests/spark/apply/test_stop_at_too_many_refused.py",),
     ),
     Mutant(
         name="a table that the connector cannot read leaves the publication",

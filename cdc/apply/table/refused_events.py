@@ -1,4 +1,4 @@
-"""Puts the events that a batch cannot keep into quarantine, or stops the table for a flood of them.
+"""Puts the events that a batch cannot keep into quarantine, or stops the table if too many are refused.
 
 Recording an event twice changes nothing, so a batch that was interrupted is simply repeated.
 """
@@ -12,7 +12,7 @@ import structlog
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
-from cdc.apply.table import flood
+from cdc.apply.table import too_many_refused
 from cdc.config import Job
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.records.quarantine import Quarantine, RefusedEvent
@@ -66,7 +66,7 @@ class QuarantineWriter:
         try:
             if not (count := reasons.count()):
                 return after
-            if flood.possible(count, self.policy):
+            if too_many_refused.can_be_too_many(count, self.policy):
                 self._stop_flood(mine, reasons)
             self._put_into_quarantine(mine.join(reasons, "offset"))
         finally:
@@ -91,14 +91,14 @@ class QuarantineWriter:
         """Raise TABLE_STOPPED if there are more refused events than quarantine may take."""
         events = mine.where("value IS NOT NULL").join(reasons, "offset", "left")
         events = events.selectExpr("offset", "reason AS _reason")
-        facts = events.selectExpr(*flood.FACTS).collect()[0]
-        islands = events.selectExpr("_reason", f"{flood.ISLANDS} AS island")
+        facts = events.selectExpr(*too_many_refused.FACTS).collect()[0]
+        islands = events.selectExpr("_reason", f"{too_many_refused.ISLANDS} AS island")
         runs = islands.where("_reason IS NOT NULL").groupBy("island").count()
         run = runs.agg(F.max("count")).collect()[0][0]
-        reason = flood.flooded(facts["events"], facts["refused"], run, self.policy)
+        reason = too_many_refused.why_too_many(facts["events"], facts["refused"], run, self.policy)
         if reason is not None:
             first = f"the first at offset {facts['first_offset']}: {facts['first_reason']}"
-            remedy = flood.remedy(self.table)
+            remedy = too_many_refused.remedy(self.table)
             raise CdcError(ErrorKind.TABLE_STOPPED, f"{reason}, {first}", remedy=remedy)
 
     def _events(self, rows: Sequence[Row]) -> list[RefusedEvent]:

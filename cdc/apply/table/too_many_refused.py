@@ -21,19 +21,19 @@ FACTS: Final = (
 ISLANDS: Final = "count_if(_reason IS NULL) OVER (PARTITION BY offset < 0 ORDER BY offset)"
 
 
-def possible(refused: int, policy: Job) -> bool:
+def can_be_too_many(refused: int, policy: Job) -> bool:
     """Return whether so many refused events can be too many; if not, nothing more is looked at."""
     return refused > policy.quarantine_limit_run
 
 
-def flooded(events: int, refused: int, run: int, policy: Job) -> str | None:
+def why_too_many(events: int, refused: int, run: int, policy: Job) -> str | None:
     """Return why the batch is not applied; None where it may refuse these events.
 
     ``run`` is the largest number of refused events in a row. Too many are more than
     ``quarantine_limit_run`` in a row, or more than that in all whose share of the events is also
     above ``quarantine_limit_share``.
     """
-    if not possible(refused, policy):
+    if not can_be_too_many(refused, policy):
         return None
     share = refused / events
     summary = f"{refused:,} of {events:,} events of a batch ({share:.1%}) cannot be kept"

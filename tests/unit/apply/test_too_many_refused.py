@@ -2,7 +2,7 @@
 
 import pytest
 
-from cdc.apply.table.flood import flooded, possible, remedy
+from cdc.apply.table.too_many_refused import can_be_too_many, remedy, why_too_many
 from cdc.config import Job
 
 POLICY = Job(quarantine_limit_share=0.1, quarantine_limit_run=10)
@@ -25,30 +25,30 @@ POLICY = Job(quarantine_limit_share=0.1, quarantine_limit_run=10)
 def test_more_than_the_run_in_a_row_or_a_larger_share(
     events: int, refused: int, run: int, *, too_many: bool
 ) -> None:
-    assert (flooded(events, refused, run, POLICY) is not None) is too_many
+    assert (why_too_many(events, refused, run, POLICY) is not None) is too_many
 
 
 def test_the_reason_says_how_many_and_which_share() -> None:
-    assert flooded(2_000, 1_500, 3, POLICY) == (
+    assert why_too_many(2_000, 1_500, 3, POLICY) == (
         "1,500 of 2,000 events of a batch (75.0%) cannot be kept"
     )
-    assert flooded(20_000, 1_500, 700, POLICY) == (
+    assert why_too_many(20_000, 1_500, 700, POLICY) == (
         "1,500 of 20,000 events of a batch (7.5%) cannot be kept, 700 of them in a row"
     )
 
 
 def test_what_is_possible_is_what_could_be_a_flood() -> None:
-    """Where ``possible`` says no, nothing is counted, so it must not say no to a flood."""
+    """Where ``can_be_too_many`` says no, nothing is counted, so it must not say no where it is too many."""
     for refused in range(30):
-        flood = any(flooded(refused, refused, run, POLICY) for run in range(refused + 1))
-        assert flood == possible(refused, POLICY)
+        too_many = any(why_too_many(refused, refused, run, POLICY) for run in range(refused + 1))
+        assert too_many == can_be_too_many(refused, POLICY)
 
 
 def test_a_share_of_one_leaves_the_run() -> None:
     policy = Job(quarantine_limit_share=1, quarantine_limit_run=10)
 
-    assert flooded(1_000, 1_000, 10, policy) is None
-    assert flooded(1_000, 1_000, 1_000, policy) is not None
+    assert why_too_many(1_000, 1_000, 10, policy) is None
+    assert why_too_many(1_000, 1_000, 1_000, policy) is not None
 
 
 def test_the_remedy_names_the_commands() -> None:
