@@ -12,11 +12,11 @@ from cdc.apply.rounds.applied_tables import AppliedTables
 from cdc.apply.rounds.cut_finder import CutFinder
 from cdc.apply.rounds.cut_requests import CutRequests
 from cdc.apply.rounds.first_snapshot import FirstSnapshot
-from cdc.apply.rounds.freezer import Freezer
 from cdc.apply.rounds.last_cut import LastCut
 from cdc.apply.rounds.publisher import Publisher
 from cdc.apply.rounds.recovery import Recovery
 from cdc.apply.rounds.rounds import RoundChecks, Rounds, stuck_transactions
+from cdc.apply.rounds.table_freezer import TableFreezer
 from cdc.capture.continuity import stored_lsn
 from cdc.capture.source_watch import SourceWatch
 from cdc.job.one_run import Run
@@ -58,7 +58,7 @@ class _Composer:
         watch, last = self._watch(), self._last_cut()
         inbox = Inbox(landings=recovery.unpublished_landings(self.spark, log_path(config), last))
         lander = self._lander(inbox, retention)
-        freezer = Freezer(start.tables)
+        freezer = TableFreezer(start.tables)
         tables = AppliedTables(
             start.tables, notes_topic=start.topics.notes, threads=config.job.merge_threads
         )
@@ -168,7 +168,9 @@ class _Composer:
             epoch=self.start.epoch,
         )
 
-    def _recovery(self, tables: AppliedTables, freezer: Freezer, publisher: Publisher) -> Recovery:
+    def _recovery(
+        self, tables: AppliedTables, freezer: TableFreezer, publisher: Publisher
+    ) -> Recovery:
         return Recovery(
             log=self._log(),
             tables=tables,
@@ -176,7 +178,7 @@ class _Composer:
             last_cut=lambda: publisher.last,
         )
 
-    def _context(self, freezer: Freezer, publisher: Publisher) -> JobContext:
+    def _context(self, freezer: TableFreezer, publisher: Publisher) -> JobContext:
         start = self.start
         return JobContext(
             pipeline=self.pipeline,

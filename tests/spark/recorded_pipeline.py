@@ -19,11 +19,11 @@ from cdc.apply.rounds.applied_tables import AppliedTables
 from cdc.apply.rounds.cut_finder import CutFinder
 from cdc.apply.rounds.cut_requests import CutRequests
 from cdc.apply.rounds.first_snapshot import FirstSnapshot
-from cdc.apply.rounds.freezer import Freezer
 from cdc.apply.rounds.last_cut import Topics
 from cdc.apply.rounds.publisher import Publisher
 from cdc.apply.rounds.recovery import Recovery
 from cdc.apply.rounds.rounds import RoundChecks, Rounds, stuck_transactions
+from cdc.apply.rounds.table_freezer import TableFreezer
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.apply_context import ApplyContext
 from cdc.apply.table.table_factory import TableFactory
@@ -117,7 +117,7 @@ class Pipeline:
             notes_topic=NOTES,
             hooks=LandingHooks(landed=self.inbox.add, look=nothing),
         )
-        self.freezer = Freezer(opened)
+        self.freezer = TableFreezer(opened)
         self.tables = AppliedTables(opened, notes_topic=NOTES, threads=2)
         self.publisher = Publisher(
             self.ledger,

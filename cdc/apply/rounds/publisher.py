@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 import structlog
 
 from cdc.apply.rounds.applied_tables import AppliedTables
-from cdc.apply.rounds.freezer import Freezer
 from cdc.apply.rounds.last_cut import LastCut, Topics
 from cdc.apply.rounds.log_slice import Slice
+from cdc.apply.rounds.table_freezer import TableFreezer
 from cdc.apply.rounds.whole_transactions import Cut
 from cdc.failpoints import Failpoint, reach
 from cdc.lake.records.ledger import Ledger, LedgerRow
@@ -31,7 +31,7 @@ class Publisher:
         topics: Topics,
         tables: AppliedTables,
         inbox: Inbox,
-        freezer: Freezer,
+        freezer: TableFreezer,
         wal_end: Callable[[], int | None],
     ) -> None:
         """``wal_end`` returns where the source's WAL ends; None where the source cannot say now."""
@@ -63,7 +63,7 @@ class Publisher:
         reach(Failpoint.AFTER_LEDGER_APPEND)
         self.last = LastCut(row=row, offsets=offsets)
         self._inbox.drop(row.landing_floor)
-        self._freezer.published(served.id if served else None)
+        self._freezer.freeze_waiting(served.id if served else None)
         logger.info("published", cut=row.cut, lsn=row.lsn, transactions=row.transactions)
 
     def _row(

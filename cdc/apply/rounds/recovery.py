@@ -14,8 +14,8 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows i
 from cdc.apply.epoch_log import EpochLog
 from cdc.apply.log_replay import nothing, replay
 from cdc.apply.rounds.applied_tables import AppliedTables
-from cdc.apply.rounds.freezer import Freezer
 from cdc.apply.rounds.last_cut import LastCut, Topics, last_cut
+from cdc.apply.rounds.table_freezer import TableFreezer
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.lake.records.base import base_of
 from cdc.lake.records.epochs import Epoch
@@ -71,7 +71,7 @@ class Recovery:
 
     log: EpochLog
     tables: AppliedTables
-    freezer: Freezer
+    freezer: TableFreezer
     last_cut: Callable[[], LastCut]
 
     def catch_up(self, step: Callable[[], None] = nothing) -> None:

@@ -35,7 +35,7 @@ class AppliedTable:
     """A table that follows its log.
 
     One thread at a time applies events to it: that of the rounds, or that of an operation while
-    the table is frozen (cdc/apply/rounds/freezer.py). Any thread may read ``content``, which is
+    the table is frozen (cdc/apply/rounds/table_freezer.py). Any thread may read ``content``, which is
     replaced whole, and call ``flag``.
     """
 

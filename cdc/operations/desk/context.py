@@ -8,8 +8,8 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from cdc.apply.epoch_log import EpochLog
-from cdc.apply.rounds.freezer import Freezer
 from cdc.apply.rounds.last_cut import LastCut
+from cdc.apply.rounds.table_freezer import TableFreezer
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.table_factory import TableFactory
 from cdc.client.status.cut_wait import wait_for_cut
@@ -50,7 +50,7 @@ class JobContext:
     pipeline: Pipeline
     spark: SparkSession
     tables: Mapping[str, AppliedTable]  # by topic
-    freezer: Freezer
+    freezer: TableFreezer
     last_cut: Callable[[], LastCut]
     log: EpochLog
     factory: TableFactory

@@ -13,10 +13,10 @@ from cdc.apply.table.applied_table import AppliedTable
 _LOOK_SECONDS: Final = 0.5
 
 
-class Freezer:
+class TableFreezer:
     """Freezes and thaws tables.
 
-    Only the thread of the rounds calls ``published`` and ``between_rounds``; any thread may call
+    Only the thread of the rounds calls ``freeze_waiting`` and ``between_rounds``; any thread may call
     the other methods.
     """
 
@@ -59,7 +59,7 @@ class Freezer:
         with self._changed:
             self._actions.append(action)
 
-    def published(self, request: str | None) -> None:
+    def freeze_waiting(self, request: str | None) -> None:
         """Freeze the tables that waited for this cut; ``request`` is the one it serves, if any."""
         with self._changed:
             self._freeze(self._at.pop(request, frozenset()) if request else frozenset())
