@@ -8,8 +8,8 @@ from deltalake.exceptions import DeltaError
 from pyspark.sql import SparkSession
 
 from cdc.apply.table.applied_table import AppliedTable
-from cdc.apply.table.content import Content
 from cdc.apply.table.spark_plans import suit
+from cdc.apply.table.table_content import TableContent
 from cdc.apply.table.table_factory import TableFactory
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind, Reason
@@ -101,7 +101,7 @@ class Opener:
         )
         first = kept_as_text(begins.structure, self.config.source.as_text) if begins else None
         schema = schema_at_begin(wanted, first)
-        content = Content(schema=schema, position=position, structure=first)
+        content = TableContent(schema=schema, position=position, structure=first)
         reach(Failpoint.BEFORE_TABLE_CREATE)
         self.tables.created(session, path, content)
         reach(Failpoint.AFTER_TABLE_CREATE)
@@ -132,7 +132,7 @@ class Opener:
         name = wanted.table
         reading = self._missing_reading(name)
         position = Position(epoch=epochs.number(self.epoch), offset=-1, reading=reading)
-        table = self.tables.opened(session, path, Content(schema=wanted, position=position))
+        table = self.tables.opened(session, path, TableContent(schema=wanted, position=position))
         if (entry := self._entry(name)) is not None and entry.version >= 0:
             table.left_at(entry.version)
         again = f"wal2lake resnapshot {name}"

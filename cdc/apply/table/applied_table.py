@@ -11,11 +11,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply.table.apply_context import ApplyContext
-from cdc.apply.table.content import Content
 from cdc.apply.table.event_applier import EventApplier, Stretch
 from cdc.apply.table.follower import Follower
 from cdc.apply.table.spark_plans import WHOLE_FILES, suit
 from cdc.apply.table.structure_notes import BoundNote, PlacedNote, place_notes
+from cdc.apply.table.table_content import TableContent
 from cdc.errors import CdcError, Reason, coded
 from cdc.events.schema import TableSchema
 from cdc.events.structure.steps import READ_AGAIN
@@ -40,7 +40,7 @@ class AppliedTable:
     """
 
     def __init__(
-        self, session: SparkSession, path: str, content: Content, context: ApplyContext
+        self, session: SparkSession, path: str, content: TableContent, context: ApplyContext
     ) -> None:
         """Follow from ``content``, which is what the Delta table at ``path`` holds.
 
@@ -61,7 +61,7 @@ class AppliedTable:
         self._applier = EventApplier(session, path, context, follower)
 
     @property
-    def content(self) -> Content:
+    def content(self) -> TableContent:
         """Schema, structure and position of one moment."""
         return self._content
 
@@ -130,7 +130,7 @@ class AppliedTable:
         """Take over a position that was committed elsewhere, or needs no commit."""
         self._content = replace(self._content, position=position)
 
-    def become(self, content: Content) -> None:
+    def become(self, content: TableContent) -> None:
         """Take over what a reading or a replay has made of the frozen table; it follows again.
 
         Commits that somebody else had made before are overwritten and no longer count.

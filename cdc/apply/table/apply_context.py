@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from cdc.apply.table.content import Catalogue
+from cdc.apply.table.table_content import Catalogue
 from cdc.config import Job
 from cdc.lake.records.quarantine import Quarantine
 from cdc.tables import SchemaPolicy, TableId

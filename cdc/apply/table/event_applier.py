@@ -8,15 +8,15 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows i
 
 from cdc.apply.table.apply_context import ApplyContext
 from cdc.apply.table.batch import Batch
-from cdc.apply.table.content import Content
 from cdc.apply.table.follower import Follower, refuse_unseen
 from cdc.apply.table.missing_columns import refuse_lacking
 from cdc.apply.table.spark_plans import suit
 from cdc.apply.table.structure_notes import BoundNote
+from cdc.apply.table.table_content import TableContent
 from cdc.events.schema import belongs_to
 from cdc.failpoints import Failpoint, reach
 
-Steps = Generator[Content, None, Content]
+Steps = Generator[TableContent, None, TableContent]
 """The table after each commit; returns what it is at the end."""
 
 
@@ -62,7 +62,7 @@ class EventApplier:
     context: ApplyContext
     follower: Follower
 
-    def steps(self, content: Content, stretch: Stretch) -> Steps:
+    def steps(self, content: TableContent, stretch: Stretch) -> Steps:
         """Bring a table from ``content`` to the end of the stretch.
 
         Raises TABLE_STOPPED where it cannot go on; what was yielded before is committed.
@@ -78,7 +78,7 @@ class EventApplier:
             yield from self._events(content, stretch, stretch.upto, some=stretch.has_other_schemas)
         )
 
-    def _events(self, content: Content, stretch: Stretch, upto: int, *, some: bool) -> Steps:
+    def _events(self, content: TableContent, stretch: Stretch, upto: int, *, some: bool) -> Steps:
         """Apply events up to an offset; with ``some``, only some of the schemas may be theirs."""
         after = content.position.offset
         if upto <= after:
@@ -97,7 +97,7 @@ class EventApplier:
         return (yield from self._commit(content, part, upto, schemas))
 
     def _commit(
-        self, content: Content, part: DataFrame, upto: int, schemas: Mapping[int, str]
+        self, content: TableContent, part: DataFrame, upto: int, schemas: Mapping[int, str]
     ) -> Steps:
         batch = Batch(
             session=self.session,

@@ -6,9 +6,9 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from cdc.apply.table.content import Catalogue, Content
 from cdc.apply.table.structure_change import Shape, course_of, take_steps
 from cdc.apply.table.structure_notes import BoundNote
+from cdc.apply.table.table_content import Catalogue, TableContent
 from cdc.errors import CdcError, ErrorKind, Reason
 from cdc.events.names import column_refusals
 from cdc.events.schema import (
@@ -39,7 +39,9 @@ class Follower:
     policy: SchemaPolicy
     catalogue: Catalogue | None  # asked where the source notes nothing
 
-    def by_notes(self, content: Content, notes: Sequence[BoundNote]) -> tuple[Content, int]:
+    def by_notes(
+        self, content: TableContent, notes: Sequence[BoundNote]
+    ) -> tuple[TableContent, int]:
         """Follow the first note, with as many more as it needs; return how many these were.
 
         Raises TABLE_STOPPED for a change that cannot be followed.
@@ -49,7 +51,7 @@ class Follower:
         course, number = course_of(shape, notes, self.policy)
         return self._take(shape, course, notes[number - 1].id), number
 
-    def by_events(self, content: Content, written_by: Iterable[str]) -> Iterator[Content]:
+    def by_events(self, content: TableContent, written_by: Iterable[str]) -> Iterator[TableContent]:
         """Follow writer schemas that differ; yield the table after each, committed already.
 
         Notes, where there are any, came before them. Raises TABLE_STOPPED for a schema that does
@@ -67,7 +69,7 @@ class Follower:
             content = self._by_schema(content, written)
             yield content
 
-    def _by_schema(self, content: Content, written: TableSchema) -> Content:
+    def _by_schema(self, content: TableContent, written: TableSchema) -> TableContent:
         difference, shape = diff(content.schema, written), shape_of(content)
         if isinstance(difference, Unchanged):
             return content
@@ -81,7 +83,7 @@ class Follower:
             raise CdcError(ErrorKind.TABLE_STOPPED, difference.reason, remedy=READ_AGAIN)
         return self._with(content, difference.columns)
 
-    def _with(self, content: Content, columns: Sequence[Column]) -> Content:
+    def _with(self, content: TableContent, columns: Sequence[Column]) -> TableContent:
         """Add the columns that no note tells of."""
         structure, schema = content.structure, content.schema
         noted = {column.name for column in structure.columns} if structure else set()
@@ -92,12 +94,12 @@ class Follower:
         store.add_columns(self.session, self.path, added, content.position)
         return replace(content, schema=replace(schema, columns=schema.columns + added))
 
-    def _take(self, shape: Shape, course: Course, note: int) -> Content:
+    def _take(self, shape: Shape, course: Course, note: int) -> TableContent:
         after = take_steps(self.session, self.path, shape, course, note)
-        return Content(schema=after.schema, position=after.position, structure=after.structure)
+        return TableContent(schema=after.schema, position=after.position, structure=after.structure)
 
 
-def shape_of(content: Content) -> Shape | None:
+def shape_of(content: TableContent) -> Shape | None:
     """Return the table's shape; None where nothing is known of the source's structure."""
     if content.structure is None:
         return None
@@ -113,7 +115,9 @@ def refuse_names(schema: TableSchema, added: Sequence[Column]) -> None:
         )
 
 
-def refuse_unseen(content: Content, notes: Iterable[BoundNote], snapshot_end: int | None) -> None:
+def refuse_unseen(
+    content: TableContent, notes: Iterable[BoundNote], snapshot_end: int | None
+) -> None:
     """Raise TABLE_STOPPED for a table rewritten under the first snapshot, which saw no row of it.
 
     Whether it had rows then cannot be told from the snapshot.

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.apply_context import ApplyContext
-from cdc.apply.table.content import Content
+from cdc.apply.table.table_content import TableContent
 from cdc.events.schema import TableSchema
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.table import store
@@ -41,20 +41,20 @@ class TableFactory:
         """
         schema = store.read_schema(session, path, wanted.table) or wanted
         structure = store.read_structure(path)
-        content = Content(schema=schema, position=position, structure=structure)
+        content = TableContent(schema=schema, position=position, structure=structure)
         return self.opened(session, path, content)
 
-    def opened(self, session: SparkSession, path: str, content: Content) -> AppliedTable:
+    def opened(self, session: SparkSession, path: str, content: TableContent) -> AppliedTable:
         """Return the table at ``path``, which holds ``content``; nothing is read or written."""
         return AppliedTable(session, path, content, self.context)
 
-    def created(self, session: SparkSession, path: str, content: Content) -> AppliedTable:
+    def created(self, session: SparkSession, path: str, content: TableContent) -> AppliedTable:
         """Create the empty table at ``path`` and return it."""
         store.create(session, path, content.schema, content.position, content.structure)
         return self.opened(session, path, content)
 
     def copied(
-        self, session: SparkSession, path: str, rows: DataFrame, content: Content
+        self, session: SparkSession, path: str, rows: DataFrame, content: TableContent
     ) -> AppliedTable:
         """Write the table at ``path`` in one commit, with these rows, and return it."""
         store.replace(session, path, rows, content.schema, content.position, content.structure)

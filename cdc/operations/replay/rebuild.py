@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows i
 from cdc.apply.difference.merge import merge_difference
 from cdc.apply.log_replay import replay
 from cdc.apply.table.applied_table import AppliedTable
-from cdc.apply.table.content import Content
+from cdc.apply.table.table_content import TableContent
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema
 from cdc.events.structure.structure import Structure, kept_as_text
@@ -154,7 +154,7 @@ def _created(session: SparkSession, material: Material, table: TableId, path: st
         )
     note = begins.id if begins and structure else 0
     position = Position(epoch=epochs.FIRST, offset=-1, note=note)
-    content = Content(schema=schema, position=position, structure=structure)
+    content = TableContent(schema=schema, position=position, structure=structure)
     return material.tables.created(session, path, content)
 
 
@@ -182,7 +182,7 @@ def _copied(
     # Without applied rows, the first batch would be appended instead of merged.
     applied = max(whole.position.rows_applied, rows.count())
     position = replace(whole.position, rows_applied=applied)
-    content = Content(schema=schema, position=position, structure=structure)
+    content = TableContent(schema=schema, position=position, structure=structure)
     return material.tables.copied(session, path, rows, content)
 
 

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from cdc.apply.difference import row_difference
 from cdc.apply.difference.merge import merge_difference
 from cdc.apply.table.applied_table import AppliedTable
-from cdc.apply.table.content import Content
+from cdc.apply.table.table_content import TableContent
 from cdc.errors import CdcError, ErrorKind
 from cdc.failpoints import Failpoint, reach
 from cdc.lake.layout import broken_path
@@ -152,7 +152,7 @@ class ReadingWriter:
             self._swap(self._content(position))
         return result
 
-    def _swap(self, content: Content) -> None:
+    def _swap(self, content: TableContent) -> None:
         reach(Failpoint.BEFORE_READING_SWAP)
         swap(
             self.session,
@@ -170,9 +170,9 @@ class ReadingWriter:
     def _held(self) -> DataFrame:
         return self.session.read.format("delta").load(self.live.path)
 
-    def _content(self, position: Position) -> Content:
+    def _content(self, position: Position) -> TableContent:
         target = self.target
-        return Content(schema=target.schema, structure=target.structure, position=position)
+        return TableContent(schema=target.schema, structure=target.structure, position=position)
 
     def _position(self, refused: int) -> Position:
         entry = self.subject.at.cut.entry(str(self.live.schema.table))

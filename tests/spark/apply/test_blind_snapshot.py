@@ -8,9 +8,9 @@ from pyspark.sql import SparkSession
 
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.apply_context import ApplyContext
-from cdc.apply.table.content import Content
 from cdc.apply.table.event_applier import Stretch
 from cdc.apply.table.structure_notes import BoundNote
+from cdc.apply.table.table_content import TableContent
 from cdc.apply.table.table_factory import TableFactory
 from cdc.config import Job
 from cdc.errors import Reason
@@ -38,7 +38,7 @@ def table(spark: SparkSession, root: Path, **position: Any) -> AppliedTable:  # 
     at = Position(**{"epoch": 1, "offset": -1, **position})
     quarantine = Quarantine(str(root / "quarantine"))
     tables = TableFactory(ApplyContext(quarantine=quarantine, placeholder="-", policy=Job()))
-    return tables.created(session, path, Content(schema=schema, position=at, structure=BEFORE))
+    return tables.created(session, path, TableContent(schema=schema, position=at, structure=BEFORE))
 
 
 def apply(spark: SparkSession, found: AppliedTable) -> None:

@@ -8,9 +8,9 @@ from pyspark.sql import SparkSession
 
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.apply_context import ApplyContext
-from cdc.apply.table.content import Content
 from cdc.apply.table.event_applier import Stretch
 from cdc.apply.table.structure_notes import BoundNote
+from cdc.apply.table.table_content import TableContent
 from cdc.apply.table.table_factory import TableFactory
 from cdc.config import Job
 from cdc.events.schema import Column, table_schema_from_avro
@@ -44,7 +44,7 @@ def opened(spark: SparkSession, root: Path) -> AppliedTable:
     at = Position(epoch=1, offset=-1)
     quarantine = Quarantine(str(root / "quarantine"))
     tables = TableFactory(ApplyContext(quarantine=quarantine, placeholder=TOKEN, policy=Job()))
-    content = Content(schema=schema, position=at, structure=structured("lost"))
+    content = TableContent(schema=schema, position=at, structure=structured("lost"))
     return tables.created(session, path, content)
 
 

@@ -24,8 +24,8 @@ from cdc.apply.difference.likeness import likeness
 from cdc.apply.difference.row_difference import unlike
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.apply_context import ApplyContext
-from cdc.apply.table.content import Content
 from cdc.apply.table.event_applier import Stretch
+from cdc.apply.table.table_content import TableContent
 from cdc.apply.table.table_factory import TableFactory
 from cdc.config import Job
 from cdc.events import avro
@@ -198,7 +198,7 @@ def applied(spark: SparkSession, root: Path, schema: TableSchema) -> AppliedTabl
     session, path, at = spark.newSession(), str(root / "t"), Position(epoch=1, offset=-1)
     quarantine = Quarantine(str(root / "quarantine"))
     tables = TableFactory(ApplyContext(quarantine=quarantine, placeholder=TOKEN, policy=Job()))
-    return tables.created(session, path, Content(schema=schema, position=at))
+    return tables.created(session, path, TableContent(schema=schema, position=at))
 
 
 def _ends(odd: Odd, number: int) -> bool:

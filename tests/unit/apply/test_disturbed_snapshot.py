@@ -7,8 +7,8 @@ import pytest
 
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.apply_context import ApplyContext
-from cdc.apply.table.content import Content
 from cdc.apply.table.structure_notes import BoundNote
+from cdc.apply.table.table_content import TableContent
 from cdc.capture import first_slot
 from cdc.config import Config, Job, Lake, Source
 from cdc.errors import Reason
@@ -37,7 +37,7 @@ def table(tmp_path: Path, *, slot_lsn: int | None = SLOT, **position: Any) -> Ap
         slot_lsn=slot_lsn,
     )
     session = cast("Any", None)  # nothing is read or written here
-    content = Content(schema=schema, position=at, structure=BEFORE)
+    content = TableContent(schema=schema, position=at, structure=BEFORE)
     return AppliedTable(session, str(tmp_path / "t"), content, context)
 
 

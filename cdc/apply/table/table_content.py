@@ -13,7 +13,7 @@ Catalogue = Callable[[int], Structure | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Content:
+class TableContent:
     """Columns, the source's structure that they follow, and up to where events are applied."""
 
     schema: TableSchema
