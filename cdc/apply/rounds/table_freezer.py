@@ -16,8 +16,8 @@ _LOOK_SECONDS: Final = 0.5
 class TableFreezer:
     """Freezes and thaws tables.
 
-    Only the thread of the rounds calls ``freeze_waiting`` and ``between_rounds``; any thread may call
-    the other methods.
+    Only the thread of the rounds calls ``freeze_waiting`` and ``between_rounds``; any thread may
+    call the other methods.
     """
 
     def __init__(self, tables: Mapping[str, AppliedTable]) -> None:

@@ -35,8 +35,8 @@ class AppliedTable:
     """A table that follows its log.
 
     One thread at a time applies events to it: that of the rounds, or that of an operation while
-    the table is frozen (cdc/apply/rounds/table_freezer.py). Any thread may read ``content``, which is
-    replaced whole, and call ``flag``.
+    the table is frozen (cdc/apply/rounds/table_freezer.py). Any thread may read ``content``, which
+    is replaced whole, and call ``flag``.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Puts the events that a batch cannot keep into quarantine, or stops the table if too many are refused.
+"""Puts events that a batch cannot keep into quarantine, or stops the table for too many of them.
 
 Recording an event twice changes nothing, so a batch that was interrupted is simply repeated.
 """
@@ -67,7 +67,7 @@ class QuarantineWriter:
             if not (count := reasons.count()):
                 return after
             if too_many_refused.can_be_too_many(count, self.policy):
-                self._stop_flood(mine, reasons)
+                self._stop_for_too_many(mine, reasons)
             self._put_into_quarantine(mine.join(reasons, "offset"))
         finally:
             reasons.unpersist()
@@ -87,7 +87,7 @@ class QuarantineWriter:
             these = rows.where(F.col("offset").between(first, last))
             self.quarantine.add(self._events(these.collect()))
 
-    def _stop_flood(self, mine: DataFrame, reasons: DataFrame) -> None:
+    def _stop_for_too_many(self, mine: DataFrame, reasons: DataFrame) -> None:
         """Raise TABLE_STOPPED if there are more refused events than quarantine may take."""
         events = mine.where("value IS NOT NULL").join(reasons, "offset", "left")
         events = events.selectExpr("offset", "reason AS _reason")

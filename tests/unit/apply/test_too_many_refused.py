@@ -37,8 +37,8 @@ def test_the_reason_says_how_many_and_which_share() -> None:
     )
 
 
-def test_what_is_possible_is_what_could_be_a_flood() -> None:
-    """Where ``can_be_too_many`` says no, nothing is counted, so it must not say no where it is too many."""
+def test_what_can_be_too_many_is_what_could_stop_the_table() -> None:
+    """Where ``can_be_too_many`` says no, nothing is counted, so it must say yes to too many."""
     for refused in range(30):
         too_many = any(why_too_many(refused, refused, run, POLICY) for run in range(refused + 1))
         assert too_many == can_be_too_many(refused, POLICY)
