@@ -12,8 +12,8 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows i
 
 from cdc.apply.table.apply_context import ApplyContext
 from cdc.apply.table.event_applier import EventApplier, Stretch
-from cdc.apply.table.follower import Follower
 from cdc.apply.table.spark_plans import WHOLE_FILES, suit
+from cdc.apply.table.structure_follower import StructureFollower
 from cdc.apply.table.structure_notes import BoundNote, PlacedNote, place_notes
 from cdc.apply.table.table_content import TableContent
 from cdc.errors import CdcError, Reason, coded
@@ -57,7 +57,7 @@ class AppliedTable:
         self._maintainer = Maintainer(path, context.policy)
         self._commits = Commits(path)
         changes = context.schema_policy(content.schema.table)
-        follower = Follower(session, path, changes, context.catalogue)
+        follower = StructureFollower(session, path, changes, context.catalogue)
         self._applier = EventApplier(session, path, context, follower)
 
     @property

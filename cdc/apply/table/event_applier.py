@@ -8,9 +8,9 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows i
 
 from cdc.apply.table.apply_context import ApplyContext
 from cdc.apply.table.batch import Batch
-from cdc.apply.table.follower import Follower, refuse_unseen
 from cdc.apply.table.missing_columns import refuse_lacking
 from cdc.apply.table.spark_plans import suit
+from cdc.apply.table.structure_follower import StructureFollower, refuse_unseen
 from cdc.apply.table.structure_notes import BoundNote
 from cdc.apply.table.table_content import TableContent
 from cdc.events.schema import belongs_to
@@ -60,7 +60,7 @@ class EventApplier:
     session: SparkSession  # the table's own: the position is set in its configuration
     path: str
     context: ApplyContext
-    follower: Follower
+    follower: StructureFollower
 
     def steps(self, content: TableContent, stretch: Stretch) -> Steps:
         """Bring a table from ``content`` to the end of the stretch.

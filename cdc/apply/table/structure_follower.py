@@ -31,7 +31,7 @@ _REWRITTEN: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Follower:
+class StructureFollower:
     """Brings one Delta table to another structure; returns what the table is afterwards."""
 
     session: SparkSession  # the table's own
