@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from cdc.events.structure.follow import steps
+from cdc.events.structure.derive_steps import steps
 from cdc.events.structure.steps import Step, Stop
 from tests.events.structures import column, structure
 

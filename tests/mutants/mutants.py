@@ -154,7 +154,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="notes: a table that was away counts as one that stayed",
-        file="cdc/events/structure/follow.py",
+        file="cdc/events/structure/derive_steps.py",
         old="(*_missed(old, notes), *_table_steps(old, before, append=append))",
         new="tuple(_table_steps(old, before, append=append))",
         tests=PURE,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cdc.events.names import column_refusals, without_case
 from cdc.events.schema import Column, fits
-from cdc.events.structure.follow import follow, steps
+from cdc.events.structure.derive_steps import follow, steps
 from cdc.events.structure.guess import guess_course
 from cdc.events.structure.steps import (
     AddColumn,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from cdc.events.structure.follow import follow
+from cdc.events.structure.derive_steps import follow
 from cdc.events.structure.steps import Course, Note
 from cdc.events.structure.structure import Structure, parse, unpublished_from
 from cdc.source.notes.structure_table import UNNOTED

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from cdc.apply.table.structure_notes import BoundNote
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema
-from cdc.events.structure.follow import follow
+from cdc.events.structure.derive_steps import follow
 from cdc.events.structure.steps import (
     READ_AGAIN,
     ChangeKey,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from cdc.events.schema import Column
-from cdc.events.structure.follow import follow
+from cdc.events.structure.derive_steps import follow
 from cdc.events.structure.steps import READ_AGAIN, Course, Note, Step, Stop
 from cdc.events.structure.structure import Structure, StructureColumn
 from cdc.events.values.lake_types import lake_type

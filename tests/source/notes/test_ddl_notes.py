@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from cdc.errors import CdcError
-from cdc.events.structure.follow import follow
+from cdc.events.structure.derive_steps import follow
 from cdc.source.catalog.captured import captured_tables
 from cdc.source.notes.triggers import structure_of
 from cdc.source.server.connection import Connection, connect

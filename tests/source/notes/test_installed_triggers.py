@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from cdc.events.structure.follow import follow
+from cdc.events.structure.derive_steps import follow
 from cdc.source.catalog.captured import captured_tables
 from cdc.source.notes import triggers
 from cdc.source.server.connection import connect

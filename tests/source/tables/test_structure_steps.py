@@ -8,7 +8,7 @@ from typing import Final
 import psycopg
 import pytest
 
-from cdc.events.structure.follow import follow
+from cdc.events.structure.derive_steps import follow
 from tests.source.noting import Source, taken
 
 pytestmark = pytest.mark.integration

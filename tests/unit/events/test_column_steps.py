@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cdc.events.schema import Column
-from cdc.events.structure.follow import steps
+from cdc.events.structure.derive_steps import steps
 from cdc.events.structure.steps import AddColumn, DropColumn, RenameColumn, Step, WidenColumn
 from tests.events.steps import ID, A, B, of, stop
 from tests.events.structures import column, numeric, structure

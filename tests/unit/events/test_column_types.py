@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cdc.events.structure.follow import follow, steps
+from cdc.events.structure.derive_steps import follow, steps
 from cdc.events.structure.steps import Note, WidenColumn
 from tests.events.steps import ID, OLD, A, B, enum, of, stop
 from tests.events.structures import column, numeric, structure, varchar

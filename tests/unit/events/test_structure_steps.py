@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cdc.events.schema import Column
-from cdc.events.structure.follow import follow, policed, steps
+from cdc.events.structure.derive_steps import follow, policed, steps
 from cdc.events.structure.steps import (
     AddColumn,
     ChangeKey,
