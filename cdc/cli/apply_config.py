@@ -11,7 +11,7 @@ from rich.console import Console
 from cdc.capture.recapture import unpublish
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from cdc.cli.plan import facts, show
-from cdc.cli.show.follow import DetachOption, ask_and_follow, follow, new_operation
+from cdc.cli.show.follow_operation import DetachOption, ask_and_follow, follow, new_operation
 from cdc.cli.show.wait_line import wait_line
 from cdc.client import config_change
 from cdc.client.plan import Plan

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from cdc.cli.show import bar
-from cdc.cli.show.follow import NoJobTimeoutOption, follow, results_table
+from cdc.cli.show.follow_operation import NoJobTimeoutOption, follow, results_table
 from cdc.cli.sql import plain
 from cdc.client.operation_list import all_operations, unfinished_operation
 from cdc.config import Config, load

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
-from cdc.cli.show.follow import DetachOption, ask_and_follow, new_operation
+from cdc.cli.show.follow_operation import DetachOption, ask_and_follow, new_operation
 from cdc.cli.show.refused_events import decoder_of, event_facts, event_rows, listing
 from cdc.client.quarantine import Decoder, key_of, parse_offset, retry_of, select
 from cdc.config import Config, load

@@ -6,7 +6,12 @@ import typer
 
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from cdc.cli.replay import EventsFrom, FromOption
-from cdc.cli.show.follow import DetachOption, NoJobTimeoutOption, ask_and_follow, new_operation
+from cdc.cli.show.follow_operation import (
+    DetachOption,
+    NoJobTimeoutOption,
+    ask_and_follow,
+    new_operation,
+)
 from cdc.config import Config, load
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import ledger_path

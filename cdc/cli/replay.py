@@ -13,7 +13,12 @@ import typer
 from rich.console import Console
 
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
-from cdc.cli.show.follow import DetachOption, NoJobTimeoutOption, ask_and_follow, new_operation
+from cdc.cli.show.follow_operation import (
+    DetachOption,
+    NoJobTimeoutOption,
+    ask_and_follow,
+    new_operation,
+)
 from cdc.config import Config, load
 from cdc.errors import CdcError, ErrorKind
 from cdc.observe import logs

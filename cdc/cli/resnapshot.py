@@ -7,7 +7,12 @@ import typer
 from rich.console import Console
 
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
-from cdc.cli.show.follow import DetachOption, NoJobTimeoutOption, ask_and_follow, new_operation
+from cdc.cli.show.follow_operation import (
+    DetachOption,
+    NoJobTimeoutOption,
+    ask_and_follow,
+    new_operation,
+)
 from cdc.cli.show.forecast import facts, show
 from cdc.cli.show.wait_line import wait_line
 from cdc.client.forecast import Forecast

@@ -12,7 +12,7 @@ import pytest
 
 from cdc.capture.recapture import Recaptured
 from cdc.cli import apply_config
-from cdc.cli.show.follow import new_operation
+from cdc.cli.show.follow_operation import new_operation
 from cdc.client import config_change
 from cdc.client.plan import Plan, PlanFinding, RemovedTable
 from cdc.config import Config, Lake, Source

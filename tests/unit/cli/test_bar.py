@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from cdc.cli.show import bar
-from cdc.cli.show.follow import new_operation
+from cdc.cli.show.follow_operation import new_operation
 from cdc.state.operation import OperationState, Progress
 from tests.unit.desk_room import RUNNING
 

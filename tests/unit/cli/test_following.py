@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from cdc.cli import app
 from cdc.cli.show import bar
-from cdc.cli.show.follow import ask_and_follow, follow, new_operation
+from cdc.cli.show.follow_operation import ask_and_follow, follow, new_operation
 from cdc.config import Config, load
 from cdc.errors import POLICY, CdcError, ErrorKind
 from cdc.lake.layout import operations_path
@@ -27,7 +27,7 @@ from cdc.state.job_state import JobState
 from cdc.state.operation import Operation, OperationState, Progress, TableResult
 from tests.unit.desk_room import RUNNING
 
-SLEEP = "cdc.cli.show.follow.time.sleep"
+SLEEP = "cdc.cli.show.follow_operation.time.sleep"
 PAUSE = threading.Event()  # never set; waiting on it passes time in tests that replace sleep
 
 
