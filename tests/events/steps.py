@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from cdc.events.structure.derive_steps import steps
+from cdc.events.structure.derive_steps import derive_steps
 from cdc.events.structure.steps import Step, Stop
 from tests.events.structures import column, structure
 
@@ -20,7 +20,7 @@ def enum(number: int, name: str, **labels: str) -> dict[str, Any]:
 def of(*columns: dict[str, Any], **more: Any) -> tuple[Step, ...]:  # noqa: ANN401
     """Return the steps from OLD to a table with these columns beside the key."""
     flags = {name: more.pop(name) for name in ("rewrite", "converted", "append") if name in more}
-    return steps(OLD, structure(ID, *columns, **more), **flags)
+    return derive_steps(OLD, structure(ID, *columns, **more), **flags)
 
 
 def stop(found: tuple[Step, ...]) -> str:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cdc.events.names import column_refusals, without_case
 from cdc.events.schema import Column, fits
-from cdc.events.structure.derive_steps import follow, steps
+from cdc.events.structure.derive_steps import derive_course, derive_steps
 from cdc.events.structure.guess import guess_course
 from cdc.events.structure.steps import (
     AddColumn,
@@ -176,7 +176,7 @@ def agree(lake: Lake, structure: Structure) -> None:
 @given(pairs)
 def test_steps_one_by_one_give_the_new_structure(pair: tuple[Structure, Structure]) -> None:
     old, new = pair
-    found = steps(old, new)
+    found = derive_steps(old, new)
     stops = [step for step in found if isinstance(step, Stop)]
     event("stopped" if stops else "followed")
     if stops:
@@ -193,7 +193,7 @@ def test_what_is_kept_after_each_change_carries_the_next(chain: list[Structure])
     """As the job does it: what is kept is written down, read again, and compared with."""
     kept, lake = chain[0], Lake.of(chain[0])
     for new in chain[1:]:
-        course = follow(kept, [Note(structure=new)])
+        course = derive_course(kept, [Note(structure=new)])
         if course.stops:
             return
         for step in course.steps:
@@ -209,11 +209,11 @@ def test_what_is_kept_after_each_change_carries_the_next(chain: list[Structure])
 def test_several_notes_at_once_end_where_one_by_one_does(chain: list[Structure]) -> None:
     kept = chain[0]
     for new in chain[1:]:
-        each = follow(kept, [Note(structure=new)])
+        each = derive_course(kept, [Note(structure=new)])
         if each.stops or each.structure is None:
             return
         kept = each.structure
-    course = follow(chain[0], [Note(structure=new) for new in chain[1:]])
+    course = derive_course(chain[0], [Note(structure=new) for new in chain[1:]])
     assert course.structure == kept
     if course.stops:  # away and back: the next law
         assert _leaves_its_name(chain)
@@ -242,7 +242,7 @@ def any_names(draw: st.DrawFn) -> list[Structure]:
 def test_names_that_are_one_in_the_lake_stop_and_others_are_followed(
     chain: list[Structure], policy: SchemaPolicy
 ) -> None:
-    course = follow(chain[0], [Note(structure=new) for new in chain[1:]], policy=policy)
+    course = derive_course(chain[0], [Note(structure=new) for new in chain[1:]], policy=policy)
     alike = any(_refused(new) for new in chain[1:])
     event("alike" if alike else "told apart")
     assert bool(course.stops) == alike
@@ -267,7 +267,7 @@ def test_events_that_may_have_gone_elsewhere_are_never_followed(
         Note(structure=new, unpublished=data.draw(seldom), unnoted=data.draw(seldom))
         for new in chain[1:]
     ]
-    course = follow(chain[0], notes)
+    course = derive_course(chain[0], notes)
     event("away" if _leaves_its_name(chain) else "stays")
     if any(note.unpublished or note.unnoted for note in notes):
         assert course.stops
@@ -289,7 +289,7 @@ def test_ignored_columns_leave_the_others_right(chain: list[Structure]) -> None:
     kept, lake = chain[0], Lake.of(chain[0])
     size = len(lake.types)
     for new in chain[1:]:
-        course = follow(kept, [Note(structure=new)], policy="ignore")
+        course = derive_course(kept, [Note(structure=new)], policy="ignore")
         if course.stops or any(_collides(lake, step) for step in course.steps):
             return
         for step in course.steps:
@@ -309,8 +309,8 @@ def _collides(lake: Lake, step: Step) -> bool:
 @given(pairs)
 def test_to_stop_is_to_stop_at_any_change(pair: tuple[Structure, Structure]) -> None:
     old, new = pair
-    found = follow(old, [Note(structure=new)], policy="stop").steps
-    assert bool(found) == bool(steps(old, new))
+    found = derive_course(old, [Note(structure=new)], policy="stop").steps
+    assert bool(found) == bool(derive_steps(old, new))
     assert all(isinstance(step, Stop) for step in found)
 
 
@@ -338,4 +338,4 @@ def test_a_guess_is_what_the_trigger_would_have_noted(pair: tuple[Structure, Str
     old, new = pair
     guessed = guess_course(old, [Column(c.name, c.lake) for c in new.followed], new)
     if not guessed.stops:
-        assert guessed == follow(old, [Note(structure=new)])
+        assert guessed == derive_course(old, [Note(structure=new)])

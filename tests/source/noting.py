@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from cdc.events.structure.derive_steps import follow
+from cdc.events.structure.derive_steps import derive_course
 from cdc.events.structure.steps import Course, Note
 from cdc.events.structure.structure import Structure, parse, unpublished_from
 from cdc.source.notes.structure_table import UNNOTED
@@ -104,7 +104,7 @@ def taken(source: Source, statement: str) -> Course:
     """
     before = source.structure()
     lake = LakeRows(source.rows(before), {c.name: c.lake for c in before.followed})
-    course = follow(before, [noted.note for noted in source.run(statement)])
+    course = derive_course(before, [noted.note for noted in source.run(statement)])
     if not course.stops and course.structure is not None:
         for step in course.steps:
             lake.do(step)

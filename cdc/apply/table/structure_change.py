@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from cdc.apply.table.structure_notes import BoundNote
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema
-from cdc.events.structure.derive_steps import follow
+from cdc.events.structure.derive_steps import derive_course
 from cdc.events.structure.steps import (
     READ_AGAIN,
     ChangeKey,
@@ -58,7 +58,7 @@ def course_of(
         if note is None:
             break
         notes.append(note)
-        course = follow(shape.structure, notes, policy=policy, append=shape.append)
+        course = derive_course(shape.structure, notes, policy=policy, append=shape.append)
         if not _stops(course):
             return course, len(notes)
     if not notes:
@@ -67,7 +67,7 @@ def course_of(
             "its structure changed, and the source could not describe the change",
             remedy=f"see the warning in the source's log; then {READ_AGAIN}",
         )
-    return follow(shape.structure, notes, policy=policy, append=shape.append), len(notes)
+    return derive_course(shape.structure, notes, policy=policy, append=shape.append), len(notes)
 
 
 def take_steps(spark: SparkSession, path: str, shape: Shape, course: Course, note: int) -> Shape:

@@ -29,7 +29,7 @@ from cdc.events.structure.structure import Structure
 from cdc.tables import SchemaPolicy, TableMode
 
 
-def steps(
+def derive_steps(
     old: Structure,
     new: Structure | None,
     *,
@@ -43,10 +43,10 @@ def steps(
     are those of ``Note``.
     """
     note = Note(structure=new, rewrite=rewrite, converted=converted)
-    return follow(old, (note,), append=append).steps
+    return derive_course(old, (note,), append=append).steps
 
 
-def follow(
+def derive_course(
     old: Structure,
     notes: Sequence[Note],
     *,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from cdc.events.schema import Column
-from cdc.events.structure.derive_steps import follow
+from cdc.events.structure.derive_steps import derive_course
 from cdc.events.structure.steps import READ_AGAIN, Course, Note, Step, Stop
 from cdc.events.structure.structure import Structure, StructureColumn
 from cdc.events.values.lake_types import lake_type
@@ -46,7 +46,7 @@ def guess_course(
     doubt = next(_doubts(old, written, now, at_writing, append=append), None)
     if doubt is not None:
         return _doubtful(old, doubt)
-    return follow(old, (Note(structure=at_writing),), policy=policy, append=append)
+    return derive_course(old, (Note(structure=at_writing),), policy=policy, append=append)
 
 
 def _at_writing(written: Sequence[Column], now: Structure) -> Structure:

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from cdc.errors import CdcError
-from cdc.events.structure.derive_steps import follow
+from cdc.events.structure.derive_steps import derive_course
 from cdc.source.catalog.captured import captured_tables
 from cdc.source.notes.triggers import structure_of
 from cdc.source.server.connection import Connection, connect
@@ -42,7 +42,7 @@ def test_what_changes_tables_by_another_name(noting: Source) -> None:
     noting.run("CREATE TABLE t (id int PRIMARY KEY, m mood, ms mood[], x d, u int NOT NULL)")
     old = noting.structure()
     (noted,) = noting.run("ALTER TYPE mood RENAME VALUE 'sad' TO 'blue'")
-    stops = follow(old, [noted.note]).stops
+    stops = derive_course(old, [noted.note]).stops
     assert f"a value of the enum of column m of {schema}.t was renamed" in stops[0].reason
     assert [n.name for n in noting.run("ALTER TYPE mood ADD VALUE 'ok'")] == ["t"]
     assert [n.name for n in noting.run("ALTER DOMAIN d SET NOT NULL")] == ["t"]
@@ -92,7 +92,7 @@ def test_what_a_type_is_made_of(noting: Source) -> None:
         differ = {a.name for a, b in pairs if (a.parts, a.labels) != (b.parts, b.labels)}
         assert differ == names, change
         followed = {a.name for a in old.followed}
-        assert bool(follow(old, [notes["t"].note]).stops) == bool(names & followed), change
+        assert bool(derive_course(old, [notes["t"].note]).stops) == bool(names & followed), change
 
 
 def test_partitions_and_children_are_noted_with_their_parents(noting: Source) -> None:
@@ -109,7 +109,7 @@ def test_partitions_and_children_are_noted_with_their_parents(noting: Source) ->
     noting.run("INSERT INTO p VALUES (1, 1), (1, 11)")
     notes = noting.run("ALTER TABLE p ADD z int DEFAULT 3, ADD v float8 DEFAULT random()")
     assert [(n.name, n.rewrite) for n in notes] == [("p", 0), ("p1", 2), ("p2", 2)]
-    assert len(follow(old, [notes[1].note]).stops) == 2
+    assert len(derive_course(old, [notes[1].note]).stops) == 2
     assert [n.name for n in noting.run("ALTER TABLE p DETACH PARTITION p2")] == ["p", "p1"]
 
 

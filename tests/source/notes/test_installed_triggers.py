@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from cdc.events.structure.derive_steps import follow
+from cdc.events.structure.derive_steps import derive_course
 from cdc.source.catalog.captured import captured_tables
 from cdc.source.notes import triggers
 from cdc.source.server.connection import connect
@@ -93,7 +93,7 @@ def test_what_was_not_noted_stops_its_table_once_they_are_made_again(
 
     notes = noting.notes()
     assert {(noted.command, noted.name) for noted in notes} == {("UNNOTED", "t")}
-    course = follow(before, [noted.note for noted in notes])
+    course = derive_course(before, [noted.note for noted in notes])
     assert any(
         reason in stop.reason
         for stop in course.stops

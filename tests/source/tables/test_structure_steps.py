@@ -8,7 +8,7 @@ from typing import Final
 import psycopg
 import pytest
 
-from cdc.events.structure.derive_steps import follow
+from cdc.events.structure.derive_steps import derive_course
 from tests.source.noting import Source, taken
 
 pytestmark = pytest.mark.integration
@@ -263,7 +263,7 @@ def test_a_change_that_stops(noting: Source, case: str) -> None:
     noting.connection.execute(
         statement.partition("/*")[0].replace("{schema}", noting.schema).encode()
     )
-    course = follow(before, [noted.note for noted in noting.notes_about(before)])
+    course = derive_course(before, [noted.note for noted in noting.notes_about(before)])
 
     assert reason.replace("{schema}", noting.schema) in course.stops[0].reason
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cdc.events.schema import Column
-from cdc.events.structure.derive_steps import steps
+from cdc.events.structure.derive_steps import derive_steps
 from cdc.events.structure.steps import AddColumn, DropColumn, RenameColumn, Step, WidenColumn
 from tests.events.steps import ID, A, B, of, stop
 from tests.events.structures import column, numeric, structure
@@ -78,7 +78,7 @@ def test_a_default_that_was_made_for_each_row_stops() -> None:
     assert of(A, B, column(4, "c", "float8"), rewrite=2) == (AddColumn(Column("c", "double")),)
     partitioned = structure(ID, A, B, kind="p")
     later = structure(ID, *new, kind="p")
-    assert "new column c" in stop(steps(partitioned, later))
+    assert "new column c" in stop(derive_steps(partitioned, later))
 
 
 @pytest.mark.parametrize(
@@ -118,5 +118,5 @@ def test_a_column_that_begins_to_arrive_stops() -> None:
     old = structure(ID, column(2, "x", generated=True))
 
     assert "column x of shop.orders did not arrive" in stop(
-        steps(old, structure(ID, column(2, "x")))
+        derive_steps(old, structure(ID, column(2, "x")))
     )

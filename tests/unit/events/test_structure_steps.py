@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cdc.events.schema import Column
-from cdc.events.structure.derive_steps import follow, policed, steps
+from cdc.events.structure.derive_steps import derive_course, derive_steps, policed
 from cdc.events.structure.steps import (
     AddColumn,
     ChangeKey,
@@ -24,7 +24,7 @@ from tests.events.structures import column, structure
 
 
 def test_a_note_that_others_may_be_missing_before_stops() -> None:
-    (found,) = follow(OLD, (Note(structure=OLD, unnoted=True),)).steps
+    (found,) = derive_course(OLD, (Note(structure=OLD, unnoted=True),)).steps
 
     assert isinstance(found, Stop)
     assert "shop.orders's structure may not have been noted" in found.reason
@@ -35,14 +35,14 @@ def test_a_change_of_the_key() -> None:
     assert of(A, B, primary_key=[], identity="f") == (ChangeMode(TableMode.MULTISET),)
     assert of(A, B, primary_key=[], append=True) == (ChangeMode(TableMode.APPEND),)
     bag = structure(ID, A, B, primary_key=[], identity="f")
-    assert steps(bag, OLD) == (ChangeMode(TableMode.KEYED), ChangeKey(("id",)))
+    assert derive_steps(bag, OLD) == (ChangeMode(TableMode.KEYED), ChangeKey(("id",)))
     assert "has neither a primary key" in stop(of(A, B, primary_key=[]))
 
 
 def test_a_renamed_key_is_the_same_key() -> None:
     renamed = structure(column(1, "number", "int8"), A, B)
 
-    assert steps(OLD, renamed) == (RenameColumn("id", "number"),)
+    assert derive_steps(OLD, renamed) == (RenameColumn("id", "number"),)
 
 
 def test_a_key_that_does_not_arrive_stops() -> None:
@@ -62,12 +62,12 @@ def test_a_table_of_which_no_column_arrives_any_more_stops(
     old = structure(column(1, "v", "text"), primary_key=[], identity="f")
     new = structure(*columns, primary_key=[], identity="f")
 
-    assert "no column of shop.orders arrives" in stop(steps(old, new))
+    assert "no column of shop.orders arrives" in stop(derive_steps(old, new))
     assert "no column of shop.orders arrives" in stop(
-        follow(old, [Note(structure=new)], policy="ignore").steps
+        derive_course(old, [Note(structure=new)], policy="ignore").steps
     )
     again = structure(column(3, "w", "text"), primary_key=[], identity="f")
-    given = follow(old, [Note(structure=new), Note(structure=again)])
+    given = derive_course(old, [Note(structure=new), Note(structure=again)])
     assert given.steps == (DropColumn("v"), AddColumn(Column("w", "string"), None))
 
 
@@ -75,25 +75,25 @@ def test_a_key_that_was_dropped_and_added_again_between_two_events_was_never_mis
     without = structure(ID, A, B, primary_key=[])
     other = structure(ID, A, B, primary_key=["id", "b"])
 
-    assert "has neither" in stop(follow(OLD, [Note(structure=without)]).steps)
-    found = follow(OLD, [Note(structure=without), Note(structure=other)])
+    assert "has neither" in stop(derive_course(OLD, [Note(structure=without)]).steps)
+    found = derive_course(OLD, [Note(structure=without), Note(structure=other)])
     assert found.steps == (ChangeKey(("id", "b")),)
     assert found.structure == other
 
 
 def test_tables_that_are_renamed_dropped_or_another_one() -> None:
     assert of(A, B, table="bills") == (RenameTable(TableId("shop", "bills")),)
-    assert steps(OLD, None) == (DropTable(),)
-    assert follow(OLD, [Note(structure=None)]).structure is None
+    assert derive_steps(OLD, None) == (DropTable(),)
+    assert derive_course(OLD, [Note(structure=None)]).structure is None
     assert "dropped and created again" in stop(of(A, B, oid=5))
     another = structure(ID, A, B, oid=5)
-    found = follow(OLD, [Note(structure=None), Note(structure=another)])
+    found = derive_course(OLD, [Note(structure=None), Note(structure=another)])
     assert "dropped and created again" in stop(found.steps)
 
 
 def test_the_remedy_of_a_lost_identity_is_that_of_its_cause() -> None:
-    nothing = follow(OLD, [Note(structure=structure(ID, A, B, identity="n"))])
-    no_key = follow(OLD, [Note(structure=structure(ID, A, B, primary_key=[]))])
+    nothing = derive_course(OLD, [Note(structure=structure(ID, A, B, identity="n"))])
+    no_key = derive_course(OLD, [Note(structure=structure(ID, A, B, primary_key=[]))])
 
     assert nothing.stops[0].remedy.startswith("ALTER TABLE shop.orders REPLICA IDENTITY DEFAULT")
     assert no_key.stops[0].remedy.startswith("give it a primary key, or ALTER TABLE shop.orders")
@@ -102,25 +102,29 @@ def test_the_remedy_of_a_lost_identity_is_that_of_its_cause() -> None:
 def test_ignored_are_columns_that_come_and_go() -> None:
     new = structure(ID, column(2, "z", "text"), column(4, "c", "float8", default=True))
 
-    found = follow(OLD, [Note(structure=new, rewrite=2)], policy="ignore")
+    found = derive_course(OLD, [Note(structure=new, rewrite=2)], policy="ignore")
 
     assert found.steps == (RenameColumn("a", "z"),)
     assert found.structure is not None
     assert [c.name for c in found.structure.followed] == ["id", "z"]
-    later = follow(found.structure, [Note(structure=new)], policy="evolve")
+    later = derive_course(found.structure, [Note(structure=new)], policy="evolve")
     assert later.steps == ()  # its earlier values are not in the lake
 
 
 def test_a_name_of_a_column_that_is_kept_cannot_be_taken() -> None:
     new = structure(ID, column(2, "b", "text"))
 
-    assert "takes the name" in stop(follow(OLD, [Note(structure=new)], policy="ignore").steps)
+    assert "takes the name" in stop(
+        derive_course(OLD, [Note(structure=new)], policy="ignore").steps
+    )
 
 
 def test_ignored_columns_cannot_be_a_key() -> None:
     new = structure(ID, A, B, column(4, "c"), primary_key=["c"])
 
-    assert "column c of the key" in stop(follow(OLD, [Note(structure=new)], policy="ignore").steps)
+    assert "column c of the key" in stop(
+        derive_course(OLD, [Note(structure=new)], policy="ignore").steps
+    )
 
 
 def test_policies() -> None:
