@@ -11,7 +11,12 @@ from rich.console import Console
 from cdc.capture.recapture import unpublish
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from cdc.cli.plan import facts, show
-from cdc.cli.show.follow_operation import DetachOption, ask_and_follow, follow, new_operation
+from cdc.cli.show.follow_operation import (
+    DetachOption,
+    ask_and_follow,
+    follow_operation,
+    new_operation,
+)
 from cdc.cli.show.wait_line import wait_line
 from cdc.client import config_change
 from cdc.client.plan import Plan
@@ -110,7 +115,7 @@ def _read(config: Config, tables: list[str], *, as_json: bool, detach: bool) -> 
     """Follow the operations that read some of the tables already, then have the rest read."""
     under_way = config_change.reading_now(config, tables)
     for operation in under_way:
-        follow(config, operation.id, as_json=as_json, detach=detach)
+        follow_operation(config, operation.id, as_json=as_json, detach=detach)
     being_read = {name for operation in under_way for name in operation.tables}
     rest = [name for name in tables if name not in being_read]
     if rest:

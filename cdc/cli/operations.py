@@ -10,7 +10,7 @@ from rich.text import Text
 
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from cdc.cli.show import bar
-from cdc.cli.show.follow_operation import NoJobTimeoutOption, follow, results_table
+from cdc.cli.show.follow_operation import NoJobTimeoutOption, follow_operation, results_table
 from cdc.cli.sql import plain
 from cdc.client.operation_list import all_operations, unfinished_operation
 from cdc.config import Config, load
@@ -41,7 +41,7 @@ def operations(
     loaded, console = load(config), Console(highlight=False)
     if follow_it:
         operation = unfinished_operation(loaded.state_dir, operation_id)
-        follow(
+        follow_operation(
             loaded, operation.id, as_json=as_json, detach=False, timeout=timeout, console=console
         )
     elif operation_id is None:

@@ -67,7 +67,7 @@ def ask_and_follow(
     """Ask the job for the operation and follow it to its end.
 
     Raises UNREACHABLE when the job is not running, CONFLICT when another operation has one of the
-    tables, and whatever ``follow`` raises.
+    tables, and whatever ``follow_operation`` raises.
     """
     if not components.job(config.state_dir).alive:
         raise CdcError(
@@ -76,10 +76,10 @@ def ask_and_follow(
             remedy="wal2lake up",
         )
     files.ask(config.state_dir, operation)
-    follow(config, operation.id, as_json=as_json, detach=detach, timeout=timeout)
+    follow_operation(config, operation.id, as_json=as_json, detach=detach, timeout=timeout)
 
 
-def follow(
+def follow_operation(
     config: Config,
     operation_id: str,
     *,

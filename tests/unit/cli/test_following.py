@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from cdc.cli import app
 from cdc.cli.show import bar
-from cdc.cli.show.follow_operation import ask_and_follow, follow, new_operation
+from cdc.cli.show.follow_operation import ask_and_follow, follow_operation, new_operation
 from cdc.config import Config, load
 from cdc.errors import POLICY, CdcError, ErrorKind
 from cdc.lake.layout import operations_path
@@ -118,7 +118,7 @@ def test_json_is_an_object_per_line_and_the_last_is_the_outcome(
 
     monkeypatch.setattr(SLEEP, cancel)
     with pytest.raises(CdcError) as raised:
-        follow(config, operation.id, as_json=True, detach=False)
+        follow_operation(config, operation.id, as_json=True, detach=False)
 
     assert raised.value.kind is ErrorKind.CANCELLED
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -149,7 +149,7 @@ def test_detached_it_says_its_id_and_goes_on(
     ask_and_follow(config, operation, as_json=True, detach=True)
     assert json.loads(capsys.readouterr().out) == {"id": operation.id, "state": "waiting"}
 
-    follow(config, operation.id, as_json=False, detach=False)
+    follow_operation(config, operation.id, as_json=False, detach=False)
     job.stop(60)
 
 
@@ -168,7 +168,7 @@ def test_a_job_that_died_is_waited_for_and_said(
     files.ask(config.state_dir, operation)
     say_alive(config, alive=False)
     with pytest.raises(CdcError) as raised:
-        follow(config, operation.id, as_json=False, detach=False, timeout=0)
+        follow_operation(config, operation.id, as_json=False, detach=False, timeout=0)
 
     assert POLICY[raised.value.kind].exit_code == 11
     assert "wal2lake up" in raised.value.remedy
@@ -191,7 +191,7 @@ def test_a_job_that_comes_back_is_followed_on(
             desks[0].start()
 
     monkeypatch.setattr(SLEEP, come_back)
-    follow(config, operation.id, as_json=False, detach=False)
+    follow_operation(config, operation.id, as_json=False, detach=False)
     desks[0].stop(60)
 
     lines = capsys.readouterr().out.splitlines()
