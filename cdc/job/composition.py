@@ -30,9 +30,9 @@ from cdc.land.query import Lander, LandingHooks
 from cdc.operations.desk.context import JobContext
 from cdc.operations.retention import Retention
 from cdc.state import requests
-from cdc.state.holds import Holds
 from cdc.state.job_state import JobStateFile
 from cdc.state.pipeline import Pipeline
+from cdc.state.request_reader import RequestReader
 
 
 def compose(pipeline: Pipeline, spark: SparkSession, state_file: JobStateFile) -> Run:
@@ -151,7 +151,7 @@ class _Composer:
             tables,
             publisher,
             inbox=inbox,
-            requests=CutRequests(Holds(requests.directory(self.pipeline.config.state_dir))),
+            requests=CutRequests(RequestReader(requests.directory(self.pipeline.config.state_dir))),
             checks=RoundChecks(
                 stuck_transactions(policy.transaction_alarm_seconds), source=check_source
             ),

@@ -4,7 +4,7 @@ A reader writes ``<state_dir>/requests/<id>.json`` and removes it afterwards. Wh
 request has no bound, the job publishes no cut. Once it has a bound, the job ends its cut at the
 last END marker at or before the bound, until that cut is published. The request of a killed reader
 stops counting at once, because its lock is released with the process. The expiry is for a reader
-that hangs; cdc/state/holds.py also guards against clocks that jump.
+that hangs; cdc/state/request_reader.py also guards against clocks that jump.
 """
 
 import errno

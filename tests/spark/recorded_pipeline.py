@@ -38,7 +38,7 @@ from cdc.lake.table.positions import LandedPosition, Position, landed_position, 
 from cdc.land.inbox import Inbox
 from cdc.land.log_table import create_log
 from cdc.land.query import Lander, LandingHooks
-from cdc.state.holds import Holds
+from cdc.state.request_reader import RequestReader
 from cdc.tables import STRUCTURE, TableId, TableMode
 
 RECORDED: dict[str, Any] = json.loads(
@@ -147,7 +147,7 @@ class Pipeline:
             self.tables,
             self.publisher,
             inbox=self.inbox,
-            requests=CutRequests(Holds(self.root / "requests")),
+            requests=CutRequests(RequestReader(self.root / "requests")),
             checks=RoundChecks(stuck_transactions(self.patience), source=lambda _: None),
             budget=self.budget,
         )

@@ -1,19 +1,19 @@
-"""Holds the requests for a cut at a given LSN, and tells which of them a cut serves."""
+"""RequestReader the requests for a cut at a given LSN, and tells which of them a cut serves."""
 
 import time
 from collections.abc import Sequence
 
 from cdc.apply.rounds.log_slice import Slice
 from cdc.apply.rounds.whole_transactions import Cut
-from cdc.state.holds import Holds
+from cdc.state.request_reader import RequestReader
 from cdc.state.requests import Request
 
 
 class CutRequests:
     """The requests of one run of the job; used by the thread of the rounds."""
 
-    def __init__(self, holds: Holds) -> None:
-        self._holds = holds
+    def __init__(self, reader: RequestReader) -> None:
+        self._reader = reader
         self._served: set[str] = set()
 
     def pending(self, reached: int) -> list[Request]:
@@ -22,7 +22,7 @@ class CutRequests:
         A bound before the last cut cannot be met any more; the requester sees in the ledger that
         the cut has passed it.
         """
-        waiting = self._holds.pending(time.time())
+        waiting = self._reader.pending(time.time())
         self._served &= {request.id for request in waiting}
         return [
             request

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cdc.state import operation_files as files
 from cdc.state.operation import OperationState, operation_facts, progress_facts
 from tests.unit.desk_room import RUNNING, operation
-from tests.unit.state.test_holds import CONTENTS, FORMS, VALUES, put
+from tests.unit.state.test_request_reader import CONTENTS, FORMS, VALUES, put
 
 GOOD = operation(1)
 OTHER = operation(2)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from cdc.apply.rounds.cut_requests import CutRequests
 from cdc.state import requests
-from cdc.state.holds import Holds
+from cdc.state.request_reader import RequestReader
 from cdc.state.requests import Request
 
 
@@ -13,7 +13,7 @@ def test_what_lies_before_the_last_cut_stops_none_and_served_ones_are_forgotten(
 ) -> None:
     for name, bound in (("passed", 99), ("at", 100), ("beyond", 101), ("hold", None)):
         requests.write(tmp_path, Request(id=name, expires_at=2e10, bound=bound))
-    waiting = CutRequests(Holds(tmp_path))
+    waiting = CutRequests(RequestReader(tmp_path))
     for name in ("at", "gone"):
         waiting.mark_served(Request(id=name, expires_at=2e10))
 

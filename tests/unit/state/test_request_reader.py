@@ -18,7 +18,7 @@ from structlog.testing import capture_logs
 
 from cdc.apply.rounds.cut_requests import CutRequests
 from cdc.state import requests
-from cdc.state.holds import Holds
+from cdc.state.request_reader import RequestReader
 from cdc.state.requests import MOST_HOLD_SECONDS, Request
 
 NOW = 1000.0
@@ -75,7 +75,7 @@ def names(folder: Path) -> list[str]:
 
 def asked(folder: Path, clock: Callable[[], float]) -> Callable[[], list[Request]]:
     """Return a function that reads the requests like a round of the job."""
-    waiting = CutRequests(Holds(folder, clock))
+    waiting = CutRequests(RequestReader(folder, clock))
     return lambda: waiting.pending(0)
 
 
@@ -130,14 +130,16 @@ def test_a_hold_lasts_no_longer_than_the_cap_whatever_it_says_and_clocks_do(
 ) -> None:
     requests.write(tmp_path, Request(id="a", expires_at=expires_at))
     clock = [5.0]
-    holds = Holds(tmp_path, lambda: clock[0])
-    assert [each.id for each in holds.pending(NOW)] == ["a"]
+    reader = RequestReader(tmp_path, lambda: clock[0])
+    assert [each.id for each in reader.pending(NOW)] == ["a"]
     clock[0] += MOST_HOLD_SECONDS - 1
-    assert [each.id for each in holds.pending(NOW - 1e6)] == ["a"]  # the clock was set back
+    assert [each.id for each in reader.pending(NOW - 1e6)] == ["a"]  # the clock was set back
     clock[0] += 1
-    assert holds.pending(NOW) == []
+    assert reader.pending(NOW) == []
     requests.write(tmp_path, Request(id="a", expires_at=expires_at, bound=9))
-    assert [each.bound for each in holds.pending(NOW)] == [9]  # a request with a bound still counts
+    assert [each.bound for each in reader.pending(NOW)] == [
+        9
+    ]  # a request with a bound still counts
 
 
 HOLDER = """
@@ -158,12 +160,12 @@ def test_a_hold_ends_with_the_process_that_was_killed(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
-        holds = Holds(tmp_path)
-        assert [each.id for each in holds.pending(NOW)] == ["a"]
+        reader = RequestReader(tmp_path)
+        assert [each.id for each in reader.pending(NOW)] == ["a"]
         requests.remove_expired(tmp_path, NOW)
-        assert [each.id for each in holds.pending(NOW)] == ["a"]
+        assert [each.id for each in reader.pending(NOW)] == ["a"]
         holder.kill()
         holder.wait()
-        assert holds.pending(NOW) == []
+        assert reader.pending(NOW) == []
         requests.remove_expired(tmp_path, NOW)
         assert names(tmp_path) == []

@@ -16,7 +16,7 @@ MOST_SECONDS: Final = 24 * 3600.0
 ASIDE: Final = ".refused"
 
 
-class Holds:
+class RequestReader:
     """Tracks the requests that one run of the job sees.
 
     Their age is measured by the job's monotonic clock, because wall clocks jump.
