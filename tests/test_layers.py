@@ -24,7 +24,7 @@ PURE = (
     "cdc.observe.hops",
     "cdc.state.atomic_file",
     "cdc.state.file_lock",
-    "cdc.state.foreign_files",
+    "cdc.state.untrusted_json",
     "cdc.state.operation",
     "cdc.state.requests",
     "cdc.kafka.same_topic",

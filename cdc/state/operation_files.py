@@ -17,7 +17,6 @@ from typing import Final
 from cdc.errors import CdcError, ErrorKind
 from cdc.state import file_lock
 from cdc.state.atomic_file import write_private
-from cdc.state.foreign_files import read_or_none
 from cdc.state.operation import (
     Operation,
     OperationState,
@@ -27,6 +26,7 @@ from cdc.state.operation import (
     progress_facts,
     progress_of,
 )
+from cdc.state.untrusted_json import read_or_none
 
 PAUSE: Final = "pause"
 CANCEL: Final = "cancel"

@@ -18,7 +18,7 @@ from typing import Final
 
 from cdc.state.atomic_file import write_shared
 from cdc.state.file_lock import hold, is_free
-from cdc.state.foreign_files import read_object, read_or_none
+from cdc.state.untrusted_json import read_object, read_or_none
 
 MOST_HOLD_SECONDS: Final = 90.0
 """Longest time for which a request without a bound keeps cuts from being published."""
