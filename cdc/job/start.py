@@ -14,7 +14,7 @@ from cdc.capture import bootstrap, first_slot
 from cdc.capture.continuity import marker_topic
 from cdc.events.structure.structure import Structure, parse
 from cdc.job.open_log import open_log
-from cdc.job.opening import Opener
+from cdc.job.open_tables import TableOpener
 from cdc.job.table_begin import beginnings
 from cdc.kafka.registry_client import RegistryClient
 from cdc.lake.layout import epochs_path, ledger_path, quarantine_path
@@ -76,7 +76,7 @@ def start(pipeline: Pipeline, spark: SparkSession, step: Callable[[], None]) -> 
     epoch, registry = epochs.last(epochs_path(config)), RegistryClient(endpoints.registry)
     ledger = Ledger(ledger_path(config), kept=cuts_kept(config.job))
     factory = _factory(pipeline, source)
-    opener = Opener(
+    opener = TableOpener(
         config=config,
         epoch=epoch,
         last=ledger.last(),

@@ -33,7 +33,7 @@ GONE: Final = "its Delta table was gone, and the log alone does not have all of 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opener:
+class TableOpener:
     """Opens the tables of one lake."""
 
     config: Config

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from cdc.apply.table.apply_context import ApplyContext
 from cdc.apply.table.table_factory import TableFactory
 from cdc.config import load
-from cdc.job.opening import Opener
+from cdc.job.open_tables import TableOpener
 from cdc.job.table_begin import schema_of
 from cdc.lake.layout import table_path
 from cdc.lake.records.ledger import LedgerRow, TableEntry
@@ -49,7 +49,7 @@ def test_a_table_that_somebody_else_wrote_to_stands_at_the_version_of_the_last_c
     # In a session of its own: one that we wrote by may still hold the mark of our commits.
     spark.newSession().sql(f"DELETE FROM delta.`{path}` WHERE _cdc_offset = 5")
 
-    opener = Opener(
+    opener = TableOpener(
         config=config,
         epoch=None,
         last=last,
