@@ -15,7 +15,7 @@ from cdc.config import Config
 from cdc.errors import CdcError
 from cdc.job import health_watch
 from cdc.job.activity import Activity
-from cdc.job.composition import compose
+from cdc.job.compose_run import compose_run
 from cdc.job.handlers import RunningDesk, running_desk
 from cdc.job.start_progress import reporting_alive
 from cdc.lake import lock
@@ -96,7 +96,7 @@ def _run(config: Config, job: _Job, done: Callable[[], None]) -> None:
     job.state_file.enter("starting")  # after a reload too: the health watch does not run yet
     with ExitStack() as parts:
         with reporting_alive(job.state_file, Activity(job.spark.sparkContext).is_going_on):
-            composed = compose(pipeline, job.spark, job.state_file)
+            composed = compose_run(pipeline, job.spark, job.state_file)
             run = parts.enter_context(closing(composed))
             run.catch_up(job.state_file.step)
             landing = parts.enter_context(run.landing())

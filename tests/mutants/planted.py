@@ -45,7 +45,7 @@ PLANTED: Final = (
     ),
     Mutant(
         name="planted: checkpoint trusted alone",
-        file="cdc/job/one_run.py",
+        file="cdc/job/job_run.py",
         old="    shutil.rmtree(root, ignore_errors=True)\n    folder = root / uuid.uuid4().hex\n",
         new="    folder = root / uuid.uuid5(uuid.NAMESPACE_OID, 'kept').hex\n",
         tests=(f"{EVERY_STEP}::test_nothing_is_lost_or_doubled_by_kills_in_a_round",),

@@ -1,4 +1,4 @@
-"""RequestReader the requests for a cut at a given LSN, and tells which of them a cut serves."""
+"""Holds the requests for a cut at a given LSN, and tells which of them a cut serves."""
 
 import time
 from collections.abc import Sequence

@@ -98,7 +98,7 @@ def test_no_run_begins_while_an_operation_of_the_one_before_can_commit(
         return {"copy": job_handlers._shared(context, work)}
 
     monkeypatch.setattr(job_handlers, "GRACE_SECONDS", 0.1)
-    monkeypatch.setattr(main, "compose", compose)
+    monkeypatch.setattr(main, "compose_run", compose)
     monkeypatch.setattr(job_handlers, "handlers", handlers)
     monkeypatch.setattr(job_settings, "remember", lambda _: None)
     monkeypatch.setattr(health_watch, "watch_health", lambda *_: nullcontext())

@@ -19,8 +19,8 @@ from cdc.apply.rounds.rounds import RoundChecks, Rounds, stuck_transactions
 from cdc.apply.rounds.table_freezer import TableFreezer
 from cdc.capture.continuity import stored_lsn
 from cdc.capture.source_watch import SourceWatch
-from cdc.job.one_run import Run
-from cdc.job.start import Start, start
+from cdc.job.job_run import JobRun
+from cdc.job.run_inputs import RunInputs, gather_inputs
 from cdc.kafka.offsets import end_offsets
 from cdc.kafka.topic_watch import TopicWatch
 from cdc.lake.layout import log_path, readings_path
@@ -35,12 +35,12 @@ from cdc.state.pipeline import Pipeline
 from cdc.state.request_reader import RequestReader
 
 
-def compose(pipeline: Pipeline, spark: SparkSession, state_file: JobStateFile) -> Run:
+def compose_run(pipeline: Pipeline, spark: SparkSession, state_file: JobStateFile) -> JobRun:
     """Return a run that has not begun; every opened table counts as a step in the state file.
 
     Raises CHAIN_BROKEN where log, source or topics do not belong together.
     """
-    return _Composer(pipeline, spark, start(pipeline, spark, state_file.step)).run()
+    return _Composer(pipeline, spark, gather_inputs(pipeline, spark, state_file.step)).run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,32 +49,32 @@ class _Composer:
 
     pipeline: Pipeline
     spark: SparkSession
-    start: Start
+    inputs: RunInputs
 
-    def run(self) -> Run:
+    def run(self) -> JobRun:
         """Return the run, made of all its parts."""
-        start, config = self.start, self.pipeline.config
+        inputs, config = self.inputs, self.pipeline.config
         retention = Retention(config)
         watch, last = self._watch(), self._last_cut()
         inbox = Inbox(landings=recovery.unpublished_landings(self.spark, log_path(config), last))
         lander = self._lander(inbox, retention)
-        freezer = TableFreezer(start.tables)
+        freezer = TableFreezer(inputs.tables)
         tables = AppliedTables(
-            start.tables, notes_topic=start.topics.notes, threads=config.job.merge_threads
+            inputs.tables, notes_topic=inputs.topics.notes, threads=config.job.merge_threads
         )
         publisher = Publisher(
-            start.ledger,
+            inputs.ledger,
             last,
-            topics=start.topics,
+            topics=inputs.topics,
             tables=tables,
             inbox=inbox,
             freezer=freezer,
             wal_end=watch.position,
         )
         finder = self._finder(self._first(lander, last), tables, inbox)
-        return Run(
+        return JobRun(
             context=self._context(freezer, publisher),
-            topics=start.landing_topics,
+            topics=inputs.landing_topics,
             lander=lander,
             watch=watch,
             retention=retention,
@@ -86,29 +86,29 @@ class _Composer:
     def _watch(self) -> SourceWatch:
         name, endpoints = self.pipeline.name, self.pipeline.endpoints
         ask_stored = partial(stored_lsn, endpoints.connect, name)
-        return SourceWatch(endpoints.source_url, name, self.start.source.origin, ask_stored)
+        return SourceWatch(endpoints.source_url, name, self.inputs.source.origin, ask_stored)
 
     def _last_cut(self) -> LastCut:
-        start = self.start
+        inputs = self.inputs
         return recovery.last_cut_at_start(
             self.spark,
             log_path(self.pipeline.config),
-            start.ledger.last(),
-            start.epoch,
-            topics=start.topics,
-            tables=start.tables,
+            inputs.ledger.last(),
+            inputs.epoch,
+            topics=inputs.topics,
+            tables=inputs.tables,
         )
 
     def _lander(self, inbox: Inbox, retention: Retention) -> Lander:
         """Continue after what has landed; no topic may have been replaced since."""
-        start = self.start
-        ids = {topic: start.landed.topic_ids[topic] for topic in start.landing_topics}
+        inputs = self.inputs
+        ids = {topic: inputs.landed.topic_ids[topic] for topic in inputs.landing_topics}
         return Lander(
             self.spark,
             log_path(self.pipeline.config),
-            start.landed,
+            inputs.landed,
             self.pipeline.config.job,
-            notes_topic=start.topics.notes,
+            notes_topic=inputs.topics.notes,
             hooks=LandingHooks(
                 landed=inbox.add,
                 look=TopicWatch(self.pipeline.endpoints.kafka, ids).look,
@@ -117,11 +117,11 @@ class _Composer:
         )
 
     def _first(self, lander: Lander, last: LastCut) -> FirstSnapshot:
-        topics = self.start.landing_topics
+        topics = self.inputs.landing_topics
         return FirstSnapshot(
             partial(end_offsets, self.pipeline.endpoints.kafka, topics, committed=False),
             lander.read,
-            marker_topic=self.start.topics.markers,
+            marker_topic=self.inputs.topics.markers,
             applied=last.row.lsn is not None,
         )
 
@@ -129,11 +129,11 @@ class _Composer:
         return CutFinder(
             self.spark,
             log_path(self.pipeline.config),
-            topics=self.start.topics,
+            topics=self.inputs.topics,
             tables=tables,
             inbox=inbox,
             first=first,
-            schemas_of=self.start.registry.schemas,
+            schemas_of=self.inputs.registry.schemas,
         )
 
     def _rounds(
@@ -162,10 +162,10 @@ class _Composer:
         return EpochLog(
             spark=self.spark,
             path=log_path(self.pipeline.config),
-            notes_topic=self.start.topics.notes,
-            schemas_of=self.start.registry.schemas,
+            notes_topic=self.inputs.topics.notes,
+            schemas_of=self.inputs.registry.schemas,
             budget=self.pipeline.config.job.max_events_per_batch,
-            epoch=self.start.epoch,
+            epoch=self.inputs.epoch,
         )
 
     def _recovery(
@@ -179,14 +179,14 @@ class _Composer:
         )
 
     def _context(self, freezer: TableFreezer, publisher: Publisher) -> JobContext:
-        start = self.start
+        inputs = self.inputs
         return JobContext(
             pipeline=self.pipeline,
             spark=self.spark,
-            tables=start.tables,
+            tables=inputs.tables,
             freezer=freezer,
             last_cut=lambda: publisher.last,
             log=self._log(),
-            factory=start.factory,
+            factory=inputs.factory,
             readings=Readings(readings_path(self.pipeline.config)),
         )

@@ -45,8 +45,8 @@ class SourceAtStart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
-    """What a run is composed from (cdc/job/composition.py); its tables are open."""
+class RunInputs:
+    """What a run is composed from (cdc/job/compose_run.py); its tables are open."""
 
     source: SourceAtStart
     topics: Topics
@@ -63,7 +63,7 @@ class Start:
         return [*self.tables, self.topics.notes, self.topics.markers]
 
 
-def start(pipeline: Pipeline, spark: SparkSession, step: Callable[[], None]) -> Start:
+def gather_inputs(pipeline: Pipeline, spark: SparkSession, step: Callable[[], None]) -> RunInputs:
     """Open the log and the tables; call ``step`` after each table.
 
     Raises CHAIN_BROKEN where log, source or topics do not belong together.
@@ -83,7 +83,7 @@ def start(pipeline: Pipeline, spark: SparkSession, step: Callable[[], None]) -> 
         begins=beginnings(spark, config, notes, registry.schemas, source.baselines),
         tables=factory,
     )
-    return Start(
+    return RunInputs(
         source=source,
         topics=Topics(prefix=pipeline.name, markers=marks, notes=notes, ids=landed.topic_ids),
         landed=landed,

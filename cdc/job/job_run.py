@@ -38,8 +38,8 @@ class LandingQuery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """The parts of a run (cdc/job/composition.py); ``topics`` are the ones it lands."""
+class JobRun:
+    """The parts of a run (cdc/job/compose_run.py); ``topics`` are the ones it lands."""
 
     context: JobContext
     topics: list[str]
