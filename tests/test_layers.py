@@ -21,7 +21,7 @@ PURE = (
     "cdc.tables",
     "cdc.events.*",
     "cdc.observe.causes",
-    "cdc.observe.hops",
+    "cdc.observe.hop_motion",
     "cdc.state.atomic_file",
     "cdc.state.file_lock",
     "cdc.state.untrusted_json",

@@ -18,7 +18,7 @@ from cdc.errors import CdcError
 from cdc.job.probe import EVERY_SECONDS, Probe
 from cdc.job.topics_seen import TopicsSeen, topics_seen
 from cdc.observe.causes import Cause, Facts, SlotFacts, cause
-from cdc.observe.hops import (
+from cdc.observe.hop_motion import (
     Hop,
     HopCounters,
     HopMotion,

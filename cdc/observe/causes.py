@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from cdc.observe.hops import LIMIT_SECONDS, Hop
+from cdc.observe.hop_motion import LIMIT_SECONDS, Hop
 
 DEBEZIUM: Final = "Debezium"
 RUNNING: Final = "RUNNING"

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from cdc.observe.hops import Hop, Motion
+from cdc.observe.hop_motion import Hop, Motion
 from cdc.state.atomic_file import write_shared
 
 _FILE: Final = "health.json"

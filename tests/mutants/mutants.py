@@ -203,17 +203,17 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="a hop without progress stands still",
-        file="cdc/observe/hops.py",
+        file="cdc/observe/hop_motion.py",
         old="    if waited < LIMIT_SECONDS:\n",
         new="    if True:\n",
-        tests=("tests/unit/observe/test_hops.py",),
+        tests=("tests/unit/observe/test_hop_motion.py",),
     ),
     Mutant(
         name="a counter that cannot be seen has not moved",
-        file="cdc/observe/hops.py",
+        file="cdc/observe/hop_motion.py",
         old="return after is not None and after != before",
         new="return after != before",
-        tests=("tests/unit/observe/test_hops.py",),
+        tests=("tests/unit/observe/test_hop_motion.py",),
     ),
     Mutant(
         name="rounds that are held or wait for an event are no progress",

@@ -8,7 +8,7 @@ from typing import Final
 from cdc.client.status.status import Status, TableStatus
 from cdc.errors import POLICY, ErrorKind
 from cdc.observe.causes import DEBEZIUM, remedy_of
-from cdc.observe.hops import Hop, Motion
+from cdc.observe.hop_motion import Hop, Motion
 from cdc.source.notes import unnoted
 from cdc.source.server.slot import NEW_EPOCH
 from cdc.stack.process import stack_report

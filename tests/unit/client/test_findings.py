@@ -18,7 +18,7 @@ from cdc.client.status.components import ConnectorPart, JobPart, ServerPart, Sou
 from cdc.client.status.findings import IGNORED_BY_LIVE, WORST_FIRST, exit_code, findings, live
 from cdc.client.status.status import Status, TableStatus
 from cdc.errors import POLICY, ErrorKind
-from cdc.observe.hops import Hop, Motion
+from cdc.observe.hop_motion import Hop, Motion
 from cdc.stack.process.process import ProcessIdentity
 from cdc.stack.process.stack_report import StackReport
 from cdc.state import health

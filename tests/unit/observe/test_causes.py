@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdc.observe.causes import Facts, SlotFacts, cause
-from cdc.observe.hops import Hop
+from cdc.observe.hop_motion import Hop
 
 SLOT = SlotFacts(
     exists=True, pid=7, application="Debezium Streaming", waits_for="WalSenderWaitForWal"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdc.observe.hops import (
+from cdc.observe.hop_motion import (
     LIMIT_SECONDS,
     Hop,
     HopCounters,
