@@ -79,7 +79,7 @@ def _stay(
         Steps(
             establish=establish,
             is_at_source=_is_at_source,
-            pass_over=_pass_over,
+            exclude_unreadable=_exclude_unreadable,
             job_config=path,
             on_progress=lambda what: console.print(what, markup=False, soft_wrap=True),
             on_ready=ready,
@@ -115,10 +115,12 @@ def _is_at_source(pipeline: Pipeline) -> bool | None:
     return at_source
 
 
-def _pass_over(pipeline: Pipeline, at_an_event: bool) -> Sequence[object]:
-    passed_over = import_module("cdc.capture.passed_over")
-    passed_over.refuse_moved(pipeline)
-    skipped: Sequence[object] = passed_over.pass_over(pipeline, at_an_event=at_an_event)
+def _exclude_unreadable(pipeline: Pipeline, at_an_event: bool) -> Sequence[object]:
+    exclude_unreadable = import_module("cdc.capture.exclude_unreadable")
+    exclude_unreadable.refuse_moved(pipeline)
+    skipped: Sequence[object] = exclude_unreadable.exclude_unreadable(
+        pipeline, at_an_event=at_an_event
+    )
     return skipped
 
 

@@ -44,7 +44,7 @@ MUTANTS: Final = (
         new="self.unfit is not None and self.oid != 0",
         tests=(
             "tests/unit/source/test_connector_settings.py",
-            "tests/source/capture/test_passed_over.py",
+            "tests/source/capture/test_exclude_unreadable.py",
         ),
     ),
     Mutant(

@@ -12,7 +12,7 @@ if __name__ == "__main__":
         Steps(
             establish=lambda _pipeline, _say: None,
             is_at_source=lambda _pipeline: None,
-            pass_over=lambda _pipeline, _at_an_event: (),
+            exclude_unreadable=lambda _pipeline, _at_an_event: (),
             job_config=None,
             on_progress=print,
             on_ready=lambda _pipeline: None,

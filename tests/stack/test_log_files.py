@@ -118,7 +118,7 @@ def _steps(said: list[str], error: Exception) -> Steps:
     return Steps(
         establish=establish,
         is_at_source=lambda _pipeline: None,
-        pass_over=lambda _pipeline, _at_an_event: (),
+        exclude_unreadable=lambda _pipeline, _at_an_event: (),
         job_config=None,
         on_progress=said.append,
         on_ready=lambda _pipeline: None,

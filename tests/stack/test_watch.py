@@ -287,11 +287,11 @@ def test_a_connector_whose_slot_was_moved_on_is_not_restarted(
 ) -> None:
     restarts = connect_says(monkeypatch, "FAILED")
 
-    def pass_over(*, at_an_event: bool) -> list[str]:
+    def exclude_unreadable(*, at_an_event: bool) -> list[str]:
         del at_an_event
         raise CdcError(ErrorKind.CHAIN_BROKEN, "slot wal2lake was moved on by somebody else")
 
-    watch = ConnectorWatch("http://c", "wal2lake", Absence(lambda: True), pass_over)
+    watch = ConnectorWatch("http://c", "wal2lake", Absence(lambda: True), exclude_unreadable)
     said = str(watch.look(0))
     assert "is not restarted: slot wal2lake was moved on" in said
     assert restarts == []
@@ -303,13 +303,13 @@ def test_what_kept_a_connector_from_starting_is_named_and_passed_over(
     restarts = connect_says(monkeypatch, "FAILED", "FAILED", "FAILED")
     kept = iter([["shop.twins"], []])
 
-    def pass_over(*, at_an_event: bool) -> list[str]:
+    def exclude_unreadable(*, at_an_event: bool) -> list[str]:
         assert not at_an_event
         for found in kept:
             return found
         raise CdcError(ErrorKind.UNREACHABLE, "no Postgres answers")
 
-    watch = ConnectorWatch("http://c", "wal2lake", Absence(lambda: True), pass_over)
+    watch = ConnectorWatch("http://c", "wal2lake", Absence(lambda: True), exclude_unreadable)
     assert "continues without shop.twins" in str(watch.look(0))
     assert restarts == []  # its new settings start it
     assert "is restarted" in str(watch.look(100))

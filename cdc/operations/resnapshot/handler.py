@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Final
 
 from cdc.apply.table.applied_table import AppliedTable
-from cdc.capture.passed_over import take_back
+from cdc.capture.exclude_unreadable import take_back
 from cdc.client.moment import Moment, moment
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import aside_path

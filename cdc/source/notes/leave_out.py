@@ -72,5 +72,5 @@ then: the connector reads a table's description before it checks whether it capt
 cannot exclude a column that it does not know yet. So no row of the table may be published with
 these columns: the table leaves the publication in the transaction of the DDL, which is already
 noted. A table without columns makes the first snapshot fail; once it has left the publication, the
-connector can be told to ignore it (cdc/capture/passed_over.py).
+connector can be told to ignore it (cdc/capture/exclude_unreadable.py).
 """

@@ -44,7 +44,7 @@ class Absence:
         return False
 
 
-class PassOver(Protocol):
+class ExcludeUnreadable(Protocol):
     """Lets a failed connector continue without what it cannot read, and returns what that is."""
 
     def __call__(self, *, at_an_event: bool) -> Sequence[object]: ...
@@ -67,7 +67,7 @@ class ConnectorWatch:
     connect_url: str
     name: str
     absence: Absence
-    pass_over: PassOver = _nothing
+    exclude_unreadable: ExcludeUnreadable = _nothing
     next_at: float = 0.0
     failures: int = 0
 
@@ -96,7 +96,7 @@ class ConnectorWatch:
         self.next_at = now + min(_EVERY_SECONDS * 2**self.failures, _LONGEST_PAUSE_SECONDS)
         failed = f"connector {self.name} failed"
         try:
-            left_out = self.pass_over(at_an_event=is_at_an_event(trace))
+            left_out = self.exclude_unreadable(at_an_event=is_at_an_event(trace))
         except CdcError as error:
             if error.kind is ErrorKind.CHAIN_BROKEN:
                 return f"{failed} and is not restarted: {error.message}"

@@ -38,7 +38,7 @@ class Steps:
     """The caller's hooks: what the supervisor does besides running servers.
 
     ``establish`` connects the source before the job starts. ``is_at_source`` returns whether the
-    connector has a session at the source, None if that is unknown. ``pass_over`` lets a failed
+    connector has a session at the source, None if that is unknown. ``exclude_unreadable`` lets a failed
     connector continue without what it cannot read and returns what that is; its last argument is
     True if the connector failed at an event. It raises CHAIN_BROKEN if the connector must not
     continue. ``on_progress`` and ``on_ready`` inform the user.
@@ -46,7 +46,7 @@ class Steps:
 
     establish: Establish
     is_at_source: Callable[[Pipeline], bool | None]
-    pass_over: Callable[[Pipeline, bool], Sequence[object]]
+    exclude_unreadable: Callable[[Pipeline, bool], Sequence[object]]
     job_config: Path | None  # None: run no job
     on_progress: Say
     on_ready: Callable[[Pipeline], None]
@@ -122,10 +122,12 @@ def _bring_up_and_keep(stack: EmbeddedStack, report: StackReport, steps: Steps) 
     steps.on_ready(pipeline)
     absence = Absence(partial(steps.is_at_source, pipeline))
 
-    def pass_over(*, at_an_event: bool) -> Sequence[object]:
-        return steps.pass_over(pipeline, at_an_event)
+    def exclude_unreadable(*, at_an_event: bool) -> Sequence[object]:
+        return steps.exclude_unreadable(pipeline, at_an_event)
 
-    connector = ConnectorWatch(pipeline.endpoints.connect, pipeline.name, absence, pass_over)
+    connector = ConnectorWatch(
+        pipeline.endpoints.connect, pipeline.name, absence, exclude_unreadable
+    )
     _keep_up(Watch(stack, report, connector))
 
 

@@ -12,7 +12,7 @@ import pytest
 from cdc.capture import bootstrap
 from cdc.capture.bootstrap import establish
 from cdc.capture.continuity import marker_topic, stored_lsn
-from cdc.capture.passed_over import refuse_moved
+from cdc.capture.exclude_unreadable import refuse_moved
 from cdc.capture.source_watch import SourceWatch
 from cdc.client.check import check
 from cdc.config import Config, Source

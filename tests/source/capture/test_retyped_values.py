@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from cdc.capture.bootstrap import establish
-from cdc.capture.passed_over import pass_over, take_back
+from cdc.capture.exclude_unreadable import exclude_unreadable, take_back
 from cdc.source.connector import worker_rest
 from cdc.source.connector.settings import columns_passed_over
 from cdc.source.server.connection import Connection
@@ -59,7 +59,7 @@ def _goes_on_without(pipeline: Pipeline, source: Connection, change: str) -> Non
         pipeline.endpoints.connect,
         pipeline.name,
         Absence(lambda: True),
-        partial(pass_over, pipeline),
+        partial(exclude_unreadable, pipeline),
     )
     assert f"it continues without {pipeline.name}.t.v" in str(watch.look(0))
 
@@ -90,7 +90,7 @@ def test_without_a_change_of_types_nothing_is_left_out(
     source.execute("INSERT INTO t VALUES (1, 'x')")
     topic = Topic(chain, f"{config.name}.{config.name}.t")
     topic.until(lambda found: ops(found) == ["c"])
-    assert pass_over(pipeline, at_an_event=True) == ()
+    assert exclude_unreadable(pipeline, at_an_event=True) == ()
 
 
 def _failed(chain: Endpoints, name: str) -> bool:

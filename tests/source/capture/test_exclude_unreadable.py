@@ -8,7 +8,7 @@ import pytest
 
 from cdc import http_client
 from cdc.capture.bootstrap import establish
-from cdc.capture.passed_over import pass_over, take_back
+from cdc.capture.exclude_unreadable import exclude_unreadable, take_back
 from cdc.capture.recapture import recapture
 from cdc.config import Config
 from cdc.source.connector import worker_rest
@@ -57,7 +57,7 @@ def test_it_is_passed_over_until_its_names_are_told_apart(
     _restart(pipeline)
     until(lambda: _failed(pipeline), 60, "it went on beside such tables")
     watch = ConnectorWatch(
-        chain.connect, config.name, Absence(lambda: True), partial(pass_over, pipeline)
+        chain.connect, config.name, Absence(lambda: True), partial(exclude_unreadable, pipeline)
     )
     said = str(watch.look(0))
     assert all(str(table) in said for table in tables if table.name in TWINS)
@@ -66,7 +66,7 @@ def test_it_is_passed_over_until_its_names_are_told_apart(
     running = worker_rest.configuration(chain.connect, config.name)
     assert passed_over_tables(running) == {table for table in tables if table.name in TWINS}
     assert configured_tables(running) == tables
-    assert pass_over(pipeline) == ()  # nothing is left to pass over
+    assert exclude_unreadable(pipeline) == ()  # nothing is left to pass over
 
     establish(pipeline)  # a start decides the same
     assert worker_rest.configuration(chain.connect, config.name) == running
@@ -148,7 +148,7 @@ def _first_snapshot_beside(
     source.execute(change.encode())
     worker_rest.resume(pipeline.endpoints.connect, pipeline.name)
     until(lambda: _failed(pipeline), 60, "it went on beside such a table")
-    assert pass_over(pipeline) == (left_out or (TableId(pipeline.name, "case"),))
+    assert exclude_unreadable(pipeline) == (left_out or (TableId(pipeline.name, "case"),))
     until(lambda: not _failed(pipeline), 60, "the failure of before is still told")
     await_running(source, pipeline, streams=False)
     other.until(lambda found: len(found) >= 2 and set(ops(found)) == {"r"})
@@ -164,7 +164,7 @@ def test_nothing_is_passed_over_while_its_changes_are_published(
     establish(pipeline)
     source.execute("SET event_triggers = off")
     source.execute('ALTER TABLE "case" ADD "V" text')
-    assert pass_over(pipeline) == ()
+    assert exclude_unreadable(pipeline) == ()
     assert passed_over_tables(worker_rest.configuration(chain.connect, config.name)) == frozenset()
 
 

@@ -33,7 +33,9 @@ from cdc.state.pipeline import Pipeline
 from cdc.tables import ColumnId, TableId
 
 
-def pass_over(pipeline: Pipeline, *, at_an_event: bool = False) -> tuple[TableId | ColumnId, ...]:
+def exclude_unreadable(
+    pipeline: Pipeline, *, at_an_event: bool = False
+) -> tuple[TableId | ColumnId, ...]:
     """Exclude what the failed connector cannot read, and start it with the new settings.
 
     Excludes unreadable tables and new columns that the connector would fail at. ``at_an_event``
