@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Final
 
-from cdc.capture.provenance import known_origin, known_topics
+from cdc.capture.recorded_origin import recorded_origin, recorded_topics
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind, Reason
 from cdc.kafka.offsets import end_offsets
@@ -141,12 +141,12 @@ def refuse_other_source(connection: Connection, pipeline: Pipeline) -> None:
     """Raise CHAIN_BROKEN if the source is not the one that the lake and the connector follow."""
     landed, epoch = landed_position(log_path(pipeline.config)), last(epochs_path(pipeline.config))
     reached = position_lsn(worker_rest.offsets(pipeline.endpoints.connect, pipeline.name) or {})
-    origin.refuse_other(known_origin(landed, epoch), origin.origin(connection), reached)
+    origin.refuse_other(recorded_origin(landed, epoch), origin.origin(connection), reached)
 
 
 def _refuse_broken_topics(pipeline: Pipeline, topics: list[str]) -> None:
     landed, epoch = landed_position(log_path(pipeline.config)), last(epochs_path(pipeline.config))
-    expected = known_topics(landed, epoch, topics)
+    expected = recorded_topics(landed, epoch, topics)
     refuse_broken(expected, existing_topics(pipeline.endpoints.kafka, expected))
 
 

@@ -14,7 +14,7 @@ from cdc.capture.continuity import (
     in_first_snapshot,
     position_lsn,
 )
-from cdc.capture.provenance import known_topics
+from cdc.capture.recorded_origin import recorded_topics
 from cdc.capture.refill import refill_topics, refuse_far
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
@@ -65,7 +65,7 @@ def begin(
 
 def _expected(config: Config, specs: Collection[TopicSpec]) -> dict[str, ExpectedTopic]:
     landed, epoch = landed_position(log_path(config)), epochs.last(epochs_path(config))
-    return known_topics(landed, epoch, [spec.name for spec in specs])
+    return recorded_topics(landed, epoch, [spec.name for spec in specs])
 
 
 def _recorded(connection: Connection, pipeline: Pipeline, topics: list[str], reason: str) -> Epoch:

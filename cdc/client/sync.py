@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from cdc.capture.provenance import known_origin
+from cdc.capture.recorded_origin import recorded_origin
 from cdc.client.status.cut_wait import wait_for_cut
 from cdc.client.status.diagnosis import where_it_hangs
 from cdc.errors import CdcError, ErrorKind
@@ -45,7 +45,7 @@ def sync(
     last = ledger.last()
     with connect(pipeline.endpoints.source_url) as connection:
         landed, epoch = landed_position(log_path(config)), epochs.last(epochs_path(config))
-        refuse_other(known_origin(landed, epoch), origin(connection), 0)
+        refuse_other(recorded_origin(landed, epoch), origin(connection), 0)
         lsn = barrier.current_lsn(connection)
         # Commit something after the position: otherwise an idle source would never pass it.
         barrier.touch(connection, uuid.uuid4().hex)

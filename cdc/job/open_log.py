@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
-from cdc.capture.provenance import known_origin, known_topics
+from cdc.capture.recorded_origin import recorded_origin, recorded_topics
 from cdc.failpoints import Failpoint, reach
 from cdc.kafka.same_topic import refuse_broken
 from cdc.kafka.topic_watch import existing_topics
@@ -27,9 +27,9 @@ def open_log(
     path, epoch = log_path(pipeline.config), epochs.last(epochs_path(pipeline.config))
     landed = positions.landed_position(path)
     current = existing_topics(pipeline.endpoints.kafka, topics)
-    expected = known_topics(landed, epoch, topics)
+    expected = recorded_topics(landed, epoch, topics)
     refuse_broken(expected, current)
-    refuse_other(known_origin(landed, epoch), source, reached=0)
+    refuse_other(recorded_origin(landed, epoch), source, reached=0)
     before = landed or LandedPosition(epoch=1, landing=0, offsets={}, topic_ids={})
     position = replace(
         before,

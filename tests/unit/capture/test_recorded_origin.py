@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cdc.capture.provenance import known_origin, known_topics
+from cdc.capture.recorded_origin import recorded_origin, recorded_topics
 from cdc.errors import CdcError, ErrorKind, Reason
 from cdc.kafka.same_topic import ExpectedTopic
 from cdc.lake.records.epochs import Epoch
@@ -35,32 +35,32 @@ TOPICS = ("w.s.t", "w.s.u", "w.s.new", "w.s.unknown")
 
 
 def test_a_lake_without_a_log_follows_no_topics_and_no_source() -> None:
-    assert known_topics(None, None, TOPICS) == {}
-    assert known_origin(None, None) == Origin(system="", timeline=0)
+    assert recorded_topics(None, None, TOPICS) == {}
+    assert recorded_origin(None, None) == Origin(system="", timeline=0)
 
 
 def test_the_log_records_topics_and_source() -> None:
-    assert known_topics(LANDED, None, TOPICS) == {
+    assert recorded_topics(LANDED, None, TOPICS) == {
         "w.s.t": ExpectedTopic(id="a", last=41),
         "w.s.u": ExpectedTopic(id="b", last=5),
         "w.s.new": ExpectedTopic(id="c", last=-1),
     }
-    assert known_topics(LANDED, None, ["w.s.u"]).keys() == {"w.s.u"}
-    assert known_origin(LANDED, None) == Origin(system="77", timeline=1)
+    assert recorded_topics(LANDED, None, ["w.s.u"]).keys() == {"w.s.u"}
+    assert recorded_origin(LANDED, None) == Origin(system="77", timeline=1)
 
 
 def test_an_epoch_in_which_nothing_has_landed_overrides_the_log() -> None:
-    assert known_topics(LANDED, EPOCH, TOPICS)["w.s.t"] == ExpectedTopic(id="z", last=60)
-    assert known_topics(LANDED, EPOCH, TOPICS)["w.s.u"] == ExpectedTopic(id="b", last=5)
-    assert known_origin(LANDED, EPOCH) == Origin(system="88", timeline=3)
+    assert recorded_topics(LANDED, EPOCH, TOPICS)["w.s.t"] == ExpectedTopic(id="z", last=60)
+    assert recorded_topics(LANDED, EPOCH, TOPICS)["w.s.u"] == ExpectedTopic(id="b", last=5)
+    assert recorded_origin(LANDED, EPOCH) == Origin(system="88", timeline=3)
 
 
 def test_a_log_that_is_in_the_epoch_overrides_it() -> None:
     within = LandedPosition(
         epoch=2, landing=8, offsets={}, topic_ids={"w.s.t": "z"}, system="88", timeline=4
     )
-    assert known_topics(within, EPOCH, TOPICS) == {"w.s.t": ExpectedTopic(id="z", last=60)}
-    assert known_origin(within, EPOCH) == Origin(system="88", timeline=4)
+    assert recorded_topics(within, EPOCH, TOPICS) == {"w.s.t": ExpectedTopic(id="z", last=60)}
+    assert recorded_origin(within, EPOCH) == Origin(system="88", timeline=4)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_log_that_is_in_the_epoch_overrides_it() -> None:
 )
 def test_another_source_is_refused(now: Origin, reached: int, reason: Reason) -> None:
     with pytest.raises(CdcError) as caught:
-        refuse_other(known_origin(LANDED, None), now, reached)
+        refuse_other(recorded_origin(LANDED, None), now, reached)
     error = caught.value
     assert (error.kind, error.reason) == (ErrorKind.CHAIN_BROKEN, reason)
     assert "--new-epoch" in error.remedy
@@ -84,5 +84,5 @@ def test_another_source_is_refused(now: Origin, reached: int, reason: Reason) ->
 
 def test_the_same_source_is_accepted() -> None:
     now = Origin(system="77", timeline=1, lsn=400)
-    refuse_other(known_origin(LANDED, None), now, 400)
-    refuse_other(known_origin(None, None), now, 400)
+    refuse_other(recorded_origin(LANDED, None), now, 400)
+    refuse_other(recorded_origin(None, None), now, 400)

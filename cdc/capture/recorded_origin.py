@@ -8,7 +8,7 @@ from cdc.lake.table.positions import LandedPosition
 from cdc.source.server.origin import Origin
 
 
-def known_topics(
+def recorded_topics(
     landed: LandedPosition | None, epoch: Epoch | None, topics: Collection[str]
 ) -> dict[str, ExpectedTopic]:
     """Return id and last offset of those ``topics`` that the log or a newer epoch has recorded."""
@@ -23,7 +23,7 @@ def known_topics(
     }
 
 
-def known_origin(landed: LandedPosition | None, epoch: Epoch | None) -> Origin:
+def recorded_origin(landed: LandedPosition | None, epoch: Epoch | None) -> Origin:
     """Return the source that the lake follows.
 
     It is empty (system "" and timeline 0) for a new lake, or one of an earlier version.
