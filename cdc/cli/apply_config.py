@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from cdc.capture.recapture import unpublish
+from cdc.capture.change_captured import unpublish
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from cdc.cli.plan import facts, show
 from cdc.cli.show.follow_operation import (
@@ -105,10 +105,10 @@ def _print(plan: Plan, *, as_json: bool) -> None:
 def _take_over(pipeline: Pipeline, plan: Plan, timeout: float) -> list[str]:
     """Reconfigure the connector and the job, and return the tables that the job must then read."""
     with wait_line("reconfiguring the connector and the job"):
-        recaptured, reloaded = config_change.take_over(pipeline, timeout)
+        change, reloaded = config_change.take_over(pipeline, timeout)
         if plan.reload and not reloaded:
             config_change.reload_job(pipeline.config, timeout)
-    return config_change.to_read(pipeline.config, recaptured)
+    return config_change.to_read(pipeline.config, change)
 
 
 def _read(config: Config, tables: list[str], *, as_json: bool, detach: bool) -> None:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from cdc.capture.recapture import Recaptured, recapture
+from cdc.capture.change_captured import CapturedChange, change_captured
 from cdc.client.plan import Plan, unread
 from cdc.client.plan_inputs import read_tables
 from cdc.client.status import components
@@ -57,20 +57,20 @@ def refuse(config: Config, plan: Plan, purged: Collection[str]) -> None:
     _refuse_busy(config, {*purged, *(removed.table for removed in plan.removed)})
 
 
-def take_over(pipeline: Pipeline, timeout: float) -> tuple[Recaptured, bool]:
+def take_over(pipeline: Pipeline, timeout: float) -> tuple[CapturedChange, bool]:
     """Capture the wanted tables and have the job reload; return what changed, and if it reloaded.
 
     The job also reloads if an earlier, interrupted call has not got that far. ``timeout`` is in
-    seconds. Raises the errors of ``recapture`` and of the job, and TIMEOUT when the job does not
+    seconds. Raises the errors of ``change_captured`` and of the job, and TIMEOUT when the job does not
     answer.
     """
     config = pipeline.config
-    recaptured = recapture(pipeline)
-    reloads = bool(recaptured.added or recaptured.removed) or _is_behind(config, recaptured)
+    change = change_captured(pipeline)
+    reloads = bool(change.added or change.removed) or _is_behind(config, change)
     if reloads:
         reload_job(config, timeout)
-        _await_left(config, recaptured, timeout)
-    return recaptured, reloads
+        _await_left(config, change, timeout)
+    return change, reloads
 
 
 def reload_job(config: Config, timeout: float) -> None:
@@ -78,10 +78,10 @@ def reload_job(config: Config, timeout: float) -> None:
     reload.await_done(config.state_dir, reload.ask_reload(config.state_dir), timeout)
 
 
-def to_read(config: Config, recaptured: Recaptured) -> list[str]:
+def to_read(config: Config, change: CapturedChange) -> list[str]:
     """Return the captured tables whose rows are not in the lake: new ones and earlier ones."""
-    fit = [str(table.table) for table in recaptured.tables if table.unfit is None]
-    return sorted({*map(str, recaptured.added), *unread(read_tables(config), fit)})
+    fit = [str(table.table) for table in change.tables if table.unfit is None]
+    return sorted({*map(str, change.added), *unread(read_tables(config), fit)})
 
 
 def reading_now(config: Config, tables: Collection[str]) -> list[Operation]:
@@ -93,13 +93,13 @@ def reading_now(config: Config, tables: Collection[str]) -> list[Operation]:
     ]
 
 
-def _await_left(config: Config, recaptured: Recaptured, timeout: float) -> None:
+def _await_left(config: Config, change: CapturedChange, timeout: float) -> None:
     """Wait for a cut without the removed tables.
 
     From it the job can tell a table that was removed and added again later, and so missed events,
     from one that was never removed.
     """
-    captured = {str(table.table) for table in recaptured.tables}
+    captured = {str(table.table) for table in change.tables}
     ledger = Ledger(ledger_path(config))
     last = ledger.last()
     if last is None:
@@ -118,10 +118,10 @@ def _await_left(config: Config, recaptured: Recaptured, timeout: float) -> None:
         )
 
 
-def _is_behind(config: Config, recaptured: Recaptured) -> bool:
+def _is_behind(config: Config, change: CapturedChange) -> bool:
     """Return whether the job works with other tables, or has not answered an earlier request."""
     cut_tables = read_tables(config)
-    captured = {str(table.table) for table in recaptured.tables}
+    captured = {str(table.table) for table in change.tables}
     other = cut_tables is not None and set(cut_tables) != captured
     return other or reload.pending(config.state_dir) is not None
 

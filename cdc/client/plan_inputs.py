@@ -7,7 +7,7 @@ from typing import Final
 from deltalake import DeltaTable
 
 from cdc.capture.bootstrap import captured_by_connector
-from cdc.capture.recapture import settings_for
+from cdc.capture.change_captured import settings_for
 from cdc.capture.topic_specs import topic_specs
 from cdc.client.plan import LeftOut, Now, Plan, PlanFinding, Wanted, WantedTable, compare
 from cdc.config import Config

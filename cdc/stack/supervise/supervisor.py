@@ -38,10 +38,10 @@ class Steps:
     """The caller's hooks: what the supervisor does besides running servers.
 
     ``establish`` connects the source before the job starts. ``is_at_source`` returns whether the
-    connector has a session at the source, None if that is unknown. ``exclude_unreadable`` lets a failed
-    connector continue without what it cannot read and returns what that is; its last argument is
-    True if the connector failed at an event. It raises CHAIN_BROKEN if the connector must not
-    continue. ``on_progress`` and ``on_ready`` inform the user.
+    connector has a session at the source, None if that is unknown. ``exclude_unreadable`` lets a
+    failed connector continue without what it cannot read and returns what that is; its last
+    argument is True if the connector failed at an event. It raises CHAIN_BROKEN if the connector
+    must not continue. ``on_progress`` and ``on_ready`` inform the user.
     """
 
     establish: Establish

@@ -8,8 +8,8 @@ import pytest
 
 from cdc import http_client
 from cdc.capture.bootstrap import establish
+from cdc.capture.change_captured import change_captured
 from cdc.capture.exclude_unreadable import exclude_unreadable, take_back
-from cdc.capture.recapture import recapture
 from cdc.config import Config
 from cdc.source.connector import worker_rest
 from cdc.source.connector.connector_start import await_running
@@ -83,7 +83,7 @@ def test_it_is_passed_over_until_its_names_are_told_apart(
 
     # A changed configuration captures fit tables again, and publishes them.
     source.execute("ALTER TABLE signs RENAME a_b TO other")
-    assert recapture(pipeline).reconfigured
+    assert change_captured(pipeline).reconfigured
     source.execute("INSERT INTO signs VALUES (9)")
     topic = Topic(chain, f"{config.name}.{config.name}.signs")
     assert topic.until(lambda found: len(found) >= 2)[-1][1]["after"]["id"] == 9

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cdc.capture.recapture import Recaptured
+from cdc.capture.change_captured import CapturedChange
 from cdc.cli import apply_config
 from cdc.cli.show.follow_operation import new_operation
 from cdc.client import config_change
@@ -128,8 +128,8 @@ def publish(config: Config, cut: int, readings: dict[str, int]) -> None:
     Ledger(ledger_path(config)).append(row)
 
 
-def recaptured(*names: str, added: tuple[str, ...] = ()) -> Recaptured:
-    return Recaptured(
+def captured_change(*names: str, added: tuple[str, ...] = ()) -> CapturedChange:
+    return CapturedChange(
         added=tuple(TableId("shop", name) for name in added),
         removed=(),
         tables=tuple(map(source, names)),
@@ -148,7 +148,7 @@ def test_the_job_is_told_until_a_cut_has_the_tables(
         publish(config, 2, {"a": 0})
 
     monkeypatch.setattr(config_change, "reload_job", reload_job)
-    monkeypatch.setattr(config_change, "recapture", lambda *_: recaptured("a"))
+    monkeypatch.setattr(config_change, "change_captured", lambda *_: captured_change("a"))
     pipeline = Pipeline(config, NOWHERE)
     publish(config, 1, {"a": 0, "old": 0})
 
@@ -161,7 +161,7 @@ def test_a_job_that_publishes_nothing_is_a_timeout(
     config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(config_change, "reload_job", lambda *_: None)
-    monkeypatch.setattr(config_change, "recapture", lambda *_: recaptured("a"))
+    monkeypatch.setattr(config_change, "change_captured", lambda *_: captured_change("a"))
     publish(config, 1, {"a": 0, "old": 0})
 
     with pytest.raises(CdcError) as caught:
@@ -172,7 +172,7 @@ def test_a_job_that_publishes_nothing_is_a_timeout(
 def test_read_are_the_new_ones_and_those_an_earlier_call_left(config: Config) -> None:
     publish(config, 1, {"a": 0, "back": 3, "half": UNREAD})
     gone = source("gone", Finding.error("shop.gone", "it was dropped in the source"))
-    done = recaptured("a", "back", "half", "left", added=("back",))
+    done = captured_change("a", "back", "half", "left", added=("back",))
     done = replace(done, tables=(gone, *done.tables))
 
     assert config_change.to_read(config, done) == ["shop.back", "shop.half", "shop.left"]

@@ -34,7 +34,7 @@ _OF_THE_CHAIN: Final = (worker_rest.PLACEHOLDER, "snapshot.mode")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recaptured:
+class CapturedChange:
     """What a call changed.
 
     ``tables`` are all tables captured now, including those that are no longer fit.
@@ -46,7 +46,7 @@ class Recaptured:
     reconfigured: bool  # whether the connector's settings changed
 
 
-def recapture(pipeline: Pipeline) -> Recaptured:
+def change_captured(pipeline: Pipeline) -> CapturedChange:
     """Capture the tables that ``source.tables`` names now; return when the connector does so.
 
     Existing rows of a new table are not captured: they have to be read. A removed table stays in
@@ -68,7 +68,7 @@ def recapture(pipeline: Pipeline) -> Recaptured:
         if changed:
             reconfigure(connection, pipeline, wanted)
         _ensure_running(connection, pipeline)
-    return Recaptured(
+    return CapturedChange(
         added=tuple(table.table for table in added),
         removed=tuple(sorted(known - {table.table for table in tables})),
         tables=tuple(tables),

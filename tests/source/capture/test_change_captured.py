@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from typer.testing import CliRunner
 
 from cdc.capture.bootstrap import establish
-from cdc.capture.recapture import Recaptured, recapture, unpublish
+from cdc.capture.change_captured import CapturedChange, change_captured, unpublish
 from cdc.cli.plan import plan as print_plan
 from cdc.client.check import check
 from cdc.client.plan_inputs import plan
@@ -112,7 +112,7 @@ def test_a_table_is_taken_in_under_writes(
     writer = Writer(chain.source_url, config.name)
     writer.start()
     try:
-        done = recapture(Pipeline(wanted, chain))
+        done = change_captured(Pipeline(wanted, chain))
         then = writer.committed + 2  # the next one may already be under way
         until(lambda: writer.committed > then + 10, 60, "the writer stands still")
     finally:
@@ -145,10 +145,10 @@ def test_again_changes_nothing(chain: Endpoints, source: Connection, make_config
     pipeline = Pipeline(config, chain)
     source.execute("CREATE TABLE late (id int PRIMARY KEY)")
     wanted = naming(config, "t", "late")
-    recapture(Pipeline(wanted, chain))
+    change_captured(Pipeline(wanted, chain))
     before = state(pipeline, source)
 
-    again = recapture(Pipeline(wanted, chain))
+    again = change_captured(Pipeline(wanted, chain))
 
     assert not again.reconfigured
     assert (again.added, again.removed) == ((), ())
@@ -188,7 +188,7 @@ def test_a_table_is_taken_out_and_in_again(
     assert [each.table for each in planned.removed] == [str(old)]
     assert planned.settings == ("table.include.list",)
 
-    assert recapture(Pipeline(without, chain)).removed == (old,)
+    assert change_captured(Pipeline(without, chain)).removed == (old,)
     assert plan(Pipeline(without, chain)).empty
 
     source.execute("INSERT INTO old VALUES (1)")
@@ -206,7 +206,7 @@ def test_a_table_is_taken_out_and_in_again(
     ]
     assert (planned.publish, planned.topics) == ((str(old),), ())
 
-    assert recapture(pipeline).added == (old,)
+    assert change_captured(pipeline).added == (old,)
     source.execute("INSERT INTO old VALUES (2)")
     events = topic_of(pipeline, "old").until(lambda found: len(found) >= 1)
     assert [(value["op"], value["after"]["id"]) for _, value in events] == [("c", 2)]
@@ -226,20 +226,22 @@ def test_what_was_interrupted_is_finished(
         patch.setattr(worker_rest, "configure", killed)
         patch.setattr(worker_rest, "resume", killed)
         with pytest.raises(KeyboardInterrupt):
-            recapture(Pipeline(wanted, chain))
+            change_captured(Pipeline(wanted, chain))
     stopped = worker_rest.status(chain.connect, config.name)
     assert stopped is not None
     assert not stopped.running
 
-    assert recapture(Pipeline(wanted, chain)).added == (TableId(config.name, "late"),)
+    assert change_captured(Pipeline(wanted, chain)).added == (TableId(config.name, "late"),)
     worker_rest.stop(chain.connect, config.name)  # as if the process was killed before resuming it
 
-    assert recapture(Pipeline(wanted, chain)) == replace_tables(recapture(Pipeline(wanted, chain)))
+    assert change_captured(Pipeline(wanted, chain)) == replace_tables(
+        change_captured(Pipeline(wanted, chain))
+    )
     source.execute("INSERT INTO late VALUES (1)")
     topic_of(Pipeline(config, chain), "late").until(lambda found: ops(found) == ["c"])
 
 
-def replace_tables(found: Recaptured) -> Recaptured:
+def replace_tables(found: CapturedChange) -> CapturedChange:
     return replace(found, added=(), removed=(), reconfigured=False)
 
 
@@ -264,7 +266,7 @@ def test_a_start_goes_on_without_a_new_table(
 
 def refusal(pipeline: Pipeline) -> CdcError:
     with pytest.raises(CdcError) as caught:
-        recapture(pipeline)
+        change_captured(pipeline)
     return caught.value
 
 
