@@ -15,7 +15,7 @@ from cdc.capture.continuity import (
     position_lsn,
 )
 from cdc.capture.recorded_origin import recorded_topics
-from cdc.capture.refill import refill_topics, refuse_far
+from cdc.capture.refill_topics import refill_topics, refuse_far
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.offsets import end_offsets

@@ -17,7 +17,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in i
     ResourceType,
 )
 
-from cdc.capture.refill import refill_topics
+from cdc.capture.refill_topics import refill_topics
 from cdc.errors import CdcError, Reason
 from cdc.kafka.empty_topic import empty_topic
 from cdc.kafka.offsets import end_offsets

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cdc.capture import refill
+from cdc.capture import refill_topics
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.same_topic import ExistingTopic, ExpectedTopic
 from cdc.kafka.topics import TopicSpec
@@ -31,7 +31,7 @@ def test_a_topic_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refill, "ensure_topics", lambda *_, **__: None)
 
     known, spec = {TOPIC: ExpectedTopic(id="old", last=40)}, TopicSpec(TOPIC, {})
-    assert refill.refill_topics("broker", known, [spec], replication=1) == [TOPIC]
+    assert refill_topics.refill_topics("broker", known, [spec], replication=1) == [TOPIC]
 
     assert filled == [(TOPIC, MADE, 40)]
 
@@ -76,7 +76,7 @@ def test_a_gap_of_a_million_offsets_is_filled_by_few_requests(
     now = ExistingTopic(id="new", partitions=1, first=0, end=7)
     said: list[str] = []
 
-    refill._fill("broker", TOPIC, now, 1_250_006, said.append)
+    refill_topics._fill("broker", TOPIC, now, 1_250_006, said.append)
 
     assert sum(broker.requests) == 1_250_000
     assert len(broker.requests) == 13
@@ -95,14 +95,14 @@ def test_a_gap_that_would_take_hours_is_refused_before_anything_is_changed(
     for name in ("delete_topics", "ensure_topics", "_fill"):
         monkeypatch.setattr(refill, name, lambda *_, **__: pytest.fail("something was changed"))
     spec = TopicSpec(TOPIC, {})
-    far = {TOPIC: ExpectedTopic(id="old", last=refill.MOST)}
+    far = {TOPIC: ExpectedTopic(id="old", last=refill_topics.MOST)}
 
     for attempt in (
-        lambda: refill.refill_topics("broker", far, [spec], replication=1),
-        lambda: refill.refuse_far("broker", far, [spec]),
+        lambda: refill_topics.refill_topics("broker", far, [spec], replication=1),
+        lambda: refill_topics.refuse_far("broker", far, [spec]),
     ):
         with pytest.raises(CdcError, match="ends 2,000,000,001 offsets short") as caught:
             attempt()
         assert caught.value.kind is ErrorKind.CHAIN_BROKEN
-    near = {TOPIC: ExpectedTopic(id="old", last=refill.MOST - 1)}
-    refill.refuse_far("broker", near, [spec])
+    near = {TOPIC: ExpectedTopic(id="old", last=refill_topics.MOST - 1)}
+    refill_topics.refuse_far("broker", near, [spec])
