@@ -164,7 +164,7 @@ MUTANTS: Final = (
         file="cdc/apply/changes/scalars.py",
         old='inside = f"{raw} BETWEEN {FIRST_MICRO} AND {LAST_MICRO}"',
         new='inside = "true"',
-        tests=("tests/spark/apply/test_refused_events.py", *RECORDED),
+        tests=("tests/spark/apply/test_quarantine_writer.py", *RECORDED),
     ),
     Mutant(
         name="old versions: keep the one that was newest at the limit",
@@ -343,7 +343,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="refused events are taken in batches",
-        file="cdc/apply/table/refused_events.py",
+        file="cdc/apply/table/quarantine_writer.py",
         old='f"{_BYTES_SO_FAR} DIV {REFUSED_BYTES} AS part"',
         new='"0 AS part"',
         tests=("tests/spark/apply/test_stop_at_too_many_refused.py",),

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows i
 from cdc.apply.changes import changed_keys, reduce
 from cdc.apply.changes.decode import decode_table
 from cdc.apply.table.apply_context import ApplyContext
-from cdc.apply.table.refused_events import QuarantineWriter, Refused, with_reason, without_row
+from cdc.apply.table.quarantine_writer import QuarantineWriter, Refused, with_reason, without_row
 from cdc.events.schema import TableSchema
 from cdc.events.values.sql_text import spark_name
 from cdc.lake.table import store

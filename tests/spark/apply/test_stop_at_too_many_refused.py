@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from cdc.apply.changes.decode import NO_FRAME
 from cdc.apply.table.apply_context import ApplyContext
 from cdc.apply.table.batch import Batch
-from cdc.apply.table.refused_events import NO_ROW_TO_KEEP_FROM
+from cdc.apply.table.quarantine_writer import NO_ROW_TO_KEEP_FROM
 from cdc.config import Job
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema, table_schema_from_avro
@@ -163,7 +163,7 @@ def test_refused_events_are_taken_a_few_at_a_time(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However many a batch refuses, their values are never all in the memory of the driver."""
-    monkeypatch.setattr("cdc.apply.table.refused_events.REFUSED_BYTES", 20_000, raising=False)
+    monkeypatch.setattr("cdc.apply.table.quarantine_writer.REFUSED_BYTES", 20_000, raising=False)
     table = Table(spark, tmp_path)
     taken: list[list[int]] = []
     add = table.quarantine.add
