@@ -1,6 +1,6 @@
 """Find names of tables and columns that the lake cannot have, and say why.
 
-This is checked before a table is captured (cdc/source/catalog/findings.py) and again when its
+This is checked before a table is captured (cdc/source/catalog/table_findings.py) and again when its
 structure changes (cdc/events/structure/column_steps.py). All other Postgres names are kept
 unchanged.
 """

@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 from cdc.config import Config
 from cdc.events.structure.declared import SourceColumn
 from cdc.source.catalog.columns import columns_of
-from cdc.source.catalog.findings import (
+from cdc.source.catalog.identity import mode_of
+from cdc.source.catalog.pg_class import Relation, relations_of
+from cdc.source.catalog.table_findings import (
     bad_names,
     column_findings,
     not_a_table,
@@ -18,8 +20,6 @@ from cdc.source.catalog.findings import (
     unmatched,
     without_columns,
 )
-from cdc.source.catalog.identity import mode_of
-from cdc.source.catalog.pg_class import Relation, relations_of
 from cdc.source.catalog.text_choice import text_findings, with_text
 from cdc.source.catalog.type_names import misread_types
 from cdc.source.server.connection import Connection
