@@ -11,10 +11,10 @@ from rich.text import Text
 
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from cdc.cli.show.bar import duration
-from cdc.client.status import findings as unwell
-from cdc.client.status.findings import StatusFinding
+from cdc.client.status import status_findings as unwell
 from cdc.client.status.status import OperationStatus, Status, TableStatus
 from cdc.client.status.status import status as ask
+from cdc.client.status.status_findings import StatusFinding
 from cdc.config import load
 from cdc.errors import POLICY
 from cdc.events.values.lsn import format_lsn

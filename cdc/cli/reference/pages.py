@@ -9,7 +9,7 @@ from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
 from cdc.cli.reference import types_page
-from cdc.client.status.findings import IGNORED_BY_LIVE, MEANINGS, WORST_FIRST
+from cdc.client.status.status_findings import IGNORED_BY_LIVE, MEANINGS, WORST_FIRST
 from cdc.config import ENV_PREFIX, Config, Section
 from cdc.errors import MEANING, POLICY
 

@@ -1,7 +1,7 @@
 """Say in one sentence why a command waited in vain for the pipeline."""
 
-from cdc.client.status.findings import findings
 from cdc.client.status.status import Status, status
+from cdc.client.status.status_findings import findings
 from cdc.config import Config
 from cdc.tables import TableState
 

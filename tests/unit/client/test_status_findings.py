@@ -15,8 +15,14 @@ from typer.testing import CliRunner
 
 from cdc.cli import app
 from cdc.client.status.components import ConnectorPart, JobPart, ServerPart, SourcePart, UpPart
-from cdc.client.status.findings import IGNORED_BY_LIVE, WORST_FIRST, exit_code, findings, live
 from cdc.client.status.status import Status, TableStatus
+from cdc.client.status.status_findings import (
+    IGNORED_BY_LIVE,
+    WORST_FIRST,
+    exit_code,
+    findings,
+    live,
+)
 from cdc.errors import POLICY, ErrorKind
 from cdc.observe.hop_motion import Hop, Motion
 from cdc.stack.process.process import ProcessIdentity
