@@ -11,7 +11,7 @@ from psycopg.abc import PQGen
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 
 from cdc.errors import CdcError, ErrorKind
-from cdc.source.server.refusals import refusal, unknown_host
+from cdc.source.server.connection_refusal import connection_refusal, unknown_host
 from cdc.source.server.sqlstate import connection_sqlstates
 from cdc.tables import TableId
 
@@ -185,7 +185,7 @@ def _not_connected(
     elif not isinstance(error, errors.ConnectionTimeout):
         attempt = conninfo.make_conninfo(url, **settings)
         sqlstates = connection_sqlstates(attempt, float(settings["connect_timeout"]))
-    return refusal(str(where), where.host, where.port, text, sqlstates)
+    return connection_refusal(str(where), where.host, where.port, text, sqlstates)
 
 
 @contextmanager

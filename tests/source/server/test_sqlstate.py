@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cdc.errors import POLICY, CdcError, ErrorKind
 from cdc.source.server.connection import connect
-from cdc.source.server.refusals import _LATER, _OURS
+from cdc.source.server.connection_refusal import _LATER, _OURS
 from tests.source.refusing import refusing
 
 SEVERITIES = ("FATAL", "SCHWERWIEGEND", "ВАЖНО", "致命错误")

@@ -56,7 +56,7 @@ _OURS: Final = (
 """Errors that libpq itself reports for a reachable server: its text, our meaning, the remedy."""
 
 
-def refusal(
+def connection_refusal(
     address: str, host: str, port: int, text: str, states: Collection[str] = ()
 ) -> CdcError:
     """Return the error for a failed connection attempt.
