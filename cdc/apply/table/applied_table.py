@@ -22,9 +22,9 @@ from cdc.events.structure.steps import READ_AGAIN
 from cdc.events.structure.structure import Structure
 from cdc.lake.records.ledger import TableEntry
 from cdc.lake.table.commits import Commits
-from cdc.lake.table.engine_refusals import refusal
 from cdc.lake.table.merge_plan import BY_OPERATION
 from cdc.lake.table.positions import Position
+from cdc.lake.table.refused_plans import refused_plan
 from cdc.lake.upkeep.maintenance import Maintainer
 from cdc.tables import TableState
 
@@ -203,7 +203,7 @@ class AppliedTable:
         except CdcError as error:
             self.stop(error.message, remedy=error.remedy, code=error.reason)
         except (AnalysisException, Py4JJavaError) as error:
-            if (condition := refusal(error)) is None:
+            if (condition := refused_plan(error)) is None:
                 raise
             logger.exception("refused by the engine", table=str(self.schema.table))
             self.stop(

@@ -10,7 +10,7 @@ from pyspark.errors import AnalysisException
 _REFUSAL: Final = "org.apache.spark.sql.AnalysisException"
 
 
-def refusal(error: BaseException | None) -> str | None:
+def refused_plan(error: BaseException | None) -> str | None:
     """Return the error condition that the engine names; None if no plan was refused.
 
     PySpark asks Spark for the message of a condition when it converts the exception. Spark does
