@@ -11,7 +11,7 @@ from rich.text import Text
 
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from cdc.cli.show.bar import duration
-from cdc.client.status import status_findings as unwell
+from cdc.client.status import status_findings
 from cdc.client.status.status import OperationStatus, Status, TableStatus
 from cdc.client.status.status import status as ask
 from cdc.client.status.status_findings import StatusFinding
@@ -44,7 +44,11 @@ def status(
 ) -> None:
     """Print the status and the findings; with --check or --live, exit with the worst one's code."""
     now = ask(load(config))
-    problems = unwell.live(unwell.findings(now)) if live else unwell.findings(now)
+    problems = (
+        status_findings.live(status_findings.findings(now))
+        if live
+        else status_findings.findings(now)
+    )
     checked = check or live
     if as_json:
         print(json.dumps(facts(now, problems), indent=2))
@@ -53,7 +57,7 @@ def status(
     else:
         show(now, Console())
         tell(problems)
-    if checked and (code := unwell.exit_code(problems)):
+    if checked and (code := status_findings.exit_code(problems)):
         raise typer.Exit(code)
 
 

@@ -61,8 +61,8 @@ def take_over(pipeline: Pipeline, timeout: float) -> tuple[CapturedChange, bool]
     """Capture the wanted tables and have the job reload; return what changed, and if it reloaded.
 
     The job also reloads if an earlier, interrupted call has not got that far. ``timeout`` is in
-    seconds. Raises the errors of ``change_captured`` and of the job, and TIMEOUT when the job does not
-    answer.
+    seconds. Raises the errors of ``change_captured`` and of the job, and TIMEOUT when the job does
+    not answer.
     """
     config = pipeline.config
     change = change_captured(pipeline)

@@ -25,10 +25,10 @@ def test_a_topic_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     def fill(_bootstrap: str, topic: str, now: ExistingTopic, last: int, _say: object) -> None:
         filled.append((topic, now, last))
 
-    monkeypatch.setattr(refill, "existing_topics", found)
-    monkeypatch.setattr(refill, "_fill", fill)
-    monkeypatch.setattr(refill, "delete_topics", lambda *_: None)
-    monkeypatch.setattr(refill, "ensure_topics", lambda *_, **__: None)
+    monkeypatch.setattr(refill_topics, "existing_topics", found)
+    monkeypatch.setattr(refill_topics, "_fill", fill)
+    monkeypatch.setattr(refill_topics, "delete_topics", lambda *_: None)
+    monkeypatch.setattr(refill_topics, "ensure_topics", lambda *_, **__: None)
 
     known, spec = {TOPIC: ExpectedTopic(id="old", last=40)}, TopicSpec(TOPIC, {})
     assert refill_topics.refill_topics("broker", known, [spec], replication=1) == [TOPIC]
@@ -69,9 +69,9 @@ def test_a_gap_of_a_million_offsets_is_filled_by_few_requests(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     broker, emptied = Broker(), []
-    monkeypatch.setattr(refill, "Producer", lambda _: broker)
+    monkeypatch.setattr(refill_topics, "Producer", lambda _: broker)
     monkeypatch.setattr(
-        refill, "empty_topic", lambda _b, topic, before: emptied.append((topic, before))
+        refill_topics, "empty_topic", lambda _b, topic, before: emptied.append((topic, before))
     )
     now = ExistingTopic(id="new", partitions=1, first=0, end=7)
     said: list[str] = []
@@ -91,9 +91,13 @@ def test_a_gap_of_a_million_offsets_is_filled_by_few_requests(
 def test_a_gap_that_would_take_hours_is_refused_before_anything_is_changed(
     monkeypatch: pytest.MonkeyPatch, there: ExistingTopic | None
 ) -> None:
-    monkeypatch.setattr(refill, "existing_topics", lambda *_: {TOPIC: there} if there else {})
+    monkeypatch.setattr(
+        refill_topics, "existing_topics", lambda *_: {TOPIC: there} if there else {}
+    )
     for name in ("delete_topics", "ensure_topics", "_fill"):
-        monkeypatch.setattr(refill, name, lambda *_, **__: pytest.fail("something was changed"))
+        monkeypatch.setattr(
+            refill_topics, name, lambda *_, **__: pytest.fail("something was changed")
+        )
     spec = TopicSpec(TOPIC, {})
     far = {TOPIC: ExpectedTopic(id="old", last=refill_topics.MOST)}
 
