@@ -27,7 +27,7 @@ def pause(
     """Pause an operation at its next safe point."""
     loaded = load(config)
     operation = unfinished_operation(loaded.state_dir, operation_id)
-    files.set_wish(loaded.state_dir, operation.id, files.PAUSE)
+    files.request_control(loaded.state_dir, operation.id, files.PAUSE)
     _show(loaded, operation, "will pause at its next safe point", as_json=as_json)
 
 
@@ -39,13 +39,13 @@ def resume(
     """Resume a paused operation; raises CONFIG if it is not paused."""
     loaded = load(config)
     operation = unfinished_operation(loaded.state_dir, operation_id)
-    if files.wish(loaded.state_dir, operation.id) != files.PAUSE:
+    if files.control_request(loaded.state_dir, operation.id) != files.PAUSE:
         raise CdcError(
             ErrorKind.CONFIG,
             f"operation {operation.id} is not paused",
             remedy=f"see its state: wal2lake operations {operation.id}",
         )
-    files.set_wish(loaded.state_dir, operation.id, "")
+    files.request_control(loaded.state_dir, operation.id, "")
     _show(loaded, operation, "resumes", as_json=as_json)
 
 
@@ -57,7 +57,7 @@ def cancel(
     """Cancel an operation at its next safe point."""
     loaded = load(config)
     operation = unfinished_operation(loaded.state_dir, operation_id)
-    files.set_wish(loaded.state_dir, operation.id, files.CANCEL)
+    files.request_control(loaded.state_dir, operation.id, files.CANCEL)
     _show(loaded, operation, "will be cancelled at its next safe point", as_json=as_json)
 
 
@@ -69,7 +69,7 @@ def _show(config: Config, operation: Operation, effect: str, *, as_json: bool) -
         facts = {
             "id": operation.id,
             "state": state.value,
-            "wish": files.wish(config.state_dir, operation.id),
+            "wish": files.control_request(config.state_dir, operation.id),
             "job_alive": alive,
         }
         print(json.dumps(facts))

@@ -63,7 +63,7 @@ def _show_all(config: Config, console: Console, *, as_json: bool) -> None:
 def _show_one(config: Config, operation_id: str, console: Console, *, as_json: bool) -> None:
     row = next((row for row in all_operations(config) if row["id"] == operation_id), None)
     if row is None:
-        raise files.unknown(operation_id)
+        raise files.unknown_operation(operation_id)
     if as_json:
         print(json.dumps(facts(config, row), indent=2))
         return
@@ -79,7 +79,7 @@ def facts(config: Config, row: Row) -> dict[str, Any]:
     if not OperationState(row["state"]).ended:
         progress = files.progress(config.state_dir, row["id"])
         fields |= {"progress": bar.live_facts(progress)}
-        fields |= {"wish": files.wish(config.state_dir, row["id"])}
+        fields |= {"wish": files.control_request(config.state_dir, row["id"])}
     return fields
 
 
@@ -124,7 +124,7 @@ def details(config: Config, row: Row) -> list[tuple[str, str]]:
     }
     if not OperationState(row["state"]).ended:
         fields["so far"] = _so_far(config, row)
-        fields["requested"] = files.wish(config.state_dir, row["id"])
+        fields["requested"] = files.control_request(config.state_dir, row["id"])
     return [(name, value) for name, value in fields.items() if value]
 
 

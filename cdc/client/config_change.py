@@ -88,7 +88,7 @@ def reading_now(config: Config, tables: Collection[str]) -> list[Operation]:
     """Return the unfinished operations that already read some of the tables."""
     return [
         operation
-        for operation in files.asked(config.state_dir)
+        for operation in files.unfinished(config.state_dir)
         if operation.command == READ and set(operation.tables) & set(tables)
     ]
 
@@ -136,7 +136,7 @@ def _refuse_without_job(config: Config) -> None:
 
 
 def _refuse_busy(config: Config, leaving: Collection[str]) -> None:
-    for operation in files.asked(config.state_dir):
+    for operation in files.unfinished(config.state_dir):
         if common := sorted(set(operation.tables) & set(leaving)):
             raise CdcError(
                 ErrorKind.CONFLICT,

@@ -18,7 +18,7 @@ def all_operations(config: Config) -> list[Row]:
     only at the beginning and at the end of an operation.
     """
     rows: dict[str, Row] = {row["id"]: row for row in Operations(operations_path(config)).rows()}
-    for operation in files.everything(config.state_dir):
+    for operation in files.all_operations(config.state_dir):
         progress = files.progress(config.state_dir, operation.id)
         if not (progress.state.ended and _has_ended(rows.get(operation.id))):
             rows[operation.id] = row_of(operation, progress)
@@ -40,7 +40,7 @@ def unfinished_operation(state_dir: Path, operation_id: str | None) -> Operation
     """
     if operation_id is not None:
         return files.operation(state_dir, operation_id)
-    under_way = files.asked(state_dir)
+    under_way = files.unfinished(state_dir)
     if len(under_way) == 1:
         return under_way[0]
     if not under_way:

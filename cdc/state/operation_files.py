@@ -45,7 +45,7 @@ def ask(state_dir: Path, operation: Operation) -> None:
     Raises CONFLICT if an unfinished operation works on one of its tables.
     """
     with locked(state_dir):
-        for other in asked(state_dir):
+        for other in unfinished(state_dir):
             common = sorted(set(other.tables) & set(operation.tables))
             if common:
                 raise _conflict(other, common)
@@ -61,7 +61,7 @@ def _conflict(other: Operation, common: list[str]) -> CdcError:
     )
 
 
-def everything(state_dir: Path, *, without: Container[str] = ()) -> list[Operation]:
+def all_operations(state_dir: Path, *, without: Container[str] = ()) -> list[Operation]:
     """Return every operation that has a file, oldest first; invalid files are ignored.
 
     Operations whose id is in ``without`` are left out, and their files are not read.
@@ -82,16 +82,16 @@ def _age(operation: Operation) -> tuple[str, str]:
     return operation.asked_at, operation.id
 
 
-def asked(state_dir: Path) -> list[Operation]:
+def unfinished(state_dir: Path) -> list[Operation]:
     """Return the unfinished operations, oldest first."""
-    return [one for one in everything(state_dir) if not progress(state_dir, one.id).state.ended]
+    return [one for one in all_operations(state_dir) if not progress(state_dir, one.id).state.ended]
 
 
 def operation(state_dir: Path, operation_id: str) -> Operation:
     """Return the operation; raises CONFIG if there is none of this id."""
     asked_for = _read(_file(state_dir, operation_id, "operation"), operation_id)
     if asked_for is None:
-        raise unknown(operation_id)
+        raise unknown_operation(operation_id)
     return asked_for
 
 
@@ -128,14 +128,14 @@ def tell_ending(state_dir: Path, operation_id: str) -> None:
     path.replace(_file(state_dir, operation_id, "progress"))
 
 
-def wish(state_dir: Path, operation_id: str) -> str:
+def control_request(state_dir: Path, operation_id: str) -> str:
     """Return what a command has asked of the operation: ``PAUSE``, ``CANCEL``, or ""."""
     raw = read_or_none(_file(state_dir, operation_id, "wish")) or {}
     asked_for = raw.get("wish", "")
     return str(asked_for) if asked_for in (PAUSE, CANCEL) else ""
 
 
-def set_wish(state_dir: Path, operation_id: str, wanted: str) -> None:
+def request_control(state_dir: Path, operation_id: str, wanted: str) -> None:
     """Replace the wish; an empty one resumes a paused operation.
 
     An operation that is still waiting is cancelled at once. Raises CONFIG if the operation is
@@ -150,7 +150,7 @@ def set_wish(state_dir: Path, operation_id: str, wanted: str) -> None:
                 f"operation {operation_id} has ended: it is {state.value}",
                 remedy=f"run wal2lake operations {operation_id} to see how it ended",
             )
-        if wish(state_dir, operation_id) == CANCEL and wanted != CANCEL:
+        if control_request(state_dir, operation_id) == CANCEL and wanted != CANCEL:
             raise CdcError(
                 ErrorKind.CONFIG,
                 f"operation {operation_id} is being cancelled",
@@ -194,7 +194,7 @@ def remove(state_dir: Path, operation_id: str) -> None:
         _file(state_dir, operation_id, kind).unlink(missing_ok=True)
 
 
-def unknown(operation_id: str) -> CdcError:
+def unknown_operation(operation_id: str) -> CdcError:
     """Return the error CONFIG for an id of which there is no operation."""
     return CdcError(
         ErrorKind.CONFIG,
@@ -218,5 +218,5 @@ def _write(state_dir: Path, operation_id: str, kind: str, text: str) -> None:
 
 def _file(state_dir: Path, operation_id: str, kind: str) -> Path:
     if not _ID.fullmatch(operation_id):
-        raise unknown(operation_id)
+        raise unknown_operation(operation_id)
     return directory(state_dir) / f"{operation_id}.{kind}.json"

@@ -44,7 +44,7 @@ def test_no_run_begins_before_the_previous_run_has_committed(
         bank.execute(BLIND)
     bank.hold(point)
     bank.run("resnapshot", "bank.bulk", *options, "--detach")
-    [operation] = files.asked(bank.state_dir)
+    [operation] = files.unfinished(bank.state_dir)
     until(lambda: bank.is_held(point), SECONDS)
 
     bank.configure(_other_batches)

@@ -73,7 +73,7 @@ def test_any_server_is_killed_while_the_rows_are_read(big: Installation, server:
     big.execute("UPDATE big.rows SET note = 'before the crash' WHERE id % 1000 = 2")
     big.run("resnapshot", "big.rows", "--detach")
     await_phase(big, "reading", starts=1)
-    (operation,) = files.asked(big.state_dir)
+    (operation,) = files.unfinished(big.state_dir)
 
     big.crash(server)
     done = big.done("operations", operation.id, "--follow", "--json")
@@ -161,7 +161,7 @@ def await_phase(installation: Installation, phase: str, starts: int) -> None:
     """Of an operation that is under way."""
 
     def reached() -> bool:
-        told = [files.progress(state_dir, each.id) for each in files.asked(state_dir)]
+        told = [files.progress(state_dir, each.id) for each in files.unfinished(state_dir)]
         return any((one.phase, one.starts) == (phase, starts) for one in told)
 
     state_dir = installation.state_dir
@@ -170,7 +170,7 @@ def await_phase(installation: Installation, phase: str, starts: int) -> None:
 
 def followed(installation: Installation) -> dict[str, Any]:
     """The end of the operation that is under way."""
-    (operation,) = files.asked(installation.state_dir)
+    (operation,) = files.unfinished(installation.state_dir)
     return last_line(installation, "operations", operation.id, "--follow")
 
 

@@ -23,7 +23,7 @@ def test_tables_that_lost_changes_are_read_again_by_themselves(shop: Installatio
     shop.execute("DELETE FROM shop.orders WHERE id BETWEEN 20 AND 24")
 
     assert "the job reads every table again" in shop.run("up", "--detach")
-    for operation in files.asked(shop.state_dir):
+    for operation in files.unfinished(shop.state_dir):
         shop.run("operations", operation.id, "--follow")
 
     shop.run("sync")

@@ -109,7 +109,7 @@ def status(config: Config) -> Status:
         servers=tuple(components.servers(config.state_dir)),
         unreachable=tuple(silent),
         operations=tuple(
-            _operation(config, operation, job) for operation in files.asked(config.state_dir)
+            _operation(config, operation, job) for operation in files.unfinished(config.state_dir)
         ),
         up=components.up(config.state_dir),
         health=health.read(config.state_dir, time.monotonic()),

@@ -79,7 +79,7 @@ class Desk:
     def _work(self) -> bool:
         """Run the oldest operation that is not paused; return whether there was one."""
         for operation in self._recorder.unfinished():
-            if files.wish(self._state_dir, operation.id) != files.PAUSE:
+            if files.control_request(self._state_dir, operation.id) != files.PAUSE:
                 return self._take(operation)
         return False
 

@@ -36,7 +36,7 @@ class OperationRecorder:
         Operations that ended without a row that says so get one.
         """
         unfinished = []
-        for operation in files.everything(self._state_dir, without=self._ended_in_lake()):
+        for operation in files.all_operations(self._state_dir, without=self._ended_in_lake()):
             progress = files.progress(self._state_dir, operation.id)
             if not progress.state.ended:
                 unfinished.append(operation)
@@ -79,7 +79,7 @@ class OperationRecorder:
         reach(Failpoint.AFTER_OPERATION_TELL)
 
     def _tell_endings(self) -> None:
-        for operation in files.everything(self._state_dir):
+        for operation in files.all_operations(self._state_dir):
             ended = files.ending(self._state_dir, operation.id)
             if ended is not None:
                 self.close(operation, ended)
@@ -95,14 +95,14 @@ class OperationRecorder:
 
     def _end_lost(self, rows: list[Row]) -> None:
         """End the rows of operations whose files are gone: without them they cannot be run."""
-        with_files = {operation.id for operation in files.everything(self._state_dir)}
+        with_files = {operation.id for operation in files.all_operations(self._state_dir)}
         for row in rows:
             if row["id"] not in with_files:
                 self.record_end(*_lost(row))
 
     def _remove_old(self, ended: set[str]) -> None:
         oldest = (datetime.now(UTC) - FILE_RETENTION).isoformat()
-        for operation in files.everything(self._state_dir):
+        for operation in files.all_operations(self._state_dir):
             ended_at = files.progress(self._state_dir, operation.id).ended_at
             if ended_at is not None and ended_at < oldest and operation.id in ended:
                 files.remove(self._state_dir, operation.id)

@@ -99,7 +99,7 @@ class Reporter:
         """
         if self._stop.is_set():
             raise Interrupted
-        wish = files.wish(self._state_dir, self.progress.id)
+        wish = files.control_request(self._state_dir, self.progress.id)
         if wish == files.PAUSE:
             wish = self._pause()
         if wish == files.CANCEL:
@@ -122,7 +122,7 @@ class Reporter:
         """Wait while the operation is paused; return what is wished for then."""
         before = self.progress.state
         self.put(state=OperationState.PAUSED)
-        while (wish := files.wish(self._state_dir, self.progress.id)) == files.PAUSE:
+        while (wish := files.control_request(self._state_dir, self.progress.id)) == files.PAUSE:
             if self._stop.wait(LOOK_SECONDS):
                 raise Interrupted
         with self._lock:

@@ -125,7 +125,7 @@ def test_all_means_those_that_were_there(config: Config, quarantine: Quarantine)
     quarantine.add([refused(PAIRS, messages(PAIRS)[2], quarantined_at=later)])
 
     with Job(config, quarantine) as job:
-        [operation] = files.everything(config.state_dir)
+        [operation] = files.all_operations(config.state_dir)
         while not files.progress(config.state_dir, operation.id).state.ended:
             threading.Event().wait(0.05)
 
@@ -140,7 +140,7 @@ def test_a_discard_that_was_interrupted_is_finished(config: Config, quarantine: 
     quarantine.settle(EVENTS[:1], state=EventState.DISCARDED, by="before", note="junk", at=NOW)
 
     with Job(config, quarantine) as job:
-        [operation] = files.everything(config.state_dir)
+        [operation] = files.all_operations(config.state_dir)
         while not files.progress(config.state_dir, operation.id).state.ended:
             threading.Event().wait(0.05)
 
@@ -165,7 +165,7 @@ def test_what_is_not_clear_is_refused_and_nothing_is_asked(
     config: Config, arguments: tuple[str, ...], said: str
 ) -> None:
     assert said in run(config, "discard", str(PAIRS), *arguments, code=2)
-    assert files.everything(config.state_dir) == []
+    assert files.all_operations(config.state_dir) == []
 
 
 def test_the_handler_refuses_an_offset_that_is_not_there(

@@ -113,7 +113,7 @@ def test_json_is_an_object_per_line_and_the_last_is_the_outcome(
     def cancel(_seconds: float) -> None:
         PAUSE.wait(0.01)
         if files.progress(config.state_dir, operation.id).phase == "waiting for the cut":
-            files.set_wish(config.state_dir, operation.id, files.CANCEL)
+            files.request_control(config.state_dir, operation.id, files.CANCEL)
             monkeypatch.setattr(SLEEP, PAUSE.wait)
 
     monkeypatch.setattr(SLEEP, cancel)
@@ -158,7 +158,7 @@ def test_nothing_is_asked_of_a_job_that_does_not_run(config: Config) -> None:
         ask_and_follow(config, asked("copy"), as_json=False, detach=False)
 
     assert (raised.value.kind, raised.value.remedy) == (ErrorKind.UNREACHABLE, "wal2lake up")
-    assert files.everything(config.state_dir) == []
+    assert files.all_operations(config.state_dir) == []
 
 
 def test_a_job_that_died_is_waited_for_and_said(
@@ -215,7 +215,7 @@ def test_ctrl_c_leaves_it_running_and_says_how_to_go_on(
     assert result.exit_code == 130
     assert f"wal2lake operations {operation.id}" in result.stderr
     assert f"wal2lake cancel {operation.id}" in result.stderr
-    assert files.wish(config.state_dir, operation.id) == ""
+    assert files.control_request(config.state_dir, operation.id) == ""
     assert not files.progress(config.state_dir, operation.id).state.ended
 
 
@@ -289,9 +289,9 @@ def test_the_wishes_mean_the_only_operation(path: Path, config: Config) -> None:
     said = wal2lake(path, "pause").stdout
     assert "will pause at its next safe point" in said
     assert "the job is not running" in said
-    assert files.wish(config.state_dir, operation.id) == "pause"
+    assert files.control_request(config.state_dir, operation.id) == "pause"
     assert wal2lake(path, "resume", operation.id).exit_code == 0
-    assert files.wish(config.state_dir, operation.id) == ""
+    assert files.control_request(config.state_dir, operation.id) == ""
     assert json.loads(wal2lake(path, "cancel", "--json").stdout)["wish"] == "cancel"
 
     files.ask(config.state_dir, asked("copy", "shop.items"))

@@ -35,13 +35,13 @@ def test_each_table_of_an_earlier_epoch_is_asked_for_by_itself(tmp_path: Path) -
 
     read_lost(wanted, tables, epoch=2)
 
-    requested = files.asked(tmp_path)
+    requested = files.unfinished(tmp_path)
     assert [(operation.command, operation.tables, operation.line) for operation in requested] == [
         ("resnapshot", ("a.one",), LINE),
         ("resnapshot", ("a.two",), LINE),
     ]
     read_lost(wanted, tables, epoch=2)  # as after a restart that interrupted the requests
-    assert files.asked(tmp_path) == requested
+    assert files.unfinished(tmp_path) == requested
 
 
 def test_what_somebody_asked_for_is_left_to_that(tmp_path: Path) -> None:
@@ -50,11 +50,11 @@ def test_what_somebody_asked_for_is_left_to_that(tmp_path: Path) -> None:
 
     read_lost(config(tmp_path, "read_again"), [table("one")], epoch=2)
 
-    assert files.asked(tmp_path) == [mine]
+    assert files.unfinished(tmp_path) == [mine]
 
 
 @pytest.mark.parametrize("epoch", [1, 2])
 def test_nothing_is_asked_for_by_default(tmp_path: Path, epoch: int) -> None:
     read_lost(config(tmp_path, "stop"), [table("one")], epoch=epoch)
 
-    assert files.asked(tmp_path) == []
+    assert files.unfinished(tmp_path) == []

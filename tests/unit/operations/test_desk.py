@@ -53,7 +53,9 @@ def test_operations_run_one_after_the_other_by_age(room: Room) -> None:
     ran: list[str] = []
 
     def copy(asked: Operation, _reporter: Reporter) -> None:
-        others = [files.progress(room.folder, each.id).state for each in files.asked(room.folder)]
+        others = [
+            files.progress(room.folder, each.id).state for each in files.unfinished(room.folder)
+        ]
         assert others.count(OperationState.RUNNING) == 1
         ran.append(asked.id)
 
@@ -123,17 +125,17 @@ def test_pause_resume_and_cancel_at_safe_points(room: Room) -> None:
     files.ask(room.folder, operation())
     room.start(copy=step)
     assert passed.acquire(timeout=60)
-    files.set_wish(room.folder, ID, files.PAUSE)
+    files.request_control(room.folder, ID, files.PAUSE)
     assert room.state() is OperationState.RUNNING  # not before a safe point
     let.release()
     until(lambda: room.state() is OperationState.PAUSED)
     assert not passed.acquire(blocking=False)
 
-    files.set_wish(room.folder, ID, "")
+    files.request_control(room.folder, ID, "")
     assert passed.acquire(timeout=60)
     assert room.state() is OperationState.RUNNING
     assert files.progress(room.folder, ID).rows == 7
-    files.set_wish(room.folder, ID, files.CANCEL)
+    files.request_control(room.folder, ID, files.CANCEL)
     let.release()
 
     ended = room.end()
@@ -150,9 +152,9 @@ def test_a_paused_operation_is_cancelled_without_resuming(room: Room) -> None:
     files.ask(room.folder, operation())
     room.start(copy=rest)
     until(lambda: room.state() is OperationState.RUNNING)
-    files.set_wish(room.folder, ID, files.PAUSE)
+    files.request_control(room.folder, ID, files.PAUSE)
     until(lambda: room.state() is OperationState.PAUSED)
-    files.set_wish(room.folder, ID, files.CANCEL)
+    files.request_control(room.folder, ID, files.CANCEL)
 
     assert room.end().state is OperationState.CANCELLED
 
@@ -160,18 +162,18 @@ def test_a_paused_operation_is_cancelled_without_resuming(room: Room) -> None:
 def test_one_that_waits_with_a_pause_lets_others_by(room: Room) -> None:
     for number in (1, 2):
         files.ask(room.folder, operation(number))
-    files.set_wish(room.folder, ID, files.PAUSE)
+    files.request_control(room.folder, ID, files.PAUSE)
     room.start(copy=lambda _asked, _reporter: None)
 
     assert room.end(operation(2).id).state is OperationState.DONE
     assert room.state() is OperationState.WAITING
-    files.set_wish(room.folder, ID, "")
+    files.request_control(room.folder, ID, "")
     assert room.end().state is OperationState.DONE
 
 
 def test_one_that_was_cancelled_before_it_began_has_a_row(room: Room) -> None:
     files.ask(room.folder, operation())
-    files.set_wish(room.folder, ID, files.CANCEL)
+    files.request_control(room.folder, ID, files.CANCEL)
     room.start(copy=lambda _asked, _reporter: pytest.fail("it was begun"))
 
     until(lambda: DeltaTable.is_deltatable(room.record.path))
@@ -192,14 +194,14 @@ def test_when_the_job_stops_it_is_run_again_from_its_beginning(room: Room, pause
     first = room.start(copy=endless)
     until(lambda: files.progress(room.folder, ID).rows == 9)
     if paused:
-        files.set_wish(room.folder, ID, files.PAUSE)
+        files.request_control(room.folder, ID, files.PAUSE)
         until(lambda: room.state() is OperationState.PAUSED)
     first.stop(60)
     assert not room.state().ended
     assert files.progress(room.folder, ID).starts == 0  # a stop does not count as a crash
 
     if paused:
-        files.set_wish(room.folder, ID, "")
+        files.request_control(room.folder, ID, "")
     room.start(copy=lambda _asked, _reporter: runs.append(2))
     ended = room.end()
     assert (runs, ended.state, ended.rows) == ([1, 2], OperationState.DONE, 0)

@@ -114,5 +114,5 @@ def test_old_files_go_and_their_rows_stay(room: Room) -> None:
         room.record.end(operation(number), ended)
     room.start()
 
-    until(lambda: files.everything(room.folder) == [operation(2)])
+    until(lambda: files.all_operations(room.folder) == [operation(2)])
     assert len(room.rows()) == 2

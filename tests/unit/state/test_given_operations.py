@@ -40,7 +40,7 @@ def test_nothing_in_the_directory_keeps_operations_from_being_found(
             if name != f"{GOOD.id}.operation":
                 put(folder, os.fsencode(name), form, content)
 
-        found = files.everything(place)
+        found = files.all_operations(place)
 
         assert GOOD in found
         assert {each.id for each in found} <= {GOOD.id, OTHER.id, "a"}
@@ -49,9 +49,9 @@ def test_nothing_in_the_directory_keeps_operations_from_being_found(
             assert isinstance(progress.state, OperationState)
             assert progress.id == each.id
             assert isinstance(progress.starts + progress.rows + progress.tables_done, int)
-            assert files.wish(place, each.id) in {"", files.PAUSE, files.CANCEL}
+            assert files.control_request(place, each.id) in {"", files.PAUSE, files.CANCEL}
             files.ending(place, each.id)
-        assert [each.id for each in files.asked(place)] == [
+        assert [each.id for each in files.unfinished(place)] == [
             each.id for each in found if not files.progress(place, each.id).state.ended
         ]
     finally:

@@ -42,7 +42,7 @@ def test_what_was_asked_is_read_back_oldest_first(tmp_path: Path) -> None:
     for each in (second, first):
         files.ask(tmp_path, each)
 
-    assert files.asked(tmp_path) == [first, second]
+    assert files.unfinished(tmp_path) == [first, second]
     assert files.operation(tmp_path, first.id) == first
     assert files.progress(tmp_path, first.id).state is OperationState.WAITING
 
@@ -57,7 +57,7 @@ def test_a_table_of_an_unfinished_operation_is_refused_by_its_id(tmp_path: Path)
     assert raised.value.message == f"operation {first.id} (resnapshot) is not finished with a.c"
     assert f"wal2lake cancel {first.id}" in raised.value.remedy
     files.ask(tmp_path, operation(3, "a.d"))
-    assert len(files.asked(tmp_path)) == 2
+    assert len(files.unfinished(tmp_path)) == 2
 
 
 @pytest.mark.parametrize("state", list(OperationState))
@@ -67,7 +67,7 @@ def test_only_an_end_frees_the_table(tmp_path: Path, state: OperationState) -> N
 
     if state.value in {"done", "failed", "cancelled"}:
         files.ask(tmp_path, operation(2, "a.b"))
-        assert files.asked(tmp_path) == [operation(2, "a.b")]
+        assert files.unfinished(tmp_path) == [operation(2, "a.b")]
     else:
         with pytest.raises(CdcError, match="is not finished"):
             files.ask(tmp_path, operation(2, "a.b"))
@@ -84,12 +84,12 @@ def test_half_a_file_is_ignored(tmp_path: Path) -> None:
     (folder / f".{operation(3).id}.operation.json.7.partial").write_text("{")
     (folder / f"{operation(4).id}.operation.json").write_text('{"id": 4, "tables": ["a.b"]}')
 
-    assert files.asked(tmp_path) == [whole]
+    assert files.unfinished(tmp_path) == [whole]
     assert files.progress(tmp_path, whole.id).state is OperationState.WAITING
     with pytest.raises(CdcError, match="there is no operation"):
         files.operation(tmp_path, operation(2).id)
     files.ask(tmp_path, operation(3, "a.c"))
-    assert len(files.asked(tmp_path)) == 2
+    assert len(files.unfinished(tmp_path)) == 2
 
 
 def test_the_lock_of_a_killed_process_is_free(tmp_path: Path) -> None:
@@ -107,23 +107,23 @@ def test_the_lock_of_a_killed_process_is_free(tmp_path: Path) -> None:
         os.kill(holder.pid, signal.SIGKILL)
 
     files.ask(tmp_path, operation(1, "a.b"))
-    assert files.asked(tmp_path) == [operation(1, "a.b")]
+    assert files.unfinished(tmp_path) == [operation(1, "a.b")]
 
 
 @pytest.mark.parametrize("name", ["", "..", "../job", "a/b", "a.b", "-x"])
 def test_an_id_is_no_path(tmp_path: Path, name: str) -> None:
     with pytest.raises(CdcError) as raised:
-        files.set_wish(tmp_path, name, files.CANCEL)
+        files.request_control(tmp_path, name, files.CANCEL)
     assert raised.value.kind is ErrorKind.CONFIG
 
 
 def test_a_waiting_operation_is_cancelled_without_a_job(tmp_path: Path) -> None:
     files.ask(tmp_path, operation(1, "a.b"))
-    files.set_wish(tmp_path, operation(1).id, files.CANCEL)
+    files.request_control(tmp_path, operation(1).id, files.CANCEL)
 
     said = files.progress(tmp_path, operation(1).id)
     assert (said.state, said.error_kind) == (OperationState.CANCELLED, "cancelled")
-    assert files.asked(tmp_path) == []
+    assert files.unfinished(tmp_path) == []
 
 
 def test_a_wish_is_for_one_that_has_not_ended(tmp_path: Path) -> None:
@@ -131,17 +131,17 @@ def test_a_wish_is_for_one_that_has_not_ended(tmp_path: Path) -> None:
     running = Progress(id=operation(1).id, state=OperationState.RUNNING)
     files.write_progress(tmp_path, running)
 
-    files.set_wish(tmp_path, running.id, files.PAUSE)
-    assert files.wish(tmp_path, running.id) == "pause"
-    files.set_wish(tmp_path, running.id, "")
-    assert files.wish(tmp_path, running.id) == ""
-    files.set_wish(tmp_path, running.id, files.CANCEL)
+    files.request_control(tmp_path, running.id, files.PAUSE)
+    assert files.control_request(tmp_path, running.id) == "pause"
+    files.request_control(tmp_path, running.id, "")
+    assert files.control_request(tmp_path, running.id) == ""
+    files.request_control(tmp_path, running.id, files.CANCEL)
     with pytest.raises(CdcError, match="is being cancelled"):
-        files.set_wish(tmp_path, running.id, "")
-    assert files.wish(tmp_path, running.id) == "cancel"
+        files.request_control(tmp_path, running.id, "")
+    assert files.control_request(tmp_path, running.id) == "cancel"
     files.write_progress(tmp_path, replace(running, state=OperationState.DONE))
     with pytest.raises(CdcError, match="has ended: it is done"):
-        files.set_wish(tmp_path, running.id, files.CANCEL)
+        files.request_control(tmp_path, running.id, files.CANCEL)
 
 
 def test_shapes_come_back_from_json_also_of_a_later_version() -> None:
