@@ -63,7 +63,7 @@ class TableResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Commit:
+class AnnouncedCommit:
     """The result of a table, recorded before the commit that brings it into the lake.
 
     The commit carries the number of the reading, so that a job that died in between can tell
@@ -92,7 +92,7 @@ class Progress:
     updated_at: str = ""
     ended_at: str | None = None
     results: tuple[TableResult, ...] = ()
-    commit: Commit | None = None  # the last one announced
+    commit: AnnouncedCommit | None = None  # the last one announced
     reason: str = ""  # why it failed or was cancelled
     remedy: str = ""
     error_kind: str = ""  # ErrorKind of a failure
@@ -192,9 +192,9 @@ def _result_of(raw: Mapping[str, Any]) -> TableResult:
     return TableResult(**_known(TableResult, raw))
 
 
-def _commit_of(raw: Mapping[str, Any]) -> Commit:
+def _commit_of(raw: Mapping[str, Any]) -> AnnouncedCommit:
     parsed = {"result": _result_of(raw["result"]), "settles": tuple(raw["settles"])}
-    return Commit(**{**_known(Commit, raw), **parsed})
+    return AnnouncedCommit(**{**_known(AnnouncedCommit, raw), **parsed})
 
 
 def _known(kind: type[Any], raw: Mapping[str, Any]) -> dict[str, Any]:

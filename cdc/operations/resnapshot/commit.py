@@ -32,7 +32,7 @@ from cdc.operations.resnapshot.kept_reading import ReadingStore, Subject
 from cdc.operations.resnapshot.read import Staged, count_by_kind, refused_events
 from cdc.operations.resnapshot.shadow import Shadow
 from cdc.operations.resnapshot.target import Target, newest_note
-from cdc.state.operation import Commit, Operation, TableResult
+from cdc.state.operation import AnnouncedCommit, Operation, TableResult
 from cdc.tables import TableMode
 
 
@@ -110,7 +110,7 @@ class ReadingWriter:
         self.reporter.refuse_ended()
         reach(Failpoint.BEFORE_COMMIT_NOTE)
         self.reporter.put(
-            commit=Commit(reading=self.subject.number, result=result, settles=settles)
+            commit=AnnouncedCommit(reading=self.subject.number, result=result, settles=settles)
         )
         reach(Failpoint.AFTER_COMMIT_NOTE)
         yield result

@@ -18,12 +18,12 @@ KILLED = """
 import os, pathlib, signal, sys
 from cdc.lake.records.operations import Operations
 from cdc.operations.desk.desk import Desk
-from cdc.state.operation import Commit, TableResult
+from cdc.state.operation import AnnouncedCommit, TableResult
 
 def die(asked, reporter):
     reporter.done(TableResult(table="a.t1", rows_read=8))
     reporter.tell(phase="reading", table="a.t2", rows=5)
-    reporter.put(commit=Commit(reading=4, result=TableResult(table="a.t2", swept=3)))
+    reporter.put(commit=AnnouncedCommit(reading=4, result=TableResult(table="a.t2", swept=3)))
     os.kill(os.getpid(), signal.SIGKILL)
 
 folder = pathlib.Path(sys.argv[1])

@@ -13,7 +13,7 @@ import pytest
 from cdc.errors import CdcError, ErrorKind
 from cdc.state import operation_files as files
 from cdc.state.operation import (
-    Commit,
+    AnnouncedCommit,
     Operation,
     OperationState,
     Progress,
@@ -150,7 +150,9 @@ def test_shapes_come_back_from_json_also_of_a_later_version() -> None:
         state=OperationState.PAUSED,
         rows_expected=7,
         results=(TableResult(table="a.b", added=2, cut_after=9, note="n"),),
-        commit=Commit(reading=3, result=TableResult(table="a.c", swept=1), settles=(7, -8)),
+        commit=AnnouncedCommit(
+            reading=3, result=TableResult(table="a.c", swept=1), settles=(7, -8)
+        ),
     )
 
     assert progress_of(json.loads(json.dumps(progress_facts(told)))) == told
