@@ -75,7 +75,7 @@ def take_over(pipeline: Pipeline, timeout: float) -> tuple[CapturedChange, bool]
 
 def reload_job(config: Config, timeout: float) -> None:
     """Have the running job reload its configuration; raises the error it answers, or TIMEOUT."""
-    reload.await_done(config.state_dir, reload.ask_reload(config.state_dir), timeout)
+    reload.await_answer(config.state_dir, reload.ask_reload(config.state_dir), timeout)
 
 
 def to_read(config: Config, change: CapturedChange) -> list[str]:
@@ -123,7 +123,7 @@ def _is_behind(config: Config, change: CapturedChange) -> bool:
     cut_tables = read_tables(config)
     captured = {str(table.table) for table in change.tables}
     other = cut_tables is not None and set(cut_tables) != captured
-    return other or reload.pending(config.state_dir) is not None
+    return other or reload.unanswered_token(config.state_dir) is not None
 
 
 def _refuse_without_job(config: Config) -> None:

@@ -61,16 +61,16 @@ class _Job:
 def _keep_running(read: Callable[[], Config], config: Config, job: _Job) -> None:
     """Start another run with the file's configuration on every request to reload it."""
     while not job.stop.is_set():
-        token = reload.pending(config.state_dir)
+        token = reload.unanswered_token(config.state_dir)
         wanted, error = _reloaded(read, config) if token else (config, None)
-        done = partial(reload.done, config.state_dir, token, error) if token else nothing
+        done = partial(reload.answer_reload, config.state_dir, token, error) if token else nothing
         try:
             _run(wanted, job, done)
         except CdcError as refusal:
-            if token is None or reload.pending(config.state_dir) != token:
+            if token is None or reload.unanswered_token(config.state_dir) != token:
                 raise
             # The new configuration does not work: say why, and go on with the old one.
-            reload.done(config.state_dir, token, refusal)
+            reload.answer_reload(config.state_dir, token, refusal)
         else:
             config = wanted
 
@@ -127,7 +127,7 @@ class _EndOfRun:
         """Return whether the rounds have to end now; ask the desk to end before a reload."""
         if self.job.stop.is_set():
             return True
-        if reload.pending(self.state_dir) is None:
+        if reload.unanswered_token(self.state_dir) is None:
             return False
         if self.job.state_file.state != RELOADING:
             self.job.state_file.enter(RELOADING)

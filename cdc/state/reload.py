@@ -26,18 +26,18 @@ def ask_reload(state_dir: Path) -> str:
     return token
 
 
-def pending(state_dir: Path) -> str | None:
+def unanswered_token(state_dir: Path) -> str | None:
     """Return the token of the newest request, or None if the job has answered it."""
     token = _token(read_json(_asked(state_dir)))
     return None if token == _token(read_json(_answered(state_dir))) else token
 
 
-def done(state_dir: Path, token: str, error: CdcError | None = None) -> None:
+def answer_reload(state_dir: Path, token: str, error: CdcError | None = None) -> None:
     """Answer the request: the job has loaded the configuration, or failed with ``error``."""
     write_private(_answered(state_dir), json.dumps({"token": token, "error": _facts(error)}))
 
 
-def await_done(state_dir: Path, token: str, timeout: float) -> None:
+def await_answer(state_dir: Path, token: str, timeout: float) -> None:
     """Wait for the answer; raises the job's error, or TIMEOUT after ``timeout`` seconds."""
     answer = poll(
         lambda: read_json(_answered(state_dir)),

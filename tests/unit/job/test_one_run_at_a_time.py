@@ -112,7 +112,7 @@ def test_no_run_begins_while_an_operation_of_the_one_before_can_commit(
     try:
         wait_until(spark.inside.is_set)
         reload.ask_reload(tmp_path)
-        wait_until(lambda: reload.pending(tmp_path) is None)
+        wait_until(lambda: reload.unanswered_token(tmp_path) is None)
         wait_until(lambda: operation_files.progress(tmp_path, asked.id).state.ended)
     finally:
         spark.go.set()

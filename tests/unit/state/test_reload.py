@@ -5,28 +5,28 @@ from pathlib import Path
 import pytest
 
 from cdc.errors import CdcError, ErrorKind
-from cdc.state.reload import ask_reload, await_done, done, pending
+from cdc.state.reload import answer_reload, ask_reload, await_answer, unanswered_token
 
 
 def test_asked_and_answered(tmp_path: Path) -> None:
-    assert pending(tmp_path) is None
+    assert unanswered_token(tmp_path) is None
     token = ask_reload(tmp_path)
-    assert pending(tmp_path) == token
+    assert unanswered_token(tmp_path) == token
 
-    done(tmp_path, token)
+    answer_reload(tmp_path, token)
 
-    assert pending(tmp_path) is None
-    await_done(tmp_path, token, timeout=0)
+    assert unanswered_token(tmp_path) is None
+    await_answer(tmp_path, token, timeout=0)
 
 
 def test_the_newest_asking_counts(tmp_path: Path) -> None:
     first = ask_reload(tmp_path)
     second = ask_reload(tmp_path)
-    done(tmp_path, first)
+    answer_reload(tmp_path, first)
 
-    assert pending(tmp_path) == second
+    assert unanswered_token(tmp_path) == second
     with pytest.raises(CdcError) as caught:
-        await_done(tmp_path, second, timeout=0)
+        await_answer(tmp_path, second, timeout=0)
     assert caught.value.kind is ErrorKind.TIMEOUT
 
 
@@ -34,17 +34,17 @@ def test_the_error_of_the_job_is_raised_where_it_was_asked(tmp_path: Path) -> No
     token = ask_reload(tmp_path)
     wrong = CdcError(ErrorKind.CONFIG, "a: wrong", detail="line 3", remedy="correct it")
 
-    done(tmp_path, token, wrong)
+    answer_reload(tmp_path, token, wrong)
 
     with pytest.raises(CdcError) as caught:
-        await_done(tmp_path, token, timeout=0)
+        await_answer(tmp_path, token, timeout=0)
     assert caught.value.kind is ErrorKind.CONFIG
     assert "a: wrong" in caught.value.message
     assert (caught.value.detail, caught.value.remedy) == ("line 3", "correct it")
-    assert pending(tmp_path) is None
+    assert unanswered_token(tmp_path) is None
 
 
 def test_a_file_that_is_none_is_no_asking(tmp_path: Path) -> None:
     (tmp_path / "job.reload").write_text('{"tok')
 
-    assert pending(tmp_path) is None
+    assert unanswered_token(tmp_path) is None
