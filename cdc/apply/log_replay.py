@@ -21,7 +21,7 @@ from cdc.land.log_table import landings, summary
 logger = structlog.get_logger(__name__)
 
 
-def nothing() -> None:
+def do_nothing() -> None:
     """Do nothing: the default of ``step``."""
 
 
@@ -62,7 +62,7 @@ class Recorded:
         )
 
 
-def replay(recorded: Recorded, table: AppliedTable, step: Callable[[], None] = nothing) -> None:
+def replay(recorded: Recorded, table: AppliedTable, step: Callable[[], None] = do_nothing) -> None:
     """Apply the events beyond the table's position, a limited number at a time.
 
     ``step`` is called after each batch. A table that cannot go on stops.

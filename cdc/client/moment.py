@@ -51,7 +51,7 @@ class Moment:
     """By OID, of the tables that were given; they cannot change while the moment lasts."""
 
 
-def nothing(_: object) -> None:
+def do_nothing(_: object) -> None:
     """Do nothing: the default callback."""
 
 
@@ -61,15 +61,16 @@ def moment(
     *,
     timeout: float,
     tables: Mapping[int, TableId] | None = None,
-    tell: Callable[[str], None] = nothing,
-    asking: Callable[[str], None] = nothing,
-    looking: Callable[[LedgerRow | None], None] = nothing,
+    tell: Callable[[str], None] = do_nothing,
+    on_request: Callable[[str], None] = do_nothing,
+    on_look: Callable[[LedgerRow | None], None] = do_nothing,
 ) -> Iterator[Moment]:
     """Keep source and lake at the same moment for the length of the block.
 
     ``tables`` (by OID) are locked against changes of their structure. ``timeout`` is in seconds.
-    ``tell`` is called with what is waited for, ``asking`` with the id of the request before the job
-    can see it, ``looking`` with the newest cut at each look; what ``looking`` raises ends the wait.
+    ``tell`` is called with what is waited for, ``on_request`` with the id of the request before the
+    job can see it, ``on_look`` with the newest cut at each look; what ``on_look`` raises ends the
+    wait.
     Raises TIMEOUT when the job publishes no such cut in time, CONFLICT when one of the tables was
     rewritten just then.
     """
@@ -82,16 +83,18 @@ def moment(
             endpoints.source_url, answer_seconds=pipeline.config.source.read_timeout_seconds
         ) as connection,
     ):
-        enter(connection, snapshot.name)
+        enter_snapshot(connection, snapshot.name)
         structures = _locked(connection, endpoints, tables or {})
         tell("waiting for the cut at the snapshot")
-        asking(hold)
-        row = _cut_at(pipeline, hold, snapshot.lsn, timeout=timeout, looking=looking)
+        on_request(hold)
+        row = _cut_at(pipeline, hold, snapshot.lsn, timeout=timeout, on_look=on_look)
         yield Moment(connection=connection, lsn=snapshot.lsn, cut=row, structures=structures)
 
 
 @contextmanager
-def as_it_was(connection: Connection, now: Connection, table: SourceTable) -> Iterator[bool]:
+def locked_if_unaltered(
+    connection: Connection, now: Connection, table: SourceTable
+) -> Iterator[bool]:
     """Yield whether the moment's ``connection`` can read the table as it was, and lock it.
 
     A snapshot does not protect from a later TRUNCATE, rewrite, ALTER or DROP of the table. ``now``,
@@ -131,7 +134,7 @@ def _hold(config: Config) -> Iterator[str]:
             requests.remove(folder, request_id)
 
 
-def enter(connection: Connection, snapshot: str) -> None:
+def enter_snapshot(connection: Connection, snapshot: str) -> None:
     """Make the connection read as of the exported snapshot and print as ``render`` expects."""
     connection.rollback()
     connection.autocommit = False
@@ -171,7 +174,7 @@ def _cut_at(
     lsn: int,
     *,
     timeout: float,
-    looking: Callable[[LedgerRow | None], None],
+    on_look: Callable[[LedgerRow | None], None],
 ) -> LedgerRow:
     """Ask for the cut at the LSN and wait for it; release the job as soon as it is published."""
     config = pipeline.config
@@ -187,7 +190,7 @@ def _cut_at(
         lambda row: row.request == hold or row.reaches(lsn + 1, epoch),
         after=last.cut - 1 if last else 0,
         timeout=timeout,
-        tell=looking,
+        tell=on_look,
     )
     requests.remove(folder, hold)
     if row is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from cdc.apply.log_replay import nothing
+from cdc.apply.log_replay import do_nothing
 from cdc.client.plan import RELOADED
 from cdc.config import Config
 from cdc.errors import CdcError
@@ -63,7 +63,9 @@ def _keep_running(read: Callable[[], Config], config: Config, job: _Job) -> None
     while not job.stop.is_set():
         token = reload.unanswered_token(config.state_dir)
         wanted, error = _reloaded(read, config) if token else (config, None)
-        done = partial(reload.answer_reload, config.state_dir, token, error) if token else nothing
+        done = (
+            partial(reload.answer_reload, config.state_dir, token, error) if token else do_nothing
+        )
         try:
             _run(wanted, job, done)
         except CdcError as refusal:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from cdc.client.moment import enter
+from cdc.client.moment import enter_snapshot
 from cdc.client.verify.verdict import TableVerdict, compare_table
 from cdc.config import Config, Lake, Source
 from cdc.lake.records.ledger import TableEntry
@@ -55,7 +55,7 @@ class Pair:
             holder.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
             exported = holder.execute("SELECT pg_export_snapshot()").fetchone()
             assert exported is not None
-            enter(reader, exported[0])
+            enter_snapshot(reader, exported[0])
             (found,) = captured_tables(reader, config)
             return compare_table(reader, found, entry, self.folder)
 

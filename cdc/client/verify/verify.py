@@ -12,7 +12,7 @@ from typing import Final
 
 from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
-from cdc.client.moment import Moment, as_it_was, moment, tables_of
+from cdc.client.moment import Moment, locked_if_unaltered, moment, tables_of
 from cdc.client.verify.verdict import TableVerdict, compare_table
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
@@ -72,7 +72,7 @@ def _compare_all(
 def _compare(
     config: Config, at: Moment, now: Connection, table: SourceTable
 ) -> TableVerdict | None:
-    with as_it_was(at.connection, now, table) as readable:
+    with locked_if_unaltered(at.connection, now, table) as readable:
         if not readable:
             return None
         entry = at.cut.entry(str(table.table))

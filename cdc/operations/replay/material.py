@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from pyspark.sql import DataFrame
 
-from cdc.apply.log_replay import Recorded, nothing
+from cdc.apply.log_replay import Recorded, do_nothing
 from cdc.apply.table.structure_notes import PlacedNote
 from cdc.apply.table.table_factory import TableFactory
 from cdc.errors import CdcError, ErrorKind
@@ -55,14 +55,14 @@ class Material:
 
 
 def tell_nobody(_: int) -> None:
-    """Do nothing with the number of events."""
+    """Do do_nothing with the number of events."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
     """What is called while a table is rebuilt."""
 
-    point: Callable[[], None] = nothing
+    point: Callable[[], None] = do_nothing
     """Called at safe points, between two commits; may raise."""
     tell: Callable[[int], None] = tell_nobody
     """Called with the number of events applied so far."""

@@ -133,7 +133,7 @@ class Resnapshot:
         freezer, topic = self._context.freezer, self._context.topic(source.table)
         requests: list[str] = []
 
-        def asking(request: str) -> None:
+        def on_request(request: str) -> None:
             requests.append(request)
             if frozen:
                 freezer.freeze_at(request, [topic])
@@ -144,8 +144,8 @@ class Resnapshot:
                 timeout=CUT_SECONDS,
                 tables={source.oid: source.table},
                 tell=lambda _: reporter.safe_point(),
-                asking=asking,
-                looking=lambda _: reporter.safe_point(),
+                on_request=on_request,
+                on_look=lambda _: reporter.safe_point(),
             ) as at:
                 reporter.tell(phase="reading", rows_expected=_expected(at, source))
                 yield at

@@ -7,7 +7,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from cdc.client.moment import as_it_was, enter
+from cdc.client.moment import enter_snapshot, locked_if_unaltered
 from cdc.config import Config, Lake, Source
 from cdc.source.catalog.captured import captured_tables
 from cdc.source.catalog.catalog import SourceTable
@@ -61,7 +61,7 @@ def then(pair: Pair) -> Iterator[Then]:
         holder.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
         exported = holder.execute("SELECT pg_export_snapshot()").fetchone()
         assert exported is not None
-        enter(reader, exported[0])
+        enter_snapshot(reader, exported[0])
         (table,) = captured_tables(reader, config)
         yield Then(pair, reader, now, table)
 
@@ -70,7 +70,7 @@ def then(pair: Pair) -> Iterator[Then]:
 def test_it_can_be_read_whatever_became_of_its_rows(then: Then, statement: str) -> None:
     then.pair.run(statement)
 
-    with as_it_was(then.reader, then.now, then.table) as readable:
+    with locked_if_unaltered(then.reader, then.now, then.table) as readable:
         assert readable
         assert then.rows() == 3
 
@@ -80,19 +80,19 @@ def test_it_cannot_be_read_when_it_is_another_now(then: Then, statement: str) ->
     for one in statement.split("; "):
         then.pair.run(one)
 
-    with as_it_was(then.reader, then.now, then.table) as readable:
+    with locked_if_unaltered(then.reader, then.now, then.table) as readable:
         assert not readable
 
 
 def test_it_is_not_altered_while_it_is_read_and_free_again_after_it(then: Then) -> None:
     then.pair.run("SET lock_timeout = '200ms'")
 
-    with as_it_was(then.reader, then.now, then.table) as readable:
+    with locked_if_unaltered(then.reader, then.now, then.table) as readable:
         assert readable
         with pytest.raises(psycopg.errors.LockNotAvailable):
             then.pair.run("TRUNCATE t")
         assert then.rows() == 3
     then.pair.run("TRUNCATE t")
 
-    with as_it_was(then.reader, then.now, then.table) as readable:
+    with locked_if_unaltered(then.reader, then.now, then.table) as readable:
         assert not readable
