@@ -58,12 +58,12 @@ def apply_config(
     loaded = load(config)
     pipeline = resolve(loaded)
     purged = [TableId.parse(name) for name in dict.fromkeys(purge or ())]
-    with config_change.alone(loaded.state_dir):
+    with config_change.only_apply_config(loaded.state_dir):
         purging.refuse_captured(loaded, purged)
         purging.refuse_unknown(loaded, purged)
         _confirm(list(map(str, purged)), confirm or ())
         plan = plan_for(pipeline)
-        config_change.refuse(loaded, plan, list(map(str, purged)))
+        config_change.refuse_impossible(loaded, plan, list(map(str, purged)))
         _print(plan, as_json=as_json)
         unread = _take_over(pipeline, plan, timeout)
         _read(loaded, unread, as_json=as_json, detach=detach)
@@ -108,7 +108,7 @@ def _take_over(pipeline: Pipeline, plan: Plan, timeout: float) -> list[str]:
         change, reloaded = config_change.take_over(pipeline, timeout)
         if plan.reload and not reloaded:
             config_change.reload_job(pipeline.config, timeout)
-    return config_change.to_read(pipeline.config, change)
+    return config_change.tables_to_read(pipeline.config, change)
 
 
 def _read(config: Config, tables: list[str], *, as_json: bool, detach: bool) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from cdc.capture.change_captured import CapturedChange, change_captured
-from cdc.client.plan import Plan, unread
+from cdc.client.plan import Plan, unread_tables
 from cdc.client.plan_inputs import read_tables
 from cdc.client.status import components
 from cdc.client.status.cut_wait import wait_for_cut
@@ -24,7 +24,7 @@ READ_OPTIONS: Final = {"mode": IN_PLACE}
 
 
 @contextmanager
-def alone(state_dir: Path) -> Iterator[None]:
+def only_apply_config(state_dir: Path) -> Iterator[None]:
     """Hold the lock of ``apply-config``; raises CONFLICT while another one holds it."""
     refusal = CdcError(
         ErrorKind.CONFLICT,
@@ -35,7 +35,7 @@ def alone(state_dir: Path) -> Iterator[None]:
         yield
 
 
-def refuse(config: Config, plan: Plan, purged: Collection[str]) -> None:
+def refuse_impossible(config: Config, plan: Plan, purged: Collection[str]) -> None:
     """Refuse a plan that cannot be carried out, before anything is changed.
 
     Raises SOURCE_NOT_READY for a new table that cannot be followed, UNREACHABLE when the job is not
@@ -78,10 +78,10 @@ def reload_job(config: Config, timeout: float) -> None:
     reload.await_answer(config.state_dir, reload.ask_reload(config.state_dir), timeout)
 
 
-def to_read(config: Config, change: CapturedChange) -> list[str]:
+def tables_to_read(config: Config, change: CapturedChange) -> list[str]:
     """Return the captured tables whose rows are not in the lake: new ones and earlier ones."""
     fit = [str(table.table) for table in change.tables if table.unfit is None]
-    return sorted({*map(str, change.added), *unread(read_tables(config), fit)})
+    return sorted({*map(str, change.added), *unread_tables(read_tables(config), fit)})
 
 
 def reading_now(config: Config, tables: Collection[str]) -> list[Operation]:

@@ -135,7 +135,7 @@ def compare(now: Now, wanted: Wanted) -> Plan:
             RemovedTable(table=name, bytes=now.lake.get(name))
             for name in sorted(now.captured - names)
         ),
-        unread=tuple(unread(now.ledger, (each.table for each in old if not each.refused))),
+        unread=tuple(unread_tables(now.ledger, (each.table for each in old if not each.refused))),
         unfit=tuple(refusal for each in old for refusal in each.refused),
         refused=(*wanted.refused, *(refusal for each in new for refusal in each.refused)),
         warned=wanted.warned,
@@ -148,7 +148,7 @@ def compare(now: Now, wanted: Wanted) -> Plan:
     )
 
 
-def unread(ledger: Mapping[str, bool] | None, captured: Iterable[str]) -> Iterator[str]:
+def unread_tables(ledger: Mapping[str, bool] | None, captured: Iterable[str]) -> Iterator[str]:
     """Yield the captured tables whose rows are not in the lake.
 
     ``ledger`` says for each table at the newest cut whether its rows are in the lake. Without a

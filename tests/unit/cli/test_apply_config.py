@@ -57,12 +57,12 @@ def config(tmp_path: Path) -> Config:
 
 def refused(config: Config, plan: Plan, *purged: str) -> CdcError:
     with pytest.raises(CdcError) as caught:
-        config_change.refuse(config, plan, purged)
+        config_change.refuse_impossible(config, plan, purged)
     return caught.value
 
 
 def test_refused_beforehand(config: Config) -> None:
-    config_change.refuse(config, NOTHING, [])
+    config_change.refuse_impossible(config, NOTHING, [])
 
     unfit = PlanFinding(subject="shop.bad", message="has no key", remedy="add one")
     error = refused(config, replace(NOTHING, refused=(unfit,)))
@@ -81,18 +81,18 @@ def test_a_table_does_not_go_while_an_operation_works_on_it(config: Config) -> N
         refused(config, NOTHING, "shop.a"),
     ):
         assert (error.kind, operation.id in error.message) == (ErrorKind.CONFLICT, True)
-    config_change.refuse(config, NOTHING, ["shop.c"])
+    config_change.refuse_impossible(config, NOTHING, ["shop.c"])
 
 
 def test_one_at_a_time(config: Config) -> None:
     with (
-        config_change.alone(config.state_dir),
+        config_change.only_apply_config(config.state_dir),
         pytest.raises(CdcError) as caught,
-        config_change.alone(config.state_dir),
+        config_change.only_apply_config(config.state_dir),
     ):
         pass
     assert caught.value.kind is ErrorKind.CONFLICT
-    with config_change.alone(config.state_dir):
+    with config_change.only_apply_config(config.state_dir):
         pass
 
 
@@ -175,7 +175,7 @@ def test_read_are_the_new_ones_and_those_an_earlier_call_left(config: Config) ->
     done = captured_change("a", "back", "half", "left", added=("back",))
     done = replace(done, tables=(gone, *done.tables))
 
-    assert config_change.to_read(config, done) == ["shop.back", "shop.half", "shop.left"]
+    assert config_change.tables_to_read(config, done) == ["shop.back", "shop.half", "shop.left"]
 
 
 @pytest.mark.parametrize(
