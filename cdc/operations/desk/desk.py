@@ -18,7 +18,7 @@ from cdc.failpoints import Failpoint, reach
 from cdc.lake.records.operations import Operations
 from cdc.observe.defects import error_text
 from cdc.operations.desk.record import OperationRecorder
-from cdc.operations.desk.reporter import Interrupted, Reporter, now
+from cdc.operations.desk.reporter import Interrupted, Reporter, utc_now
 from cdc.state import operation_files as files
 from cdc.state.operation import Operation, OperationState, Progress
 
@@ -105,8 +105,8 @@ class Desk:
                 id=operation.id,
                 state=OperationState.RUNNING,
                 tables=len(operation.tables),
-                started_at=before.started_at or now(),
-                updated_at=now(),
+                started_at=before.started_at or utc_now(),
+                updated_at=utc_now(),
                 results=before.results,
                 tables_done=before.tables_done,
                 commit=before.commit,
@@ -128,13 +128,13 @@ class Desk:
             reporter.safe_point()  # it may have been cancelled before this start
             handler(operation, reporter)
         except Interrupted:
-            reporter.put(starts=running.starts - 1)
+            reporter.write_fields(starts=running.starts - 1)
             return None
         except CdcError as error:
             return _failed(reporter.progress, error)
         except BaseException as error:
             if self._stop.is_set():  # it failed because the job is shutting down around it
-                reporter.put(starts=running.starts - 1)
+                reporter.write_fields(starts=running.starts - 1)
                 return None
             logger.exception("operation failed", id=operation.id)
             return _failed(reporter.progress, _defect(error))
@@ -169,7 +169,7 @@ def _failed(progress: Progress, error: CdcError) -> Progress:
 
 
 def _at_end(progress: Progress, state: OperationState, **change: Any) -> Progress:  # noqa: ANN401 - any field
-    ended_at = now()
+    ended_at = utc_now()
     return replace(progress, state=state, updated_at=ended_at, ended_at=ended_at, **change)
 
 

@@ -26,7 +26,7 @@ class Interrupted(BaseException):
     """
 
 
-def now() -> str:
+def utc_now() -> str:
     """Return the current time in ISO 8601, UTC."""
     return datetime.now(UTC).isoformat()
 
@@ -40,7 +40,7 @@ class Reporter:
         self._stop = stop
         self._lock = threading.Lock()
         self._written = -math.inf
-        self.progress = replace(running, counted_from=now())
+        self.progress = replace(running, counted_from=utc_now())
 
     def tell(
         self,
@@ -85,7 +85,7 @@ class Reporter:
             self._write()
             reach(Failpoint.AFTER_OPERATION_RESULT)
 
-    def put(self, **change: Any) -> None:  # noqa: ANN401 - any field of Progress
+    def write_fields(self, **change: Any) -> None:  # noqa: ANN401 - any field of Progress
         """Replace fields of the progress, and write it at once."""
         with self._lock:
             self._change(**change)
@@ -121,7 +121,7 @@ class Reporter:
     def _pause(self) -> str:
         """Wait while the operation is paused; return what is wished for then."""
         before = self.progress.state
-        self.put(state=OperationState.PAUSED)
+        self.write_fields(state=OperationState.PAUSED)
         while (wish := files.control_request(self._state_dir, self.progress.id)) == files.PAUSE:
             if self._stop.wait(LOOK_SECONDS):
                 raise Interrupted
@@ -132,10 +132,10 @@ class Reporter:
         return wish
 
     def _restart_rate(self) -> None:
-        self._change(counted_from=now(), rows_before=self.progress.rows)
+        self._change(counted_from=utc_now(), rows_before=self.progress.rows)
 
     def _change(self, **change: Any) -> None:  # noqa: ANN401 - any field of Progress
-        self.progress = replace(self.progress, **change, updated_at=now())
+        self.progress = replace(self.progress, **change, updated_at=utc_now())
 
     def _write(self) -> None:
         files.write_progress(self._state_dir, self.progress)

@@ -109,7 +109,7 @@ class ReadingWriter:
         settles = tuple(event.offset for event in settled)
         self.reporter.refuse_ended()
         reach(Failpoint.BEFORE_COMMIT_NOTE)
-        self.reporter.put(
+        self.reporter.write_fields(
             commit=AnnouncedCommit(reading=self.subject.number, result=result, settles=settles)
         )
         reach(Failpoint.AFTER_COMMIT_NOTE)
