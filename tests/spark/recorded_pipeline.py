@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from cdc.apply.epoch_log import EpochLog
-from cdc.apply.log_replay import nothing
+from cdc.apply.log_replay import do_nothing
 from cdc.apply.rounds import recovery
 from cdc.apply.rounds.applied_tables import AppliedTables
 from cdc.apply.rounds.cut_finder import CutFinder
@@ -115,7 +115,7 @@ class Pipeline:
             landed,
             Job(),
             notes_topic=NOTES,
-            hooks=LandingHooks(landed=self.inbox.add, look=nothing),
+            hooks=LandingHooks(landed=self.inbox.add, look=do_nothing),
         )
         self.freezer = TableFreezer(opened)
         self.tables = AppliedTables(opened, notes_topic=NOTES, threads=2)

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply.epoch_log import EpochLog
-from cdc.apply.log_replay import nothing, replay
+from cdc.apply.log_replay import do_nothing, replay
 from cdc.apply.rounds.applied_tables import AppliedTables
 from cdc.apply.rounds.last_cut import LastCut, Topics, last_cut
 from cdc.apply.rounds.table_freezer import TableFreezer
@@ -74,7 +74,7 @@ class Recovery:
     freezer: TableFreezer
     last_cut: Callable[[], LastCut]
 
-    def catch_up(self, step: Callable[[], None] = nothing) -> None:
+    def catch_up(self, step: Callable[[], None] = do_nothing) -> None:
         """Bring every table that follows to the last cut; call ``step`` after each batch."""
         self._bring(list(self.tables.by_topic), step)
 
@@ -90,7 +90,7 @@ class Recovery:
         for topic in noted:
             self.tables.by_topic[topic].again()
         if topics := [*noted, *self.freezer.between_rounds()]:
-            self._bring(topics, nothing)
+            self._bring(topics, do_nothing)
 
     def _is_read(self, topic: str) -> bool:
         """Return whether the table was complete at some moment of the current epoch."""
@@ -119,7 +119,7 @@ def _left(epoch: Epoch | None, topic: str) -> int:
 def _last(log: DataFrame | None, landed: LandedPosition | None, topic: str, floor: int) -> int:
     """Return the last offset of the topic in landings up to ``floor``; -1 for none.
 
-    The log is not searched for a topic from which nothing has landed.
+    The log is not searched for a topic from which do_nothing has landed.
     """
     if log is None or landed is None or topic not in landed.offsets:
         return -1

@@ -55,7 +55,7 @@ class Material:
 
 
 def tell_nobody(_: int) -> None:
-    """Do do_nothing with the number of events."""
+    """Do nothing with the number of events."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from cdc.apply.log_replay import nothing
+from cdc.apply.log_replay import do_nothing
 from cdc.apply.rounds import log_slice
 from cdc.apply.table.structure_notes import note_rows
 from cdc.config import Job
@@ -32,7 +32,7 @@ def test_what_lands_meanwhile_does_not_make_a_round_read_its_slice_again(
         begin,
         Job(),
         notes_topic="n",
-        hooks=LandingHooks(landed=landed.append, look=nothing),
+        hooks=LandingHooks(landed=landed.append, look=do_nothing),
     )
     lander.land(events(spark, records[:20]), 0)
     rows = log_slice.read(spark.newSession(), log, landed, {})
@@ -61,7 +61,7 @@ def test_for_the_notes_only_files_with_some_are_opened(spark: SparkSession, tmp_
         begin,
         Job(),
         notes_topic=noted,
-        hooks=LandingHooks(landed=nothing_more, look=nothing),
+        hooks=LandingHooks(landed=nothing_more, look=do_nothing),
     )
     for number, part in enumerate((others[:1], notes[:2], others[1:2], others[2:3] + notes[2:3])):
         lander.land(events(spark, part), number)

@@ -12,7 +12,7 @@ from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import SparkSession
 
 from cdc.apply.difference.likeness import likeness
-from cdc.apply.log_replay import nothing
+from cdc.apply.log_replay import do_nothing
 from cdc.errors import CdcError
 from cdc.events.schema import Column, TableSchema
 from cdc.events.values.sql_text import spark_delta
@@ -124,7 +124,7 @@ def test_the_new_table_is_there_whatever_became_of_the_old(
         position=AFTER,
         structure=STRUCTURE,
         broken=broken,
-        going_on=nothing,
+        going_on=do_nothing,
     )
 
     assert rows(live) == rows(made)
@@ -140,7 +140,14 @@ def test_the_new_table_is_there_whatever_became_of_the_old(
 def test_it_can_be_followed_like_any_other(session: SparkSession, live: str, made: str) -> None:
     """A column can be added later: table features and column mapping are complete."""
     swap(
-        session, made, live, schema=NEW, position=AFTER, structure=None, broken="", going_on=nothing
+        session,
+        made,
+        live,
+        schema=NEW,
+        position=AFTER,
+        structure=None,
+        broken="",
+        going_on=do_nothing,
     )
 
     store.add_columns(session, live, (Column("more", "string"),), AFTER)
@@ -163,7 +170,7 @@ def test_an_error_that_the_place_has_no_part_in_leaves_it_alone(
             position=AFTER,
             structure=None,
             broken=str(tmp_path / "broken"),
-            going_on=nothing,
+            going_on=do_nothing,
         )
 
     assert rows(live) == [{"id": 1, "gone": "x", OFFSET: 3}]

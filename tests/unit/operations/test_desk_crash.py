@@ -23,7 +23,8 @@ from cdc.state.operation import AnnouncedCommit, TableResult
 def die(asked, reporter):
     reporter.done(TableResult(table="a.t1", rows_read=8))
     reporter.tell(phase="reading", table="a.t2", rows=5)
-    reporter.write_fields(commit=AnnouncedCommit(reading=4, result=TableResult(table="a.t2", swept=3)))
+    result = TableResult(table="a.t2", swept=3)
+    reporter.write_fields(commit=AnnouncedCommit(reading=4, result=result))
     os.kill(os.getpid(), signal.SIGKILL)
 
 folder = pathlib.Path(sys.argv[1])
