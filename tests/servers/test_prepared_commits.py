@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from cdc.stack.servers.kafka import silent
+from cdc.stack.servers.kafka import silent_logger
 from tests.servers.fixtures import Makers
 from tests.waiting import until
 
@@ -42,7 +42,7 @@ def _create(address: str) -> None:
 
 def _commit(address: str, number: int) -> None:
     settings = {"bootstrap.servers": address, "transactional.id": "writer"}
-    producer = Producer(settings, logger=silent())
+    producer = Producer(settings, logger=silent_logger())
     producer.init_transactions(30)
     producer.begin_transaction()
     for partition in range(PARTITIONS):
@@ -53,7 +53,7 @@ def _commit(address: str, number: int) -> None:
 def _await_all(address: str, number: int) -> None:
     """Wait until the message is readable in each partition, so no marker below it is missing."""
     settings = {"bootstrap.servers": address, "group.id": "reader"}
-    consumer = Consumer({**settings, "isolation.level": "read_committed"}, logger=silent())
+    consumer = Consumer({**settings, "isolation.level": "read_committed"}, logger=silent_logger())
     with contextlib.closing(consumer):
         missing = {(partition, number) for partition in range(PARTITIONS)}
         consumer.assign([TopicPartition("many", partition, 0) for partition in range(PARTITIONS)])

@@ -30,7 +30,7 @@ def test_a_folder_without_the_worker_s_classes_is_none(tmp_path: Path) -> None:
     target.mkdir()
 
     with pytest.raises(CdcError) as caught:
-        converter.arrange(empty, target, worker=jars("spark"), java=find_java().path)
+        converter.build_plugin(empty, target, worker=jars("spark"), java=find_java().path)
 
     assert "does not compile" in caught.value.message
     assert not (target / converter.FOLDER / "wal2lake.jar").exists()

@@ -90,7 +90,7 @@ def test_a_disk_that_fills_is_reported_and_all_come_back_when_there_is_space(
 
         (disk / "ballast").unlink()
         until(lambda: "kafka is ready again" in events(state), 180)
-        assert kafka.answers(endpoints.kafka)
+        assert kafka.is_answering(endpoints.kafka)
         process.terminate()
         assert process.wait(90) == 0
     assert ours(state) == []
@@ -101,9 +101,9 @@ def events(state: StateDir) -> list[str]:
 
 
 def write_until_refused(bootstrap: str) -> None:
-    client = AdminClient({"bootstrap.servers": bootstrap}, logger=kafka.silent())
+    client = AdminClient({"bootstrap.servers": bootstrap}, logger=kafka.silent_logger())
     client.create_topics([NewTopic("ballast", 1, 1)])
-    producer = Producer({"bootstrap.servers": bootstrap}, logger=kafka.silent())
+    producer = Producer({"bootstrap.servers": bootstrap}, logger=kafka.silent_logger())
     for _ in range(64):
         producer.produce("ballast", os.urandom(2**19))
         producer.poll(0)

@@ -54,9 +54,9 @@ def test_everything_killed_comes_back_or_is_cleaned_up(config_file: Path, state:
             os.kill(pid_of(state, name), signal.SIGKILL)
         until(lambda: {"kafka is ready again", "connect is ready again"} <= events(state), 180)
         endpoints = resolve(config).endpoints
-        assert kafka.answers(endpoints.kafka)
-        assert connect.answers(endpoints.connect)
-        assert registry.answers(endpoints.registry)
+        assert kafka.is_answering(endpoints.kafka)
+        assert connect.is_answering(endpoints.connect)
+        assert registry.is_answering(endpoints.registry)
         assert read(state)["processes"]["kafka"]["restarts"] == 1
 
         left = pid_of(state, "kafka")

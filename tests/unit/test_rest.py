@@ -77,8 +77,8 @@ def dead_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_requests_to_embedded_servers_use_no_proxy() -> None:
     with answering() as (place, requests):
         url = f"http://{place}"
-        assert worker.answers(url)
-        assert registry.answers(url)
+        assert worker.is_answering(url)
+        assert registry.is_answering(url)
         assert RegistryClient(url).schema(7) == "s"
         assert worker_rest.status(url, "c") is not None
         assert components.connector(url, "c").state == "FAILED"
@@ -139,7 +139,7 @@ def test_credentials_are_sent_with_every_request() -> None:
         assert http_client.without_login(url) == f"http://{place}"
         worker_rest.status(url, "c")
         components.connector(url, "c")
-        assert worker.answers(url)
+        assert worker.is_answering(url)
     # A user may not contain a colon in basic authentication; all else arrives unchanged.
     expected = "Basic " + base64.b64encode(b"u:@/:p %:@/").decode()
     assert {header for _, header in requests} == {expected}

@@ -35,7 +35,7 @@ def digest() -> str:
     return hashlib.sha256(b"".join([*texts, BASE.encode()])).hexdigest()
 
 
-def arrange(jars: Path, target: Path, *, worker: Sequence[Path], java: Path) -> None:
+def build_plugin(jars: Path, target: Path, *, worker: Sequence[Path], java: Path) -> None:
     """Build the plugin folder below ``target`` from Apicurio's ``jars``.
 
     ``worker`` are the jars of Kafka Connect, ``java`` the program that compiles. The service file

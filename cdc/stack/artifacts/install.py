@@ -99,7 +99,7 @@ def _place(files: Path, name: str) -> None:
     if name.startswith("postgres-"):
         _unpack_postgres(files, partial)
     elif name == CONVERTER:
-        converter.arrange(files, partial, worker=jars(CONNECT), java=find_java().path)
+        converter.build_plugin(files, partial, worker=jars(CONNECT), java=find_java().path)
     else:
         _copy_or_unpack(files, partial)
     partial.rename(set_dir(name))

@@ -164,10 +164,10 @@ class ConnectServer:
 
     def is_ready(self) -> bool:
         """Return whether the worker answers its health check."""
-        return answers(self.url)
+        return is_answering(self.url)
 
 
-def answers(url: str) -> bool:
+def is_answering(url: str) -> bool:
     """Return whether the worker has joined its group and read its configuration topic."""
     try:
         response = http_client.get(f"{url}/health", timeout=3)

@@ -100,12 +100,12 @@ class KafkaServer:
 
     def is_ready(self) -> bool:
         """Return whether the broker answers clients."""
-        return answers(self.bootstrap)
+        return is_answering(self.bootstrap)
 
 
-def answers(bootstrap: str) -> bool:
+def is_answering(bootstrap: str) -> bool:
     """Return whether the metadata that ``bootstrap`` serves name at least one broker."""
-    client = AdminClient({"bootstrap.servers": bootstrap}, logger=silent())
+    client = AdminClient({"bootstrap.servers": bootstrap}, logger=silent_logger())
     try:
         return bool(client.list_topics(timeout=3).brokers)
     except KafkaException:
@@ -119,10 +119,10 @@ def end_transaction(bootstrap: str, owner: str) -> None:
     """
     settings = {"bootstrap.servers": bootstrap, "transactional.id": owner}
     with contextlib.suppress(KafkaException):
-        Producer(settings, logger=silent()).init_transactions(_TRANSACTION_SECONDS)
+        Producer(settings, logger=silent_logger()).init_transactions(_TRANSACTION_SECONDS)
 
 
-def silent() -> logging.Logger:
+def silent_logger() -> logging.Logger:
     """Return a logger that discards everything: a broker that is not up yet is expected."""
     logger = logging.getLogger("cdc.stack.kafka")
     logger.addHandler(logging.NullHandler())

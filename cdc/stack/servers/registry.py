@@ -98,10 +98,10 @@ class RegistryServer:
 
     def is_ready(self) -> bool:
         """Return whether the registry is ready and answers."""
-        return answers(self.url)
+        return is_answering(self.url)
 
 
-def answers(url: str) -> bool:
+def is_answering(url: str) -> bool:
     """Return whether the registry at ``url`` is ready and can list its subjects."""
     try:
         ready = http_client.get(f"{url}/health/ready", timeout=3)
