@@ -59,4 +59,4 @@ def cover(freshness: FreshnessMeter, finished: list[Batch], events: Events) -> N
         missing = [events.first_after(topic, end) for topic, end in batch.ends.items()]
         times = [at for at in missing if at is not None]
         through = min(times) - 1 if times else int(batch.readable_at * 1000)
-        freshness.published(lsn=through, at=datetime.fromtimestamp(batch.readable_at).astimezone())
+        freshness.add_cut(lsn=through, at=datetime.fromtimestamp(batch.readable_at).astimezone())

@@ -168,8 +168,8 @@ def _steady(endpoints: Endpoints, job: Tutorial, load: Load) -> list[float]:
     last = tail.read_until(leave_sentinel(endpoints.source_url, "steady"), seconds=PATIENCE)
     job.readable(VIEWS, last)
     by_time = FreshnessMeter()
-    for _, at in workload.freshness.noted():
-        by_time.committed(lsn=int(at * 1000), at=at)
+    for _, at in workload.freshness.uncovered_commits():
+        by_time.add_commit(lsn=int(at * 1000), at=at)
     started = [batch for batch in job.batches() if batch.readable_at >= workload.started_at]
     cover(by_time, started, tail)
     return by_time.seconds

@@ -15,7 +15,7 @@ from cdc.demo.demo_directory import DemoDirectory
 from cdc.demo.display import LiveDisplay
 from cdc.demo.meter import Meter
 from cdc.demo.source import filled_source
-from cdc.demo.stages import Live, Snapshot, await_snapshot, bring_up, keep_busy, measured
+from cdc.demo.stages import Live, Snapshot, await_snapshot, bring_up, keep_busy, measure_live
 from cdc.demo.workload import Workload
 from cdc.state.pipeline import resolve
 
@@ -58,7 +58,7 @@ class Demo:
             meter, workload = self._live(config, rows)
         with self._doing("sync"):
             self.directory.command("sync")
-        live = measured(meter, workload)
+        live = measure_live(meter, workload)
         with self._doing("verify"):
             self.directory.command("verify")
         with self._doing("report"):

@@ -18,12 +18,12 @@ class FreshnessMeter:
     _waiting: list[tuple[int, float]] = field(default_factory=list)  # heap of LSN, commit time
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def committed(self, *, lsn: int, at: float) -> None:
+    def add_commit(self, *, lsn: int, at: float) -> None:
         """Note a commit that was made ``at`` seconds since 1970, at or before ``lsn``."""
         with self._lock:
             heapq.heappush(self._waiting, (lsn, at))
 
-    def published(self, *, lsn: int, at: datetime) -> None:
+    def add_cut(self, *, lsn: int, at: datetime) -> None:
         """Match a cut that reaches ``lsn``; call this in the order of the cuts."""
         with self._lock:
             while self._waiting and self._waiting[0][0] <= lsn:
@@ -35,12 +35,12 @@ class FreshnessMeter:
         with self._lock:
             return max((now - at for _, at in self._waiting), default=0.0)
 
-    def noted(self) -> list[tuple[int, float]]:
+    def uncovered_commits(self) -> list[tuple[int, float]]:
         """Return LSN and time of every commit that no cut covers yet."""
         with self._lock:
             return list(self._waiting)
 
     @property
-    def waiting(self) -> int:
+    def uncovered_count(self) -> int:
         """The number of commits that no cut covers yet."""
         return len(self._waiting)

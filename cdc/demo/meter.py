@@ -64,7 +64,7 @@ class Meter:
         for row in self._ledger.rows(after=followed):
             self.rows.append(row)
             if row.lsn is not None:
-                self.freshness.published(lsn=row.lsn, at=row.published_at)
+                self.freshness.add_cut(lsn=row.lsn, at=row.published_at)
 
     def _offsets(self) -> Mapping[str, int]:
         landed = landed_position(log_path(self.config))

@@ -101,7 +101,7 @@ def keep_busy(
         poll(over, bool, every=_LOOK_EVERY_SECONDS, seconds=seconds + 60)
 
 
-def measured(meter: Meter, workload: Workload) -> Live:
+def measure_live(meter: Meter, workload: Workload) -> Live:
     """Return the figures of the live phase; call this after a sync.
 
     Only then is there surely a cut that contains the last commit.

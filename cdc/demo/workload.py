@@ -110,4 +110,4 @@ class Workload:
         clerk.cursor.execute("select (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint")
         (lsn,) = clerk.cursor.fetchone() or (0,)
         conn.commit()
-        self.freshness.committed(lsn=int(lsn), at=committed)
+        self.freshness.add_commit(lsn=int(lsn), at=committed)

@@ -100,7 +100,7 @@ def test_a_commit_counts_when_the_last_of_its_topics_has_it(tmp_path: Path) -> N
     topics = Topics(a=[(0, 1000), (1, 2000), (2, 9000)], b=[(0, 1000), (1, 2000)])
     freshness = FreshnessMeter()
     for milliseconds in (1000, 2000):
-        freshness.committed(lsn=milliseconds, at=milliseconds / 1000)
+        freshness.add_commit(lsn=milliseconds, at=milliseconds / 1000)
 
     cover(freshness, list(batches(progress)), topics)
 

@@ -13,33 +13,33 @@ def at(seconds: float) -> datetime:
 
 def test_a_commit_is_covered_by_the_first_cut_that_reaches_its_lsn() -> None:
     freshness = FreshnessMeter()
-    freshness.committed(lsn=100, at=10.0)
-    freshness.committed(lsn=101, at=10.5)
+    freshness.add_commit(lsn=100, at=10.0)
+    freshness.add_commit(lsn=101, at=10.5)
 
-    freshness.published(lsn=99, at=at(11.0))
-    freshness.published(lsn=100, at=at(12.0))
-    freshness.published(lsn=150, at=at(13.0))
+    freshness.add_cut(lsn=99, at=at(11.0))
+    freshness.add_cut(lsn=100, at=at(12.0))
+    freshness.add_cut(lsn=150, at=at(13.0))
 
     assert freshness.seconds == pytest.approx([2.0, 2.5])
-    assert freshness.waiting == 0
+    assert freshness.uncovered_count == 0
 
 
 def test_commits_noted_out_of_order_are_covered_by_lsn() -> None:
     freshness = FreshnessMeter()
-    freshness.committed(lsn=200, at=2.0)
-    freshness.committed(lsn=100, at=1.0)
+    freshness.add_commit(lsn=200, at=2.0)
+    freshness.add_commit(lsn=100, at=1.0)
 
-    freshness.published(lsn=100, at=at(3.0))
+    freshness.add_cut(lsn=100, at=at(3.0))
 
     assert freshness.seconds == pytest.approx([2.0])
-    assert freshness.waiting == 1
+    assert freshness.uncovered_count == 1
 
 
 def test_the_oldest_waiting_commit_sets_the_age() -> None:
     freshness = FreshnessMeter()
     assert freshness.oldest_waiting(now=5.0) == 0.0
 
-    freshness.committed(lsn=1, at=2.0)
-    freshness.committed(lsn=2, at=4.0)
+    freshness.add_commit(lsn=1, at=2.0)
+    freshness.add_commit(lsn=2, at=4.0)
 
     assert freshness.oldest_waiting(now=5.0) == 3.0
