@@ -75,7 +75,7 @@ def replay(recorded: Recorded, table: AppliedTable, step: Callable[[], None] = d
         batch = _batch(recorded, waiting)
         stretch = recorded.stretch(batch)
         snapshots = log_slice.snapshots(stretch.rows, stretch.schemas)
-        table.read_at(snapshots.get(recorded.topic, frozenset()))
+        table.remember_snapshot(snapshots.get(recorded.topic, frozenset()))
         if table.following:
             inside = [change for change in changes if change.after <= stretch.upto]
             table.apply(replace(stretch, notes=inside))
@@ -90,7 +90,7 @@ def _bound(recorded: Recorded, table: AppliedTable, waiting: Sequence[Landing]) 
     """Place the notes among all the events that are still to be applied."""
     ids = [landed_values.schema_ids([landing])[recorded.topic] for landing in waiting]
     schemas = recorded.schemas_of(frozenset[int]().union(*ids))
-    return table.bound(recorded.notes, recorded.rows, schemas)
+    return table.bind_notes(recorded.notes, recorded.rows, schemas)
 
 
 def _batch(recorded: Recorded, waiting: Sequence[Landing]) -> Sequence[Landing]:

@@ -112,7 +112,7 @@ class AppliedTables:
         for topic, lsns in part.snapshots.items():
             table = self.by_topic.get(topic)  # None for the notes, which the snapshot reads too
             if table is not None and table.following and table.position.offset < cut.offsets[topic]:
-                table.read_at(lsns)
+                table.remember_snapshot(lsns)
 
     def _notes(
         self, part: Slice, cut: Cut, last: LastCut, schemas: Mapping[int, str]
@@ -130,14 +130,14 @@ class AppliedTables:
         self._noted |= {
             topic
             for topic, table in self.by_topic.items()
-            if table.stopped and not table.frozen and table.pending(notes)
+            if table.stopped and not table.frozen and table.pending_notes(notes)
         }
 
     def _behind(self, cut: Cut, notes: Sequence[PlacedNote]) -> Iterator[tuple[str, AppliedTable]]:
         """Yield the tables that follow and have an event or a note inside the cut to come."""
         for topic, table in self.by_topic.items():
             if table.following and (
-                cut.offsets[topic] > table.position.offset or table.pending(notes)
+                cut.offsets[topic] > table.position.offset or table.pending_notes(notes)
             ):
                 yield topic, table
 
@@ -146,7 +146,7 @@ class AppliedTables:
         name = str(table.schema.table)
         self._merging.add(name)
         try:
-            own = table.bound(notes, stretch.mine, stretch.schemas)
+            own = table.bind_notes(notes, stretch.mine, stretch.schemas)
             table.apply(replace(stretch, notes=own))
         finally:
             self._merging.discard(name)

@@ -88,7 +88,7 @@ class Recovery:
         """
         noted = [topic for topic in self.tables.take_noted() if self._is_read(topic)]
         for topic in noted:
-            self.tables.by_topic[topic].again()
+            self.tables.by_topic[topic].resume()
         if topics := [*noted, *self.freezer.between_rounds()]:
             self._bring(topics, do_nothing)
 
@@ -102,7 +102,7 @@ class Recovery:
         notes = log.notes_in(last)
         for topic in topics:
             table, upto = self.tables.by_topic[topic], last.offsets[topic]
-            if table.following and (table.position.offset < upto or table.pending(notes)):
+            if table.following and (table.position.offset < upto or table.pending_notes(notes)):
                 replay(log.recorded(topic, last, notes), table, step)
 
 

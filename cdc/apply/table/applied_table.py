@@ -118,7 +118,7 @@ class AppliedTable:
         """Give it back to the rounds, unflagged; called between two rounds."""
         self._frozen = self._flagged = False
 
-    def again(self) -> None:
+    def resume(self) -> None:
         """Follow again from where it stopped."""
         self._stopped, self._reason = False, ""
 
@@ -130,16 +130,16 @@ class AppliedTable:
         """Take over a position that was committed elsewhere, or needs no commit."""
         self._content = replace(self._content, position=position)
 
-    def become(self, content: TableContent) -> None:
+    def replace_content(self, content: TableContent) -> None:
         """Take over what a reading or a replay has made of the frozen table; it follows again.
 
         Commits that somebody else had made before are overwritten and no longer count.
         """
         self._content = content
         self._commits.forget()
-        self.again()
+        self.resume()
 
-    def left_at(self, version: int) -> None:
+    def start_at_version(self, version: int) -> None:
         """Take ``version`` for the last one by this job; later commits are somebody else's."""
         self._commits.start_at(version)
 
@@ -211,7 +211,7 @@ class AppliedTable:
                 remedy=f"see the job's log; then {READ_AGAIN}",
             )
 
-    def pending(self, notes: Iterable[PlacedNote]) -> list[PlacedNote]:
+    def pending_notes(self, notes: Iterable[PlacedNote]) -> list[PlacedNote]:
         """Return the notes about this table that it has not followed yet."""
         if self.structure is None:
             return []
@@ -220,15 +220,15 @@ class AppliedTable:
             n for n in notes if n.id > self.position.note and (n.oid == oid or n.table == table)
         ]
 
-    def bound(
+    def bind_notes(
         self, notes: Iterable[PlacedNote], mine: DataFrame, schemas: Mapping[int, str]
     ) -> list[BoundNote]:
         """Place the notes that it has not followed among its events in rows of the log."""
-        waiting = self.pending(notes)
+        waiting = self.pending_notes(notes)
         beyond = mine.where(F.col("offset") > self.position.offset)
         return place_notes(waiting, beyond, schemas, before=self.position.offset) if waiting else []
 
-    def read_at(self, lsns: frozenset[int]) -> None:
+    def remember_snapshot(self, lsns: frozenset[int]) -> None:
         """Remember the snapshot whose reads are to be applied; stop for any other snapshot.
 
         For rows of another snapshot, their place in the topic does not say when they were true:

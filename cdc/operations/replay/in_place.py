@@ -137,7 +137,7 @@ class Task:
         upto = newest.upto
         if not live.stopped:
             upto, material = live.position.offset, material.with_notes_to(live.position.note)
-        if upto > rebuilt.position.offset or rebuilt.pending(material.recorded.notes):
+        if upto > rebuilt.position.offset or rebuilt.pending_notes(material.recorded.notes):
             self.reporter.tell(phase="catching up")
             replay_to(rebuilt, material, upto=upto, hooks=Hooks(self.reporter.safe_point))
 
@@ -181,5 +181,5 @@ class Task:
             going_on=self.reporter.refuse_ended,
         )
         reach(Failpoint.AFTER_REPLAY_SWAP)
-        live.become(replace(rebuilt.content, position=position))
+        live.replace_content(replace(rebuilt.content, position=position))
         return [note] if note else []

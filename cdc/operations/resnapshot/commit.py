@@ -135,7 +135,7 @@ class ReadingWriter:
             reach(Failpoint.BEFORE_DIFFERENCE_MERGE)
             merge_difference(self.session, self.live.path, schema, rows, position)
             reach(Failpoint.AFTER_DIFFERENCE_MERGE)
-            self.live.become(self._content(position))
+            self.live.replace_content(self._content(position))
         if whole:
             remove(self.session, path)
         return result
@@ -165,7 +165,7 @@ class ReadingWriter:
             going_on=self.reporter.refuse_ended,
         )
         reach(Failpoint.AFTER_READING_SWAP)
-        self.live.become(content)
+        self.live.replace_content(content)
 
     def _held(self) -> DataFrame:
         return self.session.read.format("delta").load(self.live.path)

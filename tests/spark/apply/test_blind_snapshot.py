@@ -56,7 +56,7 @@ def test_it_had_no_row_for_the_snapshot(spark: SparkSession, tmp_path: Path) -> 
         assert found.stopped
         assert found.reason.startswith(f"[{Reason.SNAPSHOT_BLIND.value}] it was rewritten")
         assert found.structure == BEFORE
-        found.again()  # as when a later change of its structure may undo an earlier one
+        found.resume()  # as when a later change of its structure may undo an earlier one
 
 
 @pytest.mark.parametrize("seen", [{"reads": 1}, {"reading": 3}])

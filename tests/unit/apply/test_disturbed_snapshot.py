@@ -51,7 +51,7 @@ def test_rows_of_a_later_lsn_than_the_slot_are_of_another_snapshot(
     """Also where no row of this table came from the first attempt."""
     applied = table(tmp_path, slot_lsn=slot_lsn)
 
-    applied.read_at(frozenset({lsn}))
+    applied.remember_snapshot(frozenset({lsn}))
 
     assert applied.stopped is stops
     assert (f"[{Reason.SNAPSHOT_REPEATED.value}] " in applied.reason) is stops
