@@ -58,9 +58,9 @@ class CutFinder:
         self._schemas_of = schemas_of
 
     @property
-    def held(self) -> int:
+    def held_topic_count(self) -> int:
         """Return how many topics wait for the end of the first snapshot."""
-        return len(self._first.held)
+        return len(self._first.held_topics)
 
     def landed(self, last: LastCut) -> list[Landing]:
         """Return the landings beyond the last cut, in order."""

@@ -41,7 +41,7 @@ class FirstSnapshot:
         self.applied = applied
         self._ends: Offsets | None = None
         self._landed_by: int | None = None
-        self.held: set[str] = set()
+        self.held_topics: set[str] = set()
         """Topics that wait: nothing more of them is applied before the snapshot is."""
 
     def landed_by(self, newest: Callable[[], int]) -> int | None:
@@ -49,13 +49,17 @@ class FirstSnapshot:
 
         ``newest`` returns the number of the newest landing.
         """
-        if self._landed_by is None and self._marker_topic in self.held and self._has_landed():
+        if (
+            self._landed_by is None
+            and self._marker_topic in self.held_topics
+            and self._has_landed()
+        ):
             self._landed_by = newest()
         return self._landed_by
 
     def open(self, applied: Mapping[str, int]) -> dict[str, int]:
         """Return the applied offsets without those of topics that wait."""
-        return {topic: last for topic, last in applied.items() if topic not in self.held}
+        return {topic: last for topic, last in applied.items() if topic not in self.held_topics}
 
     def look(self, landed_by: int | None, waiting: Sequence[Landing]) -> None:
         """Notice that the snapshot is applied, and let all topics go on then.
@@ -81,14 +85,14 @@ class FirstSnapshot:
         if any(is_applied(topic, offset) for topic, offset in reached.items()):
             self._end()
             return part
-        self.held |= set(reached)
+        self.held_topics |= set(reached)
         if part.ends:
-            self.held.add(self._marker_topic)
+            self.held_topics.add(self._marker_topic)
         return replace(part, ends=[])
 
     def _end(self) -> None:
         self.applied = True
-        self.held.clear()
+        self.held_topics.clear()
 
     def _has_landed(self) -> bool:
         """Return whether all has landed that the topics held at the first call."""

@@ -104,10 +104,10 @@ class Rounds:
         return False
 
     def _moved(self, landed: Sequence[Landing], waiting: Sequence[Request], last: LastCut) -> bool:
-        held, budget = self._finder.held, self._budget
+        held, budget = self._finder.held_topic_count, self._budget
         while landed:
             taken = landed_values.within_budget(landed, budget)
-            if self._advance(taken, waiting, last) or self._finder.held != held:
+            if self._advance(taken, waiting, last) or self._finder.held_topic_count != held:
                 return True
             if len(taken) == len(landed):
                 break
