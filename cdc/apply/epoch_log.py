@@ -40,7 +40,7 @@ class PinnedLog:
     def notes(self, upto: int) -> list[PlacedNote]:
         """Return the structure changes of this epoch, up to an offset in their topic."""
         log = self.log
-        after = log.epoch.left(log.notes_topic) if log.epoch else -1
+        after = log.epoch.left_behind_in(log.notes_topic) if log.epoch else -1
         inside = (F.col("offset") > after) & (F.col("offset") <= upto)
         rows = note_rows(self.rows, log.path, log.notes_topic)
         return read_notes(rows.where(inside), log.schemas_of)

@@ -43,4 +43,4 @@ def _newer(landed: LandedPosition | None, epoch: Epoch | None) -> Epoch | None:
 
 
 def _left(epoch: Epoch | None, topic: str) -> int:
-    return -1 if epoch is None else epoch.left(topic)
+    return -1 if epoch is None else epoch.left_behind_in(topic)

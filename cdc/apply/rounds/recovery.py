@@ -113,7 +113,7 @@ def _expired(landed: LandedPosition | None, topic: str) -> int:
 
 def _left(epoch: Epoch | None, topic: str) -> int:
     """Return the last offset of the topic that the epoch has skipped; -1 for none."""
-    return -1 if epoch is None else epoch.left(topic)
+    return -1 if epoch is None else epoch.left_behind_in(topic)
 
 
 def _last(log: DataFrame | None, landed: LandedPosition | None, topic: str, floor: int) -> int:

@@ -30,8 +30,8 @@ def base_of(last: LedgerRow | None, epoch: Epoch | None) -> LedgerRow:
         transactions=0,
         request=None,
         covers_lsn=None,
-        marker_offset=epoch.left_of_markers,
-        notes_offset=epoch.left_of_notes,
+        marker_offset=epoch.left_behind_markers,
+        notes_offset=epoch.left_behind_notes,
         tables=tuple(_beyond(entry, epoch) for entry in last.tables),
     )
 
@@ -50,4 +50,4 @@ def nothing_applied(epoch: int) -> LedgerRow:
 
 def _beyond(entry: TableEntry, epoch: Epoch) -> TableEntry:
     """Keep the offset of the last cut only for a topic that the epoch does not list."""
-    return replace(entry, offset=epoch.left_of(entry.table, entry.offset))
+    return replace(entry, offset=epoch.left_behind_of_table(entry.table, entry.offset))

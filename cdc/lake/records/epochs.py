@@ -48,11 +48,11 @@ class Epoch:
     system: str = ""  # system identifier of the source
     timeline: int = 0  # timeline of the source's WAL
 
-    def left(self, topic: str) -> int:
+    def left_behind_in(self, topic: str) -> int:
         """Return the last offset of the topic that is left behind; -1 if there is none."""
         return self.left_behind.get(topic, -1)
 
-    def left_of(self, table: str, unknown: int = -1) -> int:
+    def left_behind_of_table(self, table: str, unknown: int = -1) -> int:
         """Return the last offset left behind in the topic of a table (``schema.name``).
 
         Returns ``unknown`` for a topic that the epoch does not list.
@@ -60,14 +60,14 @@ class Epoch:
         return self.left_behind.get(TableId.parse(table).topic(self.name), unknown)
 
     @property
-    def left_of_markers(self) -> int:
+    def left_behind_markers(self) -> int:
         """The last offset left behind in the topic of transaction markers."""
-        return self.left(f"{self.name}.transaction")
+        return self.left_behind_in(f"{self.name}.transaction")
 
     @property
-    def left_of_notes(self) -> int:
+    def left_behind_notes(self) -> int:
         """The last offset left behind in the topic of structure notes."""
-        return self.left(STRUCTURE.topic(self.name))
+        return self.left_behind_in(STRUCTURE.topic(self.name))
 
 
 def begin(

@@ -97,8 +97,8 @@ def test_a_dropped_slot(chain: Endpoints, source: Connection, make_config: Maker
     assert epoch is not None
     assert epoch.number == 2
     assert "is gone" in epoch.reason
-    assert epoch.left_of(f"{config.name}.t") == before[topic.name] - 1
-    assert epoch.left_of_markers == before[f"{config.name}.transaction"] - 1
+    assert epoch.left_behind_of_table(f"{config.name}.t") == before[topic.name] - 1
+    assert epoch.left_behind_markers == before[f"{config.name}.transaction"] - 1
     assert mode(pipeline) == STREAM_ONLY
 
     worker_rest.delete(chain.connect, config.name)  # the worker keeps its position
@@ -150,7 +150,7 @@ def test_a_lake_of_another_pipeline(
         establish(Pipeline(other, chain), new_epoch=True)
         epoch = epochs.last(epochs_path(config))
         assert epoch is not None
-        assert (epoch.name, epoch.left_of(f"{config.name}.t")) == ("another", -1)
+        assert (epoch.name, epoch.left_behind_of_table(f"{config.name}.t")) == ("another", -1)
         assert epoch.left_behind[f"another.{config.name}.t"] == -1
         source.execute("INSERT INTO t VALUES (5, 'of the other')")
         topic = Topic(chain, f"another.{config.name}.t")

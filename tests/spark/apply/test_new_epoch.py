@@ -40,7 +40,7 @@ class Begun(Pipeline):
         if schema is TOASTY:
             table.stop("changes of it were lost", remedy="wal2lake resnapshot --all")
         else:
-            left = max(table.position.offset, self.epoch.left_of(str(schema.table)))
+            left = max(table.position.offset, self.epoch.left_behind_of_table(str(schema.table)))
             table.move(replace(table.position, epoch=self.epoch.number, offset=left))
         return table
 

@@ -74,7 +74,7 @@ def test_an_interrupted_beginning_is_one_epoch(tmp_path: Path) -> None:
     ("topic", "expected"), [("w.s.t", 41), ("w.s.empty", -1), ("w.s.unknown", -1)]
 )
 def test_what_is_left_behind_of_a_topic(tmp_path: Path, topic: str, expected: int) -> None:
-    assert begun(tmp_path, LEFT).left(topic) == expected
+    assert begun(tmp_path, LEFT).left_behind_in(topic) == expected
 
 
 def test_the_base_is_the_last_cut_within_an_epoch(tmp_path: Path) -> None:
