@@ -21,7 +21,7 @@ from cdc.events.schema import TableSchema
 from cdc.events.structure.steps import READ_AGAIN
 from cdc.events.structure.structure import Structure
 from cdc.lake.records.ledger import TableEntry
-from cdc.lake.table.commits import Commits
+from cdc.lake.table.foreign_commits import ForeignCommitCheck
 from cdc.lake.table.merge_plan import BY_OPERATION
 from cdc.lake.table.positions import Position
 from cdc.lake.table.refused_plans import refused_plan
@@ -55,7 +55,7 @@ class AppliedTable:
         self._flagged = False
         self._slot_lsn = context.slot_lsn
         self._maintainer = Maintainer(path, context.policy)
-        self._commits = Commits(path)
+        self._commits = ForeignCommitCheck(path)
         changes = context.schema_policy(content.schema.table)
         follower = StructureFollower(session, path, changes, context.catalogue)
         self._applier = EventApplier(session, path, context, follower)
@@ -165,7 +165,7 @@ class AppliedTable:
     def _look(self) -> int:
         """Return the newest version by this job; -1 where none is known."""
         try:
-            return self._commits.version()
+            return self._commits.checked_version()
         except CdcError as error:
             if not self._stopped:
                 name = self.schema.table

@@ -11,7 +11,7 @@ from cdc.lake.table.positions import open_table, refuse_foreign
 from cdc.observe.defects import error_text
 
 
-class Commits:
+class ForeignCommitCheck:
     """The checked commits of the table at ``path``; used by one thread at a time."""
 
     def __init__(self, path: str) -> None:
@@ -19,7 +19,7 @@ class Commits:
         self.seen: int | None = None
         """The newest version that was checked; None before the first check."""
 
-    def version(self) -> int:
+    def checked_version(self) -> int:
         """Check all commits since the last call and return the newest version; -1 without a table.
 
         Raises CHAIN_BROKEN for a foreign commit, again at every call, and for a table that is gone,

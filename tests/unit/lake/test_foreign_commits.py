@@ -9,7 +9,7 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from cdc.errors import CdcError, ErrorKind
-from cdc.lake.table.commits import Commits
+from cdc.lake.table.foreign_commits import ForeignCommitCheck
 from cdc.lake.table.positions import MARK
 
 OURS = CommitProperties(custom_metadata={"userMetadata": json.dumps({MARK: 1, "offset": 1})})
@@ -26,18 +26,18 @@ def path(tmp_path: Path) -> str:
 
 
 def test_versions_of_ours_are_accepted(path: str) -> None:
-    commits = Commits(path)
+    commits = ForeignCommitCheck(path)
 
-    assert commits.version() == 1
+    assert commits.checked_version() == 1
     write_deltalake(path, ROW, mode="append", commit_properties=OURS)
     write_deltalake(path, ROW, mode="append", commit_properties=OURS)
-    assert [commits.version(), commits.version()] == [3, 3]
+    assert [commits.checked_version(), commits.version()] == [3, 3]
 
 
 @pytest.mark.parametrize("under", [False, True])
 def test_a_foreign_commit_is_refused_even_below_one_of_ours(path: str, under: bool) -> None:
-    commits = Commits(path)
-    commits.version()
+    commits = ForeignCommitCheck(path)
+    commits.checked_version()
     DeltaTable(path).delete("id = 1")
     if under:
         write_deltalake(path, ROW, mode="append", commit_properties=OURS)
@@ -46,7 +46,7 @@ def test_a_foreign_commit_is_refused_even_below_one_of_ours(path: str, under: bo
         with pytest.raises(
             CdcError, match=r"version 2 of .* was not written by wal2lake"
         ) as raised:
-            commits.version()
+            commits.checked_version()
         assert raised.value.kind is ErrorKind.CHAIN_BROKEN
     assert commits.seen == 1
 
@@ -61,31 +61,31 @@ def test_metadata_that_only_resembles_ours_is_refused(path: str, metadata: str) 
     )
 
     with pytest.raises(CdcError, match="was not written by wal2lake"):
-        Commits(path).version()
+        ForeignCommitCheck(path).checked_version()
 
 
 def test_a_table_restored_from_an_older_copy_is_refused(path: str, tmp_path: Path) -> None:
     shutil.copytree(path, tmp_path / "copy")
     write_deltalake(path, ROW, mode="append", commit_properties=OURS)
-    commits = Commits(path)
-    commits.version()
+    commits = ForeignCommitCheck(path)
+    commits.checked_version()
     shutil.rmtree(path)
     shutil.copytree(tmp_path / "copy", path)
 
     with pytest.raises(CdcError, match="is at version 1, but was at 2"):
-        commits.version()
+        commits.checked_version()
     commits.forget()
-    assert commits.version() == 1
+    assert commits.checked_version() == 1
 
 
 def test_a_table_that_is_gone_is_refused_but_not_one_that_never_existed(path: str) -> None:
-    commits = Commits(path)
-    commits.version()
+    commits = ForeignCommitCheck(path)
+    commits.checked_version()
     shutil.rmtree(path)
 
     with pytest.raises(CdcError, match="is gone"):
-        commits.version()
-    assert Commits(path).version() == -1
+        commits.checked_version()
+    assert ForeignCommitCheck(path).checked_version() == -1
 
 
 def test_a_table_with_an_unreadable_log_is_refused(path: str) -> None:
@@ -93,4 +93,4 @@ def test_a_table_with_an_unreadable_log_is_refused(path: str) -> None:
         file.write_text("{")
 
     with pytest.raises(CdcError, match="cannot be read"):
-        Commits(path).version()
+        ForeignCommitCheck(path).checked_version()
