@@ -46,7 +46,7 @@ def placeholders(token: str) -> Row:
 class Source:
     """Rows by id, and the log of what happened to them."""
 
-    token: str
+    placeholder: str
     rows: dict[int, Row] = field(default_factory=dict)
     log: list[tuple[int, Row]] = field(default_factory=list)
     offset: int = 0
@@ -86,7 +86,7 @@ class Source:
     def _hidden(self, old: Row, changed: dict[str, int | None]) -> Row:
         return {
             name: mark
-            for name, mark in placeholders(self.token).items()
+            for name, mark in placeholders(self.placeholder).items()
             if name not in changed and old[name] is not None
         }
 

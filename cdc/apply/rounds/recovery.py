@@ -119,7 +119,7 @@ def _left(epoch: Epoch | None, topic: str) -> int:
 def _last(log: DataFrame | None, landed: LandedPosition | None, topic: str, floor: int) -> int:
     """Return the last offset of the topic in landings up to ``floor``; -1 for none.
 
-    The log is not searched for a topic from which do_nothing has landed.
+    The log is not searched for a topic from which nothing has landed.
     """
     if log is None or landed is None or topic not in landed.offsets:
         return -1

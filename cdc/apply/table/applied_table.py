@@ -55,7 +55,7 @@ class AppliedTable:
         self._flagged = False
         self._slot_lsn = context.slot_lsn
         self._maintainer = Maintainer(path, context.policy)
-        self._commits = ForeignCommitCheck(path)
+        self._commit_check = ForeignCommitCheck(path)
         changes = context.schema_policy(content.schema.table)
         follower = StructureFollower(session, path, changes, context.catalogue)
         self._applier = EventApplier(session, path, context, follower)
@@ -136,12 +136,12 @@ class AppliedTable:
         Commits that somebody else had made before are overwritten and no longer count.
         """
         self._content = content
-        self._commits.forget()
+        self._commit_check.forget()
         self.resume()
 
     def start_at_version(self, version: int) -> None:
         """Take ``version`` for the last one by this job; later commits are somebody else's."""
-        self._commits.start_at(version)
+        self._commit_check.start_at(version)
 
     def entry(self, offset: int, *, streaming: bool) -> TableEntry:
         """Return the table's part of the ledger's row for a cut that ends at ``offset``.
@@ -165,13 +165,13 @@ class AppliedTable:
     def _look(self) -> int:
         """Return the newest version by this job; -1 where none is known."""
         try:
-            return self._commits.checked_version()
+            return self._commit_check.checked_version()
         except CdcError as error:
             if not self._stopped:
                 name = self.schema.table
                 remedy = f"wal2lake replay {name}, or wal2lake resnapshot {name}"
                 self.stop(error.message, remedy=remedy, code=error.reason)
-            return -1 if self._commits.seen is None else self._commits.seen
+            return -1 if self._commit_check.seen is None else self._commit_check.seen
 
     def _state(self, *, streaming: bool) -> TableState:
         if self._flagged:
