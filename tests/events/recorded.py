@@ -44,7 +44,7 @@ LOG_COLUMNS = (
 class Recording:
     schemas: dict[int, str]
     messages: tuple[Message, ...]
-    token: str
+    placeholder: str
     expected: dict[str, list[dict[str, str | None]]]
 
     def of(self, topic: str) -> list[Message]:
@@ -79,7 +79,7 @@ def recording(name: str) -> Recording:
     return Recording(
         schemas={int(number): text for number, text in raw["schemas"].items()},
         messages=tuple(_message(record) for record in raw["records"]),
-        token=raw["placeholder"],
+        placeholder=raw["placeholder"],
         expected=raw["expected"],
     )
 
@@ -88,17 +88,17 @@ def table_topic(table: str) -> str:
     return f"{PREFIX}.public.{table}"
 
 
-def unchanged_by(token: str) -> Callable[[Any], bool]:
+def unchanged_by(placeholder: str) -> Callable[[Any], bool]:
     """What the connector writes for a value that did not change, in each type that can be one."""
-    data = token.encode()
+    data = placeholder.encode()
     signed = [byte - 256 if byte > 127 else byte for byte in data]
     forms: list[Any] = [
-        token,
+        placeholder,
         data,
-        [token],
+        [placeholder],
         [data],
         signed,
-        json.dumps({token: token}).replace(" ", ""),
+        json.dumps({placeholder: placeholder}).replace(" ", ""),
     ]
     return lambda value: value in forms
 

@@ -29,16 +29,16 @@ LARGE: dict[str, Callable[[int], Any]] = {
 Row = dict[str, Any]
 
 
-def placeholders(token: str) -> Row:
+def placeholders(placeholder: str) -> Row:
     """As recorded: what stands for an unchanged value, by column."""
-    data = token.encode()
+    data = placeholder.encode()
     return {
-        "big": token,
+        "big": placeholder,
         "bigb": data,
-        "bigj": token,
-        "biga": [token],
+        "bigj": placeholder,
+        "biga": [placeholder],
         "bigia": [byte - 256 if byte > 127 else byte for byte in data],
-        "bigh": f'{{"{token}":"{token}"}}',
+        "bigh": f'{{"{placeholder}":"{placeholder}"}}',
     }
 
 

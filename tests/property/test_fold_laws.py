@@ -13,8 +13,8 @@ from cdc.events.fold import UnknownValueError, fold, fold_multiset
 from tests.events.recorded import recording, table_topic, unchanged_by
 from tests.events.source import LARGE, Row, Source, act
 
-TOKEN = "no-value-of-the-source"
-UNCHANGED = unchanged_by(TOKEN)
+PLACEHOLDER = "no-value-of-the-source"
+UNCHANGED = unchanged_by(PLACEHOLDER)
 KEY = ("id",)
 
 Rows = dict[int, Row]
@@ -22,7 +22,7 @@ Rows = dict[int, Row]
 
 def history(seed: int, steps: int, *, truncates: bool = True) -> tuple[Source, list[Rows]]:
     """A source, and its rows after each event that it sent."""
-    random, source = Random(seed), Source(token=TOKEN)
+    random, source = Random(seed), Source(placeholder=PLACEHOLDER)
     states: list[Rows] = []
     while len(source.log) < steps:
         if truncates and random.random() < 0.03:
@@ -87,7 +87,7 @@ def test_what_comes_again_changes_nothing(
 
 
 def test_an_unchanged_value_without_a_row_is_not_guessed() -> None:
-    source = Source(token=TOKEN)
+    source = Source(placeholder=PLACEHOLDER)
     source.insert(1, 1, 1)
     source.update(1, 2, {})
 
@@ -96,7 +96,7 @@ def test_an_unchanged_value_without_a_row_is_not_guessed() -> None:
 
 
 def test_a_placeholder_of_an_older_row_of_the_key_is_not_filled() -> None:
-    source = Source(token=TOKEN)
+    source = Source(placeholder=PLACEHOLDER)
     source.insert(1, 1, 1)
     source.delete(1)
     source.rows[1] = {"id": 1, "n": 1} | {name: make(1) for name, make in LARGE.items()}
@@ -135,7 +135,7 @@ def test_a_table_without_a_key_is_a_multiset(steps: list[tuple[str, int, int]]) 
 def test_the_fold_of_recorded_events_has_the_keys_of_postgres(table: str, key: str) -> None:
     found = recording("tables")
 
-    rows = fold(found.events(table_topic(table)), (key,), unchanged_by(found.token))
+    rows = fold(found.events(table_topic(table)), (key,), unchanged_by(found.placeholder))
 
     expected = {row[key.replace("_", " ")] for row in found.expected[table]}
     assert {str(identity[0]) for identity in rows} == expected

@@ -24,8 +24,8 @@ from cdc.events.transactions import END, Marker
 from tests.events.recorded import unchanged_by
 from tests.events.source import Row, Source, act
 
-TOKEN = "no-value-of-the-source"
-UNCHANGED = unchanged_by(TOKEN)
+PLACEHOLDER = "no-value-of-the-source"
+UNCHANGED = unchanged_by(PLACEHOLDER)
 KEY = ("id",)
 TABLES = ("a", "b")
 Rows = dict[int, Row]
@@ -102,7 +102,7 @@ class Table:
 class Stream:
     """What the connector has sent of one table: events, and the transaction of each."""
 
-    source: Source = field(default_factory=lambda: Source(token=TOKEN))
+    source: Source = field(default_factory=lambda: Source(placeholder=PLACEHOLDER))
     transactions: list[int] = field(default_factory=list)
     landed: int = 0
 

@@ -26,7 +26,7 @@ from cdc.tables import TableId, TableMode
 from tests.events.recorded import LOG_COLUMNS, Message, recording, table_topic, unchanged_by
 from tests.events.source import SCHEMA_ID, TABLE, TOPIC, Source, act, envelope
 
-TOKEN = "no-value-of-the-source"
+PLACEHOLDER = "no-value-of-the-source"
 NO_KEY_ID = 131
 SCHEMAS = {number: recording("tables").schemas[number] for number in (SCHEMA_ID, NO_KEY_ID)}
 TOASTY = table_schema_from_avro(SCHEMAS[SCHEMA_ID], table=TABLE, key=("id",), mode=TableMode.KEYED)
@@ -87,7 +87,7 @@ class Log:
 
 def factory(root: Path) -> TableFactory:
     quarantine = Quarantine(str(root / "quarantine"))
-    return TableFactory(ApplyContext(quarantine=quarantine, placeholder=TOKEN, policy=Job()))
+    return TableFactory(ApplyContext(quarantine=quarantine, placeholder=PLACEHOLDER, policy=Job()))
 
 
 def changes(seed: int, steps: int, keys: int = 12) -> Source:
@@ -95,7 +95,7 @@ def changes(seed: int, steps: int, keys: int = 12) -> Source:
 
     No event is a snapshot's: where those may stand is another matter.
     """
-    random, source = Random(seed), Source(token=TOKEN)
+    random, source = Random(seed), Source(placeholder=PLACEHOLDER)
     for step in range(steps):
         act(source, random, range(keys))
         if step == steps // 2:
@@ -113,7 +113,9 @@ def legal_cuts(source: Source) -> list[int]:
 def expected(events: Iterable[ChangeEvent], upto: int) -> dict[Any, Row]:
     """By the reference."""
     part = sorted((e for e in events if e.offset <= upto), key=lambda event: event.offset)
-    return {key[0]: dict(row) for key, row in fold(part, ("id",), unchanged_by(TOKEN)).items()}
+    return {
+        key[0]: dict(row) for key, row in fold(part, ("id",), unchanged_by(PLACEHOLDER)).items()
+    }
 
 
 def copies(random: Random, steps: int) -> list[Message]:

@@ -27,7 +27,7 @@ from tests.events.source import SCHEMA_ID, TABLE, Source, act, envelope
 
 pytestmark = pytest.mark.spark
 
-TOKEN = "no-value-of-the-source"
+PLACEHOLDER = "no-value-of-the-source"
 SCHEMAS = {SCHEMA_ID: recording("tables").schemas[SCHEMA_ID]}
 TOASTY = table_schema_from_avro(SCHEMAS[SCHEMA_ID], table=TABLE, key=("id",), mode=TableMode.KEYED)
 NO_KEY_ID = 131
@@ -54,7 +54,7 @@ class Table:
 
     def decode(self, messages: Sequence[Message], schemas: Mapping[int, str]) -> DataFrame:
         rows = self.spark.createDataFrame([m.row() for m in messages], LOG_COLUMNS)
-        return decode_table(rows, schemas, self.schema, placeholder=TOKEN)
+        return decode_table(rows, schemas, self.schema, placeholder=PLACEHOLDER)
 
     def rows(self) -> DataFrame:
         return self.spark.read.format("delta").load(self.path)
@@ -107,7 +107,7 @@ def legal_ends(source: Source, ends: Iterable[int]) -> list[int]:
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.deep)])
 def test_keyed_tables_with_unchanged_values(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     """Sixty logs side by side, each with its own few keys; batches from one event on."""
-    random, source = Random(seed), Source(token=TOKEN)
+    random, source = Random(seed), Source(placeholder=PLACEHOLDER)
     for _ in range(600):
         act(source, random, range(start := random.randrange(60) * 3, start + 3))
     messages = source.messages()
@@ -116,14 +116,14 @@ def test_keyed_tables_with_unchanged_values(spark: SparkSession, tmp_path: Path,
     for batch in batches(messages, legal_ends(source, [1, 2, *random.choices(range(600), k=3)])):
         table.apply(batch)
 
-    expected = fold(source.events(), ("id",), unchanged_by(TOKEN))
+    expected = fold(source.events(), ("id",), unchanged_by(PLACEHOLDER))
     assert {row["id"]: row for row in table.values()} == source.rows
     assert {key[0]: dict(row) for key, row in expected.items()} == source.rows
 
 
 def test_a_batch_that_comes_again_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
     """A replayed suffix in other batches; a row that is gone comes back only with its events."""
-    random, source = Random(7), Source(token=TOKEN)
+    random, source = Random(7), Source(placeholder=PLACEHOLDER)
     for _ in range(150):
         act(source, random, range(10))
     messages = source.messages()
@@ -142,7 +142,7 @@ def test_keys_that_change_places_take_their_large_values_along(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """Swapped by way of a third, and moved on in a chain: in the batch of the rows, and later."""
-    source = Source(token=TOKEN)
+    source = Source(placeholder=PLACEHOLDER)
     for key in (1, 2, 5, 6):
         source.insert(key, key, key)
     first = len(source.log)
@@ -164,7 +164,7 @@ def test_keys_that_change_places_take_their_large_values_along(
 
 
 def test_a_changed_key_without_its_old_row_is_refused(spark: SparkSession, tmp_path: Path) -> None:
-    source = Source(token=TOKEN)
+    source = Source(placeholder=PLACEHOLDER)
     for key in (1, 2):
         source.insert(key, 1, 1)
         source.rekey(key, key + 10, {})
@@ -181,7 +181,7 @@ def test_a_changed_key_without_its_old_row_is_refused(spark: SparkSession, tmp_p
 
 
 def test_an_older_event_does_not_move_a_row_back(spark: SparkSession, tmp_path: Path) -> None:
-    source = Source(token=TOKEN)
+    source = Source(placeholder=PLACEHOLDER)
     source.insert(1, 1, 1)
     source.update(1, 2, {"big": 2})
     messages = source.messages()
@@ -196,7 +196,7 @@ def test_an_older_event_does_not_move_a_row_back(spark: SparkSession, tmp_path: 
 def test_an_unchanged_value_without_a_row_fails_the_merge_and_is_found(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    source = Source(token=TOKEN)
+    source = Source(placeholder=PLACEHOLDER)
     source.insert(1, 1, 1)
     source.insert(2, 1, 1)
     source.update(1, 2, {})
@@ -220,7 +220,7 @@ def test_an_unchanged_value_is_not_taken_across_a_refused_event(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """The refused one may have changed it; a later full row makes the key good again."""
-    source = Source(token=TOKEN)
+    source = Source(placeholder=PLACEHOLDER)
     for key in (1, 2, 3):
         source.insert(key, 1, 1)
     for key in (1, 2, 3):

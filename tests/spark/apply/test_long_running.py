@@ -47,7 +47,7 @@ def test_no_batch_leaves_its_schemas_behind(spark: SparkSession) -> None:
     def batches(number: int) -> None:
         for _ in range(number):
             frame = spark.createDataFrame(rows, LOG_COLUMNS).repartition(TASKS)
-            decoded = decode_table(frame, written, schema, placeholder=found.token)
+            decoded = decode_table(frame, written, schema, placeholder=found.placeholder)
             decoded.write.format("noop").mode("overwrite").save()
 
     batches(1)

@@ -22,7 +22,7 @@ from cdc.tables import TableMode
 from tests.events.recorded import LOG_COLUMNS, recording
 from tests.events.source import SCHEMA_ID, TABLE, TOPIC, Source
 from tests.events.structures import column, structure
-from tests.spark.apply.test_apply_is_fold import TOKEN
+from tests.spark.apply.test_apply_is_fold import PLACEHOLDER
 
 pytestmark = pytest.mark.spark
 
@@ -43,7 +43,9 @@ def opened(spark: SparkSession, root: Path) -> AppliedTable:
     schema = replace(SCHEMA, columns=(*SCHEMA.columns, Column("lost", "string")))
     at = Position(epoch=1, offset=-1)
     quarantine = Quarantine(str(root / "quarantine"))
-    tables = TableFactory(ApplyContext(quarantine=quarantine, placeholder=TOKEN, policy=Job()))
+    tables = TableFactory(
+        ApplyContext(quarantine=quarantine, placeholder=PLACEHOLDER, policy=Job())
+    )
     content = TableContent(schema=schema, position=at, structure=structured("lost"))
     return tables.created(session, path, content)
 
@@ -63,7 +65,7 @@ def applied(
 def test_a_change_without_it_stops_the_table_before_anything_of_the_batch(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    source, table = Source(token=TOKEN), opened(spark, tmp_path)
+    source, table = Source(placeholder=PLACEHOLDER), opened(spark, tmp_path)
     source.insert(1, 1, 1, op="r")
     source.insert(2, 1, 1)
     assert applied(spark, table, source) == 0
@@ -72,7 +74,7 @@ def test_a_change_without_it_stops_the_table_before_anything_of_the_batch(
 
 
 def test_a_row_that_was_read_without_it_is_taken(spark: SparkSession, tmp_path: Path) -> None:
-    source, table = Source(token=TOKEN), opened(spark, tmp_path)
+    source, table = Source(placeholder=PLACEHOLDER), opened(spark, tmp_path)
     source.insert(1, 1, 1, op="r")
     assert applied(spark, table, source) == 1
     assert not table.stopped
@@ -81,7 +83,7 @@ def test_a_row_that_was_read_without_it_is_taken(spark: SparkSession, tmp_path: 
 def test_a_change_behind_the_note_that_drops_it_is_taken(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    source, table = Source(token=TOKEN), opened(spark, tmp_path)
+    source, table = Source(placeholder=PLACEHOLDER), opened(spark, tmp_path)
     source.insert(1, 1, 1)
     dropped = BoundNote(id=1, after=-1, note=Note(structure=structured()), lsn=1)
     assert applied(spark, table, source, (dropped,)) == 1

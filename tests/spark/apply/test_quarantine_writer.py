@@ -210,7 +210,7 @@ def test_an_older_and_a_newer_writer_meet_in_one_table(spark: SparkSession) -> N
     schema = TableSchema(table=TableId("public", "full_identity"), columns=columns, key=("id",))
     rows = spark.createDataFrame([m.row() for m in RECORDED.of(topic)], LOG_COLUMNS)
 
-    found = decode_table(rows, schemas, schema, placeholder=RECORDED.token)
+    found = decode_table(rows, schemas, schema, placeholder=RECORDED.placeholder)
 
     assert len(schemas) == 2
     values = found.where(f"{OP} <> 'd'").orderBy(OFFSET)

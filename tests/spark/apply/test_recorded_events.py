@@ -47,7 +47,7 @@ def schema_of(found: Recording, table: str, key: tuple[str, ...]) -> TableSchema
 def changes(spark: SparkSession, found: Recording, schema: TableSchema) -> DataFrame:
     topic = table_topic(schema.table.name)
     rows = frame(spark, found.of(topic))
-    return decode_table(rows, found.written(topic), schema, placeholder=found.token)
+    return decode_table(rows, found.written(topic), schema, placeholder=found.placeholder)
 
 
 def text(value: Any) -> str | None:  # noqa: ANN401 - any value of the lake

@@ -31,7 +31,7 @@ from tests.events.source import SCHEMA_ID, TABLE, TOPIC, Source
 
 pytestmark = pytest.mark.spark
 
-TOKEN = "no-value-of-the-source"
+PLACEHOLDER = "no-value-of-the-source"
 SCHEMAS = {SCHEMA_ID: recording("tables").schemas[SCHEMA_ID]}
 TOASTY = table_schema_from_avro(SCHEMAS[SCHEMA_ID], table=TABLE, key=("id",), mode=TableMode.KEYED)
 BEGIN = Position(epoch=3, offset=-1)
@@ -58,7 +58,7 @@ class Table:
         return batch.commit(self.log(messages), messages[-1].offset, SCHEMAS)
 
     def context(self, policy: Job) -> ApplyContext:
-        return ApplyContext(quarantine=self.quarantine, placeholder=TOKEN, policy=policy)
+        return ApplyContext(quarantine=self.quarantine, placeholder=PLACEHOLDER, policy=policy)
 
     def log(self, messages: Sequence[Message]) -> DataFrame:
         rows = self.spark.createDataFrame([m.row() for m in messages], LOG_COLUMNS)
@@ -78,7 +78,7 @@ def _plain(value: Any) -> Any:  # noqa: ANN401
 
 
 def inserts(count: int) -> Source:
-    source = Source(token=TOKEN)
+    source = Source(placeholder=PLACEHOLDER)
     for key in range(count):
         source.insert(key, key, key)
     return source
@@ -216,7 +216,7 @@ def late(source: Source) -> tuple[list[Message], list[Message]]:
 def test_what_only_the_merge_finds_is_counted_before_anything_is_recorded(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    table, source = Table(spark, tmp_path), Source(token=TOKEN)
+    table, source = Table(spark, tmp_path), Source(placeholder=PLACEHOLDER)
     first, second = late(source)
     before = table.apply(first)
 
@@ -249,7 +249,7 @@ def test_a_merge_that_fails_for_a_lost_row_is_made_without_it(
     kind: type[Exception] | None,
 ) -> None:
     """In each form in which the failure may arrive; None is the one of the engine itself."""
-    table, source = Table(spark, tmp_path), Source(token=TOKEN)
+    table, source = Table(spark, tmp_path), Source(placeholder=PLACEHOLDER)
     first, second = late(source)
     table.apply(first)
     merge, calls = store.merge, []
@@ -272,7 +272,7 @@ def test_another_failure_of_a_merge_is_not_taken_for_it(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = Table(spark, tmp_path)
-    first, second = late(Source(token=TOKEN))
+    first, second = late(Source(placeholder=PLACEHOLDER))
     table.apply(first)
 
     def failing(*_arguments: Any) -> None:  # noqa: ANN401

@@ -23,7 +23,16 @@ from cdc.operations.replay.inputs import from_log
 from cdc.operations.replay.material import ReplayEnd
 from cdc.operations.replay.rebuild import rebuild_table
 from tests.events.source import TABLE, TOPIC
-from tests.spark.rebuilding import SCHEMAS, TOASTY, TOKEN, Log, by_id, changes, expected, legal_cuts
+from tests.spark.rebuilding import (
+    PLACEHOLDER,
+    SCHEMAS,
+    TOASTY,
+    Log,
+    by_id,
+    changes,
+    expected,
+    legal_cuts,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -41,7 +50,9 @@ def context(spark: SparkSession, tmp_path: Path) -> RebuildContext:
         schemas_of=lambda ids: {i: SCHEMAS[i] for i in ids if i in SCHEMAS},
         factory=TableFactory(
             ApplyContext(
-                quarantine=Quarantine(str(tmp_path / "quarantine")), placeholder=TOKEN, policy=Job()
+                quarantine=Quarantine(str(tmp_path / "quarantine")),
+                placeholder=PLACEHOLDER,
+                policy=Job(),
             )
         ),
     )

@@ -42,7 +42,7 @@ from cdc.lake.upkeep.maintenance import optimize, purge
 from cdc.tables import TableMode
 from tests.events.recorded import LOG_COLUMNS, Message, recording, unchanged_by
 from tests.events.source import SCHEMA_ID, TABLE, Source, act
-from tests.spark.apply.test_apply_is_fold import TOKEN, Table
+from tests.spark.apply.test_apply_is_fold import PLACEHOLDER, Table
 from tests.unit.events.test_names import KEPT
 
 pytestmark = pytest.mark.spark
@@ -116,7 +116,7 @@ class Odd:
         self.spelling |= more
         self.key = called["id"]
         self.text = written(called, more)
-        self.source = Source(token=TOKEN)
+        self.source = Source(placeholder=PLACEHOLDER)
         for _ in range(actions):
             act(self.source, random, range(8))
         self.schema = table_schema_from_avro(
@@ -141,7 +141,7 @@ class Odd:
         ]
 
     def expected(self) -> dict[Any, dict[str, Any]]:
-        rows = fold(self.source.events(), ("id",), unchanged_by(TOKEN))
+        rows = fold(self.source.events(), ("id",), unchanged_by(PLACEHOLDER))
         return {key[0]: spelled(row, self.spelling) or {} for key, row in rows.items()}
 
 
@@ -197,7 +197,9 @@ def test_a_name_is_what_it_is_in_every_thread(spark: SparkSession, tmp_path: Pat
 def applied(spark: SparkSession, root: Path, schema: TableSchema) -> AppliedTable:
     session, path, at = spark.newSession(), str(root / "t"), Position(epoch=1, offset=-1)
     quarantine = Quarantine(str(root / "quarantine"))
-    tables = TableFactory(ApplyContext(quarantine=quarantine, placeholder=TOKEN, policy=Job()))
+    tables = TableFactory(
+        ApplyContext(quarantine=quarantine, placeholder=PLACEHOLDER, policy=Job())
+    )
     return tables.created(session, path, TableContent(schema=schema, position=at))
 
 

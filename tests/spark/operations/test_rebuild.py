@@ -27,9 +27,9 @@ from tests.events.source import LARGE, SCHEMA_ID, TABLE, TOPIC, Source
 from tests.events.structures import column, structure
 from tests.spark.rebuilding import (
     NO_KEY,
+    PLACEHOLDER,
     SCHEMAS,
     TOASTY,
-    TOKEN,
     Log,
     by_id,
     changes,
@@ -231,7 +231,7 @@ def test_a_table_goes_through_the_changes_of_its_structure_again(
     session: SparkSession, tmp_path: Path
 ) -> None:
     """One column is renamed between two events, another is added after the last one."""
-    source = Source(token=TOKEN)
+    source = Source(placeholder=PLACEHOLDER)
     for key in range(6):
         source.insert(key, key, key)
     renamed_at = source.offset

@@ -24,7 +24,7 @@ from cdc.operations.replay.material import FirstSchema, Hooks, Material, ReplayE
 from cdc.operations.replay.topic_copy import TopicCopy
 from cdc.waiting import until
 from tests.events.source import LARGE, SCHEMA_ID, TABLE, TOPIC, Source
-from tests.spark.rebuilding import SCHEMAS, TOASTY, TOKEN, by_id, changes, expected, factory
+from tests.spark.rebuilding import PLACEHOLDER, SCHEMAS, TOASTY, by_id, changes, expected, factory
 
 pytestmark = [pytest.mark.spark, pytest.mark.integration, pytest.mark.deep]
 
@@ -109,7 +109,7 @@ class Topic:
         found = topic_copy.copy_topic(
             self.session, self.kafka, self.name, folder, upto=upto, span=20
         )
-        topic_copy.check(found, known, TOKEN)
+        topic_copy.check(found, known, PLACEHOLDER)
         return found
 
     def table(self, found: TopicCopy, upto: int) -> AppliedTable:
@@ -149,7 +149,7 @@ def _key(value: dict[str, Any], key_id: int) -> bytes:
 
 def _filler() -> tuple[bytes, bytes]:
     """Return a record with a key of its own, whose row the table has in the end."""
-    source = Source(token=TOKEN)
+    source = Source(placeholder=PLACEHOLDER)
     source.insert(FILLER, 0, None)
     value = source.log[0][1]
     return avro.encode(SCHEMAS[SCHEMA_ID], SCHEMA_ID, value), _key(value, KEY_ID)
@@ -216,7 +216,7 @@ def test_a_schema_that_the_registry_lacks_is_named(
 
 
 def test_keys_of_two_forms_are_not_compacted_together(make: Any) -> None:  # noqa: ANN401
-    topic, source = make(COMPACTED), Source(token=TOKEN)
+    topic, source = make(COMPACTED), Source(placeholder=PLACEHOLDER)
     source.insert(1, 1, 1)
     topic.send(source)
     source.delete(1)
@@ -240,7 +240,7 @@ def test_a_compacted_topic_has_the_newest_of_every_key(
 ) -> None:
     """Deletes, a truncate and large values that are sent each time."""
     deep(request)
-    topic, source = make(COMPACTED), Source(token=TOKEN)
+    topic, source = make(COMPACTED), Source(placeholder=PLACEHOLDER)
     for number in range(8):
         source.insert(number, 0, 1)
     source.truncate()
@@ -266,7 +266,7 @@ def test_values_that_only_removed_events_had_are_counted(
     request: pytest.FixtureRequest,
 ) -> None:
     deep(request)
-    topic, source = make(COMPACTED), Source(token=TOKEN)
+    topic, source = make(COMPACTED), Source(placeholder=PLACEHOLDER)
     source.insert(1, 0, 1)
     source.insert(2, 0, 1)
     source.update(2, 5, {})
@@ -284,7 +284,7 @@ def test_the_second_half_of_one_change_is_told_from_that_of_another(
     spark: SparkSession, apart: int, leaves_out: bool
 ) -> None:
     """Compaction may remove everything between the first half of one and the second of another."""
-    source = Source(token=TOKEN)
+    source = Source(placeholder=PLACEHOLDER)
     source.insert(1, 0, 1)
     source.rekey(1, 2, {} if leaves_out else EVERY)
     second = avro.encode(SCHEMAS[SCHEMA_ID], SCHEMA_ID, source.log[-1][1])
@@ -308,11 +308,11 @@ def test_the_second_half_of_one_change_is_told_from_that_of_another(
     )
 
     if apart > 2 and leaves_out:
-        error = refusal(lambda: topic_copy.check(found, known, TOKEN))
+        error = refusal(lambda: topic_copy.check(found, known, PLACEHOLDER))
         assert "1 events leave out values" in error.message
         assert f"offset {7 + apart}" in error.detail
     else:
-        topic_copy.check(found, known, TOKEN)
+        topic_copy.check(found, known, PLACEHOLDER)
 
 
 _MORE = "key_schema_id int, headers array<struct<key: string, value: binary>>"
@@ -323,7 +323,7 @@ def test_a_changed_key_whose_first_half_is_gone_takes_nobody_elses_values(
     request: pytest.FixtureRequest,
 ) -> None:
     deep(request)
-    topic, source = make(COMPACTED), Source(token=TOKEN)
+    topic, source = make(COMPACTED), Source(placeholder=PLACEHOLDER)
     for number in (1, 2):
         source.insert(number, 0, number)
     source.rekey(1, 11, {})
