@@ -232,7 +232,7 @@ MUTANTS: Final = (
     Mutant(
         name="a barrier must come from the source that the lake follows",
         file="cdc/client/sync.py",
-        old="refuse_other(known_origin(landed, epoch), origin(connection), 0)",
+        old="refuse_other(recorded_origin(landed, epoch), origin(connection), 0)",
         new="pass",
         tests=("tests/client/test_protocol.py",),
     ),
