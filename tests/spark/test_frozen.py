@@ -69,6 +69,7 @@ def test_spark_works_on_after_it_stood_still(tmp_path: Path) -> None:
         try:
             assert rows(child) == "rows 1000\n", log.read_text()
             for _ in range(TIMES):
+                # The length of the standstill is what is tested; there is nothing to await.
                 with stopped(child.pid):
                     threading.Event().wait(FROZEN_SECONDS)
                 assert rows(child) == "rows 1000\n", log.read_text()

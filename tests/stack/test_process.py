@@ -14,6 +14,7 @@ from cdc.stack.process.process import STATE_VARIABLE, Command, Identity, Process
 from cdc.state.directory import StateDir
 from tests.waiting import until
 
+# A child that stays until a test ends it; if the test fails to, it ends by itself.
 SLEEP = "import time; time.sleep(600)"
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf'); "
 PARENT = (

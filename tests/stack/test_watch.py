@@ -97,6 +97,7 @@ def test_pauses_grow_and_a_long_life_begins_anew() -> None:
     assert backoff.after_death(1) == 2
 
 
+# A server that runs until it is stopped; if the test fails to stop it, it ends by itself.
 STAY = "import time; time.sleep(600)"
 
 

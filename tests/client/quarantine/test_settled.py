@@ -32,6 +32,7 @@ from tests.client.quarantine.refused import (
     run,
     states,
 )
+from tests.waiting import until
 
 
 def test_a_retry_reads_the_keys_of_the_events(config: Config, quarantine: Quarantine) -> None:
@@ -126,8 +127,7 @@ def test_all_means_those_that_were_there(config: Config, quarantine: Quarantine)
 
     with Job(config, quarantine) as job:
         [operation] = files.everything(config.state_dir)
-        while not files.progress(config.state_dir, operation.id).state.ended:
-            threading.Event().wait(0.05)
+        until(lambda: files.progress(config.state_dir, operation.id).state.ended)
 
     assert list(states(quarantine).values()) == ["discarded", "discarded", "open"]
     assert job.counts == [(str(PAIRS), 1)]
@@ -141,8 +141,7 @@ def test_a_discard_that_was_interrupted_is_finished(config: Config, quarantine: 
 
     with Job(config, quarantine) as job:
         [operation] = files.everything(config.state_dir)
-        while not files.progress(config.state_dir, operation.id).state.ended:
-            threading.Event().wait(0.05)
+        until(lambda: files.progress(config.state_dir, operation.id).state.ended)
 
     assert job.counts == [(str(PAIRS), 2)]
     assert quarantine.rows()[0].settled_by == "before"

@@ -198,6 +198,7 @@ def test_what_role_and_database_are_set_to_is_not_for_us(tmp_path: Path) -> None
                 connection.execute(f"ALTER DATABASE app SET {limit}".encode())
             connection.execute("CREATE TABLE public.t (id int)")
         with connect(server.address) as connection:
+            # Longer than the role's statement_timeout of 1 ms: it fails if that were in force.
             connection.execute("SELECT pg_sleep(0.2)")
             with connection.transaction():
                 connection.execute("INSERT INTO public.t VALUES (1)")

@@ -93,6 +93,7 @@ def test_half_a_file_is_ignored(tmp_path: Path) -> None:
 
 
 def test_the_lock_of_a_killed_process_is_free(tmp_path: Path) -> None:
+    # The process holds the lock until it is killed; the sleep has an end in case it is not.
     script = (
         "import sys, time, pathlib\n"
         "from cdc.state.operation_files import locked\n"
