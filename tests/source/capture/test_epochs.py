@@ -45,15 +45,15 @@ def refusal(config: Config, chain: Endpoints, *, new_epoch: bool = False) -> Cdc
     return caught.value
 
 
-def begun(config: Config, chain: Endpoints, source: Connection) -> Topic:
+def start_chain(config: Config, chain: Endpoints, source: Connection) -> Topic:
     """Start a chain and have it send one row by snapshot and one by the stream."""
     source.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
     source.execute("INSERT INTO t VALUES (1, 'snapshot')")
     establish(config, chain)
     topic = Topic(chain, f"{config.name}.{config.name}.t")
-    topic.until(lambda found: ops(found) == ["r"])
+    topic.until(lambda events: ops(events) == ["r"])
     source.execute("INSERT INTO t VALUES (2, 'stream')")
-    topic.until(lambda found: ops(found) == ["r", "c"])
+    topic.until(lambda events: ops(events) == ["r", "c"])
     return topic
 
 
@@ -71,10 +71,12 @@ def ids(events: list[Any]) -> list[int]:
     return [value["after"]["id"] for _, value in events]
 
 
-def test_a_dropped_slot(chain: Endpoints, source: Connection, make_config: Maker) -> None:
+def test_a_new_epoch_continues_the_topics_after_a_dropped_slot(
+    chain: Endpoints, source: Connection, make_config: Maker
+) -> None:
     """The topics continue, no snapshot is taken, and later starts continue the same way."""
     config = make_config(chain)
-    topic = begun(config, chain, source)
+    topic = start_chain(config, chain, source)
     kafka_id = topic_ids(chain.kafka, [topic.name])
     drop_slot(config, chain, source)
     source.execute("INSERT INTO t VALUES (3, 'lost')")
@@ -87,7 +89,7 @@ def test_a_dropped_slot(chain: Endpoints, source: Connection, make_config: Maker
     establish(config, chain, new_epoch=True)
 
     source.execute("INSERT INTO t VALUES (4, 'after')")
-    assert ids(topic.until(lambda found: len(found) >= 3)) == [1, 2, 4]
+    assert ids(topic.until(lambda events: len(events) >= 3)) == [1, 2, 4]
     assert ops(topic.events()) == ["r", "c", "c"]
     assert topic_ids(chain.kafka, [topic.name]) == kafka_id
     epoch = epochs.last(epochs_path(config))
@@ -101,17 +103,17 @@ def test_a_dropped_slot(chain: Endpoints, source: Connection, make_config: Maker
     worker_rest.delete(chain.connect, config.name)  # the worker keeps its position
     establish(config, chain)
     source.execute("INSERT INTO t VALUES (5, 'after a start')")
-    assert ids(topic.until(lambda found: len(found) >= 4)) == [1, 2, 4, 5]
+    assert ids(topic.until(lambda events: len(events) >= 4)) == [1, 2, 4, 5]
     assert mode(config, chain) == STREAM_ONLY
     assert epochs.last(epochs_path(config)) == epoch
 
 
-def test_a_dropped_slot_where_tables_are_to_be_read_again(
+def test_a_plain_start_begins_an_epoch_if_tables_are_to_be_read_again(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
     """With ``source.on_lost_changes`` a plain start begins the epoch; the next continues it."""
     config = make_config(chain, on_lost_changes="read_again")
-    topic = begun(config, chain, source)
+    topic = start_chain(config, chain, source)
     drop_slot(config, chain, source)
 
     establish(config, chain)
@@ -120,18 +122,18 @@ def test_a_dropped_slot_where_tables_are_to_be_read_again(
     assert epoch is not None
     assert "is gone" in epoch.reason
     source.execute("INSERT INTO t VALUES (4, 'after')")
-    assert ids(topic.until(lambda found: len(found) >= 3)) == [1, 2, 4]
+    assert ids(topic.until(lambda events: len(events) >= 3)) == [1, 2, 4]
     establish(config, chain)
     assert epochs.last(epochs_path(config)) == epoch
 
 
-def test_a_lake_of_another_pipeline(
+def test_a_lake_of_another_pipeline_is_refused_until_an_epoch_begins(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """Its tables have offsets of other topics; a new epoch under the new name works."""
+    """The tables have offsets of other topics; a new epoch under the new name works."""
     config = make_config(chain, on_lost_changes="read_again")
-    begun(config, chain, source)
-    landed(config)
+    start_chain(config, chain, source)
+    create_log(config)
     other = config.model_copy(update={"name": "another"})
 
     error = refusal(other, chain)
@@ -149,14 +151,14 @@ def test_a_lake_of_another_pipeline(
         assert epoch.left_behind[f"another.{config.name}.t"] == -1
         source.execute("INSERT INTO t VALUES (5, 'of the other')")
         topic = Topic(chain, f"another.{config.name}.t")
-        assert ids(topic.until(lambda found: len(found) >= 1)) == [5]
+        assert ids(topic.until(lambda events: len(events) >= 1)) == [5]
         assert refusal(config, chain).kind is ErrorKind.CHAIN_BROKEN
     finally:
         worker_rest.delete(chain.connect, "another")
 
 
-def landed(config: Config) -> None:
-    """Create a log whose newest commit says that something of this pipeline has landed."""
+def create_log(config: Config) -> None:
+    """Create a log whose newest commit has an event of this pipeline."""
     topic = f"{config.name}.{config.name}.t"
     position = LandedPosition(
         epoch=1, landing=1, offsets={topic: 1}, topic_ids={topic: "of the first"}
@@ -168,12 +170,12 @@ def landed(config: Config) -> None:
     )
 
 
-def test_the_structures_are_noted_again(
+def test_a_new_epoch_notes_all_structures(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
     """The notes arrive in the stream of the new epoch, with the current structures."""
     config = make_config(chain)
-    begun(config, chain, source)
+    start_chain(config, chain, source)
     drop_slot(config, chain, source)
     source.execute("ALTER TABLE t ADD w int")
     notes = Topic(chain, STRUCTURE.topic(config.name))
@@ -189,15 +191,15 @@ def test_the_structures_are_noted_again(
     until(lambda: noted() == [["id", "v", "w"]], 60, "no note came")
 
 
-def test_an_interrupted_beginning_is_not_gone_on_with(
+def test_an_interrupted_beginning_of_an_epoch_is_refused_and_repeated(
     chain: Endpoints,
     source: Connection,
     make_config: Maker,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Wherever it breaks off, a plain start refuses, and the next attempt has the same epoch."""
+    """After any interruption a plain start refuses, and the next attempt begins the same epoch."""
     config = make_config(chain)
-    topic = begun(config, chain, source)
+    topic = start_chain(config, chain, source)
     drop_slot(config, chain, source)
     for name in (
         "cdc.source.server.slot.drop",
@@ -215,7 +217,7 @@ def test_an_interrupted_beginning_is_not_gone_on_with(
     establish(config, chain, new_epoch=True)
 
     source.execute("INSERT INTO t VALUES (4, 'after')")
-    assert ids(topic.until(lambda found: len(found) >= 3)) == [1, 2, 4]
+    assert ids(topic.until(lambda events: len(events) >= 3)) == [1, 2, 4]
     epoch = epochs.last(epochs_path(config))
     assert epoch is not None
     assert epoch.number == 2
@@ -225,10 +227,12 @@ def interrupted(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
 
 
-def test_a_failing_connector(chain: Endpoints, source: Connection, make_config: Maker) -> None:
+def test_a_new_epoch_replaces_a_connector_that_fails_for_good(
+    chain: Endpoints, source: Connection, make_config: Maker
+) -> None:
     """A value that does not fit the column's new type stops it for good (decision 0011)."""
     config = make_config(chain)
-    topic = begun(config, chain, source)
+    topic = start_chain(config, chain, source)
     worker_rest.stop(chain.connect, config.name)
     source.execute("INSERT INTO t VALUES (3, 'no number')")
     source.execute("ALTER TABLE t ALTER v TYPE int USING 0")
@@ -237,7 +241,7 @@ def test_a_failing_connector(chain: Endpoints, source: Connection, make_config: 
     establish(config, chain, new_epoch=True)
 
     source.execute("INSERT INTO t VALUES (4, 4)")
-    events = topic.until(lambda found: len(found) >= 3)
+    events = topic.until(lambda events: len(events) >= 3)
     assert ids(events) == [1, 2, 4]
     assert events[-1][1]["after"]["v"] == 4
     epoch = epochs.last(epochs_path(config))
@@ -245,19 +249,19 @@ def test_a_failing_connector(chain: Endpoints, source: Connection, make_config: 
     assert "fails" in epoch.reason
 
 
-def test_an_unfinished_first_snapshot(
+def test_a_new_epoch_ends_an_unfinished_first_snapshot(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """Events it sent remain; rows that it had not read must be read again from the source."""
+    """Its events remain; the rows that it had not read must be read from the source."""
     config = make_config(chain)
-    topic = begun(config, chain, source)
+    topic = start_chain(config, chain, source)
     worker_rest.stop(chain.connect, config.name)
     mark_unfinished(config, chain)
 
     establish(config, chain, new_epoch=True)
 
     source.execute("INSERT INTO t VALUES (3, 'after')")
-    assert ids(topic.until(lambda found: len(found) >= 3)) == [1, 2, 3]
+    assert ids(topic.until(lambda events: len(events) >= 3)) == [1, 2, 3]
     assert ops(topic.events()) == ["r", "c", "c"]
     epoch = epochs.last(epochs_path(config))
     assert epoch is not None
@@ -275,27 +279,27 @@ def mark_unfinished(config: Config, chain: Endpoints) -> None:
     httpx.patch(url, json={"offsets": [entry]}).raise_for_status()
 
 
-def test_a_whole_chain_is_kept(chain: Endpoints, source: Connection, make_config: Maker) -> None:
-    """The same holds for a chain that a running job follows."""
+def test_an_intact_chain_is_kept(chain: Endpoints, source: Connection, make_config: Maker) -> None:
+    """The same is true of a chain that a running job follows."""
     config = make_config(chain)
-    topic = begun(config, chain, source)
+    topic = start_chain(config, chain, source)
     error = refusal(config, chain, new_epoch=True)
     assert error.kind is ErrorKind.CONFLICT
     assert "nothing is broken" in error.message
     with lock.alone(config):
         assert refusal(config, chain, new_epoch=True).kind is ErrorKind.CONFLICT
     source.execute("INSERT INTO t VALUES (3, 'goes on')")
-    assert ids(topic.until(lambda found: len(found) >= 3)) == [1, 2, 3]
+    assert ids(topic.until(lambda events: len(events) >= 3)) == [1, 2, 3]
     assert epochs.last(epochs_path(config)) is None
     assert mode(config, chain) == "initial"
 
 
-def test_a_lake_that_does_not_know_the_epoch(
+def test_a_lake_that_does_not_have_the_epoch_is_refused(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
     """Such a lake would treat the topics as complete."""
     config = make_config(chain)
-    begun(config, chain, source)
+    start_chain(config, chain, source)
     drop_slot(config, chain, source)
     establish(config, chain, new_epoch=True)
     other = config.lake.model_copy(update={"path": f"{config.lake.path}_other"})
