@@ -30,23 +30,27 @@ def source(chain: Endpoints, schema: str) -> Iterator[Connection]:
 def test_a_column_converted_by_an_expression_is_left_out(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    _goes_on_without(make_config(chain), chain, source, "ALTER v TYPE int USING length(v)")
+    _assert_goes_on_without_column(
+        make_config(chain), chain, source, "ALTER v TYPE int USING length(v)"
+    )
 
 
-def test_a_column_that_is_another_now_is_left_out(
+def test_a_column_that_was_replaced_by_another_is_left_out(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    _goes_on_without(make_config(chain), chain, source, "DROP v, ADD v int")
+    _assert_goes_on_without_column(make_config(chain), chain, source, "DROP v, ADD v int")
 
 
-def _goes_on_without(config: Config, chain: Endpoints, source: Connection, change: str) -> None:
+def _assert_goes_on_without_column(
+    config: Config, chain: Endpoints, source: Connection, change: str
+) -> None:
     source.execute("CREATE TABLE t (id int PRIMARY KEY, v text, w text)")
     source.execute("CREATE TABLE other (id int PRIMARY KEY)")
     source.execute("INSERT INTO t VALUES (1, 'x')")
     establish(config, chain)
     topic = Topic(chain, f"{config.name}.{config.name}.t")
-    topic.until(lambda found: ops(found) == ["r"])
-    source.execute("ALTER TABLE t ALTER w TYPE varchar(100)")  # which does not change the values
+    topic.until(lambda events: ops(events) == ["r"])
+    source.execute("ALTER TABLE t ALTER w TYPE varchar(100)")  # this does not change the values
     with source.transaction():
         source.execute("INSERT INTO t VALUES (2, 'abc')")
         source.execute(f"ALTER TABLE t {change}".encode())
@@ -59,10 +63,10 @@ def _goes_on_without(config: Config, chain: Endpoints, source: Connection, chang
     assert f"it continues without {config.name}.t.v" in str(watch.look(0))
 
     other = Topic(chain, f"{config.name}.{config.name}.other")
-    other.until(lambda found: ops(found) == ["c"])
+    other.until(lambda events: ops(events) == ["c"])
     table = TableId(config.name, "t")
-    told = columns_passed_over(worker_rest.configuration(chain.connect, config.name))
-    assert ColumnId(table, "v") in told
+    left_out = columns_passed_over(worker_rest.configuration(chain.connect, config.name))
+    assert ColumnId(table, "v") in left_out
     [_, (_, event)] = topic.events()
     assert "v" not in event["after"]
     assert event["after"]["id"] == 2
@@ -70,11 +74,11 @@ def _goes_on_without(config: Config, chain: Endpoints, source: Connection, chang
     assert take_back(config, chain, judged(config, source, table.name))
     assert not take_back(config, chain, judged(config, source, table.name))
     source.execute("INSERT INTO t VALUES (3, NULL)")
-    events = topic.until(lambda found: len(found) >= 3)
+    events = topic.until(lambda events: len(events) >= 3)
     assert events[-1][1]["after"] == {"id": 3, "v": None, "w": None}
 
 
-def test_without_a_change_of_types_nothing_is_left_out(
+def test_no_column_is_left_out_if_no_type_changed(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
     config = make_config(chain)
@@ -83,10 +87,10 @@ def test_without_a_change_of_types_nothing_is_left_out(
     source.execute("ALTER TABLE t ADD w text")
     source.execute("INSERT INTO t VALUES (1, 'x')")
     topic = Topic(chain, f"{config.name}.{config.name}.t")
-    topic.until(lambda found: ops(found) == ["c"])
+    topic.until(lambda events: ops(events) == ["c"])
     assert pass_over(config, chain, at_an_event=True) == ()
 
 
 def _failed(chain: Endpoints, name: str) -> bool:
-    found = worker_rest.status(chain.connect, name)
-    return found is not None and found.failed
+    status = worker_rest.status(chain.connect, name)
+    return status is not None and status.failed

@@ -58,34 +58,37 @@ def config(chain: Endpoints, source: Connection, make_config: Maker) -> Config:
     source.execute("CREATE TABLE t (v text PRIMARY KEY)")
     source.execute("INSERT INTO t VALUES ('harmless')")
     establish(config, chain)
-    Topic(chain, f"{config.name}.{config.name}.t").until(lambda found: len(found) >= 1)
+    Topic(chain, f"{config.name}.{config.name}.t").until(lambda events: len(events) >= 1)
     return config
 
 
-def fails_on(chain: Endpoints, config: Config, source: Connection, given: dict[str, str]) -> str:
-    """Make the connector fail on a value; return its status from the worker's REST interface."""
+def fail_with(
+    chain: Endpoints, config: Config, source: Connection, settings: dict[str, str]
+) -> str:
+    """Make the connector fail on a value, by these settings; return its status as the worker's."""
     now = worker_rest.configuration(chain.connect, config.name) or {}
-    worker_rest.configure(chain.connect, config.name, now | given)
+    worker_rest.configure(chain.connect, config.name, now | settings)
     numbers = count()
 
     def failed() -> bool:
         # More than one, because the first may reach the task with its old settings.
         source.execute(f"INSERT INTO t VALUES ('{CANARY}{next(numbers)}')".encode())
-        found = worker_rest.status(chain.connect, config.name)
-        return found is not None and found.failed
+        status = worker_rest.status(chain.connect, config.name)
+        return status is not None and status.failed
 
     until(failed)
     answer = http_client.get(f"{chain.connect}/connectors/{config.name}/status", timeout=60)
     return str(answer.json())
 
 
-def assert_kept(state: Path) -> None:
+def assert_only_kafka_has_it(state: Path) -> None:
+    """Assert that the canary is in Kafka's files and in no other."""
     files = [path for path in state.rglob("*") if path.is_file()]
-    found = {path.relative_to(state).as_posix() for path in files if _holds(path)}
-    assert any(name.startswith("data/kafka") for name in found), (
+    names = {path.relative_to(state).as_posix() for path in files if _holds(path)}
+    assert any(name.startswith("data/kafka") for name in names), (
         "the canary must be in Kafka's files"
     )
-    assert sorted(name for name in found if not name.startswith(ROWS)) == []
+    assert sorted(name for name in names if not name.startswith(ROWS)) == []
 
 
 def _holds(path: Path) -> bool:
@@ -97,31 +100,32 @@ def _holds(path: Path) -> bool:
         return False
 
 
-def test_a_transform_that_fails_on_a_value(
+def test_a_failing_transform_leaves_no_value_in_files(
     chain: Endpoints, chain_state: Path, config: Config, source: Connection
 ) -> None:
-    assert CANARY in fails_on(chain, config, source, TRANSFORM)
-    assert_kept(chain_state)
+    assert CANARY in fail_with(chain, config, source, TRANSFORM)
+    assert_only_kafka_has_it(chain_state)
 
 
-def test_a_converter_that_fails_on_a_value(
+def test_a_failing_converter_leaves_no_value_in_files(
     chain: Endpoints, chain_state: Path, config: Config, source: Connection
 ) -> None:
-    assert "Exception" in fails_on(chain, config, source, CONVERTER)
-    assert_kept(chain_state)
+    assert "Exception" in fail_with(chain, config, source, CONVERTER)
+    assert_only_kafka_has_it(chain_state)
 
 
 class Refusing(BaseHTTPRequestHandler):
     """A registry that refuses every schema, and quotes the request."""
 
     def _refuse(self) -> None:
-        asked = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
-        said = json.dumps({"error_code": 409, "message": f"no {asked}", "name": "Refused"}).encode()
+        request = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+        answer = {"error_code": 409, "message": f"no {request}", "name": "Refused"}
+        body = json.dumps(answer).encode()
         self.send_response(409)
         self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(said)))
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(said)
+        self.wfile.write(body)
 
     do_GET = do_POST = do_PUT = _refuse  # noqa: N815 - http.server's names
 
@@ -129,20 +133,20 @@ class Refusing(BaseHTTPRequestHandler):
         pass
 
 
-def test_a_registry_that_refuses_a_schema(
+def test_a_refused_schema_leaves_no_value_in_files(
     chain: Endpoints, chain_state: Path, config: Config, source: Connection
 ) -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
         Thread(target=server.serve_forever).start()
         url = f"http://127.0.0.1:{server.server_port}/apis/registry/v2"
         source.execute(f"ALTER TABLE t ADD w text DEFAULT '{CANARY}'".encode())
-        said = fails_on(chain, config, source, {"value.converter.apicurio.registry.url": url})
+        status = fail_with(chain, config, source, {"value.converter.apicurio.registry.url": url})
         server.shutdown()
-    assert "Exception" in said
-    assert_kept(chain_state)
+    assert "Exception" in status
+    assert_only_kafka_has_it(chain_state)
 
 
-def test_a_statement_of_the_connector_s_that_fails_on_a_value(
+def test_a_failing_statement_leaves_no_value_in_files(
     chain: Endpoints, chain_state: Path, config: Config, source: Connection
 ) -> None:
     now = worker_rest.configuration(chain.connect, config.name) or {}
@@ -152,20 +156,20 @@ def test_a_statement_of_the_connector_s_that_fails_on_a_value(
     before = log.stat().st_size
     worker_rest.configure(chain.connect, config.name, now | {"heartbeat.action.query": query})
     until(lambda: b"PSQLException" in log.read_bytes()[before:])
-    assert_kept(chain_state)
+    assert_only_kafka_has_it(chain_state)
 
 
-def test_a_signal_that_makes_it_read_a_table(
+def test_an_incremental_snapshot_leaves_no_value_in_files(
     chain: Endpoints, chain_state: Path, config: Config, source: Connection
 ) -> None:
-    """The keys between which it reads are values, and so may be an invalid signal."""
+    """The keys between which it reads are values; an invalid signal may have values too."""
     source.execute(f"INSERT INTO t VALUES ('{CANARY}'), ('{CANARY}-2')".encode())
-    asked = json.dumps({"data-collections": [f"{config.name}.t"], "type": "incremental"})
-    for name, data in (("none", f"{CANARY} {{"), ("one", asked)):
+    signal = json.dumps({"data-collections": [f"{config.name}.t"], "type": "incremental"})
+    for name, data in (("none", f"{CANARY} {{"), ("one", signal)):
         values = (name, "execute-snapshot", data)
         source.execute("INSERT INTO wal2lake.signal VALUES (%s, %s, %s)", values)
-    Topic(chain, f"{config.name}.{config.name}.t").until(lambda found: _read(found) >= 4)
-    assert_kept(chain_state)
+    Topic(chain, f"{config.name}.{config.name}.t").until(lambda events: _read(events) >= 4)
+    assert_only_kafka_has_it(chain_state)
 
 
 def _read(events: list[Event]) -> int:
