@@ -26,7 +26,7 @@ class Noted:
 
     @property
     def note(self) -> Note:
-        """The note as the job reads it."""
+        """Return the note as the job reads it."""
         structure = None if self.text is None else parse(self.text)
         return Note(
             structure=structure,

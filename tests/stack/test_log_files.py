@@ -88,7 +88,7 @@ def test_every_log_of_the_directory_is_bounded(
     assert max(sizes.values()) <= 100
 
 
-def test_a_full_disk_is_no_reason_to_keep_more(
+def test_a_log_is_emptied_if_the_disk_is_full(
     state: StateDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log_files, "MOST_BYTES", 100)
@@ -102,7 +102,7 @@ def _full(*_: object) -> None:
     raise OSError(28, "No space left on device")
 
 
-def test_an_earlier_process_s_lines_are_not_taken_for_this_one_s(tmp_path: Path) -> None:
+def test_lines_of_an_earlier_process_are_not_shown_for_this_one(tmp_path: Path) -> None:
     log = tmp_path / "supervisor.log"
     log.write_text("error: of yesterday\n")
     began = log.stat().st_size
@@ -132,7 +132,7 @@ def no_servers(monkeypatch: pytest.MonkeyPatch, any_java: None) -> None:
 
 
 @pytest.mark.usefixtures("no_servers")
-def test_a_crash_is_told_after_the_next_start(
+def test_a_crash_is_shown_after_the_next_start(
     config: Config, state: StateDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(ValueError, match=CANARY):
@@ -160,7 +160,7 @@ def _not_up(_config: Config) -> Endpoints:
 
 @pytest.mark.usefixtures("no_servers")
 @pytest.mark.parametrize("phase", [READY, STOPPING])
-def test_one_that_was_killed_is_named_by_the_next(
+def test_the_next_start_reports_a_killed_supervisor(
     config: Config, state: StateDir, phase: str
 ) -> None:
     before = Report(state=state, supervisor=Identity(pid=2**22 + 1, create_time=1.0))

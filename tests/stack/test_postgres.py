@@ -33,7 +33,7 @@ def server(state: StateDir) -> Iterator[tuple[Postgres, Process]]:
         process.stop()
 
 
-def test_it_runs_below_a_private_directory_without_opening_it(
+def test_postgres_runs_below_a_private_directory_that_stays_private(
     server: tuple[Postgres, Process], state: StateDir
 ) -> None:
     embedded, process = server
@@ -46,7 +46,7 @@ def test_it_runs_below_a_private_directory_without_opening_it(
     assert uids.real != 0 or os.geteuid() != 0
 
 
-def test_it_asks_for_the_password_and_listens_on_loopback_only(
+def test_postgres_asks_for_the_password_and_listens_on_loopback_only(
     server: tuple[Postgres, Process], state: StateDir
 ) -> None:
     embedded, process = server
@@ -59,7 +59,9 @@ def test_it_asks_for_the_password_and_listens_on_loopback_only(
     assert password not in " ".join(psutil.Process(process.pid).cmdline())
 
 
-def test_it_decodes_and_bounds_what_a_slot_may_retain(server: tuple[Postgres, Process]) -> None:
+def test_postgres_has_logical_decoding_and_a_limit_for_slots(
+    server: tuple[Postgres, Process],
+) -> None:
     with psycopg.connect(server[0].url) as connection:
         assert connection.execute("SHOW wal_level").fetchone() == ("logical",)
         assert connection.execute("SHOW max_slot_wal_keep_size").fetchone() == ("4GB",)
@@ -80,7 +82,7 @@ def test_data_survive_a_kill(server: tuple[Postgres, Process], state: StateDir) 
         again.stop()
 
 
-def test_half_an_initialisation_is_begun_anew(
+def test_an_interrupted_initialisation_begins_anew(
     state: StateDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     embedded = Postgres(state, ports.choose(state, {})["postgres"])

@@ -65,7 +65,7 @@ def table(name: str, **generated: bool) -> SourceTable:
     )
 
 
-def test_what_cannot_be_read_is_named_apart_and_is_still_captured() -> None:
+def test_an_unfit_table_is_passed_over_and_still_counts_as_captured() -> None:
     unfit = Finding.error("shop.twins", "two columns have one name", remedy="rename one of them")
     twins = replace(table("twins"), unfit=unfit)
     unpublished = [
@@ -90,7 +90,7 @@ def test_a_new_column_that_does_not_arrive_is_left_out_once() -> None:
     assert with_excluded(after, table("orders", total=True)) == after
 
 
-def test_filled_in() -> None:
+def test_the_template_is_filled_in() -> None:
     made = settings(
         config(), ENDPOINTS, [table("orders", total=True), table("a-b")], placeholder="token"
     )
@@ -114,7 +114,7 @@ def test_filled_in() -> None:
     assert not [text for text in made.values() if re.search(r"\$[a-z]", text)]
 
 
-def test_nothing_excluded_is_no_list() -> None:
+def test_without_excluded_columns_there_is_no_list() -> None:
     made = settings(config(), ENDPOINTS, [table("orders")], placeholder="token")
     assert "column.exclude.list" not in made
 
@@ -145,7 +145,7 @@ def test_the_snapshot_reads_dates_as_numbers() -> None:
     assert "$" not in select
 
 
-def test_the_snapshot_reads_a_parent_without_those_that_inherit_from_it() -> None:
+def test_the_snapshot_reads_a_parent_without_its_children() -> None:
     parent = replace(with_columns("t", {"id": "int4"}), has_children=True)
     made = settings(config(), ENDPOINTS, [parent, table("orders")], placeholder="token")
 
@@ -154,7 +154,7 @@ def test_the_snapshot_reads_a_parent_without_those_that_inherit_from_it() -> Non
     assert select == 'SELECT U&"id" FROM ONLY U&"shop".U&"t"'
 
 
-def test_without_either_no_select_is_replaced() -> None:
+def test_without_dates_and_children_no_select_is_replaced() -> None:
     made = settings(config(), ENDPOINTS, [table("orders")], placeholder="token")
 
     assert not [key for key in made if key.startswith("snapshot.select")]
@@ -213,7 +213,7 @@ def test_pattern_names_one_table() -> None:
     assert not re.fullmatch(pattern(TableId("shop", "orders")), "shop.Orders", re.IGNORECASE)
 
 
-def test_what_was_configured_can_be_read_back() -> None:
+def test_captured_tables_are_read_back_from_the_settings() -> None:
     tables = [replace(table("a"), table=TableId("sh,op", "a.b[.]\\x{2c} é")), table("orders")]
     made = settings(config(), ENDPOINTS, tables, placeholder="token")
 
@@ -221,7 +221,7 @@ def test_what_was_configured_can_be_read_back() -> None:
     assert captured(None) == frozenset()
 
 
-def test_what_an_earlier_version_configured_can_be_read_back() -> None:
+def test_captured_tables_are_read_back_from_an_earlier_version_s_settings() -> None:
     listed = r"wal2lake[.]heartbeat,shop[.]orders,shop[.]a\x{2d}b"
 
     found = captured({"table.include.list": listed})
@@ -229,7 +229,7 @@ def test_what_an_earlier_version_configured_can_be_read_back() -> None:
     assert found == {TableId("shop", "orders"), TableId("shop", "a-b")}
 
 
-def test_the_reasons_are_written_down() -> None:
+def test_every_setting_is_explained() -> None:
     """connectors/README.md explains every setting that is not a name or an address."""
     readme = (ROOT / "connectors" / "README.md").read_text()
     template = json.loads((ROOT / "connectors" / "postgres-source.json").read_text())
@@ -246,7 +246,7 @@ def test_the_reasons_are_written_down() -> None:
     assert unexplained == []
 
 
-def test_postgres_prints_for_the_connector_as_it_does_for_us() -> None:
+def test_postgres_prints_values_alike_for_the_connector_and_for_us() -> None:
     made = settings(config(), ENDPOINTS, [table("a")], placeholder="p")
     options = re.findall(r"-c (\w+)=(\S+)", made["driver.options"])
     statements = re.findall(r"SET (\w+) = '(\w+)'", made["database.initial.statements"])
@@ -262,7 +262,7 @@ def test_the_script_for_a_superuser_is_what_up_runs() -> None:
     assert (ROOT / "connectors" / "structure.sql").read_text() == script()
 
 
-def test_every_topic_that_the_connector_can_write_to_is_made_and_watched() -> None:
+def test_every_topic_that_the_connector_can_write_to_is_created_and_watched() -> None:
     """Topics for messages, notifications and schema changes are impossible here."""
     made = settings(config(), ENDPOINTS, [table("orders")], placeholder="token")
     topics = {spec.name for spec in topic_specs(config(), [table("orders")])}
