@@ -207,6 +207,8 @@ def test_a_topic_has_its_settings_again_after_an_emptying_was_killed(
     arguments = [broker, spec.name, *map(str, kill)]
     done = subprocess.run([sys.executable, "-c", KILLED, *arguments], check=False, timeout=60)
     assert done.returncode == -signal.SIGKILL
+    opened = kill not in (KILLS[0], KILLS[-1])
+    until(lambda: ("delete" in settings_of(broker, spec.name)["cleanup.policy"]) is opened)
     left = settings_of(broker, spec.name)
     assert "compact" in left["cleanup.policy"]
     assert left["retention.ms"] == "-1" or "delete" not in left["cleanup.policy"]
