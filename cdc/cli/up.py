@@ -45,7 +45,7 @@ def up(
     path, loaded = config.resolve(), load(config)
     console = Console(stderr=True, highlight=False)
     if not supervisor:  # a detached supervisor was started by a process that has checked already
-        import_module("cdc.capture.early_checks").look(loaded)
+        import_module("cdc.capture.early_checks").check_early(loaded)
     if detach:
         with console.status("starting") as status:
             detached.up(

@@ -20,6 +20,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in i
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.failpoints import Failpoint, reach
+from cdc.waiting import until
 
 _SECONDS: Final = 20
 POLICY: Final = "cleanup.policy"
@@ -59,7 +60,11 @@ def open_for_deleting(client: AdminClient, topic: str) -> bool:
 
 
 def close(client: AdminClient, topic: str) -> None:
-    """Set an opened topic back to its specified settings: compacted, without its own retention."""
+    """Set an opened topic back to its specified settings: compacted, without its own retention.
+
+    A broker may describe the earlier settings for a moment after the change; wait until it does
+    not. Raises UNREACHABLE, and TIMEOUT if it still does after 20 seconds.
+    """
     reach(Failpoint.BEFORE_TOPIC_CLOSE)
     _alter(
         client,
@@ -70,6 +75,11 @@ def close(client: AdminClient, topic: str) -> None:
         ],
     )
     reach(Failpoint.AFTER_TOPIC_CLOSE)
+    until(
+        lambda: not is_opened(entries_of(client, topic)),
+        _SECONDS,
+        f"the broker did not apply the settings of topic {topic}",
+    )
 
 
 def result(future: Any, doing: str) -> Any:  # noqa: ANN401 - what the client answers

@@ -41,7 +41,7 @@ def ensure_topics(bootstrap: str, specs: Iterable[TopicSpec], *, replication: in
     """Create the topics that are missing and check the others.
 
     Settings that a killed ``empty_topic`` left behind are set back. Raises CONFLICT for a topic
-    with several partitions or with other settings, and UNREACHABLE.
+    with several partitions or with other settings, UNREACHABLE, and TIMEOUT like ``close``.
     """
     wanted = {spec.name: spec for spec in specs}
     client = admin(bootstrap)

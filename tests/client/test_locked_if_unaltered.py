@@ -67,7 +67,9 @@ def then(pair: Pair) -> Iterator[Then]:
 
 
 @pytest.mark.parametrize("statement", UNDISTURBED)
-def test_it_can_be_read_whatever_became_of_its_rows(then: Then, statement: str) -> None:
+def test_a_table_can_be_read_as_of_the_snapshot_after_changes_of_rows(
+    then: Then, statement: str
+) -> None:
     then.pair.run(statement)
 
     with locked_if_unaltered(then.reader, then.now, then.table) as readable:
@@ -76,7 +78,9 @@ def test_it_can_be_read_whatever_became_of_its_rows(then: Then, statement: str) 
 
 
 @pytest.mark.parametrize("statement", DISTURBED)
-def test_it_cannot_be_read_when_it_is_another_now(then: Then, statement: str) -> None:
+def test_a_table_cannot_be_read_after_it_was_rewritten_or_altered(
+    then: Then, statement: str
+) -> None:
     for one in statement.split("; "):
         then.pair.run(one)
 
@@ -84,7 +88,7 @@ def test_it_cannot_be_read_when_it_is_another_now(then: Then, statement: str) ->
         assert not readable
 
 
-def test_it_is_not_altered_while_it_is_read_and_free_again_after_it(then: Then) -> None:
+def test_a_table_is_locked_only_while_it_is_read(then: Then) -> None:
     then.pair.run("SET lock_timeout = '200ms'")
 
     with locked_if_unaltered(then.reader, then.now, then.table) as readable:

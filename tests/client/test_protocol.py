@@ -130,7 +130,7 @@ def asked(config: Config) -> list[requests.Request]:
     return requests.pending(requests.directory(config.state_dir), time.time())
 
 
-def test_verify_compares_at_the_snapshot_and_lets_the_job_go(
+def test_verify_compares_at_its_snapshot_and_removes_its_request(
     config: Config, source: Connection
 ) -> None:
     write(config, 1)
@@ -167,7 +167,7 @@ def test_verify_holds_the_job_before_it_takes_the_snapshot(
     assert seen == [None]
 
 
-def test_verify_finds_what_the_lake_lacks_and_exits_with_1(
+def test_verify_reports_missing_and_extra_rows_and_exits_with_1(
     config: Config, source: Connection, path: Path
 ) -> None:
     source.execute("INSERT INTO shop.t VALUES (7)")
@@ -184,9 +184,7 @@ def test_verify_finds_what_the_lake_lacks_and_exits_with_1(
     assert (facts["equal"], facts["tables"][0]["comparison"]["missing"]) == (False, 1)
 
 
-def test_verify_compares_nothing_with_a_cut_beyond_its_snapshot(
-    config: Config, source: Connection
-) -> None:
+def test_verify_refuses_a_cut_beyond_its_snapshot(config: Config, source: Connection) -> None:
     del source
     write(config, 1)
 
@@ -215,7 +213,7 @@ def begin_epoch_of_a_restored_source(config: Config, source: Connection) -> None
     )
 
 
-def test_verify_waits_for_a_cut_of_this_epoch_where_the_source_was_restored(
+def test_verify_waits_for_a_cut_of_this_epoch_after_the_source_was_restored(
     config: Config, source: Connection
 ) -> None:
     write(config, 1)
@@ -232,9 +230,7 @@ def heartbeat_token(source: Connection) -> object:
     return source.execute("SELECT token FROM wal2lake.heartbeat").fetchone()
 
 
-def test_sync_does_not_take_a_cut_of_another_epoch_for_its_own(
-    config: Config, source: Connection
-) -> None:
+def test_sync_ignores_a_cut_of_another_epoch(config: Config, source: Connection) -> None:
     write(config, 1)
     begin_epoch_of_a_restored_source(config, source)
     before, published = heartbeat_token(source), False
@@ -257,7 +253,7 @@ def test_sync_does_not_take_a_cut_of_another_epoch_for_its_own(
     assert done.cut.cut == 3
 
 
-def test_status_knows_no_lag_in_bytes_behind_a_cut_of_another_epoch(
+def test_status_shows_no_lag_in_bytes_after_a_cut_of_another_epoch(
     config: Config, source: Connection, path: Path
 ) -> None:
     write(config, 1)
@@ -268,7 +264,7 @@ def test_status_knows_no_lag_in_bytes_behind_a_cut_of_another_epoch(
     assert facts["tables"][0]["lag_bytes"] is None
 
 
-def test_verify_says_where_it_hangs_and_takes_its_request_back(
+def test_verify_reports_what_it_waits_for_and_removes_its_request(
     config: Config, source: Connection
 ) -> None:
     del source
@@ -282,7 +278,7 @@ def test_verify_says_where_it_hangs_and_takes_its_request_back(
     assert asked(config) == []
 
 
-def test_sync_returns_when_a_cut_reaches_the_position_of_the_call(
+def test_sync_returns_when_a_cut_reaches_the_source_s_position_at_the_call(
     config: Config, source: Connection
 ) -> None:
     write(config, 1)
@@ -317,7 +313,7 @@ def test_sync_moves_an_idle_source_past_the_position(config: Config, source: Con
         assert sync(resolve(config), timeout=30).lsn >= before
 
 
-def test_sync_does_not_take_an_old_cut_for_a_new_one(config: Config, source: Connection) -> None:
+def test_sync_ignores_a_cut_published_before_the_call(config: Config, source: Connection) -> None:
     write(config, 1)
     publish(config, lsn=barrier.current_lsn(source) - 1)
     publish(config, lsn=None)
@@ -329,7 +325,7 @@ def test_sync_does_not_take_an_old_cut_for_a_new_one(config: Config, source: Con
 
 
 @pytest.mark.parametrize(("system", "timeline"), [("7", 0), ("", 77)])
-def test_sync_does_not_take_the_position_of_another_source_for_its_barrier(
+def test_sync_ignores_the_position_of_another_source(
     config: Config, source: Connection, system: str, timeline: int
 ) -> None:
     """The configured source is now a promoted standby, while the job still follows the old one."""
@@ -370,7 +366,7 @@ def test_sync_does_not_take_the_position_of_another_source_for_its_barrier(
         ),
     ],
 )
-def test_sync_names_the_table_that_does_not_follow(
+def test_sync_names_a_table_that_does_not_equal_the_source(
     config: Config,
     source: Connection,
     path: Path,

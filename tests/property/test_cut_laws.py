@@ -1,4 +1,4 @@
-"""A cut tears no transaction, misses none, and only moves on."""
+"""A cut splits no transaction, skips none, and never moves back."""
 
 from dataclasses import dataclass
 from random import Random
@@ -14,20 +14,24 @@ TOPICS = ("a", "b", "c")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stream:
-    """Transactions in commit order: by topic the txid of each offset, None for a snapshot's row."""
+    """Transactions in commit order, as the connector writes them to the topics.
+
+    ``topics`` has the txid at each offset of a topic, or None for a row of the snapshot.
+    """
 
     ends: tuple[Marker, ...]
     topics: dict[str, tuple[int | None, ...]]
 
     def landed(self, lengths: dict[str, int]) -> dict[str, dict[int, Span]]:
-        found: dict[str, dict[int, Span]] = {}
+        """Return the spans by txid in the first ``lengths`` events of each topic."""
+        spans_of: dict[str, dict[int, Span]] = {}
         for topic, length in lengths.items():
             for offset, txid in enumerate(self.topics[topic][:length]):
                 if txid is not None:
-                    spans = found.setdefault(topic, {})
+                    spans = spans_of.setdefault(topic, {})
                     old = spans.get(txid, Span(0, offset, offset))
                     spans[txid] = Span(old.count + 1, old.first, offset)
-        return found
+        return spans_of
 
     def cut(self, ends: int, lengths: dict[str, int], bound: int | None) -> Cut:
         last = {topic: length - 1 for topic, length in lengths.items()}
@@ -35,6 +39,7 @@ class Stream:
 
 
 def stream(seed: int, transactions: int) -> Stream:
+    """Return a random stream of so many transactions."""
     random = Random(seed)
     topics: dict[str, list[int | None]] = {topic: [None] * random.randrange(3) for topic in TOPICS}
     ends = []
@@ -43,31 +48,32 @@ def stream(seed: int, transactions: int) -> Stream:
         counts = {topic: random.choice([0, 0, 1, 3]) for topic in TOPICS}
         for topic, count in counts.items():
             topics[topic] += [txid] * count
-        named = {topic: count for topic, count in counts.items() if count}
-        ends.append(Marker(txid=txid, lsn=10 * number + 10, status=END, counts=named))
-    return Stream(ends=tuple(ends), topics={t: tuple(found) for t, found in topics.items()})
+        sent = {topic: count for topic, count in counts.items() if count}
+        ends.append(Marker(txid=txid, lsn=10 * number + 10, status=END, counts=sent))
+    return Stream(ends=tuple(ends), topics={t: tuple(txids) for t, txids in topics.items()})
 
 
 streams = st.builds(stream, st.integers(0, 2**32), st.integers(0, 12))
 
 
 @st.composite
-def landings(draw: st.DrawFn, found: Stream) -> tuple[int, dict[str, int]]:
-    ends = draw(st.integers(0, len(found.ends)))
-    return ends, {t: draw(st.integers(0, len(events))) for t, events in found.topics.items()}
+def landings(draw: st.DrawFn, sent: Stream) -> tuple[int, dict[str, int]]:
+    """Draw how many END markers, and how many events of each topic, have landed."""
+    ends = draw(st.integers(0, len(sent.ends)))
+    return ends, {t: draw(st.integers(0, len(events))) for t, events in sent.topics.items()}
 
 
 @given(streams, st.none() | st.integers(0, 130), st.data())
-def test_exactly_the_transactions_up_to_the_cut_are_in_it(
-    found: Stream, bound: int | None, data: st.DataObject
+def test_a_cut_has_exactly_the_transactions_up_to_its_lsn(
+    sent: Stream, bound: int | None, data: st.DataObject
 ) -> None:
-    ends, lengths = data.draw(landings(found))
+    ends, lengths = data.draw(landings(sent))
 
-    cut = found.cut(ends, lengths, bound)
+    cut = sent.cut(ends, lengths, bound)
 
-    inside = {end.txid for end in found.ends if end.lsn <= (cut.lsn or 0)}
+    inside = {end.txid for end in sent.ends if end.lsn <= (cut.lsn or 0)}
     assert len(inside) == cut.transactions
-    for topic, events in found.topics.items():
+    for topic, events in sent.topics.items():
         assert cut.offsets[topic] < lengths[topic]
         applied = events[: cut.offsets[topic] + 1]
         rest = events[cut.offsets[topic] + 1 :]
@@ -77,38 +83,38 @@ def test_exactly_the_transactions_up_to_the_cut_are_in_it(
 
 
 @given(streams, st.data())
-def test_the_cut_stops_only_where_it_must(found: Stream, data: st.DataObject) -> None:
-    ends, lengths = data.draw(landings(found))
+def test_a_cut_stops_only_at_an_incomplete_transaction(sent: Stream, data: st.DataObject) -> None:
+    ends, lengths = data.draw(landings(sent))
 
-    cut = found.cut(ends, lengths, None)
+    cut = sent.cut(ends, lengths, None)
 
     assert (cut.incomplete is None) == (cut.transactions == ends)
     if cut.incomplete is not None:
-        stopped = found.ends[cut.transactions]
+        stopped = sent.ends[cut.transactions]
         assert stopped.txid == cut.incomplete
         assert any(
-            found.topics[topic][: lengths[topic]].count(stopped.txid) < count
+            sent.topics[topic][: lengths[topic]].count(stopped.txid) < count
             for topic, count in stopped.counts.items()
         )
 
 
 @given(streams, st.data())
-def test_the_cut_only_moves_on(found: Stream, data: st.DataObject) -> None:
-    ends, lengths = data.draw(landings(found))
-    more_ends = data.draw(st.integers(ends, len(found.ends)))
-    more = {t: data.draw(st.integers(n, len(found.topics[t]))) for t, n in lengths.items()}
+def test_a_later_cut_is_never_behind_an_earlier_one(sent: Stream, data: st.DataObject) -> None:
+    ends, lengths = data.draw(landings(sent))
+    more_ends = data.draw(st.integers(ends, len(sent.ends)))
+    more = {t: data.draw(st.integers(n, len(sent.topics[t]))) for t, n in lengths.items()}
 
-    before, after = found.cut(ends, lengths, None), found.cut(more_ends, more, None)
+    before, after = sent.cut(ends, lengths, None), sent.cut(more_ends, more, None)
 
     assert (after.lsn or 0) >= (before.lsn or 0)
     assert all(after.offsets[topic] >= offset for topic, offset in before.offsets.items())
 
 
 @given(streams)
-def test_when_all_has_landed_all_is_in_the_cut(found: Stream) -> None:
-    lengths = {topic: len(events) for topic, events in found.topics.items()}
+def test_a_cut_has_every_transaction_once_all_have_landed(sent: Stream) -> None:
+    lengths = {topic: len(events) for topic, events in sent.topics.items()}
 
-    cut = found.cut(len(found.ends), lengths, None)
+    cut = sent.cut(len(sent.ends), lengths, None)
 
-    assert cut.transactions == len(found.ends)
+    assert cut.transactions == len(sent.ends)
     assert cut.offsets == {topic: length - 1 for topic, length in lengths.items()}

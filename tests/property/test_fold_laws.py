@@ -1,4 +1,4 @@
-"""What the reference promises, for any legal log of a table."""
+"""The reference (``fold``) keeps its promises for any legal log of a table."""
 
 from collections import Counter
 from random import Random
@@ -21,7 +21,7 @@ Rows = dict[int, Row]
 
 
 def history(seed: int, steps: int, *, truncates: bool = True) -> tuple[Source, list[Rows]]:
-    """A source, and its rows after each event that it sent."""
+    """Return a source after at least so many events, and its rows after each of them."""
     random, source = Random(seed), Source(placeholder=PLACEHOLDER)
     states: list[Rows] = []
     while len(source.log) < steps:
@@ -29,12 +29,13 @@ def history(seed: int, steps: int, *, truncates: bool = True) -> tuple[Source, l
             source.truncate()
         else:
             act(source, random, range(4))
-        # A change of key is two events; between them the row is nowhere.
+        # A change of key is two events, and both get the rows after the change.
         states += [dict(source.rows)] * (len(source.log) - len(states))
     return source, states
 
 
 def plain(rows: dict[tuple[Any, ...], Any]) -> Rows:
+    """Return the rows of a fold by their id."""
     return {key[0]: dict(row) for key, row in rows.items()}
 
 
@@ -42,14 +43,14 @@ logs = st.builds(history, st.integers(0, 2**32), st.integers(1, 40))
 
 
 @given(logs)
-def test_the_fold_of_all_events_is_the_source(log: tuple[Source, list[Rows]]) -> None:
+def test_the_fold_of_all_events_equals_the_source(log: tuple[Source, list[Rows]]) -> None:
     source, _ = log
 
     assert plain(fold(source.events(), KEY, UNCHANGED)) == source.rows
 
 
 @given(logs, st.data())
-def test_the_fold_of_any_prefix_is_what_the_source_was(
+def test_the_fold_of_a_prefix_equals_the_source_at_that_time(
     log: tuple[Source, list[Rows]], data: st.DataObject
 ) -> None:
     source, states = log
@@ -57,22 +58,25 @@ def test_the_fold_of_any_prefix_is_what_the_source_was(
     length = data.draw(st.integers(1, len(events)))
     halved = length < len(events) and _is_key_change(events[length - 1], events[length])
 
-    found = plain(fold(events[:length], KEY, UNCHANGED))
+    folded = plain(fold(events[:length], KEY, UNCHANGED))
 
     expected = states[length - 1]
     if halved:
         after = events[length].after or {}
         expected = {key: row for key, row in expected.items() if key != after["id"]}
-    assert found == expected
+    assert folded == expected
 
 
 def _is_key_change(first: ChangeEvent, second: ChangeEvent) -> bool:
-    """A tombstone lies between the two; two plain events of other keys look the same."""
+    """Return whether these may be the two events of a changed key.
+
+    A delete followed by an insert of another key looks the same.
+    """
     return first.op is Op.DELETE and second.op in {Op.CREATE, Op.READ}
 
 
 @given(logs, st.data())
-def test_what_comes_again_changes_nothing(
+def test_events_that_are_delivered_again_change_nothing(
     log: tuple[Source, list[Rows]], data: st.DataObject
 ) -> None:
     source, _ = log
@@ -81,12 +85,12 @@ def test_what_comes_again_changes_nothing(
     replayed = data.draw(st.integers(0, first))
     again = [e for e in events[:first] for _ in range(data.draw(st.integers(1, 2)))]
 
-    found = fold([*again, *events[replayed:]], KEY, UNCHANGED)
+    folded = fold([*again, *events[replayed:]], KEY, UNCHANGED)
 
-    assert plain(found) == source.rows
+    assert plain(folded) == source.rows
 
 
-def test_an_unchanged_value_without_a_row_is_not_guessed() -> None:
+def test_an_unchanged_value_of_an_unknown_row_is_an_error() -> None:
     source = Source(placeholder=PLACEHOLDER)
     source.insert(1, 1, 1)
     source.update(1, 2, {})
@@ -95,7 +99,7 @@ def test_an_unchanged_value_without_a_row_is_not_guessed() -> None:
         fold(source.events()[1:], KEY, UNCHANGED)
 
 
-def test_a_placeholder_of_an_older_row_of_the_key_is_not_filled() -> None:
+def test_an_unchanged_value_is_not_taken_from_a_deleted_row_of_the_key() -> None:
     source = Source(placeholder=PLACEHOLDER)
     source.insert(1, 1, 1)
     source.delete(1)
@@ -123,28 +127,28 @@ def test_a_table_without_a_key_is_a_multiset(steps: list[tuple[str, int, int]]) 
         after = None if op is Op.DELETE else {"x": new}
         events.append(ChangeEvent(topic="t", offset=len(events), op=op, before=before, after=after))
 
-    found = fold_multiset([*events, *events])
+    folded = fold_multiset([*events, *events])
 
-    assert found == Counter({(("x", x),): n for x, n in rows.items() if n})
+    assert folded == Counter({(("x", x),): n for x, n in rows.items() if n})
 
 
 @pytest.mark.parametrize(
     ("table", "key"),
     [("customers", "id"), ("orders", "id"), ("full_identity", "id"), ("odd", "A_b")],
 )
-def test_the_fold_of_recorded_events_has_the_keys_of_postgres(table: str, key: str) -> None:
-    found = recording("tables")
+def test_the_fold_of_recorded_events_has_the_keys_in_postgres(table: str, key: str) -> None:
+    recorded = recording("tables")
 
-    rows = fold(found.events(table_topic(table)), (key,), unchanged_by(found.placeholder))
+    rows = fold(recorded.events(table_topic(table)), (key,), unchanged_by(recorded.placeholder))
 
-    expected = {row[key.replace("_", " ")] for row in found.expected[table]}
+    expected = {row[key.replace("_", " ")] for row in recorded.expected[table]}
     assert {str(identity[0]) for identity in rows} == expected
 
 
-def test_the_fold_of_recorded_events_without_a_key_is_that_of_postgres() -> None:
-    found = recording("tables")
+def test_the_fold_of_a_recorded_table_without_a_key_equals_postgres() -> None:
+    recorded = recording("tables")
 
-    rows = fold_multiset(found.events(table_topic("no_key")))
+    rows = fold_multiset(recorded.events(table_topic("no_key")))
 
     text = Counter(tuple((name, str(v)) for name, v in row) for row in rows.elements())
-    assert text == Counter(tuple(row.items()) for row in found.expected["no_key"])
+    assert text == Counter(tuple(row.items()) for row in recorded.expected["no_key"])

@@ -1,9 +1,11 @@
-"""The order of a table holds for every log that Kafka may hold and every way to read it.
+"""The order of a table's events is right for any log in Kafka and any way to read it.
 
-Postgres is modelled as far as order goes: sessions whose transactions lie open side by side, row
-locks, a WAL whose records are older than their commit; the connector as far as it may: a snapshot
-of the slot's moment, commits in their order, Kafka transactions of any size of which some are
-aborted and sent again; the reader as one who may begin again anywhere before where it was.
+Three parties are modelled, as far as order depends on them:
+
+- Postgres has concurrent transactions, row locks, and a WAL whose records precede their commit.
+- The connector sends a snapshot as of the slot's creation, then commits in their order, in Kafka
+  transactions of any size, some of which are aborted and sent again.
+- The reader may start again at any offset at or before the one that it had reached.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +27,7 @@ SNAPSHOT = (-1, 0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """An event, and its place in the source: number of its commit, number in it."""
+    """An event and its place in the source: the commit's number, and the event's number in it."""
 
     event: ChangeEvent
     place: tuple[int, int]
@@ -33,15 +35,18 @@ class Sent:
 
 @dataclass(kw_only=True)
 class Postgres:
+    """A table, its open transactions by session, and the events of what was committed."""
+
     rows: Rows = field(default_factory=dict)
     open: dict[int, list[ChangeEvent]] = field(default_factory=dict)
     sent: list[Sent] = field(default_factory=list)
     states: list[Rows] = field(default_factory=list)
-    """Rows after each commit; the first are those of the snapshot."""
-    records: int = 0  # in the WAL
+    """The rows at the snapshot, and after each later commit."""
+    records: int = 0
+    """The number of WAL records, which is also the newest LSN."""
 
     def write(self, session: int, key: int, *, delete: bool) -> None:
-        """Change a row that no other transaction holds."""
+        """Write or delete a row, unless another transaction has it locked."""
         mine = self.open.setdefault(session, [])
         if any(_touches(changes, key) for other, changes in self.open.items() if other != session):
             return
@@ -55,17 +60,18 @@ class Postgres:
         )
 
     def end(self, session: int, *, commit: bool) -> None:
+        """End a session's transaction; a commit after the snapshot is sent."""
         changes = self.open.pop(session, [])
         if not commit or not changes:
             return
         self.rows = _after(self.rows, changes)
-        if self.states:  # nothing is sent of what the snapshot holds
+        if self.states:  # an earlier commit is part of the snapshot
             number = len(self.states)
             self.sent += [Sent(event=e, place=(number, n)) for n, e in enumerate(changes)]
             self.states.append(self.rows)
 
     def snapshot(self) -> None:
-        """What is committed; transactions that are open are sent when they commit."""
+        """Send the committed rows; open transactions are sent when they commit."""
         self.records += 1
         for key, value in self.rows.items():
             row = {"id": key, "v": value}
@@ -79,13 +85,14 @@ def _touches(changes: Sequence[ChangeEvent], key: int) -> bool:
 
 
 def _after(rows: Rows, changes: Sequence[ChangeEvent]) -> Rows:
-    found = dict(rows)
+    """Return the rows after the changes."""
+    after = dict(rows)
     for change in changes:
         if change.after is None:
-            del found[_id(change)]
+            del after[_id(change)]
         else:
-            found[_id(change)] = change.after["v"]
-    return found
+            after[_id(change)] = change.after["v"]
+    return after
 
 
 def _id(event: ChangeEvent) -> int:
@@ -93,7 +100,7 @@ def _id(event: ChangeEvent) -> int:
 
 
 def history(random: Random) -> Postgres:
-    """Any interleaving of sessions, with the snapshot anywhere in between."""
+    """Return a source after random steps of its sessions, with a snapshot among them."""
     source = Postgres()
     _act(source, random, random.randrange(12))
     source.snapshot()
@@ -112,91 +119,99 @@ def _act(source: Postgres, random: Random, steps: int) -> None:
 
 
 def in_kafka(source: Postgres, random: Random) -> list[Sent]:
-    """What a reader of committed records may see: a hole for each abort and each marker."""
-    offset, found, waiting = 0, [], list(source.sent)
+    """Return the events with offsets as a reader of committed records may see them.
+
+    Aborted attempts and the markers that end transactions leave gaps between the offsets.
+    """
+    offset, written, waiting = 0, [], list(source.sent)
     while waiting:
         size = random.randint(1, len(waiting))
-        aborted = random.choice([0, 0, 1, 2])  # attempts of any length; their records stay as holes
+        aborted = random.choice([0, 0, 1, 2])  # attempts of any length
         offset += sum(random.randint(1, size) + 1 for _ in range(aborted))
         for sent in waiting[:size]:
-            found.append(replace(sent, event=replace(sent.event, offset=offset)))
+            written.append(replace(sent, event=replace(sent.event, offset=offset)))
             offset += 1
         offset += 1
         waiting = waiting[size:]
-    return found
+    return written
 
 
 def reading(length: int, random: Random) -> list[slice]:
-    """Parts as a reader gets them, the last up to the end; none begins beyond what was read."""
-    found, reached = [], 0
+    """Return the parts that a reader gets; none skips an event, and the last reaches the end."""
+    parts, reached = [], 0
     for _ in range(random.randrange(6)):
         start = random.randint(0, reached)
         stop = random.randint(start, length)
-        found.append(slice(start, stop))
+        parts.append(slice(start, stop))
         reached = max(reached, stop)
-    return [*found, slice(random.randint(0, reached), length)]
+    return [*parts, slice(random.randint(0, reached), length)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
+    """A source, its topic in Kafka, and the parts in which a reader gets the topic."""
+
     source: Postgres
     topic: list[Sent]
     parts: list[slice]
 
-    def given(self) -> list[ChangeEvent]:
+    def read(self) -> list[ChangeEvent]:
+        """Return all events that the reader gets, repeated ones included."""
         return events(list(chain.from_iterable(self.topic[part] for part in self.parts)))
 
 
-def log(seed: int) -> Log:
+def make_log(seed: int) -> Log:
     random = Random(seed)
     source = history(random)
     topic = in_kafka(source, random)
     return Log(source=source, topic=topic, parts=reading(len(topic), random))
 
 
-logs = st.builds(log, st.integers(0, 2**32))
+logs = st.builds(make_log, st.integers(0, 2**32))
 
 
 def events(sent: Sequence[Sent]) -> list[ChangeEvent]:
     return [one.event for one in sent]
 
 
-def rows(found: Sequence[ChangeEvent]) -> Rows:
-    return {row["id"]: row["v"] for row in fold(found, ("id",)).values()}
+def rows(folded: Sequence[ChangeEvent]) -> Rows:
+    """Return the rows that the events give, by id."""
+    return {row["id"]: row["v"] for row in fold(folded, ("id",)).values()}
 
 
 @given(logs)
-def test_every_reading_gives_the_source(found: Log) -> None:
-    assert rows(found.given()) == found.source.rows
+def test_every_way_to_read_the_log_gives_the_source(log: Log) -> None:
+    assert rows(log.read()) == log.source.rows
 
 
 @given(logs)
-def test_every_event_counts_once_and_no_key_moves_back(found: Log) -> None:
-    places = {one.event.offset: one.place for one in found.topic}
+def test_every_event_counts_once_and_in_commit_order(log: Log) -> None:
+    places = {one.event.offset: one.place for one in log.topic}
 
-    counted = list(in_order(found.given()))
+    counted = list(in_order(log.read()))
 
-    assert counted == events(found.topic)
+    assert counted == events(log.topic)
     assert [places[e.offset] for e in counted] == sorted(places[e.offset] for e in counted)
 
 
 @given(logs)
-def test_one_number_is_memory_enough(found: Log) -> None:
-    """Applied part by part, with nothing kept but the place reached; at a commit: its state."""
-    ends = {end: found.source.states[found.topic[end - 1].place[0]] for end in _ends(found.topic)}
+def test_the_last_offset_is_all_that_a_reader_has_to_remember(log: Log) -> None:
+    """Apply each part with only the last offset remembered; compare the rows at each commit."""
+    states, topic = log.source.states, log.topic
+    rows_at = {end: states[topic[end - 1].place[0]] for end in _ends(topic)}
     applied: list[ChangeEvent] = []
     reached, position = 0, -1
-    for part in found.parts:
-        applied += in_order(events(found.topic[part]), after=position)
+    for part in log.parts:
+        applied += in_order(events(log.topic[part]), after=position)
         reached = max(reached, part.stop)
         position = applied[-1].offset if applied else -1
 
         assert len(applied) == reached
-        assert rows(applied) == ends.get(reached, rows(applied))
+        assert rows(applied) == rows_at.get(reached, rows(applied))
 
 
 def _ends(topic: Sequence[Sent]) -> Iterator[int]:
-    """How many events there are up to the end of each transaction."""
+    """Yield the number of events up to the end of each transaction."""
     for number, (one, following) in enumerate(pairwise(topic), start=1):
         if one.place != SNAPSHOT and one.place[0] != following.place[0]:
             yield number
@@ -204,30 +219,31 @@ def _ends(topic: Sequence[Sent]) -> Iterator[int]:
         yield len(topic)
 
 
-def test_the_order_of_lsns_fails_these_laws() -> None:
-    """What was open at the snapshot loses to the snapshot's row."""
-    sources = [log(seed).source for seed in range(100)]
+def test_ordering_by_lsn_gives_wrong_rows() -> None:
+    """A transaction open at the snapshot has lower LSNs, so it would lose to the snapshot."""
+    sources = [make_log(seed).source for seed in range(100)]
 
     by_lsn = [sorted(events(s.sent), key=lambda event: event.lsn or 0) for s in sources]
     wrong = [
         source
-        for source, found in zip(sources, by_lsn, strict=True)
-        if rows([replace(e, offset=n) for n, e in enumerate(found)]) != source.rows
+        for source, ordered in zip(sources, by_lsn, strict=True)
+        if rows([replace(e, offset=n) for n, e in enumerate(ordered)]) != source.rows
     ]
 
     assert wrong
 
 
-def test_a_guard_of_each_row_alone_brings_back_what_is_gone() -> None:
-    """A row that is deleted has no guard: read again, its events make it anew for a while."""
-    assert any(_brought_back(log(seed)) for seed in range(100))
+def test_comparing_only_with_the_row_s_own_offset_brings_back_deleted_rows() -> None:
+    """A deleted row has no guard, so events that are read again re-create it for a while."""
+    assert any(_brought_back(make_log(seed)) for seed in range(100))
 
 
-def _brought_back(found: Log) -> bool:
+def _brought_back(log: Log) -> bool:
+    """Return whether a reader that guards each row by its own offset re-creates a deleted row."""
     held: dict[int, int] = {}
     ended = set()
-    for part in found.parts:
-        for event in events(found.topic[part]):
+    for part in log.parts:
+        for event in events(log.topic[part]):
             if event.offset <= held.get(_id(event), -1):
                 continue
             held[_id(event)] = event.offset

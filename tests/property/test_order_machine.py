@@ -1,10 +1,10 @@
-"""Transactions over two tables, landed, cut and applied in any order of steps, with crashes.
+"""Two tables are right while transactions land, are cut and are applied, with crashes between.
 
-The apply side is a model in plain Python of what ``cdc/apply`` does with DataFrames: a slice of
-events is reduced to one row per key, in which values that no event of the slice carries refer to
-the row that the lake has, and written in one commit with the position. Cuts are those of the real
-``find_cut``. At every step each table is the fold of what it has applied, and at every published
-cut both are what the source was after the same commit.
+The apply side is a model, in plain Python, of what ``cdc/apply`` does with DataFrames. It reduces
+a slice of events to one row per key and writes the rows in one commit with the position; a value
+that no event of the slice has is taken from the lake's row. The cuts come from the real
+``find_cut``. After every step each table is the fold of the events that it has applied. At every
+published cut both tables equal the source after one and the same commit.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,8 +33,8 @@ seeds = st.integers(0, 2**32)
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """The value that the lake's row of a key has, before the slice is applied."""
+class LakeValue:
+    """Stands for the value in the lake's row of the key before the slice is applied."""
 
     key: int
     column: str
@@ -42,72 +42,78 @@ class Held:
 
 @dataclass(kw_only=True)
 class Reduction:
-    """A slice as one function of the table: emptied or not, and the last row of each key."""
+    """The effect of a slice: whether it empties the table, and the last row of each key."""
 
     emptied: bool = False
     latest: dict[int, Row | None] = field(default_factory=dict)
 
     def add(self, event: ChangeEvent, gone: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Take one more event; returns the row it deleted, for a key that moves."""
+        """Add an event; return the row that it deletes, whose values a changed key may need.
+
+        ``gone`` is the row that the previous event deleted.
+        """
         if event.op is Op.TRUNCATE:
             self.emptied = True
             self.latest.clear()
             return {}
         image = event.image or {}
         key = image["id"]
-        before = self._known(key, image)
+        before = self._row(key, image)
         if event.op is Op.DELETE:
             self.latest[key] = None
             return before
-        known = before if event.op is Op.UPDATE else gone if event.moved else {}
-        self.latest[key] = {n: known[n] if UNCHANGED(v) else v for n, v in image.items()}
+        old = before if event.op is Op.UPDATE else gone if event.moved else {}
+        self.latest[key] = {n: old[n] if UNCHANGED(v) else v for n, v in image.items()}
         return {}
 
-    def _known(self, key: int, columns: Iterable[str]) -> Mapping[str, Any]:
+    def _row(self, key: int, columns: Iterable[str]) -> Mapping[str, Any]:
+        """Return the key's row so far."""
         if key in self.latest:
             return self.latest[key] or {}
-        return {} if self.emptied else {name: Held(key, name) for name in columns}
+        return {} if self.emptied else {name: LakeValue(key, name) for name in columns}
 
 
 def reduced(events: Iterable[ChangeEvent]) -> Reduction:
-    found = Reduction()
+    reduction = Reduction()
     gone: Mapping[str, Any] = {}
     for event in events:
-        gone = found.add(event, gone)
-    return found
+        gone = reduction.add(event, gone)
+    return reduction
 
 
 @dataclass(kw_only=True)
 class Table:
+    """A table of the lake, and the offset up to which events are in it."""
+
     rows: Rows = field(default_factory=dict)
     position: int = -1
 
     def apply(self, events: Sequence[ChangeEvent], upto: int) -> None:
-        """One commit: the rows, and the position they are at."""
-        found = reduced(in_order(events, after=self.position))
-        kept = {} if found.emptied else self.rows
-        untouched = {key: row for key, row in kept.items() if key not in found.latest}
-        written = {key: row for key, row in found.latest.items() if row is not None}
+        """Commit the rows together with their position."""
+        reduction = reduced(in_order(events, after=self.position))
+        old = {} if reduction.emptied else self.rows
+        untouched = {key: row for key, row in old.items() if key not in reduction.latest}
+        written = {key: row for key, row in reduction.latest.items() if row is not None}
         self.rows = untouched | {key: self._filled(row) for key, row in written.items()}
         self.position = max(self.position, upto)
 
     def _filled(self, row: Row) -> Row:
         return {
-            name: self.rows[value.key][value.column] if isinstance(value, Held) else value
+            name: self.rows[value.key][value.column] if isinstance(value, LakeValue) else value
             for name, value in row.items()
         }
 
 
 @dataclass(kw_only=True)
 class Stream:
-    """What the connector has sent of one table: events, and the transaction of each."""
+    """The events of one table that the connector has sent, and the txid of each."""
 
     source: Source = field(default_factory=lambda: Source(placeholder=PLACEHOLDER))
     transactions: list[int] = field(default_factory=list)
     landed: int = 0
 
-    def took_part(self, txid: int) -> int:
-        """Ascribe the new events to a transaction; returns how many they are."""
+    def assign(self, txid: int) -> int:
+        """Assign the new events to a transaction; return their number."""
         new = len(self.source.log) - len(self.transactions)
         self.transactions += [txid] * new
         return new
@@ -116,18 +122,22 @@ class Stream:
         return [e for e in self.source.events()[: self.landed] if e.offset > after]
 
     def spans(self, after: int) -> dict[int, Span]:
-        found: dict[int, Span] = {}
+        """Return the span of each transaction in the landed events after an offset."""
+        spans: dict[int, Span] = {}
         for event, txid in zip(
             self.source.events()[: self.landed], self.transactions, strict=False
         ):
             if event.offset > after:
-                old = found.get(txid, Span(0, event.offset, event.offset))
-                found[txid] = Span(old.count + 1, old.first, event.offset)
-        return found
+                old = spans.get(txid, Span(0, event.offset, event.offset))
+                spans[txid] = Span(old.count + 1, old.first, event.offset)
+        return spans
 
 
 def _slices(events: Sequence[ChangeEvent], random: Random) -> Iterator[Sequence[ChangeEvent]]:
-    """Each begins at or before the end of the last; the halves of a key's change stay together."""
+    """Yield overlapping slices that together have all events.
+
+    No slice ends between the two events of a changed key.
+    """
     ends = {n for n in range(1, len(events)) if random.random() < 0.5 and not events[n].moved}
     reached = 0
     for end in sorted(ends | {len(events)} - {0}):
@@ -136,6 +146,8 @@ def _slices(events: Sequence[ChangeEvent], random: Random) -> Iterator[Sequence[
 
 
 class Pipeline(RuleBasedStateMachine):
+    """Source, topics and lake of two tables; hypothesis calls the rules in any order."""
+
     def __init__(self) -> None:
         super().__init__()
         self.streams = {name: Stream() for name in TABLES}
@@ -149,21 +161,21 @@ class Pipeline(RuleBasedStateMachine):
 
     @rule(seed=seeds)
     def transaction(self, seed: int) -> None:
-        """A few changes of both tables."""
+        """Commit a few changes of both tables."""
         random = Random(seed)
         for _ in range(random.randint(1, 8)):
             source = self.streams[random.choice(TABLES)].source
             source.truncate() if random.random() < 0.05 else act(source, random, range(3))
-        counts = {name: stream.took_part(self.txid) for name, stream in self.streams.items()}
-        named = {name: count for name, count in counts.items() if count}
+        counts = {name: stream.assign(self.txid) for name, stream in self.streams.items()}
+        sent = {name: count for name, count in counts.items() if count}
         lsn = 10 * len(self.ends) + 10
-        self.ends.append(Marker(txid=self.txid, lsn=lsn, status=END, counts=named))
+        self.ends.append(Marker(txid=self.txid, lsn=lsn, status=END, counts=sent))
         self.states.append({n: dict(stream.source.rows) for n, stream in self.streams.items()})
         self.txid -= 1  # an older transaction may commit later
 
     @rule(seed=seeds)
     def land(self, seed: int) -> None:
-        """Some more of each topic: the tables and the END markers land apart from each other."""
+        """Land more of each topic; the END markers land independently of the tables."""
         random = Random(seed)
         for stream in self.streams.values():
             stream.landed = random.randint(stream.landed, len(stream.transactions))
@@ -171,13 +183,14 @@ class Pipeline(RuleBasedStateMachine):
 
     @rule(applied=st.lists(st.sampled_from(TABLES), unique=True, max_size=1))
     def round_that_dies(self, applied: list[str]) -> None:
-        """After it had applied these tables and before it published."""
+        """Run a round that dies after it has applied these tables, before it publishes."""
         cut = self._cut()
         for name in applied:
             self._apply(name, cut)
 
     @rule()
     def round(self) -> None:
+        """Apply and publish a cut; both tables equal the source after its last transaction."""
         cut = self._cut()
         for name in TABLES:
             self._apply(name, cut)
@@ -189,7 +202,7 @@ class Pipeline(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(TABLES), seed=seeds)
     def rebuild(self, name: str, seed: int) -> None:
-        """From nothing, out of the log, in other slices and with parts of it twice."""
+        """Rebuild a table from the log, in other slices, some events twice; its rows stay."""
         table, end = Table(), self.lake[name].position
         events = [e for e in self.streams[name].events(after=-1) if e.offset <= end]
         for part in _slices(events, Random(seed)):
@@ -199,7 +212,7 @@ class Pipeline(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(TABLES), seed=seeds)
     def redeliver(self, name: str, seed: int) -> None:
-        """A part of what has been applied comes once more."""
+        """Apply events again that the table already has; its rows stay as they are."""
         table = self.lake[name]
         again = [e for e in self.streams[name].events(after=-1) if e.offset <= table.position]
         start, stop = sorted(Random(seed).choices(range(len(again) + 1), k=2))

@@ -1,4 +1,4 @@
-"""Steps, done one by one, bring the lake's columns to the source's, whatever became of them."""
+"""Structure steps, done one by one, give the lake the source's columns after any change."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -51,13 +51,18 @@ TABLES = ("orders", "bills")
 
 @st.composite
 def structures(draw: st.DrawFn) -> Structure:
+    """Draw a structure of one to four columns."""
     numbers = draw(st.sets(st.integers(1, 4), min_size=1))
     return _drawn(draw, {number: draw(st.sampled_from(KINDS)) for number in numbers}, {}, set())
 
 
 @st.composite
 def successors(draw: st.DrawFn, old: Structure, used: int = 0) -> Structure:
-    """Each number is one column for ever; its name is not, and its type may become another."""
+    """Draw a later structure of the same table.
+
+    A number stays with its column and is never reused; names and types may change. ``used`` is
+    the highest number that any earlier structure had.
+    """
     used = max(used, *old.numbered())
     kinds = {c.number: KINDS[_kind(c)] for c in old.columns}
     names = {c.number: c.name for c in old.columns}
@@ -68,25 +73,28 @@ def successors(draw: st.DrawFn, old: Structure, used: int = 0) -> Structure:
     for number in draw(st.sets(st.sampled_from(sorted(kinds)), max_size=1)):
         kinds[number] = draw(st.sampled_from(KINDS))
     if draw(st.booleans()):
-        names = {}  # and all are named anew
+        names = {}  # every column gets a new name
     return _drawn(draw, kinds, names, set(old.key_numbers()))
 
 
-def _kind(found: StructureColumn) -> int:
-    """Which of KINDS it is."""
-    wanted = found.declared.name, found.declared.modifier
+def _kind(typed: StructureColumn) -> int:
+    """Return the index in KINDS of the column's type."""
+    wanted = typed.declared.name, typed.declared.modifier
     kinds = [(kind["kind"], kind.get("modifier", -1)) for kind in KINDS]
     return kinds.index(wanted)
 
 
 def _drawn(
-    draw: st.DrawFn, kinds: dict[int, dict[str, Any]], known: dict[int, str], key: set[int]
+    draw: st.DrawFn, kinds: dict[int, dict[str, Any]], old_names: dict[int, str], key: set[int]
 ) -> Structure:
-    """With a key of columns that arrive, or with none and a way to do without one."""
-    taken = {known[number].lower() for number in kinds if number in known}
+    """Draw a structure with these columns, whose key is of columns that arrive.
+
+    A structure without a key has the replica identity ``full``.
+    """
+    taken = {old_names[number].lower() for number in kinds if number in old_names}
     fresh = [name for name in draw(st.permutations(NAMES)) if name.lower() not in taken]
     fresh = list({name.lower(): name for name in fresh}.values())
-    names = {number: known.get(number) or fresh.pop() for number in sorted(kinds)}
+    names = {number: old_names.get(number) or fresh.pop() for number in sorted(kinds)}
     arriving = [number for number, kind in kinds.items() if kind["kind"] != "point"]
     if not key or not key <= set(arriving) or draw(st.integers(0, 3)) == 0:
         key = draw(st.sets(st.sampled_from(arriving), max_size=2)) if arriving else set()
@@ -108,33 +116,38 @@ pairs = structures().flatmap(lambda old: st.tuples(st.just(old), successors(old)
 
 @st.composite
 def chains(draw: st.DrawFn) -> list[Structure]:
-    found = [draw(structures())]
+    """Draw two to five structures of one table, each following from the one before."""
+    chain = [draw(structures())]
     for _ in range(draw(st.integers(1, 4))):
-        used = max(number for each in found for number in each.numbered())
-        found.append(draw(successors(found[-1], used)))
-    return found
+        used = max(number for structure in chain for number in structure.numbered())
+        chain.append(draw(successors(chain[-1], used)))
+    return chain
 
 
 @dataclass
 class Lake:
-    """A lake's table as an engine has it, which takes a name in any case for the same."""
+    """A table of the lake; as in the query engines, column names ignore case."""
 
     table: TableId
     mode: TableMode
     key: tuple[str, ...]
     types: dict[str, str] = field(default_factory=dict)
-    numbers: dict[str, int] = field(default_factory=dict)  # of the column whose values these are
+    numbers: dict[str, int] = field(default_factory=dict)
+    """The number, in the source, of the column whose values these are."""
 
     @classmethod
     def of(cls, structure: Structure) -> "Lake":
+        """Return the table as a new one with this structure would be."""
         mode = structure.mode(append=False)
         assert isinstance(mode, TableMode)
-        found = cls(structure.table, mode, structure.key if mode is TableMode.KEYED else ())
-        for each in structure.followed:
-            found.types[each.name], found.numbers[each.name] = each.lake, each.number
-        return found
+        lake = cls(structure.table, mode, structure.key if mode is TableMode.KEYED else ())
+        for followed in structure.followed:
+            lake.types[followed.name] = followed.lake
+            lake.numbers[followed.name] = followed.number
+        return lake
 
     def do(self, step: Step, new: Structure | None) -> None:
+        """Do a step that leads to ``new``; fail if the table does not allow it."""
         match step:
             case RenameColumn(old, name):
                 self._refuse_taken(name)
@@ -166,6 +179,7 @@ class Lake:
 
 
 def agree(lake: Lake, structure: Structure) -> None:
+    """Assert that the lake has the structure, with types at least as wide."""
     wanted = Lake.of(structure)
     assert lake.numbers == wanted.numbers
     assert (lake.table, lake.mode, set(lake.key)) == (wanted.table, wanted.mode, set(wanted.key))
@@ -174,7 +188,7 @@ def agree(lake: Lake, structure: Structure) -> None:
 
 
 @given(pairs)
-def test_steps_one_by_one_give_the_new_structure(pair: tuple[Structure, Structure]) -> None:
+def test_the_steps_of_a_change_give_the_new_structure(pair: tuple[Structure, Structure]) -> None:
     old, new = pair
     found = derive_steps(old, new)
     stops = [step for step in found if isinstance(step, Stop)]
@@ -189,8 +203,8 @@ def test_steps_one_by_one_give_the_new_structure(pair: tuple[Structure, Structur
 
 
 @given(chains())
-def test_what_is_kept_after_each_change_carries_the_next(chain: list[Structure]) -> None:
-    """As the job does it: what is kept is written down, read again, and compared with."""
+def test_the_stored_structure_is_enough_for_the_next_change(chain: list[Structure]) -> None:
+    """Like the job, write each structure as text, and read it again for the next change."""
     kept, lake = chain[0], Lake.of(chain[0])
     for new in chain[1:]:
         course = derive_course(kept, [Note(structure=new)])
@@ -206,16 +220,16 @@ def test_what_is_kept_after_each_change_carries_the_next(chain: list[Structure])
 
 
 @given(chains())
-def test_several_notes_at_once_end_where_one_by_one_does(chain: list[Structure]) -> None:
+def test_several_notes_at_once_give_the_same_as_one_by_one(chain: list[Structure]) -> None:
     kept = chain[0]
     for new in chain[1:]:
-        each = derive_course(kept, [Note(structure=new)])
-        if each.stops or each.structure is None:
+        single = derive_course(kept, [Note(structure=new)])
+        if single.stops or single.structure is None:
             return
-        kept = each.structure
+        kept = single.structure
     course = derive_course(chain[0], [Note(structure=new) for new in chain[1:]])
     assert course.structure == kept
-    if course.stops:  # away and back: the next law
+    if course.stops:  # the table was renamed away and back, which the next law is about
         assert _leaves_its_name(chain)
         return
     lake = Lake.of(chain[0])
@@ -227,7 +241,7 @@ def test_several_notes_at_once_end_where_one_by_one_does(chain: list[Structure])
 
 @st.composite
 def any_names(draw: st.DrawFn) -> list[Structure]:
-    """The same columns under names that Postgres tells apart, and the lake may not."""
+    """Draw the same columns under names that differ in Postgres, but may clash in the lake."""
     numbers = draw(st.lists(st.integers(1, 4), min_size=1, unique=True))
     found = []
     for _ in range(draw(st.integers(2, 4))):
@@ -237,9 +251,9 @@ def any_names(draw: st.DrawFn) -> list[Structure]:
     return found
 
 
-@pytest.mark.timeout(60, method="thread")  # a course without an end would take all memory
+@pytest.mark.timeout(60, method="thread")  # an endless course would take all memory
 @given(any_names(), st.sampled_from(["evolve", "ignore"]))
-def test_names_that_are_one_in_the_lake_stop_and_others_are_followed(
+def test_names_that_clash_in_the_lake_stop_and_others_are_followed(
     chain: list[Structure], policy: SchemaPolicy
 ) -> None:
     course = derive_course(chain[0], [Note(structure=new) for new in chain[1:]], policy=policy)
@@ -258,10 +272,10 @@ def _refused(structure: Structure) -> bool:
 
 
 @given(chains(), st.data())
-def test_events_that_may_have_gone_elsewhere_are_never_followed(
+def test_a_table_stops_if_events_may_have_gone_to_another_topic(
     chain: list[Structure], data: st.DataObject
 ) -> None:
-    """Whatever lies between, and however it ends: each note counts, not only the last."""
+    """Every note counts, not only the last one."""
     seldom = st.integers(0, 5).map(lambda number: number == 0)
     notes = [
         Note(structure=new, unpublished=data.draw(seldom), unnoted=data.draw(seldom))
@@ -276,7 +290,7 @@ def test_events_that_may_have_gone_elsewhere_are_never_followed(
 
 
 def _leaves_its_name(chain: list[Structure]) -> bool:
-    return any(each.table != chain[0].table for each in chain)
+    return any(structure.table != chain[0].table for structure in chain)
 
 
 def _identity(structure: Structure) -> tuple[TableMode | str, set[str]]:
@@ -285,7 +299,7 @@ def _identity(structure: Structure) -> tuple[TableMode | str, set[str]]:
 
 
 @given(chains())
-def test_ignored_columns_leave_the_others_right(chain: list[Structure]) -> None:
+def test_ignored_changes_leave_the_other_columns_right(chain: list[Structure]) -> None:
     kept, lake = chain[0], Lake.of(chain[0])
     size = len(lake.types)
     for new in chain[1:]:
@@ -301,13 +315,13 @@ def test_ignored_columns_leave_the_others_right(chain: list[Structure]) -> None:
 
 
 def _collides(lake: Lake, step: Step) -> bool:
-    """With a column that an earlier change dropped from the source, and not from the lake."""
+    """Return whether a new name clashes with a column that only the source has dropped."""
     taken = {name.lower() for name in lake.types}
     return isinstance(step, RenameColumn) and step.new.lower() in taken - {step.old.lower()}
 
 
 @given(pairs)
-def test_to_stop_is_to_stop_at_any_change(pair: tuple[Structure, Structure]) -> None:
+def test_the_policy_stop_stops_at_any_change(pair: tuple[Structure, Structure]) -> None:
     old, new = pair
     found = derive_course(old, [Note(structure=new)], policy="stop").steps
     assert bool(found) == bool(derive_steps(old, new))
@@ -315,8 +329,8 @@ def test_to_stop_is_to_stop_at_any_change(pair: tuple[Structure, Structure]) -> 
 
 
 @given(pairs, st.booleans())
-def test_a_guess_is_the_truth_or_a_stop(pair: tuple[Structure, Structure], later: bool) -> None:
-    """The connector writes by the second structure; the catalogue may have a column more by now."""
+def test_a_guess_is_right_or_a_stop(pair: tuple[Structure, Structure], later: bool) -> None:
+    """The connector writes by the second structure; the catalogue may have one more column."""
     old, then = pair
     now = then
     if later:
@@ -334,7 +348,9 @@ def test_a_guess_is_the_truth_or_a_stop(pair: tuple[Structure, Structure], later
 
 
 @given(pairs)
-def test_a_guess_is_what_the_trigger_would_have_noted(pair: tuple[Structure, Structure]) -> None:
+def test_a_guess_equals_what_the_trigger_would_note(
+    pair: tuple[Structure, Structure],
+) -> None:
     old, new = pair
     guessed = guess_course(old, [Column(c.name, c.lake) for c in new.followed], new)
     if not guessed.stops:

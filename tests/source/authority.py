@@ -17,7 +17,7 @@ class Authority:
 
     @property
     def certificate(self) -> Path:
-        """The certificate to trust."""
+        """Return the certificate to trust."""
         return self.folder / f"{self.name}.crt"
 
     def signed(self, name: str, *, key: tuple[str, ...] = RSA, alternative: str = "") -> Path:

@@ -27,7 +27,7 @@ class Noted:
 
     @property
     def note(self) -> Note:
-        """The note as the job reads it."""
+        """Return the note as the job reads it."""
         structure = None if self.text is None else parse(self.text)
         return Note(
             structure=structure,
@@ -85,10 +85,10 @@ class Source:
         shown = "CASE WHEN {0} IS NOT NULL THEN format('%%s', {0}) END"
         listed = ", ".join(shown.format(f'"{column.name}"') for column in columns)
         query = f'SELECT {listed} FROM "{structure.table.schema}"."{structure.table.name}"'
-        found = self.connection.execute(query.encode(), ()).fetchall()
+        texts = self.connection.execute(query.encode(), ()).fetchall()
         return [
             {c.name: lake_value(text, c.lake) for c, text in zip(columns, row, strict=True)}
-            for row in found
+            for row in texts
         ]
 
 
@@ -97,8 +97,8 @@ def sorted_rows(rows: list[dict[str, Any]]) -> list[str]:
     return sorted(repr(sorted(row.items())) for row in rows)
 
 
-def taken(source: Source, statement: str) -> Course:
-    """Return the course that the notes of a statement give.
+def course_of(source: Source, statement: str) -> Course:
+    """Run a statement and return the course that its notes give.
 
     If the table goes on, check that rows and columns end up as Postgres shows them.
     """

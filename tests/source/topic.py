@@ -35,7 +35,7 @@ class Topic:
         return self._schema(value)
 
     def until(self, done: Callable[[list[Event]], bool]) -> list[Event]:
-        """Wait until ``done`` holds for all events, and return them."""
+        """Wait until ``done`` is true of all events, and return them."""
         found: list[Event] = []
 
         def seen() -> bool:

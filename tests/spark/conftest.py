@@ -1,4 +1,4 @@
-"""One small Spark session for all tests of DataFrame code."""
+"""Provide one small Spark session for all tests of DataFrame code."""
 
 import gc
 from collections.abc import Iterator
@@ -16,11 +16,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 @pytest.fixture(autouse=True)
-def forgotten(spark: SparkSession) -> Iterator[None]:
-    """What is kept of a test's tables does not stay in the heap that all tests share.
+def clear_caches(spark: SparkSession) -> Iterator[None]:
+    """Clear the caches after each test, because all tests share one heap.
 
-    Spark keeps what was persisted, Delta the state of each table for an hour, and Python the
-    handles of both until it looks for cycles: after a hundred tests the heap was full of them.
+    Spark keeps persisted frames, Delta the state of each table for an hour, and Python the handles
+    of both until it collects cycles: after a hundred tests the heap was full of them.
     """
     yield
     gc.collect()

@@ -1,4 +1,4 @@
-"""A log of one table, made up, and what the lake must hold of it at any offset."""
+"""An invented log of one table, and the rows that the lake must have at any offset."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -38,7 +38,7 @@ Row = dict[str, Any]
 
 @dataclass(kw_only=True)
 class Log:
-    """Events of one table in landings of a few each."""
+    """Events of one table, in landings of a few events each."""
 
     spark: SparkSession
     root: Path
@@ -48,15 +48,16 @@ class Log:
     per_landing: int = 7
 
     def rows(self, *, after_landing: int = 0) -> DataFrame:
-        every = [
+        """Return the rows of the log in later landings, as the lake's log has them."""
+        landed = [
             (i // self.per_landing + 1, *message.row()) for i, message in enumerate(self.messages)
         ]
-        kept = [row for row in every if row[0] > after_landing]
-        frame = self.spark.createDataFrame(kept, f"landing bigint, {LOG_COLUMNS}")
+        rows = [row for row in landed if row[0] > after_landing]
+        frame = self.spark.createDataFrame(rows, f"landing bigint, {LOG_COLUMNS}")
         return frame.selectExpr("*", "0 AS partition", "current_timestamp() AS timestamp")
 
     def landing_at(self, offset: int) -> int:
-        """The last one that is wholly at or before the offset."""
+        """Return the last landing whose events are all at or before the offset."""
         before = [m for m in self.messages if m.offset <= offset]
         return len(before) // self.per_landing
 
@@ -68,7 +69,7 @@ class Log:
         notes: Sequence[PlacedNote] = (),
         **more: Any,  # noqa: ANN401
     ) -> Material:
-        given: dict[str, Any] = {
+        parts: dict[str, Any] = {
             "recorded": Recorded(
                 rows=self.rows(after_landing=after_landing),
                 topic=self.messages[0].topic,
@@ -82,7 +83,7 @@ class Log:
             "first": FirstSchema(note=None, known=self.schema),
             "tables": factory(self.root),
         }
-        return Material(**{**given, **more})
+        return Material(**{**parts, **more})
 
 
 def factory(root: Path) -> TableFactory:
@@ -91,9 +92,9 @@ def factory(root: Path) -> TableFactory:
 
 
 def changes(seed: int, steps: int, keys: int = 12) -> Source:
-    """Random legal changes of a few keys, with changes of keys and a truncate in the middle.
+    """Return random legal changes of a few keys, including changed keys and one truncate.
 
-    No event is a snapshot's: where those may stand is another matter.
+    None is an event of a snapshot, because those may not be anywhere in a log.
     """
     random, source = Random(seed), Source(placeholder=PLACEHOLDER)
     for step in range(steps):
@@ -106,12 +107,12 @@ def changes(seed: int, steps: int, keys: int = 12) -> Source:
 
 
 def legal_cuts(source: Source) -> list[int]:
-    """Offsets at which a cut may end: not between the halves of a key's change."""
+    """Return the offsets at which a cut may end: not between the events of a changed key."""
     return [at for at, value in source.log if value["op"] != "d" and at + 1 not in source.moved]
 
 
 def expected(events: Iterable[ChangeEvent], upto: int) -> dict[Any, Row]:
-    """By the reference."""
+    """Return the reference's rows by id after the events up to an offset."""
     part = sorted((e for e in events if e.offset <= upto), key=lambda event: event.offset)
     return {
         key[0]: dict(row) for key, row in fold(part, ("id",), unchanged_by(PLACEHOLDER)).items()
@@ -119,7 +120,7 @@ def expected(events: Iterable[ChangeEvent], upto: int) -> dict[Any, Row]:
 
 
 def copies(random: Random, steps: int) -> list[Message]:
-    """Changes of a table without a key that holds each row several times; one truncate."""
+    """Return random changes, with one truncate, of a table without a key; rows repeat."""
     rows: list[Row] = []
     messages = []
     for offset in range(steps):
@@ -136,17 +137,18 @@ def copies(random: Random, steps: int) -> list[Message]:
 
 
 def expected_copies(messages: Iterable[Message], upto: int) -> Counter[tuple[Any, ...]]:
-    found = recording("tables")
+    """Return the reference's rows, with their number of copies, up to an offset."""
+    recorded = recording("tables")
     events = [
         change_event(m.topic, m.offset, value)
         for m in messages
-        if m.offset <= upto and (value := found.decoded(m.value)) is not None
+        if m.offset <= upto and (value := recorded.decoded(m.value)) is not None
     ]
     return fold_multiset(events)
 
 
 def held(spark: SparkSession, path: str, schema: TableSchema) -> list[Row]:
-    """The rows of a Delta table, without our own columns."""
+    """Return the rows of a Delta table, without our own columns."""
     names = [f"`{name}`" for name in schema.names]
     return [
         {name: _plain(value) for name, value in row.asDict().items()}
@@ -155,14 +157,15 @@ def held(spark: SparkSession, path: str, schema: TableSchema) -> list[Row]:
 
 
 def by_id(spark: SparkSession, table: AppliedTable) -> dict[Any, Row]:
+    """Return the table's rows by id; fail if an id occurs twice."""
     rows = held(spark, table.path, table.schema)
-    found = {row["id"]: row for row in rows}
-    assert len(found) == len(rows)
-    return found
+    by_key = {row["id"]: row for row in rows}
+    assert len(by_key) == len(rows)
+    return by_key
 
 
 def event(offset: int, op: Op, row: Row) -> ChangeEvent:
-    """What a reading changed, as an event of its own."""
+    """Return a change that a reading made, as an event."""
     if op is Op.DELETE:
         return ChangeEvent(topic=TOPIC, offset=offset, op=op, before=row)
     return ChangeEvent(topic=TOPIC, offset=offset, op=op, after=row)

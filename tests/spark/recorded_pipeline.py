@@ -1,6 +1,6 @@
-"""The job without its servers, over recorded events of a real connector.
+"""Run the job without servers, on recorded events of a real connector.
 
-What the source held when they were recorded stands beside them, in Postgres's own text.
+The recording also has the source's rows at its end, in Postgres's own text.
 """
 
 import base64
@@ -51,7 +51,7 @@ NOTES = STRUCTURE.topic(PREFIX)
 
 
 def _recorded_schema(name: str, key: tuple[str, ...], mode: TableMode) -> TableSchema:
-    """As the first event of the table describes it."""
+    """Return the schema in the first recorded event of the table."""
     topic = f"{PREFIX}.public.{name}"
     first = next(r for r in RECORDED["records"] if r["topic"] == topic and r["value"])
     number = int.from_bytes(base64.b64decode(first["value"])[1:5])
@@ -77,7 +77,7 @@ def schemas(ids: Iterable[int]) -> dict[int, str]:
 
 
 class Pipeline:
-    """The job without its servers: events are handed to the landing function directly."""
+    """The job without servers: records are passed directly to the landing function."""
 
     epoch: Epoch | None = None
 
@@ -92,13 +92,13 @@ class Pipeline:
         self.budget = budget
         self.patience = patience
         self.ends: dict[str, int] = {}
-        """How far the topics reach, as Kafka would say."""
+        """The ends of the topics, as Kafka would report them."""
         self.wal_end: Callable[[], int] = lambda: 0
-        """Where the source's WAL ends."""
+        """Return the end of the source's WAL."""
         self.start()
 
     def start(self) -> None:
-        """As after a restart: nothing is known but what the lake says."""
+        """Start as after a restart, with nothing but the lake."""
         landed = landed_position(self.log)
         if landed is None:
             landed = LandedPosition(epoch=1, landing=0, offsets={}, topic_ids={})
@@ -170,6 +170,7 @@ class Pipeline:
         )
 
     def opened(self, schema: TableSchema) -> AppliedTable:
+        """Open the table as the job does at its start; create it if there is none."""
         path, session = str(self.root / schema.table.name), self.spark.newSession()
         if position(path) is None:
             store.create(session, path, schema, Position(epoch=1, offset=-1))
@@ -183,6 +184,7 @@ class Pipeline:
         return tables.stored(session, path, found, schema)
 
     def land(self, records: list[dict[str, Any]]) -> None:
+        """Land the records in one landing."""
         self.lander.land(events(self.spark, records), 0)
 
     def _wal_end(self) -> int:
@@ -192,19 +194,23 @@ class Pipeline:
         return {topic: last + 1 for topic, last in self.lander.position.offsets.items()}
 
     def settle(self) -> None:
+        """Run rounds until one has nothing to do."""
         while self.rounds.round():
             pass
 
     def stopped(self) -> list[AppliedTable]:
+        """Return the tables that do not follow the stream."""
         return [table for table in self.tables.by_topic.values() if not table.following]
 
     def rows(self, schema: TableSchema) -> list[dict[str, str | None]]:
+        """Return the texts of the lake's rows, in the compared columns."""
         frame = self.spark.read.format("delta").load(str(self.root / schema.table.name))
         texts = [f"{_text(column)} AS {column.name}" for column in compared(schema)]
         return [row.asDict() for row in frame.selectExpr(*texts).collect()]
 
 
 def events(spark: SparkSession, records: list[dict[str, Any]]) -> DataFrame:
+    """Return records as Spark reads them from Kafka."""
     rows: list[tuple[Any, ...]] = [
         (
             _bytes(record["key"]),
@@ -221,12 +227,12 @@ def events(spark: SparkSession, records: list[dict[str, Any]]) -> DataFrame:
 
 
 def compared(schema: TableSchema) -> list[Column]:
-    """Those whose text in Spark is that of Postgres, or can be made so in a word."""
-    kept_otherwise = ("bigh",)  # hstore, as JSON
+    """Return the columns whose text in Spark can be compared with Postgres's."""
+    other_text = ("bigh",)  # hstore, as JSON
     return [
         column
         for column in schema.columns
-        if not column.type.startswith("array") and column.name not in kept_otherwise
+        if not column.type.startswith("array") and column.name not in other_text
     ]
 
 
@@ -242,7 +248,7 @@ def _bytes(text: str | None) -> bytes | None:
 
 
 def landed_topics() -> list[dict[str, Any]]:
-    """The records of our topics, in the order in which Kafka took them."""
+    """Return the records of our topics, in the order in which Kafka accepted them."""
     topics = {schema.table.topic(PREFIX) for schema in TABLES} | {MARKERS}
     mine = [record for record in RECORDED["records"] if record["topic"] in topics]
     return sorted(mine, key=lambda record: (record["timestamp"], record["offset"]))
@@ -253,6 +259,7 @@ def sorted_rows(rows: list[dict[str, str | None]]) -> list[list[tuple[str, str |
 
 
 def assert_equal_to_source(pipeline: Pipeline) -> None:
+    """Assert that every table has the rows of the source at the recording's end."""
     for schema in TABLES:
         expected = [
             {column.name: row[column.name] for column in compared(schema)}
@@ -262,8 +269,8 @@ def assert_equal_to_source(pipeline: Pipeline) -> None:
 
 
 def ends_of(records: list[dict[str, Any]]) -> dict[str, int]:
-    """Exclusive, by topic."""
-    found: dict[str, int] = {}
+    """Return the end of each topic: the offset after its last record."""
+    ends: dict[str, int] = {}
     for record in records:
-        found[record["topic"]] = max(found.get(record["topic"], 0), record["offset"] + 1)
-    return found
+        ends[record["topic"]] = max(ends.get(record["topic"], 0), record["offset"] + 1)
+    return ends

@@ -1,6 +1,6 @@
-"""The lists that the connector is given name what is meant and no more, by Java's own reading.
+"""The expressions in the connector's lists match the intended name and no other, in Java.
 
-The connector compiles each of their expressions so that case is ignored.
+The connector compiles each of them so that case is ignored.
 """
 
 from collections.abc import Callable
@@ -31,15 +31,15 @@ Matches = Callable[[str, str], bool]
 
 @pytest.fixture(scope="session")
 def matches(spark: SparkSession) -> Matches:
-    """Whether an expression matches the whole of a name, as the connector asks it."""
+    """Return a function that matches an expression with a whole name, as the connector does."""
     jvm = spark.sparkContext._jvm
     assert jvm is not None
     java = jvm.java.util.regex.Pattern
 
-    def asked(expression: str, name: str) -> bool:
+    def match(expression: str, name: str) -> bool:
         return bool(java.compile(expression, CASE_INSENSITIVE).matcher(name).matches())
 
-    return asked
+    return match
 
 
 @settings(max_examples=150)

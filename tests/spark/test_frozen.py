@@ -1,7 +1,7 @@
-"""A job that stands still for longer than Spark waits for an executor goes on where it was.
+"""A job that is suspended for longer than Spark waits for an executor continues afterwards.
 
-A laptop sleeps, a machine is moved, somebody sends SIGSTOP. With a local master executor and driver
-are one process, so neither can have lost the other.
+A laptop sleeps, a virtual machine is migrated, somebody sends SIGSTOP. With a local master,
+executor and driver are one process, so neither can have lost the other.
 """
 
 import json
@@ -23,8 +23,9 @@ WAITS: Final = {
     "spark.executor.heartbeatInterval": "200ms",
     "spark.executor.heartbeat.maxFailures": "30",
 }
-"""As 120 s, 60 s, 10 s and 60, if nobody says otherwise."""
-FROZEN_SECONDS: Final = 9.0  # more than each of them, and than both of heartbeat
+"""Spark's defaults are 120 s, 60 s, 10 s and 60."""
+FROZEN_SECONDS: Final = 9.0
+"""Longer than each, and than the heartbeat's interval times its failures."""
 TIMES: Final = 3
 CHILD: Final = """
 import json, sys
@@ -48,8 +49,8 @@ spark.stop()
 """
 
 
-def rows(child: subprocess.Popen[str]) -> str:
-    """What the next work of the child gives; nothing if it has ended."""
+def next_line(child: subprocess.Popen[str]) -> str:
+    """Have the child run a query and return the line it prints; empty if it has ended."""
     assert child.stdin is not None
     assert child.stdout is not None
     child.stdin.write("\n")
@@ -57,7 +58,7 @@ def rows(child: subprocess.Popen[str]) -> str:
     return child.stdout.readline()
 
 
-def test_spark_works_on_after_it_stood_still(tmp_path: Path) -> None:
+def test_spark_continues_after_it_was_suspended(tmp_path: Path) -> None:
     command = [sys.executable, "-c", CHILD, str(tmp_path), json.dumps(WAITS)]
     log = tmp_path / "log"
     with (
@@ -67,11 +68,12 @@ def test_spark_works_on_after_it_stood_still(tmp_path: Path) -> None:
         ) as child,
     ):
         try:
-            assert rows(child) == "rows 1000\n", log.read_text()
+            assert next_line(child) == "rows 1000\n", log.read_text()
             for _ in range(TIMES):
+                # The length of the suspension is what is tested; there is nothing to await.
                 with stopped(child.pid):
                     threading.Event().wait(FROZEN_SECONDS)
-                assert rows(child) == "rows 1000\n", log.read_text()
+                assert next_line(child) == "rows 1000\n", log.read_text()
             child.communicate(timeout=60)
         finally:
             child.kill()

@@ -1,4 +1,4 @@
-"""Shared by the tests of the embedded stack: a configuration, a driver, the list of processes."""
+"""Provide a configuration, a supervisor and its processes for tests of the embedded stack."""
 
 import signal
 import subprocess

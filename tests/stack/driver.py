@@ -1,4 +1,4 @@
-"""Runs a supervisor of the embedded servers without a job, for tests that kill it."""
+"""Run a supervisor of the embedded servers without a job, for tests that kill it."""
 
 import sys
 from pathlib import Path

@@ -13,7 +13,7 @@ from cdc.stack.artifacts.prerequisites import find_java
 pytestmark = pytest.mark.integration
 
 
-def test_the_worker_is_told_of_our_class_and_has_it() -> None:
+def test_the_worker_s_settings_name_a_class_that_the_folder_has() -> None:
     with zipfile.ZipFile(set_dir(CONVERTER) / converter.FOLDER / "wal2lake.jar") as jar:
         [service] = [name for name in jar.namelist() if name.startswith("META-INF/services/")]
         services = jar.read(service).decode().split()
@@ -24,7 +24,7 @@ def test_the_worker_is_told_of_our_class_and_has_it() -> None:
     assert converter.BASE in services
 
 
-def test_a_folder_without_the_worker_s_classes_is_none(tmp_path: Path) -> None:
+def test_a_folder_without_the_worker_s_classes_builds_no_plugin(tmp_path: Path) -> None:
     empty, target = tmp_path / "jars", tmp_path / "target"
     empty.mkdir()
     target.mkdir()

@@ -94,7 +94,7 @@ def interrupted_at(
 
 
 @pytest.mark.deep
-def test_ctrl_c_when_all_is_up_is_its_ordinary_end(config_file: Path, state: StateDir) -> None:
+def test_ctrl_c_after_the_start_is_an_ordinary_end(config_file: Path, state: StateDir) -> None:
     log = config_file.parent / "up.log"
     helper = threading.Thread(target=create_table_when_asked, args=[state], daemon=True)
     helper.start()

@@ -28,7 +28,7 @@ from tests.waiting import until
 
 
 @pytest.mark.usefixtures("any_java")
-def test_too_little_space_is_named_before_anything_starts(
+def test_too_little_space_is_reported_before_anything_starts(
     config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=2**20))
@@ -39,7 +39,7 @@ def test_too_little_space_is_named_before_anything_starts(
     assert "state_dir" in caught.value.remedy
 
 
-def test_the_system_s_own_error_gets_a_name(tmp_path: Path) -> None:
+def test_the_system_s_disk_error_becomes_disk_full(tmp_path: Path) -> None:
     def fail(code: int) -> None:
         with prerequisites.disk_full_named(tmp_path):
             raise OSError(code, os.strerror(code))
@@ -58,7 +58,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
         yield place
 
 
-def test_the_report_says_it_on_a_disk_without_a_byte_left(disk: Path) -> None:
+def test_the_report_is_written_on_a_full_disk(disk: Path) -> None:
     state = StateDir(disk / "state")
     state.create()
     report = StackReport(state=state, supervisor=ProcessIdentity.of(os.getpid()))
@@ -73,7 +73,7 @@ def test_the_report_says_it_on_a_disk_without_a_byte_left(disk: Path) -> None:
 
 
 @pytest.mark.integration
-def test_a_disk_that_fills_is_reported_and_all_come_back_when_there_is_space(
+def test_a_disk_that_fills_is_reported_and_the_servers_return_once_it_has_space(
     disk: Path, config_file: Path
 ) -> None:
     values = yaml.safe_load(config_file.read_text())

@@ -32,7 +32,7 @@ def test_nothing_recorded_says_that_the_stack_is_not_up(config: Config) -> None:
     assert caught.value.remedy == "wal2lake up"
 
 
-def test_what_was_recorded_is_found_and_private(config: Config, state: StateDir) -> None:
+def test_the_recorded_endpoints_are_found_and_private(config: Config, state: StateDir) -> None:
     endpoints = Endpoints(**EMBEDDED)
     record(state, endpoints)
     assert resolve(config) == Pipeline(config, endpoints)
@@ -60,7 +60,7 @@ def test_all_configured_needs_no_record(config: Config) -> None:
 
 
 @given(st.text(st.characters(blacklist_categories=["Cs"]), min_size=1))
-def test_the_password_reaches_the_url_whole_and_is_not_shown(password: str) -> None:
+def test_the_password_is_complete_in_the_url_and_is_not_shown(password: str) -> None:
     source = Source(
         url="postgresql://me@db:5433/shop", password=SecretStr(password), tables=["a.b"]
     )
@@ -101,7 +101,7 @@ def java_properties_value(line: str) -> str:
 @example("\t")
 @example("\f a")
 @given(st.text(st.characters(blacklist_categories=["Cs"])))
-def test_any_value_survives_a_properties_file(value: str) -> None:
+def test_any_value_can_be_read_back_from_a_properties_file(value: str) -> None:
     line = f"key={properties_value(value)}"
     assert line.isascii()
     assert "\n" not in line

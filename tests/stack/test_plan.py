@@ -33,7 +33,7 @@ def with_keys(config: Config, *changes: dict[str, Any]) -> Config:
         ([POSTGRES, KAFKA, CONNECT, REGISTRY], []),
     ],
 )
-def test_the_rest_is_embedded_in_this_order(
+def test_servers_without_an_address_are_embedded_in_this_order(
     config: Config, state: StateDir, changes: list[dict[str, Any]], started: list[str]
 ) -> None:
     made = server_plan.make(with_keys(config, *changes), state)
@@ -57,7 +57,7 @@ def test_embedded_clients_use_the_configured_broker(config: Config, state: State
     assert "bootstrap.servers=broker:9092\n" in written
 
 
-def test_only_what_is_run_is_downloaded(config: Config) -> None:
+def test_only_servers_that_are_started_are_downloaded(config: Config) -> None:
     everything = with_keys(config, POSTGRES, KAFKA, CONNECT, REGISTRY)
     assert server_plan.needed_sets(everything) == ("spark",)
     own_broker = server_plan.needed_sets(with_keys(config, KAFKA))

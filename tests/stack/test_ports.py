@@ -22,11 +22,11 @@ def test_every_server_has_a_port_of_its_own(state: StateDir) -> None:
     assert len(set(chosen.values())) == len(chosen)
 
 
-def test_the_same_ports_next_time(state: StateDir) -> None:
+def test_a_server_keeps_its_port_at_the_next_start(state: StateDir) -> None:
     assert ports.choose(state, {}) == ports.choose(state, {})
 
 
-def test_a_port_that_was_lost_is_replaced(state: StateDir) -> None:
+def test_a_port_that_another_process_took_is_replaced(state: StateDir) -> None:
     before = ports.choose(state, {})
     with socket.create_server(("127.0.0.1", before["kafka"])):
         after = ports.choose(state, {})

@@ -33,7 +33,7 @@ def server(state: StateDir) -> Iterator[tuple[PostgresServer, Process]]:
         process.stop()
 
 
-def test_it_runs_below_a_private_directory_without_opening_it(
+def test_postgres_runs_below_a_private_directory_that_stays_private(
     server: tuple[PostgresServer, Process], state: StateDir
 ) -> None:
     embedded, process = server
@@ -46,7 +46,7 @@ def test_it_runs_below_a_private_directory_without_opening_it(
     assert uids.real != 0 or os.geteuid() != 0
 
 
-def test_it_asks_for_the_password_and_listens_on_loopback_only(
+def test_postgres_asks_for_the_password_and_listens_on_loopback_only(
     server: tuple[PostgresServer, Process], state: StateDir
 ) -> None:
     embedded, process = server
@@ -82,7 +82,7 @@ def test_data_survive_a_kill(server: tuple[PostgresServer, Process], state: Stat
         again.stop()
 
 
-def test_half_an_initialisation_is_begun_anew(
+def test_an_interrupted_initialisation_begins_anew(
     state: StateDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     embedded = PostgresServer(state, ports.choose(state, {})["postgres"])

@@ -16,7 +16,7 @@ from cdc.stack.artifacts import prerequisites
         ("command not found", 0),
     ],
 )
-def test_the_version_of_java(text: str, major: int) -> None:
+def test_the_version_of_java_is_parsed(text: str, major: int) -> None:
     assert prerequisites.java_major(text) == major
 
 
@@ -29,7 +29,7 @@ def java_that_says(place: Path, version: str) -> Path:
 
 
 @pytest.mark.parametrize(("version", "fit"), [("11.0.2", False), ("17.0.1", True), ("25", False)])
-def test_a_java_that_is_not_fit_is_named(
+def test_an_unfit_java_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, *, fit: bool
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(java_that_says(tmp_path / "jdk", version)))
@@ -47,7 +47,7 @@ def test_a_java_that_is_not_fit_is_named(
     assert "17" in caught.value.remedy
 
 
-def test_no_java_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_java_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     prerequisites.find_java.cache_clear()

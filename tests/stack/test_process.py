@@ -14,6 +14,7 @@ from cdc.stack.process.process import STATE_VARIABLE, Command, Process, ProcessI
 from cdc.state.directory import StateDir
 from tests.waiting import until
 
+# A child that stays until a test ends it; if the test fails to, it ends by itself.
 SLEEP = "import time; time.sleep(600)"
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf'); "
 PARENT = (
@@ -37,7 +38,7 @@ def gone(process: psutil.Process) -> bool:
     return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 
 
-def test_stop_ends_the_children_too(state: StateDir) -> None:
+def test_stop_ends_a_process_and_its_children(state: StateDir) -> None:
     process = Process("parent", command(PARENT), state)
     child = child_of(process)
     process.stop()
@@ -46,14 +47,14 @@ def test_stop_ends_the_children_too(state: StateDir) -> None:
     assert list(state.run.glob("*.json")) == []
 
 
-def test_one_that_does_not_listen_is_killed(state: StateDir) -> None:
+def test_a_process_that_ignores_sigterm_is_killed(state: StateDir) -> None:
     process = Process("deaf", command(STUBBORN + SLEEP, stop_seconds=0.2), state)
     until(lambda: "deaf" in last_lines(process.log))
     process.stop()
     assert process.exit_code() == -signal.SIGKILL
 
 
-def test_what_outlives_a_killed_parent_is_swept(state: StateDir) -> None:
+def test_the_child_of_a_killed_process_is_ended(state: StateDir) -> None:
     process = Process("parent", command(PARENT), state)
     child = child_of(process)
     os.kill(process.pid, signal.SIGKILL)
@@ -63,7 +64,7 @@ def test_what_outlives_a_killed_parent_is_swept(state: StateDir) -> None:
     assert gone(child)
 
 
-def test_a_failure_carries_the_end_of_the_log(state: StateDir) -> None:
+def test_a_failure_has_the_end_of_the_log(state: StateDir) -> None:
     process = Process("noisy", command("print('first'); print('it broke'); exit(3)"), state)
     until(lambda: process.exit_code() is not None)
     error = process.failure("died")
@@ -94,7 +95,7 @@ def test_the_statements_of_a_source_s_sessions_are_not_passed_on(tmp_path: Path)
     assert last_lines(log) == "\n".join((said[0], said[-1]))
 
 
-def test_a_reused_pid_is_not_ours(tmp_path: Path) -> None:
+def test_a_process_with_a_reused_pid_is_not_ours(tmp_path: Path) -> None:
     identity = ProcessIdentity.of(os.getpid())
     identity.write(tmp_path / "record.json")
     assert ProcessIdentity.read(tmp_path / "record.json") == identity

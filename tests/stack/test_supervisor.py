@@ -46,7 +46,9 @@ def test_a_signal_in_the_middle_of_the_start_stops_everything(
         assert ours(state) == []
 
 
-def test_everything_killed_comes_back_or_is_cleaned_up(config_file: Path, state: StateDir) -> None:
+def test_killed_servers_are_restarted_and_a_killed_supervisor_s_are_cleaned_up(
+    config_file: Path, state: StateDir
+) -> None:
     config = load(config_file, {})
     with supervised(config_file) as first:
         until(lambda: is_ready(state, first, config_file))
@@ -80,7 +82,7 @@ def events(state: StateDir) -> set[str]:
     return {event["what"] for event in read(state)["events"]}
 
 
-def test_a_second_one_is_refused_and_a_signal_stops_everything(
+def test_a_second_supervisor_is_refused_and_a_signal_stops_everything(
     config_file: Path, state: StateDir
 ) -> None:
     with supervised(config_file) as first:
@@ -101,7 +103,9 @@ def wal2lake(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
 
 
-def test_a_taken_port_is_named_before_anything_starts(config_file: Path, state: StateDir) -> None:
+def test_a_port_in_use_is_reported_before_anything_starts(
+    config_file: Path, state: StateDir
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         values = yaml.safe_load(config_file.read_text())

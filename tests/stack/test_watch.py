@@ -90,13 +90,14 @@ def scene(config: Config, state: StateDir, any_java: None) -> Iterator[Scene]:
         yield Scene(stack, StackReport(state=state, supervisor=ProcessIdentity.of(1)))
 
 
-def test_pauses_grow_and_a_long_life_begins_anew() -> None:
+def test_pauses_grow_until_a_server_has_run_for_long() -> None:
     backoff = Backoff()
     assert [backoff.after_death(1) for _ in range(7)] == [1, 2, 4, 8, 16, 30, 30]
     assert backoff.after_death(3600) == 1
     assert backoff.after_death(1) == 2
 
 
+# A server that runs until it is stopped; if the test fails to stop it, it ends by itself.
 STAY = "import time; time.sleep(600)"
 
 
@@ -142,7 +143,7 @@ def test_a_server_that_never_gets_ready_is_stopped_and_restarted(scene: Scene) -
 
 
 @pytest.mark.parametrize("kind", [ErrorKind.CHAIN_BROKEN, ErrorKind.CONFIG])
-def test_a_job_that_would_end_the_same_way_again_stays_down(scene: Scene, kind: ErrorKind) -> None:
+def test_a_job_that_would_fail_again_stays_down(scene: Scene, kind: ErrorKind) -> None:
     code = POLICY[kind].exit_code
     script = f"import sys; print('error: the slot is gone', file=sys.stderr); exit({code})"
     watch = scene.watch(Scripted("job", itertools.repeat(script)))
@@ -184,7 +185,7 @@ def _no_kafka(_server: Scripted) -> None:
     raise CdcError(ErrorKind.UNREACHABLE, "kafka is away")
 
 
-def test_the_report_is_what_a_reader_finds(scene: Scene, state: StateDir) -> None:
+def test_the_report_is_written_for_other_processes(scene: Scene, state: StateDir) -> None:
     scene.watch(Scripted("kafka", itertools.repeat(STAY)))
     scene.report.event("kafka is ready")
     scene.report.enter(READY)
@@ -259,7 +260,7 @@ def test_a_connector_that_returns_in_time_is_not_restarted(monkeypatch: pytest.M
     assert done == []
 
 
-def test_a_start_is_waited_for_as_long_as_it_makes_progress(tmp_path: Path) -> None:
+def test_a_start_may_take_long_while_it_makes_progress(tmp_path: Path) -> None:
     job = JobProcess(StateDir(tmp_path), tmp_path / "wal2lake.yaml")
     job.state.run.mkdir(parents=True)
     ProcessIdentity.of(os.getpid()).write(job.state.run / "job.json")
@@ -282,7 +283,7 @@ def test_a_server_that_reports_no_progress_has_a_fixed_time() -> None:
     assert patience.is_over()
 
 
-def test_a_connector_whose_slot_was_moved_on_is_not_restarted(
+def test_a_connector_whose_slot_somebody_else_moved_is_not_restarted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     restarts = connect_says(monkeypatch, "FAILED")
@@ -297,7 +298,7 @@ def test_a_connector_whose_slot_was_moved_on_is_not_restarted(
     assert restarts == []
 
 
-def test_what_kept_a_connector_from_starting_is_named_and_passed_over(
+def test_a_table_that_keeps_a_connector_from_starting_is_passed_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     restarts = connect_says(monkeypatch, "FAILED", "FAILED", "FAILED")

@@ -1,4 +1,4 @@
-"""Asking again until an answer is enough."""
+"""``poll`` asks until an answer is enough, and ``until`` fails when it never is."""
 
 from itertools import count
 

@@ -32,6 +32,7 @@ from tests.client.quarantine.refused import (
     run,
     states,
 )
+from tests.waiting import until
 
 
 def test_a_retry_reads_the_keys_of_the_events(config: Config, quarantine: Quarantine) -> None:
@@ -50,7 +51,7 @@ def test_a_retry_reads_the_keys_of_the_events(config: Config, quarantine: Quaran
     assert {operation.tables for operation in job.asked} == {(str(PAIRS),)}
 
 
-def test_where_a_key_cannot_be_told_the_whole_table_is_read(
+def test_a_retry_reads_the_whole_table_if_an_event_s_key_is_unknown(
     config: Config, quarantine: Quarantine
 ) -> None:
     garbage = refused(PAIRS, messages(PAIRS)[0], offset=900, key=b"k")
@@ -65,7 +66,7 @@ def test_where_a_key_cannot_be_told_the_whole_table_is_read(
     assert [dict(operation.options) for operation in job.asked] == [{"mode": "in-place"}] * 2
 
 
-def test_a_stopped_table_is_read_whole(config: Config, quarantine: Quarantine) -> None:
+def test_a_retry_reads_a_stopped_table_whole(config: Config, quarantine: Quarantine) -> None:
     quarantine.add(EVENTS)
     entry = TableEntry(table=str(PAIRS), path="", version=0, offset=9, state="stopped")
     row = LedgerRow(
@@ -80,7 +81,7 @@ def test_a_stopped_table_is_read_whole(config: Config, quarantine: Quarantine) -
     assert dict(job.asked[0].options) == {"mode": "in-place"}
 
 
-def test_of_too_many_keys_the_whole_table_is_read() -> None:
+def test_a_retry_of_too_many_keys_reads_the_whole_table() -> None:
     schema_id = int.from_bytes((EVENTS[0].key or b"")[1:5])
     text = RECORDED.schemas[schema_id]
     many = [
@@ -117,7 +118,9 @@ def test_discarding_marks_the_events_and_counts_the_table(
     assert [(row["command"], row["state"]) for row in recorded] == [("discard", "done")] * 2
 
 
-def test_all_means_those_that_were_there(config: Config, quarantine: Quarantine) -> None:
+def test_discarding_all_events_means_those_at_the_time_of_the_command(
+    config: Config, quarantine: Quarantine
+) -> None:
     """An event that is refused after the command was given is not discarded by it."""
     quarantine.add(EVENTS[:2])
     run(config, "discard", str(PAIRS), "--all", "--reason", "junk", "--detach")
@@ -126,8 +129,7 @@ def test_all_means_those_that_were_there(config: Config, quarantine: Quarantine)
 
     with Job(config, quarantine) as job:
         [operation] = files.all_operations(config.state_dir)
-        while not files.progress(config.state_dir, operation.id).state.ended:
-            threading.Event().wait(0.05)
+        until(lambda: files.progress(config.state_dir, operation.id).state.ended)
 
     assert list(states(quarantine).values()) == ["discarded", "discarded", "open"]
     assert job.counts == [(str(PAIRS), 1)]
@@ -141,8 +143,7 @@ def test_a_discard_that_was_interrupted_is_finished(config: Config, quarantine: 
 
     with Job(config, quarantine) as job:
         [operation] = files.all_operations(config.state_dir)
-        while not files.progress(config.state_dir, operation.id).state.ended:
-            threading.Event().wait(0.05)
+        until(lambda: files.progress(config.state_dir, operation.id).state.ended)
 
     assert job.counts == [(str(PAIRS), 2)]
     assert quarantine.rows()[0].settled_by == "before"
@@ -161,7 +162,7 @@ def test_a_discard_that_was_interrupted_is_finished(config: Config, quarantine: 
         (("-7", "--reason", "x"), "no open event"),
     ],
 )
-def test_what_is_not_clear_is_refused_and_nothing_is_asked(
+def test_an_ambiguous_discard_is_refused_without_a_request(
     config: Config, arguments: tuple[str, ...], said: str
 ) -> None:
     assert said in run(config, "discard", str(PAIRS), *arguments, code=2)

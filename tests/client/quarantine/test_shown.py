@@ -47,7 +47,7 @@ def test_a_quarantine_of_the_first_version_is_open_and_takes_new_events(tmp_path
     assert [event.epoch for event in quarantine.rows()] == [0, 0, 1]
 
 
-def test_what_is_settled_stays_as_it_is(quarantine: Quarantine) -> None:
+def test_a_settled_event_stays_settled_if_it_is_refused_again(quarantine: Quarantine) -> None:
     quarantine.add(EVENTS[:2])
     quarantine.settle(EVENTS[:1], state=EventState.DISCARDED, by="a", note="x", at=NOW)
 
@@ -59,7 +59,7 @@ def test_what_is_settled_stays_as_it_is(quarantine: Quarantine) -> None:
     assert found == [("discarded", "a", "x"), ("retried", "b", "y")]
 
 
-def test_another_epoch_has_the_same_offsets_again(quarantine: Quarantine) -> None:
+def test_events_of_two_epochs_may_have_the_same_offset(quarantine: Quarantine) -> None:
     quarantine.add(EVENTS[:1])
     quarantine.add([refused(PAIRS, messages(PAIRS)[0], epoch=2)])
 
@@ -68,7 +68,7 @@ def test_another_epoch_has_the_same_offsets_again(quarantine: Quarantine) -> Non
     assert quarantine.open_count(str(PAIRS)) == 1
 
 
-def test_the_list_has_keys_and_no_values(config: Config, quarantine: Quarantine) -> None:
+def test_list_shows_keys_and_no_values(config: Config, quarantine: Quarantine) -> None:
     garbage = refused(PAIRS, messages(PAIRS)[-1], offset=900, key=b"k", value=b"private words")
     keyless = refused(NO_KEY, messages(NO_KEY)[0])
     quarantine.add([EVENTS[0], garbage, keyless])
@@ -92,7 +92,7 @@ def test_the_list_has_keys_and_no_values(config: Config, quarantine: Quarantine)
     assert "3 events" in shown
 
 
-def test_the_list_needs_no_registry(
+def test_list_needs_no_registry(
     config: Config, quarantine: Quarantine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WAL2LAKE_REGISTRY__URL", "http://127.0.0.1:1")
@@ -104,7 +104,7 @@ def test_the_list_needs_no_registry(
     assert [row["key"] for row in listed] == [None, None]
 
 
-def test_show_tells_everything(config: Config, quarantine: Quarantine) -> None:
+def test_show_prints_the_whole_event(config: Config, quarantine: Quarantine) -> None:
     event = refused(PAIRS, messages(PAIRS)[0], headers=(("h", b"\x01"), ("n", None)))
     quarantine.add([event])
 
@@ -131,7 +131,7 @@ def test_the_names_of_columns_are_postgres_s_own() -> None:
     assert DECODER.key_texts(event, ()) is None
 
 
-def test_a_row_that_a_reading_refused_has_its_key_as_text() -> None:
+def test_a_row_refused_in_a_reading_has_its_key_as_text() -> None:
     key = json.dumps({"b": "x", "a": "7"}).encode()
     event = refused(PAIRS, messages(PAIRS)[0], offset=-5, key=key, value=None)
 

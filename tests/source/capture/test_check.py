@@ -39,35 +39,35 @@ def findings(output: str) -> dict[str, dict[str, Any]]:
     return {finding["subject"]: finding for finding in json.loads(output)}
 
 
-def test_all_well(source_url: str, sql: Sql, tmp_path: Path) -> None:
+def test_a_fit_table_passes(source_url: str, sql: Sql, tmp_path: Path) -> None:
     sql("CREATE TABLE t (id int PRIMARY KEY, twice int GENERATED ALWAYS AS (id * 2) STORED)")
-    code, output = run(tmp_path, source_url, "all_well.*", "--json")
+    code, output = run(tmp_path, source_url, "a_fit_table_passes.*", "--json")
     assert code == 0
-    found = findings(output)
-    assert found["all_well.t"]["message"] == "key id; 1 of 2 columns arrive"
-    assert found["all_well.t.twice"]["level"] == "warning"
-    assert "slot wal2lake" in found
-    code, output = run(tmp_path, source_url, "all_well.*")
+    by_subject = findings(output)
+    assert by_subject["a_fit_table_passes.t"]["message"] == "key id; 1 of 2 columns arrive"
+    assert by_subject["a_fit_table_passes.t.twice"]["level"] == "warning"
+    assert "slot wal2lake" in by_subject
+    code, output = run(tmp_path, source_url, "a_fit_table_passes.*")
     assert code == 0
     assert "0 errors" in output
 
 
-def test_refused_and_not_called_fit(source_url: str, sql: Sql, tmp_path: Path) -> None:
+def test_a_refused_table_is_not_called_fit(source_url: str, sql: Sql, tmp_path: Path) -> None:
     sql("CREATE TABLE good (id int PRIMARY KEY); CREATE TABLE bad (id int)")
 
-    code, output = run(tmp_path, source_url, "refused_and_not_called_fit.*", "--json")
+    code, output = run(tmp_path, source_url, "a_refused_table_is_not_called_fit.*", "--json")
 
-    prefix = "refused_and_not_called_fit."
+    prefix = "a_refused_table_is_not_called_fit."
     levels = {(f["subject"], f["level"]) for f in json.loads(output)}
     assert code == 5
     assert {level for subject, level in levels if subject == f"{prefix}bad"} == {"error"}
     assert {level for subject, level in levels if subject == f"{prefix}good"} == {"ok"}
 
 
-def test_few_lines_unless_asked(source_url: str, sql: Sql, tmp_path: Path) -> None:
+def test_many_tables_are_summarized(source_url: str, sql: Sql, tmp_path: Path) -> None:
     for number in range(20):
         sql(f"CREATE TABLE t{number} (id int PRIMARY KEY, g int GENERATED ALWAYS AS (id) STORED)")
-    pattern = "few_lines_unless_asked.*"
+    pattern = "many_tables_are_summarized.*"
 
     _, short = run(tmp_path, source_url, pattern)
     _, whole = run(tmp_path, source_url, pattern, "--verbose")
@@ -78,7 +78,7 @@ def test_few_lines_unless_asked(source_url: str, sql: Sql, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("arguments", [(), ("--detach",)])
-def test_up_starts_no_server_for_what_the_source_refuses(
+def test_up_starts_no_server_if_a_table_is_refused(
     source_url: str,
     sql: Sql,
     tmp_path: Path,
@@ -105,42 +105,42 @@ def test_up_starts_no_server_for_what_the_source_refuses(
     )
 
 
-def test_changes_nothing(source_url: str, sql: Sql, tmp_path: Path) -> None:
+def test_check_changes_nothing(source_url: str, sql: Sql, tmp_path: Path) -> None:
     sql("CREATE TABLE t (id int PRIMARY KEY)")
-    things = (
+    counts = (
         "SELECT (SELECT count(*) FROM pg_publication), (SELECT count(*) FROM pg_replication_slots),"
         " (SELECT count(*) FROM pg_class)"
     )
     with connect(source_url) as connection:
-        before = connection.execute(things.encode()).fetchone()
-        run(tmp_path, source_url, "changes_nothing.*")
-        assert connection.execute(things.encode()).fetchone() == before
+        before = connection.execute(counts.encode()).fetchone()
+        run(tmp_path, source_url, "check_changes_nothing.*")
+        assert connection.execute(counts.encode()).fetchone() == before
 
 
-def test_every_error_at_once(source_url: str, sql: Sql, tmp_path: Path) -> None:
+def test_all_errors_are_listed(source_url: str, sql: Sql, tmp_path: Path) -> None:
     sql("CREATE TABLE a (x int); CREATE TABLE b (x int); CREATE VIEW c AS SELECT 1")
     code, output = run(
-        tmp_path, source_url, "every_error_at_once.*, every_error_at_once.c, no.such", "--json"
+        tmp_path, source_url, "all_errors_are_listed.*, all_errors_are_listed.c, no.such", "--json"
     )
     assert code == 5
     wrong = {name for name, f in findings(output).items() if f["level"] == "error"}
-    prefix = "every_error_at_once."
+    prefix = "all_errors_are_listed."
     assert wrong == {f"{prefix}a", f"{prefix}b", f"{prefix}c", "no.such"}
     assert all(f["remedy"] for name, f in findings(output).items() if name in wrong)
 
 
-def test_source_down(tmp_path: Path) -> None:
+def test_a_stopped_source_is_an_error(tmp_path: Path) -> None:
     code, output = run(tmp_path, "postgresql://u:hidden@127.0.0.1:1/d", "s.t", "--json")
     assert code == 5
     assert findings(output)["unreachable"]["message"].startswith("no Postgres answers at")
 
 
-def test_slot_in_use(source_url: str, sql: Sql, tmp_path: Path) -> None:
+def test_a_slot_in_use_is_an_error(source_url: str, sql: Sql, tmp_path: Path) -> None:
     sql("CREATE TABLE t (id int PRIMARY KEY)")
     reader = connect(source_url, replication="database", application_name="another")
     reader.execute("CREATE_REPLICATION_SLOT wal2lake TEMPORARY LOGICAL pgoutput")
     try:
-        code, output = run(tmp_path, source_url, "slot_in_use.*", "--json")
+        code, output = run(tmp_path, source_url, "a_slot_in_use_is_an_error.*", "--json")
     finally:
         reader.execute("DROP_REPLICATION_SLOT wal2lake")
         pid = reader.info.backend_pid
@@ -149,7 +149,7 @@ def test_slot_in_use(source_url: str, sql: Sql, tmp_path: Path) -> None:
     assert f"in use by pid {pid} (another)" in findings(output)["slot wal2lake"]["message"]
 
 
-def test_wrong_wal_level(
+def test_a_wrong_wal_level_is_an_error(
     tmp_path: Path,
     make_config: Maker,
     monkeypatch: pytest.MonkeyPatch,

@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.deep]  # the broker alone tak
 
 NOTHING_FITS: Final = "100"  # bytes
 UNWRITTEN: Final = "Failed to write status update"
-ENDED_SECONDS: Final = 180  # it waits for the broker to end its transaction, after a minute
+ENDED_SECONDS: Final = 180  # the broker ends its transaction after a minute
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def source(chain: Endpoints, schema: str) -> Iterator[Connection]:
         worker_rest.delete(chain.connect, schema)
 
 
-def test_is_started_again(
+def test_a_task_that_ended_unnoticed_is_restarted(
     request: pytest.FixtureRequest,
     chain: Endpoints,
     chain_state: Path,
@@ -49,7 +49,7 @@ def test_is_started_again(
     make_config: Maker,
 ) -> None:
     if on_containers(request):
-        pytest.skip("the worker's own log tells when it gave up to write")
+        pytest.skip("only the worker's own log shows that it gave up writing")
     config = make_config(chain)
     source.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
     establish(Pipeline(config, chain))
@@ -65,12 +65,12 @@ def test_is_started_again(
         log = StateDir(chain_state).log("connect")
         until(lambda: UNWRITTEN in log.read_text(), ENDED_SECONDS, "the task did not end")
         assert not is_read(source, config.name)
-        found = worker_rest.status(chain.connect, config.name)
-        assert found is not None
-        assert found.running  # in the worker's view
+        status = worker_rest.status(chain.connect, config.name)
+        assert status is not None
+        assert status.running  # in the worker's view
 
-    said = [watch.look(next(seconds)) for _ in range(60)]
-    assert any("no session at the source" in (text or "") for text in said)
+    reports = [watch.look(next(seconds)) for _ in range(60)]
+    assert any("no session at the source" in (text or "") for text in reports)
     topic.until(lambda events: ops(events) == ["c"])
 
 

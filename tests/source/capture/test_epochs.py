@@ -54,7 +54,7 @@ def begun(pipeline: Pipeline, source: Connection) -> Topic:
     topic = Topic(pipeline.endpoints, f"{pipeline.name}.{pipeline.name}.t")
     topic.until(lambda found: ops(found) == ["r"])
     source.execute("INSERT INTO t VALUES (2, 'stream')")
-    topic.until(lambda found: ops(found) == ["r", "c"])
+    topic.until(lambda events: ops(events) == ["r", "c"])
     return topic
 
 
@@ -73,7 +73,9 @@ def ids(events: list[Any]) -> list[int]:
     return [value["after"]["id"] for _, value in events]
 
 
-def test_a_dropped_slot(chain: Endpoints, source: Connection, make_config: Maker) -> None:
+def test_a_new_epoch_continues_the_topics_after_a_dropped_slot(
+    chain: Endpoints, source: Connection, make_config: Maker
+) -> None:
     """The topics continue, no snapshot is taken, and later starts continue the same way."""
     config = make_config(chain)
     pipeline = Pipeline(config, chain)
@@ -90,7 +92,7 @@ def test_a_dropped_slot(chain: Endpoints, source: Connection, make_config: Maker
     establish(pipeline, new_epoch=True)
 
     source.execute("INSERT INTO t VALUES (4, 'after')")
-    assert ids(topic.until(lambda found: len(found) >= 3)) == [1, 2, 4]
+    assert ids(topic.until(lambda events: len(events) >= 3)) == [1, 2, 4]
     assert ops(topic.events()) == ["r", "c", "c"]
     assert topic_ids(chain.kafka, [topic.name]) == kafka_id
     epoch = epochs.last(epochs_path(config))
@@ -109,7 +111,7 @@ def test_a_dropped_slot(chain: Endpoints, source: Connection, make_config: Maker
     assert epochs.last(epochs_path(config)) == epoch
 
 
-def test_a_dropped_slot_where_tables_are_to_be_read_again(
+def test_a_plain_start_begins_an_epoch_if_tables_are_to_be_read_again(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
     """With ``source.on_lost_changes`` a plain start begins the epoch; the next continues it."""
@@ -129,14 +131,14 @@ def test_a_dropped_slot_where_tables_are_to_be_read_again(
     assert epochs.last(epochs_path(config)) == epoch
 
 
-def test_a_lake_of_another_pipeline(
+def test_a_lake_of_another_pipeline_is_refused_until_an_epoch_begins(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """Its tables have offsets of other topics; a new epoch under the new name works."""
+    """The tables have offsets of other topics; a new epoch under the new name works."""
     config = make_config(chain, on_lost_changes="read_again")
     pipeline = Pipeline(config, chain)
     begun(pipeline, source)
-    landed(config)
+    create_log(config)
     other = config.model_copy(update={"name": "another"})
 
     error = refusal(Pipeline(other, chain))
@@ -160,8 +162,8 @@ def test_a_lake_of_another_pipeline(
         worker_rest.delete(chain.connect, "another")
 
 
-def landed(config: Config) -> None:
-    """Create a log whose newest commit says that something of this pipeline has landed."""
+def create_log(config: Config) -> None:
+    """Create a log whose newest commit has an event of this pipeline."""
     topic = f"{config.name}.{config.name}.t"
     position = LandedPosition(
         epoch=1, landing=1, offsets={topic: 1}, topic_ids={topic: "of the first"}
@@ -173,7 +175,7 @@ def landed(config: Config) -> None:
     )
 
 
-def test_the_structures_are_noted_again(
+def test_a_new_epoch_notes_all_structures(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
     """The notes arrive in the stream of the new epoch, with the current structures."""
@@ -195,13 +197,13 @@ def test_the_structures_are_noted_again(
     until(lambda: noted() == [["id", "v", "w"]], 60, "no note came")
 
 
-def test_an_interrupted_beginning_is_not_gone_on_with(
+def test_an_interrupted_beginning_of_an_epoch_is_refused_and_repeated(
     chain: Endpoints,
     source: Connection,
     make_config: Maker,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Wherever it breaks off, a plain start refuses, and the next attempt has the same epoch."""
+    """After any interruption a plain start refuses, and the next attempt begins the same epoch."""
     config = make_config(chain)
     pipeline = Pipeline(config, chain)
     topic = begun(pipeline, source)
@@ -222,7 +224,7 @@ def test_an_interrupted_beginning_is_not_gone_on_with(
     establish(pipeline, new_epoch=True)
 
     source.execute("INSERT INTO t VALUES (4, 'after')")
-    assert ids(topic.until(lambda found: len(found) >= 3)) == [1, 2, 4]
+    assert ids(topic.until(lambda events: len(events) >= 3)) == [1, 2, 4]
     epoch = epochs.last(epochs_path(config))
     assert epoch is not None
     assert epoch.number == 2
@@ -232,7 +234,9 @@ def interrupted(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
 
 
-def test_a_failing_connector(chain: Endpoints, source: Connection, make_config: Maker) -> None:
+def test_a_new_epoch_replaces_a_connector_that_fails_for_good(
+    chain: Endpoints, source: Connection, make_config: Maker
+) -> None:
     """A value that does not fit the column's new type stops it for good (decision 0011)."""
     config = make_config(chain)
     pipeline = Pipeline(config, chain)
@@ -245,7 +249,7 @@ def test_a_failing_connector(chain: Endpoints, source: Connection, make_config: 
     establish(pipeline, new_epoch=True)
 
     source.execute("INSERT INTO t VALUES (4, 4)")
-    events = topic.until(lambda found: len(found) >= 3)
+    events = topic.until(lambda events: len(events) >= 3)
     assert ids(events) == [1, 2, 4]
     assert events[-1][1]["after"]["v"] == 4
     epoch = epochs.last(epochs_path(config))
@@ -253,10 +257,10 @@ def test_a_failing_connector(chain: Endpoints, source: Connection, make_config: 
     assert "fails" in epoch.reason
 
 
-def test_an_unfinished_first_snapshot(
+def test_a_new_epoch_ends_an_unfinished_first_snapshot(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """Events it sent remain; rows that it had not read must be read again from the source."""
+    """Its events remain; the rows that it had not read must be read from the source."""
     config = make_config(chain)
     pipeline = Pipeline(config, chain)
     topic = begun(pipeline, source)
@@ -266,7 +270,7 @@ def test_an_unfinished_first_snapshot(
     establish(pipeline, new_epoch=True)
 
     source.execute("INSERT INTO t VALUES (3, 'after')")
-    assert ids(topic.until(lambda found: len(found) >= 3)) == [1, 2, 3]
+    assert ids(topic.until(lambda events: len(events) >= 3)) == [1, 2, 3]
     assert ops(topic.events()) == ["r", "c", "c"]
     epoch = epochs.last(epochs_path(config))
     assert epoch is not None
@@ -284,8 +288,8 @@ def mark_unfinished(pipeline: Pipeline) -> None:
     httpx.patch(url, json={"offsets": [entry]}).raise_for_status()
 
 
-def test_a_whole_chain_is_kept(chain: Endpoints, source: Connection, make_config: Maker) -> None:
-    """The same holds for a chain that a running job follows."""
+def test_an_intact_chain_is_kept(chain: Endpoints, source: Connection, make_config: Maker) -> None:
+    """The same is true of a chain that a running job follows."""
     config = make_config(chain)
     pipeline = Pipeline(config, chain)
     topic = begun(pipeline, source)
@@ -295,12 +299,12 @@ def test_a_whole_chain_is_kept(chain: Endpoints, source: Connection, make_config
     with lock.only_job(config):
         assert refusal(pipeline, new_epoch=True).kind is ErrorKind.CONFLICT
     source.execute("INSERT INTO t VALUES (3, 'goes on')")
-    assert ids(topic.until(lambda found: len(found) >= 3)) == [1, 2, 3]
+    assert ids(topic.until(lambda events: len(events) >= 3)) == [1, 2, 3]
     assert epochs.last(epochs_path(config)) is None
     assert mode(pipeline) == "initial"
 
 
-def test_a_lake_that_does_not_know_the_epoch(
+def test_a_lake_that_does_not_have_the_epoch_is_refused(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
     """Such a lake would treat the topics as complete."""

@@ -40,29 +40,29 @@ def source(chain: Endpoints, schema: str) -> Iterator[Connection]:
         yield connection
 
 
-def test_it_is_passed_over_until_its_names_are_told_apart(
+def test_a_table_with_clashing_names_is_passed_over_until_they_differ(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
     config = make_config(chain)
     pipeline = Pipeline(config, chain)
-    tables = _tables(config, source)
+    tables = _create_tables(config, source)
     establish(pipeline)
     other = Topic(chain, f"{config.name}.{config.name}.other")
-    other.until(lambda found: ops(found) == ["r"])
+    other.until(lambda events: ops(events) == ["r"])
     for name, twins in TWINS.items():
         source.execute(twins.format(f'"{name}"').encode())
     source.execute("INSERT INTO other VALUES (2)")
-    other.until(lambda found: len(found) >= 2)
+    other.until(lambda events: len(events) >= 2)
 
     _restart(pipeline)
     until(lambda: _failed(pipeline), 60, "it went on beside such tables")
     watch = ConnectorWatch(
         chain.connect, config.name, Absence(lambda: True), partial(exclude_unreadable, pipeline)
     )
-    said = str(watch.look(0))
-    assert all(str(table) in said for table in tables if table.name in TWINS)
+    report = str(watch.look(0))
+    assert all(str(table) in report for table in tables if table.name in TWINS)
     source.execute("INSERT INTO other VALUES (3)")
-    other.until(lambda found: len(found) >= 3)
+    other.until(lambda events: len(events) >= 3)
     running = worker_rest.configuration(chain.connect, config.name)
     assert passed_over_tables(running) == {table for table in tables if table.name in TWINS}
     assert configured_tables(running) == tables
@@ -78,7 +78,7 @@ def test_it_is_passed_over_until_its_names_are_told_apart(
     assert take_back(pipeline, judged(config, source, table.name))
     source.execute("""INSERT INTO "case" VALUES (9, 'again')""")
     topic = Topic(chain, f"{config.name}.{config.name}.case")
-    assert topic.until(lambda found: len(found) >= 2)[-1][1]["after"]["id"] == 9
+    assert topic.until(lambda events: len(events) >= 2)[-1][1]["after"]["id"] == 9
     assert table not in passed_over_tables(worker_rest.configuration(chain.connect, config.name))
 
     # A changed configuration captures fit tables again, and publishes them.
@@ -86,43 +86,43 @@ def test_it_is_passed_over_until_its_names_are_told_apart(
     assert change_captured(pipeline).reconfigured
     source.execute("INSERT INTO signs VALUES (9)")
     topic = Topic(chain, f"{config.name}.{config.name}.signs")
-    assert topic.until(lambda found: len(found) >= 2)[-1][1]["after"]["id"] == 9
+    assert topic.until(lambda events: len(events) >= 2)[-1][1]["after"]["id"] == 9
 
 
-def test_a_start_does_not_fail_by_what_the_connector_was_told_before(
+def test_a_start_succeeds_whatever_the_connector_s_earlier_settings(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
-    """As with ``up`` after ``down``, the worker itself starts with the earlier settings."""
+    """The worker starts with the connector's earlier settings, as with ``up`` after ``down``."""
     config = make_config(chain)
     pipeline = Pipeline(config, chain)
-    _tables(config, source)
+    _create_tables(config, source)
     establish(pipeline)
     other = Topic(chain, f"{config.name}.{config.name}.other")
-    other.until(lambda found: ops(found) == ["r"])
+    other.until(lambda events: ops(events) == ["r"])
     source.execute(TWINS["case"].format('"case"').encode())
     _restart(pipeline)
     establish(pipeline)
     source.execute("INSERT INTO other VALUES (2)")
-    other.until(lambda found: len(found) >= 2)
+    other.until(lambda events: len(events) >= 2)
 
 
-def test_a_first_snapshot_goes_on_without_it(
+def test_a_first_snapshot_passes_over_a_table_with_clashing_names(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
     """The columns are renamed after the tables were judged, before the connector reads them."""
     pipeline = Pipeline(make_config(chain), chain)
-    _first_snapshot_beside(pipeline, source, 'ALTER TABLE "case" ADD "V" text')
+    _assert_first_snapshot_without(pipeline, source, 'ALTER TABLE "case" ADD "V" text')
 
 
-def test_a_first_snapshot_goes_on_without_a_table_that_lost_all_its_columns(
+def test_the_first_snapshot_passes_over_a_table_without_columns(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
     """The connector fails with a NullPointerException at a table without columns."""
     change = 'ALTER TABLE "case" DROP id, DROP v'
-    _first_snapshot_beside(Pipeline(make_config(chain), chain), source, change)
+    _assert_first_snapshot_without(Pipeline(make_config(chain), chain), source, change)
 
 
-def test_a_first_snapshot_goes_on_without_a_new_column_at_which_it_ends(
+def test_a_first_snapshot_leaves_out_a_new_column_that_it_cannot_read(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
     config = make_config(chain)
@@ -130,16 +130,16 @@ def test_a_first_snapshot_goes_on_without_a_new_column_at_which_it_ends(
         """ALTER TABLE "case" ADD b bit(5)[] DEFAULT '{NULL}', ADD n numeric[] DEFAULT '{NaN}'"""
     )
     columns = [ColumnId(TableId(config.name, "case"), name) for name in "bn"]
-    _first_snapshot_beside(Pipeline(config, chain), source, change, *columns)
+    _assert_first_snapshot_without(Pipeline(config, chain), source, change, *columns)
 
 
-def _first_snapshot_beside(
+def _assert_first_snapshot_without(
     pipeline: Pipeline,
     source: Connection,
     change: str,
     *left_out: ColumnId,
 ) -> None:
-    _tables(pipeline.config, source)
+    _create_tables(pipeline.config, source)
     establish(pipeline)
     other = Topic(pipeline.endpoints, f"{pipeline.name}.{pipeline.name}.other")
     other.until(lambda found: ops(found) == ["r"])
@@ -160,7 +160,7 @@ def test_nothing_is_passed_over_while_its_changes_are_published(
     """Passing over published changes would lose them silently, so nothing continues."""
     config = make_config(chain)
     pipeline = Pipeline(config, chain)
-    _tables(config, source)
+    _create_tables(config, source)
     establish(pipeline)
     source.execute("SET event_triggers = off")
     source.execute('ALTER TABLE "case" ADD "V" text')
@@ -168,7 +168,7 @@ def test_nothing_is_passed_over_while_its_changes_are_published(
     assert passed_over_tables(worker_rest.configuration(chain.connect, config.name)) == frozenset()
 
 
-def _tables(config: Config, source: Connection) -> frozenset[TableId]:
+def _create_tables(config: Config, source: Connection) -> frozenset[TableId]:
     for name in (*TWINS, "other"):
         source.execute(f'CREATE TABLE "{name}" (id int PRIMARY KEY, v text)'.encode())
         source.execute(f'INSERT INTO "{name}" VALUES (1)'.encode())

@@ -35,7 +35,7 @@ def test_a_column_converted_by_an_expression_is_left_out(
     )
 
 
-def test_a_column_that_is_another_now_is_left_out(
+def test_a_column_that_was_replaced_by_another_is_left_out(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
     _goes_on_without(Pipeline(make_config(chain), chain), source, "DROP v, ADD v int")
@@ -75,11 +75,11 @@ def _goes_on_without(pipeline: Pipeline, source: Connection, change: str) -> Non
     assert take_back(pipeline, judged(pipeline.config, source, table.name))
     assert not take_back(pipeline, judged(pipeline.config, source, table.name))
     source.execute("INSERT INTO t VALUES (3, NULL)")
-    events = topic.until(lambda found: len(found) >= 3)
+    events = topic.until(lambda events: len(events) >= 3)
     assert events[-1][1]["after"] == {"id": 3, "v": None, "w": None}
 
 
-def test_without_a_change_of_types_nothing_is_left_out(
+def test_no_column_is_left_out_if_no_type_changed(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
     config = make_config(chain)
@@ -94,5 +94,5 @@ def test_without_a_change_of_types_nothing_is_left_out(
 
 
 def _failed(chain: Endpoints, name: str) -> bool:
-    found = worker_rest.status(chain.connect, name)
-    return found is not None and found.failed
+    status = worker_rest.status(chain.connect, name)
+    return status is not None and status.failed

@@ -65,7 +65,7 @@ def source(chain: Endpoints, schema: str) -> Iterator[Connection]:
         yield connection
 
 
-def test_they_change_no_value_and_end_nothing(
+def test_settings_of_role_database_and_server_change_no_value(
     chain: Endpoints, source: Connection, make_config: Maker
 ) -> None:
     config = make_config(chain)
@@ -115,8 +115,8 @@ def _altered(source: Connection) -> Iterator[None]:
     role, database = row
     places = {f"ROLE {role}": LIMITS | PRINTED, f"DATABASE {database}": LIMITS | PRINTED}
     try:
-        for place, given in places.items():
-            for name, value in given.items():
+        for place, settings in places.items():
+            for name, value in settings.items():
                 source.execute(f"ALTER {place} SET {name} = {value}".encode())
         for name, value in OF_THE_SERVER.items():
             source.execute(f"ALTER SYSTEM SET {name} = {value}".encode())

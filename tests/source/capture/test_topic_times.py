@@ -32,35 +32,37 @@ TABLES: Final = [
 
 
 @pytest.mark.parametrize("hours", HOURS)
-def test_of_the_worker_and_the_registry(broker: str, hours: int) -> None:
-    """They create their topics themselves, with the broker's defaults."""
+def test_records_in_topics_of_worker_and_registry_get_the_broker_s_time(
+    broker: str, hours: int
+) -> None:
+    """Worker and registry create their topics with the broker's defaults."""
     ensure_topics(broker, [TopicSpec("default")])
-    assert kept_time(broker, "default", hours)
+    assert gets_broker_time(broker, "default", hours)
 
 
 @pytest.mark.parametrize("hours", HOURS)
-def test_of_tables_where_the_broker_leaves_it_to_producers(
+def test_records_of_tables_get_the_broker_s_time_whatever_the_broker_s_default(
     broker: str, make_config: Maker, hours: int
 ) -> None:
     specs = topic_specs(make_config(), TABLES)
     with altered(broker, ResourceType.BROKER, ("1",), STAMPED, "CreateTime"):  # Kafka's default
         ensure_topics(broker, specs)
-        assert all(kept_time(broker, spec.name, hours) for spec in specs)
+        assert all(gets_broker_time(broker, spec.name, hours) for spec in specs)
 
 
-def kept_time(broker: str, topic: str, hours: int) -> bool:
-    """Return whether a record with a wrong time is accepted, and gets the broker's time."""
-    found: list[tuple[int, int]] = []
+def gets_broker_time(broker: str, topic: str, hours: int) -> bool:
+    """Return whether a record with a wrong time is accepted and gets the broker's time."""
+    stamps: list[tuple[int, int]] = []
 
-    def told(error: object, message: Message) -> None:
+    def on_delivery(error: object, message: Message) -> None:
         assert error is None, error
-        found.append(message.timestamp())
+        stamps.append(message.timestamp())
 
     now = datetime.now(UTC)
     off = int((now + timedelta(hours=hours)).timestamp() * 1000)
     producer = Producer({"bootstrap.servers": broker})
-    producer.produce(topic, key=b"k", value=b"v", timestamp=off, on_delivery=told)
+    producer.produce(topic, key=b"k", value=b"v", timestamp=off, on_delivery=on_delivery)
     assert producer.flush(30) == 0
-    ((kind, stamp),) = found
+    ((kind, stamp),) = stamps
     stamped = datetime.fromtimestamp(stamp / 1000, UTC)
     return kind == TIMESTAMP_LOG_APPEND_TIME and abs(stamped - now) < timedelta(minutes=30)

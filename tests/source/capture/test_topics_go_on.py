@@ -35,10 +35,10 @@ LANDED: Final = 41  # events, of 50
 def spec(request: pytest.FixtureRequest, broker: str) -> TopicSpec:
     """Create a topic of fifty events."""
     test = request.node.name.replace("[", "-").rstrip("]")
-    made = TopicSpec(test, {"cleanup.policy": request.param})
-    ensure_topics(broker, [made])
-    fill(broker, made.name, 50)
-    return made
+    spec = TopicSpec(test, {"cleanup.policy": request.param})
+    ensure_topics(broker, [spec])
+    fill(broker, spec.name, 50)
+    return spec
 
 
 def fill(broker: str, topic: str, count: int) -> None:
@@ -56,7 +56,7 @@ def expected(broker: str, spec: TopicSpec) -> dict[str, ExpectedTopic]:
     }
 
 
-def again(broker: str, spec: TopicSpec, *, count: int) -> None:
+def recreate(broker: str, spec: TopicSpec, *, count: int) -> None:
     """Delete the topic and create it again, as somebody else might."""
     delete(broker, spec)
     ensure_topics(broker, [spec])
@@ -68,20 +68,20 @@ def delete(broker: str, spec: TopicSpec) -> None:
     until(lambda: not existing_topics(broker, [spec.name]))
 
 
-def refusal(broker: str, known: dict[str, ExpectedTopic]) -> Reason | None:
+def refusal(broker: str, landed: dict[str, ExpectedTopic]) -> Reason | None:
     with pytest.raises(CdcError) as caught:
-        refuse_broken(known, existing_topics(broker, known))
+        refuse_broken(landed, existing_topics(broker, landed))
     return caught.value.reason
 
 
-def went_on(broker: str, spec: TopicSpec, known: dict[str, ExpectedTopic]) -> None:
-    """Check that the topic continues at the next offset, without the earlier events."""
-    assert refill_topics(broker, known, [spec], replication=1) == [spec.name]
-    now = existing_topics(broker, known)[spec.name]
+def assert_goes_on(broker: str, spec: TopicSpec, landed: dict[str, ExpectedTopic]) -> None:
+    """Assert that the topic continues at the next offset, without earlier events."""
+    assert refill_topics(broker, landed, [spec], replication=1) == [spec.name]
+    now = existing_topics(broker, landed)[spec.name]
     assert (now.partitions, now.first, now.end) == (1, LANDED, LANDED)
     fill(broker, spec.name, 1)
     assert events(broker, spec.name) == [(LANDED, b"event")]
-    assert refill_topics(broker, known, [spec], replication=1) == []
+    assert refill_topics(broker, landed, [spec], replication=1) == []
 
 
 def events(broker: str, topic: str) -> list[tuple[int | None, bytes | None]]:
@@ -95,69 +95,73 @@ def events(broker: str, topic: str) -> list[tuple[int | None, bytes | None]]:
         consumer.close()
 
 
-def test_one_that_is_as_it_was(broker: str, spec: TopicSpec) -> None:
-    known = expected(broker, spec)
-    refuse_broken(known, existing_topics(broker, known))
-    TopicWatch(broker, {topic: facts.id for topic, facts in known.items()}).look()
-    assert refill_topics(broker, known, [spec], replication=1) == []
+def test_an_unchanged_topic_is_left_alone(broker: str, spec: TopicSpec) -> None:
+    landed = expected(broker, spec)
+    refuse_broken(landed, existing_topics(broker, landed))
+    TopicWatch(broker, {topic: facts.id for topic, facts in landed.items()}).look()
+    assert refill_topics(broker, landed, [spec], replication=1) == []
     assert len(events(broker, spec.name)) == 50
 
 
 @pytest.mark.parametrize("count", [0, 30])
-def test_one_that_was_made_again(broker: str, spec: TopicSpec, count: int) -> None:
-    known = expected(broker, spec)
-    watch = TopicWatch(broker, {spec.name: known[spec.name].id})
+def test_a_recreated_topic_is_noticed_and_continued(
+    broker: str, spec: TopicSpec, count: int
+) -> None:
+    landed = expected(broker, spec)
+    watch = TopicWatch(broker, {spec.name: landed[spec.name].id})
     watch.look()
-    again(broker, spec, count=count)
+    recreate(broker, spec, count=count)
 
-    assert refusal(broker, known) is Reason.TOPIC_RECREATED
+    assert refusal(broker, landed) is Reason.TOPIC_RECREATED
     with pytest.raises(CdcError, match="recreated"):
         watch.look()
-    went_on(broker, spec, known)
+    assert_goes_on(broker, spec, landed)
 
 
-def test_one_that_was_made_again_and_has_grown_beyond(broker: str, spec: TopicSpec) -> None:
-    """Its offsets alone would not show it."""
-    known = expected(broker, spec)
-    again(broker, spec, count=60)
-    assert refusal(broker, known) is Reason.TOPIC_RECREATED
-    assert refill_topics(broker, known, [spec], replication=1) == []  # its offsets are high enough
+def test_a_recreated_topic_with_higher_offsets_is_noticed(broker: str, spec: TopicSpec) -> None:
+    """Its offsets alone would not show that it is another topic."""
+    landed = expected(broker, spec)
+    recreate(broker, spec, count=60)
+    assert refusal(broker, landed) is Reason.TOPIC_RECREATED
+    assert refill_topics(broker, landed, [spec], replication=1) == []  # its offsets are high enough
 
 
-def test_one_that_is_gone(broker: str, spec: TopicSpec) -> None:
-    known = expected(broker, spec)
-    watch = TopicWatch(broker, {spec.name: known[spec.name].id})
+def test_a_deleted_topic_is_noticed_and_continued(broker: str, spec: TopicSpec) -> None:
+    landed = expected(broker, spec)
+    watch = TopicWatch(broker, {spec.name: landed[spec.name].id})
     delete(broker, spec)
 
-    assert refusal(broker, known) is Reason.TOPIC_GONE
+    assert refusal(broker, landed) is Reason.TOPIC_GONE
     with pytest.raises(CdcError, match="no longer exists"):
         watch.look()
-    went_on(broker, spec, known)
+    assert_goes_on(broker, spec, landed)
 
 
-def test_one_with_more_partitions(broker: str, spec: TopicSpec) -> None:
-    known = expected(broker, spec)
-    watch = TopicWatch(broker, {spec.name: known[spec.name].id})
+def test_a_topic_with_more_partitions_is_noticed_and_continued(
+    broker: str, spec: TopicSpec
+) -> None:
+    landed = expected(broker, spec)
+    watch = TopicWatch(broker, {spec.name: landed[spec.name].id})
     client = AdminClient({"bootstrap.servers": broker})
     client.create_partitions([NewPartitions(spec.name, 3)])[spec.name].result()
-    until(lambda: existing_topics(broker, known)[spec.name].partitions == 3)
+    until(lambda: existing_topics(broker, landed)[spec.name].partitions == 3)
 
-    assert refusal(broker, known) is Reason.TOPIC_PARTITIONS
+    assert refusal(broker, landed) is Reason.TOPIC_PARTITIONS
     with pytest.raises(CdcError, match="3 partitions"):
         watch.look()
-    went_on(broker, spec, known)
+    assert_goes_on(broker, spec, landed)
 
 
-def test_one_that_was_shortened(broker: str, spec: TopicSpec) -> None:
-    known = expected(broker, spec)
+def test_a_topic_that_lost_unread_events_is_noticed(broker: str, spec: TopicSpec) -> None:
+    landed = expected(broker, spec)
     empty_topic(broker, spec.name, before=LANDED)
-    refuse_broken(known, existing_topics(broker, known))
+    refuse_broken(landed, existing_topics(broker, landed))
     empty_topic(broker, spec.name, before=LANDED + 3)
 
-    assert refusal(broker, known) is Reason.TOPIC_SHORTENED
-    assert refill_topics(broker, known, [spec], replication=1) == []
-    left = {spec.name: ExpectedTopic(id=known[spec.name].id, last=49)}
-    refuse_broken(left, existing_topics(broker, left))  # a position beyond the removed events
+    assert refusal(broker, landed) is Reason.TOPIC_SHORTENED
+    assert refill_topics(broker, landed, [spec], replication=1) == []
+    left = {spec.name: ExpectedTopic(id=landed[spec.name].id, last=49)}
+    refuse_broken(left, existing_topics(broker, left))  # this position is after the removed events
 
 
 KILLED: Final = """
@@ -165,18 +169,18 @@ import os, signal, sys
 from confluent_kafka.admin import AdminClient
 from cdc.kafka.empty_topic import empty_topic
 bootstrap, topic, request, side, number = sys.argv[1:]
-asked, left = getattr(AdminClient, request), int(number)
-def dies(*arguments, **named):
+real, left = getattr(AdminClient, request), int(number)
+def kill_at(*arguments, **named):
     global left
     left -= 1
     if not left and side == "before":
         os.kill(os.getpid(), signal.SIGKILL)
-    answers = asked(*arguments, **named)
+    answers = real(*arguments, **named)
     if not left:
         [future.result() for future in answers.values()]
         os.kill(os.getpid(), signal.SIGKILL)
     return answers
-setattr(AdminClient, request, dies)
+setattr(AdminClient, request, kill_at)
 empty_topic(bootstrap, topic)
 """
 ALTER: Final = "incremental_alter_configs"
@@ -192,7 +196,7 @@ KILLS: Final = [
 
 @pytest.mark.parametrize("kill", KILLS, ids=lambda kill: f"{kill[1]}-{kill[0]}-{kill[2]}")
 @pytest.mark.parametrize("again", ["started", "emptied"])
-def test_an_emptying_that_is_killed_leaves_the_topic_as_it_is_specified(
+def test_a_topic_has_its_settings_again_after_an_emptying_was_killed(
     broker: str, again: str, kill: tuple[str, str, int]
 ) -> None:
     """The next start or the next emptying restores it, and nothing expires in the meantime."""
@@ -203,6 +207,8 @@ def test_an_emptying_that_is_killed_leaves_the_topic_as_it_is_specified(
     arguments = [broker, spec.name, *map(str, kill)]
     done = subprocess.run([sys.executable, "-c", KILLED, *arguments], check=False, timeout=60)
     assert done.returncode == -signal.SIGKILL
+    opened = kill not in (KILLS[0], KILLS[-1])
+    until(lambda: ("delete" in settings_of(broker, spec.name)["cleanup.policy"]) is opened)
     left = settings_of(broker, spec.name)
     assert "compact" in left["cleanup.policy"]
     assert left["retention.ms"] == "-1" or "delete" not in left["cleanup.policy"]
@@ -217,7 +223,7 @@ def test_an_emptying_that_is_killed_leaves_the_topic_as_it_is_specified(
 
 
 @pytest.mark.parametrize("policy", ["delete", "compact,delete"])
-def test_a_policy_that_somebody_else_has_set_is_named(broker: str, policy: str) -> None:
+def test_a_cleanup_policy_that_somebody_else_set_is_refused(broker: str, policy: str) -> None:
     spec = TopicSpec(f"set-{policy.replace(',', '-')}", {"cleanup.policy": "compact"})
     ensure_topics(broker, [spec])
     set_policy(broker, spec.name, policy)
@@ -239,8 +245,8 @@ def entries_of(broker: str, topic: str) -> dict[str, Any]:
     resource = ConfigResource(ResourceType.TOPIC, topic)
     client = AdminClient({"bootstrap.servers": broker})
     answers: dict[Any, Any] = client.describe_configs([resource])
-    found: dict[str, Any] = answers[resource].result()
-    return found
+    entries: dict[str, Any] = answers[resource].result()
+    return entries
 
 
 def set_policy(broker: str, topic: str, policy: str) -> None:
@@ -252,8 +258,8 @@ def set_policy(broker: str, topic: str, policy: str) -> None:
     until(lambda: settings_of(broker, topic)["cleanup.policy"] == policy)
 
 
-def test_the_ends_of_topics_that_were_made_a_moment_ago(broker: str) -> None:
-    """Their partitions may not have leaders yet."""
+def test_new_topics_have_an_end(broker: str) -> None:
+    """New partitions may not have leaders yet, which is waited for."""
     names = [f"made-{number}" for number in range(40)]
     ensure_topics(broker, [TopicSpec(name) for name in names])
     assert end_offsets(broker, names) == dict.fromkeys(names, 0)

@@ -80,13 +80,14 @@ def fails_on(pipeline: Pipeline, source: Connection, given: dict[str, str]) -> s
     return str(answer.json())
 
 
-def assert_kept(state: Path) -> None:
+def assert_only_kafka_has_it(state: Path) -> None:
+    """Assert that the canary is in Kafka's files and in no other."""
     files = [path for path in state.rglob("*") if path.is_file()]
-    found = {path.relative_to(state).as_posix() for path in files if _holds(path)}
-    assert any(name.startswith("data/kafka") for name in found), (
+    names = {path.relative_to(state).as_posix() for path in files if _holds(path)}
+    assert any(name.startswith("data/kafka") for name in names), (
         "the canary must be in Kafka's files"
     )
-    assert sorted(name for name in found if not name.startswith(ROWS)) == []
+    assert sorted(name for name in names if not name.startswith(ROWS)) == []
 
 
 def _holds(path: Path) -> bool:
@@ -102,27 +103,28 @@ def test_a_transform_that_fails_on_a_value(
     chain_state: Path, pipeline: Pipeline, source: Connection
 ) -> None:
     assert CANARY in fails_on(pipeline, source, TRANSFORM)
-    assert_kept(chain_state)
+    assert_only_kafka_has_it(chain_state)
 
 
 def test_a_converter_that_fails_on_a_value(
     chain_state: Path, pipeline: Pipeline, source: Connection
 ) -> None:
     assert "Exception" in fails_on(pipeline, source, CONVERTER)
-    assert_kept(chain_state)
+    assert_only_kafka_has_it(chain_state)
 
 
 class Refusing(BaseHTTPRequestHandler):
     """A registry that refuses every schema, and quotes the request."""
 
     def _refuse(self) -> None:
-        asked = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
-        said = json.dumps({"error_code": 409, "message": f"no {asked}", "name": "Refused"}).encode()
+        request = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+        answer = {"error_code": 409, "message": f"no {request}", "name": "Refused"}
+        body = json.dumps(answer).encode()
         self.send_response(409)
         self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(said)))
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(said)
+        self.wfile.write(body)
 
     do_GET = do_POST = do_PUT = _refuse  # noqa: N815 - http.server's names
 
@@ -137,10 +139,10 @@ def test_a_registry_that_refuses_a_schema(
         Thread(target=server.serve_forever).start()
         url = f"http://127.0.0.1:{server.server_port}/apis/registry/v2"
         source.execute(f"ALTER TABLE t ADD w text DEFAULT '{CANARY}'".encode())
-        said = fails_on(pipeline, source, {"value.converter.apicurio.registry.url": url})
+        status = fails_on(pipeline, source, {"value.converter.apicurio.registry.url": url})
         server.shutdown()
-    assert "Exception" in said
-    assert_kept(chain_state)
+    assert "Exception" in status
+    assert_only_kafka_has_it(chain_state)
 
 
 def test_a_statement_of_the_connector_s_that_fails_on_a_value(
@@ -155,21 +157,21 @@ def test_a_statement_of_the_connector_s_that_fails_on_a_value(
         pipeline.endpoints.connect, pipeline.name, now | {"heartbeat.action.query": query}
     )
     until(lambda: b"PSQLException" in log.read_bytes()[before:])
-    assert_kept(chain_state)
+    assert_only_kafka_has_it(chain_state)
 
 
 def test_a_signal_that_makes_it_read_a_table(
     chain_state: Path, pipeline: Pipeline, source: Connection
 ) -> None:
-    """The keys between which it reads are values, and so may be an invalid signal."""
+    """The keys between which it reads are values; an invalid signal may have values too."""
     source.execute(f"INSERT INTO t VALUES ('{CANARY}'), ('{CANARY}-2')".encode())
-    asked = json.dumps({"data-collections": [f"{pipeline.name}.t"], "type": "incremental"})
-    for name, data in (("none", f"{CANARY} {{"), ("one", asked)):
+    signal = json.dumps({"data-collections": [f"{pipeline.name}.t"], "type": "incremental"})
+    for name, data in (("none", f"{CANARY} {{"), ("one", signal)):
         values = (name, "execute-snapshot", data)
         source.execute("INSERT INTO wal2lake.signal VALUES (%s, %s, %s)", values)
     topic = Topic(pipeline.endpoints, f"{pipeline.name}.{pipeline.name}.t")
     topic.until(lambda found: _read(found) >= 4)
-    assert_kept(chain_state)
+    assert_only_kafka_has_it(chain_state)
 
 
 def _read(events: list[Event]) -> int:

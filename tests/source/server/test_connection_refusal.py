@@ -1,7 +1,4 @@
-"""Test the errors for a source that refuses connections: are they temporary, what helps.
-
-A real Postgres is brought into each state.
-"""
+"""An error of the source says whether it is temporary and what helps, in each state of Postgres."""
 
 import os
 import signal
@@ -59,7 +56,7 @@ def with_parameters(url: str, parameters: str) -> str:
     return f"{url}?{parameters}"
 
 
-def test_a_password_that_is_not_given(source_url: str) -> None:
+def test_a_missing_password_is_named(source_url: str) -> None:
     where = urlsplit(source_url)
     error = refusal(f"postgresql://postgres@127.0.0.1:{where.port}/app?passfile=/dev/null")
     assert error.kind is ErrorKind.SOURCE_NOT_READY
@@ -67,14 +64,14 @@ def test_a_password_that_is_not_given(source_url: str) -> None:
     assert "WAL2LAKE_SOURCE__PASSWORD" in error.remedy
 
 
-def test_tls_that_the_server_does_not_speak(source_url: str) -> None:
+def test_a_server_without_tls_is_named(source_url: str) -> None:
     error = refusal(with_parameters(source_url, "sslmode=require"))
     assert error.kind is ErrorKind.SOURCE_NOT_READY
     assert "does not support TLS" in error.message
     assert "sslmode" in error.remedy
 
 
-def test_a_server_that_speaks_tls_only(tmp_path: Path) -> None:
+def test_a_server_that_accepts_only_tls_is_named_with_what_is_missing(tmp_path: Path) -> None:
     with own_postgres(tmp_path) as server:
         data = server.state.data("postgres")
         _certificate(data)
@@ -123,12 +120,12 @@ def test_a_server_that_shuts_down_or_starts_up_is_asked_again_later(tmp_path: Pa
     with own_postgres(tmp_path) as server:
         assert server.process is not None
         with connect(server.address):
-            os.kill(server.process.pid, signal.SIGTERM)  # it waits for the session to end
+            os.kill(server.process.pid, signal.SIGTERM)  # Postgres waits for the session to end
             until(lambda: "shutting down" in refusal(server.address).detail)
             assert refusal(server.address).kind is ErrorKind.UNREACHABLE
         until(lambda: server.process is None or server.process.exit_code() is not None)
         data = server.state.data("postgres")
-        (data / "standby.signal").touch()  # recovers for ever, and accepts nobody meanwhile
+        (data / "standby.signal").touch()  # it recovers for ever and accepts no session
         with (data / "postgresql.auto.conf").open("a") as file:
             file.write("hot_standby = off\n")
         from cdc.stack.process.process import Process  # noqa: PLC0415
@@ -155,18 +152,18 @@ def test_a_server_without_a_connection_left_is_asked_again_later(
             connection.execute(f"CREATE ROLE r LOGIN PASSWORD '{SECRET}'".encode())
         where = urlsplit(server.address)
         url = f"postgresql://r:{SECRET}@127.0.0.1:{where.port}/app"
-        held = [connect(url) for _ in range(3)]
+        sessions = [connect(url) for _ in range(3)]
         reserved = refusal(url)
-        held += [connect(server.address) for _ in range(3)]
+        sessions += [connect(server.address) for _ in range(3)]
         full = refusal(server.address)
-        for each in held:
-            each.close()
+        for session in sessions:
+            session.close()
     assert (reserved.kind, full.kind) == (ErrorKind.UNREACHABLE, ErrorKind.UNREACHABLE)
     assert "reserved" in reserved.detail
     assert "too many" in full.detail
 
 
-def test_a_deadlock_is_no_word_that_the_source_is_gone(source_url: str) -> None:
+def test_a_deadlock_is_not_reported_as_a_lost_source(source_url: str) -> None:
     with (
         connect(source_url) as connection,
         pytest.raises(CdcError) as caught,
@@ -190,7 +187,7 @@ LIMITS = (
 )
 
 
-def test_what_role_and_database_are_set_to_is_not_for_us(tmp_path: Path) -> None:
+def test_settings_of_the_role_and_the_database_do_not_apply_to_our_sessions(tmp_path: Path) -> None:
     with own_postgres(tmp_path) as server:
         with connect(server.address) as connection:
             for limit in LIMITS:
@@ -198,6 +195,7 @@ def test_what_role_and_database_are_set_to_is_not_for_us(tmp_path: Path) -> None
                 connection.execute(f"ALTER DATABASE app SET {limit}".encode())
             connection.execute("CREATE TABLE public.t (id int)")
         with connect(server.address) as connection:
+            # Longer than the role's statement_timeout of 1 ms: it fails if that were in force.
             connection.execute("SELECT pg_sleep(0.2)")
             with connection.transaction():
                 connection.execute("INSERT INTO public.t VALUES (1)")
@@ -219,7 +217,7 @@ def test_what_role_and_database_are_set_to_is_not_for_us(tmp_path: Path) -> None
     }
 
 
-def test_a_question_to_a_silent_server_ends(source_url: str) -> None:
+def test_a_query_to_a_silent_server_times_out(source_url: str) -> None:
     where = urlsplit(source_url)
     with proxied("127.0.0.1", int(where.port or 0)) as proxy:
         url = source_url.replace(f":{where.port}", f":{proxy.address[1]}")
@@ -231,7 +229,7 @@ def test_a_question_to_a_silent_server_ends(source_url: str) -> None:
     assert caught.value.detail == "no answer within 0.5 s"
 
 
-def test_a_copy_from_a_server_that_falls_silent_ends(source_url: str) -> None:
+def test_a_copy_from_a_server_that_falls_silent_times_out(source_url: str) -> None:
     where = urlsplit(source_url)
     query = psycopg.sql.SQL("SELECT repeat('x', 1000) FROM generate_series(1, 1000000)")
     with proxied("127.0.0.1", int(where.port or 0)) as proxy:
@@ -249,7 +247,7 @@ def test_a_copy_from_a_server_that_falls_silent_ends(source_url: str) -> None:
 def test_a_cut_does_not_wait_for_a_source_that_falls_silent(
     source_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What has landed came from it earlier, so it is published; the next look asks again."""
+    """Landed events are published without an answer; the next look asks the source again."""
     monkeypatch.setattr(source_postgres, "_ASK_ANSWER_SECONDS", 0.5)
     monkeypatch.setattr(source_watch, "_AGAIN_SECONDS", 0.0)
     where = urlsplit(source_url)
@@ -258,22 +256,22 @@ def test_a_cut_does_not_wait_for_a_source_that_falls_silent(
         with connect(source_url) as connection:
             connection.execute("SELECT pg_create_logical_replication_slot('quiet', 'pgoutput')")
             known = origin(connection)
-        looking = SourceWatch(url, "quiet", known, lambda: 0)
-        looking.look(0)
+        watch = SourceWatch(url, "quiet", known, lambda: 0)
+        watch.look(0)
         with proxy.stalled():
-            looked = threading.Thread(target=looking.look, args=[0])
+            looked = threading.Thread(target=watch.look, args=[0])
             looked.start()
             looked.join(60)
             assert not looked.is_alive()
-            assert looking.position() is None
-        looking.look(0)
-        assert looking.position() is not None
-        looking.close()
+            assert watch.position() is None
+        watch.look(0)
+        assert watch.position() is not None
+        watch.close()
         with connect(source_url) as connection:
             connection.execute("SELECT pg_drop_replication_slot('quiet')")
 
 
-def test_the_watch_of_the_job_asks_a_source_that_falls_silent_anew(
+def test_the_health_watch_reconnects_to_a_source_that_fell_silent(
     source_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(source_postgres, "_ASK_ANSWER_SECONDS", 0.5)
@@ -293,13 +291,13 @@ def test_the_watch_of_the_job_asks_a_source_that_falls_silent_anew(
     assert shown == ("1s",)
 
 
-def test_a_host_that_nobody_knows() -> None:
+def test_an_unknown_host_is_unreachable() -> None:
     error = refusal(f"postgresql://u:{SECRET}@no-such-host.invalid:5432/d")
     assert error.kind is ErrorKind.UNREACHABLE
     assert "no-such-host.invalid" in error.message
 
 
-def test_nobody_listens() -> None:
+def test_a_port_without_a_server_is_named() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -37,7 +37,7 @@ def refusal(url: str) -> CdcError:
     return caught.value
 
 
-def test_nobody_listens() -> None:
+def test_a_port_without_a_server_is_unreachable() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -46,7 +46,7 @@ def test_nobody_listens() -> None:
     assert error.message == f"no Postgres answers at 127.0.0.1:{port}"
 
 
-def test_wrong_password_user_database(source_url: str) -> None:
+def test_a_wrong_password_user_or_database_is_named(source_url: str) -> None:
     where = urlsplit(source_url)
     for user, database in (("postgres", "app"), ("nobody-here", "app")):
         error = refusal(f"postgresql://{user}:{SECRET}@127.0.0.1:{where.port}/{database}")
@@ -58,7 +58,7 @@ def test_wrong_password_user_database(source_url: str) -> None:
     assert 'database "no-such" does not exist' in error.detail
 
 
-def test_the_time_ran_out_and_the_server_is_there(source_url: str) -> None:
+def test_a_connection_that_timed_out_is_tried_again(source_url: str) -> None:
     """A process suspended while connecting times out, which says nothing about the server."""
     where = urlsplit(source_url)
     with proxied(str(where.hostname), int(where.port or 0)) as proxy, ThreadPoolExecutor(1) as pool:
@@ -70,28 +70,28 @@ def test_the_time_ran_out_and_the_server_is_there(source_url: str) -> None:
             assert connection.execute("SELECT 1").fetchone() == (1,)
 
 
-def test_a_server_that_says_nothing_is_asked_twice() -> None:
+def test_a_silent_server_is_tried_twice() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         with pytest.raises(CdcError) as caught:
             connect(f"postgresql://u@127.0.0.1:{port}/d", connect_timeout=2)
         silent.settimeout(0)
-        came = [silent.accept()[0] for _ in range(2)]
+        clients = [silent.accept()[0] for _ in range(2)]
         with pytest.raises(BlockingIOError):
             silent.accept()
-    for each in came:
-        each.close()
+    for client in clients:
+        client.close()
     assert caught.value.kind is ErrorKind.UNREACHABLE
     assert caught.value.message == f"no Postgres answers at 127.0.0.1:{port}"
     assert "timeout" in caught.value.detail
 
 
-def test_not_an_url() -> None:
+def test_an_invalid_url_is_a_config_error() -> None:
     error = refusal(f"postgresql://u:{SECRET}@h:port-{SECRET}/d")
     assert error.kind is ErrorKind.CONFIG
 
 
-def test_source_goes_away(source_url: str) -> None:
+def test_a_lost_session_is_unreachable(source_url: str) -> None:
     with connect(source_url) as connection, connect(source_url) as other:
         other.execute("SELECT pg_terminate_backend(%s)", (connection.info.backend_pid,))
         with pytest.raises(CdcError) as caught, translated("reading"):
@@ -100,7 +100,7 @@ def test_source_goes_away(source_url: str) -> None:
     assert "Postgres runs" in caught.value.remedy
 
 
-def test_source_refuses(source_url: str) -> None:
+def test_a_failed_statement_is_reported_without_values(source_url: str) -> None:
     with (
         connect(source_url) as connection,
         pytest.raises(CdcError) as caught,
@@ -112,7 +112,9 @@ def test_source_refuses(source_url: str) -> None:
     assert "log" in caught.value.remedy
 
 
-def test_prepare_twice(source_url: str, sql: Sql, make_config: Maker) -> None:
+def test_prepare_can_be_repeated_and_adds_tables(
+    source_url: str, sql: Sql, make_config: Maker
+) -> None:
     sql("CREATE TABLE a (id int PRIMARY KEY)")
     config = make_config()
     first, second = TableId(config.name, "a"), TableId(config.name, "b")
@@ -198,17 +200,17 @@ def test_role_of_a_dba(source_url: str, make_config: Maker) -> None:
             pass
 
 
-def test_server_findings(source_url: str) -> None:
+def test_a_fit_wal_level_is_reported(source_url: str) -> None:
     with connect(source_url) as connection:
         levels = {f.subject: f.level for f in server_findings(connection)}
     assert levels["wal_level"] is Level.OK
 
 
-def test_open_transaction_delays_the_slot(source_url: str, sql: Sql) -> None:
+def test_an_open_transaction_that_delays_the_slot_is_named(source_url: str, sql: Sql) -> None:
     sql("CREATE TABLE t (id int PRIMARY KEY)")
     with connect(source_url) as blocker, connect(source_url) as connection:
         with blocker.transaction():
-            blocker.execute("INSERT INTO open_transaction_delays_the_slot.t VALUES (1)")
+            blocker.execute("INSERT INTO an_open_transaction_that_delays_the_slot.t VALUES (1)")
             with pytest.raises(CdcError) as caught:
                 slot.probe(source_url, "delayed", 1)
             assert caught.value.kind is ErrorKind.TIMEOUT
@@ -219,7 +221,7 @@ def test_open_transaction_delays_the_slot(source_url: str, sql: Sql) -> None:
         assert connection.execute(slots).fetchone() == (0,)
 
 
-def test_slot_of_somebody_else(source_url: str) -> None:
+def test_a_slot_with_another_plugin_is_refused(source_url: str) -> None:
     with connect(source_url) as connection:
         connection.execute("SELECT pg_create_logical_replication_slot('odd', 'test_decoding')")
         state = slot.slot_state(connection, "odd")
@@ -231,7 +233,7 @@ def test_slot_of_somebody_else(source_url: str) -> None:
         assert slot.slot_state(connection, "odd") is None
 
 
-def test_slot_in_use(source_url: str, sql: Sql, make_config: Maker) -> None:
+def test_a_slot_that_is_in_use_is_refused(source_url: str, sql: Sql, make_config: Maker) -> None:
     name = make_config().name
     sql("CREATE TABLE t (id int PRIMARY KEY)")
     sql(f"CREATE PUBLICATION {name} FOR TABLE t")
@@ -255,11 +257,11 @@ def test_slot_in_use(source_url: str, sql: Sql, make_config: Maker) -> None:
     assert f"in use by pid {pid} (another)" in caught.value.message
 
 
-def test_snapshot_is_what_lies_before_its_lsn(source_url: str, sql: Sql) -> None:
+def test_an_exported_snapshot_ends_at_its_lsn(source_url: str, sql: Sql) -> None:
     """It shows a transaction committed before the slot was created, and none committed after."""
     sql("CREATE TABLE t (id int PRIMARY KEY)")
     sql("INSERT INTO t VALUES (1)")
-    query = "SELECT id FROM snapshot_is_what_lies_before_its_lsn.t"
+    query = "SELECT id FROM an_exported_snapshot_ends_at_its_lsn.t"
     with connect(source_url) as connection:
         before = barrier.current_lsn(connection)
         with exported_snapshot(source_url, 20) as snapshot:
@@ -274,7 +276,7 @@ def test_snapshot_is_what_lies_before_its_lsn(source_url: str, sql: Sql) -> None
         ).fetchone() == (0,)
 
 
-def test_lsn_text(source_url: str) -> None:
+def test_lsns_are_parsed_and_printed_like_postgres(source_url: str) -> None:
     with connect(source_url) as connection:
         row = connection.execute(
             "SELECT pg_current_wal_lsn()::text, (pg_current_wal_lsn() - '0/0')::bigint"

@@ -1,4 +1,4 @@
-"""Test whether the connector is connected to its source, as Postgres shows it."""
+"""Postgres shows who reads the slot, what holds the connector up, and disabled triggers."""
 
 import math
 import threading
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.integration
 SLOT = "kept"
 
 
-def test_of_its_sessions_and_its_slot(source_url: str) -> None:
+def test_only_a_session_of_the_connector_counts_as_connected(source_url: str) -> None:
     with psycopg.connect(source_url, autocommit=True) as connection:
         connection.execute(f"SELECT pg_create_logical_replication_slot('{SLOT}', 'pgoutput')")
     assert is_at_source(source_url, SLOT) is False
@@ -29,15 +29,15 @@ def test_of_its_sessions_and_its_slot(source_url: str) -> None:
         assert is_at_source(source_url, SLOT) is False
 
 
-def test_of_a_source_that_is_gone_nobody_can_say(servers: Makers) -> None:
+def test_a_stopped_source_gives_no_answer(servers: Makers) -> None:
     postgres = servers["postgres"]()
     url = postgres.start()
     postgres.kill()
     assert is_at_source(url, SLOT) is None
 
 
-def test_of_event_triggers_that_somebody_altered(source_url: str) -> None:
-    """Nothing is reported if there are none, as the role may not create them."""
+def test_a_disabled_or_altered_event_trigger_is_named(source_url: str) -> None:
+    """Missing triggers are not reported, because the role may not be able to create them."""
     with connect(source_url) as connection:
         assert slot_facts(connection, SLOT).unnoted == ""
         connection.execute(triggers.script().encode())
@@ -52,7 +52,7 @@ def test_of_event_triggers_that_somebody_altered(source_url: str) -> None:
         connection.execute("DROP SCHEMA wal2lake CASCADE")
 
 
-def test_of_who_reads_the_slot_and_what_that_waits_for(source_url: str) -> None:
+def test_the_slot_s_reader_and_its_wait_event_are_shown(source_url: str) -> None:
     name = "read"
     with connect(source_url) as connection:
         assert slot_facts(connection, name).exists is False
@@ -65,17 +65,17 @@ def test_of_who_reads_the_slot_and_what_that_waits_for(source_url: str) -> None:
         query = "?replication=database&application_name=Debezium%20Streaming"
         with closing(_reader(f"{source_url}{query}", name)) as reader:
             until(lambda: slot_facts(connection, name).waits_for.startswith("WalSenderWait"))
-            found = slot_facts(connection, name)
-            assert found.pid == reader.backend_pid
-            assert found.application == "Debezium Streaming"
-            assert found.working is False
+            facts = slot_facts(connection, name)
+            assert facts.pid == reader.backend_pid
+            assert facts.application == "Debezium Streaming"
+            assert facts.working is False
         until(lambda: slot_facts(connection, name).pid is None)
         connection.execute(
             f"SELECT pg_drop_replication_slot('{name}'); DROP PUBLICATION everything"
         )
 
 
-def test_of_who_is_in_its_way_and_how_old_its_heartbeat_is(source_url: str) -> None:
+def test_the_session_that_blocks_the_heartbeat_and_its_age_are_shown(source_url: str) -> None:
     with connect(source_url) as connection:
         connection.execute("DROP SCHEMA IF EXISTS wal2lake CASCADE; CREATE SCHEMA wal2lake")
         assert slot_facts(connection, "none").heartbeat_seconds == math.inf
@@ -91,10 +91,10 @@ def test_of_who_is_in_its_way_and_how_old_its_heartbeat_is(source_url: str) -> N
             waits = threading.Thread(target=_update, args=(waiter,))
             waits.start()
             until(lambda: slot_facts(connection, "none").blocked_by)
-            found = slot_facts(connection, "none")
-            assert found.blocked_by == str(holder.info.backend_pid)
-            assert found.heartbeat_seconds == 0  # unknown, and not waited for
-            assert found.working is False
+            facts = slot_facts(connection, "none")
+            assert facts.blocked_by == str(holder.info.backend_pid)
+            assert facts.heartbeat_seconds == 0  # unknown: the locked table is not waited for
+            assert facts.working is False
             holder.rollback()
             waits.join()
         connection.execute("DROP SCHEMA wal2lake CASCADE")

@@ -23,8 +23,8 @@ WORDS = (
     "57P03",
     '" C "28P01',
 )
-PASSES = ("57P03", "57P01", "57P02", "57P05", "53300", "53200", "08006")
-STAYS = ("28P01", "28000", "3D000", "42501", "57P04", "55000", "0A000", "XX000", "F0000")
+TEMPORARY = ("57P03", "57P01", "57P02", "57P05", "53300", "53200", "08006")
+LASTING = ("28P01", "28000", "3D000", "42501", "57P04", "55000", "0A000", "XX000", "F0000")
 MESSAGES = st.one_of(
     st.sampled_from(WORDS),
     st.builds("base de données « {} » inexistante".format, st.sampled_from(WORDS)),
@@ -39,8 +39,8 @@ def refusal(url: str) -> CdcError:
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.sampled_from(PASSES), st.sampled_from(SEVERITIES), MESSAGES)
-def test_what_passes_is_asked_again(state: str, severity: str, message: str) -> None:
+@given(st.sampled_from(TEMPORARY), st.sampled_from(SEVERITIES), MESSAGES)
+def test_a_temporary_sqlstate_is_unreachable(state: str, severity: str, message: str) -> None:
     with refusing(state, severity, message) as url:
         error = refusal(url)
     assert error.kind is ErrorKind.UNREACHABLE
@@ -48,30 +48,34 @@ def test_what_passes_is_asked_again(state: str, severity: str, message: str) -> 
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.sampled_from(STAYS), st.sampled_from(SEVERITIES), MESSAGES)
-def test_what_stays_is_final(state: str, severity: str, message: str) -> None:
+@given(st.sampled_from(LASTING), st.sampled_from(SEVERITIES), MESSAGES)
+def test_a_lasting_sqlstate_is_a_source_that_is_not_ready(
+    state: str, severity: str, message: str
+) -> None:
     with refusing(state, severity, message) as url:
         error = refusal(url)
     assert error.kind is ErrorKind.SOURCE_NOT_READY
     assert error.message.startswith("the source refuses the connection as u@127.0.0.1:")
 
 
-def test_the_words_of_any_language_are_shown() -> None:
+def test_a_message_in_any_language_is_shown() -> None:
     with refusing("3D000", "ВАЖНО", "базы данных нет") as url:
         assert refusal(url).detail == "базы данных нет"
 
 
 @pytest.mark.integration
 @pytest.mark.parametrize("name", ["too many", "starting up", "no password supplied", "SSL error"])
-def test_a_database_may_be_called_as_it_likes(source_url: str, name: str) -> None:
+def test_a_database_s_name_does_not_change_the_error(source_url: str, name: str) -> None:
     error = refusal(psycopg.conninfo.make_conninfo(source_url, dbname=name))
     assert error.kind is ErrorKind.SOURCE_NOT_READY
     assert error.detail == f'database "{name}" does not exist'
 
 
 @pytest.mark.parametrize("code", [socket.EAI_NONAME, socket.EAI_AGAIN])
-def test_a_host_that_nobody_knows_is_named(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
-    """It may be a typo or the name server: a job waits, a first start reports it."""
+def test_a_host_name_that_cannot_be_resolved_is_named(
+    monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    """It may be a typo or a name server that is down: a job waits, a first start reports it."""
 
     def unknown(*_given: object, **_named: object) -> None:
         raise socket.gaierror(code, "nobody knows it")
@@ -86,14 +90,14 @@ def test_a_host_that_nobody_knows_is_named(monkeypatch: pytest.MonkeyPatch, code
 
 
 @pytest.mark.integration
-def test_a_server_that_takes_the_second_attempt_is_asked_again(source_url: str) -> None:
+def test_the_server_accepts_a_second_attempt(source_url: str) -> None:
     from cdc.source.server.sqlstate import TAKEN, connection_sqlstates  # noqa: PLC0415
 
     assert connection_sqlstates(source_url, 10) == {TAKEN}
 
 
-def test_a_first_start_says_at_once_that_it_knows_no_such_host(tmp_path: Path) -> None:
-    """It starts nothing."""
+def test_a_first_start_fails_at_once_for_an_unknown_host(tmp_path: Path) -> None:
+    """No server is started."""
     url = "postgresql://u@no-such-host.invalid/d"
     config = tmp_path / "wal2lake.yaml"
     config.write_text(f"source: {{url: '{url}', tables: [a.*]}}\nlake: {{path: {tmp_path}/lake}}\n")

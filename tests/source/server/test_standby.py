@@ -15,7 +15,7 @@ from tests.waiting import until
 pytestmark = pytest.mark.integration
 
 
-def test_a_standby_is_refused_and_one_that_is_promoted_is_another_source(tmp_path: Path) -> None:
+def test_a_standby_is_refused_and_a_promoted_one_is_another_source(tmp_path: Path) -> None:
     server = processes(tmp_path)["postgres"]()
     assert isinstance(server, ProcessServer)
     try:

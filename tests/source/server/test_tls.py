@@ -121,7 +121,7 @@ def config(secured: Secured, make_config: Maker, schema: str) -> Iterator[Config
         slot.drop(connection, schema)
 
 
-def test_the_connector_shows_and_trusts_the_same_certificates(
+def test_the_connector_uses_the_certificates_of_source_url(
     secured: Secured, config: Config
 ) -> None:
     for kind in ("rsa", "ec"):
@@ -146,7 +146,7 @@ def _has_sessions(url: str, wanted: set[tuple[str, bool, str]]) -> bool:
         ("require", NAME, "with an authority, libpq verifies here too"),
     ],
 )
-def test_the_connector_refuses_what_a_session_of_ours_refuses(
+def test_the_connector_refuses_a_server_that_our_sessions_refuse(
     secured: Secured, config: Config, mode: str, host: str, why: str
 ) -> None:
     trusted = secured.ours if host == "127.0.0.1" else secured.other

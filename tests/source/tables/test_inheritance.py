@@ -51,7 +51,7 @@ def source(source_url: str, schema: str) -> Iterator[Connection]:
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.replace(" ", "-"))
 @pytest.mark.parametrize("name", ["parent", "child", "grandchild"])
-def test_a_table_is_its_own_rows_wherever_it_is_read(
+def test_a_table_has_only_its_own_rows_wherever_it_is_read(
     source: Connection,
     source_url: str,
     make_config: Maker,
@@ -69,18 +69,18 @@ def test_a_table_is_its_own_rows_wherever_it_is_read(
         catalog = inspect(connection, config)
         assert [finding for finding in catalog.findings if finding.level.value == "error"] == []
         (table,) = [t for t in catalog.tables if t.table.name == name]
-        found = {
+        ids = {
             "a reading": _reading(connection, table, tmp_path / "whole"),
             "verify": _compared(connection, table.table),
-            "a condition": _inside(connection, table),
+            "a condition": _filtered(connection, table),
         }
         numbers = [[str(number)] for number in range(1, 40)]
         columns = list(table.columns)
         path = str(tmp_path / "keys")
         read_keys(connection, table.table, columns, ["id"], numbers, path)
-        found["keys"] = _first(DeltaTable(path).to_pyarrow_table())
+        ids["keys"] = _first(DeltaTable(path).to_pyarrow_table())
 
-    assert found == dict.fromkeys(found, sorted(expected))
+    assert ids == dict.fromkeys(ids, sorted(expected))
 
 
 def _reading(connection: Connection, table: SourceTable, path: Path) -> list[str]:
@@ -93,10 +93,10 @@ def _compared(connection: Connection, table: TableId) -> list[str]:
     return sorted(text for block in blocks for text in block.column("c0").to_pylist())
 
 
-def _inside(connection: Connection, table: SourceTable) -> list[str]:
+def _filtered(connection: Connection, table: SourceTable) -> list[str]:
     condition = predicate(connection, table.table, list(table.columns), "id > 0")
-    asked = statement(table.table, condition, sql.Identifier("id"))
-    return sorted(str(number) for (number,) in connection.execute(asked))
+    query = statement(table.table, condition, sql.Identifier("id"))
+    return sorted(str(number) for (number,) in connection.execute(query))
 
 
 def _first(rows: pa.Table) -> list[str]:

@@ -31,7 +31,7 @@ Answers = dict[int, tuple[bool | None, ...]]
 
 spark = spark_session.spark
 
-OTHERWISE = """
+OTHER_SETTINGS = """
 SET standard_conforming_strings = off; SET escape_string_warning = off;
 SET DateStyle = 'SQL, DMY'; SET TimeZone = 'Asia/Kolkata'
 """
@@ -56,17 +56,17 @@ def source(source_url: str) -> Iterator[Connection]:
 
 
 @pytest.fixture(scope="module")
-def elsewhere(source_url: str) -> Iterator[Connection]:
+def other_session(source_url: str) -> Iterator[Connection]:
     with connect(source_url) as connection:
-        connection.execute(OTHERWISE)
+        connection.execute(OTHER_SETTINGS)
         yield connection
 
 
 @pytest.fixture(scope="module")
 def table(source: Connection) -> SourceTable:
     config = Config(source=Source(tables=["predicates.*"]), lake=Lake(path="/lake"))
-    (found,) = (each for each in inspect(source, config).tables if each.table == TABLE)
-    return found
+    (awkward,) = (each for each in inspect(source, config).tables if each.table == TABLE)
+    return awkward
 
 
 @pytest.fixture(scope="module")
@@ -86,18 +86,24 @@ def lake(
 
 @dataclass(frozen=True, kw_only=True)
 class Engines:
+    """The same rows in Postgres, in sessions with two settings, and in Spark."""
+
     spark: SparkSession
     lake: str
     source: Connection
-    elsewhere: Connection
+    other_session: Connection
     table: SourceTable
 
 
 @pytest.fixture(scope="module")
 def engines(
-    spark: SparkSession, lake: str, source: Connection, elsewhere: Connection, table: SourceTable
+    spark: SparkSession,
+    lake: str,
+    source: Connection,
+    other_session: Connection,
+    table: SourceTable,
 ) -> Engines:
-    return Engines(spark=spark, lake=lake, source=source, elsewhere=elsewhere, table=table)
+    return Engines(spark=spark, lake=lake, source=source, other_session=other_session, table=table)
 
 
 def _write(source: Connection, table: SourceTable, path: Path) -> Path:
@@ -135,19 +141,21 @@ def _name(column: SourceColumn) -> str:
 
 
 def answers(connection: Connection, conditions: Sequence[str]) -> Answers:
+    """Return Postgres's answer to each condition, by the row's id."""
     listed = ", ".join(f"({condition})" for condition in conditions)
     found = connection.execute(f"SELECT id, {listed} FROM predicates.awkward".encode()).fetchall()
     return {row[0]: tuple(row[1:]) for row in found}
 
 
 def spark_answers(engines: Engines, conditions: Sequence[str]) -> Answers:
+    """Return Spark's answer to each condition, by the row's id."""
     listed = [f"({condition}) AS p{place}" for place, condition in enumerate(conditions)]
     query = f"SELECT id, {', '.join(listed)} FROM delta.`{engines.lake}`"
     found = engines.spark.sql(query).collect()
     return {row[0]: tuple(row[1:]) for row in found}
 
 
-def inside(engines: Engines, conditions: Sequence[str]) -> set[tuple[int, int]]:
+def filtered(engines: Engines, conditions: Sequence[str]) -> set[tuple[int, int]]:
     """Return the ids of the rows that pass each condition as a filter, by its number."""
     queries = [
         f"SELECT {place}, id FROM delta.`{engines.lake}` WHERE {condition}"
@@ -168,59 +176,65 @@ def quick(share: int) -> settings:
 
 @quick(10)
 @given(typed=st.lists(texts(), min_size=50, max_size=50))
-def test_what_was_typed_means_it(
-    source: Connection, elsewhere: Connection, table: SourceTable, typed: list[str]
+def test_a_compiled_predicate_means_what_was_typed(
+    source: Connection, other_session: Connection, table: SourceTable, typed: list[str]
 ) -> None:
-    """Postgres, which reads the text as it was typed, is the reference, under any settings."""
-    made = [predicate(source, TABLE, table.columns, text) for text in typed]
+    """The reference is Postgres, given the text as it was typed, under any settings."""
+    compiled = [predicate(source, TABLE, table.columns, text) for text in typed]
 
     expected = answers(source, typed)
 
-    assert differences(expected, answers(elsewhere, [each.source for each in made]), made) == []
-    assert differences(expected, answers(source, [each.text for each in made]), made) == []
-    again = [predicate(source, TABLE, table.columns, each.text) for each in made]
-    assert again == made
+    assert (
+        differences(expected, answers(other_session, [each.source for each in compiled]), compiled)
+        == []
+    )
+    assert differences(expected, answers(source, [each.text for each in compiled]), compiled) == []
+    again = [predicate(source, TABLE, table.columns, each.text) for each in compiled]
+    assert again == compiled
 
 
 @quick(100)
 @given(typed=st.lists(texts(), min_size=50, max_size=50))
 def test_both_engines_agree_on_every_row(engines: Engines, typed: list[str]) -> None:
-    made = [predicate(engines.source, TABLE, engines.table.columns, text) for text in typed]
+    compiled = [predicate(engines.source, TABLE, engines.table.columns, text) for text in typed]
 
-    expected = answers(engines.source, [each.source for each in made])
-    said = spark_answers(engines, [each.lake for each in made])
+    expected = answers(engines.source, [each.source for each in compiled])
+    in_spark = spark_answers(engines, [each.lake for each in compiled])
 
-    assert differences(expected, said, made) == []
-    few = [each.lake for each in made[:5]]
-    through = {(p, n) for n, row in expected.items() for p in range(len(few)) if row[p]}
-    assert inside(engines, few) == through
+    assert differences(expected, in_spark, compiled) == []
+    few = [each.lake for each in compiled[:5]]
+    passing = {(p, n) for n, row in expected.items() for p in range(len(few)) if row[p]}
+    assert filtered(engines, few) == passing
 
 
 def differences(
-    expected: Answers, said: Answers, made: Sequence[Predicate]
+    expected: Answers, actual: Answers, compiled: Sequence[Predicate]
 ) -> list[tuple[int, str, str, str]]:
-    assert said.keys() == expected.keys()
+    """Return the rows' ids and the predicates for which the answers differ."""
+    assert actual.keys() == expected.keys()
     return [
         (number, each.text, each.source, each.lake)
         for number, row in expected.items()
-        for place, each in enumerate(made)
-        if row[place] is not said[number][place]
+        for place, each in enumerate(compiled)
+        if row[place] is not actual[number][place]
     ]
 
 
 @pytest.mark.parametrize("word", ["IS NULL", "IS NOT NULL"])
 def test_a_composite_of_nulls_is_not_null(engines: Engines, word: str) -> None:
     source = engines.source
-    made = predicate(source, TABLE, engines.table.columns, f"pair {word}")
+    compiled = predicate(source, TABLE, engines.table.columns, f"pair {word}")
 
     wanted = answers(source, [f"num_nulls(pair) = {int(word == 'IS NULL')}"])
 
-    assert answers(source, [made.source]) == wanted
-    assert spark_answers(engines, [made.lake]) == wanted
+    assert answers(source, [compiled.source]) == wanted
+    assert spark_answers(engines, [compiled.lake]) == wanted
     assert wanted != answers(source, [f"pair {word}"])
 
 
-def test_the_rows_that_postgres_expects(source: Connection, table: SourceTable) -> None:
+def test_checked_returns_postgres_s_estimate_of_the_rows(
+    source: Connection, table: SourceTable
+) -> None:
     every = estimated_rows(source, TABLE, predicate(source, TABLE, table.columns, "id IS NOT NULL"))
     few = estimated_rows(source, TABLE, predicate(source, TABLE, table.columns, "id < 15"))
 
@@ -229,17 +243,19 @@ def test_the_rows_that_postgres_expects(source: Connection, table: SourceTable) 
     assert 10 <= few <= 20
 
 
-def test_what_postgres_refuses(source: Connection, table: SourceTable) -> None:
-    made = predicate(source, TABLE, table.columns, "mood = 'sad'")
+def test_a_predicate_that_postgres_refuses_is_a_config_error(
+    source: Connection, table: SourceTable
+) -> None:
+    compiled = predicate(source, TABLE, table.columns, "mood = 'sad'")
 
     with pytest.raises(CdcError, match="Postgres refuses") as caught:
-        estimated_rows(source, TABLE, made)
+        estimated_rows(source, TABLE, compiled)
 
     assert caught.value.kind is ErrorKind.CONFIG
     assert caught.value.detail == 'invalid input value for enum mood: "sad"'
 
 
-def test_a_collation_that_looks_away_from_bytes(source: Connection) -> None:
+def test_a_nondeterministic_collation_is_refused(source: Connection) -> None:
     source.execute("""
         CREATE COLLATION loose (provider = icu, locale = 'und', deterministic = false);
         CREATE TABLE loose (id int PRIMARY KEY, name text COLLATE loose)
@@ -256,20 +272,22 @@ def test_a_collation_that_looks_away_from_bytes(source: Connection) -> None:
         )
 
 
-def test_the_role_may_not_read(source: Connection, table: SourceTable) -> None:
-    made = predicate(source, TABLE, table.columns, "id = 1")
+def test_a_table_that_the_role_may_not_read_is_named(
+    source: Connection, table: SourceTable
+) -> None:
+    compiled = predicate(source, TABLE, table.columns, "id = 1")
     source.execute("CREATE ROLE nobody; SET ROLE nobody")
     try:
         with pytest.raises(CdcError, match="permission denied") as caught:
-            estimated_rows(source, TABLE, made)
+            estimated_rows(source, TABLE, compiled)
     finally:
         source.execute("RESET ROLE; DROP ROLE nobody")
 
     assert caught.value.kind is ErrorKind.SOURCE_NOT_READY
 
 
-def test_the_words_that_are_no_names(source: Connection) -> None:
-    """The list fits this version of Postgres; later ones may have more."""
-    found = source.execute("SELECT word FROM pg_get_keywords() WHERE catcode IN ('R', 'T')")
+def test_every_reserved_word_of_postgres_is_known(source: Connection) -> None:
+    """The list is complete for this version of Postgres; later ones may reserve more."""
+    words = source.execute("SELECT word FROM pg_get_keywords() WHERE catcode IN ('R', 'T')")
 
-    assert {word for (word,) in found} <= RESERVED
+    assert {word for (word,) in words} <= RESERVED

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from cdc.events.structure.derive_steps import derive_course
-from tests.source.noting import Source, taken
+from tests.source.noting import Source, course_of
 
 pytestmark = pytest.mark.integration
 
@@ -82,14 +82,14 @@ FOLLOWED: Final = {
 
 
 @pytest.mark.parametrize("case", FOLLOWED, ids=lambda case: case.replace(" ", "-"))
-def test_a_change_that_is_followed(noting: Source, case: str) -> None:
+def test_steps_give_the_rows_of_postgres_after_a_followed_change(noting: Source, case: str) -> None:
     statement, expected = FOLLOWED[case]
     noting.run(
         "CREATE TABLE t (id int PRIMARY KEY, a int, s text, n numeric(8, 2), k int DEFAULT 5)"
     )
     noting.run(ROWS)
 
-    course = taken(noting, statement)
+    course = course_of(noting, statement)
 
     if expected is None:
         assert course.stops
@@ -99,7 +99,7 @@ def test_a_change_that_is_followed(noting: Source, case: str) -> None:
         assert expected or not course.steps
 
 
-def test_a_publication_that_publishes_all_the_while_is_not_noted(noting: Source) -> None:
+def test_a_harmless_change_of_the_publication_is_not_noted(noting: Source) -> None:
     noting.run("CREATE TABLE t (id int PRIMARY KEY)")
     noting.run("DROP PUBLICATION IF EXISTS wal2lake; CREATE PUBLICATION wal2lake FOR TABLE t")
     everything = "SET (publish = 'insert, update, delete, truncate')"
@@ -315,11 +315,11 @@ TYPES: Final = {
 }
 
 
-def test_no_value_is_another_after_a_change_of_type_that_goes_on(noting: Source) -> None:
+def test_a_followed_change_of_type_alters_no_value(noting: Source) -> None:
     """Try every pair of types that Postgres converts without USING."""
     noting.run("CREATE TYPE mood AS ENUM ('sad'); CREATE DOMAIN positive AS int CHECK (VALUE > 0)")
     noting.run("CREATE EXTENSION IF NOT EXISTS citext SCHEMA public")
-    went_on = stopped = 0
+    followed = stopped = 0
     for old, values in TYPES.items():
         noting.run(f"DROP TABLE IF EXISTS t; CREATE TABLE t (id serial PRIMARY KEY, x {old})")
         for value in values:
@@ -327,10 +327,10 @@ def test_no_value_is_another_after_a_change_of_type_that_goes_on(noting: Source)
         for new in TYPES:
             try:
                 with noting.connection.transaction(force_rollback=True):
-                    course = taken(noting, f"ALTER TABLE t ALTER x TYPE {new}")
+                    course = course_of(noting, f"ALTER TABLE t ALTER x TYPE {new}")
             except psycopg.Error:
                 continue
-            went_on, stopped = went_on + (not course.stops), stopped + bool(course.stops)
+            followed, stopped = followed + (not course.stops), stopped + bool(course.stops)
             assert old != new or not course.steps
-    assert went_on > 2 * len(TYPES)
+    assert followed > 2 * len(TYPES)
     assert stopped > len(TYPES)

@@ -1,4 +1,4 @@
-"""Decode, order and merge give what the reference gives, wherever the batches end."""
+"""Decoding, ordering and merging give the rows of the reference, wherever batches end."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,7 +40,7 @@ NO_KEY = table_schema_from_avro(
 
 
 class Table:
-    """A Delta table that batches of messages are applied to, as the job does it."""
+    """A Delta table to which batches of messages are applied, as the job does."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Table:
         self.merge(latest, keep=keep, offset=messages[-1].offset)
         changes.unpersist()
 
-    def apply_copies(self, messages: Sequence[Message]) -> None:
+    def apply_without_key(self, messages: Sequence[Message]) -> None:
         changes = self.decode(messages, {NO_KEY_ID: recording("tables").schemas[NO_KEY_ID]})
         net = reduce.net_copies(changes, self.schema)
         rows = reduce.multiset_rows(
@@ -84,8 +84,8 @@ class Table:
         rows.unpersist()
 
     def values(self) -> list[dict[str, Any]]:
-        found = self.rows().select(*map(spark_name, self.schema.names)).collect()
-        return [{k: _plain(v) for k, v in row.asDict().items()} for row in found]
+        rows = self.rows().select(*map(spark_name, self.schema.names)).collect()
+        return [{k: _plain(v) for k, v in row.asDict().items()} for row in rows]
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401
@@ -93,20 +93,23 @@ def _plain(value: Any) -> Any:  # noqa: ANN401
 
 
 def batches(messages: Sequence[Message], ends: Iterable[int]) -> list[Sequence[Message]]:
-    """Cut after these numbers of messages."""
+    """Split the messages after these numbers of them."""
     places = sorted({0, len(messages), *ends})
     return [messages[a:b] for a, b in pairwise(places)]
 
 
 def legal_ends(source: Source, ends: Iterable[int]) -> list[int]:
-    """One later where a batch would end between the halves of a key's change: a cut never does."""
+    """Move each end that lies between the two events of a changed key behind the second.
+
+    A cut never ends between them.
+    """
     log = [value for _, value in source.log]
     return [n + (log[n - 1]["op"] == "d" and n < len(log)) for n in ends if 0 < n < len(log)]
 
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.deep)])
 def test_keyed_tables_with_unchanged_values(spark: SparkSession, tmp_path: Path, seed: int) -> None:
-    """Sixty logs side by side, each with its own few keys; batches from one event on."""
+    """Change sixty groups of three keys in turn; batches have one event or more."""
     random, source = Random(seed), Source(placeholder=PLACEHOLDER)
     for _ in range(600):
         act(source, random, range(start := random.randrange(60) * 3, start + 3))
@@ -121,8 +124,8 @@ def test_keyed_tables_with_unchanged_values(spark: SparkSession, tmp_path: Path,
     assert {key[0]: dict(row) for key, row in expected.items()} == source.rows
 
 
-def test_a_batch_that_comes_again_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    """A replayed suffix in other batches; a row that is gone comes back only with its events."""
+def test_a_batch_that_is_applied_again_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    """Apply everything twice, then a suffix; a deleted row comes back only while it is replayed."""
     random, source = Random(7), Source(placeholder=PLACEHOLDER)
     for _ in range(150):
         act(source, random, range(10))
@@ -138,10 +141,13 @@ def test_a_batch_that_comes_again_changes_nothing(spark: SparkSession, tmp_path:
     assert {row["id"]: row for row in version} == source.rows
 
 
-def test_keys_that_change_places_take_their_large_values_along(
+def test_a_changed_key_keeps_the_large_values_of_its_row(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Swapped by way of a third, and moved on in a chain: in the batch of the rows, and later."""
+    """Keys are swapped through a third one, and passed on in a chain.
+
+    This happens in the batch that inserts the rows, and in a later one.
+    """
     source = Source(placeholder=PLACEHOLDER)
     for key in (1, 2, 5, 6):
         source.insert(key, key, key)
@@ -171,9 +177,9 @@ def test_a_changed_key_without_its_old_row_is_refused(spark: SparkSession, tmp_p
     table = Table(spark, tmp_path / "t", TOASTY)
 
     changes = table.decode(source.messages()[1:], SCHEMAS)
-    found = changed_keys.resolve(changes, table.rows(), TOASTY).where("_cdc_op = 'c'").collect()
+    inserts = changed_keys.resolve(changes, table.rows(), TOASTY).where("_cdc_op = 'c'")
 
-    assert {row["id"]: row[REASON] for row in found} == {
+    assert {row["id"]: row[REASON] for row in inserts.collect()} == {
         11: changed_keys.NO_OLD_ROW,
         2: None,
         12: None,
@@ -193,7 +199,7 @@ def test_an_older_event_does_not_move_a_row_back(spark: SparkSession, tmp_path: 
     assert table.values() == list(source.rows.values())
 
 
-def test_an_unchanged_value_without_a_row_fails_the_merge_and_is_found(
+def test_an_unchanged_value_of_a_missing_row_fails_the_merge_and_is_named(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     source = Source(placeholder=PLACEHOLDER)
@@ -219,7 +225,7 @@ def test_an_unchanged_value_without_a_row_fails_the_merge_and_is_found(
 def test_an_unchanged_value_is_not_taken_across_a_refused_event(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """The refused one may have changed it; a later full row makes the key good again."""
+    """The refused event may have changed the value; a later complete row repairs the key."""
     source = Source(placeholder=PLACEHOLDER)
     for key in (1, 2, 3):
         source.insert(key, 1, 1)
@@ -234,15 +240,16 @@ def test_an_unchanged_value_is_not_taken_across_a_refused_event(
     refused = f"IF({OFFSET} IN (3, 4, 5), 'refused', {REASON})"
     changes = table.decode(source.messages(), SCHEMAS).withColumn(REASON, F.expr(refused))
 
-    found = {row["id"]: row for row in reduce.latest_per_key(changes, TOASTY, carry=True).collect()}
+    latest = reduce.latest_per_key(changes, TOASTY, carry=True).collect()
+    by_id = {row["id"]: row for row in latest}
 
-    assert found[1][REASON] == reduce.AFTER_REFUSED
-    assert (found[2][REASON], found[2][KEEP], found[2]["big"]) == (None, None, "text 3")
-    assert (found[3][REASON], found[3][KEEP], found[3]["big"]) == (None, None, "text 4")
+    assert by_id[1][REASON] == reduce.AFTER_REFUSED
+    assert (by_id[2][REASON], by_id[2][KEEP], by_id[2]["big"]) == (None, None, "text 3")
+    assert (by_id[3][REASON], by_id[3][KEEP], by_id[3]["big"]) == (None, None, "text 4")
 
 
 def without_key(random: Random, steps: int) -> list[Message]:
-    """Changes of a table without a key that holds each row several times."""
+    """Return random changes of a table without a key, in which rows occur several times."""
     rows: list[dict[str, Any]] = []
     messages = []
     for offset in range(steps):
@@ -265,20 +272,20 @@ def test_tables_without_a_key_are_multisets(spark: SparkSession, tmp_path: Path,
     table = Table(spark, tmp_path / "t", NO_KEY)
 
     for batch in batches(messages, [1, *random.choices(range(len(messages)), k=2)]):
-        table.apply_copies(batch)
+        table.apply_without_key(batch)
 
-    found = recording("tables")
+    recorded = recording("tables")
     events = [
         change_event(m.topic, m.offset, value)
         for m in messages
-        if (value := found.decoded(m.value)) is not None
+        if (value := recorded.decoded(m.value)) is not None
     ]
     assert Counter(tuple(row.items()) for row in table.values()) == fold_multiset(events)
     copies = table.rows().groupBy(ROW_HASH).agg({"_cdc_copy": "max", "*": "count"}).collect()
     assert all(row["max(_cdc_copy)"] == row["count(1)"] for row in copies)
 
 
-def test_more_copies_deleted_than_held_are_named(spark: SparkSession, tmp_path: Path) -> None:
+def test_deleting_more_copies_than_held_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     value = envelope(NO_KEY.table, "d", before={"x": 1, "y": "a"}, after=None)
     schema = recording("tables").schemas[NO_KEY_ID]
     data = avro.encode(schema, NO_KEY_ID, value)
@@ -292,7 +299,7 @@ def test_more_copies_deleted_than_held_are_named(spark: SparkSession, tmp_path: 
 
 
 def test_different_rows_have_different_hashes(spark: SparkSession) -> None:
-    """Null and empty, and values that run into each other when written side by side."""
+    """Try null and empty values, and values whose concatenations are the same."""
     columns = "a string, b string, c array<string>, d double, e binary"
     schema = TableSchema(
         table=TABLE,

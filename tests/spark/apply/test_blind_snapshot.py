@@ -1,4 +1,4 @@
-"""A table that was rewritten under the first snapshot stops, and stops again when it goes on."""
+"""A table that was rewritten during the first snapshot stops, and stops again if resumed."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -41,32 +41,33 @@ def table(spark: SparkSession, root: Path, **position: Any) -> AppliedTable:  # 
     return tables.created(session, path, TableContent(schema=schema, position=at, structure=BEFORE))
 
 
-def apply(spark: SparkSession, found: AppliedTable) -> None:
+def apply(spark: SparkSession, rewritten: AppliedTable) -> None:
+    """Apply the note of the rewrite, without any event."""
     rows = spark.createDataFrame([], LOG_COLUMNS)
-    found.apply(
+    rewritten.apply(
         Stretch(rows=rows, topic="t", upto=-1, schemas={}, notes=[REWRITTEN], snapshot_end=END)
     )
 
 
-def test_it_had_no_row_for_the_snapshot(spark: SparkSession, tmp_path: Path) -> None:
-    found = table(spark, tmp_path)
+def test_a_table_without_a_row_of_the_snapshot_stops(spark: SparkSession, tmp_path: Path) -> None:
+    rewritten = table(spark, tmp_path)
     for _ in range(2):
-        apply(spark, found)
+        apply(spark, rewritten)
 
-        assert found.stopped
-        assert found.reason.startswith(f"[{Reason.SNAPSHOT_BLIND.value}] it was rewritten")
-        assert found.structure == BEFORE
-        found.resume()  # as when a later change of its structure may undo an earlier one
+        assert rewritten.stopped
+        assert rewritten.reason.startswith(f"[{Reason.SNAPSHOT_BLIND.value}] it was rewritten")
+        assert rewritten.structure == BEFORE
+        rewritten.resume()  # as when a later change of its structure may undo an earlier one
 
 
 @pytest.mark.parametrize("seen", [{"reads": 1}, {"reading": 3}])
-def test_one_that_was_read_follows(
+def test_a_table_with_rows_of_the_snapshot_or_a_reading_goes_on(
     spark: SparkSession, tmp_path: Path, seen: dict[str, int]
 ) -> None:
-    found = table(spark, tmp_path, **seen)
+    rewritten = table(spark, tmp_path, **seen)
 
-    apply(spark, found)
+    apply(spark, rewritten)
 
-    assert not found.stopped
-    assert found.structure == AFTER
-    assert {c.name: c.type for c in found.schema.columns} == {"id": "int", "n": "bigint"}
+    assert not rewritten.stopped
+    assert rewritten.structure == AFTER
+    assert {c.name: c.type for c in rewritten.schema.columns} == {"id": "int", "n": "bigint"}

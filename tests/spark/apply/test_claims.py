@@ -1,4 +1,4 @@
-"""No cut claims what it does not hold: edited tables, transactions that lack events."""
+"""No cut includes an edited table's new version, nor a transaction that lacks events."""
 
 import time
 from pathlib import Path
@@ -24,13 +24,13 @@ TOPIC = ORDERS.table.topic(PREFIX)
 
 
 def entry(row: LedgerRow | None) -> TableEntry:
-    found = row.entry(str(ORDERS.table)) if row else None
-    assert found is not None
-    return found
+    orders = row.entry(str(ORDERS.table)) if row else None
+    assert orders is not None
+    return orders
 
 
 @pytest.mark.parametrize("more", [True, False], ids=["with changes of it", "with none"])
-def test_a_table_that_somebody_else_wrote_to_is_in_no_cut_as_if_it_were_the_source_s(
+def test_a_table_that_somebody_else_wrote_to_stays_at_the_last_good_version(
     spark: SparkSession, tmp_path: Path, more: bool
 ) -> None:
     records = landed_topics()
@@ -42,23 +42,23 @@ def test_a_table_that_somebody_else_wrote_to_is_in_no_cut_as_if_it_were_the_sour
     good = entry(pipeline.ledger.last())
     before = pipeline.rows(ORDERS)
 
-    # In a session of its own: one that we wrote by may still hold the mark of our commits.
+    # In a new session: one of the job's may still mark its commits as ours.
     other = spark.newSession()
     other.sql(f"UPDATE delta.`{tmp_path}/{ORDERS.table.name}` SET id = id + 1000")
     pipeline.land(records[place:])
     pipeline.settle()
 
-    found = entry(pipeline.ledger.last())
-    assert (found.state, found.version) == ("stopped", good.version)
-    assert f"version {good.version + 1} of" in found.reason
-    assert "was not written by wal2lake" in found.reason
+    now = entry(pipeline.ledger.last())
+    assert (now.state, now.version) == ("stopped", good.version)
+    assert f"version {good.version + 1} of" in now.reason
+    assert "was not written by wal2lake" in now.reason
     states = {table.schema.table: table.stopped for table in pipeline.tables.by_topic.values()}
     assert states == {schema.table: schema is ORDERS for schema in TABLES}
-    kept = spark.read.format("delta").option("versionAsOf", good.version)
-    assert kept.load(f"{tmp_path}/{ORDERS.table.name}").count() == len(before)
+    published = spark.read.format("delta").option("versionAsOf", good.version)
+    assert published.load(f"{tmp_path}/{ORDERS.table.name}").count() == len(before)
 
 
-def test_a_transaction_that_never_fills_is_in_no_cut_and_raises_an_alarm(
+def test_an_incomplete_transaction_is_in_no_cut_and_raises_an_alarm(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     records = landed_topics()
@@ -72,7 +72,7 @@ def test_a_transaction_that_never_fills_is_in_no_cut_and_raises_an_alarm(
     assert f"events in {TOPIC}" in pipeline.rounds.alarm
     turns = pipeline.rounds.turns
     assert not pipeline.rounds.round()
-    assert pipeline.rounds.turns == turns  # it waits for what does not come
+    assert pipeline.rounds.turns == turns  # it waits for the missing event
 
     pipeline.land([records[last]])
     pipeline.settle()
@@ -80,14 +80,14 @@ def test_a_transaction_that_never_fills_is_in_no_cut_and_raises_an_alarm(
     assert pipeline.rounds.alarm == ""
     assert pipeline.rounds.turns > turns
     turns = pipeline.rounds.turns
-    for bound in (None, 1 << 62):  # one holds the cuts, the other waits for what is yet to come
+    for bound in (None, 1 << 62):  # the first blocks all cuts; the cut of the second is yet to come
         folder = tmp_path / "requests"
         requests.write(folder, Request(id="r", expires_at=time.time() + 3600, bound=bound))
         assert not pipeline.rounds.round()
         assert pipeline.rounds.turns == turns
         requests.remove(folder, "r")
     assert not pipeline.rounds.round()
-    assert pipeline.rounds.turns == turns + 1  # nothing is left, which is a move too
+    assert pipeline.rounds.turns == turns + 1  # a round with nothing left to do counts as a turn
     assert pipeline.tables.merging == ()
     assert entry(pipeline.ledger.last()).offset == records[last]["offset"]
     assert_equal_to_source(pipeline)

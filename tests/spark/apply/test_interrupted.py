@@ -1,7 +1,6 @@
-"""The steps of landing and rounds, interrupted at each failpoint, on recorded events.
+"""Landing and rounds lose and double nothing if they are interrupted at any failpoint.
 
-As a kill is: nothing is known afterwards but what the lake says. The real kills, of a real job, are
-in tests/faults.
+The events are recorded ones. As after a kill, only the lake remains; tests/faults kills a real job.
 """
 
 import os
@@ -33,12 +32,12 @@ POINTS = (
 
 
 class Killed(BaseException):
-    """Not an Exception, so that nothing goes on over it."""
+    """Simulates the kill; not an Exception, so that no handler catches it."""
 
 
 @pytest.fixture
 def armed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The directory of the failpoints; this process outlives the kill."""
+    """Return the directory of the failpoints, whose kill raises ``Killed`` instead."""
 
     def kill(_pid: int, _signal: int) -> None:
         raise Killed
@@ -51,13 +50,13 @@ def armed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def not_landed(pipeline: Pipeline, records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What Kafka would give to a query that begins where the log says."""
+    """Return the records that Kafka would give a query that continues after the log."""
     landed = pipeline.lander.position.offsets
     return [r for r in records if r["offset"] > landed.get(r["topic"], -1)]
 
 
-def every_table_at_every_cut(pipeline: Pipeline) -> dict[tuple[int, str], int]:
-    """Number of rows, by cut and table, of the versions that the ledger names."""
+def rows_at_every_cut(pipeline: Pipeline) -> dict[tuple[int, str], int]:
+    """Return the number of rows by cut and table, at the versions that the ledger names."""
     return {
         (row.cut, entry.table): count(entry)
         for row in pipeline.ledger.rows()
@@ -67,14 +66,14 @@ def every_table_at_every_cut(pipeline: Pipeline) -> dict[tuple[int, str], int]:
 
 def count(entry: TableEntry) -> int:
     opened = QueryBuilder().register("t", DeltaTable(entry.path, version=entry.version))
-    found = pa.table(opened.execute("SELECT count(*) AS n FROM t").read_all())
-    return int(found.column("n")[0].as_py())
+    counted = pa.table(opened.execute("SELECT count(*) AS n FROM t").read_all())
+    return int(counted.column("n")[0].as_py())
 
 
 @pytest.mark.parametrize(
     "when",
     [
-        # A table that no cut names yet is made again, whatever a commit of it says.
+        # A table that no cut names yet is created anew, whatever commits it has.
         pytest.param((SECOND_HALF, 1), id="later"),
         pytest.param((SECOND_HALF, 2), id="second-table", marks=pytest.mark.deep),
         pytest.param((FIRST_HALF, 1), id="first-cut", marks=pytest.mark.deep),
@@ -101,9 +100,9 @@ def test_nothing_is_lost_doubled_or_published_before_its_time(
                 kills += 1
                 pipeline.rounds.close()
                 pipeline.start()
-            held = every_table_at_every_cut(pipeline)
-            assert published.items() <= held.items()
-            published = held
+            counts = rows_at_every_cut(pipeline)
+            assert published.items() <= counts.items()
+            published = counts
 
     assert kills == 1
     assert_equal_to_source(pipeline)

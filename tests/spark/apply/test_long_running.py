@@ -1,4 +1,4 @@
-"""What a batch leaves in the heap of a job that runs for months: nothing."""
+"""A batch leaves nothing in the heap, since a job runs for months."""
 
 import subprocess
 from pathlib import Path
@@ -16,48 +16,48 @@ pytestmark = pytest.mark.spark
 
 PARSED = "org.apache.avro.Schema$RecordSchema"
 TASKS = 20
-"""Each of them parses the schemas anew, as the tasks of every batch do."""
+"""Each task parses the schemas anew, as the tasks of every batch do."""
 
 
-def held(spark: SparkSession, name: str) -> int:
-    """How many objects of a class are still held by something; skips without a JDK's tools."""
+def reachable(spark: SparkSession, name: str) -> int:
+    """Return the number of reachable objects of a class; skip the test without a JDK's tools."""
     jvm: Any = spark._jvm
     tool = Path(jvm.java.lang.System.getProperty("java.home")) / "bin" / "jcmd"
     if not tool.exists():
         pytest.skip(f"{tool} is not there: this Java has no tools")
     pid = jvm.java.lang.ProcessHandle.current().pid()
-    command = [str(tool), str(pid), "GC.class_histogram"]  # it collects before it counts
+    command = [str(tool), str(pid), "GC.class_histogram"]  # collects garbage first
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     lines = [line.split() for line in printed.splitlines()]
     return sum(int(line[1]) for line in lines if line[3:4] == [name])
 
 
 def test_no_batch_leaves_its_schemas_behind(spark: SparkSession) -> None:
-    """Avro's fast reader keeps every schema that was ever parsed, as long as the JVM lives."""
-    found, topic = recording("tables"), table_topic("customers")
-    written = found.written(topic)
+    """Avro's fast reader would keep every parsed schema for the JVM's lifetime."""
+    recorded, topic = recording("tables"), table_topic("customers")
+    written = recorded.written(topic)
     schema = table_schema_from_avro(
         written[max(written)],
         table=TableId("public", "customers"),
         key=("id",),
         mode=TableMode.KEYED,
     )
-    rows = [message.row() for message in found.of(topic)]
+    rows = [message.row() for message in recorded.of(topic)]
 
     def batches(number: int) -> None:
         for _ in range(number):
             frame = spark.createDataFrame(rows, LOG_COLUMNS).repartition(TASKS)
-            decoded = decode_table(frame, written, schema, placeholder=found.placeholder)
+            decoded = decode_table(frame, written, schema, placeholder=recorded.placeholder)
             decoded.write.format("noop").mode("overwrite").save()
 
     batches(1)
-    before = held(spark, PARSED)
+    before = reachable(spark, PARSED)
     assert before > 0
     batches(8)
-    assert held(spark, PARSED) < before + 2 * TASKS
+    assert reachable(spark, PARSED) < before + 2 * TASKS
 
 
-def test_the_reader_that_keeps_them_is_off(spark: SparkSession) -> None:
-    """Wherever the test above cannot count."""
+def test_avros_fast_reader_is_off(spark: SparkSession) -> None:
+    """Tested also where the test above is skipped."""
     jvm: Any = spark._jvm
     assert jvm.org.apache.avro.generic.GenericData.get().isFastReaderEnabled() is False

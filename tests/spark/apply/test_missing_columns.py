@@ -1,4 +1,4 @@
-"""Events without a column that the table has: a change stops it, a row that was read does not."""
+"""A change without a column of the table stops it; a snapshot row without it does not."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -32,13 +32,15 @@ KINDS = {"int": "int4", "string": "text", "binary": "bytea", "array<int>": "_int
 
 
 def structured(*more: str) -> Structure:
-    known = [(c.name, KINDS.get(c.type, "text")) for c in SCHEMA.columns]
-    columns = [column(n, *each) for n, each in enumerate([*known, *((m, "text") for m in more)], 1)]
+    """Return the structure of the events, with more text columns."""
+    kinds = [(c.name, KINDS.get(c.type, "text")) for c in SCHEMA.columns]
+    kinds += [(name, "text") for name in more]
+    columns = [column(number, name, kind) for number, (name, kind) in enumerate(kinds, 1)]
     return structure(*columns, schema=TABLE.schema, table=TABLE.name)
 
 
 def opened(spark: SparkSession, root: Path) -> AppliedTable:
-    """The table has a column that its events lack."""
+    """Return a table with a column that its events lack."""
     session, path = spark.newSession(), str(root / "t")
     schema = replace(SCHEMA, columns=(*SCHEMA.columns, Column("lost", "string")))
     at = Position(epoch=1, offset=-1)
@@ -53,7 +55,7 @@ def opened(spark: SparkSession, root: Path) -> AppliedTable:
 def applied(
     spark: SparkSession, table: AppliedTable, source: Source, notes: tuple[BoundNote, ...] = ()
 ) -> int:
-    """How many rows the lake has afterwards."""
+    """Apply the source's events; return the number of rows in the lake afterwards."""
     rows = spark.createDataFrame([m.row() for m in source.messages()], LOG_COLUMNS)
     last = source.messages()[-1].offset
     table.apply(
@@ -62,7 +64,7 @@ def applied(
     return spark.read.format("delta").load(table.path).count()
 
 
-def test_a_change_without_it_stops_the_table_before_anything_of_the_batch(
+def test_a_change_without_the_column_stops_the_table_before_the_batch_is_applied(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     source, table = Source(placeholder=PLACEHOLDER), opened(spark, tmp_path)
@@ -73,14 +75,14 @@ def test_a_change_without_it_stops_the_table_before_anything_of_the_batch(
     assert table.reason.startswith("a change arrived without lost")
 
 
-def test_a_row_that_was_read_without_it_is_taken(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_snapshot_row_without_the_column_is_accepted(spark: SparkSession, tmp_path: Path) -> None:
     source, table = Source(placeholder=PLACEHOLDER), opened(spark, tmp_path)
     source.insert(1, 1, 1, op="r")
     assert applied(spark, table, source) == 1
     assert not table.stopped
 
 
-def test_a_change_behind_the_note_that_drops_it_is_taken(
+def test_a_change_after_the_note_that_drops_the_column_is_accepted(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     source, table = Source(placeholder=PLACEHOLDER), opened(spark, tmp_path)

@@ -1,4 +1,4 @@
-"""Rounds over the beginning of an epoch: nothing of before holds a cut, nothing goes on torn."""
+"""In a new epoch, nothing of the old one holds cuts up, and no torn transaction is continued."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -26,12 +26,12 @@ from tests.spark.recorded_pipeline import (
 pytestmark = pytest.mark.spark
 Record = dict[str, Any]
 
-# Places of the one transaction of TOASTY (974) in the records, and the last of its BEGIN marker.
+# Indexes, in the records, of TOASTY's only transaction (974), and the last of its BEGIN marker.
 _FIRST, _REST, _END, _BEGUN = {15, 17}, {26, 27, 28, 29}, 30, 24
 
 
 class Begun(Pipeline):
-    """The job with an epoch: tables but TOASTY were read again where the old epoch ended."""
+    """The job with an epoch: all tables except TOASTY were read again at the end of the old one."""
 
     def opened(self, schema: TableSchema) -> AppliedTable:
         table = super().opened(schema)
@@ -58,7 +58,7 @@ class Begun(Pipeline):
 
 
 def parts(torn: str) -> tuple[list[Record], list[Record]]:
-    """What came before the new epoch, with a torn transaction, and what came in it."""
+    """Return the records before the new epoch, with a torn transaction, and those in it."""
     records = list(enumerate(landed_topics()))
     before = [r for i, r in records if i < _BEGUN and (torn == "end" or i not in _FIRST)]
     if torn == "events":
@@ -68,17 +68,17 @@ def parts(torn: str) -> tuple[list[Record], list[Record]]:
 
 
 @pytest.mark.parametrize("torn", ["end", pytest.param("events", marks=pytest.mark.deep)])
-def test_a_torn_transaction_of_before_holds_nothing(
+def test_a_torn_transaction_of_the_old_epoch_holds_nothing_up(
     spark: SparkSession, tmp_path: Path, torn: str
 ) -> None:
-    """Its END is missing, or its events are: either would be waited for."""
+    """Its END marker is missing, or its events; without an epoch, rounds would wait for either."""
     pipeline = Begun(spark, tmp_path)
     before, after = parts(torn)
     pipeline.land(before)
     pipeline.settle()
-    kept, last_before = pipeline.rows(TOASTY), pipeline.ledger.last()
+    old_rows, last_before = pipeline.rows(TOASTY), pipeline.ledger.last()
     assert last_before is not None
-    assert last_before.landing_floor == 0  # held
+    assert last_before.landing_floor == 0  # the torn transaction holds the landing
     pipeline.begin(before)
     assert pipeline.inbox.waiting() == []
 
@@ -92,7 +92,7 @@ def test_a_torn_transaction_of_before_holds_nothing(
     states = {entry.table: entry.state for entry in last.tables}
     assert states.pop("public.toasty") == "stopped"
     assert set(states.values()) == {"streaming"}
-    assert pipeline.rows(TOASTY) == kept
+    assert pipeline.rows(TOASTY) == old_rows
     for schema in TABLES:
         if schema is not TOASTY:
             assert_equal_to_source(pipeline, schema)
@@ -101,25 +101,25 @@ def test_a_torn_transaction_of_before_holds_nothing(
 def assert_equal_to_source(pipeline: Pipeline, schema: TableSchema) -> None:
     names = [column.name for column in compared(schema)]
     expected = RECORDED["expected"][schema.table.name]
-    found = sorted_rows(pipeline.rows(schema))
-    assert found == sorted_rows([{name: row[name] for name in names} for row in expected])
+    rows = sorted_rows(pipeline.rows(schema))
+    assert rows == sorted_rows([{name: row[name] for name in names} for row in expected])
 
 
-def test_what_lands_late_of_before_is_applied_to_nothing(
+def test_events_of_the_old_epoch_that_land_late_are_not_applied(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """The job was down when the epoch began: the topics held more than the log."""
+    """The job was down when the epoch began, so the topics had more events than the log."""
     pipeline = Begun(spark, tmp_path)
     before, after = parts("end")
     pipeline.land(before[:10])
     pipeline.settle()
-    known = {str(s.table): pipeline.rows(s) for s in TABLES}
+    old_rows = {str(s.table): pipeline.rows(s) for s in TABLES}
     pipeline.begin(before)
 
     pipeline.land(before[10:])
     pipeline.settle()
 
-    assert {str(s.table): pipeline.rows(s) for s in TABLES} == known
+    assert {str(s.table): pipeline.rows(s) for s in TABLES} == old_rows
     pipeline.land(after)
     pipeline.settle()
     last = pipeline.ledger.last()
@@ -128,16 +128,16 @@ def test_what_lands_late_of_before_is_applied_to_nothing(
     assert last.lsn is not None
 
 
-def test_a_note_does_not_wake_a_table_of_an_earlier_epoch(
+def test_a_note_does_not_resume_a_table_of_an_earlier_epoch(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The structures are noted again when an epoch begins."""
+    """An epoch begins with new notes of all structures."""
     pipeline = Begun(spark, tmp_path)
     before, after = parts("end")
     pipeline.land(before)
     pipeline.settle()
     pipeline.begin(before)
-    kept = pipeline.rows(TOASTY)
+    old_rows = pipeline.rows(TOASTY)
     topic = TOASTY.table.topic(PREFIX)
     monkeypatch.setattr(pipeline.tables, "take_noted", lambda: [topic])
     pipeline.land(after)
@@ -146,4 +146,4 @@ def test_a_note_does_not_wake_a_table_of_an_earlier_epoch(
     pipeline.recovery.resume()
 
     assert not pipeline.tables.by_topic[topic].following
-    assert pipeline.rows(TOASTY) == kept
+    assert pipeline.rows(TOASTY) == old_rows

@@ -1,4 +1,4 @@
-"""Tables at the start of the job: what somebody else did to one meanwhile is not published."""
+"""A table that somebody else changed while the job was down is not published as it is."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,7 +25,7 @@ ORDERS = TableId("shop", "orders")
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 
 
-def test_a_table_that_somebody_else_wrote_to_stands_at_the_version_of_the_last_cut(
+def test_a_table_that_somebody_else_wrote_to_stays_at_the_version_of_the_last_cut(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     (tmp_path / "wal2lake.yaml").write_text("source: {tables: [shop.*]}\nlake: {path: lake}\n")
@@ -46,7 +46,7 @@ def test_a_table_that_somebody_else_wrote_to_stands_at_the_version_of_the_last_c
         transactions=1,
         tables=(entry,),
     )
-    # In a session of its own: one that we wrote by may still hold the mark of our commits.
+    # In a new session: one of the job's may still mark its commits as ours.
     spark.newSession().sql(f"DELETE FROM delta.`{path}` WHERE _cdc_offset = 5")
 
     opener = TableOpener(
@@ -64,7 +64,7 @@ def test_a_table_that_somebody_else_wrote_to_stands_at_the_version_of_the_last_c
     )
     [table] = opener.open_tables(spark, [source], lambda: None).values()
 
-    found = table.entry(5, streaming=True)
-    assert (found.state, found.version) == ("stopped", 1)
-    assert "version 2 of" in found.reason
-    assert "wal2lake replay shop.orders, or wal2lake resnapshot shop.orders" in found.reason
+    opened = table.entry(5, streaming=True)
+    assert (opened.state, opened.version) == ("stopped", 1)
+    assert "version 2 of" in opened.reason
+    assert "wal2lake replay shop.orders, or wal2lake resnapshot shop.orders" in opened.reason

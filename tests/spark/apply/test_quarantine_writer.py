@@ -1,4 +1,4 @@
-"""What is no event of its table, or holds what the lake cannot, comes out with a reason."""
+"""A message is refused with a reason if it is no event of its table or the lake cannot hold it."""
 
 import io
 import json
@@ -73,7 +73,7 @@ def reasons(frame: DataFrame) -> dict[int, str | None]:
     return {row[OFFSET]: row[REASON] for row in frame.select(OFFSET, REASON).collect()}
 
 
-def test_each_kind_of_message_that_is_no_event(spark: SparkSession) -> None:
+def test_a_message_that_is_no_event_is_refused_with_its_reason(spark: SparkSession) -> None:
     assert GOOD.value is not None
     order = next(m for m in RECORDED.of(table_topic("orders")) if m.value)
     marker = RECORDED.of(f"{PREFIX}.transaction")[0]
@@ -108,7 +108,7 @@ def test_without_any_schema_every_message_is_refused(spark: SparkSession) -> Non
     assert reasons(found) == {0: UNKNOWN_SCHEMA, 1: NO_FRAME}
 
 
-def test_an_event_without_what_it_needs(spark: SparkSession) -> None:
+def test_an_event_without_its_row_or_key_is_refused(spark: SparkSession) -> None:
     found = decoded(
         spark,
         message(0, written("c")),
@@ -149,15 +149,15 @@ LIMITS = {
         ("seen", "+10000-01-01T00:00:00Z"),
     ],
 )
-def test_a_value_that_the_lake_cannot_hold(
+def test_a_value_that_the_lake_cannot_hold_is_refused_with_the_limit(
     spark: SparkSession, column: str, value: str | int
 ) -> None:
     found = reasons(decoded(spark, message(0, written("c", after={**ROW, column: value}))))
 
     assert found[0] is not None
-    said, _, limit = found[0].partition(" cannot represent: ")
-    assert said.startswith(f"column {column} ")
-    assert str(value) not in said
+    subject, _, limit = found[0].partition(" cannot represent: ")
+    assert subject.startswith(f"column {column} ")
+    assert str(value) not in subject
     assert limit == LIMITS[column]  # the same for every value of the column
 
 
@@ -172,7 +172,7 @@ def test_a_value_that_the_lake_cannot_hold(
         ("created", -1, "1969-12-31 23:59:59.999999"),
     ],
 )
-def test_the_last_value_that_fits(
+def test_the_smallest_and_largest_values_that_fit_are_kept(
     spark: SparkSession, column: str, value: str | int, text: str
 ) -> None:
     found = decoded(spark, message(0, written("c", after={**ROW, column: value})))
@@ -181,7 +181,7 @@ def test_the_last_value_that_fits(
     assert (row[REASON], row["text"]) == (None, text)
 
 
-def test_a_table_that_is_only_appended_to(spark: SparkSession) -> None:
+def test_an_append_only_table_refuses_everything_but_inserts(spark: SparkSession) -> None:
     schema = TableSchema(table=CUSTOMERS, columns=SCHEMA.columns, key=(), mode=TableMode.APPEND)
     found = decoded(
         spark,
@@ -196,8 +196,8 @@ def test_a_table_that_is_only_appended_to(spark: SparkSession) -> None:
     assert reasons(found) == {0: None, 1: None, **dict.fromkeys((2, 3, 4), NOT_APPENDED)}
 
 
-def test_an_older_and_a_newer_writer_meet_in_one_table(spark: SparkSession) -> None:
-    """A column that a writer does not know is null; one the lake holds wider is widened."""
+def test_events_of_an_older_and_a_newer_schema_fit_one_table(spark: SparkSession) -> None:
+    """A column unknown to the writer is null; a value is widened to the lake's type."""
     topic = table_topic("full_identity")
     schemas = RECORDED.written(topic)
     columns = (
@@ -224,7 +224,7 @@ def test_an_older_and_a_newer_writer_meet_in_one_table(spark: SparkSession) -> N
     ]
 
 
-def test_a_column_that_changed_its_type_is_refused_where_it_holds_something(
+def test_a_column_that_changed_its_type_is_refused_if_it_has_a_value(
     spark: SparkSession,
 ) -> None:
     columns = (Column("id", "bigint"), Column("name", "string"), Column("born", "int"))
@@ -239,8 +239,8 @@ def test_a_column_that_changed_its_type_is_refused_where_it_holds_something(
     assert reasons(found) == {0: None, 1: "column born holds a value that int cannot represent"}
 
 
-def spoiled(value: bytes, random: Random) -> list[bytes]:
-    """The message cut short at every place, with a byte changed, with bytes more."""
+def corrupted(value: bytes, random: Random) -> list[bytes]:
+    """Return the message cut off at each byte, with a byte changed, and with extra bytes."""
     changed = [
         value[:at] + bytes([random.randrange(256)]) + value[at + 1 :] for at in range(5, len(value))
     ]
@@ -249,14 +249,16 @@ def spoiled(value: bytes, random: Random) -> list[bytes]:
     return [value[:at] for at in range(len(value))] + changed + noise + longer
 
 
-def test_spoiled_messages_neither_stop_the_batch_nor_pass_for_others(spark: SparkSession) -> None:
-    """Each is refused, or is an event of the table to the independent decoder, too."""
+def test_corrupt_messages_neither_stop_the_batch_nor_pass_as_others(
+    spark: SparkSession,
+) -> None:
+    """Each is refused, or the independent decoder also finds an event of the table."""
     random = Random(1)
     topics = [m for m in RECORDED.of(TOPIC) if m.value is not None]
     messages = [
         message(offset, value)
         for offset, value in enumerate(
-            bad for m in topics[:4] for bad in spoiled(m.value or b"", random)
+            bad for m in topics[:4] for bad in corrupted(m.value or b"", random)
         )
     ]
 
@@ -274,9 +276,9 @@ def test_spoiled_messages_neither_stop_the_batch_nor_pass_for_others(spark: Spar
 
 
 def plausible(value: bytes) -> str | None:
-    """The operation, if this is an event of the table with a row of text; bytes may be left over.
+    """Return the operation if this is an event of the table, else None; fail for an invalid text.
 
-    Text beside the row is not looked at, so it may be none.
+    Extra bytes at the end are allowed, and texts outside the row are not checked.
     """
     schema = fastavro.parse_schema(json.loads(RECORDED.schemas[WRITER]))
     record = fastavro.schemaless_reader(
@@ -288,13 +290,13 @@ def plausible(value: bytes) -> str | None:
     return event.op.value if (event.schema, event.table) == ("public", "customers") else None
 
 
-def test_spoiled_markers_are_no_markers(spark: SparkSession) -> None:
+def test_a_truncated_marker_is_no_marker(spark: SparkSession) -> None:
     random = Random(2)
     good = RECORDED.of(f"{PREFIX}.transaction")[1]
     assert good.value is not None
     messages = [
         Message(topic=good.topic, offset=at, key=None, value=value)
-        for at, value in enumerate([good.value, *spoiled(good.value, random)])
+        for at, value in enumerate([good.value, *corrupted(good.value, random)])
     ]
     rows = spark.createDataFrame([m.row() for m in messages], LOG_COLUMNS)
 

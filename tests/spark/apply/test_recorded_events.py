@@ -1,4 +1,4 @@
-"""Real bytes through Spark: against the independent decoder, and against Postgres's own text."""
+"""Spark decodes a connector's bytes like the independent decoder, and to Postgres's values."""
 
 from collections.abc import Iterable
 from datetime import date, datetime
@@ -37,21 +37,21 @@ def frame(spark: SparkSession, messages: Iterable[Message]) -> DataFrame:
     return spark.createDataFrame([message.row() for message in messages], LOG_COLUMNS)
 
 
-def schema_of(found: Recording, table: str, key: tuple[str, ...]) -> TableSchema:
-    written = found.written(table_topic(table))
+def schema_of(recorded: Recording, table: str, key: tuple[str, ...]) -> TableSchema:
+    written = recorded.written(table_topic(table))
     return table_schema_from_avro(
         written[max(written)], table=TableId("public", table), key=key, mode=TableMode.KEYED
     )
 
 
-def changes(spark: SparkSession, found: Recording, schema: TableSchema) -> DataFrame:
+def changes(spark: SparkSession, recorded: Recording, schema: TableSchema) -> DataFrame:
     topic = table_topic(schema.table.name)
-    rows = frame(spark, found.of(topic))
-    return decode_table(rows, found.written(topic), schema, placeholder=found.placeholder)
+    rows = frame(spark, recorded.of(topic))
+    return decode_table(rows, recorded.written(topic), schema, placeholder=recorded.placeholder)
 
 
 def text(value: Any) -> str | None:  # noqa: ANN401 - any value of the lake
-    """As Postgres writes it (UTC, bytea as hex): the test's own rendering."""
+    """Return the text that Postgres writes (in UTC, bytea as hex), without our own code."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -72,57 +72,57 @@ def array(values: list[Any]) -> str:
 
 
 def element(value: Any) -> str:  # noqa: ANN401
-    found = ("t" if value else "f") if isinstance(value, bool) else text(value)
-    if found is None:
+    plain = ("t" if value else "f") if isinstance(value, bool) else text(value)
+    if plain is None:
         return "NULL"
-    if found and not set(found) & set(' ,"{}\\') and found.lower() != "null":
-        return found
-    escaped = found.replace("\\", "\\\\").replace('"', '\\"')
+    if plain and not set(plain) & set(' ,"{}\\') and plain.lower() != "null":
+        return plain
+    escaped = plain.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
 
-def rendered(rows: DataFrame, schema: TableSchema) -> list[dict[str, str | None]]:
+def texts(rows: DataFrame, schema: TableSchema) -> list[dict[str, str | None]]:
     names = list(schema.names)
     single = {column.name for column in schema.columns if "float" in column.type}
-    found = rows.where(f"NOT {DELETED} AND {REASON} IS NULL").toArrow().to_pylist()
+    current = rows.where(f"NOT {DELETED} AND {REASON} IS NULL").toArrow().to_pylist()
     return [
         {name: shortest(row[name]) if name in single else text(row[name]) for name in names}
-        for row in found
+        for row in current
     ]
 
 
 def shortest(value: Any) -> str | None:  # noqa: ANN401
-    """A single-precision number has fewer digits than the double it is read as."""
+    """Return the text of a single-precision number, which is read as a double with more digits."""
     if isinstance(value, list):
         return "{" + ",".join("NULL" if v is None else str(shortest(v)) for v in value) + "}"
     return text(value if value is None else float(f"{value:.7g}"))
 
 
-def by_text(rows: Iterable[dict[str, str | None]]) -> list[list[tuple[str, str | None]]]:
+def sorted_rows(rows: Iterable[dict[str, str | None]]) -> list[list[tuple[str, str | None]]]:
     return sorted((sorted(row.items()) for row in rows), key=repr)
 
 
 @pytest.mark.parametrize("name", ["tables", "types"])
 def test_from_avro_reads_what_fastavro_reads(spark: SparkSession, name: str) -> None:
-    found = recording(name)
+    recorded = recording(name)
     compared = 0
-    for schema_id, schema in found.schemas.items():
-        messages = [m for m in found.messages if m.row()[-1] == schema_id]
+    for schema_id, schema in recorded.schemas.items():
+        messages = [m for m in recorded.messages if m.row()[-1] == schema_id]
         if not messages:
             continue
         body = from_avro(F.expr("substring(value, 6)"), schema, {"mode": "FAILFAST"})
         decoded = frame(spark, messages).orderBy("topic", "offset").select(body.alias("v"))
         ours = [_plain(row["v"].asDict(recursive=True)) for row in decoded.collect()]
         theirs = [
-            found.decoded(m.value) for m in sorted(messages, key=lambda m: (m.topic, m.offset))
+            recorded.decoded(m.value) for m in sorted(messages, key=lambda m: (m.topic, m.offset))
         ]
         assert repr(ours) == repr([_ordered(t, o) for t, o in zip(theirs, ours, strict=True)])
         compared += len(ours)
-    assert compared == sum(m.value is not None for m in found.messages)
+    assert compared == sum(m.value is not None for m in recorded.messages)
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401
-    """Bytes as bytes, at any depth."""
+    """Return the value with each bytearray as bytes, at any depth."""
     if isinstance(value, dict):
         return {name: _plain(inner) for name, inner in value.items()}
     if isinstance(value, list):
@@ -131,7 +131,10 @@ def _plain(value: Any) -> Any:  # noqa: ANN401
 
 
 def _ordered(record: Any, like: Any) -> Any:  # noqa: ANN401
-    """Fields in the other's order, so that NaN, which equals nothing, can be compared as text."""
+    """Return the record with its fields in the other's order.
+
+    Then the two can be compared as text, which finds NaN equal to NaN.
+    """
     if isinstance(record, dict) and isinstance(like, dict):
         assert record.keys() == like.keys()
         return {name: _ordered(record[name], like[name]) for name in like}
@@ -142,14 +145,14 @@ def _ordered(record: Any, like: Any) -> Any:  # noqa: ANN401
 
 @pytest.mark.parametrize("table", KEYS)
 @pytest.mark.parametrize("carry", [False, True])
-def test_the_last_rows_are_those_of_postgres(
+def test_the_last_row_of_each_key_equals_postgres(
     spark: SparkSession,
     table: str,
     carry: bool,
 ) -> None:
-    found = recording("tables")
-    schema = schema_of(found, table, KEYS[table])
-    decoded = changes(spark, found, schema)
+    recorded = recording("tables")
+    schema = schema_of(recorded, table, KEYS[table])
+    decoded = changes(spark, recorded, schema)
     facts = overview(decoded).collect()[0]
     if facts["last_truncate"] is not None:
         decoded = after_truncate(decoded, facts["last_truncate"])
@@ -157,20 +160,20 @@ def test_the_last_rows_are_those_of_postgres(
     latest = latest_per_key(decoded, schema, carry=carry)
 
     assert facts["refused"] == 0
-    assert by_text(rendered(latest, schema)) == by_text(found.expected[table])
+    assert sorted_rows(texts(latest, schema)) == sorted_rows(recorded.expected[table])
 
 
-def test_unchanged_values_come_from_the_batch_also_where_the_key_changed(
+def test_unchanged_values_are_taken_from_the_batch_even_if_the_key_changed(
     spark: SparkSession,
 ) -> None:
-    found = recording("tables")
-    schema = schema_of(found, "toasty", ("id",))
-    decoded = changes(spark, found, schema)
+    recorded = recording("tables")
+    schema = schema_of(recorded, "toasty", ("id",))
+    decoded = changes(spark, recorded, schema)
     before_the_key_changed = decoded.where(f"{OFFSET} < 4")
 
     [row] = latest_per_key(before_the_key_changed, schema, carry=True).toArrow().to_pylist()
 
-    events = {event.offset: event for event in found.events(table_topic("toasty"))}
+    events = {event.offset: event for event in recorded.events(table_topic("toasty"))}
     first, last = events[0].after or {}, events[3].after or {}
     assert row["n"], row["big"] == (last["n"], last["big"])
     for name in ("bigb", "bigj", "biga", "bigia", "bigh"):
@@ -185,16 +188,16 @@ def test_unchanged_values_come_from_the_batch_also_where_the_key_changed(
 
 
 def test_every_type_is_exact_or_refused(spark: SparkSession) -> None:
-    """Postgres's text for each value of the recorded rows; only impossible ones are refused."""
-    found = recording("types")
-    schema = schema_of(found, "every_type", ("id",))
-    newest = found.written(table_topic("every_type"))
+    """Each recorded value has Postgres's text; only rows that the lake cannot hold are refused."""
+    recorded = recording("types")
+    schema = schema_of(recorded, "every_type", ("id",))
+    newest = recorded.written(table_topic("every_type"))
     fields = {field.column.name: field for field in row_fields(newest[max(newest)])}
     exact = [name for name in schema.names if lake_type(fields[name].pg).exact]
-    decoded = changes(spark, found, schema)
-    kept = latest_per_key(decoded, schema, carry=False)
-    ours = {row["id"]: row for row in rendered(kept, schema)}
-    theirs = {row["id"]: row for row in found.expected["every_type"]}
+    decoded = changes(spark, recorded, schema)
+    latest = latest_per_key(decoded, schema, carry=False)
+    ours = {row["id"]: row for row in texts(latest, schema)}
+    theirs = {row["id"]: row for row in recorded.expected["every_type"]}
 
     assert set(ours) == {"1", "11", "14"}
     for number, row in ours.items():
@@ -207,23 +210,23 @@ def test_every_type_is_exact_or_refused(spark: SparkSession) -> None:
     assert not set(dict(refused_columns(newest[max(newest)]))) & set(schema.names)
 
 
-def test_markers_are_those_of_the_independent_decoder(spark: SparkSession) -> None:
-    found = recording("tables")
-    messages = found.of(TRANSACTIONS)
+def test_markers_equal_those_of_the_independent_decoder(spark: SparkSession) -> None:
+    recorded = recording("tables")
+    messages = recorded.of(TRANSACTIONS)
 
-    decoded = decode_markers(frame(spark, messages), found.schemas).orderBy("offset").collect()
+    decoded = decode_markers(frame(spark, messages), recorded.schemas).orderBy("offset").collect()
 
     ours = [(row["offset"], marker(row.asDict(recursive=True), prefix=PREFIX)) for row in decoded]
-    theirs = [(m.offset, marker(found.decoded(m.value) or {}, prefix=PREFIX)) for m in messages]
+    theirs = [(m.offset, marker(recorded.decoded(m.value) or {}, prefix=PREFIX)) for m in messages]
     assert ours == theirs
 
 
-def test_places_are_those_of_the_independent_decoder(spark: SparkSession) -> None:
-    found = recording("tables")
-    topics = {m.topic for m in found.messages if m.topic.count(".") == 2}
-    messages = [m for m in found.messages if m.topic in topics]
+def test_envelopes_equal_those_of_the_independent_decoder(spark: SparkSession) -> None:
+    recorded = recording("tables")
+    topics = {m.topic for m in recorded.messages if m.topic.count(".") == 2}
+    messages = [m for m in recorded.messages if m.topic in topics]
 
-    decoded = decode_envelope(frame(spark, messages), found.schemas)
+    decoded = decode_envelope(frame(spark, messages), recorded.schemas)
 
     rows = decoded.where("op IS NOT NULL").collect()
     ours = {tuple(row) for row in rows}
@@ -238,15 +241,15 @@ def test_places_are_those_of_the_independent_decoder(spark: SparkSession) -> Non
             event.table,
         )
         for topic in topics
-        for event in found.events(topic)
+        for event in recorded.events(topic)
     }
     assert ours == theirs
     assert len(rows) == len(theirs)
 
 
-def test_without_a_known_schema_there_is_no_place_and_no_marker(spark: SparkSession) -> None:
-    found = recording("tables")
-    rows = frame(spark, found.messages)
+def test_without_a_known_schema_no_envelope_or_marker_is_decoded(spark: SparkSession) -> None:
+    recorded = recording("tables")
+    rows = frame(spark, recorded.messages)
 
     assert decode_envelope(rows, {}).where("op IS NOT NULL OR txid IS NOT NULL").isEmpty()
     assert decode_markers(rows, {}).where("status IS NOT NULL").isEmpty()

@@ -28,10 +28,10 @@ SPOILED: Final[dict[str, tuple[str, Callable[[MergePlan], dict[str, Any]]]]] = {
 
 
 @pytest.mark.parametrize("how", SPOILED)
-def test_what_an_engine_refuses_stops_one_table(
+def test_a_refused_plan_stops_only_its_table(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    """PySpark stumbles over what Delta says, and raises that it stumbled."""
+    """PySpark fails to parse Delta's error, and raises an error about that instead."""
     condition, spoil = SPOILED[how]
 
     def spoiled(schema: TableSchema, *, keep: bool) -> MergePlan:

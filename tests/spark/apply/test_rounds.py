@@ -1,4 +1,4 @@
-"""Land and apply on recorded events of a real connector: the tables hold what Postgres held."""
+"""The tables have Postgres's rows after recorded events of a connector land and are applied."""
 
 import base64
 import io
@@ -63,10 +63,10 @@ def test_tables_equal_the_source_with_a_restart_between_any_two_landings(
 
 
 @pytest.mark.deep
-def test_a_table_is_rebuilt_from_the_log_also_where_a_landing_ends_inside_a_change_of_key(
+def test_a_table_is_rebuilt_even_if_a_landing_ends_inside_a_change_of_key(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """A landing may end anywhere; what the second half leaves out is in the first half's row."""
+    """A landing may end anywhere; the first event's row has the values that the second omits."""
     pipeline = Pipeline(spark, tmp_path, budget=1)
     topic = TOASTY.table.topic(PREFIX)
     records = landed_topics()
@@ -85,10 +85,10 @@ def test_a_table_is_rebuilt_from_the_log_also_where_a_landing_ends_inside_a_chan
 
 
 @pytest.mark.parametrize("landed", ["one by one", "all at once"])
-def test_no_cut_is_beyond_rows_of_the_first_snapshot(
+def test_no_cut_passes_rows_of_the_first_snapshot_that_have_not_landed(
     spark: SparkSession, tmp_path: Path, landed: str
 ) -> None:
-    """The query lands a share of every topic: markers come before the last rows of a large one."""
+    """A landing has a share of every topic, so markers land before the last rows of a large one."""
     topic = ORDERS.table.topic(PREFIX)
     records = landed_topics()
     mine = [record for record in records if record["topic"] == topic]
@@ -112,10 +112,10 @@ def test_no_cut_is_beyond_rows_of_the_first_snapshot(
     assert_equal_to_source(pipeline)
 
 
-def test_a_table_of_which_the_snapshot_saw_nothing_is_not_called_right_before_its_end(
+def test_a_table_without_snapshot_rows_is_snapshotting_until_the_snapshot_s_end(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """It may have been emptied under it; the place is taken once, and stands in the ledger."""
+    """It may have been emptied meanwhile. The end is read once, and kept in the ledger."""
     topic = ORDERS.table.topic(PREFIX)
     records = [r for r in landed_topics() if r["topic"] != topic or not _is_read(r)]
     lsns = [row.lsn for row in _cuts(spark, tmp_path / "before", records)]
@@ -141,7 +141,7 @@ def test_a_table_of_which_the_snapshot_saw_nothing_is_not_called_right_before_it
 def _cuts(
     spark: SparkSession, root: Path, records: list[dict[str, Any]], *ends: int
 ) -> list[LedgerRow]:
-    """Of a job whose source says one of the places after the other."""
+    """Return the cuts of a job that gets each of ``ends`` once as the end of the source's WAL."""
     root.mkdir()
     pipeline = Pipeline(spark, root, budget=1)
     pipeline.ends, places = ends_of(records), iter(ends)
@@ -153,10 +153,10 @@ def _cuts(
     return list(pipeline.ledger.rows())
 
 
-def test_a_first_cut_of_the_stream_that_a_crash_interrupted_is_made_again(
+def test_the_first_cut_of_the_stream_is_repeated_after_a_crash(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the tables have tells that the snapshot was whole; Kafka is not asked again."""
+    """The tables show that the snapshot was complete, so Kafka is not asked again."""
     records = landed_topics()
     pipeline = Pipeline(spark, tmp_path)
     pipeline.ends = ends_of(records)
@@ -184,10 +184,10 @@ def test_a_first_cut_of_the_stream_that_a_crash_interrupted_is_made_again(
     assert_equal_to_source(pipeline)
 
 
-def test_what_a_crash_kept_from_the_ledger_is_not_applied_again_with_what_came_after(
+def test_events_that_a_crash_left_unpublished_are_applied_once(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What lies between the last cut and the tables would count twice in one without a key."""
+    """In a table without a key, events between the last cut and the tables would count twice."""
     topic = NO_KEY.table.topic(PREFIX)
     records = [dict(record) for record in landed_topics()]
     mine = [i for i, r in enumerate(records) if r["topic"] == topic]
@@ -210,14 +210,14 @@ def test_what_a_crash_kept_from_the_ledger_is_not_applied_again_with_what_came_a
 
     cuts = [row.entry(str(NO_KEY.table)) for row in pipeline.ledger.rows()]
     assert any(a and b and a.offset < ahead < b.offset for a, b in pairwise(cuts))
-    found = sorted((row["x"], row["y"]) for row in pipeline.rows(NO_KEY))
-    assert found == [("1", "a"), ("2", "b"), ("3", "not emptied"), ("9", "z")]
+    rows = sorted((row["x"], row["y"]) for row in pipeline.rows(NO_KEY))
+    assert rows == [("1", "a"), ("2", "b"), ("3", "not emptied"), ("9", "z")]
 
 
-def test_a_column_of_events_beyond_the_cut_is_not_there_yet(
+def test_a_column_is_not_added_before_the_cut_that_has_its_events(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They have landed with those before the cut; what the source did in between is not known."""
+    """Its events have landed with earlier ones, but the source may have changed in between."""
     topic = NO_KEY.table.topic(PREFIX)
     records = [dict(record) for record in landed_topics()]
     last = [i for i, r in enumerate(records) if r["topic"] == topic][-1]
@@ -247,10 +247,10 @@ def _killed(_: Ledger, __: LedgerRow) -> None:
     raise KeyboardInterrupt
 
 
-def test_a_value_stays_that_was_set_before_one_left_out_in_the_same_batch(
+def test_a_value_set_earlier_in_the_batch_is_kept_by_an_update_without_it(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """One update sets ``big``; in place of the delete after it, another that does not carry it."""
+    """One update sets ``big``; the delete after it is replaced by an update without ``big``."""
     topic = TOASTY.table.topic(PREFIX)
     records = [dict(record) for record in landed_topics()]
     mine = [i for i, r in enumerate(records) if r["topic"] == topic]
@@ -268,17 +268,17 @@ def test_a_value_stays_that_was_set_before_one_left_out_in_the_same_batch(
     pipeline.land(records[unchanged:])
     pipeline.settle()
 
-    [found] = [row for row in pipeline.rows(TOASTY) if row["id"] == "1"]
-    assert found == {**before, "n": "2", "big": "now small"}
+    [updated] = [row for row in pipeline.rows(TOASTY) if row["id"] == "1"]
+    assert updated == {**before, "n": "2", "big": "now small"}
 
 
-def test_another_snapshot_stops_its_tables_and_no_other(
+def test_a_later_snapshot_stops_its_tables_and_no_other(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Where its rows stand in the topic says nothing of when they were true (decision 0009).
+    """The offsets of its rows do not show when the rows were true (decision 0009).
 
-    A second first snapshot, or a blocking one, has another lsn; an incremental one has none; to a
-    table that was empty at the first it is the first that has rows.
+    A repeated or a blocking snapshot has another LSN, and an incremental one has none. For a table
+    that was empty at the first snapshot, it is the first with rows.
     """
     pipeline = Pipeline(spark, tmp_path)
     records = landed_topics()
@@ -299,15 +299,15 @@ def test_another_snapshot_stops_its_tables_and_no_other(
     )
     pipeline.settle()
 
-    found = pipeline.ledger.last()
-    assert found is not None
-    stopped = {entry.table for entry in found.tables if entry.state == "stopped"}
+    last = pipeline.ledger.last()
+    assert last is not None
+    stopped = {entry.table for entry in last.tables if entry.state == "stopped"}
     assert stopped == {str(schema.table) for schema in reads}
-    assert {entry.state for entry in found.tables} == {"stopped", "streaming"}
+    assert {entry.state for entry in last.tables} == {"stopped", "streaming"}
     for schema, rows in before.items():
         assert sorted_rows(pipeline.rows(schema)) == sorted_rows(rows)
 
-    pipeline.start()  # which replays what lies before the cut
+    pipeline.start()  # which replays the events before the cut
 
     assert {str(t.schema.table) for t in pipeline.stopped()} == stopped
     for schema, rows in before.items():
@@ -334,13 +334,13 @@ def _with_lsn(value: str, lsn: int | None) -> str:
 
 
 def _with(value: str, **parts: Any) -> str:  # noqa: ANN401 - parts of an event of any table
-    """The event with other parts, written by the same schema."""
+    """Return the event with some parts replaced, in the same schema."""
     number = int.from_bytes(base64.b64decode(value)[1:5])
     return _written(number, {**_event(value), **parts})
 
 
 def _written(number: int, event: dict[str, Any]) -> str:
-    """In the frame of the registry, by the schema of that number."""
+    """Return the event in this schema, with the registry's frame."""
     written = io.BytesIO()
     schema = fastavro.parse_schema(json.loads(SCHEMAS[number]))
     fastavro.schemaless_writer(written, schema, event)

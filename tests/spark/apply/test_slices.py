@@ -1,4 +1,4 @@
-"""The rows a round looks at stay as they are while more lands."""
+"""The rows that a round works on stay the same while more lands."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ from cdc.land.query import Lander, LandingHooks
 from tests.spark.recorded_pipeline import events, landed_topics
 
 
-def test_what_lands_meanwhile_does_not_make_a_round_read_its_slice_again(
+def test_a_landing_does_not_make_a_round_read_its_slice_again(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     log, begin = str(tmp_path / "log"), LandedPosition(epoch=1, landing=0, offsets={}, topic_ids={})
@@ -36,19 +36,19 @@ def test_what_lands_meanwhile_does_not_make_a_round_read_its_slice_again(
     )
     lander.land(events(spark, records[:20]), 0)
     rows = log_slice.read(spark.newSession(), log, landed, {})
-    rows.count()  # Delta keeps what it knows of the log
-    before = _kept(spark)
-    found = rows.persist().count()
-    [mine] = _kept(spark) - before
+    rows.count()  # Delta caches the state of the log
+    before = _persisted(spark)
+    count = rows.persist().count()
+    [mine] = _persisted(spark) - before
 
     lander.land(events(spark, records[20:40]), 1)
 
-    assert mine in _kept(spark)
-    assert (rows.count(), found) == (20, 20)
+    assert mine in _persisted(spark)
+    assert (rows.count(), count) == (20, 20)
     rows.unpersist()
 
 
-def test_for_the_notes_only_files_with_some_are_opened(spark: SparkSession, tmp_path: Path) -> None:
+def test_only_files_with_notes_are_opened_for_notes(spark: SparkSession, tmp_path: Path) -> None:
     log, begin = str(tmp_path / "log"), LandedPosition(epoch=1, landing=0, offsets={}, topic_ids={})
     records = landed_topics()
     noted, other = sorted({record["topic"] for record in records})[:2]
@@ -61,32 +61,32 @@ def test_for_the_notes_only_files_with_some_are_opened(spark: SparkSession, tmp_
         begin,
         Job(),
         notes_topic=noted,
-        hooks=LandingHooks(landed=nothing_more, look=do_nothing),
+        hooks=LandingHooks(landed=ignore, look=do_nothing),
     )
     for number, part in enumerate((others[:1], notes[:2], others[1:2], others[2:3] + notes[2:3])):
         lander.land(events(spark, part), number)
 
-    found = note_rows(store.read_pinned(spark, log), log, noted)
-    assert found.count() == 3
-    assert len(found.inputFiles()) == 2
+    notes_read = note_rows(store.read_pinned(spark, log), log, noted)
+    assert notes_read.count() == 3
+    assert len(notes_read.inputFiles()) == 2
 
-    # A log of an earlier version says nothing of it: all of it is looked at.
+    # The log of an earlier version does not record which files have notes, so all are read.
     landed = json.loads(lander.position.metadata())
     del landed["noted"]
     spark.conf.set(METADATA_CONF, json.dumps(landed))
     spark.sql(f"DELETE FROM {spark_delta(log)} WHERE landing = 4").collect()
-    found = note_rows(store.read_pinned(spark, log), log, noted)
-    assert found.count() == 2
+    notes_read = note_rows(store.read_pinned(spark, log), log, noted)
+    assert notes_read.count() == 2
     position = landed_position(log)
     assert position is not None
     assert position.noted == ((0, 4),)
 
 
-def nothing_more(_landing: Landing) -> None:
-    """Nobody waits for what has landed."""
+def ignore(_landing: Landing) -> None:
+    """Do nothing: no round waits for the landing."""
 
 
-def _kept(spark: SparkSession) -> set[Any]:
-    """Ids of what Spark holds in memory."""
+def _persisted(spark: SparkSession) -> set[Any]:
+    """Return the ids of the persisted RDDs."""
     jvm: Any = spark.sparkContext
     return set(jvm._jsc.getPersistentRDDs().keySet())

@@ -1,4 +1,4 @@
-"""Which settings a batch runs with."""
+"""A batch runs with settings that suit its number of events."""
 
 import pytest
 from pyspark.sql import SparkSession
@@ -8,7 +8,9 @@ from cdc.apply.table import spark_plans
 WHOLE_STAGE = "spark.sql.codegen.wholeStage"
 
 
-def test_code_is_generated_for_many_events_alone_and_in_one_session(spark: SparkSession) -> None:
+def test_code_is_generated_only_for_many_events_in_one_session(
+    spark: SparkSession,
+) -> None:
     session = spark.newSession()
 
     spark_plans.suit(session, spark_plans.FEW)
@@ -21,7 +23,7 @@ def test_code_is_generated_for_many_events_alone_and_in_one_session(spark: Spark
     assert spark.conf.get(WHOLE_STAGE) == "true"
 
 
-def test_what_the_configuration_names_stays(
+def test_a_setting_in_the_configuration_is_kept(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = spark.newSession()

@@ -1,4 +1,4 @@
-"""One batch into a real table: what it refuses is recorded first, and too much of it stops it."""
+"""A batch records its refused events before it commits; too many of them stop the table."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -38,7 +38,7 @@ BEGIN = Position(epoch=3, offset=-1)
 
 
 class Table:
-    """The lake's table and its quarantine, with batches as the job makes them."""
+    """A table of the lake and its quarantine, to which batches are applied as by the job."""
 
     def __init__(self, spark: SparkSession, root: Path, schema: TableSchema = TOASTY) -> None:
         self.spark, self.path, self.schema = spark, str(root / "t"), schema
@@ -65,8 +65,8 @@ class Table:
         return rows.withColumn("partition", F.lit(0))
 
     def rows(self) -> dict[int, dict[str, Any]]:
-        found = self.spark.read.format("delta").load(self.path).select(*self.schema.names)
-        plain = [{k: _plain(v) for k, v in row.asDict().items()} for row in found.collect()]
+        rows = self.spark.read.format("delta").load(self.path).select(*self.schema.names)
+        plain = [{k: _plain(v) for k, v in row.asDict().items()} for row in rows.collect()]
         return {row["id"]: row for row in plain}
 
     def recorded(self) -> dict[int, str]:
@@ -89,14 +89,14 @@ def spoiled(messages: Sequence[Message], *offsets: int) -> list[Message]:
 
 
 @pytest.mark.parametrize(
-    ("bad", "policy", "said"),
+    ("bad", "policy", "detail"),
     [
         ((3, 4, 5, 6), Job(quarantine_limit_run=3, quarantine_limit_share=1), "4 of them in a row"),
         ((1, 4, 7, 9), Job(quarantine_limit_run=3, quarantine_limit_share=0.39), "(40.0%)"),
     ],
 )
-def test_too_many_stop_the_table_before_anything_is_written(
-    spark: SparkSession, tmp_path: Path, bad: tuple[int, ...], policy: Job, said: str
+def test_too_many_refused_events_stop_the_table_before_anything_is_written(
+    spark: SparkSession, tmp_path: Path, bad: tuple[int, ...], policy: Job, detail: str
 ) -> None:
     table = Table(spark, tmp_path)
 
@@ -105,7 +105,7 @@ def test_too_many_stop_the_table_before_anything_is_written(
 
     assert raised.value.kind is ErrorKind.TABLE_STOPPED
     assert raised.value.message.startswith("4 of 10 events of a batch")
-    assert said in raised.value.message
+    assert detail in raised.value.message
     assert raised.value.message.endswith(f"the first at offset {bad[0]}: {NO_FRAME}")
     assert f"wal2lake quarantine list {TABLE}" in raised.value.remedy
     assert table.quarantine.rows() == []
@@ -113,7 +113,7 @@ def test_too_many_stop_the_table_before_anything_is_written(
     assert table.rows() == {}
 
 
-def test_as_many_with_good_ones_between_them_are_put_into_quarantine(
+def test_as_many_refused_events_between_good_ones_are_put_into_quarantine(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     table, source = Table(spark, tmp_path), inserts(10)
@@ -126,7 +126,7 @@ def test_as_many_with_good_ones_between_them_are_put_into_quarantine(
     assert table.rows() == {k: row for k, row in source.rows.items() if k not in {1, 2, 4, 5}}
 
 
-def test_what_is_recorded_says_where_it_came_from(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_refused_event_is_recorded_with_its_origin(spark: SparkSession, tmp_path: Path) -> None:
     key = recording("tables").of(table_topic("toasty"))[0].key
     table, message = Table(spark, tmp_path), inserts(1).messages()[0]
     bad = replace(message, value=b"garbage", key=key, headers=(("h", b"\x00\xff"),))
@@ -140,10 +140,10 @@ def test_what_is_recorded_says_where_it_came_from(spark: SparkSession, tmp_path:
     assert (event.epoch, event.state) == (BEGIN.epoch, EventState.OPEN)
 
 
-def test_the_count_is_of_the_open_ones_and_a_batch_again_counts_nothing_twice(
+def test_a_repeated_batch_counts_its_open_refused_events_once(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """As after a crash between the record and the commit; one was discarded in between."""
+    """A crash after the quarantine's commit repeats the batch; meanwhile an event was discarded."""
     table, messages = Table(spark, tmp_path), spoiled(inserts(4).messages(), 1, 3)
     assert table.apply(messages).refused == 2
     position = positions.position(table.path)
@@ -159,20 +159,20 @@ def test_the_count_is_of_the_open_ones_and_a_batch_again_counts_nothing_twice(
     assert [e.state for e in table.quarantine.rows()] == [EventState.DISCARDED, EventState.OPEN]
 
 
-def test_refused_events_are_taken_a_few_at_a_time(
+def test_refused_events_are_collected_a_few_at_a_time(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many a batch refuses, their values are never all in the memory of the driver."""
-    monkeypatch.setattr("cdc.apply.table.quarantine_writer.REFUSED_BYTES", 20_000, raising=False)
+    """However many events a batch refuses, the driver never has all their values in memory."""
+    monkeypatch.setattr("cdc.apply.table.quarantine_writer.REFUSED_BYTES", 20_000)
     table = Table(spark, tmp_path)
-    taken: list[list[int]] = []
+    sizes_added: list[list[int]] = []
     add = table.quarantine.add
 
-    def adding(events: Sequence[RefusedEvent]) -> None:
-        taken.append([len(event.value or b"") for event in events])
+    def note_sizes(events: Sequence[RefusedEvent]) -> None:
+        sizes_added.append([len(event.value or b"") for event in events])
         add(events)
 
-    monkeypatch.setattr(table.quarantine, "add", adding)
+    monkeypatch.setattr(table.quarantine, "add", note_sizes)
     messages = [replace(m, value=b"x" * 3000) for m in inserts(40).messages()]
     messages[7] = replace(messages[7], value=b"y" * 50_000)
 
@@ -181,29 +181,29 @@ def test_refused_events_are_taken_a_few_at_a_time(
     assert after.refused == 40
     assert sorted(table.recorded()) == list(range(40))
     assert {event.value for event in table.quarantine.rows()} == {m.value for m in messages}
-    assert sum(map(len, taken)) == 40
-    assert max(sum(sizes) for sizes in taken) <= 50_000 + 20_000
+    assert sum(map(len, sizes_added)) == 40
+    assert max(sum(sizes) for sizes in sizes_added) <= 50_000 + 20_000
 
 
-def test_of_a_reading_that_is_refused_the_keys_alone_are_taken(spark: SparkSession) -> None:
-    """The row's other values are not even computed."""
+def test_only_the_keys_of_refused_rows_of_a_reading_are_collected(spark: SparkSession) -> None:
+    """The other values of the rows are not even computed."""
     rows = spark.range(3).selectExpr(
         "id", "raise_error('a value is taken') AS large", f"'why' AS {REASON}"
     )
     staged = Staged(rows=rows, refused=rows, part=None, rows_read=3)
     described: Any = SimpleNamespace(schema=TOASTY)
 
-    found = refused_events(staged, described, TOPIC, 1)
+    refused = refused_events(staged, described, TOPIC, 1)
 
-    assert [(event.key, event.reason) for event in found] == [
+    assert [(event.key, event.reason) for event in refused] == [
         (b'{"id": "0"}', "why"),
         (b'{"id": "1"}', "why"),
         (b'{"id": "2"}', "why"),
     ]
 
 
-def late(source: Source) -> tuple[list[Message], list[Message]]:
-    """First batch; second batch with an event that is garbage and one that lost its row."""
+def batches_with_a_lost_row(source: Source) -> tuple[list[Message], list[Message]]:
+    """Return two batches; the second has a garbage event, and an update of a missing row."""
     source.insert(1, 1, 1)
     source.insert(2, 2, 2)
     source.update(1, 3, {})
@@ -213,11 +213,11 @@ def late(source: Source) -> tuple[list[Message], list[Message]]:
     return messages[1:2], spoiled(messages[2:], 4)
 
 
-def test_what_only_the_merge_finds_is_counted_before_anything_is_recorded(
+def test_events_that_the_merge_refuses_count_before_anything_is_recorded(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     table, source = Table(spark, tmp_path), Source(placeholder=PLACEHOLDER)
-    first, second = late(source)
+    first, second = batches_with_a_lost_row(source)
     before = table.apply(first)
 
     with pytest.raises(CdcError, match="2 of 3 events"):
@@ -232,7 +232,7 @@ def test_what_only_the_merge_finds_is_counted_before_anything_is_recorded(
 
 
 class _JavaError(Py4JJavaError):  # type: ignore[misc] # it is untyped
-    """Without a Java object behind it."""
+    """A Py4JJavaError without a Java object."""
 
     def __init__(self, text: str) -> None:
         Exception.__init__(self, text)
@@ -242,15 +242,15 @@ class _JavaError(Py4JJavaError):  # type: ignore[misc] # it is untyped
 
 
 @pytest.mark.parametrize("kind", [None, PySparkException, _JavaError])
-def test_a_merge_that_fails_for_a_lost_row_is_made_without_it(
+def test_a_merge_that_fails_at_a_missing_row_is_repeated_without_it(
     spark: SparkSession,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     kind: type[Exception] | None,
 ) -> None:
-    """In each form in which the failure may arrive; None is the one of the engine itself."""
+    """Try each form in which the failure may arrive; None means the engine's own error."""
     table, source = Table(spark, tmp_path), Source(placeholder=PLACEHOLDER)
-    first, second = late(source)
+    first, second = batches_with_a_lost_row(source)
     table.apply(first)
     merge, calls = store.merge, []
 
@@ -268,11 +268,11 @@ def test_a_merge_that_fails_for_a_lost_row_is_made_without_it(
     assert (after.refused, table.rows()) == (1, {2: source.rows[2]})
 
 
-def test_another_failure_of_a_merge_is_not_taken_for_it(
+def test_another_failure_of_a_merge_is_raised(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = Table(spark, tmp_path)
-    first, second = late(Source(placeholder=PLACEHOLDER))
+    first, second = batches_with_a_lost_row(Source(placeholder=PLACEHOLDER))
     table.apply(first)
 
     def failing(*_arguments: Any) -> None:  # noqa: ANN401
@@ -283,8 +283,8 @@ def test_another_failure_of_a_merge_is_not_taken_for_it(
         table.apply(second)
 
 
-def test_a_table_without_a_key(spark: SparkSession, tmp_path: Path) -> None:
-    """Copies that are not there to be deleted count as refused, too."""
+def test_a_delete_of_a_missing_copy_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """The table has no key, and does not have the copy that is deleted."""
     no_key = TableId("public", "no_key")
     number = 131
     text = recording("tables").schemas[number]
@@ -292,9 +292,9 @@ def test_a_table_without_a_key(spark: SparkSession, tmp_path: Path) -> None:
     table = Table(spark, tmp_path, schema)
     recorded = [m for m in recording("tables").of(table_topic("no_key")) if m.value is not None]
     gone = next(m for m in recorded if (recording("tables").decoded(m.value) or {})["op"] == "d")
-    batch = table.log([gone])
+    log = table.log([gone])
     policy = Job(quarantine_limit_run=1)
-    made = Batch(
+    batch = Batch(
         session=spark,
         path=table.path,
         schema=schema,
@@ -302,7 +302,7 @@ def test_a_table_without_a_key(spark: SparkSession, tmp_path: Path) -> None:
         context=table.context(policy),
     )
 
-    after = made.commit(batch, gone.offset, {number: text})
+    after = batch.commit(log, gone.offset, {number: text})
 
     assert (after.refused, after.rows_applied) == (1, 0)
     assert table.quarantine.open_count(str(no_key)) == 1

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.spark
 
 ID = column(1, "id", "int4", not_null=True)
 BEFORE = structure(ID, column(2, "a", "text"), column(3, "b", "text"), column(4, "c", "int4"))
-AFTER = structure(  # a and b swapped, c widened, d there with a value on the rows of before
+AFTER = structure(  # a and b swapped, c widened, d added with a value for older rows
     ID,
     column(2, "b", "text"),
     column(3, "a", "text"),
@@ -37,11 +37,11 @@ NOTE = BoundNote(id=7, after=-1, note=Note(structure=AFTER))
 
 
 class Interrupted(Exception):  # noqa: N818 - what happens, not what is wrong
-    """As if the process ended here."""
+    """Simulates the end of the process."""
 
 
-def made(spark: SparkSession, path: str, begins: Structure, mode: TableMode) -> None:
-    """A table of two rows."""
+def create_table(spark: SparkSession, path: str, begins: Structure, mode: TableMode) -> None:
+    """Create a table of two rows."""
     key = ("id",) if mode is TableMode.KEYED else ()
     columns = tuple(one.column for one in begins.followed)
     schema = TableSchema(table=begins.table, columns=columns, key=key, mode=mode)
@@ -55,20 +55,20 @@ def made(spark: SparkSession, path: str, begins: Structure, mode: TableMode) -> 
 
 
 def shape(spark: SparkSession, path: str, begins: Structure) -> Shape:
-    """As a job that starts finds it."""
-    schema, known = store.read_schema(spark, path, begins.table), store.read_structure(path)
+    """Return the table's shape as a starting job reads it."""
+    schema, stored = store.read_schema(spark, path, begins.table), store.read_structure(path)
     reached = position(path)
     assert schema is not None
-    assert known is not None
+    assert stored is not None
     assert reached is not None
-    return Shape(schema=schema, structure=known, position=reached)
+    return Shape(schema=schema, structure=stored, position=reached)
 
 
 def run(spark: SparkSession, path: str, note: BoundNote = NOTE) -> Shape:
-    found = shape(spark, path, BEFORE)
-    course, number = course_of(found, [note], "evolve")
+    before = shape(spark, path, BEFORE)
+    course, number = course_of(before, [note], "evolve")
     assert number == 1
-    return take_steps(spark, path, found, course, note.id)
+    return take_steps(spark, path, before, course, note.id)
 
 
 def values(spark: SparkSession, path: str) -> list[dict[str, Any]]:
@@ -83,11 +83,11 @@ EXPECTED = [
 
 
 @pytest.mark.parametrize("dies_after", range(STEPS + 1))
-def test_interrupted_after_any_step(
+def test_a_change_interrupted_after_any_step_is_completed(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dies_after: int
 ) -> None:
     path = str(tmp_path / "t")
-    made(spark, path, BEFORE, TableMode.KEYED)
+    create_table(spark, path, BEFORE, TableMode.KEYED)
     real, left = evolve.take_step, [dies_after]
 
     def done(session: SparkSession, at: str, old: TableSchema, step: Step, to: str) -> TableSchema:
@@ -100,14 +100,14 @@ def test_interrupted_after_any_step(
     with pytest.raises(Interrupted) if dies_after < STEPS else nullcontext():
         run(spark, path)
     monkeypatch.undo()
-    found = run(spark, path) if dies_after < STEPS else shape(spark, path, BEFORE)
+    after = run(spark, path) if dies_after < STEPS else shape(spark, path, BEFORE)
 
     text = [{**row, "d": str(row["d"])} for row in values(spark, path)]
     assert text == EXPECTED
-    assert shape(spark, path, BEFORE) == found
-    assert found.position == Position(epoch=1, offset=3, note=7)
-    assert found.schema.key == ("id",)
-    kinds = {one.name: one.type for one in found.schema.columns}
+    assert shape(spark, path, BEFORE) == after
+    assert after.position == Position(epoch=1, offset=3, note=7)
+    assert after.schema.key == ("id",)
+    kinds = {one.name: one.type for one in after.schema.columns}
     assert kinds == {
         "id": "int",
         "b": "string",
@@ -117,17 +117,17 @@ def test_interrupted_after_any_step(
     }
 
 
-def test_rows_without_a_key_have_the_digests_of_their_new_columns(
+def test_rows_of_a_table_without_a_key_get_hashes_of_the_new_columns(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Rows that a dropped column made different are copies of one another afterwards."""
+    """Rows that differed only in a dropped column are copies of one another afterwards."""
     path = str(tmp_path / "t")
     bag = structure(
         *(column(n, name, "int4" if name in {"id", "c"} else "text") for n, name in _NAMES),
         identity="f",
         primary_key=[],
     )
-    made(spark, path, bag, TableMode.MULTISET)
+    create_table(spark, path, bag, TableMode.MULTISET)
     kept = structure(column(4, "c", "int4"), identity="f", primary_key=[])
     store.set_everywhere(spark, path, {"c": "5"})
 
@@ -145,7 +145,7 @@ def test_a_change_that_cannot_be_followed_changes_nothing(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     path = str(tmp_path / "t")
-    made(spark, path, BEFORE, TableMode.KEYED)
+    create_table(spark, path, BEFORE, TableMode.KEYED)
     before = shape(spark, path, BEFORE)
     other = structure(ID, column(2, "a", "text"), column(5, "b", "int4"), table="elsewhere")
 
@@ -153,7 +153,7 @@ def test_a_change_that_cannot_be_followed_changes_nothing(
         run(spark, path, BoundNote(id=9, after=-1, note=Note(structure=other)))
 
     assert caught.value.kind is ErrorKind.TABLE_STOPPED
-    # Not what it is called now: it may have been renamed back since.
+    # The name is that of the note: the table may have been renamed back since.
     assert "it was renamed to shop.elsewhere" in caught.value.message
     assert shape(spark, path, BEFORE) == before
 
@@ -162,7 +162,7 @@ NO_KEY = replace(BEFORE, primary_key=())
 
 
 @pytest.mark.parametrize(("offsets", "followed_notes"), [((3, 3), 2), ((3, 4), None)])
-def test_a_key_that_is_given_back_is_none_that_was_lost_unless_events_lie_between(
+def test_a_dropped_key_that_is_restored_is_ignored_unless_events_lie_between(
     offsets: tuple[int, int], followed_notes: int | None
 ) -> None:
     found = Shape(

@@ -29,7 +29,7 @@ class Interrupted(Exception):  # noqa: N818 - an event, not an error
 
 @pytest.fixture
 def path(spark: SparkSession, tmp_path: Path) -> str:
-    """A table of one row, without a timestamp column."""
+    """Create a table of one row, without a timestamp column."""
     columns = (Column("id", "int"), Column("day", "date"))
     schema = TableSchema(table=TABLE, columns=columns, key=("id",), mode=TableMode.KEYED)
     path = str(tmp_path / "t")
@@ -39,7 +39,7 @@ def path(spark: SparkSession, tmp_path: Path) -> str:
     return path
 
 
-def done(spark: SparkSession, path: str, step: Step) -> TableSchema:
+def do(spark: SparkSession, path: str, step: Step) -> TableSchema:
     schema = store.read_schema(spark, path, TABLE)
     assert schema is not None
     return evolve.take_step(spark, path, schema, step, AFTER.metadata())
@@ -67,20 +67,18 @@ def rows(path: str) -> list[dict[str, Any]]:
     ],
     ids=["added", "added with a default", "any text", "any name", "a name of Delta's", "widened"],
 )
-def test_a_column_as_the_source_has_it(
+def test_a_changed_column_has_the_source_s_values(
     spark: SparkSession, path: str, step: Step, expected: dict[str, Any]
 ) -> None:
     """Timestamps need a table feature in Delta, and text values must not be taken for SQL."""
-    done(spark, path, step)
+    do(spark, path, step)
 
     (row,) = rows(path)
     assert {name: row[name] for name in expected} == expected
     assert position(path) == AFTER
 
 
-def test_a_first_column_of_timestamp_that_only_the_events_know(
-    spark: SparkSession, path: str
-) -> None:
+def test_a_first_timestamp_column_can_come_from_the_events(spark: SparkSession, path: str) -> None:
     store.add_columns(spark, path, (Column("at", "timestamp_ntz"),), BEFORE)
 
     assert rows(path)[0]["at"] is None
@@ -94,7 +92,7 @@ def test_a_first_column_of_timestamp_that_only_the_events_know(
     ],
     ids=["before the value of older rows", "before the name of the key"],
 )
-def test_a_step_that_is_interrupted_between_its_commits_is_not_done(
+def test_a_step_interrupted_between_its_commits_is_done_again(
     spark: SparkSession,
     path: str,
     monkeypatch: pytest.MonkeyPatch,
@@ -103,11 +101,11 @@ def test_a_step_that_is_interrupted_between_its_commits_is_not_done(
 ) -> None:
     monkeypatch.setattr(store, last_commit, _interrupt)
     with pytest.raises(Interrupted):
-        done(spark, path, step)
+        do(spark, path, step)
     monkeypatch.undo()
     assert position(path) == BEFORE
 
-    schema = done(spark, path, step)
+    schema = do(spark, path, step)
 
     assert position(path) == AFTER
     assert store.read_schema(spark, path, TABLE) == schema

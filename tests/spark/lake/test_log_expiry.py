@@ -94,7 +94,7 @@ def counted(context: RebuildContext) -> dict[str, int]:
     return {row["topic"]: row["count"] for row in log.groupBy("topic").count().collect()}
 
 
-def test_every_cut_after_an_image_is_made_of_it_and_of_the_rest(
+def test_every_cut_after_an_image_can_be_rebuilt_from_it_and_later_events(
     context: RebuildContext, tmp_path: Path
 ) -> None:
     source = changes(4, 80)

@@ -50,7 +50,7 @@ def read_at(path: str, version: int) -> list[int]:
     return [row["id"] for row in table.to_pylist()]
 
 
-def test_a_vacuum_leaves_the_position_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_vacuum_keeps_the_position(spark: SparkSession, tmp_path: Path) -> None:
     """The position stays even if the session still holds an older one, from an earlier rewrite."""
     session, path = spark.newSession(), str(tmp_path / "table")
     before, now = Position(epoch=1, offset=0), Position(epoch=1, offset=1)
@@ -84,7 +84,7 @@ def test_commits_and_marks_are_kept_as_long_as_files(spark: SparkSession, tmp_pa
     assert commits[0] == commits[2] == commits[1] + 1, "only a changed interval takes a commit"
 
 
-def test_commits_go_when_no_version_that_is_kept_needs_them(
+def test_commits_are_removed_when_no_kept_version_needs_them(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """A table that was idle for longer than the retention can be opened as it was before."""
@@ -109,7 +109,7 @@ def test_commits_go_when_no_version_that_is_kept_needs_them(
     assert position(path) == at
 
 
-def test_the_session_that_writes_goes_on_over_a_log_that_was_cut_off(
+def test_the_writing_session_continues_after_its_log_was_cleaned(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """The session needs no file it has read: each commit is followed by a complete cleaning."""
@@ -131,9 +131,7 @@ def test_the_session_that_writes_goes_on_over_a_log_that_was_cut_off(
     assert read_at(path, DeltaTable(path).version()) == [9]
 
 
-def test_files_are_removed_when_the_configuration_says_so(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_files_are_removed_after_the_configured_time(spark: SparkSession, tmp_path: Path) -> None:
     session, path = spark.newSession(), str(tmp_path / "table")
     at = Position(epoch=1, offset=0)
     store.append(path, rows(session, 0), at)
@@ -151,7 +149,7 @@ def test_files_are_removed_when_the_configuration_says_so(
 
 
 @pytest.mark.parametrize("hours", [0.2, 3])
-def test_a_file_is_kept_for_as_long_since_its_removal(
+def test_a_file_is_kept_for_the_retention_after_its_removal(
     spark: SparkSession, tmp_path: Path, hours: float
 ) -> None:
     """The file's age before its removal does not count: its version was the newest until now."""
@@ -169,7 +167,7 @@ def test_a_file_is_kept_for_as_long_since_its_removal(
     assert read_at(path, 0) == [0]
 
 
-def test_a_table_is_compacted_also_by_jobs_that_never_live_long(
+def test_a_table_is_compacted_even_by_jobs_that_run_briefly(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     session, path, at = spark.newSession(), str(tmp_path / "table"), Position(epoch=1, offset=0)
@@ -182,7 +180,7 @@ def test_a_table_is_compacted_also_by_jobs_that_never_live_long(
     assert len(DeltaTable(path).file_uris()) == 2
 
 
-def test_a_file_that_is_large_beside_what_came_since_is_not_written_again(
+def test_a_file_much_larger_than_the_later_ones_is_not_rewritten(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """Otherwise each few commits would cost as much as the table, and old versions pile up."""
@@ -202,7 +200,7 @@ def test_a_file_that_is_large_beside_what_came_since_is_not_written_again(
     assert len(DeltaTable(path).file_uris()) <= 3
 
 
-def test_a_large_file_is_written_again_without_the_rows_that_were_deleted(
+def test_a_large_file_is_rewritten_without_its_deleted_rows(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """Only the share of marked rows matters, so it happens even if no row is ever added."""

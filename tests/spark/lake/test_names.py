@@ -149,7 +149,7 @@ class Odd:
     ("seed", "number"),
     [(1, 24), *(pytest.param(n, 90, marks=pytest.mark.deep) for n in range(2, 6))],
 )
-def test_any_name_that_is_taken_is_kept(
+def test_every_accepted_column_name_is_kept(
     spark: SparkSession, tmp_path: Path, seed: int, number: int
 ) -> None:
     odd = Odd(seed, number, 60)
@@ -173,7 +173,7 @@ def test_any_name_that_is_taken_is_kept(
     assert unlike(read, held, odd.schema, 1).isEmpty()
 
 
-def test_a_name_is_what_it_is_in_every_thread(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_name_means_the_same_in_every_thread(spark: SparkSession, tmp_path: Path) -> None:
     """The job's threads have no active session, so Spark's defaults apply there."""
     odd = Odd(1, 24, 60)
     assert "${env:HOME}" in odd.schema.names
@@ -204,7 +204,10 @@ def applied(spark: SparkSession, root: Path, schema: TableSchema) -> AppliedTabl
 
 
 def _ends(odd: Odd, number: int) -> bool:
-    """Whether a batch may end after this many events: not between the halves of a key change."""
+    """Return whether a batch may end after this many events.
+
+    It may not end between the two events of a changed key.
+    """
     return bool(odd.source.log[number - 1][1]["op"] != "d")
 
 
@@ -217,7 +220,7 @@ def by_delta_rs(path: str, columns: Sequence[str]) -> list[dict[str, Any]]:
 
 @pytest.mark.deep
 @pytest.mark.parametrize("name", sorted(OF_ENGINES))
-def test_a_name_of_the_engines_is_refused_for_a_reason(
+def test_a_refused_name_does_not_work_in_the_engines(
     spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
     """A name that a new version of the engines allows need not be refused any more."""

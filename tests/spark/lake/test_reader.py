@@ -57,7 +57,7 @@ def a_users_session(spark: SparkSession) -> SparkSession:
 
 @pytest.fixture
 def lake(spark: SparkSession, tmp_path: Path) -> str:
-    """Two cuts of two tables, and rows of a third that is not published."""
+    """Create two cuts of two tables, and rows of a third cut that is not published."""
     lake = str(tmp_path / "the lake")
     for cut in (1, 2):
         put(spark, lake, ORDERS, cut)
@@ -84,14 +84,14 @@ def test_views_show_all_tables_at_one_cut(spark: SparkSession, lake: str) -> Non
     assert tuple(spark.sql(text).collect()[0]) == (3, 30)
 
 
-def test_a_view_stays_at_its_cut_until_it_is_made_anew(spark: SparkSession, lake: str) -> None:
+def test_a_view_stays_at_its_cut_until_it_is_created_again(spark: SparkSession, lake: str) -> None:
     cdc.views(spark, lake=lake, names=NAMES)
     publish(lake, 3, {ORDERS: "streaming", ODD: "streaming"})
 
     assert spark.table("shop.orders").count() == 2
 
 
-def test_a_table_that_rested_longer_than_files_are_kept_is_read_at_the_cut_before_it_changed(
+def test_a_long_idle_table_is_read_at_the_cut_before_it_changed(
     spark: SparkSession, lake: str
 ) -> None:
     """Delta's own limit depends on when a version was created, not until when it was the newest."""
@@ -118,7 +118,7 @@ def test_a_flagged_table_has_no_view(spark: SparkSession, lake: str) -> None:
     assert spark.table("shop.orders").count() == 3
 
 
-def test_a_name_that_the_catalogue_does_not_take_is_told_before_any_view_is_made(
+def test_a_name_that_the_catalogue_refuses_is_reported_before_any_view_is_created(
     spark: SparkSession, lake: str
 ) -> None:
     spark.sql("DROP VIEW IF EXISTS shop.orders")

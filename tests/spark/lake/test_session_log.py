@@ -65,7 +65,7 @@ def _streamed(spark: SparkSession, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("failing", [_cast, _date, _raised, _merge_twice, _streamed])
-def test_an_engine_s_error_is_told_without_the_row(
+def test_an_engine_s_error_is_logged_without_the_row(
     spark: SparkSession,
     tmp_path: Path,
     log: Path,

@@ -27,7 +27,7 @@ SUBSTITUTE = "spark.sql.variable.substitute"
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(texts, min_size=20, max_size=20))
 @pytest.mark.parametrize("substitutes", ["true", "false"])
-def test_a_string_is_its_text_whatever_the_session_replaces(
+def test_a_string_keeps_its_text_whatever_the_session_substitutes(
     spark: SparkSession, substitutes: str, drawn: list[str]
 ) -> None:
     session = spark.newSession()
@@ -40,14 +40,14 @@ def test_a_string_is_its_text_whatever_the_session_replaces(
 
 @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(texts.filter(bool), min_size=10, max_size=10))
-def test_a_name_is_its_text(spark: SparkSession, drawn: list[str]) -> None:
+def test_a_quoted_name_keeps_its_text(spark: SparkSession, drawn: list[str]) -> None:
     wanted = [*filter(None, ODD), *drawn]
     frame = spark.sql(f"SELECT {', '.join(f'1 AS {spark_name(name)}' for name in wanted)}")
 
     assert frame.columns == wanted
 
 
-def test_no_session_of_ours_puts_values_into_a_text(spark: SparkSession) -> None:
+def test_no_session_of_ours_substitutes_values_in_texts(spark: SparkSession) -> None:
     """Derived sessions, which operations and tables use, do not either."""
     for session in (spark, spark.newSession()):
         assert {name: session.conf.get(name) for name in TEXTS} == TEXTS
@@ -73,7 +73,9 @@ def test_names_and_properties_of_a_table_are_kept(
 
 
 @pytest.mark.parametrize("topic", ["w.it's", "w.${env:HOME}", "w.back\\slash'"])
-def test_expiry_is_of_the_topic_alone(spark: SparkSession, tmp_path: Path, topic: str) -> None:
+def test_expiry_removes_events_of_the_topic_alone(
+    spark: SparkSession, tmp_path: Path, topic: str
+) -> None:
     path = str(tmp_path / "log")
     rows = [(name, landing) for name in (topic, "w.other") for landing in (1, 2)]
     frame = spark.createDataFrame(rows, "topic string, landing bigint")
@@ -85,7 +87,7 @@ def test_expiry_is_of_the_topic_alone(spark: SparkSession, tmp_path: Path, topic
     assert left == sorted(set(rows) - {(topic, 1)})
 
 
-def test_a_mode_is_kept(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_mode_of_a_table_is_kept(spark: SparkSession, tmp_path: Path) -> None:
     """The mode of a table without a key is a table property."""
     schema = TableSchema(
         table=TableId("s", "t"), columns=(Column("id", "int"),), key=(), mode=TableMode.MULTISET

@@ -106,7 +106,7 @@ def unreadable(_session: SparkSession, path: str) -> None:
 @pytest.mark.parametrize(
     "damage", [untouched, deleted, restored, without_files, no_delta_table, unreadable]
 )
-def test_the_new_table_is_there_whatever_became_of_the_old(
+def test_the_new_table_replaces_whatever_is_at_the_path(
     session: SparkSession,
     live: str,
     made: str,
@@ -137,7 +137,9 @@ def test_the_new_table_is_there_whatever_became_of_the_old(
         assert rows(live, newest - 1) == [{"id": 1, "gone": "x", OFFSET: 3}]
 
 
-def test_it_can_be_followed_like_any_other(session: SparkSession, live: str, made: str) -> None:
+def test_a_replaced_table_can_be_altered_like_any_other(
+    session: SparkSession, live: str, made: str
+) -> None:
     """A column can be added later: table features and column mapping are complete."""
     swap(
         session,
@@ -158,7 +160,7 @@ def test_it_can_be_followed_like_any_other(session: SparkSession, live: str, mad
     assert [row["more"] for row in rows(live)] == [None, None]
 
 
-def test_an_error_that_the_place_has_no_part_in_leaves_it_alone(
+def test_an_unrelated_error_leaves_the_old_table_alone(
     session: SparkSession, live: str, tmp_path: Path
 ) -> None:
     with pytest.raises(Exception, match="nowhere"):
@@ -184,7 +186,7 @@ def test_an_error_that_the_place_has_no_part_in_leaves_it_alone(
     ],
     ids=["equal", "different"],
 )
-def test_rows_are_compared_to_the_bit(
+def test_rows_are_compared_bit_by_bit(
     session: SparkSession, held: str, counts: tuple[int, int, int]
 ) -> None:
     schema = TableSchema(
@@ -205,7 +207,7 @@ def test_rows_are_compared_to_the_bit(
     assert result.equal == (counts == (0, 0, 0))
 
 
-def test_copies_of_a_row_are_counted(session: SparkSession) -> None:
+def test_copies_of_a_row_count_in_the_comparison(session: SparkSession) -> None:
     schema = TableSchema(
         table=TABLE, columns=(Column("x", "int"),), key=(), mode=TableMode.MULTISET
     )
@@ -221,7 +223,7 @@ def test_copies_of_a_row_are_counted(session: SparkSession) -> None:
     assert (result.rows, result.added, result.changed, result.swept) == (4, 2, 0, 2)
 
 
-def test_other_columns_are_named(session: SparkSession) -> None:
+def test_columns_that_differ_are_named(session: SparkSession) -> None:
     one, other = session.sql("SELECT 1 AS id, 2 AS n"), session.sql("SELECT 1 AS id, 2L AS n")
 
     assert likeness(one, other, OLD).columns == ("n",)

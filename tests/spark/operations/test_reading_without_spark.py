@@ -67,7 +67,7 @@ def texts(path: str, version: int) -> dict[str, dict[str, str]]:
     return {row["id"]: row for row in rows}
 
 
-def test_a_table_of_the_job_is_read_exactly(path: str) -> None:
+def test_a_table_written_by_the_job_is_read_exactly(path: str) -> None:
     assert list(Path(path).rglob("deletion_vector*.bin")), "the test is about deletion vectors"
 
     found = texts(path, 3)

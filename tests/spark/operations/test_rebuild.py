@@ -135,7 +135,7 @@ def middle(source: Source) -> int:
     return cuts[len(cuts) * 3 // 4]
 
 
-def test_what_a_reading_changed_is_merged_at_its_place(
+def test_the_changes_of_a_reading_are_merged_at_its_position(
     session: SparkSession, tmp_path: Path
 ) -> None:
     """The reading added one row, changed one and deleted one, without any event."""
@@ -168,9 +168,7 @@ def test_what_a_reading_changed_is_merged_at_its_place(
     assert table.position.reading == 1
 
 
-def test_a_whole_reading_is_the_beginning_and_the_log_before_it_is_not_needed(
-    session: SparkSession, tmp_path: Path
-) -> None:
+def test_a_whole_reading_replaces_the_log_before_it(session: SparkSession, tmp_path: Path) -> None:
     source = changes(9, 80)
     log, at = made(source, session, tmp_path), middle(source)
     rows = [*expected(source.events(), at).values(), row(600, 5)]
@@ -192,7 +190,7 @@ def test_a_whole_reading_is_the_beginning_and_the_log_before_it_is_not_needed(
 
 
 @pytest.mark.parametrize("missing", ["the end", "another epoch", "the columns"])
-def test_what_is_not_there_is_refused_by_name(
+def test_a_rebuild_without_enough_material_is_refused_with_the_reason(
     session: SparkSession, tmp_path: Path, missing: str
 ) -> None:
     source = changes(2, 8)
@@ -227,9 +225,7 @@ TYPES = {
 RENAMED = 900
 
 
-def test_a_table_goes_through_the_changes_of_its_structure_again(
-    session: SparkSession, tmp_path: Path
-) -> None:
+def test_a_rebuild_repeats_the_changes_of_structure(session: SparkSession, tmp_path: Path) -> None:
     """One column is renamed between two events, another is added after the last one."""
     source = Source(placeholder=PLACEHOLDER)
     for key in range(6):
@@ -297,7 +293,9 @@ def _renamed(source: Source, since: int) -> list[Message]:
     return messages
 
 
-def test_it_can_be_stopped_between_two_commits(session: SparkSession, tmp_path: Path) -> None:
+def test_a_rebuild_can_be_stopped_between_two_commits(
+    session: SparkSession, tmp_path: Path
+) -> None:
     source = changes(4, 60)
     log, said = made(source, session, tmp_path), list[int]()
 

@@ -144,7 +144,7 @@ def without_files(_spark: SparkSession, path: str) -> None:
         (without_files, "could not be read"),
     ],
 )
-def test_a_table_is_put_in_its_place(
+def test_a_damaged_table_is_replaced_by_its_rebuild(
     pipeline: Pipeline, damage: Callable[[SparkSession, str], None], said: str
 ) -> None:
     path = str(pipeline.root / TOASTY.table.name)
@@ -158,7 +158,7 @@ def test_a_table_is_put_in_its_place(
     assert_equal_to_source(pipeline)
 
 
-def test_every_table_one_after_the_other_and_the_job_goes_on(pipeline: Pipeline) -> None:
+def test_every_table_can_be_replayed_while_the_job_goes_on(pipeline: Pipeline) -> None:
     for schema in (NO_KEY, COMPOSITE):
         altered(pipeline.spark, str(pipeline.root / schema.table.name))
 

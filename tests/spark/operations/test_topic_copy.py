@@ -183,7 +183,7 @@ def refusal(act: Any) -> CdcError:  # noqa: ANN401
     return caught.value
 
 
-def test_a_topic_that_kept_everything(make: Any) -> None:  # noqa: ANN401
+def test_a_table_rebuilt_from_a_whole_topic_equals_the_reference(make: Any) -> None:  # noqa: ANN401
     """A rebuild at a cut equals the reference."""
     topic, source = make(KEPT), changes(1, 60)
     topic.send(source)
@@ -194,7 +194,7 @@ def test_a_topic_that_kept_everything(make: Any) -> None:  # noqa: ANN401
     assert by_id(topic.session, table) == expected(source.events(), cut)
 
 
-def test_retention_that_removed_the_beginning_is_named(make: Any) -> None:  # noqa: ANN401
+def test_a_topic_whose_beginning_was_removed_is_refused(make: Any) -> None:  # noqa: ANN401
     topic, source = make(KEPT), changes(1, 20)
     topic.send(source)
     where = TopicPartition(topic.name, 0, 8)
@@ -234,7 +234,7 @@ def test_a_cut_that_a_later_event_may_have_compacted_is_refused(make: Any) -> No
     assert topic.take(last).facts.compacted
 
 
-def test_a_compacted_topic_has_the_newest_of_every_key(
+def test_a_table_rebuilt_from_a_compacted_topic_equals_the_source(
     make: Any,  # noqa: ANN401
     request: pytest.FixtureRequest,
 ) -> None:
@@ -261,7 +261,7 @@ def test_a_compacted_topic_has_the_newest_of_every_key(
     assert by_id(topic.session, table) == source.rows
 
 
-def test_values_that_only_removed_events_had_are_counted(
+def test_rows_whose_values_only_removed_events_had_are_counted(
     make: Any,  # noqa: ANN401
     request: pytest.FixtureRequest,
 ) -> None:
@@ -280,7 +280,7 @@ def test_values_that_only_removed_events_had_are_counted(
 
 
 @pytest.mark.parametrize(("apart", "leaves_out"), [(2, True), (5, False), (5, True)])
-def test_the_second_half_of_one_change_is_told_from_that_of_another(
+def test_the_second_event_of_a_changed_key_is_not_paired_with_another_change(
     spark: SparkSession, apart: int, leaves_out: bool
 ) -> None:
     """Compaction may remove everything between the first half of one and the second of another."""
@@ -318,7 +318,7 @@ def test_the_second_half_of_one_change_is_told_from_that_of_another(
 _MORE = "key_schema_id int, headers array<struct<key: string, value: binary>>"
 
 
-def test_a_changed_key_whose_first_half_is_gone_takes_nobody_elses_values(
+def test_a_changed_key_without_its_first_event_takes_no_other_row_s_values(
     make: Any,  # noqa: ANN401
     request: pytest.FixtureRequest,
 ) -> None:

@@ -45,10 +45,10 @@ def table(tmp_path: Path, *, slot_lsn: int | None = SLOT, **position: Any) -> Ap
     ("lsn", "slot_lsn", "stops"),
     [(SLOT, SLOT, False), (SLOT - 1, SLOT, False), (SLOT + 1, SLOT, True), (SLOT + 1, None, False)],
 )
-def test_rows_of_a_later_lsn_than_the_slot_are_of_another_snapshot(
+def test_rows_with_an_lsn_after_the_slot_s_are_of_another_snapshot(
     tmp_path: Path, lsn: int, slot_lsn: int | None, *, stops: bool
 ) -> None:
-    """Also where no row of this table came from the first attempt."""
+    """It is noticed even if no row of this table came from the first attempt."""
     applied = table(tmp_path, slot_lsn=slot_lsn)
 
     applied.remember_snapshot(frozenset({lsn}))
@@ -72,13 +72,13 @@ def note(lsn: int | None, rewrite: int = CONVERTED) -> BoundNote:
         (BoundNote(id=7, after=-1, note=None, lsn=END), END, False),
     ],
 )
-def test_which_rewrites_may_have_been_under_the_first_snapshot(
+def test_a_rewrite_before_the_end_of_the_first_snapshot_is_suspect(
     change: BoundNote, end: int | None, *, inside: bool
 ) -> None:
     assert change.rewrites_before(end) is inside
 
 
-def test_where_the_slot_begins_is_of_one_connector(tmp_path: Path) -> None:
+def test_the_slot_s_beginning_is_forgotten_with_its_connector(tmp_path: Path) -> None:
     source, lake = Source(tables=["a.*"]), Lake(path=str(tmp_path / "lake"))
     config = Config(source=source, lake=lake, state_dir=tmp_path)
     assert first_slot.first_lsn(config) is None

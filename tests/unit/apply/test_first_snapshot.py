@@ -1,4 +1,4 @@
-"""When the whole first snapshot is known to be applied, and what waits until then."""
+"""The stream's first cut waits until the whole first snapshot is applied."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -49,7 +49,7 @@ def landing(number: int) -> Landing:
     return Landing(number=number, topics={"t": TopicSpan(last=1, count=1)})
 
 
-def test_all_that_was_there_at_the_first_question_is_waited_for() -> None:
+def test_all_records_at_the_first_question_are_waited_for() -> None:
     read, newest = {"t": 9}, [4]
     first = snapshot({"t": 10, "empty": 0}, read)
 
@@ -60,7 +60,7 @@ def test_all_that_was_there_at_the_first_question_is_waited_for() -> None:
     assert first.landed_by(lambda: newest[-1]) == 4
 
 
-def test_what_is_written_later_is_not_of_it() -> None:
+def test_records_written_later_are_not_waited_for() -> None:
     answers: list[Offsets] = [{"t": 10}, {"t": 1000}]
     read = {"t": 9}
     first = unapplied(lambda: answers.pop(0), lambda: read)
@@ -79,11 +79,11 @@ def test_kafka_is_not_asked_before_an_end_has_landed() -> None:
     assert first.landed_by(lambda: 1) is None
 
 
-def test_nothing_is_known_before_the_landing_query_has_read() -> None:
+def test_the_snapshot_has_not_landed_before_the_query_has_read() -> None:
     assert snapshot({"t": 1}, {}).landed_by(lambda: 1) is None
 
 
-def test_a_broker_that_is_away_is_asked_again() -> None:
+def test_an_unreachable_broker_is_asked_again() -> None:
     answers: list[Offsets | ErrorKind] = [ErrorKind.UNREACHABLE, {"t": 1}]
 
     def ends() -> Offsets:
@@ -125,7 +125,7 @@ def test_topics_that_the_stream_has_reached_wait_until_it_is_applied() -> None:
     assert first.held_back(part(END_MARKER), never).ends == (END_MARKER,)
 
 
-def test_a_table_that_has_events_of_the_stream_tells_that_it_was_applied() -> None:
+def test_a_table_with_stream_events_shows_that_the_snapshot_was_applied() -> None:
     first = snapshot({}, {})
 
     whole = first.held_back(

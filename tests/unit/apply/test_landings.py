@@ -1,4 +1,4 @@
-"""Which landings are still to be applied, and which are wholly applied."""
+"""A landing counts as applied once every followed topic in it is."""
 
 import pytest
 
@@ -24,7 +24,7 @@ LANDINGS = [landing(1, a=4, b=4), landing(2, a=8, gone=3), landing(3, b=9)]
         ({"b": 9}, [], 3),
     ],
 )
-def test_topics_that_are_not_followed_hold_nothing_up(
+def test_topics_that_are_not_followed_do_not_hold_landings_up(
     applied: dict[str, int], left: list[Landing], upto: int
 ) -> None:
     assert beyond(LANDINGS, applied) == left

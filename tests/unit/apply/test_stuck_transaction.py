@@ -20,7 +20,7 @@ def cut(landed: int) -> Cut:
     return find_cut([end], spans, {"w.a": landed - 1, "w.b": 1}, bound=None)
 
 
-def test_the_alarm_says_what_is_missing_and_where() -> None:
+def test_the_alarm_names_the_missing_events_and_their_topics() -> None:
     clock = Clock()
     alarm = StuckTransactionAlarm(60, clock)
 
@@ -32,7 +32,7 @@ def test_the_alarm_says_what_is_missing_and_where() -> None:
     assert "60 s: 3 of 5 events in w.a; " in alarm.look(cut(3))
 
 
-def test_what_still_comes_is_waited_for_however_long_it_takes() -> None:
+def test_there_is_no_alarm_while_events_still_arrive() -> None:
     clock = Clock()
     alarm = StuckTransactionAlarm(60, clock)
     for landed in range(5):

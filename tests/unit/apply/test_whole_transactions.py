@@ -1,4 +1,4 @@
-"""How far a transaction-consistent cut reaches."""
+"""A cut reaches as far as transactions are complete in every topic."""
 
 from datetime import UTC, datetime
 
@@ -17,7 +17,7 @@ LAST = {"a": 9, "b": 9}
 ENDS = [end(1, 10, a=2), end(2, 20, a=1, b=2)]
 
 
-def test_all_that_is_complete_is_inside() -> None:
+def test_a_cut_has_every_complete_transaction() -> None:
     landed = {"a": {1: Span(2, 0, 4), 2: Span(1, 9, 9)}, "b": {2: Span(2, 7, 9)}}
 
     cut = find_cut(ENDS, landed, LAST, bound=None)
@@ -27,7 +27,7 @@ def test_all_that_is_complete_is_inside() -> None:
     assert cut.incomplete is None
 
 
-def test_a_transaction_whose_events_have_not_all_landed_is_outside_in_every_topic() -> None:
+def test_an_incomplete_transaction_is_outside_in_every_topic() -> None:
     landed = {"a": {1: Span(2, 0, 4), 2: Span(1, 5, 5)}, "b": {2: Span(1, 7, 7)}}
 
     cut = find_cut(ENDS, landed, LAST, bound=None)
@@ -36,7 +36,7 @@ def test_a_transaction_whose_events_have_not_all_landed_is_outside_in_every_topi
     assert cut.offsets == {"a": 4, "b": 6}
 
 
-def test_a_topic_of_which_nothing_landed_is_waited_for() -> None:
+def test_a_topic_without_landed_events_is_waited_for() -> None:
     landed = {"a": {1: Span(2, 0, 4), 2: Span(1, 5, 5)}}
 
     cut = find_cut(ENDS, landed, {"a": 9, "b": -1}, bound=None)
@@ -66,9 +66,7 @@ def test_a_transaction_without_an_end_is_outside() -> None:
 @pytest.mark.parametrize(
     ("bound", "lsn", "a"), [(9, None, -1), (10, 10, 4), (19, 10, 4), (20, 20, 9)]
 )
-def test_a_bound_stops_the_cut_before_what_was_committed_later(
-    bound: int, lsn: int | None, a: int
-) -> None:
+def test_a_bound_stops_the_cut_before_later_commits(bound: int, lsn: int | None, a: int) -> None:
     landed = {"a": {1: Span(2, 0, 4), 2: Span(1, 5, 9)}, "b": {2: Span(2, 7, 9)}}
 
     cut = find_cut(ENDS, landed, LAST, bound=bound)
@@ -76,13 +74,13 @@ def test_a_bound_stops_the_cut_before_what_was_committed_later(
     assert (cut.lsn, cut.offsets["a"], cut.incomplete) == (lsn, a, None)
 
 
-def test_while_the_snapshot_runs_all_of_it_is_inside_and_there_is_no_lsn() -> None:
+def test_during_the_snapshot_a_cut_has_all_landed_rows_and_no_lsn() -> None:
     cut = find_cut([], {}, LAST, bound=None)
 
     assert (cut.lsn, cut.committed_at, cut.transactions, cut.offsets) == (None, None, 0, LAST)
 
 
-def test_a_transaction_without_events_of_ours_counts() -> None:
+def test_a_transaction_without_events_of_captured_tables_counts() -> None:
     cut = find_cut([end(1, 10, other=4)], {}, LAST, bound=None)
 
     assert (cut.lsn, cut.transactions) == (10, 1)

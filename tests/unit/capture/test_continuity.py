@@ -1,4 +1,4 @@
-"""Whether a stored position shows an unfinished first snapshot; real positions of a connector."""
+"""A stored position shows whether the first snapshot is unfinished (real positions)."""
 
 import pytest
 
@@ -18,7 +18,7 @@ INSIDE = {"lsn": 26331408, "last_snapshot_record": False, "snapshot_completed": 
         ({**STREAMING, **INSIDE, "snapshot": "BLOCKING"}, False),
     ],
 )
-def test_only_the_first_snapshot_is_begun_again(
+def test_only_an_unfinished_first_snapshot_is_repeated(
     position: dict[str, object], *, expected: bool
 ) -> None:
     assert in_first_snapshot(position) == expected

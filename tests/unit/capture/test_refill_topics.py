@@ -14,7 +14,7 @@ TOPIC = "w.a.b"
 MADE = ExistingTopic(id="new", partitions=1, first=0, end=0)
 
 
-def test_a_topic_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_topic_that_the_broker_lists_late_is_filled(monkeypatch: pytest.MonkeyPatch) -> None:
     """A topic that was skipped would begin at offset 0 again, where earlier events have been."""
     answers = iter([{}, {}, {}, {TOPIC: MADE}])
     filled: list[tuple[str, ExistingTopic, int]] = []

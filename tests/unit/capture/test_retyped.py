@@ -1,4 +1,4 @@
-"""Which columns changed their type between notes, and how the connector's settings list them."""
+"""Columns that changed their type between notes are found, and listed in the settings."""
 
 import pytest
 

@@ -61,7 +61,7 @@ def refused(config: Config, plan: Plan, *purged: str) -> CdcError:
     return caught.value
 
 
-def test_refused_beforehand(config: Config) -> None:
+def test_an_unfit_configuration_is_refused_before_anything_changes(config: Config) -> None:
     config_change.refuse_impossible(config, NOTHING, [])
 
     unfit = PlanFinding(subject="shop.bad", message="has no key", remedy="add one")
@@ -72,7 +72,7 @@ def test_refused_beforehand(config: Config) -> None:
     assert refused(config, NOTHING).kind is ErrorKind.UNREACHABLE
 
 
-def test_a_table_does_not_go_while_an_operation_works_on_it(config: Config) -> None:
+def test_a_table_is_not_removed_while_an_operation_works_on_it(config: Config) -> None:
     operation = new_operation("replay", ["shop.a", "shop.b"], line="")
     files.ask(config.state_dir, operation)
 
@@ -84,7 +84,7 @@ def test_a_table_does_not_go_while_an_operation_works_on_it(config: Config) -> N
     config_change.refuse_impossible(config, NOTHING, ["shop.c"])
 
 
-def test_one_at_a_time(config: Config) -> None:
+def test_a_second_call_at_a_time_is_refused(config: Config) -> None:
     with (
         config_change.only_apply_config(config.state_dir),
         pytest.raises(CdcError) as caught,
@@ -137,14 +137,14 @@ def captured_change(*names: str, added: tuple[str, ...] = ()) -> CapturedChange:
     )
 
 
-def test_the_job_is_told_until_a_cut_has_the_tables(
+def test_the_job_is_reloaded_until_a_cut_has_the_tables(
     config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The job is also told if an earlier call was killed after it had changed the connector."""
-    told: list[int] = []
+    """It is also reloaded if an earlier call was killed after it had changed the connector."""
+    reloads: list[int] = []
 
     def reload_job(*_: object) -> None:
-        told.append(len(told) + 1)
+        reloads.append(len(reloads) + 1)
         publish(config, 2, {"a": 0})
 
     monkeypatch.setattr(config_change, "reload_job", reload_job)
@@ -154,7 +154,7 @@ def test_the_job_is_told_until_a_cut_has_the_tables(
 
     assert config_change.take_over(pipeline, 5)[1]
     assert not config_change.take_over(pipeline, 5)[1]
-    assert told == [1]
+    assert reloads == [1]
 
 
 def test_a_job_that_publishes_nothing_is_a_timeout(
@@ -169,7 +169,7 @@ def test_a_job_that_publishes_nothing_is_a_timeout(
     assert caught.value.kind is ErrorKind.TIMEOUT
 
 
-def test_read_are_the_new_ones_and_those_an_earlier_call_left(config: Config) -> None:
+def test_new_tables_and_those_of_an_interrupted_call_are_read(config: Config) -> None:
     publish(config, 1, {"a": 0, "back": 3, "half": UNREAD})
     gone = source("gone", Finding.error("shop.gone", "it was dropped in the source"))
     done = captured_change("a", "back", "half", "left", added=("back",))
@@ -189,7 +189,7 @@ def test_read_are_the_new_ones_and_those_an_earlier_call_left(config: Config) ->
         ([], ["shop.a"], False),
     ],
 )
-def test_without_a_terminal_each_name_is_given_twice(
+def test_without_a_terminal_each_purged_table_is_named_twice(
     purged: list[str], confirmed: list[str], *, fine: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("shop.a\nshop.b\n"))
@@ -202,7 +202,7 @@ def test_without_a_terminal_each_name_is_given_twice(
 
 
 @pytest.mark.parametrize(("typed", "fine"), [("shop.a", True), ("shop", False), ("", False)])
-def test_on_a_terminal_the_name_is_typed(
+def test_on_a_terminal_the_name_is_typed_to_confirm(
     typed: str, *, fine: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Terminal(io.StringIO):

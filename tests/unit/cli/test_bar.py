@@ -28,7 +28,7 @@ def drawn(progress: Progress, *, job_alive: bool = True) -> str:
     return shown(lambda c: c.print(bar.drawn(OPERATION, progress, job_alive=job_alive)))
 
 
-def test_the_bar_shows_where_it_is_how_far_how_fast_and_how_long() -> None:
+def test_the_bar_shows_phase_progress_rate_and_time_left() -> None:
     assert drawn(RUNNING) == (
         "resnapshot shop.orders (2 of 3): reading\n"
         "━━━━━━━━━━━━━╸                  45%  12 chunks  450,000 of 1,000,000 rows  50,000 rows/s"
@@ -36,7 +36,7 @@ def test_the_bar_shows_where_it_is_how_far_how_fast_and_how_long() -> None:
     )
 
 
-def test_the_bar_says_only_what_is_known() -> None:
+def test_the_bar_omits_what_is_unknown() -> None:
     unknown = replace(RUNNING, rows_expected=None, chunks=1, tables=1, tables_done=0)
     paused = replace(RUNNING, state=OperationState.PAUSED)
     waiting = Progress(id=RUNNING.id, state=OperationState.WAITING)

@@ -10,7 +10,7 @@ from cdc.config import Config
 from cdc.source.server.finding import Finding, Level
 
 
-def test_warnings_that_say_the_same_are_one_line() -> None:
+def test_equal_warnings_are_one_line() -> None:
     columns = [Finding.warning(f"s.t{i}.c", "will not arrive: money") for i in range(52)]
     fit = [Finding.ok(f"s.t{i}", "key id; 1 of 2 columns arrive") for i in range(52)]
     bad = Finding.error("s.x", "has no key", remedy="add one")
@@ -22,13 +22,13 @@ def test_warnings_that_say_the_same_are_one_line() -> None:
     assert summary([*fit, *columns, bad], verbose=False).startswith("1 error, 52 warnings, 52 ok")
 
 
-def test_few_alike_are_all_named() -> None:
+def test_a_few_equal_warnings_name_every_subject() -> None:
     found = [Finding.warning(name, "m", remedy="r") for name in ("a", "b", "c")]
 
     assert folded(found) == [Finding.warning("a, b, c", "m", remedy="r")]
 
 
-def test_no_error_is_folded_away() -> None:
+def test_every_error_has_its_line() -> None:
     found = [Finding.error(name, "m") for name in ("a", "b")]
 
     assert folded(found) == found
@@ -43,7 +43,7 @@ def disk(found: Config) -> dict[str, Finding]:
     return {finding.subject: finding for finding in check._disk(found)}
 
 
-def test_a_lake_below_a_file_is_refused_by_name(tmp_path: Path) -> None:
+def test_a_lake_below_a_file_is_refused_with_the_file_s_name(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
     found = disk(config(tmp_path, lake={"path": str(tmp_path / "file" / "lake")}))
@@ -61,7 +61,7 @@ def test_a_file_system_that_keeps_no_files_is_not_called_full(tmp_path: Path) ->
     assert "GiB" not in found["lake.path"].message
 
 
-def test_a_directory_of_somebody_else_is_refused_by_name(
+def test_a_directory_without_write_permission_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Root may write everywhere, so the answer that access(2) gives other users is faked.

@@ -67,7 +67,7 @@ def test_init_takes_url_and_tables(tmp_path: Path) -> None:
     assert (config.source.url, config.source.tables) == (url, ["*.orders"])
 
 
-def test_init_overwrites_only_when_told(tmp_path: Path) -> None:
+def test_init_overwrites_only_with_force(tmp_path: Path) -> None:
     file = tmp_path / "other.yaml"
     file.write_text("mine")
 
@@ -125,7 +125,9 @@ def test_an_error_is_two_lines_and_the_code_of_its_kind(
         ("KeyboardInterrupt()", 130, ""),
     ],
 )
-def test_what_is_not_an_error_of_ours(raised: str, code: int, said: str) -> None:
+def test_an_unexpected_error_is_reported_without_its_values(
+    raised: str, code: int, said: str
+) -> None:
     script = (
         "import cdc.cli.init as command\n"
         "from cdc.__main__ import main\n"

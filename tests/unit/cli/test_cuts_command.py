@@ -68,7 +68,7 @@ def run(config: Config, *arguments: str) -> Result:
 
 
 @pytest.mark.usefixtures("published")
-def test_the_list_has_what_came_in_each_cut(config: Config) -> None:
+def test_the_list_shows_what_each_cut_added(config: Config) -> None:
     lines = run(config, "cuts").stdout.splitlines()
 
     first, second = (line.replace("│", " ").split() for line in lines[2:4])
@@ -78,14 +78,14 @@ def test_the_list_has_what_came_in_each_cut(config: Config) -> None:
 
 
 @pytest.mark.usefixtures("published")
-def test_the_last_ones_count_from_the_one_before_them(config: Config) -> None:
+def test_a_shortened_list_still_counts_from_the_cut_before_it(config: Config) -> None:
     [line] = run(config, "cuts", "--last", "1").stdout.splitlines()[2:]
 
     assert line.replace("│", " ").split()[5:11] == ["4", "3", "0", "1", "0", "0"]
 
 
 @pytest.mark.usefixtures("published")
-def test_one_cut_shows_every_table_and_what_is_wrong_with_it(config: Config) -> None:
+def test_one_cut_shows_every_table_and_its_reason(config: Config) -> None:
     text = run(config, "cuts", "0/20").stdout
 
     assert "cut 2 at 0/20, committed 2026-01-31 12:00:00.000+00:00, epoch 1, 4 transactions" in text
@@ -111,7 +111,7 @@ def test_nothing_is_published_yet(config: Config) -> None:
 
 
 @pytest.mark.usefixtures("published")
-def test_a_query_is_warned_of_the_tables_it_names(config: Config) -> None:
+def test_a_query_warns_of_flagged_tables_that_it_names(config: Config) -> None:
     both = "select count(*) from shop.orders union all select count(*) from shop.prices"
 
     assert (

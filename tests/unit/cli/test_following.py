@@ -94,7 +94,7 @@ def wal2lake(path: Path, *arguments: str) -> Any:  # noqa: ANN401 - click's resu
 
 
 @pytest.mark.usefixtures("job")
-def test_following_ends_with_what_came_of_it(
+def test_following_ends_with_the_outcome(
     config: Config, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ask_and_follow(config, asked("copy"), as_json=False, detach=False)
@@ -142,7 +142,7 @@ def test_a_failure_has_its_kind_and_remedy(
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["error_kind"] == "disk_full"
 
 
-def test_detached_it_says_its_id_and_goes_on(
+def test_a_detached_command_prints_the_id_and_the_operation_continues(
     job: Desk, config: Config, capsys: pytest.CaptureFixture[str]
 ) -> None:
     operation = asked("copy")
@@ -153,7 +153,7 @@ def test_detached_it_says_its_id_and_goes_on(
     job.stop(60)
 
 
-def test_nothing_is_asked_of_a_job_that_does_not_run(config: Config) -> None:
+def test_no_operation_is_requested_from_a_stopped_job(config: Config) -> None:
     with pytest.raises(CdcError, match="the job is not running") as raised:
         ask_and_follow(config, asked("copy"), as_json=False, detach=False)
 
@@ -161,7 +161,7 @@ def test_nothing_is_asked_of_a_job_that_does_not_run(config: Config) -> None:
     assert files.all_operations(config.state_dir) == []
 
 
-def test_a_job_that_died_is_waited_for_and_said(
+def test_a_stopped_job_is_reported_and_waited_for(
     config: Config, capsys: pytest.CaptureFixture[str]
 ) -> None:
     operation = asked("copy")
@@ -175,7 +175,7 @@ def test_a_job_that_died_is_waited_for_and_said(
     assert capsys.readouterr().out.splitlines() == [bar.NO_JOB]
 
 
-def test_a_job_that_comes_back_is_followed_on(
+def test_following_continues_when_the_job_returns(
     config: Config, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     operation = asked("copy")
@@ -200,7 +200,7 @@ def test_a_job_that_comes_back_is_followed_on(
 
 
 @pytest.mark.usefixtures("job")
-def test_ctrl_c_leaves_it_running_and_says_how_to_go_on(
+def test_ctrl_c_leaves_the_operation_running_and_prints_how_to_follow_it(
     path: Path, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     operation = asked("wait")
@@ -276,7 +276,7 @@ def test_operations_are_readable_by_sql_and_status(path: Path, config: Config) -
     ) in wal2lake(path, "status").stdout
 
 
-def test_the_wishes_mean_the_only_operation(path: Path, config: Config) -> None:
+def test_pause_resume_and_cancel_apply_to_the_only_operation(path: Path, config: Config) -> None:
     for command in ("pause", "resume", "cancel"):
         with pytest.raises(CdcError, match="no operation is under way"):
             raise wal2lake(path, command).exception
@@ -304,7 +304,7 @@ def test_the_wishes_mean_the_only_operation(path: Path, config: Config) -> None:
         assert raised.value.kind is ErrorKind.CONFIG
 
 
-def test_a_new_operation_says_who_asked_and_when(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_operation_has_its_requester_and_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["/x/wal2lake", "resnapshot", "--where", "id < 3"])
     made = new_operation("resnapshot", ["a.b"], {"where": "id < 3"})
 

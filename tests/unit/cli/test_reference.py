@@ -10,7 +10,7 @@ REFERENCE = Path(__file__).parents[3] / "docs" / "reference"
 
 
 @pytest.mark.parametrize("name", sorted(pages()))
-def test_the_page_in_docs_is_what_the_code_says(name: str) -> None:
+def test_the_page_in_docs_is_up_to_date(name: str) -> None:
     assert (REFERENCE / name).read_text() == pages()[name], (
         "make it anew: python -m cdc.cli.reference docs/reference"
     )

@@ -29,7 +29,7 @@ def test_each_way_to_name_a_cut(text: str, meant: object) -> None:
 
 
 @pytest.mark.parametrize("text", ["yesterday", "", "-1", "1/2/3", "0/123456789", "2026-13-01"])
-def test_what_names_none_is_told_with_what_does(text: str) -> None:
+def test_an_invalid_name_of_a_cut_is_refused_with_the_valid_forms(text: str) -> None:
     with pytest.raises(CdcError, match="not a cut number, an LSN, a timestamp") as caught:
         parse(text)
     assert caught.value.kind is ErrorKind.CONFIG
@@ -37,7 +37,7 @@ def test_what_names_none_is_told_with_what_does(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["2026-01-31T12:00:00", "2026-01-31"])
-def test_nobody_guesses_a_time_zone(text: str) -> None:
+def test_a_time_without_a_zone_is_refused(text: str) -> None:
     with pytest.raises(CdcError, match="has no time zone"):
         parse(text)
 
@@ -70,7 +70,7 @@ def number(ledger: Ledger, at: str | int | datetime | None) -> int:
     return found.cut
 
 
-def test_the_newest_and_a_numbered_cut(ledger: Ledger) -> None:
+def test_latest_and_a_number_find_their_cut(ledger: Ledger) -> None:
     assert [number(ledger, at) for at in (None, "latest", 1, "4", 7)] == [7, 7, 1, 4, 7]
 
 
@@ -100,7 +100,7 @@ def test_a_time_counts_to_the_microsecond(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize("at", [0, 8, "0/4F", "2026-01-31T11:59:59Z"])
-def test_a_cut_that_is_not_there_is_an_error(ledger: Ledger, at: str | int) -> None:
+def test_a_missing_cut_is_an_error(ledger: Ledger, at: str | int) -> None:
     with pytest.raises(CdcError, match="no cut at") as caught:
         cut_at(ledger, at)
     assert caught.value.kind is ErrorKind.CONFIG

@@ -137,7 +137,7 @@ ROWS = st.lists(st.tuples(VALUES, VALUES), max_size=12)
     buckets=st.sampled_from([1, 3]),
     most_bytes=st.sampled_from([1, 100, 1 << 20]),
 )
-def test_it_agrees_with_counting_rows_in_python(
+def test_the_comparison_agrees_with_counting_rows_in_python(
     source: list[Row], lake: list[Row], buckets: int, most_bytes: int
 ) -> None:
     """The counts agree for buckets that stay too large, and that dealing cannot make smaller."""
@@ -194,7 +194,7 @@ print(found.source_rows, found.missing, found.extra, found.changed)
 """
 
 
-def test_it_needs_few_open_files_whatever_the_table_has(tmp_path: Path) -> None:
+def test_a_comparison_opens_few_files_whatever_the_table_s_size(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, str(tmp_path), str(MANY)],
         cwd=Path(__file__).resolve().parents[3],
@@ -208,7 +208,7 @@ def test_it_needs_few_open_files_whatever_the_table_has(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["keyed", "copies"])
-def test_it_needs_little_memory_for_a_table_that_the_lake_knows_nothing_of(
+def test_a_comparison_needs_little_memory_even_for_a_table_that_the_lake_lacks(
     tmp_path: Path, kind: str
 ) -> None:
     """Compare 64 MB of rows, or of copies of one row, in buckets of 2 MiB."""

@@ -40,7 +40,7 @@ NO_TOPIC = (
 )
 
 
-def test_the_cause_of_a_trace_is_the_last_that_tells_something() -> None:
+def test_the_cause_of_a_trace_is_the_innermost_with_information() -> None:
     assert cause(TRACE) == "ERROR: slot is active for PID 7"
     assert "Topic w.message not present" in cause(NO_TOPIC)
     assert cause(NO_TOPIC.splitlines()[-1]).endswith("topic-partition.")
@@ -93,7 +93,7 @@ def test_no_worker_is_unreachable() -> None:
     assert caught.value.kind is ErrorKind.UNREACHABLE
 
 
-def test_a_job_is_alive_only_as_the_process_it_was(tmp_path: Path) -> None:
+def test_a_job_is_alive_only_while_its_own_process_runs(tmp_path: Path) -> None:
     assert components.job(tmp_path).alive is False
     now = datetime.now(UTC)
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
@@ -141,7 +141,7 @@ def test_sizes_are_readable(number: int, text: str) -> None:
     assert size(number) == text
 
 
-def test_of_up_what_it_says_of_itself_and_whether_it_is_there(tmp_path: Path) -> None:
+def test_up_is_shown_with_its_phase_and_whether_it_still_runs(tmp_path: Path) -> None:
     state = StateDir(tmp_path)
     assert components.up(tmp_path) is None
     mine = StackReport(state=state, supervisor=ProcessIdentity.of(os.getpid()))
@@ -162,7 +162,7 @@ def test_of_up_what_it_says_of_itself_and_whether_it_is_there(tmp_path: Path) ->
     assert components.up(tmp_path) is None
 
 
-def test_what_was_said_of_the_connector_is_told_for_as_long_as_it_may_be_the_cause(
+def test_a_note_about_the_connector_is_shown_while_it_is_recent(
     tmp_path: Path,
 ) -> None:
     state = StateDir(tmp_path)

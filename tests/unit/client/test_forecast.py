@@ -46,12 +46,12 @@ PAST = [
 ]
 
 
-def test_time_is_that_of_the_newest_run_of_the_kind_that_ended_well() -> None:
+def test_the_time_is_estimated_from_the_newest_successful_run_of_the_kind() -> None:
     assert duration("resnapshot", 200, PAST) == (2.0, "100 rows/s in newer")
     assert duration("replay", 200, PAST) == (2000.0, "0 rows/s in another")
 
 
-def test_time_that_nobody_knows() -> None:
+def test_the_time_is_unknown_without_an_earlier_run() -> None:
     assert duration("rebuild", 200, PAST) == (None, "unknown: no earlier run")
     assert duration("resnapshot", 200, []) == (None, "unknown: no earlier run")
     seconds, basis = duration("resnapshot", None, PAST)
@@ -69,7 +69,7 @@ def test_a_sum_with_an_unknown_is_unknown() -> None:
     ("free", "needed"),
     [(5 * GIB, 5 * GIB + 1), (LITTLE_BYTES - 1, 0), (LITTLE_BYTES - 1, None)],
 )
-def test_a_disk_with_too_little_room(free: int, needed: int | None) -> None:
+def test_a_disk_with_too_little_room_is_refused(free: int, needed: int | None) -> None:
     disk = DiskRoom(place="lake.path", path="/lake", free_bytes=free, needed_bytes=needed)
 
     with pytest.raises(CdcError, match="too little free space") as caught:
@@ -79,13 +79,13 @@ def test_a_disk_with_too_little_room(free: int, needed: int | None) -> None:
     assert f"{free:,} bytes are free at /lake" in caught.value.detail
 
 
-def test_a_disk_with_room() -> None:
+def test_a_disk_with_enough_room_is_accepted() -> None:
     state = DiskRoom(place="state_dir", path="/state", free_bytes=1, needed_bytes=0)
 
     refuse_full(replace(FORECAST, disks=(*FORECAST.disks, state)))
 
 
-def test_the_lines() -> None:
+def test_the_estimates_are_printed() -> None:
     assert lines(FORECAST) == [
         "time: about 2 min (11 rows/s in 20261121T234900-3f2a)",
         "slot shop: 1.0 GiB of WAL retained, 3.0 GiB left of max_slot_wal_keep_size = 4.0 GiB",
@@ -94,7 +94,7 @@ def test_the_lines() -> None:
     ]
 
 
-def test_the_lines_of_what_is_not_known() -> None:
+def test_unknown_estimates_are_printed_as_unknown() -> None:
     slot = SlotRoom(name="shop", retained_bytes=None, safe_bytes=None, limit_bytes=None)
     found = replace(
         FORECAST, where="id < 5", seconds=None, basis="unknown: no earlier run", slot=slot, disks=()
@@ -107,7 +107,7 @@ def test_the_lines_of_what_is_not_known() -> None:
     ]
 
 
-def test_the_facts() -> None:
+def test_the_estimates_are_json() -> None:
     found = facts(FORECAST)
 
     assert (found["rows"], found["bytes"], found["seconds"]) == (None, 2 * GIB, 90.0)
@@ -118,5 +118,5 @@ def test_the_facts() -> None:
 @pytest.mark.parametrize(
     ("seconds", "text"), [(0.2, "1 s"), (59, "59 s"), (90, "2 min"), (9000, "2.5 h")]
 )
-def test_a_span(seconds: float, text: str) -> None:
+def test_a_span_of_time_is_readable(seconds: float, text: str) -> None:
     assert span(seconds) == text

@@ -34,19 +34,19 @@ WANTED = Wanted(
 )
 
 
-def said(plan: Plan) -> str:
+def printed(plan: Plan) -> str:
     return "\n".join(text for text, _ in lines(plan))
 
 
-def test_where_all_is_there_nothing_is_to_do() -> None:
+def test_an_equal_pipeline_needs_no_change() -> None:
     plan = compare(NOW, WANTED)
 
     assert plan.empty
     assert plan.fit
-    assert said(plan) == "no changes"
+    assert printed(plan) == "no changes"
 
 
-def test_a_table_comes_and_one_goes() -> None:
+def test_added_and_removed_tables_are_listed() -> None:
     new = WantedTable(
         table="shop.c",
         mode="keyed",
@@ -68,7 +68,7 @@ def test_a_table_comes_and_one_goes() -> None:
 
     assert not plan.empty
     assert plan.fit
-    assert said(plan).splitlines() == [
+    assert printed(plan).splitlines() == [
         "+ shop.c: key x, y; about 1,200 rows, 4.0 KiB to read",
         "    column g will not arrive: it is generated",
         "- shop.b: will no longer be followed; its Delta table (2.0 KiB) stays",
@@ -79,12 +79,12 @@ def test_a_table_comes_and_one_goes() -> None:
     ]
 
 
-def test_one_that_comes_back_replaces_what_the_lake_has() -> None:
+def test_a_table_that_returns_replaces_its_old_one_in_the_lake() -> None:
     plan = compare(replace(NOW, captured=frozenset({"shop.a"})), WANTED)
 
     assert [(each.table.table, each.replaces) for each in plan.added] == [("shop.b", True)]
-    assert "+ shop.b: multiset; rows not counted yet" in said(plan)
-    assert "replaces a Delta table" in said(plan)
+    assert "+ shop.b: multiset; rows not counted yet" in printed(plan)
+    assert "replaces a Delta table" in printed(plan)
     (added,) = facts(plan)["added"]
     assert (added["table"], added["mode"], added["replaces"]) == ("shop.b", "multiset", True)
 
@@ -98,7 +98,7 @@ def test_one_that_comes_back_replaces_what_the_lake_has() -> None:
         ({"shop.a": True, "shop.b": True}, ()),
     ],
 )
-def test_what_was_captured_and_never_read(
+def test_captured_tables_that_were_never_read_are_listed(
     ledger: dict[str, bool] | None, expected: tuple[str, ...]
 ) -> None:
     plan = compare(replace(NOW, ledger=ledger), WANTED)
@@ -107,19 +107,19 @@ def test_what_was_captured_and_never_read(
     assert plan.empty == (not expected)
 
 
-def test_a_new_table_that_is_not_fit_is_refused_and_a_captured_one_is_named() -> None:
+def test_an_unfit_new_table_is_refused_and_a_captured_one_is_named() -> None:
     bad = WantedTable(table="shop.bad", mode="keyed", refused=(KEYLESS,))
     refused = compare(NOW, replace(WANTED, tables=(*WANTED.tables, bad)))
     unfit = compare(NOW, replace(WANTED, tables=(A, replace(B, refused=(KEYLESS,)))))
 
     assert (refused.refused, refused.unfit, refused.fit) == ((KEYLESS,), (), False)
     assert (unfit.refused, unfit.unfit, unfit.fit) == ((), (KEYLESS,), False)
-    assert "! shop.bad: has no key\n    remedy: add one" in said(refused)
-    assert "would refuse" in said(refused)
-    assert "no changes" in said(unfit)
+    assert "! shop.bad: has no key\n    remedy: add one" in printed(refused)
+    assert "would refuse" in printed(refused)
+    assert "no changes" in printed(unfit)
 
 
-def test_before_the_first_start_up_takes_all_in() -> None:
+def test_before_the_first_start_up_captures_all_tables() -> None:
     nothing = Now(
         captured=frozenset(),
         ledger=None,
@@ -131,18 +131,17 @@ def test_before_the_first_start_up_takes_all_in() -> None:
     plan = compare(nothing, WANTED)
 
     assert [each.table.table for each in plan.added] == ["shop.a", "shop.b"]
-    assert "creates the publication with: shop.a" in said(plan)
-    assert "nothing is captured yet: wal2lake up begins with all of these tables" in said(plan)
+    assert "creates the publication with: shop.a" in printed(plan)
+    assert "nothing is captured yet: wal2lake up begins with all of these tables" in printed(plan)
 
 
-def test_a_warning_is_said_and_keeps_nothing_from_being_done() -> None:
-    warning = PlanFinding(
-        subject="connect.source_password", message="in clear", remedy="a reference"
-    )
+def test_a_warning_is_printed_and_refuses_nothing() -> None:
+    subject = "connect.source_password"
+    warning = PlanFinding(subject=subject, message="in clear", remedy="a reference")
     plan = compare(NOW, replace(WANTED, warned=(warning,)))
 
-    assert "! connect.source_password: in clear" in said(plan)
-    assert "remedy: a reference" in said(plan)
+    assert "! connect.source_password: in clear" in printed(plan)
+    assert "remedy: a reference" in printed(plan)
     assert plan.fit == compare(NOW, WANTED).fit
     assert facts(plan)["warned"][0]["subject"] == "connect.source_password"
 
@@ -152,7 +151,7 @@ def test_settings_are_named_and_their_values_never_shown() -> None:
     plan = compare(NOW, replace(WANTED, settings=secret))
 
     assert plan.settings == ("database.password",)
-    assert "hunter2" not in said(plan) + str(facts(plan))
+    assert "hunter2" not in printed(plan) + str(facts(plan))
 
 
 def config(**given: object) -> Config:
@@ -161,7 +160,7 @@ def config(**given: object) -> Config:
     )
 
 
-def test_keys_of_the_job_are_taken_over_or_wait_for_a_new_start(tmp_path: Path) -> None:
+def test_changed_job_settings_are_reloaded_or_need_a_restart(tmp_path: Path) -> None:
     first = config(state_dir=tmp_path)
     job_settings.remember(first)
     runs = job_settings.remembered(tmp_path)
@@ -177,13 +176,13 @@ def test_keys_of_the_job_are_taken_over_or_wait_for_a_new_start(tmp_path: Path) 
 
     assert plan.reload == ("job.merge_threads", "source.append_only")
     assert plan.restart == ("spark.conf",)
-    assert "only after wal2lake down and wal2lake up: spark.conf" in said(plan)
+    assert "only after wal2lake down and wal2lake up: spark.conf" in printed(plan)
     assert "hunter2" not in str(wanted)
     unknown = compare(replace(NOW, job={}), replace(WANTED, job=wanted))
     assert (unknown.reload, unknown.restart) == ((), ())
 
 
-def test_what_the_job_runs_with_is_remembered(tmp_path: Path) -> None:
+def test_the_job_s_settings_are_remembered(tmp_path: Path) -> None:
     one = config(state_dir=tmp_path)
     assert job_settings.remembered(one.state_dir) == {}
     assert job_settings.digests(one) == {}, "there is nothing to compare them with"
@@ -193,14 +192,14 @@ def test_what_the_job_runs_with_is_remembered(tmp_path: Path) -> None:
     assert job_settings.remembered(one.state_dir) == job_settings.digests(one) != {}
 
 
-def test_a_guess_at_a_secret_cannot_be_tried_on_what_is_remembered(tmp_path: Path) -> None:
+def test_a_guessed_secret_cannot_be_checked_against_the_remembered_settings(tmp_path: Path) -> None:
     """Two installations with the same password store different digests, and no plain hash."""
-    kept = []
+    remembered = []
     for name in ("one", "two"):
         source = Source(tables=["shop.*"], password=SecretStr("hunter2"))
         job_settings.remember(config(state_dir=tmp_path / name, source=source))
-        kept.append(job_settings.remembered(tmp_path / name))
-    one, two = kept
+        remembered.append(job_settings.remembered(tmp_path / name))
+    one, two = remembered
     assert not set(one.values()) & set(two.values())
     for value in ("hunter2", repr("hunter2")):
         guess = hashlib.sha256(value.encode()).hexdigest()

@@ -34,11 +34,11 @@ TABLES = ExistingTables(
         (TableChoice(stopped=True), [ITEMS]),
     ],
 )
-def test_each_table_once(choice: TableChoice, found: list[TableId]) -> None:
+def test_a_table_named_twice_is_selected_once(choice: TableChoice, found: list[TableId]) -> None:
     assert selected(choice, TABLES) == Selection(tables=tuple(found))
 
 
-def test_without_the_source_the_ledger_alone_counts() -> None:
+def test_without_the_source_the_ledger_has_the_tables() -> None:
     found = selected(TableChoice(names=("shop.gone",)), ExistingTables(states=STATES))
 
     assert found.tables == (GONE,)
@@ -60,7 +60,7 @@ def test_without_the_source_the_ledger_alone_counts() -> None:
         ("shop.gone", "shop.gone is in the lake, but is no longer captured", "source.tables"),
     ],
 )
-def test_a_name_that_means_none(name: str, message: str, remedy: str) -> None:
+def test_a_name_without_a_table_is_refused(name: str, message: str, remedy: str) -> None:
     with pytest.raises(CdcError) as caught:
         selected(TableChoice(names=("shop.orders", name)), TABLES)
 
@@ -76,17 +76,17 @@ def test_a_name_that_means_none(name: str, message: str, remedy: str) -> None:
         (TableChoice(names=("shop.orders",), every=True), "exclude each other"),
     ],
 )
-def test_one_way_to_say_it(choice: TableChoice, message: str) -> None:
+def test_only_one_way_to_select_tables_is_accepted(choice: TableChoice, message: str) -> None:
     with pytest.raises(CdcError, match=message):
         selected(choice, TABLES)
 
 
-def test_nothing_is_in_the_lake() -> None:
+def test_an_empty_lake_is_refused() -> None:
     with pytest.raises(CdcError, match="no table is in the lake yet"):
         selected(TableChoice(every=True), ExistingTables(states={}))
 
 
-def test_nothing_to_do_is_said() -> None:
+def test_an_empty_selection_is_reported() -> None:
     well = ExistingTables(states={"shop.orders": "streaming"})
 
     assert selected(TableChoice(stopped=True), well) == Selection(
@@ -104,7 +104,7 @@ def test_nothing_to_do_is_said() -> None:
         ((ORDERS,), TableMode.APPEND, False, "shop.orders is append-only"),
     ],
 )
-def test_where_is_for_a_part_of_one_table_that_follows(
+def test_where_needs_exactly_one_table_that_follows(
     tables: tuple[TableId, ...], mode: TableMode, *, shadow: bool, message: str
 ) -> None:
     modes = dict.fromkeys(tables, mode)
@@ -116,5 +116,5 @@ def test_where_is_for_a_part_of_one_table_that_follows(
 
 
 @pytest.mark.parametrize("mode", [TableMode.KEYED, TableMode.MULTISET])
-def test_where_of_one_table(mode: TableMode) -> None:
+def test_where_is_accepted_for_one_table(mode: TableMode) -> None:
     refuse_where(Selection(tables=(ORDERS,)), STATES, {ORDERS: mode}, shadow=False)

@@ -80,7 +80,7 @@ def test_at_reads_an_earlier_cut_by_number_and_by_lsn(config: Config) -> None:
             query(config, text, at=missing)
 
 
-def test_names_are_those_of_the_source_however_odd(config: Config) -> None:
+def test_odd_names_of_the_source_can_be_queried(config: Config) -> None:
     put(config, ORDERS, 1)
     put(config, ODD, 1, 2)
     publish(config, 1, 5, ORDERS, ODD)
@@ -105,7 +105,7 @@ def test_own_tables_can_be_read(config: Config) -> None:
     "text",
     ["selec 1", "select * from shop.nothing", "select nope from shop.orders", "select 1; select 2"],
 )
-def test_wrong_sql_is_an_error_of_ours(config: Config, text: str) -> None:
+def test_wrong_sql_is_a_config_error(config: Config, text: str) -> None:
     put(config, ORDERS, 1)
     publish(config, 1, 0x10, ORDERS)
 

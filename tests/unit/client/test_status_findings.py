@@ -191,13 +191,13 @@ CASES: dict[str, tuple[dict[str, Any], ErrorKind, str]] = {
 }
 
 
-def test_where_all_is_well_nothing_is_said() -> None:
+def test_a_healthy_pipeline_has_no_findings() -> None:
     assert findings(well()) == []
     assert exit_code([]) == 0
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_each_thing_is_one_line_with_its_kind_and_a_remedy(case: str) -> None:
+def test_each_problem_is_one_finding_with_kind_and_remedy(case: str) -> None:
     change, kind, words = CASES[case]
     [found] = findings(replace(well(), **change))
     assert found.kind is kind
@@ -207,7 +207,7 @@ def test_each_thing_is_one_line_with_its_kind_and_a_remedy(case: str) -> None:
 
 
 @given(st.lists(st.sampled_from(list(CASES)), max_size=6))
-def test_the_worst_decides_and_a_health_check_passes_over_tables_starts_and_lag(
+def test_the_worst_finding_decides_and_live_ignores_tables_starts_and_lag(
     cases: list[str],
 ) -> None:
     now = well()
@@ -221,35 +221,35 @@ def test_the_worst_decides_and_a_health_check_passes_over_tables_starts_and_lag(
 
 
 @pytest.mark.parametrize("option", ["--check", "--live"])
-def test_the_command_ends_with_the_code_of_the_worst(tmp_path: Path, option: str) -> None:
+def test_the_command_exits_with_the_code_of_the_worst_finding(tmp_path: Path, option: str) -> None:
     config = tmp_path / "wal2lake.yaml"
     config.write_text('source: {tables: ["a.*"]}\nlake: {path: lake}\n')
     code = POLICY[ErrorKind.SERVER_FAILED].exit_code
-    told = CliRunner().invoke(app, ["status", option, "--config", str(config)])
-    assert told.exit_code == code
+    result = CliRunner().invoke(app, ["status", option, "--config", str(config)])
+    assert result.exit_code == code
     problem = "the job is not running, and neither is wal2lake up"
-    assert told.output == f"server failed: {problem}; remedy: wal2lake up\n"
-    told = CliRunner().invoke(app, ["status", option, "--json", "--config", str(config)])
-    assert told.exit_code == code
-    [finding] = json.loads(told.output)["findings"]
+    assert result.output == f"server failed: {problem}; remedy: wal2lake up\n"
+    result = CliRunner().invoke(app, ["status", option, "--json", "--config", str(config)])
+    assert result.exit_code == code
+    [finding] = json.loads(result.output)["findings"]
     assert (finding["kind"], finding["exit_code"]) == ("server_failed", code)
     # Without either option the status is shown, and the command succeeds.
     assert CliRunner().invoke(app, ["status", "--config", str(config)]).exit_code == 0
 
 
-def test_a_start_has_a_code_of_its_own_and_a_health_check_waits_for_it(tmp_path: Path) -> None:
+def test_a_start_has_its_own_code_and_live_ignores_it(tmp_path: Path) -> None:
     config = tmp_path / "wal2lake.yaml"
     config.write_text('source: {tables: ["a.*"]}\nlake: {path: lake}\nstate_dir: state\n')
     (tmp_path / "state").mkdir()
     state = StateDir(tmp_path / "state")
     StackReport(state=state, supervisor=ProcessIdentity.of(os.getpid())).event("starting kafka")
-    told = CliRunner().invoke(app, ["status", "--check", "--config", str(config)])
-    assert told.exit_code == POLICY[ErrorKind.STARTING].exit_code
-    assert told.output.startswith("starting: wal2lake up has not finished: starting kafka; ")
+    result = CliRunner().invoke(app, ["status", "--check", "--config", str(config)])
+    assert result.exit_code == POLICY[ErrorKind.STARTING].exit_code
+    assert result.output.startswith("starting: wal2lake up has not finished: starting kafka; ")
     assert CliRunner().invoke(app, ["status", "--live", "--config", str(config)]).exit_code == 0
 
 
-def test_what_the_watch_wrote_is_read_with_its_age(tmp_path: Path) -> None:
+def test_the_watch_s_report_is_read_with_its_age(tmp_path: Path) -> None:
     assert health.read(tmp_path, 0.0) is None
     now = time.monotonic()
     health.write(tmp_path, list(HOPS), now, registry="silent", unnoted="off")

@@ -88,7 +88,7 @@ def test_a_batch_is_readable_before_its_offsets_are_committed(tmp_path: Path) ->
     assert batch.readable_at == pytest.approx(10.8)
 
 
-def test_no_progress_yet_is_no_batch(tmp_path: Path) -> None:
+def test_without_progress_there_is_no_batch(tmp_path: Path) -> None:
     assert list(batches(tmp_path / "progress")) == []
 
 

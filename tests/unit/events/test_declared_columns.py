@@ -32,7 +32,7 @@ def domain(name: str, kind: str = "b", *, called: str = "mine", modifier: int = 
 
 
 @pytest.mark.parametrize("name", [name for name in TYPES if not name.startswith("(")])
-def test_a_type_arrives_unless_the_table_refuses_it(name: str) -> None:
+def test_a_type_arrives_unless_the_table_of_types_refuses_it(name: str) -> None:
     found = column(base(name))
 
     assert found.arrives is (TYPES[name].fidelity is not Fidelity.REFUSED)
@@ -40,7 +40,7 @@ def test_a_type_arrives_unless_the_table_refuses_it(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in TYPES if not name.startswith("(")])
-def test_an_array_arrives_where_the_table_says_so(name: str) -> None:
+def test_an_array_arrives_if_the_table_of_types_says_so(name: str) -> None:
     found = column(array(name))
 
     assert found.arrives is TYPES[name].arrays
@@ -67,7 +67,7 @@ def test_an_array_arrives_where_the_table_says_so(name: str) -> None:
         (base("numeric", (5 << 16 | (-2 & 0x7FF)) + 4), "decimal(7,0)"),
     ],
 )
-def test_types_of_your_own(declared: DeclaredType, spark: str) -> None:
+def test_user_defined_types_arrive(declared: DeclaredType, spark: str) -> None:
     found = column(declared)
 
     assert (found.arrives, found.type, found.reason) == (True, spark, "")
@@ -92,7 +92,7 @@ def test_types_of_your_own(declared: DeclaredType, spark: str) -> None:
         DeclaredType(name="Interval", kind="c"),
     ],
 )
-def test_what_the_connector_would_alter_does_not_arrive(declared: DeclaredType) -> None:
+def test_a_type_that_the_connector_would_alter_does_not_arrive(declared: DeclaredType) -> None:
     found = column(declared)
 
     assert not found.arrives
@@ -126,7 +126,7 @@ def test_the_columns_that_a_pattern_names_are_text() -> None:
     ]
 
 
-def test_a_pattern_that_does_nothing_is_named() -> None:
+def test_a_pattern_without_effect_is_named() -> None:
     found = text_findings(COLUMNS, ["shop.orders.due", "shop.orders.note", "shop.orders.gone"])
 
     assert [(finding.subject, "matches no" in finding.message) for finding in found] == [

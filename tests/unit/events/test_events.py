@@ -33,7 +33,7 @@ def test_encoding_gives_the_recorded_bytes(table: str) -> None:
 
 
 @pytest.mark.parametrize("spoil", [lambda b: b[:-3], lambda b: b + b"\0", lambda _: b"\xff" * 40])
-def test_a_spoiled_body_is_a_bad_event(spoil) -> None:  # type: ignore[no-untyped-def] # noqa: ANN001
+def test_a_corrupt_body_is_a_bad_event(spoil) -> None:  # type: ignore[no-untyped-def] # noqa: ANN001
     found = recording("tables")
     frame = avro.frame(found.of(CUSTOMERS)[0].value)
     assert frame is not None
@@ -45,7 +45,7 @@ def test_a_spoiled_body_is_a_bad_event(spoil) -> None:  # type: ignore[no-untype
     assert "Ada" not in str(caught.value)
 
 
-def test_events_say_what_happened() -> None:
+def test_events_have_operation_key_row_and_transaction() -> None:
     events = recording("tables").events(table_topic("composite_key"))
 
     assert [event.op for event in events] == [

@@ -1,4 +1,4 @@
-"""Tests of which names are refused, and that every other name is accepted."""
+"""Names that the systems in between cannot have are refused, and every other is accepted."""
 
 import json
 from itertools import combinations

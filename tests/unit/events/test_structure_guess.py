@@ -1,4 +1,4 @@
-"""What is told from the catalogue where nothing was noted, and what stops for doubt."""
+"""Without notes, the catalogue shows what changed, and a table stops if it is uncertain."""
 
 from typing import Any
 
@@ -61,7 +61,7 @@ def test_column_numbers_show_what_changed(
     assert guessed(*columns) == expected
 
 
-def test_the_value_that_older_rows_show_is_certain_even_after_a_rewrite() -> None:
+def test_the_value_of_a_new_column_in_older_rows_is_certain_even_after_a_rewrite() -> None:
     """A rewrite erases that value in the catalogue, so none came after the column was added."""
     added = column(4, "c", missing="5", default=True)
 
@@ -82,13 +82,13 @@ def test_the_value_that_older_rows_show_is_certain_even_after_a_rewrite() -> Non
         ((A, B), {"oid": 5}, "was dropped"),
     ],
 )
-def test_a_doubt_stops(
+def test_an_uncertain_change_stops(
     columns: tuple[dict[str, Any], ...], more: dict[str, Any], reason: str
 ) -> None:
     assert reason in doubt(guessed(*columns, **more))
 
 
-def test_a_catalogue_that_has_changed_again_since() -> None:
+def test_later_changes_in_the_catalogue_are_left_out_or_stop() -> None:
     now = structure(ID, A, B, column(4, "c"), column(5, "d"))
     writes = written_by(structure(ID, A, B, column(4, "c")))
 

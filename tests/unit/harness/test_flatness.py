@@ -1,4 +1,4 @@
-"""The figures of a long run, and which of them are too large."""
+"""The figures of a long run are summarized, and those that are too large are reported."""
 
 import time
 from dataclasses import replace

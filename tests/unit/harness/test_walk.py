@@ -1,4 +1,4 @@
-"""How a command's output is compared with the one that a document shows."""
+"""A command's output is compared with the one that a document shows."""
 
 import pytest
 
@@ -12,7 +12,7 @@ STEP = Step(
 PRINTED = "waiting\n t  │ 20 ┃\nread 12 rows, 9.5 s\nequal; source at 1/A\nin the end\n"
 
 
-def test_numbers_and_what_stands_between_are_not_compared() -> None:
+def test_numbers_and_lines_in_between_are_not_compared() -> None:
     assert missing(STEP, PRINTED) == []
 
 
@@ -24,7 +24,7 @@ def test_numbers_and_what_stands_between_are_not_compared() -> None:
         ("read 12 rows, 9.5 s\n", "", STEP.output[1]),
     ],
 )
-def test_another_word_and_a_line_too_few_are_told(old: str, new: str, first: str) -> None:
+def test_another_word_or_a_missing_line_is_reported(old: str, new: str, first: str) -> None:
     assert missing(STEP, PRINTED.replace(old, new))[0] == first
 
 

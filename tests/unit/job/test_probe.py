@@ -14,7 +14,7 @@ def test_the_last_answer_is_given() -> None:
         until(lambda: (probe.latest()[0] or 0) > 3)
 
 
-def test_a_refusal_is_told_and_what_breaks_is_told_by_its_kind_alone() -> None:
+def test_a_refusal_is_quoted_and_any_other_error_only_named() -> None:
     def refuse() -> None:
         raise CdcError(ErrorKind.UNREACHABLE, "no broker", detail="refused")
 
@@ -28,7 +28,7 @@ def test_a_refusal_is_told_and_what_breaks_is_told_by_its_kind_alone() -> None:
         until(lambda: probe.latest() == (None, "it could not be asked: ValueError"))
 
 
-def test_who_never_answers_is_told_of_and_waited_for_by_nobody() -> None:
+def test_a_server_that_never_answers_is_reported_and_not_waited_for() -> None:
     now, asked, release = [0.0], threading.Event(), threading.Event()
 
     def hang() -> bool:

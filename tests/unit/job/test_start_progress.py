@@ -14,7 +14,7 @@ def steps(folder: Path) -> int:
     return int(json.loads(job_state.path(folder).read_text())["steps"])
 
 
-def test_a_start_that_works_is_heard_of_without_a_step(tmp_path: Path) -> None:
+def test_a_working_start_reports_steps_before_its_first(tmp_path: Path) -> None:
     state_file = JobStateFile(tmp_path)
     state_file.enter("starting")
 
@@ -26,7 +26,7 @@ def test_a_start_that_works_is_heard_of_without_a_step(tmp_path: Path) -> None:
     assert "start" not in [thread.name for thread in threading.enumerate()]
 
 
-def test_a_start_that_hangs_is_not_heard_of(tmp_path: Path) -> None:
+def test_a_start_that_hangs_reports_no_steps(tmp_path: Path) -> None:
     state_file, asked = JobStateFile(tmp_path), threading.Semaphore(0)
     state_file.enter("starting")
 

@@ -18,7 +18,7 @@ ROW = pa.table({"id": [1]})
 
 @pytest.fixture
 def path(tmp_path: Path) -> str:
-    """A table with two commits of ours."""
+    """Create a table with two commits of ours."""
     path = str(tmp_path / "t")
     for _ in range(2):
         write_deltalake(path, ROW, mode="append", commit_properties=OURS)

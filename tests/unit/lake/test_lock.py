@@ -17,7 +17,7 @@ import signal, sys
 from pathlib import Path
 from cdc.config import load
 from cdc.lake import lock
-with lock.alone(load(Path(sys.argv[1]), {})):
+with lock.only_job(load(Path(sys.argv[1]), {})):
     print("held", flush=True)
     signal.pause()
 """

@@ -22,7 +22,7 @@ def named(version: int, end: str) -> str:
 
 
 def log(times: list[float], *checkpoints: int) -> dict[str, float]:
-    """Commits with these times, and checkpoints of some of them with the same times."""
+    """Write commits with these times, and checkpoints of some of them with the same times."""
     commits = {named(version, ".json"): at for version, at in enumerate(times)}
     return commits | {named(v, ".checkpoint.parquet"): times[v] for v in checkpoints}
 
@@ -71,7 +71,7 @@ def test_the_log_never_begins_at_a_checkpoint_in_several_parts() -> None:
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Versions 0 to 13, each with one row more than the one before."""
+    """Create a table of versions 0 to 13, each with one row more than the one before."""
     path = tmp_path_factory.mktemp("lake") / "table"
     settings = {"delta.enableExpiredLogCleanup": "false", "delta.checkpointInterval": str(EVERY)}
     for number in range(14):
@@ -81,7 +81,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @given(old=st.integers(0, 14))
 def test_delta_opens_the_version_that_was_the_newest_and_all_later(table: Path, old: int) -> None:
-    """Holds for any number of old versions; written and read by delta-rs."""
+    """Test any number of old versions, written and read by delta-rs."""
     files = {file.name: file for file in (table / "_delta_log").iterdir()}
     now = time.time()
     for name, file in files.items():

@@ -1,4 +1,4 @@
-"""Tests of which hop stands still, from invented looks at a pipeline."""
+"""A hop that stands still is told from one that works or is idle, in an invented pipeline."""
 
 from dataclasses import replace
 

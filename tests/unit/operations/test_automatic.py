@@ -29,7 +29,7 @@ def table(name: str, *, stopped: bool = True, epoch: int = 1) -> AppliedTable:
     return cast("AppliedTable", stand_in)
 
 
-def test_each_table_of_an_earlier_epoch_is_asked_for_by_itself(tmp_path: Path) -> None:
+def test_each_table_of_an_earlier_epoch_has_its_own_request(tmp_path: Path) -> None:
     tables = [table("two"), table("one"), table("read", epoch=2), table("goes_on", stopped=False)]
     wanted = config(tmp_path, "read_again")
 
@@ -44,7 +44,7 @@ def test_each_table_of_an_earlier_epoch_is_asked_for_by_itself(tmp_path: Path) -
     assert files.unfinished(tmp_path) == requested
 
 
-def test_what_somebody_asked_for_is_left_to_that(tmp_path: Path) -> None:
+def test_a_table_that_somebody_requested_is_not_requested_again(tmp_path: Path) -> None:
     mine = asked_now("resnapshot", ["a.one"], {"mode": "shadow"}, line="wal2lake resnapshot")
     files.ask(tmp_path, mine)
 
@@ -54,7 +54,7 @@ def test_what_somebody_asked_for_is_left_to_that(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("epoch", [1, 2])
-def test_nothing_is_asked_for_by_default(tmp_path: Path, epoch: int) -> None:
+def test_nothing_is_requested_by_default(tmp_path: Path, epoch: int) -> None:
     read_lost(config(tmp_path, "stop"), [table("one")], epoch=epoch)
 
     assert files.unfinished(tmp_path) == []

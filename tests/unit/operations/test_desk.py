@@ -159,7 +159,7 @@ def test_a_paused_operation_is_cancelled_without_resuming(room: Room) -> None:
     assert room.end().state is OperationState.CANCELLED
 
 
-def test_one_that_waits_with_a_pause_lets_others_by(room: Room) -> None:
+def test_a_waiting_operation_that_is_paused_lets_others_run(room: Room) -> None:
     for number in (1, 2):
         files.ask(room.folder, operation(number))
     files.request_control(room.folder, ID, files.PAUSE)
@@ -171,7 +171,7 @@ def test_one_that_waits_with_a_pause_lets_others_by(room: Room) -> None:
     assert room.end().state is OperationState.DONE
 
 
-def test_one_that_was_cancelled_before_it_began_has_a_row(room: Room) -> None:
+def test_an_operation_cancelled_before_it_began_has_a_row(room: Room) -> None:
     files.ask(room.folder, operation())
     files.request_control(room.folder, ID, files.CANCEL)
     room.start(copy=lambda _asked, _reporter: pytest.fail("it was begun"))
@@ -181,7 +181,7 @@ def test_one_that_was_cancelled_before_it_began_has_a_row(room: Room) -> None:
 
 
 @pytest.mark.parametrize("paused", [False, True])
-def test_when_the_job_stops_it_is_run_again_from_its_beginning(room: Room, paused: bool) -> None:
+def test_an_operation_is_run_again_after_the_job_was_stopped(room: Room, paused: bool) -> None:
     runs: list[int] = []
 
     def endless(_asked: Operation, reporter: Reporter) -> None:
@@ -208,7 +208,7 @@ def test_when_the_job_stops_it_is_run_again_from_its_beginning(room: Room, pause
     assert [row["state"] for row in room.rows()] == ["done"]
 
 
-def test_an_error_while_the_job_stops_is_no_failure(room: Room) -> None:
+def test_an_error_while_the_job_stops_does_not_fail_the_operation(room: Room) -> None:
     begun = threading.Event()
 
     def torn(_asked: Operation, reporter: Reporter) -> None:
@@ -227,7 +227,7 @@ def test_an_error_while_the_job_stops_is_no_failure(room: Room) -> None:
     assert room.state() is OperationState.RUNNING
 
 
-def test_rows_are_written_seldom_and_another_phase_at_once(
+def test_progress_is_written_seldom_and_a_new_phase_at_once(
     room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reporter = Reporter(

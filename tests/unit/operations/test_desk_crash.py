@@ -1,4 +1,4 @@
-"""How the next desk handles what a crashed job has left."""
+"""The next desk continues or ends the operations that a crashed job has left."""
 
 import subprocess
 import sys
@@ -32,7 +32,7 @@ Desk(folder, Operations(str(folder / "lake" / "operations")), {"copy": die}).sta
 """
 
 
-def test_a_killed_job_begins_it_again(room: Room) -> None:
+def test_the_operation_of_a_killed_job_is_run_again(room: Room) -> None:
     files.ask(room.folder, operation())
     died = subprocess.run([sys.executable, "-c", KILLED, str(room.folder)], check=False, timeout=60)
     assert died.returncode == -9
@@ -53,7 +53,7 @@ def test_a_killed_job_begins_it_again(room: Room) -> None:
     assert (row["state"], row["rows_read"], row["rows_swept"]) == ("done", 8, 3)
 
 
-def test_one_that_kills_the_job_each_time_is_given_up(room: Room) -> None:
+def test_an_operation_that_kills_the_job_each_time_fails(room: Room) -> None:
     files.ask(room.folder, operation())
     died = Progress(id=ID, state=OperationState.RUNNING, starts=MOST_STARTS)
     files.write_progress(room.folder, died)
@@ -96,7 +96,7 @@ def test_a_crash_between_row_and_end_does_not_run_it_again(room: Room, recorded:
     assert [(row["state"], row["rows_read"]) for row in room.rows()] == [("done", 8)]
 
 
-def test_a_row_whose_files_are_gone_is_ended(room: Room) -> None:
+def test_an_operation_whose_files_are_gone_fails(room: Room) -> None:
     running = Progress(id=ID, state=OperationState.RUNNING, started_at="2026-11-21T01:00:00+00:00")
     room.record.begin(operation(), running)
     room.start()
@@ -107,7 +107,7 @@ def test_a_row_whose_files_are_gone_is_ended(room: Room) -> None:
     assert (row["tables"], row["predicate"]) == (["a.t1"], "id < 3")
 
 
-def test_old_files_go_and_their_rows_stay(room: Room) -> None:
+def test_files_of_old_operations_are_removed_and_their_rows_stay(room: Room) -> None:
     for number, ended_at in ((1, "2020-01-01T00:00:00+00:00"), (2, datetime.now(UTC).isoformat())):
         files.ask(room.folder, operation(number))
         ended = Progress(id=operation(number).id, state=OperationState.DONE, ended_at=ended_at)

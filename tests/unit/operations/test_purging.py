@@ -1,4 +1,4 @@
-"""What a purge deletes of a removed table, and what it never deletes. Kafka is a stand-in."""
+"""A purge deletes what is left of a removed table, and nothing else. Kafka is a stand-in."""
 
 import shutil
 import threading
@@ -96,7 +96,7 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lakes:
     return Lakes(tmp_path, monkeypatch)
 
 
-def test_table_topic_and_readings_go_and_nothing_else_does(lake: Lakes) -> None:
+def test_a_purge_deletes_table_topic_and_readings_and_nothing_else(lake: Lakes) -> None:
     for table in (OLD, OTHER):
         lake.table(table)
     index = Readings(readings_path(lake.config))
@@ -113,7 +113,7 @@ def test_table_topic_and_readings_go_and_nothing_else_does(lake: Lakes) -> None:
     assert result.note.partition(" ")[0] != "0"
 
 
-def test_what_was_interrupted_is_asked_for_again(lake: Lakes) -> None:
+def test_an_interrupted_purge_can_be_repeated(lake: Lakes) -> None:
     lake.table(OLD)
     remove(str(lake.path(OLD)))
     purging.refuse_unknown(lake.config, [OLD])  # its readings still exist
@@ -143,7 +143,7 @@ def test_a_table_of_the_configuration_or_of_the_connector_is_kept(lake: Lakes) -
     assert lake.emptied == []
 
 
-def test_a_table_of_somebody_else_is_not_ours_to_delete(lake: Lakes) -> None:
+def test_a_table_that_somebody_else_wrote_is_not_deleted(lake: Lakes) -> None:
     write_deltalake(str(lake.path(OLD)), pa.table({"a": [1]}))
 
     with pytest.raises(CdcError) as caught:

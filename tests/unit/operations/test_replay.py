@@ -1,4 +1,4 @@
-"""What replay and rebuild refuse before they start, and what they report at the end."""
+"""Replay and rebuild refuse wrong requests before they start, and report their outcome."""
 
 import io
 from dataclasses import replace
@@ -59,13 +59,13 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_an_older_cut_is_for_another_place_only(file: Path) -> None:
+def test_an_older_cut_can_be_replayed_only_into_another_place(file: Path) -> None:
     with pytest.raises(CdcError, match="--to needs --into") as caught:
         replay("shop.orders", to="17", config=file)
     assert caught.value.kind is ErrorKind.CONFIG
 
 
-def test_a_place_at_which_something_is_stays_as_it_is(config: Config, tmp_path: Path) -> None:
+def test_an_existing_path_is_not_replaced(config: Config, tmp_path: Path) -> None:
     with pytest.raises(CdcError, match="this path exists already") as caught:
         refuse_taken(str(tmp_path))
     assert caught.value.kind is ErrorKind.CONFIG
@@ -75,7 +75,7 @@ def test_a_place_at_which_something_is_stays_as_it_is(config: Config, tmp_path: 
         replay_into(config, options, say=print)
 
 
-def test_a_log_without_a_cut_is_named(config: Config, tmp_path: Path) -> None:
+def test_a_log_without_a_cut_is_refused(config: Config, tmp_path: Path) -> None:
     options = ReplayOptions(table=TABLE, path=str(tmp_path / "o"), events_from="log", at=None)
 
     with pytest.raises(CdcError, match="has no cut") as caught:
@@ -91,7 +91,7 @@ def test_rebuild_is_for_all_tables_of_a_lake(file: Path) -> None:
         rebuild(every=True, whence=EventsFrom.KAFKA, config=file)
 
 
-def test_a_token_that_nobody_knows_is_not_made_up(config: Config) -> None:
+def test_an_unknown_placeholder_is_not_invented(config: Config) -> None:
     """With a wrong one, placeholders would be applied as values."""
     addresses = Addresses.of(config)
     assert (addresses.kafka, addresses.registry) == ("127.0.0.1:1", "http://127.0.0.1:1")
@@ -106,7 +106,7 @@ def test_a_token_that_nobody_knows_is_not_made_up(config: Config) -> None:
     assert addresses.placeholder(config) == "the-token"
 
 
-def test_without_a_registry_nothing_can_be_decoded(config: Config) -> None:
+def test_an_unconfigured_registry_is_refused(config: Config) -> None:
     with pytest.raises(CdcError, match="address of the schema registry is not configured"):
         Addresses.of(config.model_copy(update={"registry": Registry()}))
 
@@ -120,7 +120,7 @@ def test_without_a_registry_nothing_can_be_decoded(config: Config) -> None:
         (None, None, "not compared: it is gone"),
     ],
 )
-def test_the_end_says_what_was_made_and_how_it_compares(
+def test_the_outcome_has_the_rows_and_the_comparison(
     likeness: Likeness | None, equal: bool | None, said: str
 ) -> None:
     outcome = replace(OUTCOME, likeness=likeness, not_compared="it is gone")
@@ -134,13 +134,13 @@ def test_the_end_says_what_was_made_and_how_it_compares(
 
 
 @pytest.mark.parametrize("number", [0, 1, -1, 63, 64, -64, -65, 127, -128])
-def test_integers_are_looked_for_as_avro_writes_them(number: int) -> None:
+def test_integers_are_searched_in_avro_s_encoding(number: int) -> None:
     written = io.BytesIO()
     fastavro.schemaless_writer(written, {"type": "int"}, number)
     assert _zigzag(number) == written.getvalue()
 
 
-def test_a_row_of_a_reading_holds_at_the_offset_it_was_read_at() -> None:
+def test_a_row_of_a_reading_wins_over_events_up_to_its_offset() -> None:
     schema = TableSchema(
         table=TABLE, columns=(Column("id", "int"),), key=("id",), mode=TableMode.KEYED
     )

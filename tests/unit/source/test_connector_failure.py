@@ -57,5 +57,5 @@ def test_the_reason_is_passed_on(inner: str, said: str) -> None:
     assert cause(f"{OUTER}\nCaused by: {inner}\n\tat d.e(F:2)\n") == said
 
 
-def test_without_a_trace_nothing_is_said() -> None:
+def test_without_a_trace_there_is_no_cause() -> None:
     assert cause("") == ""

@@ -70,7 +70,7 @@ def table(name: str, **generated: bool) -> SourceTable:
     )
 
 
-def test_what_cannot_be_read_is_named_apart_and_is_still_captured() -> None:
+def test_an_unfit_table_is_passed_over_and_still_counts_as_captured() -> None:
     unfit = Finding.error("shop.twins", "two columns have one name", remedy="rename one of them")
     twins = replace(table("twins"), unfit=unfit)
     unpublished = [
@@ -148,7 +148,7 @@ def test_the_snapshot_reads_dates_as_numbers() -> None:
     assert "$" not in select
 
 
-def test_the_snapshot_reads_a_parent_without_those_that_inherit_from_it() -> None:
+def test_the_snapshot_reads_a_parent_without_its_children() -> None:
     parent = replace(with_columns("t", {"id": "int4"}), has_children=True)
     made = settings(pipeline(), [parent, table("orders")], placeholder="token")
 
@@ -216,7 +216,7 @@ def test_pattern_names_one_table() -> None:
     assert not re.fullmatch(pattern(TableId("shop", "orders")), "shop.Orders", re.IGNORECASE)
 
 
-def test_what_was_configured_can_be_read_back() -> None:
+def test_captured_tables_are_read_back_from_the_settings() -> None:
     tables = [replace(table("a"), table=TableId("sh,op", "a.b[.]\\x{2c} é")), table("orders")]
     made = settings(pipeline(), tables, placeholder="token")
 
@@ -224,7 +224,7 @@ def test_what_was_configured_can_be_read_back() -> None:
     assert configured_tables(None) == frozenset()
 
 
-def test_what_an_earlier_version_configured_can_be_read_back() -> None:
+def test_captured_tables_are_read_back_from_an_earlier_version_s_settings() -> None:
     listed = r"wal2lake[.]heartbeat,shop[.]orders,shop[.]a\x{2d}b"
 
     found = configured_tables({"table.include.list": listed})
@@ -232,7 +232,7 @@ def test_what_an_earlier_version_configured_can_be_read_back() -> None:
     assert found == {TableId("shop", "orders"), TableId("shop", "a-b")}
 
 
-def test_the_reasons_are_written_down() -> None:
+def test_every_setting_is_explained() -> None:
     """connectors/README.md explains every setting that is not a name or an address."""
     readme = (ROOT / "connectors" / "README.md").read_text()
     template = json.loads((ROOT / "connectors" / "postgres-source.json").read_text())
@@ -265,7 +265,7 @@ def test_the_script_for_a_superuser_is_what_up_runs() -> None:
     assert (ROOT / "connectors" / "structure.sql").read_text() == script()
 
 
-def test_every_topic_that_the_connector_can_write_to_is_made_and_watched() -> None:
+def test_every_topic_that_the_connector_can_write_to_is_created_and_watched() -> None:
     """Topics for messages, notifications and schema changes are impossible here."""
     made = settings(pipeline(), [table("orders")], placeholder="token")
     topics = {spec.name for spec in topic_specs(config(), [table("orders")])}

@@ -82,14 +82,14 @@ def refusal(text: str) -> CdcError:
         ("doc NOTNULL", "doc IS NOT NULL"),
     ],
 )
-def test_one_spelling(typed: str, text: str) -> None:
+def test_a_predicate_is_printed_in_one_spelling(typed: str, text: str) -> None:
     found = read(typed)
 
     assert found.text.lower() == text.lower()
     assert read(found.text) == found
 
 
-def test_what_each_engine_is_told() -> None:
+def test_each_engine_gets_its_own_text() -> None:
     found = read("int4 % 10 = 3 AND \"Note\" = 'it''s ${x}\\' AND float4 > 1 AND bpchar <> 'a '")
 
     assert found.source == (
@@ -116,7 +116,7 @@ def test_an_integer_beyond_the_column_is_compared_as_a_larger_one() -> None:
     assert found.lake == "`int2` < CAST('99999999999' AS BIGINT)"
 
 
-def test_a_composite_value_is_asked_itself() -> None:
+def test_a_composite_is_null_only_as_a_whole() -> None:
     assert read("pair IS NULL").source == '"pair" IS NOT DISTINCT FROM NULL'
     assert read("pair IS NOT NULL").source == '"pair" IS DISTINCT FROM NULL'
 
@@ -148,7 +148,7 @@ def test_a_composite_value_is_asked_itself() -> None:
         ("int4 = (SELECT 1)", "has a subquery", "1:16", ""),
     ],
 )
-def test_a_refusal_names_thing_place_and_way_out(
+def test_a_refusal_has_message_place_and_remedy(
     typed: str, message: str, place: str, remedy: str
 ) -> None:
     error = refusal(typed)
@@ -262,7 +262,7 @@ def test_what_is_refused(typed: str, message: str) -> None:
     assert message in refusal(typed).message
 
 
-def test_the_lake_has_the_columns_alike_or_as_wider_integers() -> None:
+def test_the_lake_must_have_the_columns_with_the_same_type_or_wider_integers() -> None:
     found = read("int4 = 1 AND total = 2")
 
     refuse_unlike(found, {"int4": "bigint", "total": "decimal(10,2)", "more": "string"})
@@ -276,7 +276,7 @@ def test_the_lake_has_the_columns_alike_or_as_wider_integers() -> None:
         assert caught.value.kind is ErrorKind.CONFIG
 
 
-def test_a_long_list_is_no_nesting() -> None:
+def test_a_long_list_is_not_refused_as_nested() -> None:
     found = read(" OR ".join(f"int4 = {number}" for number in range(3000)))
 
     assert found.text.count("OR") == 2999
@@ -286,7 +286,7 @@ NOISE = st.text("int48text='%\\\"()-*/;,.$:{}`\nE ANDORNOTLIKEINbool:: 012345678
 
 
 @given(NOISE | NOISE.map(lambda text: f"text = '{text}'"))
-def test_nothing_typed_reaches_postgres_but_inside_of_quotes(text: str) -> None:
+def test_typed_text_reaches_postgres_only_inside_quotes(text: str) -> None:
     """Any text is either refused with CONFIG, or becomes one condition over the table's columns."""
     try:
         found = read(text)

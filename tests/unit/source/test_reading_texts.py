@@ -61,9 +61,7 @@ def test_a_reading_of_many_chunks_is_one_commit(tmp_path: Path, connection: Conn
     ]
 
 
-def test_what_ends_a_reading_is_raised_as_it_is_and_nothing_is_written(
-    tmp_path: Path, connection: Connection
-) -> None:
+def test_an_error_ends_a_reading_without_a_commit(tmp_path: Path, connection: Connection) -> None:
     def enough(chunks: int, _rows: int, _bytes: int) -> None:
         if chunks == 3:
             raise CdcError(ErrorKind.CONFLICT, "ended", remedy="ask again")
@@ -79,7 +77,7 @@ class Stopped(BaseException):
     """An exception like that of a stopping job."""
 
 
-def test_also_what_no_error_is_ends_a_reading_as_it_is(
+def test_a_stop_of_the_job_is_raised_and_nothing_is_written(
     tmp_path: Path, connection: Connection
 ) -> None:
     def enough(*_: int) -> None:
@@ -90,7 +88,7 @@ def test_also_what_no_error_is_ends_a_reading_as_it_is(
     assert texts(tmp_path / "texts") == []
 
 
-def test_keys_are_asked_for_as_they_come(
+def test_keys_are_queried_as_they_come(
     tmp_path: Path, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No more keys are held than one query takes."""

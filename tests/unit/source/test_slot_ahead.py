@@ -10,7 +10,7 @@ from cdc.errors import CdcError, Reason
 from cdc.source.server.slot import SlotState, refuse_ahead
 from cdc.source.server.slot_watch import WatchedSlot
 
-STEPS = st.sampled_from(["store", "tell", "confirm", "end", "begin", "look"])
+STEPS = st.sampled_from(["store", "report", "confirm", "end", "begin", "look"])
 MOVES = st.lists(st.tuples(st.sampled_from(["store", "confirm", "look", "ask"]), st.integers(1, 9)))
 
 
@@ -54,7 +54,7 @@ def test_a_slot_beyond_what_was_stored_is_refused(stored: int, by: int) -> None:
 
 
 @given(confirmed=st.none() | st.integers(0, 2**62))
-def test_nothing_is_said_where_nothing_is_known(confirmed: int | None) -> None:
+def test_an_unknown_position_is_not_refused(confirmed: int | None) -> None:
     refuse_ahead("s", slot_at(confirmed), 0)
     refuse_ahead("s", slot_at(None), 1)
 
@@ -64,19 +64,19 @@ class Connector:
     """A connector that stores before it confirms; the worker reports a stored position later."""
 
     stored: int = 100
-    told: int = 100
+    reported: int = 100
     confirmed: int = 100
     pid: int | None = None
     sessions: int = 0
 
     def __post_init__(self) -> None:
-        self.followed = WatchedSlot("s", lambda: self.told, clock=lambda: 0.0)
+        self.followed = WatchedSlot("s", lambda: self.reported, clock=lambda: 0.0)
 
     def store(self, by: int) -> None:
         self.stored += by if self.pid else 0
 
-    def tell(self, _by: int) -> None:
-        self.told = self.stored
+    def report(self, _by: int) -> None:
+        self.reported = self.stored
 
     def confirm(self, by: int) -> None:
         if self.pid:
@@ -121,7 +121,7 @@ def test_the_worker_is_asked_once_for_a_session_of_the_connector() -> None:
     assert len(asked) == 1
 
 
-def test_another_reader_is_not_trusted() -> None:
+def test_a_slot_moved_by_another_reader_is_refused() -> None:
     followed = WatchedSlot("s", lambda: 110)
     followed.look(slot_at(100, 7, by="psql"))
     with pytest.raises(CdcError):
@@ -129,7 +129,7 @@ def test_another_reader_is_not_trusted() -> None:
 
 
 @pytest.mark.parametrize("pid", [None, 7])
-def test_one_that_stays_ahead_is_refused_though_nobody_saw_it_move(pid: int | None) -> None:
+def test_a_slot_that_stays_ahead_is_refused_even_if_its_move_was_not_seen(pid: int | None) -> None:
     now = [0.0]
     followed = WatchedSlot("s", lambda: 110, clock=lambda: now[0])
     for at in (0.0, 4.9):
@@ -140,16 +140,16 @@ def test_one_that_stays_ahead_is_refused_though_nobody_saw_it_move(pid: int | No
         followed.look(slot_at(120, pid))
 
 
-def test_one_that_is_ahead_of_what_was_told_too_late_is_not() -> None:
-    now, told = [0.0], [130, 110]
-    followed = WatchedSlot("s", told.pop, clock=lambda: now[0])
+def test_a_slot_ahead_of_a_position_reported_late_is_not_refused() -> None:
+    now, positions = [0.0], [130, 110]
+    followed = WatchedSlot("s", positions.pop, clock=lambda: now[0])
     followed.look(slot_at(120))
     now[0] = 9.0
     followed.look(slot_at(120))
-    assert not told
+    assert not positions
 
 
-def test_a_session_that_was_not_seen_moves_nothing() -> None:
+def test_a_move_is_not_excused_by_a_session_that_was_not_seen() -> None:
     """A session may hide between two looks that are far apart."""
     now = [0.0]
     followed = WatchedSlot("s", lambda: 110, clock=lambda: now[0])

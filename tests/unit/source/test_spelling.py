@@ -20,11 +20,11 @@ def test_a_value_is_spelled_by_its_types_own_output(name: str) -> None:
     assert spelling(PgType(name)) == PLAIN.sql
 
 
-def test_a_type_of_the_databases_own_too() -> None:
+def test_a_user_defined_type_is_spelled_by_its_own_output() -> None:
     assert spelling(PgType("mood")) == PLAIN.sql
 
 
-def test_what_the_connector_writes_otherwise() -> None:
+def test_types_that_the_connector_writes_differently_are_spelled_like_it() -> None:
     assert spelling(PgType("money")) == "{c}::numeric::text"
     assert spelling(PgType("hstore")) == "{c}::json::text"
 
@@ -40,7 +40,7 @@ def test_an_array_is_spelled_element_by_element_unless_it_is_odd(name: str) -> N
 
 @pytest.mark.parametrize("kind", ["int4", "money", "hstore", "_text"])
 @pytest.mark.parametrize("name", ["plain", 'a "b"', "{c}", "%s {}", "e"])
-def test_a_column_of_any_name_takes_its_place(kind: str, name: str) -> None:
+def test_a_column_of_any_name_is_quoted_in_its_place(kind: str, name: str) -> None:
     template = spelling(PgType(kind))
     composed = expression(sql.Identifier(name), template).as_string(None)
     quoted = '"' + name.replace('"', '""') + '"'
@@ -49,11 +49,11 @@ def test_a_column_of_any_name_takes_its_place(kind: str, name: str) -> None:
     assert composed == quoted.join(template.split("{c}"))
 
 
-def test_an_element_has_the_name_that_it_is_given() -> None:
+def test_an_element_of_an_array_is_spelled_under_the_given_name() -> None:
     assert spelled("e", PgType("int4")) == PLAIN.sql.replace("{c}", "e")
 
 
-def test_null_the_empty_text_and_whatever_csv_quotes_are_told_apart() -> None:
+def test_null_the_empty_text_and_quoted_texts_differ_in_csv() -> None:
     block = b',"",NULL\n"a,""b""\r\n","\\.",\n'
 
     assert parsed(block, ["c0", "c1", "c2"]).to_pylist() == [

@@ -21,52 +21,52 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def told(query: str, connect: Connect | None = None) -> dict[str, str]:
+def tls_settings(query: str, connect: Connect | None = None) -> dict[str, str]:
     """Return the TLS settings that are not empty."""
     config = Config(
         source=Source(tables=["a.*"]), lake=Lake(path="/lake"), connect=connect or Connect()
     )
-    found = tls(config, f"postgresql://u@h/d?{query}")
-    return {name: value for name, value in found.items() if value}
+    parameters = tls(config, f"postgresql://u@h/d?{query}")
+    return {name: value for name, value in parameters.items() if value}
 
 
-def test_nothing_said_is_libpq_s_own() -> None:
-    assert told("") == {"sslmode": "prefer"}
+def test_without_parameters_libpq_s_default_applies() -> None:
+    assert tls_settings("") == {"sslmode": "prefer"}
 
 
-def test_files_have_whole_paths() -> None:
+def test_files_need_absolute_paths() -> None:
     given = {"sslmode": "verify-full", "sslrootcert": "/etc/ca.crt"}
-    assert told("sslmode=verify-full&sslrootcert=/etc/ca.crt") == given
+    assert tls_settings("sslmode=verify-full&sslrootcert=/etc/ca.crt") == given
     with pytest.raises(CdcError, match=r"sslrootcert ca.crt is not an absolute path"):
-        told("sslmode=verify-full&sslrootcert=ca.crt")
+        tls_settings("sslmode=verify-full&sslrootcert=ca.crt")
 
 
-def test_to_require_with_an_authority_is_to_verify_it(home: Path) -> None:
-    assert told("sslmode=require") == {"sslmode": "require"}
-    assert told("sslmode=require&sslrootcert=/ca.crt")["sslmode"] == "verify-ca"
+def test_require_with_an_authority_verifies_it_like_libpq(home: Path) -> None:
+    assert tls_settings("sslmode=require") == {"sslmode": "require"}
+    assert tls_settings("sslmode=require&sslrootcert=/ca.crt")["sslmode"] == "verify-ca"
     (home / ".postgresql" / "root.crt").touch()
-    assert told("sslmode=require") == {
+    assert tls_settings("sslmode=require") == {
         "sslmode": "verify-ca",
         "sslrootcert": str(home / ".postgresql" / "root.crt"),
     }
-    assert told("sslmode=disable") == {"sslmode": "disable"}
+    assert tls_settings("sslmode=disable") == {"sslmode": "disable"}
 
 
-def test_what_the_environment_says_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_libpq_s_environment_variables_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGSSLMODE", "verify-full")
     monkeypatch.setenv("PGSSLROOTCERT", "/ca.crt")
-    assert told("") == {"sslmode": "verify-full", "sslrootcert": "/ca.crt"}
-    assert told("sslmode=verify-ca")["sslmode"] == "verify-ca"
+    assert tls_settings("") == {"sslmode": "verify-full", "sslrootcert": "/ca.crt"}
+    assert tls_settings("sslmode=verify-ca")["sslmode"] == "verify-ca"
     monkeypatch.setenv("PGSSLCRL", "/revoked")
     with pytest.raises(CdcError, match="sslcrl"):
-        told("")
+        tls_settings("")
 
 
-def test_a_client_s_usual_certificate_is_shown(home: Path) -> None:
+def test_the_client_s_default_certificate_is_used(home: Path) -> None:
     (home / ".postgresql" / "postgresql.key").write_text(EC)
-    assert told("sslmode=require") == {"sslmode": "require"}
+    assert tls_settings("sslmode=require") == {"sslmode": "require"}
     (home / ".postgresql" / "postgresql.crt").touch()
-    assert told("sslmode=require") == {
+    assert tls_settings("sslmode=require") == {
         "sslmode": "require",
         "sslcert": str(home / ".postgresql" / "postgresql.crt"),
         "sslkey": str(home / ".postgresql" / "postgresql.key"),
@@ -93,7 +93,7 @@ def test_a_client_s_usual_certificate_is_shown(home: Path) -> None:
 def test_a_key_that_java_does_not_read_is_refused(home: Path, name: str, content: str) -> None:
     (home / name).write_text(content)
     with pytest.raises(CdcError) as caught:
-        told(f"sslmode=require&sslcert=/a.crt&sslkey={home}/{name}")
+        tls_settings(f"sslmode=require&sslcert=/a.crt&sslkey={home}/{name}")
     assert caught.value.kind is ErrorKind.CONFIG
     assert str(home / name) in caught.value.message
     assert "openssl pkcs8 -topk8" in caught.value.remedy
@@ -101,7 +101,7 @@ def test_a_key_that_java_does_not_read_is_refused(home: Path, name: str, content
 
 def test_a_key_that_is_not_there_is_refused() -> None:
     with pytest.raises(CdcError, match=r"sslkey .*none.key cannot be read"):
-        told("sslmode=require&sslcert=/a.crt&sslkey=/none.key")
+        tls_settings("sslmode=require&sslcert=/a.crt&sslkey=/none.key")
 
 
 @pytest.mark.parametrize(
@@ -123,10 +123,10 @@ def test_a_key_that_is_not_there_is_refused() -> None:
         "sslrootcert=system",
     ],
 )
-def test_what_the_connector_cannot_keep_is_refused_by_name(query: str) -> None:
+def test_a_parameter_that_the_connector_cannot_obey_is_refused(query: str) -> None:
     name, _, value = query.partition("=")
     with pytest.raises(CdcError) as caught:
-        told(query)
+        tls_settings(query)
     assert caught.value.kind is ErrorKind.CONFIG
     assert name in caught.value.message
     assert value not in caught.value.message or value == "system"
@@ -135,16 +135,16 @@ def test_what_the_connector_cannot_keep_is_refused_by_name(query: str) -> None:
 @pytest.mark.parametrize(
     "query", ["channel_binding=prefer", "gssencmode=disable", "sslsni=1", "connect_timeout=3"]
 )
-def test_what_asks_for_nothing_is_taken(query: str) -> None:
-    assert told(query) == {"sslmode": "prefer"}
+def test_a_parameter_that_demands_nothing_is_accepted(query: str) -> None:
+    assert tls_settings(query) == {"sslmode": "prefer"}
 
 
-def test_files_of_the_worker_are_taken_as_it_names_them() -> None:
+def test_file_names_for_an_external_worker_are_kept() -> None:
     url = (
         "postgresql://u@h/d?sslmode=verify-full&sslrootcert=ca&sslkey=k.p12&sslpassword=%24%7Bx%7D"
     )
     worker = Connect(url="http://connect:8083", source_url=url)
-    assert told("sslmode=disable", worker) == {
+    assert tls_settings("sslmode=disable", worker) == {
         "sslmode": "verify-full",
         "sslrootcert": "ca",
         "sslkey": "k.p12",

@@ -37,7 +37,7 @@ def operation(number: int, *tables: str, command: str = "resnapshot") -> Operati
     )
 
 
-def test_what_was_asked_is_read_back_oldest_first(tmp_path: Path) -> None:
+def test_requested_operations_are_read_oldest_first(tmp_path: Path) -> None:
     second, first = operation(2, "a.c"), operation(1, "a.b", "a.d")
     for each in (second, first):
         files.ask(tmp_path, each)
@@ -93,6 +93,7 @@ def test_half_a_file_is_ignored(tmp_path: Path) -> None:
 
 
 def test_the_lock_of_a_killed_process_is_free(tmp_path: Path) -> None:
+    # The process holds the lock until it is killed; the sleep has an end in case it is not.
     script = (
         "import sys, time, pathlib\n"
         "from cdc.state.operation_files import locked\n"
@@ -111,7 +112,7 @@ def test_the_lock_of_a_killed_process_is_free(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "..", "../job", "a/b", "a.b", "-x"])
-def test_an_id_is_no_path(tmp_path: Path, name: str) -> None:
+def test_an_id_that_could_be_a_path_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(CdcError) as raised:
         files.request_control(tmp_path, name, files.CANCEL)
     assert raised.value.kind is ErrorKind.CONFIG
@@ -126,7 +127,7 @@ def test_a_waiting_operation_is_cancelled_without_a_job(tmp_path: Path) -> None:
     assert files.unfinished(tmp_path) == []
 
 
-def test_a_wish_is_for_one_that_has_not_ended(tmp_path: Path) -> None:
+def test_only_an_operation_that_has_not_ended_can_be_paused_or_cancelled(tmp_path: Path) -> None:
     files.ask(tmp_path, operation(1, "a.b"))
     running = Progress(id=operation(1).id, state=OperationState.RUNNING)
     files.write_progress(tmp_path, running)
@@ -144,7 +145,7 @@ def test_a_wish_is_for_one_that_has_not_ended(tmp_path: Path) -> None:
         files.request_control(tmp_path, running.id, files.CANCEL)
 
 
-def test_shapes_come_back_from_json_also_of_a_later_version() -> None:
+def test_progress_and_operations_are_read_back_even_from_a_later_version() -> None:
     told = Progress(
         id="x",
         state=OperationState.PAUSED,
@@ -162,7 +163,7 @@ def test_shapes_come_back_from_json_also_of_a_later_version() -> None:
     assert operation_of({"id": "x"}) is None
 
 
-def test_rate_and_time_left_are_of_the_present_phase() -> None:
+def test_rate_and_time_left_are_those_of_the_current_phase() -> None:
     told = Progress(
         id="x",
         state=OperationState.RUNNING,

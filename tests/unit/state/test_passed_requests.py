@@ -8,7 +8,7 @@ from cdc.state.request_reader import RequestReader
 from cdc.state.requests import Request
 
 
-def test_what_lies_before_the_last_cut_stops_none_and_served_ones_are_forgotten(
+def test_requests_before_the_last_cut_hold_nothing_and_served_ones_are_forgotten(
     tmp_path: Path,
 ) -> None:
     for name, bound in (("passed", 99), ("at", 100), ("beyond", 101), ("hold", None)):

@@ -8,7 +8,7 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.state.reload import answer_reload, ask_reload, await_answer, unanswered_token
 
 
-def test_asked_and_answered(tmp_path: Path) -> None:
+def test_a_request_is_pending_until_it_is_done(tmp_path: Path) -> None:
     assert unanswered_token(tmp_path) is None
     token = ask_reload(tmp_path)
     assert unanswered_token(tmp_path) == token
@@ -19,7 +19,7 @@ def test_asked_and_answered(tmp_path: Path) -> None:
     await_answer(tmp_path, token, timeout=0)
 
 
-def test_the_newest_asking_counts(tmp_path: Path) -> None:
+def test_only_the_newest_request_counts(tmp_path: Path) -> None:
     first = ask_reload(tmp_path)
     second = ask_reload(tmp_path)
     answer_reload(tmp_path, first)
@@ -30,7 +30,7 @@ def test_the_newest_asking_counts(tmp_path: Path) -> None:
     assert caught.value.kind is ErrorKind.TIMEOUT
 
 
-def test_the_error_of_the_job_is_raised_where_it_was_asked(tmp_path: Path) -> None:
+def test_an_error_of_the_job_is_raised_in_the_process_that_asked(tmp_path: Path) -> None:
     token = ask_reload(tmp_path)
     wrong = CdcError(ErrorKind.CONFIG, "a: wrong", detail="line 3", remedy="correct it")
 
@@ -44,7 +44,7 @@ def test_the_error_of_the_job_is_raised_where_it_was_asked(tmp_path: Path) -> No
     assert unanswered_token(tmp_path) is None
 
 
-def test_a_file_that_is_none_is_no_asking(tmp_path: Path) -> None:
+def test_an_invalid_file_is_no_request(tmp_path: Path) -> None:
     (tmp_path / "job.reload").write_text('{"tok')
 
     assert unanswered_token(tmp_path) is None
