@@ -1,7 +1,7 @@
 """Read the offsets at which topics begin and end."""
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Final, TypeVar
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in its __all__
@@ -21,6 +21,7 @@ _WITHOUT_LEADER: Final = frozenset(
 )
 """A broker's errors for a topic that it has created or taken over just now."""
 _PAUSE_SECONDS: Final = 0.2
+_Answer = TypeVar("_Answer")
 
 
 def end_offsets(bootstrap: str, topics: Iterable[str], *, committed: bool = True) -> dict[str, int]:
@@ -29,17 +30,31 @@ def end_offsets(bootstrap: str, topics: Iterable[str], *, committed: bool = True
     Without ``committed``, it is the offset after the last record of any kind: a transaction over
     several topics may be visible in one of them before another. Raises UNREACHABLE.
     """
-    client = admin(bootstrap)
-    try:
+    client, names = admin(bootstrap), list(topics)
+
+    def request() -> dict[str, int]:
         all_topics = client.list_topics(timeout=SECONDS).topics
-    except KafkaException as error:
-        raise unreachable(bootstrap, str(error.args[0].str())) from None
-    latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-    existing = [name for name in topics if name in all_topics]
-    try:
+        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        existing = [name for name in names if name in all_topics]
         return offsets_at(client, existing, latest, committed=committed)
+
+    try:
+        return again_if_deleted(request)
     except KafkaException as error:
         raise unreachable(bootstrap, str(error.args[0].str())) from None
+
+
+def again_if_deleted(request: Callable[[], _Answer]) -> _Answer:
+    """Call ``request``, and call it again if a topic was deleted between its two looks.
+
+    Raises KafkaException.
+    """
+    return Retrying(
+        retry=retry_if_exception(_is_deleted),
+        wait=wait_fixed(_PAUSE_SECONDS),
+        stop=stop_after_delay(SECONDS),
+        reraise=True,
+    )(request)
 
 
 def offsets_at(
@@ -64,6 +79,11 @@ def offsets_at(
         stop=stop_after_delay(SECONDS),
         reraise=True,
     )(request)
+
+
+def _is_deleted(error: BaseException) -> bool:
+    unknown = KafkaError.UNKNOWN_TOPIC_OR_PART
+    return isinstance(error, KafkaException) and error.args[0].code() == unknown
 
 
 def _is_without_leader(error: BaseException) -> bool:

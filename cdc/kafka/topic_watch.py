@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
@@ -12,7 +13,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in i
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
 from cdc.errors import CdcError, ErrorKind
-from cdc.kafka.offsets import offsets_at
+from cdc.kafka.offsets import again_if_deleted, offsets_at
 from cdc.kafka.same_topic import ExistingTopic, refuse_other
 from cdc.kafka.topics import SECONDS, admin, unreachable
 
@@ -23,7 +24,7 @@ _PATIENCE_SECONDS: Final = 120
 def existing_topics(bootstrap: str, topics: Collection[str]) -> dict[str, ExistingTopic]:
     """Return those of the topics that exist, with their offsets. Raises UNREACHABLE."""
     try:
-        return _with_offsets(admin(bootstrap), topics)
+        return again_if_deleted(partial(_with_offsets, admin(bootstrap), topics))
     except KafkaException as error:
         raise unreachable(bootstrap, str(error.args[0].str())) from None
 
