@@ -94,6 +94,13 @@ class LedgerRow:
     snapshot_end: int | None = None
     """A place in the WAL that is not before the end of the first snapshot's reading."""
 
+    def reaches(self, lsn: int, epoch: int) -> bool:
+        """Whether it holds every commit up to an LSN of the epoch, or is of a later one.
+
+        LSNs of two epochs are not comparable: between them the source may have been restored.
+        """
+        return self.epoch >= epoch and self.lsn is not None and self.lsn >= lsn
+
     def entry(self, table: str) -> TableEntry | None:
         return next((entry for entry in self.tables if entry.table == table), None)
 

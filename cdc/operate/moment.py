@@ -15,7 +15,8 @@ from psycopg import IsolationLevel, sql
 
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
-from cdc.lake.layout import ledger_path
+from cdc.lake import epochs
+from cdc.lake.layout import epochs_path, ledger_path
 from cdc.lake.ledger import Ledger, LedgerRow
 from cdc.operate import requests
 from cdc.operate.cuts import wait_for_cut
@@ -171,14 +172,14 @@ def _cut_at(
     """Ask for the cut at the LSN and wait for it; let the job go on as soon as it is there."""
     folder = requests.directory(config.state_dir)
     ledger = Ledger(ledger_path(config))
-    last = ledger.last()
+    last, epoch = ledger.last(), epochs.number(epochs.last(epochs_path(config)))
     requests.write(folder, Request(id=hold, expires_at=time.time() + timeout, bound=lsn))
     with connect(endpoints.source_url) as connection:
         # A commit beyond the snapshot: by it the job knows that nothing before it is on its way.
         barrier.touch(connection, hold)
     row = wait_for_cut(
         ledger,
-        lambda row: row.request == hold or (row.lsn or 0) > lsn,
+        lambda row: row.request == hold or row.reaches(lsn + 1, epoch),
         after=last.cut - 1 if last else 0,
         timeout=timeout,
         tell=looking,

@@ -9,7 +9,8 @@ from typing import TypeVar
 
 from cdc.config import Config
 from cdc.errors import CdcError
-from cdc.lake.layout import ledger_path
+from cdc.lake import epochs
+from cdc.lake.layout import epochs_path, ledger_path
 from cdc.lake.ledger import Ledger, LedgerRow, TableEntry
 from cdc.operate import health, parts
 from cdc.operate import operation_files as files
@@ -82,12 +83,15 @@ def status(config: Config) -> Status:
     row = _ask(silent, Ledger(ledger_path(config)).last)
     endpoints = _ask(silent, lambda: resolve(config))
     source, connector, behind = _servers_of(config, endpoints, row, silent)
-    job = parts.job(config.state_dir)
+    job, wal = parts.job(config.state_dir), _wal_beyond(config, row, source)
     return Status(
         cut=row.cut if row else None,
         lsn=row.lsn if row else None,
         published_at=row.published_at if row else None,
-        tables=tuple(_table(config, entry, row, source, behind) for entry in row.tables)
+        tables=tuple(
+            _table(entry, row, source, (behind or {}).get(_topic(config, entry)), wal)
+            for entry in row.tables
+        )
         if row
         else (),
         source=source,
@@ -147,13 +151,12 @@ def _topic(config: Config, entry: TableEntry) -> str:
 
 
 def _table(
-    config: Config,
     entry: TableEntry,
     row: LedgerRow,
     source: SourcePart | None,
-    behind: dict[str, int] | None,
+    offsets: int | None,
+    wal: int | None,
 ) -> TableStatus:
-    offsets = behind.get(_topic(config, entry)) if behind is not None else None
     return TableStatus(
         table=entry.table,
         state=entry.state,
@@ -162,9 +165,18 @@ def _table(
         refused=entry.refused,
         offset=entry.offset,
         lag_offsets=offsets,
-        lag_bytes=max(0, source.current_lsn - row.lsn) if source and row.lsn else None,
+        lag_bytes=wal,
         lag_seconds=_seconds(row, source, offsets),
     )
+
+
+def _wal_beyond(config: Config, row: LedgerRow | None, source: SourcePart | None) -> int | None:
+    """Bytes of WAL beyond the cut; unknown where the cut is of an earlier epoch."""
+    if source is None or row is None or row.lsn is None:
+        return None
+    if not row.reaches(0, epochs.number(epochs.last(epochs_path(config)))):
+        return None
+    return max(0, source.current_lsn - row.lsn)
 
 
 def _seconds(row: LedgerRow, source: SourcePart | None, offsets: int | None) -> float | None:

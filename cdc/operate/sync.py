@@ -51,7 +51,7 @@ def sync(
         barrier.touch(connection, uuid.uuid4().hex)
     row = wait_for_cut(
         ledger,
-        lambda row: row.lsn is not None and row.lsn >= lsn and not _waits(row),
+        lambda row: row.reaches(lsn, epochs.number(epoch)) and not _waits(row),
         after=last.cut if last else 0,
         timeout=timeout,
         tell=lambda row: tell(row.lsn if row else None, lsn),

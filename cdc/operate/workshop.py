@@ -13,7 +13,7 @@ from cdc.apply.rounds import Applier
 from cdc.apply.table import AppliedTable
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
-from cdc.lake import store
+from cdc.lake import epochs, store
 from cdc.lake.epochs import Epoch
 from cdc.lake.layout import ledger_path, log_path
 from cdc.lake.ledger import Ledger
@@ -119,8 +119,7 @@ class Workshop:
         row = wait_for_cut(
             ledger,
             lambda row: (
-                row.lsn is not None
-                and row.lsn >= lsn
+                row.reaches(lsn, epochs.number(self.epoch))
                 and (entry := row.entry(str(table))) is not None
                 and entry.state != TableState.RESNAPSHOTTING.value
             ),

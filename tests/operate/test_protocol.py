@@ -17,7 +17,8 @@ from typer.testing import CliRunner
 from cdc.cli import app
 from cdc.config import Config, load
 from cdc.errors import CdcError, ErrorKind
-from cdc.lake.layout import ledger_path, log_path, table_path
+from cdc.lake import epochs
+from cdc.lake.layout import epochs_path, ledger_path, log_path, table_path
 from cdc.lake.ledger import Ledger, LedgerRow, TableEntry
 from cdc.lake.progress import LandedPosition
 from cdc.operate import lag, moment, requests, verify
@@ -81,7 +82,7 @@ def write(config: Config, *ids: int) -> None:
 def publish(
     config: Config, *, lsn: int | None, request: str | None = None, **entry: object
 ) -> None:
-    """A cut with the table's newest version."""
+    """A cut of this epoch with the table's newest version."""
     ledger = Ledger(ledger_path(config))
     last, now = ledger.last(), datetime.now(UTC)
     path = table_path(config, TABLE)
@@ -94,7 +95,7 @@ def publish(
     )
     row = LedgerRow(
         cut=last.cut + 1 if last else 1,
-        epoch=1,
+        epoch=epochs.number(epochs.last(epochs_path(config))),
         lsn=lsn,
         committed_at=now,
         published_at=now,
@@ -194,6 +195,68 @@ def test_verify_compares_nothing_with_a_cut_beyond_its_snapshot(
     with meanwhile(too_far), pytest.raises(CdcError, match="for a snapshot that it is beyond"):
         verify.verify(config, resolve(config), timeout=30)
     assert asked(config) == []
+
+
+def begin_epoch_of_a_restored_source(config: Config, source: Connection) -> None:
+    """The last cut is of another epoch, in which the source was far beyond where it is now."""
+    publish(config, lsn=barrier.current_lsn(source) << 20)
+    epochs.begin(
+        epochs_path(config),
+        name=config.name,
+        reason="the source was restored to an older state",
+        lsn=barrier.current_lsn(source),
+        left_behind={},
+        topic_ids={},
+        system="",
+        timeline=0,
+    )
+
+
+def test_verify_waits_for_a_cut_of_this_epoch_where_the_source_was_restored(
+    config: Config, source: Connection
+) -> None:
+    write(config, 1)
+    begin_epoch_of_a_restored_source(config, source)
+
+    with obedient_job(config):
+        report = verify.verify(config, resolve(config), timeout=60)
+
+    assert report.equal
+    assert report.cut == 2
+
+
+def test_sync_does_not_take_a_cut_of_another_epoch_for_its_own(
+    config: Config, source: Connection
+) -> None:
+    write(config, 1)
+    begin_epoch_of_a_restored_source(config, source)
+    synced = 0
+
+    def late() -> None:
+        nonlocal synced
+        if not synced:
+            ledger = Ledger(ledger_path(config))
+            last = ledger.last()
+            assert last is not None
+            ledger.append(replace(last, cut=2))  # of a job that is about to end
+            synced = barrier.current_lsn(source)
+            publish(config, lsn=synced)
+
+    with meanwhile(late):
+        done = sync(config, resolve(config), timeout=60)
+
+    assert done.cut.cut == 3
+
+
+def test_status_knows_no_lag_in_bytes_behind_a_cut_of_another_epoch(
+    config: Config, source: Connection, path: Path
+) -> None:
+    write(config, 1)
+    begin_epoch_of_a_restored_source(config, source)
+
+    facts = json.loads(CliRunner().invoke(app, ["status", "-c", str(path), "--json"]).stdout)
+
+    assert facts["tables"][0]["lag_bytes"] is None
 
 
 def test_verify_says_where_it_hangs_and_takes_its_request_back(
