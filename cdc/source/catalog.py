@@ -32,6 +32,8 @@ _KINDS: Final = {
     "p": "a partitioned table: name its partitions",
 }
 
+# Not by pg_publication_tables: that takes a lock on every table of the publication, and a start
+# would wait for whatever holds another on one of them.
 _RELATIONS: Final = """
 SELECT n.nspname, c.relname, c.oid, c.relkind, c.relpersistence, c.relreplident,
        c.relrowsecurity AND NOT (
@@ -50,13 +52,22 @@ SELECT n.nspname, c.relname, c.oid, c.relkind, c.relpersistence, c.relreplident,
           JOIN pg_attribute a ON a.attnum = k.number
          WHERE x.indrelid = c.oid AND a.attrelid = c.oid AND x.indisreplident
            AND k.place <= x.indnkeyatts),
-       (n.nspname, c.relname) IN (
-           SELECT t.schemaname, t.tablename FROM pg_publication_tables t WHERE t.pubname = %s)
+       EXISTS (SELECT FROM pg_publication p
+                WHERE p.pubname = %s
+                  AND (p.puballtables
+                       OR EXISTS (SELECT FROM pg_publication_rel r
+                                   WHERE r.prpubid = p.oid AND r.prrelid IN (
+                                         SELECT c.oid UNION SELECT pg_partition_ancestors(c.oid)))
+                       OR {of_schemas}))
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
  WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname <> 'information_schema'
    AND n.nspname !~ '^pg_' AND n.nspname <> %s
  ORDER BY 1, 2
 """
+
+_OF_SCHEMAS: Final = """EXISTS (SELECT FROM pg_publication_namespace s
+                                   WHERE s.pnpubid = p.oid AND s.pnnspid = n.oid)"""
+_SCHEMAS_SINCE: Final = 150000  # the first server that publishes whole schemas
 
 DECLARED: Final = {
     "type": "COALESCE(b.typname, t.typname)",
@@ -133,7 +144,7 @@ class _Relation:
 def inspect(connection: Connection, config: Config) -> Catalog:
     """Every table the patterns name, judged."""
     with translated("reading the catalogue"):
-        rows = connection.execute(_RELATIONS, (config.name, CONTROL_SCHEMA)).fetchall()
+        rows = connection.execute(_relations(connection), (config.name, CONTROL_SCHEMA)).fetchall()
     relations = [_relation(row) for row in rows]
     named = [r for r in relations if matches(r.table, config.source.tables)]
     findings = _unmatched(config.source.tables, [r.table for r in relations])
@@ -148,6 +159,11 @@ def inspect(connection: Connection, config: Config) -> Catalog:
         findings += [replace(found, table=relation.table) for found in judged.findings]
         tables += judged.tables
     return Catalog(tables=tuple(tables), findings=tuple(findings))
+
+
+def _relations(connection: Connection) -> bytes:
+    of_schemas = connection.info.server_version >= _SCHEMAS_SINCE
+    return _RELATIONS.format(of_schemas=_OF_SCHEMAS if of_schemas else "false").encode()
 
 
 def _relation(row: tuple[Any, ...]) -> _Relation:

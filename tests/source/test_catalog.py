@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import pytest
+from psycopg import sql as sql_module
 
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
@@ -10,6 +11,7 @@ from cdc.source.captured import captured_tables
 from cdc.source.catalog import inspect
 from cdc.source.finding import Level
 from cdc.source.postgres import connect
+from cdc.source.prepare import prepare
 from cdc.tables import TableId, TableMode
 from tests.source.conftest import Maker
 
@@ -128,6 +130,62 @@ def test_views_and_partitions(source_url: str, sql: Sql, make_config: Maker) -> 
     assert [t.table.name for t in tables] == ["leaf", "t"]
     named = make_config(tables=[f"{name}.v", f"{name}.t"])
     assert [subject for subject, _ in errors(source_url, named)] == [f"{name}.v"]
+
+
+def test_a_published_table_that_somebody_has_locked_keeps_no_start_waiting(
+    source_url: str, sql: Sql, make_config: Maker
+) -> None:
+    """Whether it is published is asked without a lock on it: a job starts beside a long ALTER."""
+    sql("CREATE TABLE t (id int PRIMARY KEY); CREATE TABLE other (id int PRIMARY KEY)")
+    config = make_config()
+    with connect(source_url) as connection, connect(source_url) as holder:
+        prepare(connection, config, captured_tables(connection, config))
+        holder.execute("BEGIN")
+        (schema,) = {table.table.schema for table in captured_tables(connection, config)}
+        holder.execute(f'LOCK TABLE "{schema}".t IN ACCESS EXCLUSIVE MODE'.encode())
+        connection.execute("SET lock_timeout = '1s'")
+
+        tables = captured_tables(connection, config)
+
+    assert {table.table.name: table.published for table in tables} == {"other": True, "t": True}
+
+
+@pytest.mark.parametrize(
+    ("publication", "published"),
+    [
+        ("FOR TABLE {s}.a", {"a": True, "b": False, "leaf": False}),
+        ("FOR TABLE {s}.root", {"a": False, "b": False, "leaf": True}),
+        ("FOR ALL TABLES", {"a": True, "b": True, "leaf": True}),
+        ("FOR TABLES IN SCHEMA {s}", {"a": True, "b": True, "leaf": True}),
+    ],
+)
+def test_what_is_published_is_what_postgres_says(
+    source_url: str,
+    sql: Sql,
+    make_config: Maker,
+    publication: str,
+    published: dict[str, bool],
+) -> None:
+    sql("""
+        CREATE TABLE a (id int PRIMARY KEY); CREATE TABLE b (id int PRIMARY KEY);
+        CREATE TABLE root (id int PRIMARY KEY) PARTITION BY RANGE (id);
+        CREATE TABLE leaf PARTITION OF root FOR VALUES FROM (0) TO (9);
+    """)
+    config = make_config()
+    with connect(source_url) as connection:
+        schema = config.source.tables[0].partition(".")[0]
+        name = sql_module.Identifier(config.name)
+        connection.execute(sql_module.SQL("DROP PUBLICATION IF EXISTS {}").format(name))
+        made = f"CREATE PUBLICATION {{}} {publication.format(s=schema)}"
+        connection.execute(sql_module.SQL(made).format(name))
+        found = {t.table.name: t.published for t in inspect(connection, config).tables}
+        view = connection.execute(
+            "SELECT tablename FROM pg_publication_tables WHERE pubname = %s AND schemaname = %s",
+            (config.name, schema),
+        ).fetchall()
+
+    assert found == published
+    assert {name for (name,) in view} == {name for name, there in published.items() if there}
 
 
 def test_pattern_without_table(source_url: str, sql: Sql, make_config: Maker) -> None:
