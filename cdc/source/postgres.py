@@ -16,9 +16,9 @@ from cdc.source.sqlstate import states
 
 CONNECT_SECONDS: Final = 10
 ANSWER_SECONDS: Final = 150.0
+"""How long a server may say nothing: longer than any limit that it is given itself."""
 _ASK_CONNECT_SECONDS: Final = 3
 _ASK_ANSWER_SECONDS: Final = 10.0
-"""How long a server may say nothing: longer than any limit that it is given itself."""
 _Answer = TypeVar("_Answer")
 _PORT: Final = 5432
 _DATA_EXCEPTION: Final = "22"  # the class of SQLSTATE
