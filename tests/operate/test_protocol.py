@@ -225,22 +225,28 @@ def test_verify_waits_for_a_cut_of_this_epoch_where_the_source_was_restored(
     assert report.cut == 2
 
 
+def token(source: Connection) -> object:
+    return source.execute("SELECT token FROM wal2lake.heartbeat").fetchone()
+
+
 def test_sync_does_not_take_a_cut_of_another_epoch_for_its_own(
     config: Config, source: Connection
 ) -> None:
     write(config, 1)
     begin_epoch_of_a_restored_source(config, source)
-    synced = 0
+    before, published = token(source), False
 
     def late() -> None:
-        nonlocal synced
-        if not synced:
-            ledger = Ledger(ledger_path(config))
-            last = ledger.last()
-            assert last is not None
-            ledger.append(replace(last, cut=2))  # of a job that is about to end
-            synced = barrier.current_lsn(source)
-            publish(config, lsn=synced)
+        """Publish once the barrier is written: what is waited for is known then."""
+        nonlocal published
+        if published or token(source) == before:
+            return
+        published = True
+        ledger = Ledger(ledger_path(config))
+        last = ledger.last()
+        assert last is not None
+        ledger.append(replace(last, cut=2))  # of a job that is about to end
+        publish(config, lsn=barrier.current_lsn(source))
 
     with meanwhile(late):
         done = sync(config, resolve(config), timeout=60)
