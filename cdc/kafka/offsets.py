@@ -1,6 +1,6 @@
 """Read the offsets at which topics begin and end."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Final, TypeVar
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
@@ -49,12 +49,7 @@ def again_if_deleted(request: Callable[[], _Answer]) -> _Answer:
 
     Raises KafkaException.
     """
-    return Retrying(
-        retry=retry_if_exception(_is_deleted),
-        wait=wait_fixed(_PAUSE_SECONDS),
-        stop=stop_after_delay(SECONDS),
-        reraise=True,
-    )(request)
+    return _again_after({KafkaError.UNKNOWN_TOPIC_OR_PART}, request)
 
 
 def offsets_at(
@@ -73,18 +68,18 @@ def offsets_at(
         answers = client.list_offsets(wanted, isolation_level=level, request_timeout=SECONDS)
         return {place.topic: int(future.result().offset) for place, future in answers.items()}
 
+    return _again_after(_WITHOUT_LEADER, request)
+
+
+def _again_after(codes: Collection[int], request: Callable[[], _Answer]) -> _Answer:
+    """Repeat the request for a while as long as the broker answers with one of these errors."""
+
+    def is_passing(error: BaseException) -> bool:
+        return isinstance(error, KafkaException) and error.args[0].code() in codes
+
     return Retrying(
-        retry=retry_if_exception(_is_without_leader),
+        retry=retry_if_exception(is_passing),
         wait=wait_fixed(_PAUSE_SECONDS),
         stop=stop_after_delay(SECONDS),
         reraise=True,
     )(request)
-
-
-def _is_deleted(error: BaseException) -> bool:
-    unknown = KafkaError.UNKNOWN_TOPIC_OR_PART
-    return isinstance(error, KafkaException) and error.args[0].code() == unknown
-
-
-def _is_without_leader(error: BaseException) -> bool:
-    return isinstance(error, KafkaException) and error.args[0].code() in _WITHOUT_LEADER
