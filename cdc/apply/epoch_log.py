@@ -1,4 +1,4 @@
-"""The log as far as it counts: the events and the structure changes of the current epoch."""
+"""Read the events and the structure changes of the current epoch from the log."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from cdc.lake.table import store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochLog:
-    """Where the lake's log is, and what it takes to read and replay it."""
+    """Locate the lake's log, and hold what it takes to read and replay it."""
 
     spark: SparkSession
     path: str

@@ -35,7 +35,7 @@ _OF_THE_CHAIN: Final = (worker_rest.PLACEHOLDER, "snapshot.mode")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapturedChange:
-    """What a call changed.
+    """Report what a call changed.
 
     ``tables`` are all tables captured now, including those that are no longer fit.
     """

@@ -1,4 +1,4 @@
-"""Provenance of the lake's events: the source and the topics that they came from."""
+"""Say which source and topics the lake's events came from."""
 
 from collections.abc import Collection
 

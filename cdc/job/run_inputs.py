@@ -46,7 +46,7 @@ class SourceAtStart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInputs:
-    """What a run is composed from (cdc/job/compose_run.py); its tables are open."""
+    """Hold what a run is composed from (cdc/job/compose_run.py); its tables are open."""
 
     source: SourceAtStart
     topics: Topics

@@ -1,4 +1,4 @@
-"""What a table begins with: the structure that its log begins with, else the source's columns."""
+"""Find the structure that a table begins with: its log's first, else the source's columns."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -43,7 +43,7 @@ def starting_offsets(topics: list[str], position: LandedPosition) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LandingHooks:
-    """What the landing query calls."""
+    """Hold the functions that the landing query calls."""
 
     landed: Callable[[Landing], None]
     """Called after every commit."""

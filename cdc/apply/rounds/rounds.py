@@ -30,7 +30,7 @@ logger = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RoundChecks:
-    """What the rounds look for before and beside the tables."""
+    """Hold the checks that the rounds make before and beside the tables."""
 
     stuck: StuckTransactionAlarm
     source: Callable[[int], None]

@@ -1,4 +1,4 @@
-"""What the tables of one lake share when events are applied to them."""
+"""Hold what the tables of one lake share when events are applied to them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -33,7 +33,7 @@ logger = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """What the batch cannot keep, as far as is known yet."""
+    """Collect what the batch cannot keep, as far as is known yet."""
 
     decoded: int  # changes that decoding refused; they are not counted as applied
     reasons: DataFrame | None  # offset and reason

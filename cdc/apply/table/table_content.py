@@ -1,4 +1,4 @@
-"""What a table of the lake holds at one moment."""
+"""Describe what a table of the lake holds at one moment."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

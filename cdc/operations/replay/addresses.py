@@ -1,4 +1,4 @@
-"""Where the servers are that a replay to a path needs, whether the pipeline runs or not."""
+"""Find the servers that a replay to a path needs, whether the pipeline runs or not."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What one table is rebuilt from, and the place up to which."""
+"""Describe what one table is rebuilt from, and up to which place."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ _LOOKS: Final = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstSchema:
-    """What is known of the columns that the table's log begins with."""
+    """Describe the columns that the table's log begins with, as far as they are known."""
 
     note: PlacedNote | None  # the note of the structure that the table began with, if any
     known: TableSchema | None  # columns and key, for a table without such a note
@@ -35,7 +35,7 @@ class FirstSchema:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Material:
-    """What one table is rebuilt from, up to the wanted offset or further."""
+    """Hold what one table is rebuilt from, up to the wanted offset or further."""
 
     recorded: Recorded  # the events and the structure changes
     events_from: Literal["log", "kafka"]
@@ -60,7 +60,7 @@ def tell_nobody(_: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """What is called while a table is rebuilt."""
+    """Hold the functions that are called while a table is rebuilt."""
 
     point: Callable[[], None] = do_nothing
     """Called at safe points, between two commits; may raise."""

@@ -46,7 +46,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What lies at the path now, and whether the lake's table was the same at that cut."""
+    """Report what lies at the path now, and whether it equals the lake's table at that cut."""
 
     table: str
     path: str
@@ -68,7 +68,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayOptions:
-    """What to rebuild, where, from what, and as of which cut."""
+    """Say what to rebuild, where, from what, and as of which cut."""
 
     table: TableId
     path: str

@@ -21,7 +21,7 @@ from cdc.operations.resnapshot.target import Target
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What one reading is of: a table, what it has to become, and when."""
+    """Say what one reading is of: a table, what it has to become, and when."""
 
     live: AppliedTable
     target: Target
