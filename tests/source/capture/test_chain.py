@@ -1,6 +1,5 @@
 """Test ``establish`` and the source against real Postgres, Kafka, registry and Connect."""
 
-from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -35,16 +34,10 @@ from cdc.state.pipeline import Pipeline
 from cdc.tables import STRUCTURE, TableId, TableMode
 from cdc.waiting import until
 from tests.servers.fixtures import on_containers
-from tests.source.conftest import Maker, capturing
+from tests.source.conftest import Maker
 from tests.source.topic import Event, Topic, ops
 
 pytestmark = pytest.mark.integration
-
-
-@pytest.fixture
-def source(chain: Endpoints, schema: str) -> Iterator[Connection]:
-    with capturing(chain, schema) as connection:
-        yield connection
 
 
 def refusal(pipeline: Pipeline) -> CdcError:

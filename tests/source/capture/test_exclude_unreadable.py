@@ -1,6 +1,5 @@
 """Test the start of a connector when there is a table that it cannot read (real servers)."""
 
-from collections.abc import Iterator
 from functools import partial
 
 import httpx
@@ -20,7 +19,7 @@ from cdc.state.endpoints import Endpoints
 from cdc.state.pipeline import Pipeline
 from cdc.tables import ColumnId, TableId
 from cdc.waiting import until
-from tests.source.conftest import Maker, capturing, judged
+from tests.source.conftest import Maker, judged
 from tests.source.topic import Topic, ops
 
 pytestmark = pytest.mark.integration
@@ -32,12 +31,6 @@ TWINS = {
     ' ADD PRIMARY KEY (id, "ID")',
 }
 """By table, the DDL that gives two of its columns one name."""
-
-
-@pytest.fixture
-def source(chain: Endpoints, schema: str) -> Iterator[Connection]:
-    with capturing(chain, schema) as connection:
-        yield connection
 
 
 def test_a_table_with_clashing_names_is_passed_over_until_they_differ(

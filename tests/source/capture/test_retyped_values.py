@@ -1,6 +1,5 @@
 """Test values that do not fit the new type of their column (real servers)."""
 
-from collections.abc import Iterator
 from functools import partial
 
 import pytest
@@ -15,16 +14,10 @@ from cdc.state.endpoints import Endpoints
 from cdc.state.pipeline import Pipeline
 from cdc.tables import ColumnId, TableId
 from cdc.waiting import until
-from tests.source.conftest import Maker, capturing, judged
+from tests.source.conftest import Maker, judged
 from tests.source.topic import Topic, ops
 
 pytestmark = pytest.mark.integration
-
-
-@pytest.fixture
-def source(chain: Endpoints, schema: str) -> Iterator[Connection]:
-    with capturing(chain, schema) as connection:
-        yield connection
 
 
 def test_a_column_converted_by_an_expression_is_left_out(

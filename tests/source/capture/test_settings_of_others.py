@@ -14,7 +14,7 @@ from cdc.source.server.finding import Level
 from cdc.state.endpoints import Endpoints
 from cdc.state.pipeline import Pipeline
 from cdc.waiting import until
-from tests.source.conftest import Maker, capturing
+from tests.source.conftest import Maker
 from tests.source.topic import Topic
 
 pytestmark = pytest.mark.integration
@@ -57,12 +57,6 @@ VALUES: Final = {
     "texts": ("text[]", r"""'{"a\"b",NULL,"NULL"}'"""),
     "range": ("tstzrange", "'[2024-01-01 00:00+00,2024-02-01 00:00+00)'"),
 }
-
-
-@pytest.fixture
-def source(chain: Endpoints, schema: str) -> Iterator[Connection]:
-    with capturing(chain, schema) as connection:
-        yield connection
 
 
 def test_settings_of_role_database_and_server_change_no_value(
