@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.lake.key_index.lake_table import Key, LakeTable, Place, key_of
@@ -18,9 +18,7 @@ from tests.unit.lake.key_index.lake_table import Key, LakeTable, Place, key_of
 DAMAGE: dict[str, Callable[[bytes], bytes]] = {
     "a bit of the header": lambda data: bytes([data[0] ^ 1]) + data[1:],
     "a bit of the last row": lambda data: data[:-1] + bytes([data[-1] ^ 1]),
-    "a bit of the first key": lambda data: (
-        data[:64] + bytes([data[64] ^ 1]) + data[65:] if len(data) > 64 else b""
-    ),
+    "a bit after the header": lambda data: data[:60] + bytes([1]) * 8 + data[68:],
     "truncated": lambda data: data[:-5],
     "longer": lambda data: data + b"\0" * 12,
     "empty": lambda data: data[:0],
@@ -79,9 +77,9 @@ def take(table: LakeTable, step: Step) -> None:
             shutil.rmtree(table.directory, ignore_errors=True)
         case "damage":
             for path in table.directory.glob("*.keys"):
-                changed = what(path.read_bytes())
+                before = path.read_bytes()
                 path.unlink()  # not in place: a mapped file keeps its content
-                path.write_bytes(changed)
+                path.write_bytes(what(before) if before else b"")
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -92,7 +90,7 @@ def _quick_disk() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("types", KEYS, ids="+".join)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(memory_bytes=st.sampled_from([0, 300, 1 << 30]), data=st.data())
 def test_every_key_is_found_where_the_model_has_it(
     types: tuple[str, ...], memory_bytes: int, data: st.DataObject
