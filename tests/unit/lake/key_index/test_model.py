@@ -90,7 +90,7 @@ def _quick_disk() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("types", KEYS, ids="+".join)
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(memory_bytes=st.sampled_from([0, 300, 1 << 30]), data=st.data())
 def test_every_key_is_found_where_the_model_has_it(
     types: tuple[str, ...], memory_bytes: int, data: st.DataObject
