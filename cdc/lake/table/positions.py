@@ -84,8 +84,7 @@ def open_table(path: str) -> DeltaTable | None:
 
 def file_sizes(table: DeltaTable) -> list[int]:
     """Return the size in bytes of each data file of the open version; no data is read."""
-    sizes: list[int] = table.get_add_actions()["size_bytes"].to_pylist()
-    return sizes
+    return list(table.get_add_actions()["size_bytes"].to_pylist())
 
 
 def position(path: str) -> Position | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cdc.state.atomic_file import write_private, write_shared
+from cdc.state.atomic_file import write_private, write_private_bytes, write_shared
 
 
 @pytest.mark.parametrize("write", [write_private, write_shared])
@@ -17,6 +17,14 @@ def test_a_file_is_replaced_and_nothing_else_is_left(
     write(tmp_path / "a.json", "new")
 
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("a.json", "new")]
+
+
+def test_bytes_are_written_part_by_part(tmp_path: Path) -> None:
+    write_private_bytes(tmp_path / "a", [b"old"])
+    write_private_bytes(tmp_path / "a", [b"ne", memoryview(b"\xffw")])
+
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("a", b"ne\xffw")]
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o600
 
 
 def test_who_may_read_a_file(tmp_path: Path) -> None:
