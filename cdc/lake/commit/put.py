@@ -56,12 +56,7 @@ class LocalStore:
 
     def write(self, name: str, content: bytes) -> None:
         """Write a new file, durably; nothing is left of one that cannot be written."""
-        path = self._folder / name
-        try:
-            _write(path, content)
-        except OSError:
-            path.unlink(missing_ok=True)
-            raise
+        _write(self._folder / name, content)
 
     def settle(self) -> None:
         """Make the names of all files written so far durable."""
@@ -93,8 +88,8 @@ class LocalStore:
 def _temporary(path: Path, content: bytes) -> Iterator[Path]:
     """Write a hidden file beside ``path``, which is gone afterwards."""
     whole = path.with_name(f".{path.name}.{uuid4()}.tmp")
+    _write(whole, content)
     try:
-        _write(whole, content)
         yield whole
     finally:
         with suppress(OSError):
@@ -103,9 +98,13 @@ def _temporary(path: Path, content: bytes) -> Iterator[Path]:
 
 def _write(path: Path, content: bytes) -> None:
     with path.open("xb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+        try:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        except OSError:
+            path.unlink(missing_ok=True)
+            raise
 
 
 def _sync(folder: Path) -> None:

@@ -59,7 +59,7 @@ class LogReader:
         """
         try:
             return self._newest()
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise _unreadable(self._folder, str(error)) from error
 
     def is_unchanged(self) -> bool:
