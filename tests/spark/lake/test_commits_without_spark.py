@@ -4,13 +4,15 @@ Also after all that happens to a table later: a checkpoint, a MERGE and an OPTIM
 and VACUUM, each followed by another such commit.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import SparkSession
@@ -18,6 +20,7 @@ from pyspark.sql import SparkSession
 from cdc.events.schema import Column, TableSchema
 from cdc.lake.commit.committer import Committer
 from cdc.lake.commit.data_file import arrow_schema
+from cdc.lake.commit.snapshot import entry_name
 from cdc.lake.table import store
 from cdc.lake.table.merge_plan import merge_plan
 from cdc.lake.table.positions import METADATA_CONF, Position, position
@@ -88,7 +91,7 @@ class Table:
         self.offset += 1
         new = {number: row(number, self.offset) for number in upserts}
         opened = self.committer.open()
-        deleted = {path: places for path, places in self._places({*upserts, *deletes})}
+        deleted = dict(self._places({*upserts, *deletes}))
         rows = pa.Table.from_pylist(list(new.values()), schema=arrow_schema(opened.metadata))
         version = self.committer.commit(rows, deleted, Position(epoch=1, offset=self.offset))
         self.expected = {k: v for k, v in self.expected.items() if k not in deletes} | new
@@ -99,7 +102,7 @@ class Table:
         physical = opened.metadata.columns[0].physical
         for path, file in opened.files.items():
             marked = self.committer.deleted_rows(file)
-            stored = pa.parquet.read_table(f"{self.path}/{path}", columns=[physical])
+            stored = pq.read_table(f"{self.path}/{path}", columns=[physical])
             numbers = enumerate(stored.column(physical).to_pylist())
             if places := [n for n, key in numbers if key in keys and n not in marked]:
                 yield path, places
@@ -134,8 +137,6 @@ class Table:
 
 
 def by_spark(spark: SparkSession, path: str, where: str = "true") -> list[dict[str, Any]]:
-    jvm: Any = spark.sparkContext._jvm
-    jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
     frame = spark.read.format("delta").load(path).where(where).orderBy("id")
     found: list[dict[str, Any]] = frame.toArrow().to_pylist()
     return found
@@ -168,15 +169,15 @@ def by_kernel(spark: SparkSession, path: str) -> list[int]:
     found: list[int] = []
     for file in _each(batch.getRows() for batch in _java(scan.getScanFiles(engine))):
         status = kernel.internal.InternalScanFileUtils.getAddFileStatus(file)
-        one = kernel.internal.util.Utils.singletonCloseableIterator(status)
-        read = engine.getParquetHandler().readParquetFiles(one, schema, empty)
-        data = jvm.tests.Results.data(read) if False else read
-        logical = kernel.Scan.transformPhysicalData(engine, state, file, data)
-        found += [r.getInt(0) for r in _each(batch.getRows() for batch in _java(logical))]
+        one = kernel.internal.util.Utils.singletonCloseableIterator
+        for read in _java(engine.getParquetHandler().readParquetFiles(one(status), schema, empty)):
+            data = one(read.getData())
+            logical = kernel.Scan.transformPhysicalData(engine, state, file, data)
+            found += [r.getInt(0) for r in _each(batch.getRows() for batch in _java(logical))]
     return sorted(found)
 
 
-def _java(iterator: Any) -> Iterator[Any]:
+def _java(iterator: Any) -> Iterator[Any]:  # noqa: ANN401 - of Java
     while iterator.hasNext():
         yield iterator.next()
 
@@ -186,81 +187,92 @@ def _each(iterators: Iterator[Any]) -> Iterator[Any]:
         yield from _java(iterator)
 
 
-@pytest.fixture
-def table(spark: SparkSession, tmp_path: Path) -> Table:
-    """Make a table whose first file is Spark's and has a vector of Spark's."""
-    spark.conf.set("spark.sql.session.timeZone", "UTC")
-    path = str(tmp_path / "t")
-    store.create(spark, path, SCHEMA, Position(epoch=1, offset=0))
-    table = Table(spark, path)
+@pytest.fixture(scope="module")
+def base(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Rows]:
+    """Make a table of two files of Spark's, one of them with a vector of Spark's."""
+    path = tmp_path_factory.mktemp("base") / "t"
+    store.create(spark, str(path), SCHEMA, Position(epoch=1, offset=0))
+    table = Table(spark, str(path))
     table.merge(range(60))
     table.merge([3, 60], deletes=[0, 59])
+    return path, table.expected
+
+
+@pytest.fixture
+def table(spark: SparkSession, tmp_path: Path, base: tuple[Path, Rows]) -> Table:
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    shutil.copytree(base[0], tmp_path / "t")
+    table = Table(spark, str(tmp_path / "t"))
+    table.expected, table.offset = dict(base[1]), 3
     return table
 
 
-def test_all_readers_see_the_same_rows_whatever_is_done_to_the_table(
-    table: Table, spark: SparkSession
-) -> None:
-    table.check()
-
-    first = table.commit([1, 2, 61], deletes=[4, 60])
-    table.check()
+def test_all_readers_see_the_same_rows(table: Table) -> None:
+    table.commit([1, 2, 61], deletes=[4, 60])
     table.commit([2, 62], deletes=[61, 5])
-    table.check()
-    kept, at = dict(table.expected), table.committer.open().version
 
-    DeltaTable(table.path).create_checkpoint()
     table.check()
-    table.merge([2, 6, 63], deletes=[7, 62])
+    assert position(table.path) == Position(epoch=1, offset=table.offset)
+
+
+def test_also_from_a_checkpoint_and_below_a_merge(table: Table) -> None:
+    table.commit([1, 2, 61], deletes=[4, 60])
+    DeltaTable(table.path).create_checkpoint()
+    for version in range(table.committer.open().version):
+        (Path(table.path) / entry_name(version)).unlink()
+
+    table.merge([2, 6, 63], deletes=[7, 61])
+
     table.check()
     table.commit([6, 64], deletes=[63, 8])
     table.check()
 
+
+def test_also_after_optimize_restore_and_vacuum(table: Table, spark: SparkSession) -> None:
+    version = table.commit([1, 2, 61], deletes=[4, 60])
+    kept = dict(table.expected)
+    table.commit([2, 62], deletes=[61, 5])
     table.sql("OPTIMIZE {}")
-    table.check()
-    table.commit([6, 65], deletes=[64, 9])
+    table.commit([6, 65], deletes=[62, 9])
     table.check()
 
-    table.sql(f"RESTORE {{}} TO VERSION AS OF {at}")
+    table.sql(f"RESTORE {{}} TO VERSION AS OF {version}")
     table.expected = kept
-    table.check()
     table.commit([10], deletes=[11])
     table.check()
 
     spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
     table.sql("VACUUM {} RETAIN 0 HOURS")
-    table.check()
     table.commit([12, 66], deletes=[10])
     table.check()
-    assert position(table.path) == Position(epoch=1, offset=table.offset)
-    assert first < at
+
+
+LITERALS: Final[Mapping[str, Callable[[dict[str, Any]], str]]] = {
+    "id": lambda r: f"{r['id']}",
+    "name": lambda r: f"'{r['name']}'",
+    "small": lambda r: f"CAST({r['small']} AS SMALLINT)",
+    "single": lambda r: f"CAST({r['single']} AS FLOAT)",
+    "double": lambda r: f"CAST({r['double']!r} AS DOUBLE)",
+    "day": lambda r: f"DATE '{r['day'].isoformat()}'",
+    "price": lambda r: f"CAST('{r['price']}' AS DECIMAL(10,2))",
+    "amount": lambda r: f"CAST('{r['amount']}' AS DECIMAL(38,10))",
+    "at": lambda r: f"TIMESTAMP '{r['at'].isoformat(sep=' ')}'",
+}
 
 
 def test_statistics_let_no_reader_skip_a_row(table: Table) -> None:
+    """Each of several conditions would hide the row if the file's bounds were wrong."""
     numbers = [7, 3001, 4999]
     table.commit(numbers, deletes=range(100))
-    wanted = [table.expected[number] for number in numbers]
-    literals: Mapping[str, Any] = {
-        "name": lambda r: f"'{r['name']}'",
-        "small": lambda r: f"CAST({r['small']} AS SMALLINT)",
-        "single": lambda r: f"CAST({r['single']} AS FLOAT)",
-        "double": lambda r: f"CAST({r['double']!r} AS DOUBLE)",
-        "day": lambda r: f"DATE '{r['day'].isoformat()}'",
-        "price": lambda r: f"CAST('{r['price']}' AS DECIMAL(10,2))",
-        "amount": lambda r: f"CAST('{r['amount']}' AS DECIMAL(38,10))",
-        "at": lambda r: f"TIMESTAMP '{r['at'].isoformat(sep=' ')}'",
-    }
 
-    for name, literal in literals.items():
-        for found in wanted:
-            where = f"{name} = {literal(found)}"
-            assert by_spark(table.spark, table.path, where) == [found], where
-            aware = where.replace("TIMESTAMP '", "TIMESTAMPTZ '")
-            assert by_duckdb(table.path, aware) == [found], where
-    for name in ("small", "name", "amount"):
-        for found in wanted:
-            where = f"{name} = {literals[name](found)}"
-            assert by_delta_rs(table.path, where) == [found], where
+    for found in (table.expected[number] for number in numbers):
+        where = " AND ".join(f"{name} = {of(found)}" for name, of in LITERALS.items())
+        assert by_spark(table.spark, table.path, where) == [found], where
+        assert by_duckdb(table.path, where.replace("TIMESTAMP", "TIMESTAMPTZ")) == [found], where
+        of_fusion = " AND ".join(
+            f"{name} = {LITERALS[name](found)}" for name in ("id", "name", "small", "price", "day")
+        )
+        assert by_delta_rs(table.path, of_fusion) == [found], of_fusion
 
 
 def test_an_aggregate_that_spark_takes_from_statistics_is_right(table: Table) -> None:
