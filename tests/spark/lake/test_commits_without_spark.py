@@ -25,7 +25,7 @@ from cdc.lake.table import store
 from cdc.lake.table.merge_plan import merge_plan
 from cdc.lake.table.positions import METADATA_CONF, Position, position
 from cdc.tables import TableId, TableMode
-from tests.spark.lake.test_readers import duckdb_with_delta
+from tests.duckdb_reader import duckdb_with_delta
 
 pytestmark = pytest.mark.spark
 

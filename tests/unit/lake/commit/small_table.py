@@ -11,7 +11,7 @@ from deltalake import DeltaTable, QueryBuilder
 from cdc.lake.commit.committer import Committer
 from cdc.lake.commit.data_file import arrow_schema
 from cdc.lake.table.positions import Position
-from tests.spark.lake.test_readers import duckdb_with_delta
+from tests.duckdb_reader import duckdb_with_delta
 
 COLUMNS: Final[dict[str, Any]] = {"id": "integer", "name": "string", "_cdc_offset": "long"}
 FEATURES: Final = ["deletionVectors", "columnMapping", "timestampNtz"]
