@@ -108,8 +108,8 @@ def seen(path: Path, version: int | None = None) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = pa.table(query.read_all()).to_pylist()
     if version is None:
         with duckdb_with_delta() as connection:
-            query = f"SELECT * FROM delta_scan('{path}') ORDER BY id"
-            assert connection.execute(query).arrow().read_all().to_pylist() == found
+            scan = f"SELECT * FROM delta_scan('{path}') ORDER BY id"
+            assert connection.execute(scan).arrow().read_all().to_pylist() == found
     return found
 
 

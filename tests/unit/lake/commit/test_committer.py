@@ -125,7 +125,9 @@ def test_random_upserts_leave_the_newest_row_of_each_key(
     tmp_path_factory: pytest.TempPathFactory, batches: list[list[int]]
 ) -> None:
     path = tmp_path_factory.mktemp("t")
-    committer, expected, places = make(path), {}, {}
+    committer = make(path)
+    expected: dict[int, int] = {}
+    places: dict[int, tuple[str, int]] = {}
     for offset, keys in enumerate(batches, 1):
         table = committer.open()
         deleted: dict[str, list[int]] = {}
