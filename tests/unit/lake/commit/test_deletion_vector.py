@@ -28,7 +28,9 @@ THREE = "f9aef80a-1407-4718-8605-7046c00c0fdd"
 fifth of 83 and of 84."""
 LARGE = "8b49e37d-594b-4e8f-b70b-cc1886aff49a"
 """Written by a DELETE: bitmaps and runs."""
-ROWS = st.sets(st.integers(0, 2**40) | st.integers(0, 200) | st.integers(2**32 - 3, 2**32 + 3))
+ROWS = st.sets(
+    st.integers(0, 2**40) | st.integers(0, 200) | st.integers(2**32 - 3, 2**32 + 3), max_size=40
+)
 
 
 def by_spark(name: str, offset: int, size: int, cardinality: int) -> Vector:
