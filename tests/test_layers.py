@@ -1,8 +1,8 @@
 """The import rule: pure code knows no engine, DataFrame code never runs one.
 
-Pure modules import the standard library, pydantic, parsers (yaml, fastavro, sqlglot) and each
-other. DataFrame modules add pyspark.sql and neither read, write nor run anything. All other modules
-are edges; the command line and the jobs are on top and no module imports them.
+Pure modules import the standard library, pydantic, parsers (yaml, fastavro, sqlglot, pyroaring) and
+each other. DataFrame modules add pyspark.sql and neither read, write nor run anything. All other
+modules are edges; the command line and the jobs are on top and no module imports them.
 """
 
 import ast
@@ -28,6 +28,12 @@ PURE = (
     "cdc.state.operation",
     "cdc.state.requests",
     "cdc.kafka.same_topic",
+    "cdc.lake.commit.deletion_vector",
+    "cdc.lake.commit.log_entry",
+    "cdc.lake.commit.protocol",
+    "cdc.lake.commit.replay",
+    "cdc.lake.commit.table_metadata",
+    "cdc.lake.commit.z85",
     "cdc.lake.table.merge_plan",
     "cdc.lake.table.row_hash",
     "cdc.source.connector.failure",
@@ -61,7 +67,7 @@ FRAMES = (
 TOP = ("cdc.cli", "cdc.__main__", "jobs")
 
 ENGINES = frozenset({"pyspark", "delta", "deltalake", "psycopg", "confluent_kafka", "httpx"})
-PARSERS = frozenset({"yaml", "fastavro", "sqlglot"})
+PARSERS = frozenset({"yaml", "fastavro", "sqlglot", "pyroaring"})
 PURE_LIBRARIES = frozenset({"pydantic", "pydantic_core"}) | PARSERS | sys.stdlib_module_names
 RUNS = frozenset({"read", "readStream", "write", "writeTo", "writeStream"})
 RUNS_WHEN_CALLED = frozenset(

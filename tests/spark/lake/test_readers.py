@@ -4,10 +4,8 @@ The table has every feature that a reader may not support: deletion vectors, col
 rename and a drop, columns added later, a widened type, and a checkpoint.
 """
 
-from importlib.metadata import files
 from pathlib import Path
 
-import duckdb
 import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
@@ -17,6 +15,7 @@ from cdc.events.structure.steps import AddColumn, DropColumn, RenameColumn, Wide
 from cdc.lake.table import evolve, store
 from cdc.lake.table.positions import Position
 from cdc.tables import TableId, TableMode
+from tests.duckdb_reader import duckdb_with_delta
 
 pytestmark = pytest.mark.spark
 
@@ -63,17 +62,6 @@ def path(spark: SparkSession, tmp_path: Path) -> str:
         schema = evolve.take_step(spark, path, schema, step, Position(epoch=1, offset=2).metadata())
     DeltaTable(path).create_checkpoint()
     return path
-
-
-def duckdb_with_delta() -> duckdb.DuckDBPyConnection:
-    """Return a connection with the package's extension; nothing is downloaded."""
-    extensions = [
-        file for file in files("duckdb-extension-delta") or () if file.suffix.startswith(".duck")
-    ]
-    connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
-    connection.execute(f"LOAD '{extensions[0].locate()}'")
-    connection.execute("SET TimeZone = 'UTC'")
-    return connection
 
 
 def test_duckdb_reads_what_spark_reads(spark: SparkSession, path: str) -> None:

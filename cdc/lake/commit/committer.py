@@ -1,0 +1,171 @@
+"""Commits a small change to a Delta table from this process: no Spark, milliseconds.
+
+The durable steps are the data file, the vector file and the log entry, in this order. Before the
+entry is in the log, the new files belong to no version, and VACUUM deletes them if they stay so.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from uuid import uuid4
+
+import pyarrow as pa
+import structlog
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+from pyroaring import BitMap64
+
+from cdc.errors import CdcError, ErrorKind
+from cdc.failpoints import Failpoint, reach
+from cdc.lake.commit.data_file import data_file
+from cdc.lake.commit.deletion_vector import vector_file
+from cdc.lake.commit.log_entry import Change, Origin, entry
+from cdc.lake.commit.marks import DeletedRows, Marks, mark
+from cdc.lake.commit.protocol import TakeMergeError, refusal
+from cdc.lake.commit.put import FileStore, store_of
+from cdc.lake.commit.replay import LiveFile, TableState
+from cdc.lake.commit.snapshot import LogReader, entry_name
+from cdc.lake.commit.table_metadata import Metadata
+from cdc.lake.table.positions import Position
+from cdc.observe.defects import error_text
+
+logger = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenTable:
+    """A version of a table to which this writer may commit."""
+
+    version: int
+    metadata: Metadata
+    files: Mapping[str, LiveFile]  # by path
+
+
+class Committer:
+    """Commits to the table at ``path``; used by one thread at a time.
+
+    ``clock`` gives seconds since 1970. Raises TakeMergeError for a table on an object store.
+    """
+
+    def __init__(self, path: str, clock: Callable[[], float] = time.time) -> None:
+        self._path = path
+        self._clock = clock
+        self._store: FileStore = store_of(path)
+        self._log = LogReader(path)
+        self._deleted = DeletedRows(path, self._store.read)
+        self._interval = 1
+        self._open: OpenTable | None = None
+
+    def open(self) -> OpenTable:
+        """Return the newest version of the table; the next commit follows it.
+
+        Raises TakeMergeError if this writer may not commit to it, CHAIN_BROKEN if its log cannot
+        be read.
+        """
+        self._open = None
+        self._open = _permitted(self._log.newest())
+        self._interval = self._open.metadata.checkpoint_interval
+        self._deleted.forget_all_but(self._open.files)
+        return self._open
+
+    def deleted_rows(self, file: LiveFile) -> BitMap64:
+        """Return the numbers of the file's deleted rows; they are not to be changed.
+
+        Raises CHAIN_BROKEN if its vector is gone or damaged, TakeMergeError if it is elsewhere.
+        """
+        return self._deleted.of(file)
+
+    def commit(
+        self, rows: pa.Table, deleted: Mapping[str, Iterable[int]], position: Position
+    ) -> int:
+        """Add rows and mark others as deleted in one commit, and return its version.
+
+        ``rows``, perhaps none, have the schema ``arrow_schema(metadata)``; ``deleted`` are row
+        numbers by path of a file that is live in the version that ``open`` returned. Raises
+        CONFLICT if another commit has followed that version, and ValueError for rows that are not
+        the table's or are deleted already: then nothing of this commit is in the table.
+        """
+        table, self._open = self._open, None
+        if table is None:
+            raise ValueError("a commit follows an open table")
+        marks = mark(table.files, self._deleted, deleted)
+        millis = int(self._clock() * 1000)
+        added = self._write_rows(rows, table.metadata, millis)
+        pairs = self._write_vectors(marks)
+        change = Change(marked=pairs, emptied=marks.emptied, added=added)
+        self._store.settle()
+        self._put(change, _origin(table, change, marks.newly, rows.num_rows, position, millis))
+        return table.version + 1
+
+    def checkpoint_if_due(self, version: int) -> bool:
+        """Write a checkpoint of the version that was committed, if its number asks for one.
+
+        Returns whether one was written; a failure is logged, since the table is whole without.
+        """
+        interval = self._interval
+        if version % interval:
+            return False
+        reach(Failpoint.BEFORE_TABLE_CHECKPOINT)
+        try:
+            DeltaTable(self._path, version=version).create_checkpoint()
+        except DeltaError as error:
+            logger.warning("checkpoint", path=self._path, failed=error_text(error))
+            return False
+        reach(Failpoint.AFTER_TABLE_CHECKPOINT)
+        return True
+
+    def _write_rows(self, rows: pa.Table, metadata: Metadata, millis: int) -> list[LiveFile]:
+        content, file = data_file(rows, metadata, uuid4(), millis)
+        if not rows.num_rows:
+            return []
+        reach(Failpoint.BEFORE_ROWS_WRITE)
+        self._store.write(file.path, content)
+        reach(Failpoint.AFTER_ROWS_WRITE)
+        return [file]
+
+    def _write_vectors(self, marks: Marks) -> list[tuple[LiveFile, LiveFile]]:
+        if not marks.rows:
+            return []
+        uuid = uuid4()
+        content, pairs = marks.encoded(uuid)
+        reach(Failpoint.BEFORE_VECTORS_WRITE)
+        self._store.write(vector_file(uuid), content)
+        reach(Failpoint.AFTER_VECTORS_WRITE)
+        return pairs
+
+    def _put(self, change: Change, origin: Origin) -> None:
+        text = entry(change, origin)
+        if not self._log.is_unchanged():
+            raise CdcError(
+                ErrorKind.CONFLICT,
+                f"version {origin.read_version} of {self._path} is another than was read",
+            )
+        reach(Failpoint.BEFORE_ENTRY_PUT)
+        self._store.put_if_absent(entry_name(origin.read_version + 1), text.encode())
+        reach(Failpoint.AFTER_ENTRY_PUT)
+
+
+def _permitted(state: TableState) -> OpenTable:
+    if state.protocol is None or state.metadata is None:
+        raise TakeMergeError("its log has no protocol or no metadata")
+    if (reason := refusal(state.protocol, state.metadata)) is not None:
+        raise TakeMergeError(reason)
+    return OpenTable(version=state.version, metadata=state.metadata, files=state.files)
+
+
+def _origin(  # noqa: PLR0917 - what a commit says of itself
+    table: OpenTable, change: Change, deleted: int, rows: int, position: Position, millis: int
+) -> Origin:
+    return Origin(
+        read_version=table.version,
+        millis=millis,
+        metadata=position.metadata(),
+        transaction=str(uuid4()),
+        counts={
+            "numOutputRows": rows,
+            "numTargetRowsDeleted": deleted,
+            "numTargetFilesAdded": len(change.added),
+            "numTargetFilesRemoved": len(change.emptied),
+            "numTargetDeletionVectorsAdded": len(change.marked),
+        },
+    )

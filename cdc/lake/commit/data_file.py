@@ -1,0 +1,101 @@
+"""A data file of new rows: Parquet with the physical names and field ids of column mapping."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+from uuid import UUID
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cdc.lake.commit.protocol import DECIMAL, SCALARS
+from cdc.lake.commit.replay import LiveFile
+from cdc.lake.commit.statistics import statistics
+from cdc.lake.commit.table_metadata import Metadata, StoredColumn
+from cdc.lake.table.merge_plan import COPY, OFFSET, ROW_HASH
+from cdc.lake.table.positions import KEY_PROPERTY
+
+_SCALARS: Final[dict[str, pa.DataType]] = {
+    "boolean": pa.bool_(),
+    "byte": pa.int8(),
+    "short": pa.int16(),
+    "integer": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+}
+assert _SCALARS.keys() == SCALARS  # noqa: S101 - what is allowed can be written
+
+
+def arrow_schema(metadata: Metadata) -> pa.Schema:
+    """Return the schema that rows for the table must have: the table's columns in order."""
+    return pa.schema([pa.field(column.name, _arrow(column.type)) for column in metadata.columns])
+
+
+def _arrow(of: str | Mapping[str, Any]) -> pa.DataType:
+    if not isinstance(of, str):
+        element = pa.field("element", _arrow(of["elementType"]), nullable=of["containsNull"])
+        return pa.list_(element)
+    if (digits := DECIMAL.fullmatch(of)) is not None:
+        return pa.decimal128(int(digits[1]), int(digits[2]))
+    return _SCALARS[of]
+
+
+def data_file(
+    rows: pa.Table, metadata: Metadata, uuid: UUID, millis: int
+) -> tuple[bytes, LiveFile]:
+    """Return the bytes of a data file with these rows, and how the log will have it.
+
+    ``millis`` is now, in milliseconds since 1970. Raises ValueError unless the rows have exactly
+    the schema ``arrow_schema(metadata)``: nothing is converted here.
+    """
+    wanted = arrow_schema(metadata)
+    if not rows.schema.equals(wanted):
+        raise ValueError(f"rows of a table have other columns than it: {_first(rows, wanted)}")
+    stored = pa.table(rows.columns, schema=pa.schema(list(map(_field, metadata.columns))))
+    content = _parquet(stored)
+    file = LiveFile(
+        path=f"part-00000-{uuid}.c000.snappy.parquet",
+        size=len(content),
+        modified=millis,
+        stats=statistics(stored, [column.physical for column in measured(metadata)]),
+    )
+    return content, file
+
+
+def measured(metadata: Metadata) -> list[StoredColumn]:
+    """Return the columns that get statistics: those by which rows are looked up."""
+    key = json.loads(metadata.properties.get(KEY_PROPERTY, "[]"))
+    names = {*key, OFFSET, ROW_HASH, COPY}
+    return [column for column in metadata.columns if column.name in names]
+
+
+def _field(column: StoredColumn) -> pa.Field:
+    field_id = {"PARQUET:field_id": str(column.field_id)}
+    return pa.field(column.physical, _arrow(column.type), metadata=field_id)
+
+
+def _first(rows: pa.Table, wanted: pa.Schema) -> str:
+    """Return the first difference between the schemas."""
+    if rows.schema.names != wanted.names:
+        return f"{rows.schema.names} instead of {wanted.names}"
+    pairs = zip(rows.schema, wanted, strict=True)
+    return next((f"{ours} instead of {theirs}" for ours, theirs in pairs if ours != theirs), "")
+
+
+def _parquet(stored: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        stored,
+        sink,
+        compression="snappy",
+        store_decimal_as_integer=True,  # as Spark does
+        store_schema=False,  # Arrow's own description would only repeat it
+    )
+    content: bytes = sink.getvalue().to_pybytes()
+    return content

@@ -1,0 +1,121 @@
+"""The actions of one commit, as the JSON lines of its log entry."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from cdc.lake.commit.replay import LiveFile
+
+ENGINE: Final = "wal2lake"
+_TIGHT: Final = '"tightBounds":true'
+_WIDE: Final = '"tightBounds":false'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What a commit does to the files of a table."""
+
+    marked: Sequence[tuple[LiveFile, LiveFile]]  # each file with its old and its new vector
+    emptied: Sequence[LiveFile]  # files of which no row is left
+    added: Sequence[LiveFile]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where a commit comes from."""
+
+    read_version: int  # the version that the change was made for
+    millis: int  # milliseconds since 1970
+    metadata: str  # the position, as a MERGE's commit has it
+    transaction: str  # a UUID, of this commit alone
+    counts: Mapping[str, int]  # by Delta's names of metrics
+
+
+def entry(change: Change, origin: Origin) -> str:
+    """Return the text of the log entry.
+
+    Raises ValueError if a data file would be in it with two vectors, or its old vector were kept.
+    """
+    _refuse_doubles(change)
+    return "".join(f"{_text(action)}\n" for action in _actions(change, origin))
+
+
+def _actions(change: Change, origin: Origin) -> Iterator[dict[str, Any]]:
+    yield {"commitInfo": _info(origin)}
+    # Removes come first for the sake of readers that take the lines in order.
+    for file in [old for old, _ in change.marked] + list(change.emptied):
+        yield {"remove": removed(file, origin.millis)}
+    for file in [new for _, new in change.marked] + list(change.added):
+        yield {"add": added(file)}
+
+
+def _refuse_doubles(change: Change) -> None:
+    paths = [old.path for old, _ in change.marked]
+    paths += [file.path for file in (*change.emptied, *change.added)]
+    if len(paths) != len(set(paths)):
+        raise ValueError("a data file is in the commit twice")
+    if any(old.path != new.path or old.vector == new.vector for old, new in change.marked):
+        raise ValueError("a data file does not get a new vector of its own")
+
+
+def _info(origin: Origin) -> dict[str, Any]:
+    return {
+        "timestamp": origin.millis,
+        "operation": "MERGE",
+        "operationParameters": {},
+        "readVersion": origin.read_version,
+        "isolationLevel": "Serializable",
+        "isBlindAppend": False,
+        "operationMetrics": {name: str(count) for name, count in origin.counts.items()},
+        "userMetadata": origin.metadata,
+        "engineInfo": ENGINE,
+        "txnId": origin.transaction,
+    }
+
+
+def added(file: LiveFile) -> dict[str, Any]:
+    """Return the ``add`` of a file with its vector."""
+    return {
+        "path": file.path,
+        "partitionValues": {},
+        "size": file.size,
+        "modificationTime": file.modified,
+        "dataChange": True,
+        "stats": file.stats,
+        **_vector(file),
+    }
+
+
+def removed(file: LiveFile, millis: int) -> dict[str, Any]:
+    """Return the ``remove`` of a file with the vector that it has had."""
+    return {
+        "path": file.path,
+        "deletionTimestamp": millis,
+        "dataChange": True,
+        "extendedFileMetadata": True,
+        "partitionValues": {},
+        "size": file.size,
+        **_vector(file),
+        "stats": _text({"numRecords": file.records}),
+    }
+
+
+def loosened(file: LiveFile) -> LiveFile:
+    """Return the file with statistics that hold for it whichever of its rows are deleted.
+
+    The text is kept but for the one word: read as JSON and written again, a decimal would change.
+    A quotation mark within a string has a backslash before it, so the word is found nowhere else.
+    """
+    stats = (file.stats or "{}").replace(_TIGHT, _WIDE)
+    if json.loads(stats).get("tightBounds") is not False:
+        stats = f'{{"numRecords":{file.records},{_WIDE}}}'
+    return replace(file, stats=stats)
+
+
+def _vector(file: LiveFile) -> dict[str, Any]:
+    return {} if file.vector is None else {"deletionVector": file.vector.action()}
+
+
+def _text(value: Iterable[Any]) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

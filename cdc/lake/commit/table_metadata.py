@@ -1,0 +1,87 @@
+"""What a table's log says of the table as a whole: protocol, columns, properties."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+_ID: Final = "delta.columnMapping.id"
+_PHYSICAL: Final = "delta.columnMapping.physicalName"
+_INTERVAL: Final = "delta.checkpointInterval"
+_USUAL_INTERVAL: Final = 10  # Delta's default
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protocol:
+    """The protocol that a table asks of its readers and writers."""
+
+    reader: int
+    writer: int
+    reader_features: frozenset[str]
+    writer_features: frozenset[str]
+
+    @classmethod
+    def parse(cls, action: Mapping[str, Any]) -> Self:
+        """Read a ``protocol`` action."""
+        return cls(
+            reader=action["minReaderVersion"],
+            writer=action["minWriterVersion"],
+            reader_features=frozenset(action.get("readerFeatures") or ()),
+            writer_features=frozenset(action.get("writerFeatures") or ()),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredColumn:
+    """A column of the table, as the log describes it."""
+
+    name: str
+    type: str | Mapping[str, Any]  # Delta's name of a scalar type, or its description of another
+    nullable: bool
+    metadata: Mapping[str, Any]
+
+    @property
+    def physical(self) -> str:
+        """The column's name in data files and statistics."""
+        return str(self.metadata[_PHYSICAL])
+
+    @property
+    def field_id(self) -> int:
+        """The column's field id in data files."""
+        return int(self.metadata[_ID])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metadata:
+    """Columns and properties of a table."""
+
+    columns: tuple[StoredColumn, ...]
+    partitioned_by: tuple[str, ...]
+    provider: str  # format of the data files
+    properties: Mapping[str, str]
+
+    @classmethod
+    def parse(cls, action: Mapping[str, Any]) -> Self:
+        """Read a ``metaData`` action."""
+        fields = json.loads(action["schemaString"])["fields"]
+        # A checkpoint has a map as a list of pairs.
+        return cls(
+            columns=tuple(_column(field) for field in fields),
+            partitioned_by=tuple(action.get("partitionColumns") or ()),
+            provider=action["format"]["provider"],
+            properties=dict(action.get("configuration") or ()),
+        )
+
+    @property
+    def checkpoint_interval(self) -> int:
+        """Number of commits from one checkpoint to the next."""
+        return int(self.properties.get(_INTERVAL, _USUAL_INTERVAL))
+
+
+def _column(field: Mapping[str, Any]) -> StoredColumn:
+    return StoredColumn(
+        name=field["name"],
+        type=field["type"],
+        nullable=field["nullable"],
+        metadata=field.get("metadata") or {},
+    )
