@@ -12,6 +12,7 @@ import structlog
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
+from cdc.apply.changes.reasons import NO_ROW_TO_KEEP_FROM
 from cdc.apply.table import too_many_refused
 from cdc.config import Job
 from cdc.errors import CdcError, ErrorKind
@@ -20,7 +21,6 @@ from cdc.lake.table.merge_plan import OFFSET, REASON
 from cdc.lake.table.positions import Position
 from cdc.tables import TableId
 
-NO_ROW_TO_KEEP_FROM = "an unchanged value has no row in the lake to be taken from"
 REFUSED_BYTES: Final = 16 << 20
 """The most refused events, in bytes, that the driver holds at a time; or one larger event."""
 _HEADERS: Final = "aggregate(headers, 0, (n, h) -> n + coalesce(length(h.value), 0))"
