@@ -32,13 +32,13 @@ def cast(kind: str, target: str) -> Of:
     A cast that no column of the connector needs keeps no value: its events are refused.
     """
     if target in _INTEGERS and (kind in _INTEGERS or kind == "string"):
-        read = _whole if kind == "string" else same
+        read: Of = _whole if kind == "string" else same
         return then(read, partial(_within, limit=2 ** _INTEGERS[target]))
     if (decimal := _DECIMAL.fullmatch(target)) and (kind == "string" or _DECIMAL.fullmatch(kind)):
-        read = _number if kind == "string" else same
+        number: Of = _number if kind == "string" else same
         precision, scale = map(int, decimal.groups())
         unit, limit = Decimal(1).scaleb(-scale), Decimal(10) ** (precision - scale)
-        return then(read, partial(_rounded, unit=unit, limit=limit))
+        return then(number, partial(_rounded, unit=unit, limit=limit))
     return _OTHERS.get((kind, target), no_form)
 
 

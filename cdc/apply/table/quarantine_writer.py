@@ -15,7 +15,6 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows i
 from cdc.apply.changes.reasons import NO_ROW_TO_KEEP_FROM
 from cdc.apply.table import too_many_refused
 from cdc.config import Job
-from cdc.errors import CdcError, ErrorKind
 from cdc.lake.records.quarantine import Quarantine, RefusedEvent
 from cdc.lake.table.merge_plan import OFFSET, REASON
 from cdc.lake.table.positions import Position
@@ -97,9 +96,9 @@ class QuarantineWriter:
         run = runs.agg(F.max("count")).collect()[0][0]
         reason = too_many_refused.why_too_many(facts["events"], facts["refused"], run, self.policy)
         if reason is not None:
-            first = f"the first at offset {facts['first_offset']}: {facts['first_reason']}"
-            remedy = too_many_refused.remedy(self.table)
-            raise CdcError(ErrorKind.TABLE_STOPPED, f"{reason}, {first}", remedy=remedy)
+            raise too_many_refused.stopped(
+                self.table, reason, facts["first_offset"], facts["first_reason"]
+            )
 
     def _events(self, rows: Sequence[Row]) -> list[RefusedEvent]:
         now = datetime.now(UTC)
