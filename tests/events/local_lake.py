@@ -14,7 +14,7 @@ from cdc.apply.local.decode import TableDecoder
 from cdc.apply.local.identity import key_of
 from cdc.config import Job
 from cdc.events.schema import TableSchema
-from cdc.lake.table.merge_plan import COPY, ROW_HASH
+from cdc.lake.table.merge_plan import COPY, ROW_HASH, stored_columns
 from cdc.lake.table.positions import Position
 from cdc.tables import TableMode
 from tests.events.recorded import Message
@@ -49,6 +49,8 @@ class LocalLake:
     policy: Job = field(default_factory=Job)
     position: Position = field(default_factory=lambda: Position(epoch=1, offset=-1))
     by_key: dict[Key, Sequence[Any]] = field(default_factory=dict)
+    own: dict[Key, tuple[Any, ...]] = field(default_factory=dict)
+    """Our own columns of each row."""
     refused: dict[int, str] = field(default_factory=dict)
 
     def apply(self, messages: Sequence[Message]) -> Outcome:
@@ -66,7 +68,11 @@ class LocalLake:
             self.by_key.pop(key, None)
         columns = [plain_values(outcome.upserts[name]) for name in self.schema.names]
         rows = list(zip(*columns, strict=True))
-        self.by_key.update(zip(self._identities(outcome.upserts, rows), rows, strict=True))
+        keys = self._identities(outcome.upserts, rows)
+        self.by_key.update(zip(keys, rows, strict=True))
+        own = [name for name in stored_columns(self.schema) if name not in self.schema.names]
+        columns = [outcome.upserts[name].to_pylist() for name in own]
+        self.own.update(zip(keys, zip(*columns, strict=True), strict=True))
         self.position = outcome.position
         self.refused |= dict(zip(*outcome.refused.to_pydict().values(), strict=True))
         return outcome
@@ -83,6 +89,10 @@ class LocalLake:
         for digest, _ in self.by_key:
             held[digest] += 1
         return {digest: held[digest] for digest in digests}
+
+    def stored(self) -> list[tuple[Any, ...]]:
+        """Return the rows with our own columns."""
+        return [(*row, *self.own[key]) for key, row in self.by_key.items()]
 
     def values(self) -> list[dict[str, Any]]:
         return [dict(zip(self.schema.names, row, strict=True)) for row in self.by_key.values()]
