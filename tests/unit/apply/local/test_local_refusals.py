@@ -1,6 +1,6 @@
 """Without Spark, an event is refused for the same reasons, and its neighbours are kept."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -226,7 +226,7 @@ def test_refused_events_are_in_quarantine_as_they_came(tmp_path: Path) -> None:
 
 
 def test_every_form_of_the_placeholder_is_kept_back() -> None:
-    row: Mapping[str, Any] = {"id": 1, "n": 1, **placeholders(MARK)}
+    row: dict[str, Any] = {"id": 1, "n": 1, **placeholders(MARK)}
     text = RECORDED.schemas[SCHEMA_ID]
     value = avro.encode(text, SCHEMA_ID, envelope(TABLE, "u", before=None, after=row))
     lake = toasty()
