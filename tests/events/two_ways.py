@@ -233,7 +233,8 @@ def at_random(
 def _values(types: Mapping[str, Any], placeholder: str) -> dict[str, list[Any]]:
     values = {name: edge_values(avro_type, placeholder) for name, avro_type in types.items()}
     # Spark's regexp_replace turns bytes that are no text into U+FFFD; no number has such bytes.
-    values["dom_neg"].remove(NOT_UTF8)
+    for name in ("dom_neg", "n_neg"):
+        values[name].remove(NOT_UTF8)
     return values
 
 
