@@ -132,3 +132,23 @@ def test_tables_of_inserts_only_refuse_everything_else(
     assert lake.values() == added
     assert lake.refused.keys() == {at for at, value in values.items() if value["op"] != "c"}
     assert lake.position.rows_applied == len(added)
+
+
+def test_keys_that_are_swapped_and_passed_on_keep_their_large_values() -> None:
+    """Through a third one, and in a chain; in the batch that inserts the rows and in a later one."""
+    source = Source(placeholder=PLACEHOLDER)
+    for key in (1, 2, 5):
+        source.insert(key, key, key)
+    first = len(source.log)
+    for old, new in ((1, 0), (2, 1), (0, 2), (5, 7), (7, 8), (8, 5)):
+        source.rekey(old, new, {"big": None} if old == 7 else {})
+    messages = source.messages()
+    together, apart = (LocalLake(schema=TOASTY, decoder=TOASTY_DECODER) for _ in range(2))
+
+    together.apply(messages)
+    apart.apply(messages[:first])
+    apart.apply(messages[first:])
+
+    for lake in (together, apart):
+        assert {row["id"]: row for row in lake.values()} == source.rows
+        assert lake.refused == {}
