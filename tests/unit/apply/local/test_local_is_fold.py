@@ -135,7 +135,7 @@ def test_tables_of_inserts_only_refuse_everything_else(
 
 
 def test_keys_that_are_swapped_and_passed_on_keep_their_large_values() -> None:
-    """Through a third one, and in a chain; in the batch that inserts the rows and in a later one."""
+    """Through a third one, and in a chain; with the rows inserted in the batch, or before it."""
     source = Source(placeholder=PLACEHOLDER)
     for key in (1, 2, 5):
         source.insert(key, key, key)
