@@ -9,14 +9,15 @@ change itself (a chain, a swap), its values are taken from the source of that on
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
-from cdc.apply.changes.reduce import SINCE, is_unchanged, maybe_unchanged, with_latest_values
+from cdc.apply.changes.reasons import NO_OLD_ROW
+from cdc.apply.changes.reduce import SINCE, is_unchanged, with_latest_values
+from cdc.apply.changes.unchanged import maybe_unchanged
 from cdc.events.schema import TableSchema
 from cdc.events.values.sql_text import spark_name, spark_string
 from cdc.lake.table.merge_plan import KEEP, OFFSET, OP, REASON
 
 _AT, _GONE, _SOURCE, _VALUE = "_cdc_at", "_cdc_gone", "_cdc_source", "_cdc_value_"
 """Names beside a table's columns, which never begin with ``_cdc_``."""
-NO_OLD_ROW = "its key was changed, and the row that holds its unchanged values does not exist"
 
 
 def resolve(changes: DataFrame, target: DataFrame, schema: TableSchema) -> DataFrame:

@@ -9,14 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cdc.apply.changes.from_avro import value
+from cdc.apply.changes.reasons import NO_KEY, NO_ROW, NOT_APPENDED, UNCHANGED_IN_NEW, loss
 from cdc.events.schema import Column, RowField, TableSchema, envelope_reader, key_fields, row_fields
 from cdc.events.values.sql_text import spark_name, spark_string
 from cdc.tables import TableMode
-
-NO_ROW = "it has no row"
-NO_KEY = "it has no key"
-UNCHANGED_IN_NEW = "a value of a new row is only marked as unchanged"
-NOT_APPENDED = "it changes or deletes a row of a table of inserts only"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +40,11 @@ class ColumnPlan:
     failed: str | None  # the value has no exact form in the lake
     unchanged: str | None  # the event only marks the value as unchanged
     limit: str = ""  # the values that the type cannot represent, in words
+
+    @property
+    def loss(self) -> str:
+        """The reason why an event is refused that has no exact value here."""
+        return loss(self.name, self.type, self.limit)
 
 
 def writers(schemas: Mapping[int, str]) -> list[Writer]:
@@ -95,7 +96,7 @@ def reason(plans: Sequence[ColumnPlan], target: TableSchema) -> str:
     cases.append(("_op = 't'", "CAST(NULL AS string)"))
     rowless = "_no_row AND _op <> 'd'" if target.mode is TableMode.KEYED else "_no_row"
     cases.append((rowless, spark_string(NO_ROW)))
-    cases += [(p.failed, spark_string(loss_reason(p))) for p in plans if p.failed is not None]
+    cases += [(p.failed, spark_string(p.loss)) for p in plans if p.failed is not None]
     cases += [(f"{p.made} IS NULL", spark_string(NO_KEY)) for p in plans if p.name in target.key]
     marked = [f"({p.unchanged})" for p in plans if p.unchanged is not None]
     if marked:
@@ -177,9 +178,3 @@ def _by_writer(texts: Sequence[tuple[Writer, str]], kind: str) -> str:
 def _any_writer(conditions: Sequence[tuple[Writer, str | None]]) -> str | None:
     given = [f"({w.is_mine} AND {sql})" for w, sql in conditions if sql is not None]
     return " OR ".join(given) or None
-
-
-def loss_reason(plan: ColumnPlan) -> str:
-    """Return the reason why an event, or a row that was read, is refused for this column."""
-    limit = f": {plan.limit}" if plan.limit else ""
-    return f"column {plan.name} holds a value that {plan.type} cannot represent{limit}"

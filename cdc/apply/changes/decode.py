@@ -14,6 +14,7 @@ from pyspark.sql.avro.functions import from_avro
 
 from cdc.apply.changes import columns
 from cdc.apply.changes.columns import Writer, any_of
+from cdc.apply.changes.reasons import NO_FRAME, NOT_AN_EVENT, UNKNOWN_SCHEMA, WRONG_TABLE
 from cdc.events.envelope import OLD_KEY
 from cdc.events.schema import TableSchema, envelope_reader
 from cdc.events.transactions import is_marker_schema
@@ -23,11 +24,6 @@ from cdc.tables import TableMode
 
 WriterSchemas = Mapping[int, str]
 """Writer schemas by id, as the registry returns them; unknown ids are left out."""
-
-NO_FRAME: Final = "the message does not begin with a schema id"
-UNKNOWN_SCHEMA: Final = "the registry does not know its schema"
-NOT_AN_EVENT: Final = "it is not a change event of its schema"
-WRONG_TABLE: Final = "it is an event of another table"
 
 _BODY: Final = "substring(value, 6)"  # behind the magic byte and the schema id
 _KEY_BODY: Final = "substring(key, 6)"

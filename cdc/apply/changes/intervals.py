@@ -1,18 +1,22 @@
-"""SQL text for Postgres's own text of an interval, from the connector's ``P1Y2M3DT4H5M6.789S``."""
+"""Postgres's own text of an interval, from the connector's ``P1Y2M3DT4H5M6.789S``.
 
+A Spark text, and its Python beside it.
+"""
+
+import re
+from decimal import Decimal
 from typing import Final
 
+from cdc.apply.changes.conversion import Conversion
 from cdc.events.values.sql_text import spark_string
 
 _PATTERN: Final = r"^P(-?\d+)Y(-?\d+)M(-?\d+)DT(-?\d+)H(-?\d+)M(-?\d+(?:\.\d+)?)S$"
+_IS_INTERVAL: Final = re.compile(_PATTERN, re.ASCII)
 _PARTS: Final = ("bigint", "bigint", "bigint", "bigint", "bigint", "decimal(18,6)")
 
 
-def interval(raw: str) -> str:
-    """Return SQL text for Postgres's text of the interval ``raw``; null if ``raw`` is malformed.
-
-    Postgres writes a plus sign before a positive part that follows a negative one.
-    """
+def _interval_sql(raw: str) -> str:
+    """Null if ``raw`` is malformed; a plus sign is before a positive part after a negative one."""
     parts = ", ".join(
         f"{spark_string(name)},"
         f" CAST(regexp_extract({raw}, {spark_string(_PATTERN)}, {number}) AS {kind})"
@@ -30,10 +34,30 @@ def interval(raw: str) -> str:
     )
 
 
+def _interval_of(value: str) -> str | None:
+    found = _IS_INTERVAL.match(value)
+    if found is None:
+        return None
+    *whole, seconds = found.groups()
+    years, months, days, hours, minutes = map(int, whole)
+    parts = [
+        _part_of(years, "year", before=0),
+        _part_of(months, "mon", before=years),
+        _part_of(days, "day", before=months or years),
+        _time_of(hours, minutes, Decimal(seconds), before=days or months or years),
+    ]
+    return " ".join(filter(None, parts))
+
+
 def _part(value: str, unit: str, *, before: str) -> str:
     plus = f"IF({before} AND {value} > 0, '+', '')"
     named = f"{spark_string(f' {unit}')}, IF({value} = 1, '', 's')"
     return f"IF({value} = 0, NULL, concat({plus}, {value}, {named}))"
+
+
+def _part_of(value: int, unit: str, *, before: int) -> str:
+    plus = "+" if before < 0 < value else ""
+    return f"{plus}{value} {unit}{'' if value == 1 else 's'}" if value else ""
 
 
 def _time() -> str:
@@ -48,3 +72,16 @@ def _time() -> str:
     return (
         f"IF({some}, concat({sign}, {hours}, ':', lpad(abs(p.mi), 2, '0'), ':', {seconds}), NULL)"
     )
+
+
+def _time_of(hours: int, minutes: int, seconds: Decimal, *, before: int) -> str:
+    """``before`` is the last part before the time that is not zero; 0 if there is none."""
+    if before and not (hours or minutes or seconds):
+        return ""
+    negative = hours < 0 or minutes < 0 or seconds < 0
+    sign = "-" if negative else "+" if before < 0 else ""
+    fraction = f"{abs(seconds) % 1:f}"[1:].rstrip("0").rstrip(".")
+    return f"{sign}{abs(hours):02}:{abs(minutes):02}:{int(abs(seconds)):02}{fraction}"
+
+
+INTERVAL: Final = Conversion(sql=_interval_sql, of=_interval_of, fallible=True)

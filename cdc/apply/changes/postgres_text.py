@@ -1,27 +1,28 @@
-"""SQL text for values as Postgres itself writes them, from the connector's forms of them.
+"""Numbers and bits as Postgres itself writes them, from the connector's forms of them.
 
-The style is Postgres's ISO style, in UTC. The text is null for a value that has no such text, or
-whose text cannot be derived from the connector's form.
+Each conversion is a Spark text with its Python beside it.
 """
 
-from collections.abc import Mapping
+import re
+from functools import partial
 from typing import Final
 
-from cdc.events.values.pg_types import INFINITE_DAYS, NUMBER_WORDS
+from cdc.apply.changes.conversion import Conversion
+from cdc.events.values.pg_types import NUMBER_WORDS
 from cdc.events.values.sql_text import spark_string
 
-_INFINITE_MICROS: Final = {"infinity": 2**63 - 1, "-infinity": -(2**63)}
-_DAY: Final = 86_400_000_000
-_FIRST_DAY: Final = -2_440_588  # 4714-11-24 BC, the first day in Postgres
-_LAST_DAY: Final = 2_145_042_905  # 5874897-12-31
-_FIRST_MICRO: Final = _FIRST_DAY * _DAY
+_ZEROS: Final = re.compile(r"[.]0*\Z")
 
 
-def number(raw: str, *, whole: bool) -> str:
-    """Return SQL text for the text of a numeric value.
+def number(*, whole: bool) -> Conversion:
+    """Return the conversion to the text of a numeric value.
 
     ``whole`` says that the scale is negative: the connector then adds zeros after the point.
     """
+    return Conversion(sql=partial(_number_sql, whole=whole), of=partial(_number_of, whole=whole))
+
+
+def _number_sql(raw: str, *, whole: bool) -> str:
     cases = " ".join(
         f"WHEN {spark_string(name)} THEN {spark_string(text)}"
         for name, text in NUMBER_WORDS.items()
@@ -30,74 +31,47 @@ def number(raw: str, *, whole: bool) -> str:
     return f"CASE {raw} {cases} ELSE {plain} END"
 
 
-def special_number(raw: str) -> str:
-    """Return the condition that the text is the connector's word for NaN or an infinity."""
-    words = ", ".join(map(spark_string, NUMBER_WORDS))
-    return f"{raw} IN ({words})"
+def _number_of(value: str, *, whole: bool) -> str:
+    word = NUMBER_WORDS.get(value)
+    if word is not None:
+        return word
+    return _ZEROS.sub("", value) if whole else value
 
 
-def date(days: str) -> str:
-    """Return SQL text for the text of a date, given in days since 1970."""
-    is_valid = f"{days} BETWEEN {_FIRST_DAY} AND {_LAST_DAY}"
-    text = f"IF({is_valid}, concat({_day(days)}, {_era(days)}), NULL)"
-    return f"CASE {days} {_whens(INFINITE_DAYS)} ELSE {text} END"
+def perhaps_number(*, whole: bool) -> Conversion:
+    """Return the conversion of a text that may be a number of a domain over numeric.
 
-
-def timestamp(micros: str) -> str:
-    """Return SQL text for the text of a timestamp, given in microseconds since 1970.
-
-    A value that does not fit 64 bits has wrapped around to before the first timestamp, so its text
-    is null. For whole seconds beyond the largest number, the connector sends that number, which
-    means infinity.
+    Then it may be the connector's word for NaN or an infinity, which is no text of the source.
     """
-    days, time = f"floor({micros} / {_DAY}BD)", f"pmod({micros}, {_DAY})"
-    parts = f"named_struct('d', CAST({days} AS int), 't', {time})"
-    joined = f"concat({_day('p.d')}, ' ', {time_of_day('p.t')}, {_era('p.d')})"
-    text = f"element_at(transform(array({parts}), p -> {joined}), 1)"
-    is_valid = f"{micros} >= {_FIRST_MICRO}"
-    return f"CASE {micros} {_whens(_INFINITE_MICROS)} ELSE IF({is_valid}, {text}, NULL) END"
-
-
-_INSTANT: Final = r"^([+-]?)(\d{4,})-(\d\d-\d\d)T(\d\d:\d\d:\d\d)((?:\.\d+)?)Z$"
-
-
-def instant(raw: str) -> str:
-    """Return SQL text for the text of a timestamptz, given in ISO 8601 with astronomical years."""
-    sign, year, day, time, fraction = (
-        f"regexp_extract({raw}, {spark_string(_INSTANT)}, {group})" for group in range(1, 6)
-    )
-    number = f"CAST(concat(IF({sign} = '-', '-', ''), {year}) AS int)"
-    parts = f"named_struct('y', {number}, 'd', {day}, 't', {time}, 'f', {fraction})"
-    joined = (
-        f"concat({_year('p.y')}, '-', p.d, ' ', p.t, {_trimmed('p.f')}, '+00', "
-        "IF(p.y < 1, ' BC', ''))"
-    )
-    text = f"element_at(transform(array({parts}), p -> {joined}), 1)"
-    return (
-        f"CASE WHEN {raw} IN ('infinity', '-infinity') THEN {raw} "
-        f"WHEN {raw} RLIKE {spark_string(_INSTANT)} THEN {text} END"
+    return Conversion(
+        sql=partial(_perhaps_sql, whole=whole), of=partial(_perhaps_of, whole=whole), fallible=True
     )
 
 
-def time_of_day(micros: str) -> str:
-    """Return SQL text for the text of a time, given in microseconds; up to ``24:00:00``."""
-    parts = ", ':', ".join(
-        f"lpad(CAST({part} AS string), 2, '0')"
-        for part in (
-            f"{micros} div 3600000000",
-            f"{micros} div 60000000 % 60",
-            f"{micros} div 1000000 % 60",
-        )
-    )
-    fraction = f"concat('.', lpad(CAST({micros} % 1000000 AS string), 6, '0'))"
-    return f"concat({parts}, {_trimmed(fraction)})"
+def _perhaps_sql(raw: str, *, whole: bool) -> str:
+    words = ", ".join(map(spark_string, NUMBER_WORDS))
+    return f"IF({raw} IN ({words}), NULL, {_number_sql(raw, whole=whole)})"
 
 
-def bits(raw: str, length: int) -> str:
-    """Return SQL text for the text of a bit string of ``length`` bits.
+def _perhaps_of(value: str, *, whole: bool) -> str | None:
+    return None if value in NUMBER_WORDS else _number_of(value, whole=whole)
+
+
+ONE_BIT: Final = Conversion(
+    sql=lambda raw: f"IF({raw} IS NULL, NULL, IF({raw}, '1', '0'))",
+    of=lambda value: "1" if value else "0",
+)
+
+
+def bits(length: int) -> Conversion:
+    """Return the conversion to the text of a bit string of ``length`` bits.
 
     The connector sends bytes in little-endian order, without leading zeros of the bit string.
     """
+    return Conversion(sql=partial(_bits_sql, length=length), of=partial(_bits_of, length=length))
+
+
+def _bits_sql(raw: str, *, length: int) -> str:
     digits = f"substring(hex({raw}), 2 * b - 1, 2)"
     octets = (
         f"transform(sequence(octet_length({raw}), 1, -1), b -> lpad(conv({digits}, 16, 2), 8, '0'))"
@@ -109,33 +83,6 @@ def bits(raw: str, length: int) -> str:
     return f"right({filled}, {length})"
 
 
-def _trimmed(fraction: str) -> str:
-    """The fraction without trailing zeros; empty if it is zero."""
-    return f"regexp_replace({fraction}, '[.]?0*$', '')"
-
-
-def _whens(numbers: Mapping[str, int]) -> str:
-    return " ".join(
-        f"WHEN {_long(number)} THEN {spark_string(text)}" for text, number in numbers.items()
-    )
-
-
-def _long(number: int) -> str:
-    """The smallest bigint has no literal."""
-    return f"({number + 1}L - 1L)" if number < 0 else f"{number}L"
-
-
-def _day(days: str) -> str:
-    calendar = f"date_from_unix_date({days})"
-    month, day = (f"lpad({part}({calendar}), 2, '0')" for part in ("month", "day"))
-    return f"concat({_year(f'year({calendar})')}, '-', {month}, '-', {day})"
-
-
-def _era(days: str) -> str:
-    return f"IF(year(date_from_unix_date({days})) < 1, ' BC', '')"
-
-
-def _year(year: str) -> str:
-    """The year before 1 is 1 BC."""
-    counted = f"IF({year} < 1, 1 - {year}, {year})"
-    return f"lpad({counted}, greatest(4, length({counted})), '0')"
+def _bits_of(value: bytes | str, *, length: int) -> str:
+    data = value if isinstance(value, bytes) else value.encode()
+    return f"{int.from_bytes(data, 'little'):0{length}b}"[-length:]

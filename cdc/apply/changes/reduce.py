@@ -9,6 +9,8 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
+from cdc.apply.changes.reasons import AFTER_REFUSED, TOO_FEW_COPIES
+from cdc.apply.changes.unchanged import maybe_unchanged
 from cdc.events.schema import TableSchema
 from cdc.events.values.sql_text import spark_name, spark_string
 from cdc.lake.table.merge_plan import (
@@ -22,9 +24,6 @@ from cdc.lake.table.merge_plan import (
     ROW_HASH,
 )
 from cdc.lake.table.row_hash import row_hash
-
-AFTER_REFUSED: Final = "an unchanged value follows an event that was refused"
-TOO_FEW_COPIES: Final = "more copies of a row were deleted than the table holds"
 
 NET: Final = "_cdc_net"
 HELD: Final = "_cdc_held"
@@ -189,19 +188,6 @@ def _resolved(seen: DataFrame, schema: TableSchema, marked: list[int]) -> DataFr
         f"IF({some}, filter(array({left}), x -> x IS NOT NULL), NULL) AS {KEEP}",
         f"IF(({some}) AND {SINCE} >= 0, {spark_string(AFTER_REFUSED)}, NULL) AS {REASON}",
     )
-
-
-def maybe_unchanged(schema: TableSchema) -> list[int]:
-    """Return the numbers of the columns that may arrive marked as unchanged.
-
-    These are the columns outside the key whose large values Postgres stores out of line.
-    """
-    kinds = ("string", "binary", "decimal", "array")
-    return [
-        number
-        for number, column in enumerate(schema.columns)
-        if column.type.startswith(kinds) and column.name not in schema.key
-    ]
 
 
 def is_unchanged(number: int) -> str:

@@ -1,13 +1,16 @@
-"""SQL text that converts one scalar of a decoded event to the lake's type, by its Avro type.
+"""Converts one scalar of a decoded event to the lake's type, by its Avro type.
 
-Pure: building the text does not need Spark.
+Each entry is a Spark text with its Python beside it. Pure: neither needs Spark.
 """
 
-from dataclasses import dataclass
+import re
+from datetime import UTC, datetime
 from typing import Any, Final
 
-from cdc.apply.changes import postgres_text
-from cdc.apply.changes.intervals import interval
+from cdc.apply.changes import postgres_text, postgres_times
+from cdc.apply.changes.casts import cast, cast_to
+from cdc.apply.changes.conversion import Conversion, Scalar, same
+from cdc.apply.changes.intervals import INTERVAL
 from cdc.events.values.lake_types import PgType, canonical, has_whole_scale
 from cdc.events.values.pg_types import TYPES
 
@@ -15,10 +18,14 @@ FIRST_DAY: Final = -719_162  # 0001-01-01, the first day on which all Parquet re
 LAST_DAY: Final = 2_932_896  # 9999-12-31
 FIRST_MICRO: Final = FIRST_DAY * 86_400_000_000
 LAST_MICRO: Final = (LAST_DAY + 1) * 86_400_000_000 - 1
-_EPOCH: Final = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
+_SPARK_EPOCH: Final = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICRO: Final = "INTERVAL '0 00:00:00.000001' DAY TO SECOND"
 _FIRST_INSTANT: Final = "TIMESTAMP'0001-01-01 00:00:00Z'"
 _LAST_INSTANT: Final = "TIMESTAMP'9999-12-31 23:59:59.999999Z'"
+_IS_INSTANT: Final = re.compile(
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.]\d{1,9})?(?:Z|[+-]\d\d:\d\d)", re.ASCII
+)
 
 PRIMITIVES: Final[dict[str, str]] = {
     "boolean": "boolean",
@@ -31,27 +38,11 @@ PRIMITIVES: Final[dict[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
-    """SQL text of one value; a fallible one is null where the value has no exact form."""
-
-    sql: str
-    spark: str  # type of ``sql``
-    fallible: bool = False
-
-
-def cast_to(scalar: Scalar, target: str) -> Scalar:
-    """Return the value as the target type; null where it does not fit."""
-    if scalar.spark == target:
-        return scalar
-    return Scalar(f"try_cast({scalar.sql} AS {target})", target, fallible=True)
-
-
 def as_postgres_text(branch: Any, pg: PgType, raw: str, stored: str) -> Scalar:  # noqa: ANN401
     """Return Postgres's own text of a value, as the lake's type would refuse some values."""
-    text_of = _TEXTS.get(_logical(branch))
-    if text_of is not None:
-        return Scalar(text_of(raw), "string", fallible=True)
+    text = _TEXTS.get(_logical(branch))
+    if text is not None:
+        return text.over(raw)
     return scalar_of(branch, pg, raw, "string" if canonical(pg.name) == "numeric" else stored)
 
 
@@ -59,37 +50,28 @@ def scalar_of(branch: Any, pg: PgType, raw: str, stored: str) -> Scalar:  # noqa
     """Return a value of the field ``raw`` as the lake's type ``stored``."""
     logical, kind, name = _logical(branch), kind_of(branch), canonical(pg.name)
     if logical in _TEMPORAL:
-        return _TEMPORAL[logical](raw)
+        return _TEMPORAL[logical].over(raw)
     if name == "bit":
-        return Scalar(_bits(kind, raw, pg.length or 1), "string")
+        bits = postgres_text.ONE_BIT if kind == "boolean" else postgres_text.bits(pg.length or 1)
+        return bits.over(raw)
     if kind == "string":
-        return cast_to(_string(name, raw, pg, stored, logical), stored)
+        return cast_to(_string(name, pg, logical).over(raw), stored)
     if kind == "bytes" and stored == "string":
-        return Scalar(f"CAST({raw} AS string)", "string")
-    return cast_to(Scalar(raw, PRIMITIVES.get(kind, "?")), stored)
+        return Scalar(f"CAST({raw} AS string)", "string", cast("binary", "string"))
+    return cast_to(Scalar(raw, PRIMITIVES.get(kind, "?"), same), stored)
 
 
-def _string(name: str, raw: str, pg: PgType, stored: str, logical: str) -> Scalar:
+_AS_IT_IS: Final = Conversion(sql=lambda raw: raw, of=same)
+
+
+def _string(name: str, pg: PgType, logical: str) -> Conversion:
     if name == "numeric":
-        sql = postgres_text.number(raw, whole=has_whole_scale(pg))
-        return (
-            Scalar(sql, "string") if stored == "string" else cast_to(Scalar(sql, "string"), stored)
-        )
+        return postgres_text.number(whole=has_whole_scale(pg))
     if name == "interval":
-        return Scalar(interval(raw), "string", fallible=True)
+        return INTERVAL
     if name not in TYPES and not logical:
-        # Perhaps a domain over numeric: then the text may be the connector's word for NaN.
-        plain = postgres_text.number(raw, whole=has_whole_scale(pg))
-        return Scalar(
-            f"IF({postgres_text.special_number(raw)}, NULL, {plain})", "string", fallible=True
-        )
-    return Scalar(raw, "string")
-
-
-def _bits(kind: str, raw: str, length: int) -> str:
-    if kind == "boolean":
-        return f"IF({raw} IS NULL, NULL, IF({raw}, '1', '0'))"
-    return postgres_text.bits(raw, length)
+        return postgres_text.perhaps_number(whole=has_whole_scale(pg))
+    return _AS_IT_IS
 
 
 def _logical(branch: Any) -> str:  # noqa: ANN401
@@ -103,46 +85,66 @@ def kind_of(branch: Any) -> str:  # noqa: ANN401
     return str(branch)
 
 
-def _date(raw: str) -> Scalar:
+def _date_sql(raw: str) -> str:
     inside = f"{raw} BETWEEN {FIRST_DAY} AND {LAST_DAY}"
-    return Scalar(f"IF({inside}, date_from_unix_date({raw}), NULL)", "date", fallible=True)
+    return f"IF({inside}, date_from_unix_date({raw}), NULL)"
 
 
-def _micro_timestamp(raw: str) -> Scalar:
+def _date_of(days: int) -> int | None:
+    return days if FIRST_DAY <= days <= LAST_DAY else None
+
+
+def _micros_sql(raw: str) -> str:
     inside = f"{raw} BETWEEN {FIRST_MICRO} AND {LAST_MICRO}"
-    return Scalar(f"IF({inside}, {_EPOCH} + {_MICRO} * {raw}, NULL)", "timestamp_ntz", True)  # noqa: FBT003
+    return f"IF({inside}, {_SPARK_EPOCH} + {_MICRO} * {raw}, NULL)"
 
 
-def _milli_timestamp(raw: str) -> Scalar:
+def _micros_of(micros: int) -> int | None:
+    return micros if FIRST_MICRO <= micros <= LAST_MICRO else None
+
+
+def _millis_sql(raw: str) -> str:
     inside = f"{raw} BETWEEN {FIRST_MICRO // 1000} AND {LAST_MICRO // 1000}"
-    sql = f"IF({inside}, {_EPOCH} + {_MICRO} * ({raw} * 1000), NULL)"
-    return Scalar(sql, "timestamp_ntz", fallible=True)
+    return f"IF({inside}, {_SPARK_EPOCH} + {_MICRO} * ({raw} * 1000), NULL)"
 
 
-def _instant(raw: str) -> Scalar:
-    cast = f"try_cast({raw} AS timestamp)"
-    sql = f"IF({cast} BETWEEN {_FIRST_INSTANT} AND {_LAST_INSTANT}, {cast}, NULL)"
-    return Scalar(sql, "timestamp", fallible=True)
+def _millis_of(millis: int) -> int | None:
+    return _micros_of(millis * 1000)
 
 
-def _micro_time(raw: str) -> Scalar:
-    return Scalar(postgres_text.time_of_day(raw), "string")
+def _instant_sql(raw: str) -> str:
+    instant = f"try_cast({raw} AS timestamp)"
+    return f"IF({instant} BETWEEN {_FIRST_INSTANT} AND {_LAST_INSTANT}, {instant}, NULL)"
 
 
-def _milli_time(raw: str) -> Scalar:
-    return _micro_time(f"(CAST({raw} AS bigint) * 1000)")
+def _instant_of(value: str) -> int | None:
+    """Other forms than the connector's are refused; Spark would read some of them."""
+    if not _IS_INSTANT.fullmatch(value):
+        return None
+    try:
+        since = datetime.fromisoformat(value) - _EPOCH
+    except ValueError:
+        return None
+    micros = (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+    return _micros_of(micros)
 
 
 _TEMPORAL: Final = {
-    "io.debezium.time.Date": _date,
-    "io.debezium.time.MicroTime": _micro_time,
-    "io.debezium.time.Time": _milli_time,
-    "io.debezium.time.MicroTimestamp": _micro_timestamp,
-    "io.debezium.time.Timestamp": _milli_timestamp,
-    "io.debezium.time.ZonedTimestamp": _instant,
+    "io.debezium.time.Date": Conversion(sql=_date_sql, of=_date_of, spark="date", fallible=True),
+    "io.debezium.time.MicroTime": postgres_times.TIME_OF_DAY,
+    "io.debezium.time.Time": postgres_times.MILLI_TIME_OF_DAY,
+    "io.debezium.time.MicroTimestamp": Conversion(
+        sql=_micros_sql, of=_micros_of, spark="timestamp_ntz", fallible=True
+    ),
+    "io.debezium.time.Timestamp": Conversion(
+        sql=_millis_sql, of=_millis_of, spark="timestamp_ntz", fallible=True
+    ),
+    "io.debezium.time.ZonedTimestamp": Conversion(
+        sql=_instant_sql, of=_instant_of, spark="timestamp", fallible=True
+    ),
 }
 _TEXTS: Final = {
-    "io.debezium.time.Date": postgres_text.date,
-    "io.debezium.time.MicroTimestamp": postgres_text.timestamp,
-    "io.debezium.time.ZonedTimestamp": postgres_text.instant,
+    "io.debezium.time.Date": postgres_times.DATE,
+    "io.debezium.time.MicroTimestamp": postgres_times.TIMESTAMP,
+    "io.debezium.time.ZonedTimestamp": postgres_times.INSTANT,
 }

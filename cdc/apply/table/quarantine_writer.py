@@ -3,24 +3,22 @@
 Recording an event twice changes nothing, so a batch that was interrupted is simply repeated.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Final
 
 import structlog
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
+from cdc.apply.changes.reasons import NO_ROW_TO_KEEP_FROM
 from cdc.apply.table import too_many_refused
+from cdc.apply.table.refused_events import refused_events
 from cdc.config import Job
-from cdc.errors import CdcError, ErrorKind
-from cdc.lake.records.quarantine import Quarantine, RefusedEvent
+from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.table.merge_plan import OFFSET, REASON
 from cdc.lake.table.positions import Position
 from cdc.tables import TableId
 
-NO_ROW_TO_KEEP_FROM = "an unchanged value has no row in the lake to be taken from"
 REFUSED_BYTES: Final = 16 << 20
 """The most refused events, in bytes, that the driver holds at a time; or one larger event."""
 _HEADERS: Final = "aggregate(headers, 0, (n, h) -> n + coalesce(length(h.value), 0))"
@@ -85,7 +83,8 @@ class QuarantineWriter:
         bounds = parts.groupBy("part").agg(F.min("offset"), F.max("offset")).orderBy("part")
         for _, first, last in bounds.collect():
             these = rows.where(F.col("offset").between(first, last))
-            self.quarantine.add(self._events(these.collect()))
+            events = refused_events(these.collect(), self.table, self.epoch)
+            self.quarantine.add(events)
 
     def _stop_for_too_many(self, mine: DataFrame, reasons: DataFrame) -> None:
         """Raise TABLE_STOPPED if there are more refused events than quarantine may take."""
@@ -97,29 +96,9 @@ class QuarantineWriter:
         run = runs.agg(F.max("count")).collect()[0][0]
         reason = too_many_refused.why_too_many(facts["events"], facts["refused"], run, self.policy)
         if reason is not None:
-            first = f"the first at offset {facts['first_offset']}: {facts['first_reason']}"
-            remedy = too_many_refused.remedy(self.table)
-            raise CdcError(ErrorKind.TABLE_STOPPED, f"{reason}, {first}", remedy=remedy)
-
-    def _events(self, rows: Sequence[Row]) -> list[RefusedEvent]:
-        now = datetime.now(UTC)
-        return [
-            RefusedEvent(
-                table=str(self.table),
-                topic=row["topic"],
-                partition=row["partition"],
-                offset=row["offset"],
-                key=_bytes(row["key"]),
-                value=_bytes(row["value"]),
-                value_schema_id=row["value_schema_id"],
-                reason=row["reason"],
-                quarantined_at=now,
-                key_schema_id=row["key_schema_id"],
-                headers=tuple((h["key"], _bytes(h["value"])) for h in row["headers"] or ()),
-                epoch=self.epoch,
+            raise too_many_refused.stopped(
+                self.table, reason, facts["first_offset"], facts["first_reason"]
             )
-            for row in rows
-        ]
 
 
 def with_reason(rows: DataFrame) -> DataFrame:
@@ -130,7 +109,3 @@ def with_reason(rows: DataFrame) -> DataFrame:
 def without_row(rows: DataFrame) -> DataFrame:
     """Refuse the rows, since the lake has no row from which they could keep a value."""
     return rows.select(OFFSET).withColumn(REASON, F.lit(NO_ROW_TO_KEEP_FROM))
-
-
-def _bytes(value: bytearray | None) -> bytes | None:
-    return None if value is None else bytes(value)

@@ -4,9 +4,12 @@ A changed connector, a wrong registry or a stranger who writes to the topic woul
 whole table into the quarantine, one event after the other.
 """
 
+from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Final
 
 from cdc.config import Job
+from cdc.errors import CdcError, ErrorKind
 from cdc.tables import TableId
 
 FACTS: Final = (
@@ -40,6 +43,27 @@ def why_too_many(events: int, refused: int, run: int, policy: Job) -> str | None
     if share > policy.quarantine_limit_share:
         return summary
     return f"{summary}, {run:,} of them in a row" if run > policy.quarantine_limit_run else None
+
+
+def stop_for_too_many(
+    table: TableId, events: Sequence[int], reasons: Mapping[int, str], policy: Job
+) -> None:
+    """Raise TABLE_STOPPED if more of the events are refused than quarantine may take.
+
+    ``events`` are the offsets of a batch in order, ``reasons`` those of the refused ones.
+    """
+    if not can_be_too_many(len(reasons), policy):
+        return
+    runs = [len(list(run)) for bad, run in groupby(events, key=reasons.__contains__) if bad]
+    why = why_too_many(len(events), len(reasons), max(runs), policy)
+    if why is not None:
+        raise stopped(table, why, min(reasons), reasons[min(reasons)])
+
+
+def stopped(table: TableId, why: str, offset: int, reason: str) -> CdcError:
+    """Return the error that stops the table, with the first refused event."""
+    message = f"{why}, the first at offset {offset}: {reason}"
+    return CdcError(ErrorKind.TABLE_STOPPED, message, remedy=remedy(table))
 
 
 def remedy(table: TableId | str) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
-from cdc.apply.changes.columns import ColumnPlan, loss_reason
+from cdc.apply.changes.columns import ColumnPlan
 from cdc.apply.changes.from_avro import limit
 from cdc.events.schema import Column, fits
 from cdc.events.values.lake_types import PgType, can_be_text, canonical, lake_type
@@ -130,9 +130,7 @@ def _if_like(text: str, pattern: str, value: str) -> str:
 
 def _reason(plans: Sequence[ColumnPlan]) -> str:
     cases = " ".join(
-        f"WHEN {plan.failed} THEN {spark_string(loss_reason(plan))}"
-        for plan in plans
-        if plan.failed
+        f"WHEN {plan.failed} THEN {spark_string(plan.loss)}" for plan in plans if plan.failed
     )
     return f"CASE {cases} END" if cases else "CAST(NULL AS string)"
 

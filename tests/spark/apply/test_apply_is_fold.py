@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from cdc.apply.changes import changed_keys, reduce
+from cdc.apply.changes import changed_keys, reasons, reduce
 from cdc.apply.changes.decode import decode_table
 from cdc.events import avro
 from cdc.events.envelope import change_event
@@ -180,7 +180,7 @@ def test_a_changed_key_without_its_old_row_is_refused(spark: SparkSession, tmp_p
     inserts = changed_keys.resolve(changes, table.rows(), TOASTY).where("_cdc_op = 'c'")
 
     assert {row["id"]: row[REASON] for row in inserts.collect()} == {
-        11: changed_keys.NO_OLD_ROW,
+        11: reasons.NO_OLD_ROW,
         2: None,
         12: None,
     }
@@ -243,7 +243,7 @@ def test_an_unchanged_value_is_not_taken_across_a_refused_event(
     latest = reduce.latest_per_key(changes, TOASTY, carry=True).collect()
     by_id = {row["id"]: row for row in latest}
 
-    assert by_id[1][REASON] == reduce.AFTER_REFUSED
+    assert by_id[1][REASON] == reasons.AFTER_REFUSED
     assert (by_id[2][REASON], by_id[2][KEEP], by_id[2]["big"]) == (None, None, "text 3")
     assert (by_id[3][REASON], by_id[3][KEEP], by_id[3]["big"]) == (None, None, "text 4")
 
@@ -295,7 +295,7 @@ def test_deleting_more_copies_than_held_is_refused(spark: SparkSession, tmp_path
     net = reduce.net_copies(table.decode([message], {NO_KEY_ID: schema}), NO_KEY)
     rows = reduce.multiset_rows(net, reduce.lake_copies(table.rows(), net), NO_KEY).collect()
 
-    assert [(row[OFFSET], row[REASON]) for row in rows] == [(3, reduce.TOO_FEW_COPIES)]
+    assert [(row[OFFSET], row[REASON]) for row in rows] == [(3, reasons.TOO_FEW_COPIES)]
 
 
 def test_different_rows_have_different_hashes(spark: SparkSession) -> None:

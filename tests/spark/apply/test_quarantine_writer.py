@@ -10,15 +10,15 @@ import fastavro
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from cdc.apply.changes.columns import NO_KEY, NO_ROW, NOT_APPENDED
-from cdc.apply.changes.decode import (
+from cdc.apply.changes.decode import decode_envelope, decode_markers, decode_table
+from cdc.apply.changes.reasons import (
     NO_FRAME,
+    NO_KEY,
+    NO_ROW,
     NOT_AN_EVENT,
+    NOT_APPENDED,
     UNKNOWN_SCHEMA,
     WRONG_TABLE,
-    decode_envelope,
-    decode_markers,
-    decode_table,
 )
 from cdc.events import avro
 from cdc.events.envelope import change_event

@@ -13,10 +13,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from cdc.apply.changes.decode import NO_FRAME
+from cdc.apply.changes.reasons import NO_FRAME, NO_ROW_TO_KEEP_FROM
 from cdc.apply.table.apply_context import ApplyContext
 from cdc.apply.table.batch import Batch
-from cdc.apply.table.quarantine_writer import NO_ROW_TO_KEEP_FROM
 from cdc.config import Job
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema, table_schema_from_avro

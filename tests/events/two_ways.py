@@ -1,0 +1,255 @@
+"""Values at the edges of every type the connector sends, as messages of one table."""
+
+import json
+import math
+import struct
+from collections.abc import Iterator, Mapping
+from random import Random
+from typing import Any, Final
+
+from cdc.events import avro
+from cdc.events.values.lake_types import (
+    SOURCE_LENGTH,
+    SOURCE_NAME,
+    SOURCE_SCALE,
+    SOURCE_TYPE,
+    branches,
+)
+from cdc.events.values.pg_types import INFINITE_DAYS
+from cdc.tables import TableId
+from tests.events.recorded import Message, recording, table_topic
+from tests.events.source import envelope
+
+TABLE: Final = TableId("public", "every_type")
+TOPIC: Final = table_topic("every_type")
+WRITER: Final = 121
+DAY: Final = 86_400_000_000
+NOT_UTF8: Final = "~not utf-8~"
+"""Stands for bytes of the same length that are no text."""
+
+
+def around(*numbers: int) -> list[int]:
+    return [number + step for number in numbers for step in (-1, 0, 1)]
+
+
+DAYS: Final = [
+    *around(0, -719_162, 2_932_896, -2_440_588, 2_145_042_905, 11_016, -141_428, -719_529),
+    *INFINITE_DAYS.values(),
+]
+MICROS: Final = [
+    *(day * DAY + step for day in DAYS if abs(day) < 10**8 for step in (-1, 0, 1_500_000)),
+    *(2**63 - 1, -(2**63), 253_402_300_799_999_999, 253_402_300_800_000_000),
+]
+TEXTS: Final = [
+    *(
+        "",
+        " ",
+        "a",
+        "NULL",
+        "null",
+        "ä€😀",
+        "e\u0301",
+        "\u0000",
+        "\u0085",
+        "\ufffe",
+        "a\nb",
+        "\\",
+        "'",
+    ),
+    *("NAN", "POSITIVE_INFINITY", "NEGATIVE_INFINITY", "NaN", "[B@1a2b", "[[Ljava.lang.String;@0f"),
+    *("x" * 70_000, NOT_UTF8),
+]
+NUMBERS: Final = [
+    *(
+        "0",
+        "-0.00",
+        "0.00",
+        "1",
+        "-1.5",
+        "12345.678",
+        "99999.999",
+        "100000.000",
+        "1.2345",
+        "1.0005",
+    ),
+    *("0.0005", "-0.0005", "99999999", "999999999", "1E+3", "1E-3", "1e3", "+7", "7.", ".5", " 7 "),
+    *(
+        "1_000",
+        "0x10",
+        "1" * 38,
+        "1" * 39,
+        "9" * 200,
+        "0." + "1" * 60,
+        "12345678.9" + "0" * 30,
+        "-",
+    ),
+    *("120000", "120000.0", "120000.", "1E+999", "1E-999"),
+]
+INSTANTS: Final = [
+    *(
+        "1970-01-01T00:00:00Z",
+        "2024-02-29T12:34:56.789Z",
+        "2024-02-30T00:00:00Z",
+        "2024-13-01T00:00:00Z",
+    ),
+    *("0001-01-01T00:00:00Z", "0000-12-31T23:59:59.999999Z", "9999-12-31T23:59:59.999999Z"),
+    *("+10000-01-01T00:00:00Z", "10000-01-01T00:00:00Z", "-0043-03-15T00:00:00Z", "infinity"),
+    *("-infinity", "2024-01-01T24:00:00Z", "2024-01-01T00:00:00.1Z", "2024-01-01T00:00:00.123456Z"),
+    *("+294276-12-31T23:59:59.999999Z", "-4712-01-01T00:00:00Z", "1582-10-10T00:00:00Z"),
+    *("2024-01-01T00:00:00.100Z", "2024-01-01T00:00:00.000Z", "2024-01-01T00:00:00+02:00"),
+]
+INTERVALS: Final = [
+    *("P0Y0M0DT0H0M0S", "P1Y2M3DT4H5M6.789S", "P-1Y2M-3DT-4H-5M-6.789S", "P1Y0M0DT0H0M0S"),
+    *("P-1Y-1M-1DT1H0M0.5S", "P0Y-1M1DT0H0M0S", "P0Y0M-1DT0H0M0.000001S", "P0Y0M1DT0H0M-0.5S"),
+    *("P0Y0M0DT123456H59M59.999999S", "P178000000Y11M30DT0H0M0.0S", "P1Y", "P-1Y0M1DT0H0M0S"),
+    *("P0Y0M0DT0H0M-0.0S", "P0Y0M-1DT0H0M0S", "P0Y1M1DT0H1M0.10S"),
+]
+FLOATS: Final = [0.0, -0.0, 1.5, -math.inf, math.inf, math.nan, 1e-45, 3.4028234663852886e38, 0.1]
+LOGICAL: Final[dict[str, list[Any]]] = {
+    "io.debezium.time.Date": DAYS,
+    "io.debezium.time.MicroTimestamp": MICROS,
+    "io.debezium.time.Timestamp": [
+        *{micros // 1000 for micros in MICROS[:-4]},
+        2**63 - 1,
+        -(2**63),
+    ],
+    "io.debezium.time.MicroTime": [0, 1, 999_999, 1_000_000, DAY - 1, DAY, 45_296_120_000],
+    "io.debezium.time.Time": [0, 1, 999, 1000, DAY // 1000 - 1, DAY // 1000],
+    "io.debezium.time.ZonedTimestamp": INSTANTS,
+    "io.debezium.time.Interval": INTERVALS,
+}
+KINDS: Final[dict[str, list[Any]]] = {
+    "boolean": [False, True],
+    "int": around(0, 2**15, -(2**15), 2**31 - 2, -(2**31) + 1),
+    "long": around(0, 2**15, -(2**15), 2**31, -(2**31), 2**32, 2**63 - 2, -(2**63) + 1),
+    "float": [struct.unpack("f", struct.pack("f", value))[0] for value in FLOATS],
+    "double": [*FLOATS, 5e-324, 1.7976931348623157e308, 2.0e-3, 1e7, 123456789.125],
+    "bytes": [
+        b"",
+        b"\0",
+        b"\x1f",
+        b"\x15\0",
+        b"\xff",
+        b"\xff" * 9,
+        "ä".encode(),
+        bytes(range(256)),
+    ],
+    "string": [*TEXTS, *NUMBERS],
+}
+
+
+def edge_values(avro_type: Any, placeholder: str) -> list[Any]:  # noqa: ANN401 - JSON
+    """Return values of the Avro type, with the placeholder's forms among them."""
+    branch = branches(avro_type)[0]
+    kind = branch["type"] if isinstance(branch, dict) else branch
+    if kind == "array":
+        return _arrays(branch["items"], placeholder)
+    if kind not in KINDS:
+        return []
+    logical = branch.get("connect.name", "") if isinstance(branch, dict) else ""
+    marks: dict[str, list[Any]] = {
+        "string": [placeholder, f'{{"{placeholder}":"{placeholder}"}}', f"{placeholder} "],
+        "bytes": [placeholder.encode()],
+    }
+    return [*LOGICAL.get(logical, KINDS[kind]), *marks.get(kind, [])]
+
+
+def _arrays(items: Any, placeholder: str) -> list[Any]:  # noqa: ANN401 - JSON
+    element = branches(items)[0]
+    some = edge_values(element, placeholder)
+    nulls: list[Any] = [[None], [None, None], [some[0], None]] if "null" in items else []
+    signed = [byte - 256 if byte > 127 else byte for byte in placeholder.encode()]
+    kind = element["type"] if isinstance(element, dict) else element
+    marks = [signed] if kind in {"int", "long"} else []
+    return [[], *([value] for value in some), some[:3], *nulls, *marks]
+
+
+def more_forms(schema_json: str) -> str:
+    """Return the writer's schema with columns that this connector would send otherwise set up."""
+    schema = json.loads(schema_json)
+    row = next(b for b in branches(schema["fields"][0]["type"]) if isinstance(b, dict))
+    made: list[tuple[str, dict[str, Any], str, int, int]] = [
+        (
+            "ts_ms",
+            {"type": "long", "connect.name": "io.debezium.time.Timestamp"},
+            "TIMESTAMP",
+            23,
+            3,
+        ),
+        ("t_ms", {"type": "int", "connect.name": "io.debezium.time.Time"}, "TIME", 12, 3),
+        ("oid_int", {"type": "int"}, "OID", 10, 0),
+        ("n_neg", {"type": "string"}, "NUMERIC", 5, 2048 - 3),
+        ("n_small", {"type": "string"}, "NUMERIC", 2, 5),
+        ("n_free", {"type": "string"}, "NUMERIC", 0, 0),
+        ("dom_neg", {"type": "string"}, "NEGATIVE", 5, 2048 - 2),
+        ("other", {"type": "bytes"}, "SOMETHING", 10, 0),
+        ("small", {"type": "int"}, "INT2", 5, 0),
+        ("dates", {"type": "array", "items": ["null", LOGICAL_DATE]}, "_DATE", 13, 0),
+    ]
+    for name, kind, declared, length, scale in made:
+        parameters = {
+            SOURCE_TYPE: declared,
+            SOURCE_LENGTH: str(length),
+            SOURCE_SCALE: str(scale),
+            SOURCE_NAME: name,
+        }
+        avro_type = {**kind, "connect.parameters": parameters}
+        row["fields"].append({"name": name, "type": ["null", avro_type], "default": None})
+    return json.dumps(schema)
+
+
+LOGICAL_DATE: Final = {"type": "int", "connect.name": "io.debezium.time.Date"}
+
+
+def row_types(schema_json: str) -> dict[str, Any]:
+    schema = json.loads(schema_json)
+    row = next(b for b in branches(schema["fields"][0]["type"]) if isinstance(b, dict))
+    return {field["name"]: field["type"] for field in row["fields"]}
+
+
+def one_by_one(schema_json: str, placeholder: str) -> Iterator[dict[str, Any]]:
+    """Rows that have one value each beside their id, so that each is refused for itself."""
+    types = row_types(schema_json)
+    number = 0
+    for name, values in _values(types, placeholder).items():
+        for value in values:
+            number += 1
+            yield {**dict.fromkeys(types), "id": number, name: value}
+
+
+def at_random(
+    schema_json: str, placeholder: str, random: Random, count: int
+) -> Iterator[dict[str, Any]]:
+    """Rows with a few random values."""
+    types = row_types(schema_json)
+    values = _values(types, placeholder)
+    names = [name for name, some in values.items() if some and name != "id"]
+    for number in range(count):
+        chosen = random.sample(names, random.choice([1, 2, 3, 8]))
+        row = {name: random.choice(values[name]) for name in chosen}
+        yield {**dict.fromkeys(types), "id": number, **row}
+
+
+def _values(types: Mapping[str, Any], placeholder: str) -> dict[str, list[Any]]:
+    values = {name: edge_values(avro_type, placeholder) for name, avro_type in types.items()}
+    # Spark's regexp_replace turns bytes that are no text into U+FFFD; no number has such bytes.
+    for name in ("dom_neg", "n_neg"):
+        values[name].remove(NOT_UTF8)
+    return values
+
+
+def messages(schema_json: str, rows: Iterator[dict[str, Any]], op: str = "u") -> list[Message]:
+    """Return one event per row, in a message each."""
+    return [
+        Message(topic=TOPIC, offset=at, key=None, value=_message(schema_json, row, op))
+        for at, row in enumerate(rows)
+    ]
+
+
+def _message(schema_json: str, row: dict[str, Any], op: str) -> bytes:
+    data = avro.encode(schema_json, WRITER, envelope(TABLE, op, before=None, after=row))
+    broken = b"\xff\xc0\x80" + b"\xed\xa0\x80" * 2
+    return data.replace(NOT_UTF8.encode(), broken + b"\xf8" * (len(NOT_UTF8) - len(broken)))
+
+
+EVERY_TYPE: Final = more_forms(recording("types").schemas[WRITER])
