@@ -30,7 +30,8 @@ COMMITS: Final = (
     Mutant(
         name="commit: an entry before its data",
         file="cdc/lake/commit/committer.py",
-        old="        self._store.write(file.path, content)\n        reach(Failpoint.AFTER_ROWS_WRITE)\n",
+        old="        self._store.write(file.path, content)\n"
+        "        reach(Failpoint.AFTER_ROWS_WRITE)\n",
         new="        from threading import Timer\n\n"
         "        Timer(1, self._store.write, (file.path, content)).start()\n",
         tests=(f"{_UNIT}test_committer.py::test_all_that_an_entry_names_is_there_before_it",),
