@@ -7,7 +7,7 @@ from dataclasses import replace
 import structlog
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply.table.apply_context import ApplyContext
@@ -26,6 +26,7 @@ from cdc.lake.table.merge_plan import BY_OPERATION
 from cdc.lake.table.positions import Position
 from cdc.lake.table.refused_plans import refused_plan
 from cdc.lake.upkeep.maintenance import Maintainer
+from cdc.land.log_rows import LogRows
 from cdc.tables import TableState
 
 logger = structlog.get_logger(__name__)
@@ -221,12 +222,14 @@ class AppliedTable:
         ]
 
     def bind_notes(
-        self, notes: Iterable[PlacedNote], mine: DataFrame, schemas: Mapping[int, str]
+        self, notes: Iterable[PlacedNote], mine: LogRows, schemas: Mapping[int, str]
     ) -> list[BoundNote]:
         """Place the notes that it has not followed among its events in rows of the log."""
         waiting = self.pending_notes(notes)
-        beyond = mine.where(F.col("offset") > self.position.offset)
-        return place_notes(waiting, beyond, schemas, before=self.position.offset) if waiting else []
+        if not waiting:
+            return []
+        beyond = mine.frame().where(F.col("offset") > self.position.offset)
+        return place_notes(waiting, beyond, schemas, before=self.position.offset)
 
     def remember_snapshot(self, lsns: frozenset[int]) -> None:
         """Remember the snapshot whose reads are to be applied; stop for any other snapshot.

@@ -3,8 +3,7 @@
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
+from pyspark.sql import SparkSession
 
 from cdc.apply.table.apply_context import ApplyContext
 from cdc.apply.table.batch import Batch
@@ -15,6 +14,7 @@ from cdc.apply.table.structure_notes import BoundNote
 from cdc.apply.table.table_content import TableContent
 from cdc.events.schema import belongs_to
 from cdc.failpoints import Failpoint, reach
+from cdc.land.log_rows import LogRows
 
 Steps = Generator[TableContent, None, TableContent]
 """The table after each commit; returns what it is at the end."""
@@ -30,7 +30,7 @@ class Stretch:
     snapshot, None where it is not known.
     """
 
-    rows: DataFrame
+    rows: LogRows
     topic: str  # rows of other topics are passed over
     upto: int
     schemas: Mapping[int, str]  # writer schemas by id
@@ -44,13 +44,13 @@ class Stretch:
         return self.beyond or bool(self.notes) or len(self.schemas) > 1
 
     @property
-    def mine(self) -> DataFrame:
+    def mine(self) -> LogRows:
         """Return the rows of the topic."""
-        return self.rows.where(F.col("topic") == self.topic)
+        return self.rows.of_topic(self.topic)
 
-    def between(self, after: int, upto: int) -> DataFrame:
+    def between(self, after: int, upto: int) -> LogRows:
         """Return the topic's rows beyond one offset, up to another."""
-        return self.mine.where(F.col("offset").between(after + 1, upto))
+        return self.mine.between(after, upto)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +86,17 @@ class EventApplier:
         suit(self.session, upto - after)
         part, schemas = stretch.between(after, upto), stretch.schemas
         if some:
-            present = part.select("value_schema_id").distinct().collect()
-            schemas = {i: schemas[i] for (i,) in present if i in schemas}
+            schemas = {i: schemas[i] for i in _schema_ids(part) if i in schemas}
         own = {i: text for i, text in schemas.items() if belongs_to(text, stretch.topic)}
         if content.structure is not None and self.context.catalogue is None:
-            refuse_lacking(part, own, content.structure)
+            refuse_lacking(part.frame(), own, content.structure)
         for changed in self.follower.by_events(content, own.values()):
             content = changed
             yield content
         return (yield from self._commit(content, part, upto, schemas))
 
     def _commit(
-        self, content: TableContent, part: DataFrame, upto: int, schemas: Mapping[int, str]
+        self, content: TableContent, part: LogRows, upto: int, schemas: Mapping[int, str]
     ) -> Steps:
         batch = Batch(
             session=self.session,
@@ -107,7 +106,16 @@ class EventApplier:
             context=self.context,
         )
         reach(Failpoint.BEFORE_TABLE_COMMIT)
-        content = replace(content, position=batch.commit(part, upto, schemas))
+        content = replace(content, position=batch.commit(part.frame(), upto, schemas))
         yield content
         reach(Failpoint.AFTER_TABLE_COMMIT)
         return content
+
+
+def _schema_ids(part: LogRows) -> set[int]:
+    if part.events is not None:
+        found = part.events["value_schema_id"].unique().to_pylist()
+    else:
+        rows = part.frame().select("value_schema_id").distinct().collect()
+        found = [row[0] for row in rows]
+    return {number for number in found if number is not None}

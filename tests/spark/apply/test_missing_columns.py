@@ -18,6 +18,7 @@ from cdc.events.structure.steps import Note
 from cdc.events.structure.structure import Structure
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.table.positions import Position
+from cdc.land.log_rows import LogRows
 from cdc.tables import TableMode
 from tests.events.recorded import LOG_COLUMNS, recording
 from tests.events.source import SCHEMA_ID, TABLE, TOPIC, Source
@@ -59,7 +60,9 @@ def applied(
     rows = spark.createDataFrame([m.row() for m in source.messages()], LOG_COLUMNS)
     last = source.messages()[-1].offset
     table.apply(
-        Stretch(rows=rows, topic=TOPIC, upto=last, schemas={SCHEMA_ID: WRITTEN}, notes=notes)
+        Stretch(
+            rows=LogRows.of(rows), topic=TOPIC, upto=last, schemas={SCHEMA_ID: WRITTEN}, notes=notes
+        )
     )
     return spark.read.format("delta").load(table.path).count()
 
