@@ -93,6 +93,13 @@ class Job(Section):
     """The most change events in one micro-batch, over all tables."""
     merge_threads: int = Field(2, ge=1)
     """How many tables are merged at the same time."""
+    local_events: int = Field(20_000, ge=0)
+    """The most events of one table in a round that the job applies in its own process, without
+    Spark. Larger batches, and those that need Spark for another reason, are merged by Spark. 0
+    leaves all of them to Spark."""
+    index_memory_mb: int = Field(256, ge=1)
+    """The memory for the index of the tables' keys, over all tables, in MiB. What does not fit is
+    kept in ``state_dir``."""
     optimize_small_files: int = Field(24, ge=2)
     """A table is optimized once it has at least this many small files to combine, none of them
     larger than twice all the others together."""

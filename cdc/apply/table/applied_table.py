@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply.table.apply_context import ApplyContext
+from cdc.apply.table.driver_way import driver_way
 from cdc.apply.table.event_applier import EventApplier, Stretch
 from cdc.apply.table.spark_plans import WHOLE_FILES, suit
 from cdc.apply.table.structure_follower import StructureFollower
@@ -59,7 +60,8 @@ class AppliedTable:
         self._commit_check = ForeignCommitCheck(path)
         changes = context.schema_policy(content.schema.table)
         follower = StructureFollower(session, path, changes, context.catalogue)
-        self._applier = EventApplier(session, path, context, follower)
+        self._driver = driver_way(path, content.schema.table, context)
+        self._applier = EventApplier(session, path, context, follower, self._driver)
 
     @property
     def content(self) -> TableContent:
@@ -100,6 +102,11 @@ class AppliedTable:
     def reason(self) -> str:
         """The reason why it stopped, with the remedy; empty while it follows."""
         return self._reason
+
+    @property
+    def way(self) -> str:
+        """How its last batch was applied; empty before the first."""
+        return self._driver.last if self._driver else ""
 
     def stop(self, reason: str, *, remedy: str, code: Reason | None = None) -> None:
         """Stop following; the other tables go on, and the ledger has the reason."""

@@ -7,6 +7,7 @@ from pyspark.sql import SparkSession
 
 from cdc.apply.table.apply_context import ApplyContext
 from cdc.apply.table.batch import Batch
+from cdc.apply.table.driver_way import DriverWay
 from cdc.apply.table.missing_columns import refuse_lacking
 from cdc.apply.table.spark_plans import suit
 from cdc.apply.table.structure_follower import StructureFollower, refuse_unseen
@@ -14,6 +15,7 @@ from cdc.apply.table.structure_notes import BoundNote
 from cdc.apply.table.table_content import TableContent
 from cdc.events.schema import belongs_to
 from cdc.failpoints import Failpoint, reach
+from cdc.lake.table.positions import Position
 from cdc.land.log_rows import LogRows
 
 Steps = Generator[TableContent, None, TableContent]
@@ -61,6 +63,7 @@ class EventApplier:
     path: str
     context: ApplyContext
     follower: StructureFollower
+    driver: DriverWay | None = None  # None: Spark applies every batch
 
     def steps(self, content: TableContent, stretch: Stretch) -> Steps:
         """Bring a table from ``content`` to the end of the stretch.
@@ -83,13 +86,12 @@ class EventApplier:
         after = content.position.offset
         if upto <= after:
             return content
-        suit(self.session, upto - after)
         part, schemas = stretch.between(after, upto), stretch.schemas
         if some:
             schemas = {i: schemas[i] for i in _schema_ids(part) if i in schemas}
         own = {i: text for i, text in schemas.items() if belongs_to(text, stretch.topic)}
         if content.structure is not None and self.context.catalogue is None:
-            refuse_lacking(part.frame(), own, content.structure)
+            refuse_lacking(part, own, content.structure)
         for changed in self.follower.by_events(content, own.values()):
             content = changed
             yield content
@@ -98,6 +100,19 @@ class EventApplier:
     def _commit(
         self, content: TableContent, part: LogRows, upto: int, schemas: Mapping[int, str]
     ) -> Steps:
+        reach(Failpoint.BEFORE_TABLE_COMMIT)
+        position = self.driver.applied(content, part, upto, schemas) if self.driver else None
+        if position is None:
+            position = self._by_spark(content, part, upto, schemas)
+        content = replace(content, position=position)
+        yield content
+        reach(Failpoint.AFTER_TABLE_COMMIT)
+        return content
+
+    def _by_spark(
+        self, content: TableContent, part: LogRows, upto: int, schemas: Mapping[int, str]
+    ) -> Position:
+        suit(self.session, upto - content.position.offset)
         batch = Batch(
             session=self.session,
             path=self.path,
@@ -105,11 +120,7 @@ class EventApplier:
             position=content.position,
             context=self.context,
         )
-        reach(Failpoint.BEFORE_TABLE_COMMIT)
-        content = replace(content, position=batch.commit(part.frame(), upto, schemas))
-        yield content
-        reach(Failpoint.AFTER_TABLE_COMMIT)
-        return content
+        return batch.commit(part.frame(), upto, schemas)
 
 
 def _schema_ids(part: LogRows) -> set[int]:

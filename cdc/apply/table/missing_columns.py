@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply.changes.decode import decode_envelope
@@ -10,9 +9,10 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import row_fields
 from cdc.events.structure.steps import READ_AGAIN
 from cdc.events.structure.structure import Structure
+from cdc.land.log_rows import LogRows
 
 
-def refuse_lacking(part: DataFrame, schemas: Mapping[int, str], structure: Structure) -> None:
+def refuse_lacking(part: LogRows, schemas: Mapping[int, str], structure: Structure) -> None:
     """Raise TABLE_STOPPED where a change among these events lacks a column of the structure.
 
     ``schemas`` are the writer schemas of the table's events, by id. Rows that a snapshot read are
@@ -21,7 +21,7 @@ def refuse_lacking(part: DataFrame, schemas: Mapping[int, str], structure: Struc
     missing = {i: names for i in schemas if (names := _missing(schemas[i], structure))}
     if not missing:
         return
-    suspects = part.where(F.col("value_schema_id").isin(sorted(missing)))
+    suspects = part.frame().where(F.col("value_schema_id").isin(sorted(missing)))
     changes = decode_envelope(suspects, {i: schemas[i] for i in missing}).where(F.col("op") != "r")
     if not changes.isEmpty():
         columns = sorted({name for names in missing.values() for name in names})
