@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
 import structlog
 
@@ -13,10 +12,10 @@ from cdc.apply.table.table_content import TableContent
 from cdc.lake.layout import is_local
 from cdc.lake.table.positions import Position
 from cdc.land.log_rows import LogRows
+from cdc.state.pace import DRIVER
 from cdc.tables import TableId
 
 logger = structlog.get_logger(__name__)
-DRIVER: Final = "driver"
 
 
 @dataclass(slots=True)

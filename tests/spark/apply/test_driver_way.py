@@ -13,7 +13,6 @@ from pyspark.sql import SparkSession
 
 from cdc.apply.local.driver_commit import DriverSettings
 from cdc.apply.table.apply_context import ApplyContext
-from cdc.apply.table.driver_way import DRIVER
 from cdc.apply.table.event_applier import Stretch
 from cdc.apply.table.table_content import TableContent
 from cdc.apply.table.table_factory import TableFactory
@@ -22,6 +21,7 @@ from cdc.events.schema import TableSchema
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.table.positions import Position, position
 from cdc.land.log_rows import LogRows
+from cdc.state.pace import DRIVER
 from tests.events.recorded import LOG_COLUMNS, Message, recording
 from tests.events.source import SCHEMA_ID, TOPIC, Source, act
 from tests.spark.apply.test_apply_is_fold import PLACEHOLDER, TOASTY, legal_ends
