@@ -138,6 +138,7 @@ def _driver(
         placeholder=placeholder,
         policy=config.job,
         index_directory=config.state_dir / "key_index",
+        check_directory=config.state_dir / "cross_check",
         index_bytes=(config.job.index_memory_mb << 20) // max(1, tables),
     )
 

@@ -44,6 +44,7 @@ class DriverSettings:
     policy: Job
     index_directory: Path  # each table has a directory of its own in it
     index_bytes: int  # of memory, for one table
+    check_directory: Path  # where results of both ways are kept that differ
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +60,15 @@ class DriverBatch:
     events: pa.Table
     upto: int
     schemas: Mapping[int, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committed:
+    """What a batch has become: the table's version and position, and why events were refused."""
+
+    version: int
+    position: Position
+    refused: Mapping[int, str]  # reasons by offset
 
 
 class LeftToSpark:
@@ -85,8 +95,8 @@ class DriverCommit:
         self._committer: Committer | None = None
         self._decoder: tuple[TableSchema, frozenset[int], TableDecoder] | None = None
 
-    def commit(self, batch: DriverBatch) -> Position:
-        """Apply a batch and return the position in the table's new commit.
+    def commit(self, batch: DriverBatch) -> Committed:
+        """Apply a batch in one commit.
 
         Raises NotLocalError, before anything is in the table, if only Spark can apply the batch;
         TABLE_STOPPED, before anything is written, if too many events are refused; CONFLICT if
@@ -98,7 +108,7 @@ class DriverCommit:
         except (TakeMergeError, IndexRefusedError) as error:
             raise NotLocalError(str(error)) from None
 
-    def _commit(self, batch: DriverBatch, committer: Committer) -> Position:
+    def _commit(self, batch: DriverBatch, committer: Committer) -> Committed:
         table = committer.open()
         outcome = LocalBatch(
             schema=batch.schema,
@@ -114,7 +124,8 @@ class DriverCommit:
         )
         version = committer.commit(rows, old, outcome.position)
         committer.checkpoint_if_due(version)
-        return outcome.position
+        reasons = dict(zip(*outcome.refused.to_pydict().values(), strict=True))
+        return Committed(version=version, position=outcome.position, refused=reasons)
 
     def _decoder_of(self, batch: DriverBatch) -> TableDecoder:
         """Return the decoder of the batch; the one of the last batch is kept."""

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply.table.apply_context import ApplyContext
+from cdc.apply.table.cross_check import cross_check
 from cdc.apply.table.driver_way import driver_way
 from cdc.apply.table.event_applier import EventApplier, Stretch
 from cdc.apply.table.spark_plans import WHOLE_FILES, suit
@@ -61,7 +62,8 @@ class AppliedTable:
         changes = context.schema_policy(content.schema.table)
         follower = StructureFollower(session, path, changes, context.catalogue)
         self._driver = driver_way(path, content.schema.table, context)
-        self._applier = EventApplier(session, path, context, follower, self._driver)
+        check = cross_check(session, path, content.schema.table, context)
+        self._applier = EventApplier(session, path, context, follower, self._driver, check)
 
     @property
     def content(self) -> TableContent:

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 
 import structlog
 
-from cdc.apply.local.driver_commit import DriverBatch, DriverCommit
+from cdc.apply.local.driver_commit import Committed, DriverBatch, DriverCommit
 from cdc.apply.local.not_local import NotLocalError
 from cdc.apply.table.apply_context import ApplyContext
 from cdc.apply.table.table_content import TableContent
 from cdc.lake.layout import is_local
-from cdc.lake.table.positions import Position
 from cdc.land.log_rows import LogRows
 from cdc.state.pace import DRIVER
 from cdc.tables import TableId
@@ -31,8 +30,8 @@ class DriverWay:
 
     def applied(
         self, content: TableContent, part: LogRows, upto: int, schemas: Mapping[int, str]
-    ) -> Position | None:
-        """Apply the batch and return the table's new position; None if Spark has to apply it.
+    ) -> Committed | None:
+        """Apply the batch in one commit; return None if Spark has to apply it.
 
         Raises what ``DriverCommit.commit`` raises.
         """
