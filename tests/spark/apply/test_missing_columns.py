@@ -1,11 +1,14 @@
 """A change without a column of the table stops it; a snapshot row without it does not."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from cdc.apply.local import missing_columns as local
+from cdc.apply.table import missing_columns
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.apply_context import ApplyContext
 from cdc.apply.table.event_applier import Stretch
@@ -13,30 +16,18 @@ from cdc.apply.table.structure_notes import BoundNote
 from cdc.apply.table.table_content import TableContent
 from cdc.apply.table.table_factory import TableFactory
 from cdc.config import Job
-from cdc.events.schema import Column, table_schema_from_avro
+from cdc.errors import CdcError
+from cdc.events.schema import Column
 from cdc.events.structure.steps import Note
-from cdc.events.structure.structure import Structure
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.table.positions import Position
-from cdc.tables import TableMode
-from tests.events.recorded import LOG_COLUMNS, recording
-from tests.events.source import SCHEMA_ID, TABLE, TOPIC, Source
-from tests.events.structures import column, structure
+from tests.events.lacking import CASES, SCHEMA, SCHEMAS, Case, structured
+from tests.events.local_lake import log_table
+from tests.events.recorded import LOG_COLUMNS
+from tests.events.source import TOPIC, Source
 from tests.spark.apply.test_apply_is_fold import PLACEHOLDER
 
 pytestmark = pytest.mark.spark
-
-WRITTEN = recording("tables").schemas[SCHEMA_ID]
-SCHEMA = table_schema_from_avro(WRITTEN, table=TABLE, key=("id",), mode=TableMode.KEYED)
-KINDS = {"int": "int4", "string": "text", "binary": "bytea", "array<int>": "_int4"}
-
-
-def structured(*more: str) -> Structure:
-    """Return the structure of the events, with more text columns."""
-    kinds = [(c.name, KINDS.get(c.type, "text")) for c in SCHEMA.columns]
-    kinds += [(name, "text") for name in more]
-    columns = [column(number, name, kind) for number, (name, kind) in enumerate(kinds, 1)]
-    return structure(*columns, schema=TABLE.schema, table=TABLE.name)
 
 
 def opened(spark: SparkSession, root: Path) -> AppliedTable:
@@ -58,9 +49,7 @@ def applied(
     """Apply the source's events; return the number of rows in the lake afterwards."""
     rows = spark.createDataFrame([m.row() for m in source.messages()], LOG_COLUMNS)
     last = source.messages()[-1].offset
-    table.apply(
-        Stretch(rows=rows, topic=TOPIC, upto=last, schemas={SCHEMA_ID: WRITTEN}, notes=notes)
-    )
+    table.apply(Stretch(rows=rows, topic=TOPIC, upto=last, schemas=SCHEMAS, notes=notes))
     return spark.read.format("delta").load(table.path).count()
 
 
@@ -90,3 +79,25 @@ def test_a_change_after_the_note_that_drops_the_column_is_accepted(
     dropped = BoundNote(id=1, after=-1, note=Note(structure=structured()), lsn=1)
     assert applied(spark, table, source, (dropped,)) == 1
     assert not table.stopped
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_without_spark_the_same_changes_stop_the_table(spark: SparkSession, case: Case) -> None:
+    rows = spark.createDataFrame([message.row() for message in case.messages], LOG_COLUMNS)
+
+    def of_spark() -> None:
+        missing_columns.refuse_lacking(rows, SCHEMAS, case.structure)
+
+    def of_this_process() -> None:
+        local.refuse_lacking(log_table(case.messages), SCHEMAS, case.structure)
+
+    assert said(of_spark) == said(of_this_process)
+
+
+def said(refuse: Callable[[], None]) -> tuple[str, str] | None:
+    """Return message and remedy of the refusal; None if there is none."""
+    try:
+        refuse()
+    except CdcError as error:
+        return error.message, error.remedy
+    return None
