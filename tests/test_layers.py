@@ -71,7 +71,7 @@ PURE = (
     "cdc.apply.local.row_reader",
     "cdc.apply.rounds.whole_transactions",
     "cdc.apply.rounds.stuck_transaction",
-    "cdc.apply.table.too_many_refused",
+    "cdc.apply.refused.too_many_refused",
     "cdc.client.plan",
     "cdc.client.read.at",
     "cdc.client.selection",

@@ -6,12 +6,14 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 
+from cdc.apply.local.driver_commit import DriverSettings
 from cdc.apply.rounds.last_cut import Topics
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.apply_context import ApplyContext
 from cdc.apply.table.table_factory import TableFactory
 from cdc.capture import bootstrap, first_slot
 from cdc.capture.continuity import marker_topic
+from cdc.config import Config
 from cdc.events.structure.structure import Structure, parse
 from cdc.job.open_log import open_log
 from cdc.job.open_tables import TableOpener
@@ -109,17 +111,34 @@ def _source(pipeline: Pipeline) -> SourceAtStart:
 
 def _factory(pipeline: Pipeline, source: SourceAtStart) -> TableFactory:
     config, endpoints = pipeline.config, pipeline.endpoints
+    quarantine, placeholder = Quarantine(quarantine_path(config)), bootstrap.placeholder(pipeline)
     return TableFactory(
         ApplyContext(
-            quarantine=Quarantine(quarantine_path(config)),
-            placeholder=bootstrap.placeholder(pipeline),
+            quarantine=quarantine,
+            placeholder=placeholder,
             policy=config.job,
             schema_policy=config.source.schema_policy,
             catalogue=(
                 None if source.notes_changes else partial(_structure_now, endpoints.source_url)
             ),
             slot_lsn=first_slot.first_lsn(config),
+            driver=_driver(config, placeholder, quarantine, tables=len(source.tables)),
         )
+    )
+
+
+def _driver(
+    config: Config, placeholder: str, quarantine: Quarantine, *, tables: int
+) -> DriverSettings | None:
+    """Return what it takes to apply without Spark; None where all is left to Spark."""
+    if not config.job.local_events:
+        return None
+    return DriverSettings(
+        quarantine=quarantine,
+        placeholder=placeholder,
+        policy=config.job,
+        index_directory=config.state_dir / "key_index",
+        index_bytes=(config.job.index_memory_mb << 20) // max(1, tables),
     )
 
 

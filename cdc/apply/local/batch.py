@@ -19,7 +19,7 @@ from cdc.apply.local.lake_rows import LakeRows, NoRows
 from cdc.apply.local.multiset import CopyRow, copy_rows, net_copies
 from cdc.apply.local.not_local import NotLocalError, why_not_local
 from cdc.apply.local.reduce import Overview, latest_per_key, overview
-from cdc.apply.table import too_many_refused
+from cdc.apply.refused import too_many_refused
 from cdc.config import Job
 from cdc.events.schema import TableSchema
 from cdc.lake.table.merge_plan import BY_OPERATION, COPY, OFFSET, ROW_HASH

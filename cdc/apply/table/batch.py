@@ -2,7 +2,7 @@
 
 A crash may come anywhere between the durable steps: refused events go to quarantine first
 (recording one twice changes nothing), then rows and position go into the table in one commit. Too
-many refused events (cdc/apply/table/too_many_refused.py) stop the table before either.
+many refused events (cdc/apply/refused/too_many_refused.py) stop the table before either.
 """
 
 from collections.abc import Mapping

@@ -1,26 +1,26 @@
 """A change without a column of the table stops it; a snapshot row without it does not."""
 
-from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
-from cdc.apply.local import missing_columns as local
-from cdc.apply.table import missing_columns
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.apply_context import ApplyContext
 from cdc.apply.table.event_applier import Stretch
+from cdc.apply.table.missing_columns import refuse_lacking
 from cdc.apply.table.structure_notes import BoundNote
 from cdc.apply.table.table_content import TableContent
 from cdc.apply.table.table_factory import TableFactory
 from cdc.config import Job
-from cdc.errors import CdcError
+from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import Column
 from cdc.events.structure.steps import Note
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.table.positions import Position
+from cdc.land.log_rows import LogRows
 from tests.events.lacking import CASES, SCHEMA, SCHEMAS, Case, structured
 from tests.events.local_lake import log_table
 from tests.events.recorded import LOG_COLUMNS
@@ -49,7 +49,9 @@ def applied(
     """Apply the source's events; return the number of rows in the lake afterwards."""
     rows = spark.createDataFrame([m.row() for m in source.messages()], LOG_COLUMNS)
     last = source.messages()[-1].offset
-    table.apply(Stretch(rows=rows, topic=TOPIC, upto=last, schemas=SCHEMAS, notes=notes))
+    table.apply(
+        Stretch(rows=LogRows.of(rows), topic=TOPIC, upto=last, schemas=SCHEMAS, notes=notes)
+    )
     return spark.read.format("delta").load(table.path).count()
 
 
@@ -82,22 +84,17 @@ def test_a_change_after_the_note_that_drops_the_column_is_accepted(
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_without_spark_the_same_changes_stop_the_table(spark: SparkSession, case: Case) -> None:
-    rows = spark.createDataFrame([message.row() for message in case.messages], LOG_COLUMNS)
+def test_the_same_changes_stop_the_table_whether_they_are_in_memory_or_not(
+    spark: SparkSession, case: Case
+) -> None:
+    frame = spark.createDataFrame([message.row() for message in case.messages], LOG_COLUMNS)
 
-    def of_spark() -> None:
-        missing_columns.refuse_lacking(rows, SCHEMAS, case.structure)
+    def unused() -> DataFrame:
+        raise AssertionError("Spark is not asked")
 
-    def of_this_process() -> None:
-        local.refuse_lacking(log_table(case.messages), SCHEMAS, case.structure)
-
-    assert said(of_spark) == said(of_this_process)
-
-
-def said(refuse: Callable[[], None]) -> tuple[str, str] | None:
-    """Return message and remedy of the refusal; None if there is none."""
-    try:
-        refuse()
-    except CdcError as error:
-        return error.message, error.remedy
-    return None
+    for rows in (LogRows.of(frame), LogRows(unused, log_table(case.messages))):
+        with pytest.raises(CdcError) if case.stops else nullcontext() as stopped:
+            refuse_lacking(rows, SCHEMAS, case.structure)
+        if stopped is not None:
+            assert stopped.value.kind is ErrorKind.TABLE_STOPPED
+            assert stopped.value.message.startswith("a change arrived without lost:")
