@@ -110,6 +110,7 @@ class JobRun:
     def close(self) -> None:
         """Give up the threads of the rounds and the connection to the source."""
         self.rounds.close()
+        self.context.factory.close()
         self.watch.close()
 
 

@@ -1,6 +1,7 @@
 """Gathers what a run of the job needs to know at its start: from the source, the log, the lake."""
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
@@ -138,6 +139,7 @@ def _driver(
         placeholder=placeholder,
         policy=config.job,
         index_directory=config.state_dir / "key_index",
+        executor=ThreadPoolExecutor(1, thread_name_prefix="upkeep"),
         check_directory=config.state_dir / "cross_check",
         index_bytes=(config.job.index_memory_mb << 20) // max(1, tables),
     )

@@ -5,6 +5,7 @@ and position go into the table in one commit.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -44,6 +45,7 @@ class DriverSettings:
     policy: Job
     index_directory: Path  # each table has a directory of its own in it
     index_bytes: int  # of memory, for one table
+    executor: Executor  # does what no commit waits for: one small file of several, checkpoints
     check_directory: Path  # where results of both ways are kept that differ
 
 
@@ -95,6 +97,12 @@ class DriverCommit:
         self._committer: Committer | None = None
         self._decoder: tuple[TableSchema, frozenset[int], TableDecoder] | None = None
 
+    @property
+    def committer(self) -> Committer:
+        """What commits to the table. Raises TakeMergeError for a table on an object store."""
+        self._committer = self._committer or Committer(self._path)
+        return self._committer
+
     def commit(self, batch: DriverBatch) -> Committed:
         """Apply a batch in one commit.
 
@@ -103,8 +111,7 @@ class DriverCommit:
         another commit came between.
         """
         try:
-            self._committer = self._committer or Committer(self._path)
-            return self._commit(batch, self._committer)
+            return self._commit(batch, self.committer)
         except (TakeMergeError, IndexRefusedError) as error:
             raise NotLocalError(str(error)) from None
 
@@ -123,7 +130,6 @@ class DriverCommit:
             batch.events, outcome, batch.schema.table, self._settings.quarantine
         )
         version = committer.commit(rows, old, outcome.position)
-        committer.checkpoint_if_due(version)
         reasons = dict(zip(*outcome.refused.to_pydict().values(), strict=True))
         return Committed(version=version, position=outcome.position, refused=reasons)
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -45,6 +46,7 @@ class Driven:
         **job: Any,  # noqa: ANN401 - settings of any type
     ) -> None:
         self.spark, self.root = spark, root
+        self.executor = ThreadPoolExecutor(1)
         self.ways: Counter[str] = Counter()
         content = TableContent(schema=schema, position=Position(epoch=1, offset=-1))
         self.table = self.factory(**job).created(spark.newSession(), str(root / "t"), content)
@@ -57,6 +59,7 @@ class Driven:
             policy=policy,
             index_directory=self.root / "index",
             index_bytes=1 << 20,
+            executor=self.executor,
             check_directory=self.root / "check",
         )
         return TableFactory(
