@@ -29,6 +29,7 @@ from cdc.lake.key_index.refused import IndexRefusedError
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.table.merge_plan import OFFSET
 from cdc.lake.table.positions import Position
+from cdc.observe.stage_times import Stage, StageTimes
 
 MOST_EMPTIED: Final = 1_000_000
 """Rows of a table that a TRUNCATE may empty here; a larger one is overwritten by Spark."""
@@ -45,6 +46,7 @@ class DriverSettings:
     policy: Job
     index_directory: Path  # each table has a directory of its own in it
     index_bytes: int  # of memory, for one table
+    stages: StageTimes
     executor: Executor  # does what no commit waits for: one small file of several, checkpoints
     check_directory: Path  # where results of both ways are kept that differ
 
@@ -123,13 +125,15 @@ class DriverCommit:
             decoder=self._decoder_of(batch),
             lake=LeftToSpark(),
             policy=self._settings.policy,
+            stages=self._settings.stages,
         ).outcome(batch.events, batch.upto)
-        rows = _stored(outcome.upserts, table)
-        old = self._old_rows(batch, outcome, table, committer)
-        outcome = quarantine.refuse(
-            batch.events, outcome, batch.schema.table, self._settings.quarantine
-        )
-        version = committer.commit(rows, old, outcome.position)
+        with self._settings.stages.timed(Stage.COMMIT):
+            rows = _stored(outcome.upserts, table)
+            old = self._old_rows(batch, outcome, table, committer)
+            outcome = quarantine.refuse(
+                batch.events, outcome, batch.schema.table, self._settings.quarantine
+            )
+            version = committer.commit(rows, old, outcome.position)
         reasons = dict(zip(*outcome.refused.to_pydict().values(), strict=True))
         return Committed(version=version, position=outcome.position, refused=reasons)
 

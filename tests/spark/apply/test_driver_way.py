@@ -24,6 +24,7 @@ from cdc.lake.key_index.places import Places
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.table.positions import Position, position
 from cdc.land.log_rows import LogRows
+from cdc.observe.stage_times import StageTimes
 from cdc.state.pace import DRIVER
 from tests.events.recorded import LOG_COLUMNS, Message, recording
 from tests.events.source import LARGE, SCHEMA_ID, TOPIC, Source, act
@@ -59,6 +60,7 @@ class Driven:
             policy=policy,
             index_directory=self.root / "index",
             index_bytes=1 << 20,
+            stages=StageTimes(),
             executor=self.executor,
             check_directory=self.root / "check",
         )
