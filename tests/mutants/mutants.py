@@ -85,8 +85,8 @@ MUTANTS: Final = (
     Mutant(
         name="position of a table: skip events before it",
         file="cdc/apply/table/event_applier.py",
-        old='F.col("offset").between(after + 1, upto)',
-        new='F.col("offset").between(-1, upto)',
+        old="self.mine.between(after, upto)",
+        new="self.mine.between(-1, upto)",
         tests=SPARK,
     ),
     Mutant(

@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import structlog
-from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply.rounds.last_cut import LastCut
 from cdc.apply.rounds.log_slice import Slice
@@ -121,10 +120,8 @@ class AppliedTables:
         upto, after = cut.offsets[self._notes_topic], last.offsets[self._notes_topic]
         if upto <= after:
             return []
-        mine = part.rows.where(
-            (F.col("topic") == self._notes_topic) & F.col("offset").between(after + 1, upto)
-        )
-        return placed_notes(mine, schemas)
+        mine = part.rows.of_topic(self._notes_topic).between(after, upto)
+        return placed_notes(mine.frame(), schemas)
 
     def _remember_noted(self, notes: Sequence[PlacedNote]) -> None:
         self._noted |= {
@@ -156,7 +153,7 @@ def _stretch(topic: str, part: Slice, cut: Cut, last: LastCut) -> Stretch:
     """Return the topic's events up to the cut; without their schemas and the notes."""
     upto = cut.offsets[topic]
     return Stretch(
-        rows=part.rows.where(F.col("offset") <= upto),
+        rows=part.rows.between(-1, upto),
         topic=topic,
         upto=upto,
         schemas={},

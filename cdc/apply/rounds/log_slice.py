@@ -14,13 +14,14 @@ from cdc.events.transactions import END, Marker, marker
 from cdc.events.values.lsn import NO_LSN
 from cdc.lake.table.store import read_pinned
 from cdc.land.landing import Landing, last_offsets
+from cdc.land.log_rows import LogRows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
     """Events after the last cut: as many as the round takes."""
 
-    rows: DataFrame  # columns of the log
+    rows: LogRows
     ends: Sequence[Marker]  # END markers, in order
     end_offsets: Mapping[int, int]  # offset of the END marker, by its lsn
     spans: Mapping[str, Mapping[int, Span]]  # by topic and transaction
@@ -62,7 +63,7 @@ def look(
     groups = _groups(rows.where(~is_marker & F.col("value").isNotNull()), schemas)
     ends = _ends(rows.where(is_marker), schemas, prefix)
     return Slice(
-        rows=rows,
+        rows=LogRows.of(rows),
         ends=[end for _, end in ends],
         end_offsets={end.lsn: offset for offset, end in ends},
         spans=_spans(groups),
