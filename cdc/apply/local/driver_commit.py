@@ -5,6 +5,7 @@ and position go into the table in one commit.
 """
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -28,6 +29,7 @@ from cdc.lake.key_index.refused import IndexRefusedError
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.table.merge_plan import OFFSET
 from cdc.lake.table.positions import Position
+from cdc.observe.stage_times import Stage, StageTimes
 
 MOST_EMPTIED: Final = 1_000_000
 """Rows of a table that a TRUNCATE may empty here; a larger one is overwritten by Spark."""
@@ -44,6 +46,9 @@ class DriverSettings:
     policy: Job
     index_directory: Path  # each table has a directory of its own in it
     index_bytes: int  # of memory, for one table
+    stages: StageTimes
+    executor: Executor  # does what no commit waits for: one small file of several, checkpoints
+    check_directory: Path  # where results of both ways are kept that differ
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +66,15 @@ class DriverBatch:
     schemas: Mapping[int, str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committed:
+    """What a batch has become: the table's version and position, and why events were refused."""
+
+    version: int
+    position: Position
+    refused: Mapping[int, str]  # reasons by offset
+
+
 class DriverCommit:
     """Commits batches to the table at ``path``; used by one thread at a time."""
 
@@ -73,20 +87,25 @@ class DriverCommit:
         self._committer: Committer | None = None
         self._decoder: tuple[TableSchema, frozenset[int], TableDecoder] | None = None
 
-    def commit(self, batch: DriverBatch) -> Position:
-        """Apply a batch and return the position in the table's new commit.
+    @property
+    def committer(self) -> Committer:
+        """What commits to the table. Raises TakeMergeError for a table on an object store."""
+        self._committer = self._committer or Committer(self._path)
+        return self._committer
+
+    def commit(self, batch: DriverBatch) -> Committed:
+        """Apply a batch in one commit.
 
         Raises NotLocalError, before anything is in the table, if only Spark can apply the batch;
         TABLE_STOPPED, before anything is written, if too many events are refused; CONFLICT if
         another commit came between.
         """
         try:
-            self._committer = self._committer or Committer(self._path)
-            return self._commit(batch, self._committer)
+            return self._commit(batch, self.committer)
         except (TakeMergeError, IndexRefusedError) as error:
             raise NotLocalError(str(error)) from None
 
-    def _commit(self, batch: DriverBatch, committer: Committer) -> Position:
+    def _commit(self, batch: DriverBatch, committer: Committer) -> Committed:
         table = committer.open()
         places = self._places.at(batch.schema, table, committer.deleted_rows)
         outcome = LocalBatch(
@@ -95,19 +114,21 @@ class DriverCommit:
             decoder=self._decoder_of(batch),
             lake=TableRows(self._path, places),
             policy=self._settings.policy,
+            stages=self._settings.stages,
         ).outcome(batch.events, batch.upto)
-        rows = _stored(outcome.upserts, table)
-        if outcome.truncated:
-            old = _all_rows(table, committer)
-        else:
-            self._refuse_newer(table, batch.position)
-            old = _old_rows(outcome, places) if table.files else {}
-        outcome = quarantine.refuse(
-            batch.events, outcome, batch.schema.table, self._settings.quarantine
-        )
-        version = committer.commit(rows, old, outcome.position)
-        committer.checkpoint_if_due(version)
-        return outcome.position
+        with self._settings.stages.timed(Stage.COMMIT):
+            rows = _stored(outcome.upserts, table)
+            if outcome.truncated:
+                old = _all_rows(table, committer)
+            else:
+                self._refuse_newer(table, batch.position)
+                old = _old_rows(outcome, places) if table.files else {}
+            outcome = quarantine.refuse(
+                batch.events, outcome, batch.schema.table, self._settings.quarantine
+            )
+            version = committer.commit(rows, old, outcome.position)
+        reasons = dict(zip(*outcome.refused.to_pydict().values(), strict=True))
+        return Committed(version=version, position=outcome.position, refused=reasons)
 
     def _decoder_of(self, batch: DriverBatch) -> TableDecoder:
         """Return the decoder of the batch; the one of the last batch is kept."""

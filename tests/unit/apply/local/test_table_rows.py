@@ -85,7 +85,7 @@ class DeltaLake:
             upto=messages[-1].offset,
             schemas=SCHEMAS,
         )
-        self.position = self.commits.commit(batch)
+        self.position = self.commits.commit(batch).position
         assert position(self.path) == self.position
 
     def stored(self) -> list[str]:
