@@ -98,6 +98,9 @@ class Job(Section):
     """The most events of one table in a round that the job applies in its own process, without
     Spark. Larger batches, and those that need Spark for another reason, are merged by Spark. 0
     leaves all of them to Spark."""
+    cross_check: int = Field(0, ge=0)
+    """Applies one in so many of each table's batches by Spark as well, beside the table, and stops
+    the table if the two results differ. 1 compares every batch, 0 none."""
     index_memory_mb: int = Field(256, ge=1)
     """The memory for the index of the tables' keys, over all tables, in MiB. What does not fit is
     kept in ``state_dir``."""

@@ -5,6 +5,7 @@ The recording also has the source's rows at its end, in Postgres's own text.
 
 import base64
 import json
+import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,6 +39,8 @@ from cdc.lake.table.positions import LandedPosition, Position, landed_position, 
 from cdc.land.inbox import Inbox
 from cdc.land.log_table import create_log
 from cdc.land.query import Lander, LandingHooks
+from cdc.observe.recent_freshness import RecentFreshness
+from cdc.observe.stage_times import StageTimes
 from cdc.state.request_reader import RequestReader
 from cdc.tables import STRUCTURE, TableId, TableMode
 
@@ -134,6 +137,8 @@ class Pipeline:
             inbox=self.inbox,
             freezer=self.freezer,
             wal_end=self._wal_end,
+            recent=RecentFreshness(time.monotonic),
+            stages=StageTimes(),
         )
         finder = CutFinder(
             self.spark,

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply.table.apply_context import ApplyContext
+from cdc.apply.table.cross_check import cross_check
 from cdc.apply.table.driver_way import driver_way
 from cdc.apply.table.event_applier import EventApplier, Stretch
 from cdc.apply.table.spark_plans import WHOLE_FILES, suit
@@ -60,8 +61,9 @@ class AppliedTable:
         self._commit_check = ForeignCommitCheck(path)
         changes = context.schema_policy(content.schema.table)
         follower = StructureFollower(session, path, changes, context.catalogue)
-        self._driver = driver_way(path, content.schema.table, context)
-        self._applier = EventApplier(session, path, context, follower, self._driver)
+        self._driver = driver_way(path, content.schema.table, context, self._maintainer)
+        check = cross_check(session, path, content.schema.table, context)
+        self._applier = EventApplier(session, path, context, follower, self._driver, check)
 
     @property
     def content(self) -> TableContent:
@@ -201,6 +203,12 @@ class AppliedTable:
         with self._stopping_for_own_errors():
             for content in self._applier.steps(self._content, stretch):
                 self._content = content
+            self._keep_small()
+
+    def _keep_small(self) -> None:
+        if self._driver is not None and self._driver.was_driver:
+            self._driver.upkeep.committed(self._session, self.position)
+        else:
             suit(self._session, WHOLE_FILES)
             self._maintainer.committed(self._session, self.position.metadata())
 

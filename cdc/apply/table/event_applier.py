@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from pyspark.sql import SparkSession
 
 from cdc.apply.table.apply_context import ApplyContext
-from cdc.apply.table.batch import Batch
+from cdc.apply.table.batch import by_spark
+from cdc.apply.table.cross_check import CrossCheck
 from cdc.apply.table.driver_way import DriverWay
 from cdc.apply.table.missing_columns import refuse_lacking
 from cdc.apply.table.spark_plans import suit
@@ -64,6 +65,7 @@ class EventApplier:
     context: ApplyContext
     follower: StructureFollower
     driver: DriverWay | None = None  # None: Spark applies every batch
+    check: CrossCheck | None = None  # None: no batch is applied both ways
 
     def steps(self, content: TableContent, stretch: Stretch) -> Steps:
         """Bring a table from ``content`` to the end of the stretch.
@@ -101,26 +103,23 @@ class EventApplier:
         self, content: TableContent, part: LogRows, upto: int, schemas: Mapping[int, str]
     ) -> Steps:
         reach(Failpoint.BEFORE_TABLE_COMMIT)
-        position = self.driver.applied(content, part, upto, schemas) if self.driver else None
-        if position is None:
-            position = self._by_spark(content, part, upto, schemas)
-        content = replace(content, position=position)
-        yield content
+        made = self.driver.applied(content, part, upto, schemas) if self.driver else None
+        if made is None:
+            yield (after := replace(content, position=self._by_spark(content, part, upto, schemas)))
+        else:
+            yield (after := replace(content, position=made.position))
+            if self.check is not None and self.check.is_due():
+                self.check.compare(content, part, made, schemas)
         reach(Failpoint.AFTER_TABLE_COMMIT)
-        return content
+        return after
 
     def _by_spark(
         self, content: TableContent, part: LogRows, upto: int, schemas: Mapping[int, str]
     ) -> Position:
         suit(self.session, upto - content.position.offset)
-        batch = Batch(
-            session=self.session,
-            path=self.path,
-            schema=content.schema,
-            position=content.position,
-            context=self.context,
+        return by_spark(self.session, self.path, content, self.context).commit(
+            part.frame(), upto, schemas
         )
-        return batch.commit(part.frame(), upto, schemas)
 
 
 def _schema_ids(part: LogRows) -> set[int]:

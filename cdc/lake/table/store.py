@@ -142,6 +142,12 @@ def features(columns: tuple[Column, ...]) -> dict[str, str]:
     return {"delta.feature.timestampNtz": "supported"} if needed else {}
 
 
+def clone(spark: SparkSession, path: str, to: str, version: int) -> None:
+    """Make a table at ``to`` of one version of the table at ``path``, with the same data files."""
+    of_version = f"{spark_delta(path)} VERSION AS OF {version:d}"
+    spark.sql(f"CREATE TABLE {spark_delta(to)} SHALLOW CLONE {of_version}")
+
+
 def set_key(spark: SparkSession, path: str, key: tuple[str, ...]) -> None:
     """Record the key columns as a table property, in one commit."""
     set_properties(spark, path, {KEY_PROPERTY: json.dumps(list(key))})
