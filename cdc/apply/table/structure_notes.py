@@ -5,7 +5,7 @@ source's LSN orders it against the table's events: while the structure changes, 
 to the table (docs/decisions/0011).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -64,12 +64,17 @@ def note_rows(log: DataFrame, path: str, topic: str) -> DataFrame:
 
 
 def placed_notes(rows: DataFrame, schemas: Mapping[int, str]) -> list[PlacedNote]:
-    """Return the notes in rows of the log, in the order of their ids; one Spark job.
+    """Return the notes in rows of the log, in the order of their ids; one Spark job."""
+    return notes_of(rows.select("value", "value_schema_id").collect(), schemas)
+
+
+def notes_of(records: Iterable[Any], schemas: Mapping[int, str]) -> list[PlacedNote]:
+    """Return the notes in records of the log, in the order of their ids.
 
     Other records are passed over: tombstones, deletes of pruned notes, records of strangers.
     """
     notes = []
-    for record in rows.select("value", "value_schema_id").collect():
+    for record in records:
         schema = schemas.get(record["value_schema_id"])
         frame = avro.frame(bytes(record["value"])) if record["value"] is not None else None
         if schema is not None and frame is not None:
