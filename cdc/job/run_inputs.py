@@ -1,6 +1,7 @@
 """Gathers what a run of the job needs to know at its start: from the source, the log, the lake."""
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
@@ -25,6 +26,7 @@ from cdc.lake.records.epochs import Epoch
 from cdc.lake.records.ledger import Ledger
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.table.positions import LandedPosition
+from cdc.observe.stage_times import StageTimes
 from cdc.operations.retention import cuts_kept
 from cdc.source.catalog.captured import captured_tables
 from cdc.source.catalog.catalog import SourceTable
@@ -57,6 +59,7 @@ class RunInputs:
     registry: RegistryClient
     ledger: Ledger
     factory: TableFactory
+    stages: StageTimes
     tables: Mapping[str, AppliedTable]  # by topic
 
     @property
@@ -77,7 +80,8 @@ def gather_inputs(pipeline: Pipeline, spark: SparkSession, step: Callable[[], No
     landed = open_log(spark, pipeline, [*own, notes, marks], source.origin)
     epoch, registry = epochs.last(epochs_path(config)), RegistryClient(endpoints.registry)
     ledger = Ledger(ledger_path(config), kept=cuts_kept(config.job))
-    factory = _factory(pipeline, source)
+    stages = StageTimes()
+    factory = _factory(pipeline, source, stages)
     opener = TableOpener(
         config=config,
         epoch=epoch,
@@ -93,6 +97,7 @@ def gather_inputs(pipeline: Pipeline, spark: SparkSession, step: Callable[[], No
         registry=registry,
         ledger=ledger,
         factory=factory,
+        stages=stages,
         tables=opener.open_tables(spark, source.tables, step),
     )
 
@@ -109,7 +114,7 @@ def _source(pipeline: Pipeline) -> SourceAtStart:
         )
 
 
-def _factory(pipeline: Pipeline, source: SourceAtStart) -> TableFactory:
+def _factory(pipeline: Pipeline, source: SourceAtStart, stages: StageTimes) -> TableFactory:
     config, endpoints = pipeline.config, pipeline.endpoints
     quarantine, placeholder = Quarantine(quarantine_path(config)), bootstrap.placeholder(pipeline)
     return TableFactory(
@@ -122,13 +127,18 @@ def _factory(pipeline: Pipeline, source: SourceAtStart) -> TableFactory:
                 None if source.notes_changes else partial(_structure_now, endpoints.source_url)
             ),
             slot_lsn=first_slot.first_lsn(config),
-            driver=_driver(config, placeholder, quarantine, tables=len(source.tables)),
+            driver=_driver(config, placeholder, quarantine, stages, tables=len(source.tables)),
         )
     )
 
 
 def _driver(
-    config: Config, placeholder: str, quarantine: Quarantine, *, tables: int
+    config: Config,
+    placeholder: str,
+    quarantine: Quarantine,
+    stages: StageTimes,
+    *,
+    tables: int,
 ) -> DriverSettings | None:
     """Return what it takes to apply without Spark; None where all is left to Spark."""
     if not config.job.local_events:
@@ -138,6 +148,8 @@ def _driver(
         placeholder=placeholder,
         policy=config.job,
         index_directory=config.state_dir / "key_index",
+        stages=stages,
+        executor=ThreadPoolExecutor(1, thread_name_prefix="upkeep"),
         check_directory=config.state_dir / "cross_check",
         index_bytes=(config.job.index_memory_mb << 20) // max(1, tables),
     )

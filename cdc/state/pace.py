@@ -12,6 +12,8 @@ from cdc.observe.recent_freshness import Reached
 from cdc.state.atomic_file import write_shared
 
 FILE: Final = "pace.json"
+SECONDS: Final = 2.0
+"""The time from one writing of the file to the next."""
 DRIVER: Final = "driver"
 """The way of a batch that the job applied in its own process, without Spark."""
 

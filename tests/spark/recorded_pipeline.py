@@ -5,6 +5,7 @@ The recording also has the source's rows at its end, in Postgres's own text.
 
 import base64
 import json
+import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,6 +39,8 @@ from cdc.lake.table.positions import LandedPosition, Position, landed_position, 
 from cdc.land.inbox import Inbox
 from cdc.land.log_table import create_log
 from cdc.land.query import Lander, LandingHooks
+from cdc.observe.recent_freshness import RecentFreshness
+from cdc.observe.stage_times import StageTimes
 from cdc.state.request_reader import RequestReader
 from cdc.tables import STRUCTURE, TableId, TableMode
 
@@ -82,8 +85,15 @@ class Pipeline:
     epoch: Epoch | None = None
 
     def __init__(
-        self, spark: SparkSession, root: Path, *, budget: int = 1000, patience: float = 60
+        self,
+        spark: SparkSession,
+        root: Path,
+        *,
+        budget: int = 1000,
+        patience: float = 60,
+        in_memory: bool = True,
     ) -> None:
+        self.in_memory = in_memory
         self.spark = spark
         self.root = root
         self.log = str(root / "log")
@@ -127,6 +137,8 @@ class Pipeline:
             inbox=self.inbox,
             freezer=self.freezer,
             wal_end=self._wal_end,
+            recent=RecentFreshness(time.monotonic),
+            stages=StageTimes(),
         )
         finder = CutFinder(
             self.spark,
@@ -184,8 +196,8 @@ class Pipeline:
         return tables.stored(session, path, found, schema)
 
     def land(self, records: list[dict[str, Any]]) -> None:
-        """Land the records in one landing."""
-        self.lander.land(events(self.spark, records), 0)
+        """Land the records in one landing; their rows stay in memory if ``in_memory``."""
+        self.lander.land(events(self.spark, records), len(records) if self.in_memory else None)
 
     def _wal_end(self) -> int:
         return self.wal_end()

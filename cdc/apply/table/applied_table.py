@@ -61,7 +61,7 @@ class AppliedTable:
         self._commit_check = ForeignCommitCheck(path)
         changes = context.schema_policy(content.schema.table)
         follower = StructureFollower(session, path, changes, context.catalogue)
-        self._driver = driver_way(path, content.schema.table, context)
+        self._driver = driver_way(path, content.schema.table, context, self._maintainer)
         check = cross_check(session, path, content.schema.table, context)
         self._applier = EventApplier(session, path, context, follower, self._driver, check)
 
@@ -203,6 +203,12 @@ class AppliedTable:
         with self._stopping_for_own_errors():
             for content in self._applier.steps(self._content, stretch):
                 self._content = content
+            self._keep_small()
+
+    def _keep_small(self) -> None:
+        if self._driver is not None and self._driver.was_driver:
+            self._driver.upkeep.committed(self._session, self.position)
+        else:
             suit(self._session, WHOLE_FILES)
             self._maintainer.committed(self._session, self.position.metadata())
 

@@ -10,6 +10,8 @@ from cdc.apply.local.not_local import NotLocalError
 from cdc.apply.table.apply_context import ApplyContext
 from cdc.apply.table.table_content import TableContent
 from cdc.lake.layout import is_local
+from cdc.lake.upkeep.driver_upkeep import DriverUpkeep
+from cdc.lake.upkeep.maintenance import Maintainer
 from cdc.land.log_rows import LogRows
 from cdc.state.pace import DRIVER
 from cdc.tables import TableId
@@ -25,8 +27,14 @@ class DriverWay:
     """
 
     commit: DriverCommit
+    upkeep: DriverUpkeep
     most: int  # events of a batch; a larger one is Spark's
     last: str = ""
+
+    @property
+    def was_driver(self) -> bool:
+        """Return whether this process applied the last batch."""
+        return self.last == DRIVER
 
     def applied(
         self, content: TableContent, part: LogRows, upto: int, schemas: Mapping[int, str]
@@ -58,9 +66,12 @@ class DriverWay:
         return after
 
 
-def driver_way(path: str, table: TableId, context: ApplyContext) -> DriverWay | None:
+def driver_way(
+    path: str, table: TableId, context: ApplyContext, maintainer: Maintainer
+) -> DriverWay | None:
     """Return the way of the table at ``path``; None if Spark applies all of its batches."""
     if context.driver is None or not is_local(path):
         return None
     commit = DriverCommit(path, str(table), context.driver)
-    return DriverWay(commit, context.policy.local_events)
+    upkeep = DriverUpkeep(commit.committer, maintainer, context.driver.executor)
+    return DriverWay(commit, upkeep, context.policy.local_events)

@@ -32,6 +32,11 @@ class TableFactory:
         """Return what the connector sends for a large value that did not change."""
         return self.context.placeholder
 
+    def close(self) -> None:
+        """Give up the thread that works beside the commits."""
+        if self.context.driver is not None:
+            self.context.driver.executor.shutdown(cancel_futures=True)
+
     def stored(
         self, session: SparkSession, path: str, position: Position, wanted: TableSchema
     ) -> AppliedTable:

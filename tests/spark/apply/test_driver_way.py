@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -23,6 +24,7 @@ from cdc.lake.key_index.places import Places
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.table.positions import Position, position
 from cdc.land.log_rows import LogRows
+from cdc.observe.stage_times import StageTimes
 from cdc.state.pace import DRIVER
 from tests.events.recorded import LOG_COLUMNS, Message, recording
 from tests.events.source import LARGE, SCHEMA_ID, TOPIC, Source, act
@@ -45,6 +47,7 @@ class Driven:
         **job: Any,  # noqa: ANN401 - settings of any type
     ) -> None:
         self.spark, self.root = spark, root
+        self.executor = ThreadPoolExecutor(1)
         self.ways: Counter[str] = Counter()
         content = TableContent(schema=schema, position=Position(epoch=1, offset=-1))
         self.table = self.factory(**job).created(spark.newSession(), str(root / "t"), content)
@@ -57,6 +60,8 @@ class Driven:
             policy=policy,
             index_directory=self.root / "index",
             index_bytes=1 << 20,
+            stages=StageTimes(),
+            executor=self.executor,
             check_directory=self.root / "check",
         )
         return TableFactory(
