@@ -77,7 +77,8 @@ PLANTED: Final = (
         old='        f"offset AS {OFFSET}",\n',
         new="        any_of([f'{w.record}.source.lsn' for w in events], 'bigint')"
         " + f' AS {OFFSET}',\n",
-        tests=("tests/spark/apply/test_apply_is_fold.py", "tests/spark/apply/test_rounds.py"),
+        # Not the model's events: they all have one LSN, and a join by it never ends.
+        tests=("tests/spark/apply/test_rounds.py",),
     ),
     Mutant(
         name="planted: early slot flush",
