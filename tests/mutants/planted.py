@@ -79,8 +79,10 @@ PLANTED: Final = (
         " + f' AS {OFFSET}',\n",
         # No other test of that file: where all events have one LSN, a join by it never ends.
         tests=(
-            "tests/spark/apply/test_apply_is_fold.py::"
-            "test_a_later_event_with_the_same_lsn_is_applied",
+            (
+                "tests/spark/apply/test_apply_is_fold.py::"
+                "test_a_later_event_with_the_same_lsn_is_applied"
+            ),
         ),
     ),
     Mutant(
