@@ -89,8 +89,8 @@ PLANTED: Final = (
     Mutant(
         name="planted: number of a landing used again",
         file="cdc/land/query.py",
-        old="rows = log_rows(events, self.position.landing + 1).persist()",
-        new="rows = log_rows(events, max(1, self.position.landing)).persist()",
+        old="        number = self.position.landing + 1\n",
+        new="        number = max(1, self.position.landing)\n",
         tests=("tests/spark/apply/test_rounds.py",),
     ),
     Mutant(

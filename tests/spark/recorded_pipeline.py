@@ -85,8 +85,15 @@ class Pipeline:
     epoch: Epoch | None = None
 
     def __init__(
-        self, spark: SparkSession, root: Path, *, budget: int = 1000, patience: float = 60
+        self,
+        spark: SparkSession,
+        root: Path,
+        *,
+        budget: int = 1000,
+        patience: float = 60,
+        in_memory: bool = True,
     ) -> None:
+        self.in_memory = in_memory
         self.spark = spark
         self.root = root
         self.log = str(root / "log")
@@ -189,8 +196,8 @@ class Pipeline:
         return tables.stored(session, path, found, schema)
 
     def land(self, records: list[dict[str, Any]]) -> None:
-        """Land the records in one landing."""
-        self.lander.land(events(self.spark, records), 0)
+        """Land the records in one landing; their rows stay in memory if ``in_memory``."""
+        self.lander.land(events(self.spark, records), len(records) if self.in_memory else None)
 
     def _wal_end(self) -> int:
         return self.wal_end()

@@ -135,12 +135,6 @@ class Committer:
         millis = int(self._clock() * 1000)
         return self._put(table, change, _combined_counts(change), position, millis)
 
-    def checkpoint_if_due(self, version: int) -> bool:
-        """Write a checkpoint of the version that was committed, if its number asks for one."""
-        return self.due_for_checkpoint(version - 1, version) is not None and self.checkpoint(
-            version
-        )
-
     def due_for_checkpoint(self, before: int, version: int) -> int | None:
         """Return the newest version after ``before``, up to ``version``, that is to have one."""
         newest = version - version % self._interval

@@ -1,7 +1,10 @@
 """Keeps a table small whose commits are made by this process: see ``DriverUpkeep``."""
 
+import math
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, Future
+from typing import Final
 
 import pyarrow as pa
 import structlog
@@ -17,6 +20,9 @@ from cdc.lake.upkeep.driver_files import LOCAL_BYTES, combined
 from cdc.lake.upkeep.maintenance import Files, Maintainer
 from cdc.lake.upkeep.small_files import SMALL_BYTES
 
+REST: Final = 20
+"""How many times as long as a checkpoint took the next one waits. A checkpoint has every file that
+was removed within the retention: after a day of commits it takes seconds."""
 logger = structlog.get_logger(__name__)
 
 
@@ -42,13 +48,21 @@ class DriverUpkeep:
       no version then, and VACUUM deletes it.
     """
 
-    def __init__(self, committer: Committer, maintainer: Maintainer, executor: Executor) -> None:
+    def __init__(
+        self,
+        committer: Committer,
+        maintainer: Maintainer,
+        executor: Executor,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """Keep the table of ``committer``; ``maintainer`` is the one that its MERGEs call too."""
         self._committer = committer
         self._maintainer = maintainer
         self._executor = executor
         self._combining: Future[Combined] | None = None
-        self._checkpoint: Future[bool] | None = None
+        self._clock = clock
+        self._checkpoint: Future[float] | None = None
+        self._resume_at = -math.inf  # when the next checkpoint may be written
         self._checked: int | None = None  # newest version that was considered for a checkpoint
         self._left = frozenset[str]()  # paths of files that could not be combined
 
@@ -96,16 +110,23 @@ class DriverUpkeep:
             logger.info("combined", files=len(result.sources), version=version or "none is left")
 
     def _write_checkpoint(self, version: int) -> None:
-        """Have the newest version that is due written, unless the one before is still at work."""
-        if self._checkpoint is not None:
-            if not self._checkpoint.done():
-                return
-            self._checkpoint.result()
-            self._checkpoint = None
+        """Have the newest version that is due written; it stays due while that has to wait."""
+        if self._checkpoint is not None and self._checkpoint.done():
+            took, self._checkpoint = self._checkpoint.result(), None
+            self._resume_at = self._clock() + took * REST
         before = version - 1 if self._checked is None else self._checked
+        self._checked = before
+        if self._checkpoint is not None or self._clock() < self._resume_at:
+            return
         self._checked = version
         if (due := self._committer.due_for_checkpoint(before, version)) is not None:
-            self._checkpoint = self._executor.submit(self._committer.checkpoint, due)
+            self._checkpoint = self._executor.submit(self._timed, due)
+
+    def _timed(self, version: int) -> float:
+        """Write a checkpoint, and return how many seconds it took."""
+        began = self._clock()
+        self._committer.checkpoint(version)
+        return self._clock() - began
 
 
 class LeftError(Exception):

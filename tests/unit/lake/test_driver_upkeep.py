@@ -58,6 +58,7 @@ class Kept:
         self.path = path
         self.committer = make(path, more={"delta.checkpointInterval": str(checkpoints)})
         self.executor = Later()
+        self.now = 0.0
         policy = Job(maintain_every_commits=1, vacuum_every_hours=1000)
         self.maintainer = Maintainer(str(path), policy)
         self.upkeep = self.started()
@@ -65,7 +66,7 @@ class Kept:
 
     def started(self) -> DriverUpkeep:
         """Return the upkeep of a job that has just started."""
-        return DriverUpkeep(self.committer, self.maintainer, self.executor)
+        return DriverUpkeep(self.committer, self.maintainer, self.executor, lambda: self.now)
 
     def add(self, keys: Sequence[int]) -> str:
         self.offset += 1
@@ -236,6 +237,29 @@ def test_a_checkpoint_that_became_due_during_another_is_not_forgotten(tmp_path: 
 
     found = sorted(path.name for path in tmp_path.glob("_delta_log/*.checkpoint.parquet"))
     assert [int(name[:20]) for name in found] == [2, 6]
+
+
+def test_checkpoints_rest_for_twenty_times_as_long_as_they_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, written = Kept(tmp_path, checkpoints=1), list[int]()
+
+    def slow(_self: Committer, version: int) -> None:
+        table.now += 2
+        written.append(version)
+
+    monkeypatch.setattr(Committer, "checkpoint", slow)
+    for number in range(1, 6):
+        table.add([number])
+        table.executor.work()
+    table.now += 39
+    table.add([6])
+    assert not table.executor.waiting
+    table.now += 1
+    table.add([7])
+    table.executor.work()
+
+    assert written == [1, 7]
 
 
 def test_what_spark_maintains_is_known_without_reading(
