@@ -400,8 +400,8 @@ MUTANTS: Final = (
     Mutant(
         name="an event whose transaction id is no number is undecodable",
         file="cdc/apply/rounds/local_summary.py",
-        old="    if op not in _OPS or is_torn:\n",
-        new="    if op not in _OPS:\n",
+        old="event_op(event)",
+        new="event['op']",
         tests=("tests/spark/apply/test_summaries_two_ways.py",),
     ),
     Mutant(

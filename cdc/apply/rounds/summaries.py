@@ -1,10 +1,12 @@
 """Keeps the summary of each landing until the landing is inside a published cut."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
+from cdc.apply.local.not_local import NotLocalError
 from cdc.apply.rounds import spark_summary
 from cdc.apply.rounds.local_summary import LocalSummaries
 from cdc.apply.rounds.log_slice import rows_beyond
@@ -43,12 +45,9 @@ class Summaries:
         are not in memory.
         """
         waiting = [landing for landing in landings if not self._is_known(landing, after)]
-        here = [landing for landing in waiting if landing.events is not None]
-        for landing in here:
-            self._known[landing.number] = self._summarised(landing, after)
-        if len(here) < len(waiting):
-            elsewhere = [landing for landing in waiting if landing.events is None]
-            self._known |= self._by_spark(elsewhere, frame())
+        left = [landing for landing in waiting if not self._is_summarised(landing, after)]
+        if left:
+            self._known |= self._by_spark(left, frame())
         return [self._known[landing.number] for landing in landings]
 
     def forget(self, upto: int) -> None:
@@ -66,13 +65,19 @@ class Summaries:
         self._known[landing.number] = left
         return True
 
-    def _summarised(self, landing: Landing, after: Mapping[str, int]) -> Summary:
-        assert landing.events is not None  # noqa: S101 - the caller has looked
+    def _is_summarised(self, landing: Landing, after: Mapping[str, int]) -> bool:
+        """Summarise a landing without Spark; return whether that was possible."""
+        if landing.events is None:
+            return False
         rows = rows_beyond(landing.events, after)
-        self.decoded += len(rows)
         schemas, unknown = self._schemas([landing])
-        found = self._local.summary(rows, schemas)
-        return Summary(groups=found.groups, ends=found.ends, unknown=unknown)
+        try:
+            found = self._local.summary(rows, schemas)
+        except NotLocalError:
+            return False
+        self.decoded += len(rows)
+        self._known[landing.number] = replace(found, unknown=unknown)
+        return True
 
     def _by_spark(self, landings: Sequence[Landing], rows: DataFrame) -> dict[int, Summary]:
         """Summarise these landings together."""
@@ -85,14 +90,8 @@ class Summaries:
             marker_topic=self._markers,
             prefix=self._prefix,
         )
-        nothing = Summary()
         return {
-            number: Summary(
-                groups=found.get(number, nothing).groups,
-                ends=found.get(number, nothing).ends,
-                unknown=unknown,
-            )
-            for number in numbers
+            number: replace(found.get(number, Summary()), unknown=unknown) for number in numbers
         }
 
     def _schemas(self, landings: Sequence[Landing]) -> tuple[Mapping[int, str], frozenset[int]]:
