@@ -49,7 +49,7 @@ def measure(room: Room) -> Iterator[Outcome]:
 def _snapshot(room: Room, one: Installation, rows: int) -> Iterator[Outcome]:
     began = time.time()
     with one.up():
-        began = _connected_at(one) or began
+        began = connected_at(one) or began
         seconds, readable = _await_rows(one, rows, began, room.sizes.snapshot_seconds)
     if not readable:
         yield NotMeasured(
@@ -67,7 +67,7 @@ def _figure(way: str, rows: int, rate: float, note: str = "") -> Figure:
     )  # fmt: skip
 
 
-def _connected_at(one: Installation) -> float | None:
+def connected_at(one: Installation) -> float | None:
     """Return when the installation began with the source, which is after its servers' start."""
     events = [event for event in read(one.state)["events"] if event["what"] == CONNECTING]
     return datetime.fromisoformat(events[0]["at"]).timestamp() if events else None
