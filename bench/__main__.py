@@ -7,12 +7,14 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
-from bench.core.reach import PEER_ROWS, ROWS
 from bench.core.room import Benchmark, Room
+from bench.core.rows import PEER_ROWS, ROWS
 from bench.core.sizes import BY_NAME, QUICK
+from bench.flame.profile import GRAPHS
 from bench.peers.peers import PEERS
 from bench.registry import BENCHMARKS
-from bench.run import publish, run
+from bench.report.tables import reach_table
+from bench.run import Publication, run
 
 PAGE: Final = Path("docs/benchmarks")
 WORK: Final = Path(".wal2lake/bench")
@@ -40,9 +42,13 @@ def main(
     measured, record = run(chosen, room)
     whole = not only and chosen_sizes.name == "full"
     folder = out or (PAGE if whole else work / "results" / chosen_sizes.name)
-    folder.mkdir(parents=True, exist_ok=True)
     rows, name = (PEER_ROWS, "peers") if peers else (ROWS, "bench")
-    publish(rows, measured, record, folder.resolve(), name, console)
+    console.print(reach_table(rows, measured))
+    publication = Publication(
+        name=name, rows=rows, folder=folder.resolve(), flames=room.root / GRAPHS
+    )
+    publication.write(measured, record)
+    console.print(f"written to {folder}", soft_wrap=True)
 
 
 def selected(only: str, *, quick: bool) -> list[Benchmark]:

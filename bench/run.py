@@ -1,7 +1,9 @@
 """Runs benchmarks one after the other; one that fails does not stop the others."""
 
+import shutil
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -13,7 +15,7 @@ from bench.core.result_file import Record
 from bench.core.room import Benchmark, Room
 from bench.report import page
 from bench.report.plots import draw
-from bench.report.tables import figure_table, reach_table
+from bench.report.tables import figure_table
 
 
 def run(benchmarks: Iterable[Benchmark], room: Room) -> tuple[Measured, Record]:
@@ -47,17 +49,28 @@ def _show(console: Console, name: str, outcomes: Sequence[Outcome]) -> None:
             console.print(f"  not measured: {one.name}: {one.why}", style="yellow", highlight=False)
 
 
-def publish(
-    rows: Sequence[Row], measured: Measured, record: Record, folder: Path, name: str, console: Console
-) -> None:
-    """Print what was reached; write the JSON, the plots and, beside the folder, the page."""
-    console.print(reach_table(rows, measured))
-    values = record.values(measured)
-    result_file.write(folder / f"{name}.json", values)
-    made = draw(measured, folder)
-    flames = sorted(folder.glob("flame-*.svg")) if measured.all_of("profile") else []
-    text = folder.parent / f"{folder.name}.md"
-    if text.exists():
-        section = page.section(rows, values, measured, [*made, *flames])
-        text.write_text(page.fill(text.read_text(), name, section))
-    console.print(f"written to {folder}", soft_wrap=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publication:
+    """Where the results of a run go, and what they are compared with."""
+
+    name: str
+    rows: Sequence[Row]
+    folder: Path
+    flames: Path  # folder of the run's flame graphs
+
+    def write(self, measured: Measured, record: Record) -> None:
+        """Write the JSON, the plots and, if it is beside the folder, the page."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        values = record.values(measured)
+        result_file.write(self.folder / f"{self.name}.json", values)
+        plots = draw(measured, self.folder)
+        if measured.all_of("profile"):
+            plots += [_copied(graph, self.folder) for graph in sorted(self.flames.glob("*.svg"))]
+        text = self.folder.parent / f"{self.folder.name}.md"
+        if text.exists():
+            section = page.section(self.rows, values, measured, plots)
+            text.write_text(page.fill(text.read_text(), self.name, section))
+
+
+def _copied(file: Path, folder: Path) -> Path:
+    return Path(shutil.copy2(file, folder / file.name))

@@ -19,7 +19,7 @@ from bench.apply.driver import DriverApplier
 from bench.apply.way import Applier, Way
 from bench.apply.ways import ICEBERG_CATALOGUE, ways
 from bench.core.alternate import alternate
-from bench.core.figure import Figure, NotMeasured, Outcome
+from bench.core.figure import Figure, NotMeasured, Outcome, Parameter
 from bench.core.room import Benchmark, Room
 from bench.core.spark import session
 from cdc.errors import CdcError, ErrorKind
@@ -43,7 +43,7 @@ def measure(room: Room) -> Iterator[Outcome]:
         _warm_up(spark, found, folder, room)
         box = TimeBox(room.sizes.slow_seconds)
         for rows in table_sizes(room.sizes):
-            yield from _table(spark, found, folder, room, box, rows)
+            yield from _table(spark, found, room, box, rows)
 
 
 @contextmanager
@@ -70,8 +70,8 @@ class Contest:
     ways: Mapping[str, Way]
     appliers: dict[str, Applier]
     expected: dict[str, Expected]
-    samples: dict[str, list[float]] = field(default_factory=dict)  # of the cell
-    _files: Counter[str] = field(default_factory=Counter)
+    cells: int = 0
+    done: Counter[str] = field(default_factory=Counter)  # cells, by way
 
     def apply(self, name: str, batch: Batch, file: Path) -> float:
         """Let one way apply a batch; return the seconds."""
@@ -123,16 +123,20 @@ def _contest(spark: SparkSession, found: list[Way], folder: Path, rows: int) -> 
 
 
 def _table(
-    spark: SparkSession, found: list[Way], folder: Path, room: Room, box: TimeBox, rows: int
+    spark: SparkSession, found: list[Way], room: Room, box: TimeBox, rows: int
 ) -> Iterator[Outcome]:
     room.say(f"tables of {rows:,} rows")
     wanted = [way for way in found if not way.is_slow or box.has_time(way.name)]
-    contest = _contest(spark, wanted, folder / "contest", rows)
-    generators = {}
+    contest = _contest(spark, wanted, room.root / "apply" / "contest", rows)
+    generators: dict[str, Changes] = {}
     for cell in cells(room.sizes):
-        keys = generators.setdefault(cell.keys, Changes(rows=rows, keys=cell.keys, seed=room.seed))
-        yield from _cell(contest, cell, keys, room, box)
+        if cell.changes <= rows // 2:
+            keys = generators.setdefault(
+                cell.keys, Changes(rows=rows, keys=cell.keys, seed=room.seed)
+            )
+            yield from _cell(contest, cell, keys, room, box)
     contest.refuse_wrong()
+    yield from _left_out(contest, found, box)
     for name, applier in contest.appliers.items():
         if isinstance(applier, DriverApplier):
             yield from _index_figures(name, applier, rows)
@@ -140,9 +144,7 @@ def _table(
 
 def _cell(
     contest: Contest, cell: Cell, keys: Changes, room: Room, box: TimeBox
-) -> Iterator[Outcome]:
-    if cell.changes > contest.rows // 2:
-        return
+) -> Iterator[Figure]:
     samples: dict[str, list[float]] = {}
     batches: dict[int, tuple[Batch, Path]] = {}
     for repetition, name in alternate(list(contest.ways), room.sizes.repetitions, room.seed):
@@ -152,19 +154,27 @@ def _cell(
             batches[repetition] = _written(keys.batch(cell.changes), contest.folder)
         took = contest.apply(name, *batches[repetition])
         samples.setdefault(name, []).append(took)
-        if contest.ways[name].is_slow:
-            box.spend(name, took)
-    where = {"rows": contest.rows, "changes": cell.changes, "keys": cell.keys}
-    for name, way in contest.ways.items():
-        if name in samples:
-            yield Figure(
-                name="apply", way=name, unit="s", samples=tuple(samples[name]),
-                parameters=where, note=way.note,
-            )  # fmt: skip
-        else:
+        box.spend(name, took)
+    where: dict[str, Parameter] = {
+        "rows": contest.rows, "changes": cell.changes, "keys": cell.keys
+    }  # fmt: skip
+    for name, seconds in samples.items():
+        contest.done[name] += 1
+        yield Figure(
+            name="apply", way=name, unit="s", samples=tuple(seconds), parameters=where,
+            note=contest.ways[name].note,
+        )  # fmt: skip
+    contest.cells += 1
+
+
+def _left_out(contest: Contest, found: list[Way], box: TimeBox) -> Iterator[NotMeasured]:
+    """Name the ways that had no time for all cells of the table."""
+    for way in found:
+        missing = contest.cells - contest.done[way.name]
+        if missing:
             yield NotMeasured(
-                name=f"apply, {name}, {cell.changes:,} {cell.keys} into {contest.rows:,}",
-                why=f"its {room.sizes.slow_seconds:.0f} s over all cells were used up",
+                name=f"apply, {way.name} into {contest.rows:,} rows",
+                why=f"{missing} of {contest.cells} cells: its {box.seconds:.0f} s were used up",
             )
 
 

@@ -59,7 +59,9 @@ class Changes:
         self._next += new
         self._batches += 1
         rows = _rows(ids, self._batches).append_column("deleted", pa.array(deleted))
-        return Batch(rows=rows, low=int(old_ids.min(initial=0)), high=int(ids.max(initial=0)))
+        return Batch(
+            rows=rows, low=int(old_ids.min(initial=self._next)), high=int(ids.max(initial=0))
+        )
 
     def _existing(self, count: int) -> Ids:
         first = 0 if self.keys == UNIFORM else self._next - max(
@@ -82,7 +84,9 @@ def _rows(ids: Ids, revision: int) -> pa.Table:
             "customer": pa.array(ids * 7 % 100_003),
             "amount": _decimals(ids * 31 % 100_000),
             "weight": pa.array(ids / 8),
-            "name": pa.array([f"name {number * 2654435761 % 2**32:08x}" for number in ids.tolist()]),
+            "name": pa.array(
+                [f"name {number * 2654435761 % 2**32:08x}" for number in ids.tolist()]
+            ),
             "note": pa.array([f"note {number} of revision {revision}" for number in ids.tolist()]),
             "at": pa.array(ids * 1_000_000, pa.timestamp("us", "UTC")),
             "_cdc_offset": pa.array(offsets),

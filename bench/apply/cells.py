@@ -38,12 +38,12 @@ class TimeBox:
     """The seconds that each slow way may take over all cells."""
 
     def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+        self.seconds = seconds
         self._spent: dict[str, float] = {}
 
     def has_time(self, way: str) -> bool:
         """Return whether the way may go on."""
-        return self._spent.get(way, 0.0) < self._seconds
+        return self._spent.get(way, 0.0) < self.seconds
 
     def spend(self, way: str, seconds: float) -> None:
         """Count what the way has taken."""

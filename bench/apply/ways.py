@@ -51,8 +51,9 @@ def on_iceberg(spark: SparkSession, path: Path) -> IcebergMerge:
     properties = ", ".join(
         f"'write.{what}.mode' = 'merge-on-read'" for what in ("merge", "update", "delete")
     )
+    rows = f"SELECT * FROM delta.`{path}`"  # noqa: S608 - our names
     spark.sql(
-        f"CREATE TABLE {table} USING iceberg TBLPROPERTIES ('format-version' = '2', {properties})"
-        f" AS SELECT * FROM delta.`{path}`"  # noqa: S608 - our names
+        f"CREATE TABLE {table} USING iceberg"
+        f" TBLPROPERTIES ('format-version' = '2', {properties}) AS {rows}"
     )
     return IcebergMerge(spark, table)

@@ -44,6 +44,4 @@ def steady_peak(samples: Sequence[float], width: int = 5) -> float:
     """
     if len(samples) <= width:
         return median(samples)
-    return max(
-        median(samples[begin : begin + width]) for begin in range(len(samples) - width + 1)
-    )
+    return max(median(samples[begin : begin + width]) for begin in range(len(samples) - width + 1))

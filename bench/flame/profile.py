@@ -84,6 +84,4 @@ def _profiled(  # noqa: PLR0917 - what a profile is of
                   parameters={"changes": count, "rows": rows, "batches": done})  # fmt: skip
 
 
-FLAME: Final = Benchmark(
-    name="flame", title="a second of apply, as flame graphs", measure=measure
-)
+FLAME: Final = Benchmark(name="flame", title="a second of apply, as flame graphs", measure=measure)

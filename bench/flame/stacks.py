@@ -76,9 +76,7 @@ def _strings(jvm: Any) -> Any:  # noqa: ANN401
 
 
 def _recorded(jvm: Any, file: Path) -> Stacks:  # noqa: ANN401
-    opened = jvm.jdk.jfr.consumer.RecordingFile(
-        jvm.java.nio.file.Path.of(str(file), _strings(jvm))
-    )
+    opened = jvm.jdk.jfr.consumer.RecordingFile(jvm.java.nio.file.Path.of(str(file), _strings(jvm)))
     stacks: Stacks = Counter()
     while opened.hasMoreEvents():
         stack = parse_event(opened.readEvent().toString())

@@ -32,8 +32,7 @@ def measure(room: Room) -> Iterator[Outcome]:
     one = Installation(root=folder / "source", code=ours())
     one.create(tables=TABLES, rows=max(1, sizes.limit_rows // TABLES))
     with one.postgres_alone() as url:
-        for _ in range(sizes.repetitions if sizes.name == "full" else 1):
-            yield from _copy(url, one)
+        yield from _copy(url)
         yield from _decoding(room, url)
     yield from _parquet(room, folder)
 
@@ -42,11 +41,11 @@ def _figure(way: str, unit: str, rate: float) -> Figure:
     return Figure(name="limit", way=way, unit=unit, samples=(rate,))
 
 
-def _copy(url: str, one: Installation) -> Iterator[Outcome]:
+def _copy(url: str) -> Iterator[Outcome]:
     with psycopg.connect(url) as conn, conn.cursor() as cursor:
         began, rows = time.monotonic(), 0
         for name in names(TABLES):
-            with cursor.copy(f"copy {SCHEMA}.{name} to stdout") as copy:  # type: ignore[arg-type]
+            with cursor.copy(f"copy {SCHEMA}.{name} to stdout") as copy:
                 for _ in copy:
                     pass
             rows += cursor.rowcount
@@ -56,7 +55,7 @@ def _copy(url: str, one: Installation) -> Iterator[Outcome]:
 def _decoding(room: Room, url: str) -> Iterator[Outcome]:
     rows = max(1, room.sizes.limit_rows // TABLES)
     with psycopg.connect(url, autocommit=True) as conn:
-        conn.execute(f"create publication {SLOT} for tables in schema {SCHEMA}")  # type: ignore[arg-type]
+        conn.execute(f"create publication {SLOT} for tables in schema {SCHEMA}")
         conn.execute("select pg_create_logical_replication_slot(%s, 'pgoutput')", [SLOT])
         done = burst(url, tables=names(TABLES), changes=room.sizes.limit_changes, rows=rows,
                      seed=room.seed)  # fmt: skip
@@ -81,9 +80,7 @@ def _received(url: str, changes: int, lsn: int) -> Outcome:
     )
     if done.returncode:
         return NotMeasured(name="pg_recvlogical to nowhere", why=done.stderr.strip()[:200])
-    return _figure(
-        "pg_recvlogical to nowhere", "changes/s", changes / (time.monotonic() - began)
-    )
+    return _figure("pg_recvlogical to nowhere", "changes/s", changes / (time.monotonic() - began))
 
 
 def _parquet(room: Room, folder: Path) -> Iterator[Outcome]:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ def torn_share(tables: Iterable[list[Snapshot]], began: float, ended: float) -> 
     moments = sorted({one.at for history in histories for one in history if one.at > began})
     moments = [began, *(at for at in moments if at < ended), ended]
     torn = 0.0
-    for at, until in zip(moments, moments[1:], strict=False):
+    for at, until in pairwise(moments):
         seen = {max((s.highest for s in history if s.at <= at), default=0) for history in histories}
         torn += (until - at) * (len(seen) > 1)
     return torn / (ended - began)
@@ -62,12 +63,12 @@ def _total(raw: dict[str, Any]) -> int:
 
 
 def _markers(table: Path, manifest_list: str) -> list[int]:
-    found = []
-    for manifest in _avro(table / "manifest" / manifest_list):
-        for entry in _avro(table / "manifest" / manifest["_FILE_NAME"]):
-            if entry["_KIND"] == 0:  # a file that was added
-                found.append(_highest(table / "bucket-0" / entry["_FILE"]["_FILE_NAME"]))
-    return found
+    return [
+        _highest(table / "bucket-0" / entry["_FILE"]["_FILE_NAME"])
+        for manifest in _avro(table / "manifest" / manifest_list)
+        for entry in _avro(table / "manifest" / manifest["_FILE_NAME"])
+        if entry["_KIND"] == 0  # a file that was added
+    ]
 
 
 def _highest(file: Path) -> int:
@@ -80,4 +81,5 @@ def _highest(file: Path) -> int:
 
 def _avro(path: Path) -> list[dict[str, Any]]:
     with path.open("rb") as source:
-        return [dict(record) for record in fastavro.reader(source)]  # type: ignore[call-overload]
+        records: list[dict[str, Any]] = list(fastavro.reader(source))  # type: ignore[arg-type]
+    return records

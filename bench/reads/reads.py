@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from importlib.metadata import files
 from pathlib import Path
 from random import Random
@@ -38,11 +39,15 @@ def measure(room: Room) -> Iterator[Outcome]:
     with session(folder / "spark", sizes.spark_heap) as spark:
         path = base.make(spark, folder, sizes.read_rows, base.OURS)
         half = sizes.read_rounds // 2
-        changes = Changes(rows=sizes.read_rows, keys=UNIFORM, seed=room.seed)
-        keeper = Maintainer(str(path), Job())
-        seconds = _rounds(spark, path, changes, keeper, range(half), room)
+        rounds = _Rounds(
+            spark=spark,
+            path=path,
+            changes=Changes(rows=sizes.read_rows, keys=UNIFORM, seed=room.seed),
+            keeper=Maintainer(str(path), Job()),
+        )
+        seconds = rounds.apply(range(half), sizes.read_changes)
         yield from _stock(path, "half")
-        seconds += _rounds(spark, path, changes, keeper, range(half, sizes.read_rounds), room)
+        seconds += rounds.apply(range(half, sizes.read_rounds), sizes.read_changes)
         yield from _stock(path, "end")
         yield Figure(name="round of reads", way="driver", unit="s", samples=tuple(seconds),
                      note="with the upkeep that was due")  # fmt: skip
@@ -53,20 +58,27 @@ def measure(room: Room) -> Iterator[Outcome]:
         yield from _reads(room, {ROUNDS: path, COMPACTED: compacted})
 
 
-def _rounds(
-    spark: SparkSession, path: Path, changes: Changes, keeper: Maintainer, which: range, room: Room
-) -> list[float]:  # fmt: skip
-    """Apply so many batches on the driver, with the job's own upkeep after each."""
-    file, seconds = path.with_name("batch.parquet"), []
-    applier = DriverApplier(path)
-    for number in which:
-        batch = changes.batch(room.sizes.read_changes)
-        pq.write_table(batch.rows, file)
-        began = time.perf_counter()
-        applier.apply(file, batch.low, batch.high)
-        keeper.committed(spark, after(number + 1).metadata())
-        seconds.append(time.perf_counter() - began)
-    return seconds
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rounds:
+    """Applies batches on the driver, with the job's own upkeep after each."""
+
+    spark: SparkSession
+    path: Path
+    changes: Changes
+    keeper: Maintainer
+
+    def apply(self, which: range, changes: int) -> list[float]:
+        """Apply a batch of so many changes in each of these rounds; return the seconds."""
+        file, seconds = self.path.with_name("batch.parquet"), []
+        applier = DriverApplier(self.path)
+        for number in which:
+            batch = self.changes.batch(changes)
+            pq.write_table(batch.rows, file)
+            began = time.perf_counter()
+            applier.apply(file, batch.low, batch.high)
+            self.keeper.committed(self.spark, after(number + 1).metadata())
+            seconds.append(time.perf_counter() - began)
+        return seconds
 
 
 def _stock(path: Path, at: str) -> Iterator[Figure]:

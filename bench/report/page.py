@@ -47,8 +47,8 @@ def _where(values: Mapping[str, Any]) -> str:
     machine, versions = values["machine"], values["versions"]
     load = [", ".join(map(str, values[name])) for name in ("load_before", "load_after")]
     facts = [
-        f"{values['began']}, {values['seconds'] / 60:.0f} minutes, sizes `{values['sizes']['name']}`, "
-        f"seed {values['seed']}.",
+        f"{values['began']}, {values['seconds'] / 60:.0f} minutes,",
+        f"sizes `{values['sizes']['name']}`, seed {values['seed']}.",
         f"{machine['cpus']} cores ({machine['processor']}), {machine['memory_gib']} GiB,",
         f"{machine['system']}. Load before: {load[0]} ({values['busy_before']:.0%} busy);",
         f"after: {load[1]}.",

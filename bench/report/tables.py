@@ -13,7 +13,7 @@ HEAD = ("what", "measured", "ratio", "reach", "met")
 
 def reach_lines(rows: Iterable[Row], measured: Measured) -> list[tuple[str, ...]]:
     """Return the cells of every row of what is to be reached."""
-    lines = []
+    lines: list[tuple[str, ...]] = []
     for row in rows:
         result = row.compute(measured)
         ratio = "" if result.ratio is None else f"{result.ratio:,.2f}"

@@ -16,9 +16,9 @@ from rich.console import Console
 from bench.tutorial.batches import Batch, batches, cover
 from bench.tutorial.burst import burst
 from bench.tutorial.figures import Figures, p50_p99
+from bench.tutorial.job import KEYS, PREFIX
 from bench.tutorial.ours import PLACEHOLDERS, Load
 from bench.tutorial.tail import Tail, leave_sentinel
-from bench.tutorial.job import KEYS, PREFIX
 from cdc.config import Config
 from cdc.demo.freshness_meter import FreshnessMeter
 from cdc.errors import CdcError, ErrorKind

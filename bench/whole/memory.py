@@ -22,7 +22,7 @@ KEPT_EVERY: Final = 20
 
 def measure(room: Room) -> Iterator[Outcome]:
     """Yield the memory of the job, five seconds between two samples."""
-    seconds = float(os.environ.get(MINUTES, 0)) * 60 or room.sizes.live_seconds
+    seconds = float(os.environ.get(MINUTES, "0")) * 60 or room.sizes.live_seconds
     one = Installation(root=room.fresh("memory") / "installation", code=ours())
     one.create(tables=TABLES, rows=room.sizes.rows_per_table)
     with one.up():

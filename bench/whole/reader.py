@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, TextIO
+from typing import Any, Final, TextIO
 
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
@@ -67,9 +67,9 @@ def _highest(lake: Path, name: str, version: int, known: int) -> int:
     return int(row["highest"] or known)
 
 
-def _query(table: DeltaTable, text: str) -> list[dict[str, object]]:
+def _query(table: DeltaTable, text: str) -> list[dict[str, Any]]:
     found = pa.table(QueryBuilder().register("t", table).execute(text).read_all())
-    rows: list[dict[str, object]] = found.to_pylist()
+    rows: list[dict[str, Any]] = found.to_pylist()
     return rows
 
 

@@ -114,12 +114,11 @@ def _copy_range(url: str, first: int, count: int, path: Path) -> None:
         f"copy (select * from {SCHEMA}.{TABLE} where id > {first} and id <= {first + count})"  # noqa: S608
         " to stdout (format csv, header)"
     )
-    with psycopg.connect(url) as conn, conn.cursor() as cursor:
-        with cursor.copy(query) as rows:  # type: ignore[arg-type] # a text of ours
-            reader = csv.open_csv(_Stream(rows), csv.ReadOptions(block_size=_BLOCK))
-            with pq.ParquetWriter(path, reader.schema) as writer:
-                for batch in reader:
-                    writer.write_table(pa.Table.from_batches([batch]))
+    with psycopg.connect(url) as conn, conn.cursor() as cursor, cursor.copy(query) as rows:
+        reader = csv.open_csv(_Stream(rows), csv.ReadOptions(block_size=_BLOCK))
+        with pq.ParquetWriter(path, reader.schema) as writer:
+            for batch in reader:
+                writer.write_table(pa.Table.from_batches([batch]))
 
 
 class _Stream:

@@ -12,6 +12,8 @@ from bench.whole.installation import Installation
 from bench.whole.tables import names
 
 TABLES: Final = 8
+
+
 def measure(room: Room) -> Iterator[Outcome]:
     """Yield changes per second: ours until they were readable, Debezium's until in Kafka."""
     folder, sizes = room.fresh("sustained"), room.sizes
