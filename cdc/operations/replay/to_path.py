@@ -220,9 +220,9 @@ class _Replay:
         return readings_at(index.of(name), self.row, name)
 
     def _lake_schema(self) -> TableSchema | None:
-        table, session = self.options.table, self.context.session
+        table = self.options.table
         try:
-            return store.read_schema(session, table_path(self.context.config, table), table)
+            return store.read_schema(table_path(self.context.config, table), table)
         except (DeltaError, PySparkException, Py4JJavaError, KeyError):
             return None  # the lake has no readable table, but a note may have the columns
 

@@ -20,6 +20,8 @@ from typing import Final
 from cdc.stack.artifacts.lock_file import cache_dir, spark_jars
 from cdc.stack.artifacts.prerequisites import find_java
 
+MAKING_SECONDS: Final = 20.0
+"""How much longer the end of a program may take that writes its archive."""
 _AGAIN_SECONDS: Final = 3600.0
 """After so long another run may make an archive whose maker has not ended, or was killed."""
 _SILENT: Final = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
@@ -97,7 +99,7 @@ def _claim(path: Path) -> Path:
 def _claimed(path: Path) -> bool:
     """Claim the making of the archive for this run; return whether it has the claim."""
     claim = _claim(path)
-    with suppress(FileNotFoundError):
+    with suppress(OSError):
         if time.time() - claim.stat().st_mtime > _AGAIN_SECONDS:
             claim.unlink(missing_ok=True)
     try:

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 
 from cdc.errors import CdcError, ErrorKind
-from cdc.stack.artifacts.class_archive import ClassArchive
+from cdc.stack.artifacts.class_archive import MAKING_SECONDS, ClassArchive
 from cdc.stack.process.log_files import rotate
 from cdc.state.atomic_file import write_private
 from cdc.state.directory import StateDir, read_json
@@ -20,7 +20,6 @@ from cdc.state.directory import StateDir, read_json
 STATE_VARIABLE = "WAL2LAKE_STATE"
 """Set in the environment of every process we start, to find it again after a crash."""
 
-_ARCHIVE_SECONDS = 20
 _TAIL_BYTES = 64 * 1024
 _FRAME = re.compile(r"\s+(at |\.\.\. \d+ (more|common))")
 _OF_A_SESSION = re.compile(r"\t|.*\] (ERROR|DETAIL|CONTEXT|HINT|QUERY|STATEMENT):  ")
@@ -42,7 +41,7 @@ class Command:
     def patience(self) -> float:
         """How many seconds the process has to stop; longer if it writes an archive as it ends."""
         making = self.archive is not None and self.archive.partial is not None
-        return self.stop_seconds + (_ARCHIVE_SECONDS if making else 0)
+        return self.stop_seconds + (MAKING_SECONDS if making else 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

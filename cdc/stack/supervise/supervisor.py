@@ -147,6 +147,7 @@ def _let_run(stack: EmbeddedStack, job: JobProcess) -> None:
 
     It counts as started last, because it has to stop first.
     """
+    stack.say("opening the tables")
     stack.servers[job.name] = job
     stack.processes[job.name] = stack.processes.pop(job.name)
     job.let_run()
