@@ -150,5 +150,8 @@ def by_duckdb(path: Path) -> Callable[[str], None]:
 
 
 READS: Final = Benchmark(
-    name="reads", title="scans and look-ups after many rounds, and the files", measure=measure
+    name="reads",
+    title="scans and look-ups after many rounds, and the files",
+    measure=measure,
+    in_quick=False,
 )
