@@ -87,7 +87,7 @@ def _is_torn(one: Installation, cut: LedgerRow) -> bool:
     """Return whether the tables of a cut hold different markers."""
     text, highest = "select max(id) as id from t", set()
     for entry in cut.tables:
-        table = DeltaTable(f"{one.config.lake.path}/{entry.path}", version=entry.version)
+        table = DeltaTable(entry.path, version=entry.version)
         found = QueryBuilder().register("t", table).execute(text).read_all()
         highest.add(found["id"][0].as_py())
     return len(highest) > 1

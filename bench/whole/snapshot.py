@@ -95,7 +95,7 @@ def readable_rows(one: Installation, tables: list[str]) -> int:
     if cut is None or cut.lsn is None:
         return 0
     entries = filter(None, (cut.entry(f"{SCHEMA}.{name}") for name in tables))
-    return sum(_rows(f"{one.config.lake.path}/{e.path}", e.version) for e in entries)
+    return sum(_rows(e.path, e.version) for e in entries)
 
 
 def _rows(path: str, version: int) -> int:
