@@ -28,7 +28,7 @@ def _flat(measured: Measured) -> Result:
 
 
 def _bounded(name: str) -> Callable[[Measured], Result]:
-    """Return how much more there is after all rounds than after half of them."""
+    """Return how much more there is in the second half of all rounds than in the first."""
     return lambda measured: grown(
         measured.one(name, "ours", at="half"), measured.one(name, "ours", at="end"), at_most=1.25
     )
@@ -114,7 +114,7 @@ ROWS: Final = (
     ),
     *(
         Row(
-            what=f"{name} after 200 rounds, beside after 100",
+            what=f"{name} that a reader opens, second beside first hundred rounds",
             reach="bounded: at most 1.25",
             benchmarks=("reads",),
             compute=_bounded(name),
