@@ -64,7 +64,7 @@ def run_ours(room: Room, root: Path) -> Seen:
         for mark in load.marks
         if (at := _until_cut(cuts, mark.lsn)) is not None
     ]
-    torn = [_is_torn(one, row) for row in cuts[:: max(1, len(cuts) // 20)]]
+    torn = [_is_torn(row) for row in cuts[:: max(1, len(cuts) // 20)]]
     return _seen(snapshot, times, load, sampler, sent, sum(torn) / max(len(torn), 1))
 
 
@@ -83,7 +83,7 @@ def _until_cut(cuts: list[LedgerRow], lsn: int) -> float | None:
     return next((c.published_at.timestamp() for c in cuts if c.lsn and c.lsn >= lsn), None)
 
 
-def _is_torn(one: Installation, cut: LedgerRow) -> bool:
+def _is_torn(cut: LedgerRow) -> bool:
     """Return whether the tables of a cut hold different markers."""
     text, highest = "select max(id) as id from t", set()
     for entry in cut.tables:
