@@ -21,7 +21,12 @@ from bench.report.tables import figure_table
 def run(benchmarks: Iterable[Benchmark], room: Room) -> tuple[Measured, Record]:
     """Measure, and print the figures of each benchmark when it is done."""
     record, measured = Record(room.sizes, room.seed), Measured()
+    whole = time.monotonic() + room.sizes.whole_seconds
     for benchmark in benchmarks:
+        if time.monotonic() > whole:
+            why = f"the {room.sizes.whole_seconds / 60:.0f} minutes of a run were over"
+            measured = measured.plus([NotMeasured(name=benchmark.name, why=why)])
+            continue
         room.console.print(f"[bold cyan]{benchmark.name}[/bold cyan] {benchmark.title}")
         began = time.monotonic()
         outcomes = list(outcomes_of(benchmark, room))

@@ -28,13 +28,13 @@ def _flat(measured: Measured) -> Result:
 
 
 def _bounded(name: str) -> Callable[[Measured], Result]:
-    """Return how much more there is after all rounds than after half of them."""
+    """Return how much more there is in the second half of all rounds than in the first."""
     return lambda measured: grown(
         measured.one(name, "ours", at="half"), measured.one(name, "ours", at="end"), at_most=1.25
     )
 
 
-_FRESH: Final = ("freshness",)
+_LIVE: Final = ("live",)
 _UNIFORM: Final = ("apply",)
 ROWS: Final = (
     Row(
@@ -53,7 +53,7 @@ ROWS: Final = (
         Row(
             what=f"freshness, 500 changes/s, {tables} tables, p{share * 100:.0f}",
             reach=f"under {limit:g} s",
-            benchmarks=_FRESH,
+            benchmarks=_LIVE,
             compute=lambda m, tables=tables, limit=limit, share=share: below(  # type: ignore[misc]
                 m.one("freshness", "ours", rate=500, tables=tables), limit, share
             ),
@@ -63,7 +63,7 @@ ROWS: Final = (
     Row(
         what="highest sustained rate, 8 tables, beside Debezium alone",
         reach="at least 0.5",
-        benchmarks=("sustained", "limits"),
+        benchmarks=("live", "limits"),
         compute=lambda m: compared(
             m.one("sustained rate", "ours"),
             m.one("sustained rate", "Debezium alone"),
@@ -114,7 +114,7 @@ ROWS: Final = (
     ),
     *(
         Row(
-            what=f"{name} after 200 rounds, beside after 100",
+            what=f"{name} that a reader opens, second beside first hundred rounds",
             reach="bounded: at most 1.25",
             benchmarks=("reads",),
             compute=_bounded(name),
@@ -146,7 +146,7 @@ ROWS: Final = (
     Row(
         what="idle: 50 tables, no changes, the job",
         reach="under 0.03 of one core",
-        benchmarks=("idle",),
+        benchmarks=_LIVE,
         compute=lambda m: below(m.one("idle", "job"), 0.03),
     ),
     *(
@@ -173,7 +173,7 @@ ROWS: Final = (
     Row(
         what="memory of the job, peak under load",
         reach="at most 1.5 GB",
-        benchmarks=("freshness",),
+        benchmarks=_LIVE,
         compute=lambda m: below(m.one("peak memory", "job", tables=8), 1.5e9),
     ),
     Row(

@@ -10,6 +10,7 @@ class Sizes:
 
     name: str
     repetitions: int
+    whole_seconds: float  # after that long no further benchmark begins
     # The whole
     rates: tuple[int, ...]  # changes per second
     table_counts: tuple[int, ...]
@@ -45,23 +46,24 @@ class Sizes:
 FULL: Final = Sizes(
     name="full",
     repetitions=5,
+    whole_seconds=1_500,
     rates=(100, 500, 2_000),
     table_counts=(1, 8, 50),
-    live_seconds=20,
+    live_seconds=15,
     patience_seconds=90,
     rows_per_table=10_000,
     burst_changes=200_000,
     round_events=2_500,
-    rounds=5,
+    rounds=3,
     idle_seconds=30,
     start_counts=(1, 52),
     snapshot_rows=10_000_000,
-    snapshot_rows_before=150_000,
-    snapshot_seconds=240,
+    snapshot_rows_before=60_000,
+    snapshot_seconds=150,
     table_rows=(1_000_000, 10_000_000, 50_000_000),
     changes=(100, 1_000, 10_000, 100_000),
     spark_heap="4g",
-    slow_seconds=60,
+    slow_seconds=40,
     read_rows=2_000_000,
     read_rounds=200,
     read_changes=2_000,
@@ -75,10 +77,11 @@ FULL: Final = Sizes(
 QUICK: Final = Sizes(
     name="quick",
     repetitions=2,
+    whole_seconds=110,
     rates=(500,),
     table_counts=(8,),
     live_seconds=8,
-    patience_seconds=60,
+    patience_seconds=40,
     rows_per_table=1_000,
     burst_changes=10_000,
     round_events=2_500,
@@ -91,7 +94,7 @@ QUICK: Final = Sizes(
     table_rows=(100_000,),
     changes=(100, 10_000),
     spark_heap="1g",
-    slow_seconds=8,
+    slow_seconds=3,
     read_rows=50_000,
     read_rounds=20,
     read_changes=500,
@@ -105,6 +108,7 @@ QUICK: Final = Sizes(
 TINY: Final = Sizes(
     name="tiny",
     repetitions=1,
+    whole_seconds=7_200,
     rates=(50,),
     table_counts=(2,),
     live_seconds=4,

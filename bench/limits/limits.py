@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from bench.apply.batch import UNIFORM, Changes
 from bench.core.figure import Figure, NotMeasured, Outcome
 from bench.core.room import Benchmark, Room
+from bench.limits.debezium import debezium_alone
 from bench.whole.burst import burst
 from bench.whole.code import ours
 from bench.whole.installation import Installation
@@ -35,6 +36,8 @@ def measure(room: Room) -> Iterator[Outcome]:
         yield from _copy(url)
         yield from _decoding(room, url)
     yield from _parquet(room, folder)
+    if sizes.name != "quick":
+        yield from debezium_alone(room, folder / "debezium", tables=TABLES)
 
 
 def _figure(way: str, unit: str, rate: float) -> Figure:

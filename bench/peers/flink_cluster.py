@@ -103,7 +103,6 @@ def _configure(root: Path, *, rest: int, rpc: int, slots: int) -> None:
         "jobmanager.rpc.port": rpc,
         "jobmanager.bind-host": LOOPBACK,
         "jobmanager.memory.heap.size": "512m",
-        "jobmanager.memory.process.size": "1000m",
         "rest.address": LOOPBACK,
         "rest.port": rest,
         "rest.bind-address": LOOPBACK,

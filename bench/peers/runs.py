@@ -18,10 +18,10 @@ from bench.peers import paimon
 from bench.peers.flink_cluster import Cluster, cluster
 from bench.peers.statements import job
 from bench.whole.code import ours
-from bench.whole.freshness import PER
 from bench.whole.installation import Installation
+from bench.whole.live import PER
 from bench.whole.load import Load
-from bench.whole.snapshot import connected_at
+from bench.whole.snapshot import connected_at, readable_rows
 from bench.whole.tables import identifier, names
 from cdc.lake.layout import ledger_path
 from cdc.lake.records.ledger import Ledger, LedgerRow
@@ -48,11 +48,10 @@ def run_ours(room: Room, root: Path) -> Seen:
     """Run wal2lake once."""
     one = Installation(root=root, code=ours())
     one.create(tables=TABLES, rows=room.sizes.rows_per_table)
+    began = time.time()
     with one.up():
-        cut = one.await_cut(1, room.sizes.patience_seconds * 5)
-        began = connected_at(one) or 0.0
-        snapshot = TABLES * room.sizes.rows_per_table / (cut.published_at.timestamp() - began)
-        last = cut.cut
+        began = connected_at(one) or began
+        snapshot, last = _snapshot_of_ours(room, one, began)
 
         def drained(lsn: int) -> None:
             one.await_cut(lsn, room.sizes.patience_seconds * 5)
@@ -65,8 +64,18 @@ def run_ours(room: Room, root: Path) -> Seen:
         for mark in load.marks
         if (at := _until_cut(cuts, mark.lsn)) is not None
     ]
-    torn = [_is_torn(one, row) for row in cuts[:: max(1, len(cuts) // 20)]]
+    torn = [_is_torn(row) for row in cuts[:: max(1, len(cuts) // 20)]]
     return _seen(snapshot, times, load, sampler, sent, sum(torn) / max(len(torn), 1))
+
+
+def _snapshot_of_ours(room: Room, one: Installation, began: float) -> tuple[float, int]:
+    """Wait until all rows are readable; return rows per second, and the number of the cut."""
+    wanted, tables = TABLES * room.sizes.rows_per_table, names(TABLES)
+    until(lambda: readable_rows(one, tables) >= wanted, room.sizes.patience_seconds * 5,
+          "the snapshot was not readable")  # fmt: skip
+    cut = one.last_cut()
+    assert cut is not None  # noqa: S101 - its rows were read
+    return wanted / (cut.published_at.timestamp() - began), cut.cut
 
 
 def _until_cut(cuts: list[LedgerRow], lsn: int) -> float | None:
@@ -74,11 +83,11 @@ def _until_cut(cuts: list[LedgerRow], lsn: int) -> float | None:
     return next((c.published_at.timestamp() for c in cuts if c.lsn and c.lsn >= lsn), None)
 
 
-def _is_torn(one: Installation, cut: LedgerRow) -> bool:
+def _is_torn(cut: LedgerRow) -> bool:
     """Return whether the tables of a cut hold different markers."""
     text, highest = "select max(id) as id from t", set()
     for entry in cut.tables:
-        table = DeltaTable(f"{one.config.lake.path}/{entry.path}", version=entry.version)
+        table = DeltaTable(entry.path, version=entry.version)
         found = QueryBuilder().register("t", table).execute(text).read_all()
         highest.add(found["id"][0].as_py())
     return len(highest) > 1

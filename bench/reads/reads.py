@@ -27,6 +27,12 @@ from cdc.lake.upkeep.maintenance import Maintainer, optimize, purge
 ROUNDS: Final = "after rounds"
 COMPACTED: Final = "compacted"
 SCANS: Final = 5
+STOCK: Final = {
+    "data files": "files",
+    "bytes of data": "B",
+    "bytes of the transaction log": "B",
+    "files of the transaction log": "files",
+}
 _SCAN: Final = (
     "select count(*), sum(revision), sum(customer), sum(weight), max(name), max(note) from t"
 )
@@ -38,19 +44,15 @@ def measure(room: Room) -> Iterator[Outcome]:
     folder, sizes = room.fresh("reads"), room.sizes
     with session(folder / "spark", sizes.spark_heap) as spark:
         path = base.make(spark, folder, sizes.read_rows, base.OURS)
-        half = sizes.read_rounds // 2
-        rounds = _Rounds(
+        rounds = Rounds(
             spark=spark,
             path=path,
             changes=Changes(rows=sizes.read_rows, keys=UNIFORM, seed=room.seed),
             keeper=Maintainer(str(path), Job()),
         )
-        seconds = rounds.apply(range(half), sizes.read_changes)
-        yield from _stock(path, "half")
-        seconds += rounds.apply(range(half, sizes.read_rounds), sizes.read_changes)
-        yield from _stock(path, "end")
-        yield Figure(name="round of reads", way="driver", unit="s", samples=tuple(seconds),
-                     note="with the upkeep that was due")  # fmt: skip
+        half = sizes.read_rounds // 2
+        for at, which in {"half": range(half), "end": range(half, sizes.read_rounds)}.items():
+            yield from rounds.apply(which, sizes.read_changes, at)
         compacted = base.copy(path, folder / COMPACTED)
         metadata = after(sizes.read_rounds).metadata()
         optimize(spark, str(compacted), metadata, below=2**62)
@@ -59,7 +61,7 @@ def measure(room: Room) -> Iterator[Outcome]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Rounds:
+class Rounds:
     """Applies batches on the driver, with the job's own upkeep after each."""
 
     spark: SparkSession
@@ -67,10 +69,10 @@ class _Rounds:
     changes: Changes
     keeper: Maintainer
 
-    def apply(self, which: range, changes: int) -> list[float]:
-        """Apply a batch of so many changes in each of these rounds; return the seconds."""
+    def apply(self, which: range, changes: int, at: str) -> Iterator[Figure]:
+        """Apply a batch in each of these rounds; yield their seconds, and the stock after each."""
         file, seconds = self.path.with_name("batch.parquet"), []
-        applier = DriverApplier(self.path)
+        applier, stocks = DriverApplier(self.path), []
         for number in which:
             batch = self.changes.batch(changes)
             pq.write_table(batch.rows, file)
@@ -78,22 +80,34 @@ class _Rounds:
             applier.apply(file, batch.low, batch.high)
             self.keeper.committed(self.spark, after(number + 1).metadata())
             seconds.append(time.perf_counter() - began)
-        return seconds
+            stocks.append(stock(self.path))
+        for name, unit in STOCK.items():
+            samples = tuple(one[name] for one in stocks)
+            yield Figure(name=name, way="ours", unit=unit, samples=samples, parameters={"at": at})
+        yield Figure(
+            name="round of reads",
+            way="driver",
+            unit="s",
+            samples=tuple(seconds),
+            parameters={"at": at},
+            note="with the upkeep that was due",
+        )
 
 
-def _stock(path: Path, at: str) -> Iterator[Figure]:
-    """Yield the files and bytes of the newest version, and those of its log."""
+def stock(path: Path) -> dict[str, float]:
+    """Return the files and bytes that a reader of the newest version has to open."""
     sizes = DeltaTable(str(path)).get_add_actions()["size_bytes"].to_pylist()
-    log = [file.stat().st_size for file in (path / "_delta_log").iterdir()]
-    found = {
-        "data files": (len(sizes), "files"),
-        "bytes of data": (sum(sizes), "B"),
-        "bytes of the transaction log": (sum(log), "B"),
-        "entries of the transaction log": (len(log), "files"),
-    }
-    for name, (value, unit) in found.items():
-        yield Figure(name=name, way="ours", unit=unit, samples=(float(value),),
-                     parameters={"at": at})  # fmt: skip
+    log = path / "_delta_log"
+    newest = max((_version(file) for file in log.glob("*.checkpoint*.parquet")), default=-1)
+    checkpoint = [f for f in log.glob("*.checkpoint*.parquet") if _version(f) == newest]
+    entries = [f for f in log.glob("*.json") if _version(f) > newest]
+    read = [file.stat().st_size for file in checkpoint + entries]
+    values = (len(sizes), sum(sizes), sum(read), len(read))
+    return dict(zip(STOCK, map(float, values), strict=True))
+
+
+def _version(file: Path) -> int:
+    return int(file.name.partition(".")[0])
 
 
 def _reads(room: Room, places: dict[str, Path]) -> Iterator[Outcome]:
@@ -150,5 +164,8 @@ def by_duckdb(path: Path) -> Callable[[str], None]:
 
 
 READS: Final = Benchmark(
-    name="reads", title="scans and look-ups after many rounds, and the files", measure=measure
+    name="reads",
+    title="scans and look-ups after many rounds, and the files",
+    measure=measure,
+    in_quick=False,
 )

@@ -87,12 +87,14 @@ def _spread(axes: Axes, figures: Sequence[Figure], unit: str, *, log: bool) -> b
 
 
 def _memory(measured: Measured, axes: Axes) -> bool:
-    figures = measured.all_of("memory over time")
+    figures = measured.all_of("memory over time") + measured.all_of("memory under load")
     for one in figures:
         every = float(one.parameters["every_seconds"])
         seconds = [place * every for place in range(len(one.samples))]
-        axes.plot(seconds, [value / 2**20 for value in one.samples], label=one.way)
+        axes.plot(seconds, [value / 2**20 for value in one.samples], label=_label(one))
     axes.set(xlabel="seconds", ylabel="MiB", ylim=(0, None))
+    if figures:
+        axes.legend()
     return bool(figures)
 
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
-from bench.core.figure import Figure, Outcome
+from bench.core.figure import Figure, NotMeasured, Outcome
 from bench.core.process_tree import EVERY_SECONDS, Sampler
 from bench.core.room import Benchmark, Room
 from bench.whole.code import ours
@@ -22,7 +22,10 @@ KEPT_EVERY: Final = 20
 
 def measure(room: Room) -> Iterator[Outcome]:
     """Yield the memory of the job, five seconds between two samples."""
-    seconds = float(os.environ.get(MINUTES, "0")) * 60 or room.sizes.live_seconds
+    seconds = float(os.environ.get(MINUTES, "0")) * 60
+    if not seconds:
+        yield NotMeasured(name="memory over time", why=f"{MINUTES} is not set; 60 for an hour")
+        return
     one = Installation(root=room.fresh("memory") / "installation", code=ours())
     one.create(tables=TABLES, rows=room.sizes.rows_per_table)
     with one.up():

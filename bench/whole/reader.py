@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import IO, Any, Final, TextIO
 
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
@@ -28,14 +28,14 @@ def main() -> None:
     """Read until standard input ends."""
     lake, tables, output = Path(sys.argv[1]), sys.argv[2].split(","), Path(sys.argv[3])
     with output.open("a", buffering=1) as lines:
-        follow(lake, tables, lines)
+        follow(lake, tables, lines, sys.stdin)
 
 
-def follow(lake: Path, tables: list[str], lines: TextIO) -> None:
-    """Write a line for each cut that has new markers in all tables."""
+def follow(lake: Path, tables: list[str], lines: TextIO, until_closed: IO[Any]) -> None:
+    """Write a line for each cut, with the highest marker that all tables have in it."""
     ledger, version, highest = lake / LEDGER, -1, dict.fromkeys(tables, 0)
     opened: dict[str, int] = {}
-    while not select.select([sys.stdin], [], [], LOOK_SECONDS)[0]:
+    while not select.select([until_closed], [], [], LOOK_SECONDS)[0]:
         newest = _newest_version(ledger, version)
         if newest == version:
             continue

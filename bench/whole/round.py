@@ -1,8 +1,8 @@
 """One round: a transaction over seven tables, from landed to published, by ours and by before."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 import psycopg
 from deltalake import DeltaTable
@@ -13,14 +13,15 @@ from bench.core.room import Benchmark, Room
 from bench.whole.code import Code, before, ours
 from bench.whole.installation import Installation
 from bench.whole.tables import Writer, lsn, names
-from cdc.errors import CdcError
+from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import log_path
 
 TABLES: Final = 7
+_ADDED: Final = ("numOutputRows", "num_added_rows")  # Spark's name, and that of delta-rs
 
 
 def measure(room: Room) -> Iterator[Outcome]:
-    """Yield the seconds of rounds; the codes alternate, each time on a job that is warm."""
+    """Yield the seconds of rounds of both codes, each on a job that is warm."""
     folder, codes = room.fresh("round"), [ours()]
     try:
         codes.append(before())
@@ -28,7 +29,7 @@ def measure(room: Room) -> Iterator[Outcome]:
         yield NotMeasured(name="round of before", why=str(error))
     places = [_installed(room, code, folder.name) for code in codes]
     samples: dict[str, list[float]] = {one.code.name: [] for one in places}
-    for _, one in alternate(places, 2 if room.sizes.rounds > 1 else 1, room.seed):
+    for _, one in alternate(places, 1, room.seed):
         with one.up():
             samples[one.code.name] += _rounds(room, one)
     for name, seconds in samples.items():
@@ -61,17 +62,28 @@ def _rounds(room: Room, one: Installation) -> list[float]:
 
 
 def _landed_at(one: Installation, began: datetime, until: datetime) -> datetime:
-    """Return when the landing with the most events between the times was committed."""
-    landings = [
-        (
-            int(commit["operationMetrics"]["numOutputRows"]),
-            datetime.fromtimestamp(commit["timestamp"] / 1000).astimezone(),
-        )
+    """Return when the landing with the most events between the times was committed.
+
+    Raises INTERNAL if the log has none.
+    """
+    inside = [
+        (_rows(commit), at)
         for commit in DeltaTable(log_path(one.config)).history(64)
-        if "numOutputRows" in commit.get("operationMetrics", {})
+        if began <= (at := _time(commit)) <= until and _rows(commit)
     ]
-    inside = [landing for landing in landings if began <= landing[1] <= until]
+    if not inside:
+        raise CdcError(ErrorKind.INTERNAL, "the log has no landing between commit and cut")
     return max(inside)[1]
+
+
+def _time(commit: Mapping[str, Any]) -> datetime:
+    return datetime.fromtimestamp(commit["timestamp"] / 1000).astimezone()
+
+
+def _rows(commit: Mapping[str, Any]) -> int:
+    """Return the rows that a commit added, whichever writer made it."""
+    metrics = commit.get("operationMetrics") or {}
+    return max((int(metrics[name]) for name in _ADDED if name in metrics), default=0)
 
 
 ROUND: Final = Benchmark(

@@ -79,7 +79,7 @@ def _await_rows(one: Installation, rows: int, began: float, patience: float) -> 
 
     def all_readable() -> bool:
         nonlocal found
-        found = max(found, _readable(one))
+        found = max(found, readable_rows(one, names(1)))
         return found >= rows
 
     poll(all_readable, bool, every=0.5, seconds=max(1.0, began + patience - time.time()))
@@ -89,13 +89,17 @@ def _await_rows(one: Installation, rows: int, began: float, patience: float) -> 
     return max(at - began, 0.001), found
 
 
-def _readable(one: Installation) -> int:
-    """Return the rows of the table at the newest cut, from its statistics."""
+def readable_rows(one: Installation, tables: list[str]) -> int:
+    """Return the rows of the tables at the newest cut, from their statistics."""
     cut = one.last_cut()
-    entry = cut.entry(f"{SCHEMA}.{TABLE}") if cut else None
-    if entry is None or cut is None or cut.lsn is None:
+    if cut is None or cut.lsn is None:
         return 0
-    opened = DeltaTable(f"{one.config.lake.path}/{SCHEMA}/{TABLE}", version=entry.version)
+    entries = filter(None, (cut.entry(f"{SCHEMA}.{name}") for name in tables))
+    return sum(_rows(e.path, e.version) for e in entries)
+
+
+def _rows(path: str, version: int) -> int:
+    opened = DeltaTable(path, version=version)
     return sum(opened.get_add_actions()["num_records"].to_pylist())
 
 

@@ -1,6 +1,8 @@
 """Batches, what a table must hold after them, and what readers saw of a load."""
 
 import json
+import os
+import time
 from pathlib import Path
 
 import fastavro
@@ -8,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable, write_deltalake
 
 from bench.apply.batch import APPEND, HOT, UNIFORM, Changes, Expected
 from bench.apply.cells import Cell, TimeBox, cells, table_sizes
@@ -16,6 +19,7 @@ from bench.core.process_tree import Sampler, usage
 from bench.core.sizes import FULL
 from bench.peers import paimon
 from bench.peers.statements import job
+from bench.reads.reads import stock
 from bench.whole.load import Mark, freshness
 from bench.whole.stages import stage_figures
 from bench.whole.tables import MARKERS_FROM
@@ -102,16 +106,27 @@ def test_stages_are_read_from_the_file_of_the_job(tmp_path: Path) -> None:
 
 
 def test_a_process_that_works_has_used_the_processor() -> None:
-    import os  # noqa: PLC0415
-
-    with Sampler(pids={"me": os.getpid()}) as sampler:
-        before = usage(os.getpid()).cpu_seconds
-        while usage(os.getpid()).cpu_seconds - before < 0.05:
+    me = os.getpid()
+    with Sampler(pids={"me": me}) as sampler:
+        ends = time.process_time() + 0.1
+        while time.process_time() < ends:
             sum(range(10_000))
 
-    assert sampler.cpu_seconds["me"] >= 0.05
+    assert sampler.cpu_seconds["me"] >= 0.05  # the kernel counts in hundredths
     assert min(sampler.rss["me"]) > 2**20
     assert usage(2**22 + 1).cpu_seconds == 0
+
+
+def test_the_log_that_a_reader_opens_begins_with_the_newest_checkpoint(tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    for number in range(4):
+        write_deltalake(str(path), pa.table({"id": [number]}), mode="append")
+        if number == 2:
+            DeltaTable(str(path)).create_checkpoint()
+
+    found = stock(path)
+
+    assert (found["data files"], found["files of the transaction log"]) == (4, 2)
 
 
 MANIFESTS = {

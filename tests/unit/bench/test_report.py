@@ -1,6 +1,7 @@
 """What a run shows: tables, plots and the page."""
 
 import re
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -84,6 +85,16 @@ def test_one_benchmark_that_fails_does_not_stop_the_others(tmp_path: Path) -> No
 
     assert measured.left_out == (NotMeasured(name="first", why="it failed: no server"),)
     assert measured.figures == MEASURED.figures[:1]
+
+
+def test_no_benchmark_begins_when_the_time_of_the_run_is_over(tmp_path: Path) -> None:
+    one = Benchmark(name="late", title="", measure=lambda _: iter(MEASURED.figures))
+    over = replace(room(tmp_path), sizes=replace(TINY, whole_seconds=-1))
+
+    measured, _ = run([one], over)
+
+    assert measured.figures == ()
+    assert [left.name for left in measured.left_out] == ["late"]
 
 
 def test_a_run_is_published_as_json_plots_and_page(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Freshness, cost and memory under a load, over one, eight and fifty tables."""
+"""Freshness, cost and memory under a load at some rate; and all that shares an installation."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +8,9 @@ from bench.core.figure import Figure, NotMeasured, Outcome, Parameter
 from bench.core.process_tree import EVERY_SECONDS, Sampler, walsender_seconds
 from bench.core.room import Benchmark, Room
 from bench.core.statistics import steady_peak
+from bench.whole.backlog import BACKLOG_TABLES, backlog, replayed
 from bench.whole.code import ours
+from bench.whole.idle import idle
 from bench.whole.installation import Installation
 from bench.whole.load import Load, freshness
 from bench.whole.reader import reading, seen
@@ -23,9 +25,9 @@ PER: Final = 100_000
 
 
 def measure(room: Room) -> Iterator[Outcome]:
-    """Yield freshness and cost for every number of tables at every rate."""
-    folder = room.fresh("freshness")
-    for tables in room.sizes.table_counts:
+    """Yield freshness and cost for every number of tables at every rate, and more on the way."""
+    folder, counts = room.fresh("live"), room.sizes.table_counts
+    for tables in counts:
         one = Installation(root=folder / f"of-{tables}", code=ours())
         one.create(tables=tables, rows=room.sizes.rows_per_table)
         with one.up():
@@ -33,6 +35,16 @@ def measure(room: Room) -> Iterator[Outcome]:
             for rate in room.sizes.rates:
                 yield from under_load(room, one, tables, rate)
             yield from stage_figures(one.state.root, tables)
+            if tables == max(counts):
+                yield from idle(room, one, tables)
+            if tables == _of_a_backlog(counts):
+                yield from backlog(room, one, tables)
+                yield from replayed(one)
+
+
+def _of_a_backlog(counts: tuple[int, ...]) -> int:
+    """Return the number of tables with which throughput is measured: eight, if that is one."""
+    return BACKLOG_TABLES if BACKLOG_TABLES in counts else max(counts)
 
 
 def under_load(room: Room, one: Installation, tables: int, rate: int) -> Iterator[Outcome]:
@@ -117,6 +129,6 @@ def _lake(one: Installation) -> Path:
     return Path(one.config.lake.path)
 
 
-FRESHNESS: Final = Benchmark(
-    name="freshness", title="from a commit until it is read, and what it costs", measure=measure
+LIVE: Final = Benchmark(
+    name="live", title="freshness, cost, throughput, rebuild and rest of the whole", measure=measure
 )
