@@ -89,7 +89,7 @@ def notes_in_log(
     )
     records = pa.table(found.read_all()).to_pylist()
     ids = {record["value_schema_id"] for record in records} - {None}
-    return _notes(records, schemas_of(ids))
+    return notes_of(records, schemas_of(ids))
 
 
 def placed_notes(rows: DataFrame, schemas: Mapping[int, str]) -> list[PlacedNote]:
@@ -102,11 +102,6 @@ def notes_of(records: Iterable[Any], schemas: Mapping[int, str]) -> list[PlacedN
 
     Other records are passed over: tombstones, deletes of pruned notes, records of strangers.
     """
-    records = rows.select("value", "value_schema_id").collect()
-    return _notes([record.asDict() for record in records], schemas)
-
-
-def _notes(records: Iterable[Mapping[str, Any]], schemas: Mapping[int, str]) -> list[PlacedNote]:
     notes = []
     for record in records:
         schema = schemas.get(record["value_schema_id"])

@@ -48,7 +48,7 @@ def create(
     properties = _properties(schema, structure)
     columns = ", ".join([_definition(column) for column in schema.columns] + _own(schema.mode))
     try:
-        fields = StructType.fromDDL(columns).jsonValue()["fields"]
+        fields = json.loads(StructType.fromDDL(columns).json())["fields"]
         create_table(path, fields, properties, position.metadata())
     except TakeMergeError:
         _create_by_spark(spark, path, columns, properties, position)
