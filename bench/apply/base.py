@@ -8,6 +8,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from cdc.events.schema import Column, TableSchema
+from cdc.lake import new_table
 from cdc.lake.table import store
 from cdc.lake.table.positions import Position
 from cdc.tables import TableId
@@ -49,7 +50,7 @@ def make(spark: SparkSession, folder: Path, rows: int, kind: str) -> Path:
         *(f"{text} as `{name}`" for name, (_, text) in COLUMNS.items()), "0L as _cdc_offset"
     )
     if kind == OURS:
-        store.create(spark, str(partial), SCHEMA, POSITION)
+        new_table.create(spark, str(partial), SCHEMA, POSITION)
         store.append(str(partial), made, POSITION)
     else:
         made.write.format("delta").save(str(partial))

@@ -19,7 +19,7 @@ MUTANTS: Final = (
     Mutant(
         name="rows that were read may lack a column",
         file="cdc/apply/table/missing_columns.py",
-        old='.where(F.col("op") != "r")',
+        old='.where(F.col("op") != PASSED_OVER)',
         new="",
         tests=("tests/spark/apply/test_missing_columns.py",),
     ),
@@ -295,7 +295,7 @@ MUTANTS: Final = (
     Mutant(
         name="requests to this machine bypass every proxy",
         file="cdc/http_client.py",
-        old="trust_env=not is_local(url)",
+        old="trust_env=not local",
         new="trust_env=True",
         tests=("tests/unit/test_rest.py",),
     ),

@@ -21,6 +21,7 @@ from cdc.errors import CdcError
 from cdc.events import avro
 from cdc.events.structure.steps import Note
 from cdc.events.structure.structure import parse, unpublished_from
+from cdc.events.values.sql_text import fusion_string
 from cdc.kafka.registry_client import SchemaLookup
 from cdc.lake.table.positions import landed_position
 from cdc.source.notes.structure_table import BASELINE, UNNOTED
@@ -83,8 +84,8 @@ def notes_in_log(
         QueryBuilder()
         .register("log", DeltaTable(path))
         .execute(
-            f"SELECT value, value_schema_id FROM log WHERE topic = '{topic}' AND ({some})"  # noqa: S608 - ours
-            f' AND "offset" > {after:d}{limit}'
+            "SELECT value, value_schema_id FROM log "  # noqa: S608 - quoted
+            f'WHERE topic = {fusion_string(topic)} AND ({some}) AND "offset" > {after:d}{limit}'
         )
     )
     records = pa.table(found.read_all()).to_pylist()

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from cdc.errors import CdcError
 from cdc.events.schema import Column, TableSchema
+from cdc.lake import new_table
 from cdc.lake.table import store
 from cdc.lake.table.positions import Position, position
 from cdc.tables import TableId, TableMode
@@ -47,10 +48,10 @@ def test_the_entry_says_what_sparks_does(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours, theirs = str(tmp_path / "ours"), str(tmp_path / "theirs")
-    store.create(spark, ours, SCHEMA, AT)
+    new_table.create(spark, ours, SCHEMA, AT)
     with monkeypatch.context() as patch:
         patch.setattr("cdc.lake.table.store.create_table", _refuses)
-        store.create(spark, theirs, SCHEMA, AT)
+        new_table.create(spark, theirs, SCHEMA, AT)
     mine, sparks = actions(ours), actions(theirs)
     for name in ("readerFeatures", "writerFeatures"):
         assert set(mine["protocol"][name]) == set(sparks["protocol"][name])
@@ -71,7 +72,7 @@ def _refuses(*_: object) -> None:
 
 def test_spark_writes_to_it_and_both_readers_read_it(spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
-    store.create(spark, path, SCHEMA, AT)
+    new_table.create(spark, path, SCHEMA, AT)
     assert position(path) == AT
     assert store.read_schema(path, SCHEMA.table) == SCHEMA
     spark.sql(f"INSERT INTO delta.`{path}` SELECT 1, 2.5, TIMESTAMP '2026-01-01 00:00:00', NULL, 3")
@@ -81,6 +82,6 @@ def test_spark_writes_to_it_and_both_readers_read_it(spark: SparkSession, tmp_pa
 
 def test_a_table_that_is_there_is_not_created_again(spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
-    store.create(spark, path, SCHEMA, AT)
+    new_table.create(spark, path, SCHEMA, AT)
     with pytest.raises(CdcError):
-        store.create(spark, path, SCHEMA, AT)
+        new_table.create(spark, path, SCHEMA, AT)
