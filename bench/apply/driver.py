@@ -49,7 +49,8 @@ class DriverApplier:
         version = self._committer.commit(
             kept.select(schema.names).cast(schema), places.rows_by_file(), after(revision)
         )
-        self._committer.checkpoint_if_due(version)
+        if self._committer.due_for_checkpoint(version - 1, version) is not None:
+            self._committer.checkpoint(version)
 
     def summary(self) -> tuple[int, int]:
         """Return what delta-rs, which shares no code with ours, reads."""

@@ -32,6 +32,11 @@ class TableFactory:
         """Return what the connector sends for a large value that did not change."""
         return self.context.placeholder
 
+    def close(self) -> None:
+        """Give up the thread that works beside the commits."""
+        if self.context.driver is not None:
+            self.context.driver.executor.shutdown(cancel_futures=True)
+
     def stored(
         self, session: SparkSession, path: str, position: Position, wanted: TableSchema
     ) -> AppliedTable:
@@ -39,7 +44,7 @@ class TableFactory:
 
         ``wanted`` names the table, and is its schema where the Delta table does not say one.
         """
-        schema = store.read_schema(session, path, wanted.table) or wanted
+        schema = store.read_schema(path, wanted.table) or wanted
         structure = store.read_structure(path)
         content = TableContent(schema=schema, position=position, structure=structure)
         return self.opened(session, path, content)
