@@ -1,10 +1,12 @@
 """Runs benchmarks one after the other; one that fails does not stop the others."""
 
+import re
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from rich.console import Console
 
@@ -16,6 +18,8 @@ from bench.core.room import Benchmark, Room
 from bench.report import page
 from bench.report.plots import draw
 from bench.report.tables import figure_table
+
+_PLACE: Final = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+([\w.+-]*)")
 
 
 def run(benchmarks: Iterable[Benchmark], room: Room) -> tuple[Measured, Record]:
@@ -42,7 +46,13 @@ def outcomes_of(benchmark: Benchmark, room: Room) -> Iterator[Outcome]:
         yield from benchmark.measure(room)
     except Exception as error:  # noqa: BLE001 - of any benchmark: it is named in the result
         text = str(error).strip() or type(error).__name__
-        yield NotMeasured(name=benchmark.name, why=f"it failed: {text.splitlines()[0][:300]}")
+        line = without_places(text.splitlines()[0][:300])
+        yield NotMeasured(name=benchmark.name, why=f"it failed: {line}")
+
+
+def without_places(text: str) -> str:
+    """Return the text without the directories in it: a result must not name those of a machine."""
+    return _PLACE.sub(r"\1", text)
 
 
 def _show(console: Console, name: str, outcomes: Sequence[Outcome]) -> None:

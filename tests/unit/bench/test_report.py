@@ -20,7 +20,7 @@ from bench.peers.peers import PEERS
 from bench.registry import BENCHMARKS
 from bench.report import page
 from bench.report.tables import reach_lines, reach_table
-from bench.run import Publication, run
+from bench.run import Publication, run, without_places
 
 MEASURED = Measured.of(
     [
@@ -85,6 +85,12 @@ def test_one_benchmark_that_fails_does_not_stop_the_others(tmp_path: Path) -> No
 
     assert measured.left_out == (NotMeasured(name="first", why="it failed: no server"),)
     assert measured.figures == MEASURED.figures[:1]
+
+
+def test_a_reason_names_no_place_of_a_machine() -> None:
+    text = "job died (see /somewhere/bench/state/logs/job.log); 3/4 done by http://127.0.0.1:80/a"
+
+    assert without_places(text) == "job died (see job.log); 3/4 done by http://127.0.0.1:80/a"
 
 
 def test_no_benchmark_begins_when_the_time_of_the_run_is_over(tmp_path: Path) -> None:
