@@ -99,8 +99,12 @@ demo: jars  ## A shop database, live changes, the lake beside it, verified
 	$(BIN)/python -m cdc.demo
 
 .PHONY: bench
-bench: jars  ## Measure, and compare with the tutorial way: table and bench/results/*.json
-	$(BIN)/python -m bench
+bench: jars  ## Measure ours and what it is compared with, under 30 minutes; or QUICK=1, or ONLY=apply,reads
+	$(BIN)/python -m bench $(if $(QUICK),--quick) $(addprefix --only ,$(ONLY)) $(addprefix --seed ,$(SEED))
+
+.PHONY: bench-peers
+bench-peers: jars  ## Measure beside Flink CDC and Paimon, three times in turn; or QUICK=1
+	$(BIN)/python -m bench --peers $(if $(QUICK),--quick) $(addprefix --seed ,$(SEED))
 
 .PHONY: up
 up: jars  ## Start what wal2lake.yaml describes and return when it applies

@@ -20,6 +20,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     with local_spark(tmp_path_factory.mktemp("spark")) as session:
+        # What there is now stays: the collection after each test need not look through it.
+        gc.collect()
+        gc.freeze()
         yield session
 
 

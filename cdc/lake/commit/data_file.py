@@ -37,6 +37,11 @@ def arrow_schema(metadata: Metadata) -> pa.Schema:
     return pa.schema([pa.field(column.name, _arrow(column.type)) for column in metadata.columns])
 
 
+def stored_schema(metadata: Metadata) -> pa.Schema:
+    """Return the schema of the rows in a data file: physical names and field ids."""
+    return pa.schema(list(map(_field, metadata.columns)))
+
+
 def _arrow(of: str | Mapping[str, Any]) -> pa.DataType:
     if not isinstance(of, str):
         element = pa.field("element", _arrow(of["elementType"]), nullable=of["containsNull"])
@@ -57,7 +62,15 @@ def data_file(
     wanted = arrow_schema(metadata)
     if not rows.schema.equals(wanted):
         raise ValueError(f"rows of a table have other columns than it: {_first(rows, wanted)}")
-    stored = pa.table(rows.columns, schema=pa.schema(list(map(_field, metadata.columns))))
+    return stored_file(
+        pa.table(rows.columns, schema=stored_schema(metadata)), metadata, uuid, millis
+    )
+
+
+def stored_file(
+    stored: pa.Table, metadata: Metadata, uuid: UUID, millis: int
+) -> tuple[bytes, LiveFile]:
+    """Return the same for rows that have the schema ``stored_schema(metadata)`` already."""
     content = _parquet(stored)
     file = LiveFile(
         path=f"part-00000-{uuid}.c000.snappy.parquet",

@@ -8,6 +8,7 @@ from delta.tables import DeltaTable
 from deltalake import DeltaTable as DeltaLog
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
+from pyspark.sql.types import StructType
 
 from cdc.events.schema import Column, TableSchema
 from cdc.events.structure.structure import Structure, parse
@@ -31,23 +32,6 @@ PROPERTIES: Final[dict[str, str]] = {
 _OFFSET_COMMENT: Final = "offset of the change event that wrote the row"
 
 
-def create(
-    spark: SparkSession,
-    path: str,
-    schema: TableSchema,
-    position: Position,
-    structure: Structure | None = None,
-) -> None:
-    """Create the empty table at ``path``, with a position in its first commit.
-
-    ``structure`` is the source's structure that the table follows, if it is known.
-    """
-    spark.conf.set(METADATA_CONF, position.metadata())
-    listed = _listed(_properties(schema, structure))
-    columns = ", ".join([_definition(column) for column in schema.columns] + _own(schema.mode))
-    spark.sql(f"CREATE TABLE {spark_delta(path)} ({columns}) USING delta TBLPROPERTIES ({listed})")
-
-
 def replace(  # noqa: PLR0917 - the parameters of create, and the rows
     spark: SparkSession,
     path: str,
@@ -68,41 +52,42 @@ def replace(  # noqa: PLR0917 - the parameters of create, and the rows
     commented = selected.withColumn(OFFSET, F.col(OFFSET).alias(OFFSET, metadata=comment))
     writer = commented.writeTo(spark_delta(path)).using("delta")
     # An existing table has only the features that it was created with.
-    for name, value in (_properties(schema, structure) | features(schema.columns)).items():
+    for name, value in (properties_of(schema, structure) | features(schema.columns)).items():
         writer = writer.tableProperty(name, value)
     writer.createOrReplace()
 
 
-def _properties(schema: TableSchema, structure: Structure | None) -> dict[str, str]:
+def properties_of(schema: TableSchema, structure: Structure | None) -> dict[str, str]:
+    """Return the properties of a new table."""
     followed = {} if structure is None else {STRUCTURE_PROPERTY: structure.to_text()}
     own = {KEY_PROPERTY: json.dumps(list(schema.key)), MODE_PROPERTY: schema.mode.value}
     return PROPERTIES | own | followed
 
 
-def _definition(column: Column) -> str:
+def definition(column: Column) -> str:
+    """Return a column as SQL defines it."""
     return f"{spark_name(column.name)} {column.type}"
 
 
-def _own(mode: TableMode) -> list[str]:
+def own_columns(mode: TableMode) -> list[str]:
+    """Return the columns that the table has besides the source's, as SQL defines them."""
     own = [f"{OFFSET} BIGINT COMMENT {spark_string(_OFFSET_COMMENT)}"]
     if mode is TableMode.MULTISET:
         own += ["_cdc_row_hash STRING", "_cdc_copy BIGINT"]
     return own
 
 
-def read_schema(
-    spark: SparkSession, path: str, table: TableId, version: int | None = None
-) -> TableSchema | None:
+def read_schema(path: str, table: TableId, version: int | None = None) -> TableSchema | None:
     """Return the schema of the Delta table, of its newest version or of ``version``.
 
-    None if there is no table.
+    None if there is no table. Spark is not asked: that costs a job for each table.
     """
     opened = _opened(path, version)
     if opened is None:
         return None
     properties = opened.metadata().configuration
-    fields = read(spark, path, version).schema.fields
-    structure = read_structure(path, version)
+    fields = StructType.fromJson(json.loads(opened.schema().to_json())).fields
+    structure = _structure(opened)
     texts = {c.name for c in structure.followed if c.column.as_text} if structure else set()
     columns = tuple(
         Column(field.name, field.dataType.simpleString(), as_text=field.name in texts)
@@ -132,14 +117,20 @@ def add_columns(
 
 def add(spark: SparkSession, path: str, columns: tuple[Column, ...]) -> None:
     """Add columns in one commit, with the position that is set in the session."""
-    listed = ", ".join(_definition(column) for column in columns)
-    spark.sql(f"ALTER TABLE {spark_delta(path)} ADD COLUMNS ({listed})")
+    added = ", ".join(definition(column) for column in columns)
+    spark.sql(f"ALTER TABLE {spark_delta(path)} ADD COLUMNS ({added})")
 
 
 def features(columns: tuple[Column, ...]) -> dict[str, str]:
     """Return the properties that a table needs before its first column of such a type is added."""
     needed = any("timestamp_ntz" in column.type for column in columns)
     return {"delta.feature.timestampNtz": "supported"} if needed else {}
+
+
+def clone(spark: SparkSession, path: str, to: str, version: int) -> None:
+    """Make a table at ``to`` of one version of the table at ``path``, with the same data files."""
+    of_version = f"{spark_delta(path)} VERSION AS OF {version:d}"
+    spark.sql(f"CREATE TABLE {spark_delta(to)} SHALLOW CLONE {of_version}")
 
 
 def set_key(spark: SparkSession, path: str, key: tuple[str, ...]) -> None:
@@ -149,7 +140,7 @@ def set_key(spark: SparkSession, path: str, key: tuple[str, ...]) -> None:
 
 def set_properties(spark: SparkSession, path: str, properties: Mapping[str, str]) -> None:
     """Set table properties in one commit, with the position that is set in the session."""
-    spark.sql(f"ALTER TABLE {spark_delta(path)} SET TBLPROPERTIES ({_listed(properties)})")
+    spark.sql(f"ALTER TABLE {spark_delta(path)} SET TBLPROPERTIES ({listed(properties)})")
 
 
 def set_everywhere(spark: SparkSession, path: str, values: Mapping[str, str]) -> None:
@@ -181,7 +172,11 @@ def _opened(path: str, version: int | None) -> DeltaLog | None:
 def read_structure(path: str, version: int | None = None) -> Structure | None:
     """Return the source's structure that the table follows; None if it is not recorded."""
     opened = _opened(path, version)
-    text = opened.metadata().configuration.get(STRUCTURE_PROPERTY) if opened else None
+    return None if opened is None else _structure(opened)
+
+
+def _structure(opened: DeltaLog) -> Structure | None:
+    text = opened.metadata().configuration.get(STRUCTURE_PROPERTY)
     return None if text is None else parse(text)
 
 
@@ -191,7 +186,8 @@ def rewrite(rows: DataFrame, path: str, metadata: str) -> None:
     writer.option("overwriteSchema", "true").mode("overwrite").save(path)
 
 
-def _listed(properties: Mapping[str, str]) -> str:
+def listed(properties: Mapping[str, str]) -> str:
+    """Return properties as SQL lists them."""
     return ", ".join(
         f"{spark_string(name)} = {spark_string(value)}" for name, value in properties.items()
     )

@@ -14,6 +14,7 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema
 from cdc.events.structure.steps import Note, Step
 from cdc.events.structure.structure import Structure
+from cdc.lake import new_table
 from cdc.lake.table import evolve, store
 from cdc.lake.table.merge_plan import COPY, OFFSET, ROW_HASH
 from cdc.lake.table.positions import Position, position
@@ -45,7 +46,7 @@ def create_table(spark: SparkSession, path: str, begins: Structure, mode: TableM
     key = ("id",) if mode is TableMode.KEYED else ()
     columns = tuple(one.column for one in begins.followed)
     schema = TableSchema(table=begins.table, columns=columns, key=key, mode=mode)
-    store.create(spark, path, schema, Position(epoch=1, offset=3), begins)
+    new_table.create(spark, path, schema, Position(epoch=1, offset=3), begins)
     rows = "(1, 'a1', 'b1', 1), (2, 'a2', NULL, NULL)"
     frame = spark.sql(f"SELECT * FROM VALUES {rows} AS t(id, a, b, c)").selectExpr("*", "3L AS x")
     frame = frame.withColumnRenamed("x", OFFSET)
@@ -54,9 +55,9 @@ def create_table(spark: SparkSession, path: str, begins: Structure, mode: TableM
     store.append(path, frame, Position(epoch=1, offset=3))
 
 
-def shape(spark: SparkSession, path: str, begins: Structure) -> Shape:
+def shape(path: str, begins: Structure) -> Shape:
     """Return the table's shape as a starting job reads it."""
-    schema, stored = store.read_schema(spark, path, begins.table), store.read_structure(path)
+    schema, stored = store.read_schema(path, begins.table), store.read_structure(path)
     reached = position(path)
     assert schema is not None
     assert stored is not None
@@ -65,7 +66,7 @@ def shape(spark: SparkSession, path: str, begins: Structure) -> Shape:
 
 
 def run(spark: SparkSession, path: str, note: BoundNote = NOTE) -> Shape:
-    before = shape(spark, path, BEFORE)
+    before = shape(path, BEFORE)
     course, number = course_of(before, [note], "evolve")
     assert number == 1
     return take_steps(spark, path, before, course, note.id)
@@ -100,11 +101,11 @@ def test_a_change_interrupted_after_any_step_is_completed(
     with pytest.raises(Interrupted) if dies_after < STEPS else nullcontext():
         run(spark, path)
     monkeypatch.undo()
-    after = run(spark, path) if dies_after < STEPS else shape(spark, path, BEFORE)
+    after = run(spark, path) if dies_after < STEPS else shape(path, BEFORE)
 
     text = [{**row, "d": str(row["d"])} for row in values(spark, path)]
     assert text == EXPECTED
-    assert shape(spark, path, BEFORE) == after
+    assert shape(path, BEFORE) == after
     assert after.position == Position(epoch=1, offset=3, note=7)
     assert after.schema.key == ("id",)
     kinds = {one.name: one.type for one in after.schema.columns}
@@ -146,7 +147,7 @@ def test_a_change_that_cannot_be_followed_changes_nothing(
 ) -> None:
     path = str(tmp_path / "t")
     create_table(spark, path, BEFORE, TableMode.KEYED)
-    before = shape(spark, path, BEFORE)
+    before = shape(path, BEFORE)
     other = structure(ID, column(2, "a", "text"), column(5, "b", "int4"), table="elsewhere")
 
     with pytest.raises(CdcError) as caught:
@@ -155,7 +156,7 @@ def test_a_change_that_cannot_be_followed_changes_nothing(
     assert caught.value.kind is ErrorKind.TABLE_STOPPED
     # The name is that of the note: the table may have been renamed back since.
     assert "it was renamed to shop.elsewhere" in caught.value.message
-    assert shape(spark, path, BEFORE) == before
+    assert shape(path, BEFORE) == before
 
 
 NO_KEY = replace(BEFORE, primary_key=())

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from cdc.events.schema import Column, TableSchema
 from cdc.events.structure.steps import AddColumn, RenameColumn, Step, WidenColumn
+from cdc.lake import new_table
 from cdc.lake.table import evolve, store
 from cdc.lake.table.positions import Position, position
 from cdc.tables import TableId, TableMode
@@ -33,14 +34,14 @@ def path(spark: SparkSession, tmp_path: Path) -> str:
     columns = (Column("id", "int"), Column("day", "date"))
     schema = TableSchema(table=TABLE, columns=columns, key=("id",), mode=TableMode.KEYED)
     path = str(tmp_path / "t")
-    store.create(spark, path, schema, BEFORE)
+    new_table.create(spark, path, schema, BEFORE)
     row = spark.sql("SELECT 1 AS id, DATE'2020-02-29' AS day, 3L AS _cdc_offset")
     store.append(path, row, BEFORE)
     return path
 
 
 def do(spark: SparkSession, path: str, step: Step) -> TableSchema:
-    schema = store.read_schema(spark, path, TABLE)
+    schema = store.read_schema(path, TABLE)
     assert schema is not None
     return evolve.take_step(spark, path, schema, step, AFTER.metadata())
 
@@ -108,7 +109,7 @@ def test_a_step_interrupted_between_its_commits_is_done_again(
     schema = do(spark, path, step)
 
     assert position(path) == AFTER
-    assert store.read_schema(spark, path, TABLE) == schema
+    assert store.read_schema(path, TABLE) == schema
     assert schema.key == (("key",) if isinstance(step, RenameColumn) else ("id",))
     assert rows(path)[0].get("n") == (7 if isinstance(step, AddColumn) else None)
 

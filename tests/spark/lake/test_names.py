@@ -34,11 +34,13 @@ from cdc.events.names import OF_ENGINES, avro_name, column_refusals
 from cdc.events.schema import Column, TableSchema, table_schema_from_avro
 from cdc.events.values.lake_types import SOURCE_NAME
 from cdc.events.values.sql_text import fusion_name, spark_name
+from cdc.lake import new_table
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.table import store
 from cdc.lake.table.merge_plan import DELETED, OFFSET, merge_plan
 from cdc.lake.table.positions import Position
 from cdc.lake.upkeep.maintenance import optimize, purge
+from cdc.land.log_rows import LogRows
 from cdc.tables import TableMode
 from tests.events.recorded import LOG_COLUMNS, Message, recording, unchanged_by
 from tests.events.source import SCHEMA_ID, TABLE, Source, act
@@ -186,7 +188,7 @@ def test_a_name_means_the_same_in_every_thread(spark: SparkSession, tmp_path: Pa
     with ThreadPoolExecutor(1) as pool:
         for upto in ends:
             some = rows.where(f"offset <= {upto}")
-            stretch = Stretch(rows=some, topic=topic, upto=upto, schemas=schemas)
+            stretch = Stretch(rows=LogRows.of(some), topic=topic, upto=upto, schemas=schemas)
             pool.submit(table.apply, stretch).result()
 
     assert table.reason == ""
@@ -228,7 +230,7 @@ def test_a_refused_name_does_not_work_in_the_engines(
         table=TABLE, columns=(Column("id", "int"), Column(name, "string")), key=("id",)
     )
     path, at = str(tmp_path / "t"), Position(epoch=1, offset=1)
-    store.create(spark, path, schema, at)
+    new_table.create(spark, path, schema, at)
     rows = spark.sql(
         f"SELECT n AS id, 'old' AS {spark_name(name)}, 1L AS {OFFSET}, false AS {DELETED} "
         f"FROM (SELECT explode(array(1, 2)) AS n)"
