@@ -1,4 +1,4 @@
-"""Provide real servers from Postgres to Kafka Connect, and a schema for each test."""
+"""Provide a configuration and a schema for each test."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,30 +15,11 @@ from cdc.source.server.connection import Connection, connect
 from cdc.state.endpoints import Endpoints
 from cdc.tables import TableId
 from cdc.waiting import until
-from tests.servers.fixtures import started, worker_settings
+from tests.servers.fixtures import worker_settings
 from tests.source.noting import Source as Noting
 
 Maker = Callable[..., Config]
 Sql = Callable[[str], object]
-
-
-@pytest.fixture(scope="module")
-def chain_state(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the state directory of the servers of ``chain``."""
-    return tmp_path_factory.mktemp("chain")
-
-
-@pytest.fixture(scope="module")
-def chain(request: pytest.FixtureRequest, chain_state: Path) -> Iterator[Endpoints]:
-    """Start Postgres, Kafka, registry and Connect, which play the user's own servers."""
-    names = ("postgres", "kafka", "registry", "connect")
-    with started(request, chain_state, names) as servers:
-        yield Endpoints(
-            source_url=servers["postgres"].address,
-            kafka=servers["kafka"].address,
-            registry=servers["registry"].address,
-            connect=servers["connect"].address,
-        )
 
 
 @pytest.fixture

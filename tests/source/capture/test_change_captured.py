@@ -2,7 +2,6 @@
 
 import json
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -33,17 +32,10 @@ from cdc.state.endpoints import Endpoints
 from cdc.state.pipeline import Pipeline
 from cdc.tables import TableId
 from cdc.waiting import until
-from tests.source.conftest import Maker, open_schema
+from tests.source.conftest import Maker
 from tests.source.topic import Event, Topic, ops
 
 pytestmark = pytest.mark.integration
-
-
-@pytest.fixture
-def source(chain: Endpoints, schema: str) -> Iterator[Connection]:
-    with open_schema(chain.source_url, schema) as connection:
-        yield connection
-        worker_rest.delete(chain.connect, schema)
 
 
 def naming(config: Config, *names: str) -> Config:

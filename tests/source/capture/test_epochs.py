@@ -1,6 +1,5 @@
 """A broken chain starts a new epoch on the same topics, by streaming; an intact one does not."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -27,17 +26,10 @@ from cdc.state.endpoints import Endpoints
 from cdc.state.pipeline import Pipeline
 from cdc.tables import STRUCTURE
 from cdc.waiting import until
-from tests.source.conftest import Maker, open_schema
+from tests.source.conftest import Maker
 from tests.source.topic import Topic, ops
 
 pytestmark = pytest.mark.integration
-
-
-@pytest.fixture
-def source(chain: Endpoints, schema: str) -> Iterator[Connection]:
-    with open_schema(chain.source_url, schema) as connection:
-        yield connection
-        worker_rest.delete(chain.connect, schema)
 
 
 def refusal(pipeline: Pipeline, *, new_epoch: bool = False) -> CdcError:
