@@ -1,11 +1,14 @@
 """A restarted registry reads its schemas back from its topic, and answers while it does."""
 
+from dataclasses import replace
+from typing import Final
+
 import httpx
 import pytest
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.registry_client import RegistryClient
-from cdc.stack.process.process import Process
+from cdc.stack.process.process import Command, Process
 from tests.servers.fixtures import Makers
 from tests.servers.process import ProcessServer
 from tests.stopped import stopped
@@ -13,6 +16,8 @@ from tests.waiting import until
 
 pytestmark = pytest.mark.integration
 
+API_TIMEOUT: Final = "apicurio.kafka.common.default.api.timeout.ms"
+API_SECONDS: Final = 5
 SCHEMA = '{"type":"record","name":"kept","fields":[]}'
 
 
@@ -27,7 +32,7 @@ def test_a_schema_that_a_registry_has_not_read_back_yet_is_not_unknown(servers: 
     registry.kill()
     assert kafka.process is not None
     with stopped(kafka.process.pid):
-        registry.process = Process("registry", registry.embedded.command(), registry.state)
+        registry.process = Process("registry", _impatient(registry), registry.state)
         until(lambda: _says(url, schema_id) == httpx.codes.NOT_FOUND)
         with pytest.raises(CdcError) as caught:
             RegistryClient(url).schema(schema_id)
@@ -38,6 +43,13 @@ def test_a_schema_that_a_registry_has_not_read_back_yet_is_not_unknown(servers: 
     registry.start()
     assert RegistryClient(url).schema(schema_id) == SCHEMA
     assert RegistryClient(url).schema(schema_id + 1) is None
+
+
+def _impatient(registry: ProcessServer) -> Command:
+    """Return its command, with seconds instead of a minute in which it looks for its broker."""
+    command = registry.embedded.command()
+    java, *arguments = command.arguments
+    return replace(command, arguments=(java, f"-D{API_TIMEOUT}={API_SECONDS * 1000}", *arguments))
 
 
 def _register(url: str) -> int:
