@@ -13,8 +13,6 @@ from pyspark.sql.types import StructType
 from cdc.events.schema import Column, TableSchema
 from cdc.events.structure.structure import Structure, parse
 from cdc.events.values.sql_text import spark_delta, spark_name, spark_string
-from cdc.lake.commit.first_entry import create_table
-from cdc.lake.commit.protocol import TakeMergeError
 from cdc.lake.session import activate
 from cdc.lake.table.merge_plan import COPY, OFFSET, ROW_HASH, MergePlan, stored_columns
 from cdc.lake.table.positions import KEY_PROPERTY, METADATA_CONF, Position, open_table
@@ -45,20 +43,9 @@ def create(
 
     ``structure`` is the source's structure that the table follows, if it is known.
     """
-    properties = _properties(schema, structure)
-    columns = ", ".join([_definition(column) for column in schema.columns] + _own(schema.mode))
-    try:
-        fields = StructType.fromDDL(columns).jsonValue()["fields"]
-        create_table(path, fields, properties, position.metadata())
-    except TakeMergeError:
-        _create_by_spark(spark, path, columns, properties, position)
-
-
-def _create_by_spark(
-    spark: SparkSession, path: str, columns: str, properties: Mapping[str, str], position: Position
-) -> None:
     spark.conf.set(METADATA_CONF, position.metadata())
-    listed = _listed(properties)
+    listed = _listed(properties(schema, structure))
+    columns = definition(schema)
     spark.sql(f"CREATE TABLE {spark_delta(path)} ({columns}) USING delta TBLPROPERTIES ({listed})")
 
 
@@ -82,12 +69,18 @@ def replace(  # noqa: PLR0917 - the parameters of create, and the rows
     commented = selected.withColumn(OFFSET, F.col(OFFSET).alias(OFFSET, metadata=comment))
     writer = commented.writeTo(spark_delta(path)).using("delta")
     # An existing table has only the features that it was created with.
-    for name, value in (_properties(schema, structure) | features(schema.columns)).items():
+    for name, value in (properties(schema, structure) | features(schema.columns)).items():
         writer = writer.tableProperty(name, value)
     writer.createOrReplace()
 
 
-def _properties(schema: TableSchema, structure: Structure | None) -> dict[str, str]:
+def definition(schema: TableSchema) -> str:
+    """Return the columns of a table as ``CREATE TABLE`` lists them."""
+    return ", ".join([_definition(column) for column in schema.columns] + _own(schema.mode))
+
+
+def properties(schema: TableSchema, structure: Structure | None) -> dict[str, str]:
+    """Return the properties of a table; ``structure`` is the source's that it follows."""
     followed = {} if structure is None else {STRUCTURE_PROPERTY: structure.to_text()}
     own = {KEY_PROPERTY: json.dumps(list(schema.key)), MODE_PROPERTY: schema.mode.value}
     return PROPERTIES | own | followed
@@ -112,7 +105,7 @@ def read_schema(path: str, table: TableId, version: int | None = None) -> TableS
     opened = _opened(path, version)
     if opened is None:
         return None
-    properties = opened.metadata().configuration
+    recorded = opened.metadata().configuration
     fields = StructType.fromJson(json.loads(opened.schema().to_json())).fields
     structure = _structure(opened)
     texts = {c.name for c in structure.followed if c.column.as_text} if structure else set()
@@ -124,8 +117,8 @@ def read_schema(path: str, table: TableId, version: int | None = None) -> TableS
     return TableSchema(
         table=table,
         columns=columns,
-        key=tuple(json.loads(properties[KEY_PROPERTY])),
-        mode=TableMode(properties[MODE_PROPERTY]),
+        key=tuple(json.loads(recorded[KEY_PROPERTY])),
+        mode=TableMode(recorded[MODE_PROPERTY]),
     )
 
 
