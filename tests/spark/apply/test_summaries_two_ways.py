@@ -31,7 +31,7 @@ pytestmark = pytest.mark.spark
 
 def broken(records: list[dict[str, Any]], random: Random) -> list[dict[str, Any]]:
     """Return the events several times, each with some bytes of its body changed or cut off."""
-    found = []
+    found: list[dict[str, Any]] = []
     for record in records * 30:
         if record["topic"] == MARKERS or record["value"] is None:
             continue
