@@ -11,6 +11,8 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
+import pyarrow as pa
+from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
@@ -61,6 +63,33 @@ def note_rows(log: DataFrame, path: str, topic: str) -> DataFrame:
     ranges = landed.noted if landed else ()
     some = [F.col("landing").between(first, last) for first, last in ranges]
     return log.where((F.col("topic") == topic) & reduce(or_, some, F.lit(False)))  # noqa: FBT003
+
+
+def notes_in_log(
+    path: str, topic: str, schemas_of: SchemaLookup, *, after: int = -1, upto: int | None = None
+) -> list[PlacedNote]:
+    """Return the notes that have landed in the log at ``path``, in the order of their ids.
+
+    ``after`` and ``upto`` limit their offsets. Spark is not asked: its first job takes seconds,
+    and a start of the job would wait for it.
+    """
+    landed = landed_position(path)
+    ranges = landed.noted if landed else ()
+    if not ranges:
+        return []
+    some = " OR ".join(f"landing BETWEEN {first:d} AND {last:d}" for first, last in ranges)
+    limit = "" if upto is None else f' AND "offset" <= {upto:d}'
+    found = (
+        QueryBuilder()
+        .register("log", DeltaTable(path))
+        .execute(
+            f"SELECT value, value_schema_id FROM log WHERE topic = '{topic}' AND ({some})"  # noqa: S608 - ours
+            f' AND "offset" > {after:d}{limit}'
+        )
+    )
+    records = pa.table(found.read_all()).to_pylist()
+    ids = {record["value_schema_id"] for record in records} - {None}
+    return notes_of(records, schemas_of(ids))
 
 
 def placed_notes(rows: DataFrame, schemas: Mapping[int, str]) -> list[PlacedNote]:

@@ -44,7 +44,7 @@ class TableFactory:
 
         ``wanted`` names the table, and is its schema where the Delta table does not say one.
         """
-        schema = store.read_schema(session, path, wanted.table) or wanted
+        schema = store.read_schema(path, wanted.table) or wanted
         structure = store.read_structure(path)
         content = TableContent(schema=schema, position=position, structure=structure)
         return self.opened(session, path, content)

@@ -8,10 +8,13 @@ from delta.tables import DeltaTable
 from deltalake import DeltaTable as DeltaLog
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
+from pyspark.sql.types import StructType
 
 from cdc.events.schema import Column, TableSchema
 from cdc.events.structure.structure import Structure, parse
 from cdc.events.values.sql_text import spark_delta, spark_name, spark_string
+from cdc.lake.commit.first_entry import create_table
+from cdc.lake.commit.protocol import TakeMergeError
 from cdc.lake.session import activate
 from cdc.lake.table.merge_plan import COPY, OFFSET, ROW_HASH, MergePlan, stored_columns
 from cdc.lake.table.positions import KEY_PROPERTY, METADATA_CONF, Position, open_table
@@ -42,9 +45,20 @@ def create(
 
     ``structure`` is the source's structure that the table follows, if it is known.
     """
-    spark.conf.set(METADATA_CONF, position.metadata())
-    listed = _listed(_properties(schema, structure))
+    properties = _properties(schema, structure)
     columns = ", ".join([_definition(column) for column in schema.columns] + _own(schema.mode))
+    try:
+        fields = json.loads(StructType.fromDDL(columns).json())["fields"]
+        create_table(path, fields, properties, position.metadata())
+    except TakeMergeError:
+        _create_by_spark(spark, path, columns, properties, position)
+
+
+def _create_by_spark(
+    spark: SparkSession, path: str, columns: str, properties: Mapping[str, str], position: Position
+) -> None:
+    spark.conf.set(METADATA_CONF, position.metadata())
+    listed = _listed(properties)
     spark.sql(f"CREATE TABLE {spark_delta(path)} ({columns}) USING delta TBLPROPERTIES ({listed})")
 
 
@@ -90,19 +104,17 @@ def _own(mode: TableMode) -> list[str]:
     return own
 
 
-def read_schema(
-    spark: SparkSession, path: str, table: TableId, version: int | None = None
-) -> TableSchema | None:
+def read_schema(path: str, table: TableId, version: int | None = None) -> TableSchema | None:
     """Return the schema of the Delta table, of its newest version or of ``version``.
 
-    None if there is no table.
+    None if there is no table. Spark is not asked: that costs a job for each table.
     """
     opened = _opened(path, version)
     if opened is None:
         return None
     properties = opened.metadata().configuration
-    fields = read(spark, path, version).schema.fields
-    structure = read_structure(path, version)
+    fields = StructType.fromJson(json.loads(opened.schema().to_json())).fields
+    structure = _structure(opened)
     texts = {c.name for c in structure.followed if c.column.as_text} if structure else set()
     columns = tuple(
         Column(field.name, field.dataType.simpleString(), as_text=field.name in texts)
@@ -187,7 +199,11 @@ def _opened(path: str, version: int | None) -> DeltaLog | None:
 def read_structure(path: str, version: int | None = None) -> Structure | None:
     """Return the source's structure that the table follows; None if it is not recorded."""
     opened = _opened(path, version)
-    text = opened.metadata().configuration.get(STRUCTURE_PROPERTY) if opened else None
+    return None if opened is None else _structure(opened)
+
+
+def _structure(opened: DeltaLog) -> Structure | None:
+    text = opened.metadata().configuration.get(STRUCTURE_PROPERTY)
     return None if text is None else parse(text)
 
 
