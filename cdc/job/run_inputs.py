@@ -86,7 +86,7 @@ def gather_inputs(pipeline: Pipeline, spark: SparkSession, step: Callable[[], No
         config=config,
         epoch=epoch,
         last=ledger.last(),
-        begins=beginnings(spark, config, notes, registry.schemas, source.baselines),
+        begins=beginnings(config, notes, registry.schemas, source.baselines),
         tables=factory,
     )
     return RunInputs(

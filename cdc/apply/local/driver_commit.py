@@ -4,21 +4,21 @@ The steps are those of ``cdc.apply.table.batch``: refused events go to quarantin
 and position go into the table in one commit.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 from pyroaring import BitMap64
 
 from cdc.apply.local import quarantine
 from cdc.apply.local.batch import LocalBatch, Outcome
-from cdc.apply.local.change import Key
 from cdc.apply.local.decode import TableDecoder
 from cdc.apply.local.not_local import NotLocalError
-from cdc.apply.local.places import RowPlaces, identity
+from cdc.apply.local.places import RowPlaces, VersionPlaces, identity
+from cdc.apply.local.table_rows import TableRows
 from cdc.config import Job
 from cdc.events.schema import TableSchema
 from cdc.lake.commit.committer import Committer, OpenTable
@@ -75,18 +75,6 @@ class Committed:
     refused: Mapping[int, str]  # reasons by offset
 
 
-class LeftToSpark:
-    """A table whose rows only Spark looks up."""
-
-    def rows(self, keys: Collection[Key], columns: Sequence[int]) -> Mapping[Key, Sequence[Any]]:  # noqa: ARG002
-        """Leave the batch to Spark."""
-        raise NotLocalError("it has values that did not change and are only in the lake")
-
-    def copies(self, digests: Collection[str]) -> Mapping[str, int]:  # noqa: ARG002
-        """Leave the batch to Spark."""
-        raise NotLocalError("it has no key")
-
-
 class DriverCommit:
     """Commits batches to the table at ``path``; used by one thread at a time."""
 
@@ -119,17 +107,22 @@ class DriverCommit:
 
     def _commit(self, batch: DriverBatch, committer: Committer) -> Committed:
         table = committer.open()
+        places = self._places.at(batch.schema, table, committer.deleted_rows)
         outcome = LocalBatch(
             schema=batch.schema,
             position=batch.position,
             decoder=self._decoder_of(batch),
-            lake=LeftToSpark(),
+            lake=TableRows(self._path, places),
             policy=self._settings.policy,
             stages=self._settings.stages,
         ).outcome(batch.events, batch.upto)
         with self._settings.stages.timed(Stage.COMMIT):
             rows = _stored(outcome.upserts, table)
-            old = self._old_rows(batch, outcome, table, committer)
+            if outcome.truncated:
+                old = _all_rows(table, committer)
+            else:
+                self._refuse_newer(table, batch.position)
+                old = _old_rows(outcome, places) if table.files else {}
             outcome = quarantine.refuse(
                 batch.events, outcome, batch.schema.table, self._settings.quarantine
             )
@@ -144,22 +137,6 @@ class DriverCommit:
             decoder = TableDecoder(batch.schemas, schema, placeholder=self._settings.placeholder)
             known = self._decoder = schema, ids, decoder
         return known[2]
-
-    def _old_rows(
-        self, batch: DriverBatch, outcome: Outcome, table: OpenTable, committer: Committer
-    ) -> Rows:
-        """Return the rows that the batch replaces or deletes."""
-        if outcome.truncated:
-            return _all_rows(table, committer)
-        self._refuse_newer(table, batch.position)
-        names = list(identity(batch.schema))
-        if not names or not table.files:
-            return {}
-        keys = [rows.select(names) for rows in (outcome.upserts, outcome.deletes)]
-        found = self._places.look_up(
-            pa.concat_tables(keys), batch.schema, table, committer.deleted_rows
-        )
-        return {path: rows.tolist() for path, rows in found.rows_by_file().items()}
 
     def _refuse_newer(self, table: OpenTable, position: Position) -> None:
         """Refuse a table with a row of an event beyond its position: a MERGE leaves it alone."""
@@ -184,6 +161,16 @@ def _physical(name: str, table: OpenTable) -> str:
     if not found:
         raise TakeMergeError(f"it has no column {name}")
     return found[0]
+
+
+def _old_rows(outcome: Outcome, places: VersionPlaces) -> Rows:
+    """Return the rows that the batch replaces or deletes."""
+    names = list(identity(places.schema))
+    if not names:
+        return {}
+    keys = [rows.select(names) for rows in (outcome.upserts, outcome.deletes)]
+    found = places.look_up(pa.concat_tables(keys))
+    return {path: rows.tolist() for path, rows in found.rows_by_file().items()}
 
 
 def _all_rows(table: OpenTable, committer: Committer) -> Rows:

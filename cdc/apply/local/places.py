@@ -1,9 +1,11 @@
 """Finds the rows of a table in its data files by their keys, for one version of the table."""
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from urllib.parse import unquote
 
+import numpy as np
 import pyarrow as pa
 from pyarrow import fs
 from pyroaring import BitMap64
@@ -20,6 +22,9 @@ from cdc.lake.key_index.key_index import KeyIndex
 from cdc.lake.table.merge_plan import COPY, ROW_HASH
 from cdc.tables import TableMode
 
+Deleted = Callable[[LiveFile], BitMap64]
+"""Returns the deleted rows of a file, as ``Committer.deleted_rows`` does."""
+
 
 class RowPlaces:
     """Looks rows of one table up; used by one thread at a time.
@@ -33,24 +38,12 @@ class RowPlaces:
         self._key: tuple[KeyColumn, ...] = ()
         self._index: KeyIndex | None = None
 
-    def look_up(
-        self,
-        keys: pa.Table,
-        schema: TableSchema,
-        table: OpenTable,
-        deleted: Callable[[LiveFile], BitMap64],
-    ) -> places.Places:
-        """Return where the row of each key is in the open version.
+    def at(self, schema: TableSchema, table: OpenTable, deleted: Deleted) -> "VersionPlaces":
+        """Return the places in one version; nothing is read before it is asked."""
+        return VersionPlaces(schema, table, deleted, self.index)
 
-        ``keys`` has the columns ``identity(schema)``; ``deleted`` returns the deleted rows of a
-        file. Raises IndexRefusedError if a place cannot be told for certain.
-        """
-        index = self._index_of(key_columns(schema, table.metadata))
-        files = [places.LiveFile(_data_file(f), list(deleted(f))) for f in table.files.values()]
-        index.keep_only(live.file for live in files)
-        return index.look_up(keys, files)
-
-    def _index_of(self, key: tuple[KeyColumn, ...]) -> KeyIndex:
+    def index(self, key: tuple[KeyColumn, ...]) -> KeyIndex:
+        """Return the index of the key; it is another one after the key has changed."""
         if self._index is None or key != self._key:
             table = fs.SubTreeFileSystem(self._path, fs.LocalFileSystem())
             self._index = KeyIndex(
@@ -58,6 +51,46 @@ class RowPlaces:
             )
             self._key = key
         return self._index
+
+
+class VersionPlaces:
+    """Where the rows of one version of a table are.
+
+    Every method raises IndexRefusedError if a place cannot be told for certain.
+    """
+
+    def __init__(
+        self,
+        schema: TableSchema,
+        table: OpenTable,
+        deleted: Deleted,
+        index: Callable[[tuple[KeyColumn, ...]], KeyIndex],
+    ) -> None:
+        self.schema = schema
+        self._table, self._deleted, self._index_of = table, deleted, index
+
+    def look_up(self, keys: pa.Table) -> places.Places:
+        """Return where the row of each key is; ``keys`` has the columns ``identity(schema)``."""
+        return self._index.look_up(keys, self._live)
+
+    def confirm(self, keys: pa.Table, found: places.Places) -> None:
+        """Compare the keys of the found rows with the asked ones, in the data files themselves."""
+        self._index.confirm(keys, found)
+
+    def physical(self, name: str) -> str:
+        """Return a column's name in data files. Raises TakeMergeError if there is no column."""
+        return _physical(self._table.metadata, name)
+
+    @cached_property
+    def _index(self) -> KeyIndex:
+        return self._index_of(key_columns(self.schema, self._table.metadata))
+
+    @cached_property
+    def _live(self) -> list[places.LiveFile]:
+        """The files, with the numbers of their deleted rows; indexes of other files go."""
+        files = [_live_file(f, self._deleted(f)) for f in self._table.files.values()]
+        self._index.keep_only(live.file for live in files)
+        return files
 
 
 def identity(schema: TableSchema) -> Sequence[str]:
@@ -72,15 +105,20 @@ def key_columns(schema: TableSchema, metadata: Metadata) -> tuple[KeyColumn, ...
 
     Raises TakeMergeError if the Delta table lacks one.
     """
-    stored = {column.name: column.physical for column in metadata.columns}
     types = {column.name: column.type for column in schema.columns}
     types |= {ROW_HASH: "string", COPY: "bigint"}
-    if missing := [name for name in identity(schema) if name not in stored]:
-        raise TakeMergeError(f"it has no column {missing[0]}")
-    return tuple(KeyColumn(name, stored[name], types[name]) for name in identity(schema))
+    return tuple(KeyColumn(n, _physical(metadata, n), types[n]) for n in identity(schema))
 
 
-def _data_file(file: LiveFile) -> DataFile:
-    return DataFile(
+def _physical(metadata: Metadata, name: str) -> str:
+    for column in metadata.columns:
+        if column.name == name:
+            return column.physical
+    raise TakeMergeError(f"it has no column {name}")
+
+
+def _live_file(file: LiveFile, deleted: BitMap64) -> places.LiveFile:
+    data = DataFile(
         path=unquote(file.path), size=file.size, rows=file.records, modified=file.modified
     )
+    return places.LiveFile(data, np.asarray(deleted.to_array(), np.int64))

@@ -49,7 +49,6 @@ KEYS = {
     "every_type": ("id",),
     "no_key": (),
 }
-OWN = (OFFSET, OP, DELETED, KEEP, REASON)
 OF_TEXTS, OF_WIDER = 3, 4
 """Numbers of two ``variants``: with columns as text, and with wider columns."""
 EXACT = {
@@ -75,7 +74,7 @@ class Given:
 
 
 def by_spark(spark: SparkSession, given: Given) -> pa.Table:
-    """Return the changes; values of refused ones are left out, as they may be no text."""
+    """Return the changes; nothing but the reason of refused ones, as values may be no text."""
     rows = spark.createDataFrame([m.row() for m in given.messages], LOG_COLUMNS)
     decoded = decode_table(
         rows,
@@ -85,7 +84,8 @@ def by_spark(spark: SparkSession, given: Given) -> pa.Table:
         key_schemas=given.keys,
     )
     names = map(spark_name, given.schema.names)
-    kept = decoded.selectExpr(*(f"IF({REASON} IS NULL, {n}, NULL) AS {n}" for n in names), *OWN)
+    good = [f"IF({REASON} IS NULL, {n}, NULL) AS {n}" for n in (*names, OP, KEEP)]
+    kept = decoded.selectExpr(*good, OFFSET, DELETED, REASON)
     # The two halves of an update of a multiset have one offset.
     return kept.toArrow().sort_by([(OFFSET, "ascending"), (DELETED, "descending")])
 
@@ -98,10 +98,10 @@ def without_spark(given: Given) -> pa.Table:
     )
     changes = decoder.decode(log_events(log_table(given.messages)))
     own = {
+        OP: [None if change.reason else change.op for change in changes],
+        KEEP: [None if change.reason else list(change.keep) or None for change in changes],
         OFFSET: [change.offset for change in changes],
-        OP: [change.op for change in changes],
         DELETED: [change.op == "d" for change in changes],
-        KEEP: [list(change.keep) or None for change in changes],
         REASON: [change.reason for change in changes],
     }
     nothing = [None] * len(schema.columns)
