@@ -33,10 +33,10 @@ from cdc.apply.table.table_factory import TableFactory
 from cdc.config import Job
 from cdc.events.schema import Column, TableSchema, table_schema_from_avro
 from cdc.events.values.sql_text import spark_name
-from cdc.lake import new_table
 from cdc.lake.records.epochs import Epoch
 from cdc.lake.records.ledger import Ledger
 from cdc.lake.records.quarantine import Quarantine
+from cdc.lake.table import store
 from cdc.lake.table.positions import LandedPosition, Position, landed_position, position
 from cdc.land.inbox import Inbox
 from cdc.land.log_table import create_log
@@ -187,7 +187,7 @@ class Pipeline:
         """Open the table as the job does at its start; create it if there is none."""
         path, session = str(self.root / schema.table.name), self.spark.newSession()
         if position(path) is None:
-            new_table.create(session, path, schema, Position(epoch=1, offset=-1))
+            store.create(session, path, schema, Position(epoch=1, offset=-1))
         found = position(path)
         assert found is not None
         placeholder = RECORDED["placeholder"]

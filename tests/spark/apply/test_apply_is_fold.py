@@ -18,7 +18,6 @@ from cdc.events.envelope import change_event
 from cdc.events.fold import fold, fold_multiset
 from cdc.events.schema import Column, TableSchema, table_schema_from_avro
 from cdc.events.values.sql_text import spark_name
-from cdc.lake import new_table
 from cdc.lake.table import row_hash, store
 from cdc.lake.table.merge_plan import KEEP, OFFSET, REASON, ROW_HASH, UNRESOLVED, merge_plan
 from cdc.lake.table.positions import Position
@@ -51,7 +50,7 @@ class Table:
         schemas: Mapping[int, str] = SCHEMAS,
     ) -> None:
         self.spark, self.path, self.schema, self.schemas = spark, str(path), schema, schemas
-        new_table.create(spark, self.path, schema, Position(epoch=1, offset=-1))
+        store.create(spark, self.path, schema, Position(epoch=1, offset=-1))
 
     def decode(self, messages: Sequence[Message], schemas: Mapping[int, str]) -> DataFrame:
         rows = self.spark.createDataFrame([m.row() for m in messages], LOG_COLUMNS)
