@@ -1,5 +1,7 @@
 """Creates a table of the lake without Spark where that is possible."""
 
+from typing import Any
+
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
@@ -19,8 +21,15 @@ def create(
     structure: Structure | None = None,
 ) -> None:
     """Create the empty table like ``store.create``; Spark's parser is asked, no job is run."""
-    fields = StructType.fromDDL(store.definition(schema)).jsonValue()["fields"]
+    fields = fields_of(store.definition(schema))
     try:
         create_table(path, fields, store.properties(schema, structure), position.metadata())
     except TakeMergeError:
         store.create(spark, path, schema, position, structure)
+
+
+def fields_of(columns: str) -> list[dict[str, Any]]:
+    """Return the columns of a ``CREATE TABLE`` as Delta describes them in a schema."""
+    described = StructType.fromDDL(columns)
+    assert isinstance(described, StructType)  # noqa: S101 - a list of columns is one
+    return [field.jsonValue() for field in described.fields]

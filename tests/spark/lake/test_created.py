@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StructType
 
 from cdc.errors import CdcError
 from cdc.events.schema import Column, TableSchema
 from cdc.lake.commit.appender import MEASURED
-from cdc.lake.commit.create import create
+from cdc.lake.commit.create import create, fields_of
 from cdc.lake.commit.first_entry import create_plain_table
 from cdc.lake.table import store
 from cdc.lake.table.positions import LandedPosition, Position, landed_position, position
@@ -85,7 +84,7 @@ def test_a_plain_table_says_what_sparks_log_does(spark: SparkSession, tmp_path: 
     ours, theirs = str(tmp_path / "ours"), str(tmp_path / "theirs")
     at = LandedPosition(epoch=1, landing=0, offsets={}, topic_ids={})
     create_log(spark, theirs, at)
-    fields = StructType.fromDDL(LOG_COLUMNS).jsonValue()["fields"]
+    fields = fields_of(LOG_COLUMNS)
     create_plain_table(ours, fields, {MEASURED: "4"}, at.metadata())
     mine, sparks = actions(ours), actions(theirs)
     assert mine["protocol"] == sparks["protocol"]
