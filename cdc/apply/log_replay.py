@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply.changes.decode import is_moved
-from cdc.apply.rounds import log_slice
+from cdc.apply.rounds import spark_summary
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.event_applier import Stretch
 from cdc.apply.table.structure_notes import BoundNote, PlacedNote
@@ -75,7 +75,7 @@ def replay(recorded: Recorded, table: AppliedTable, step: Callable[[], None] = d
     while waiting and table.following:
         batch = _batch(recorded, waiting)
         stretch = recorded.stretch(batch)
-        snapshots = log_slice.snapshots(stretch.rows.frame(), stretch.schemas)
+        snapshots = spark_summary.snapshots(stretch.rows.frame(), stretch.schemas)
         table.remember_snapshot(snapshots.get(recorded.topic, frozenset()))
         if table.following:
             inside = [change for change in changes if change.after <= stretch.upto]

@@ -1,15 +1,16 @@
 """Opens the log, and checks that its events come from these topics and this source."""
 
+import json
 from dataclasses import replace
 
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 from cdc.capture.recorded_origin import recorded_origin, recorded_topics
 from cdc.failpoints import Failpoint, reach
 from cdc.kafka.same_topic import refuse_broken
 from cdc.kafka.topic_watch import existing_topics
 from cdc.lake.commit.appender import MEASURED
-from cdc.lake.commit.create import fields_of
 from cdc.lake.commit.first_entry import create_plain_table
 from cdc.lake.commit.protocol import TakeMergeError
 from cdc.lake.layout import epochs_path, log_path
@@ -58,7 +59,7 @@ def open_log(
 
 def _create(spark: SparkSession, path: str, position: LandedPosition) -> None:
     """Create the empty log; Spark's first write would cost some seconds of the start."""
-    fields = fields_of(LOG_COLUMNS)
+    fields = json.loads(StructType.fromDDL(LOG_COLUMNS).json())["fields"]
     try:
         create_plain_table(path, fields, {MEASURED: "4"}, position.metadata())
     except TakeMergeError:

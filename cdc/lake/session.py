@@ -9,12 +9,21 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from cdc.config import Config
+from cdc.events.avro import LONGEST, MOST_ITEMS
 from cdc.lake.session_log import quieten
 from cdc.lake.upkeep.transaction_log import AGE_LIMIT
 
-_AVRO: Final = "-Dorg.apache.avro.fastread=false"
+_AVRO: Final = " ".join(
+    (
+        "-Dorg.apache.avro.fastread=false",
+        f"-Dorg.apache.avro.limits.string.maxLength={LONGEST}",
+        f"-Dorg.apache.avro.limits.bytes.maxLength={LONGEST}",
+        f"-Dorg.apache.avro.limits.collectionItems.maxLength={MOST_ITEMS}",
+    )
+)
 """Avro's fast reader keeps every schema that a task has parsed until the JVM ends. Each round adds
-one per table, which fills the job's heap within hours."""
+one per table, which fills the job's heap within hours. Without limits, the decoder makes room for
+whatever a length says: five broken bytes would end the job with an error of memory."""
 _LATE_C2: Final = " ".join(
     f"-XX:Tier4{name}Threshold={calls}"
     for name, calls in {

@@ -7,6 +7,7 @@ import base64
 import json
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from cdc.apply.epoch_log import EpochLog
+from cdc.apply.local.driver_commit import DriverSettings
 from cdc.apply.log_replay import do_nothing
 from cdc.apply.rounds import recovery
 from cdc.apply.rounds.applied_tables import AppliedTables
@@ -31,10 +33,10 @@ from cdc.apply.table.table_factory import TableFactory
 from cdc.config import Job
 from cdc.events.schema import Column, TableSchema, table_schema_from_avro
 from cdc.events.values.sql_text import spark_name
+from cdc.lake import new_table
 from cdc.lake.records.epochs import Epoch
 from cdc.lake.records.ledger import Ledger
 from cdc.lake.records.quarantine import Quarantine
-from cdc.lake.table import store
 from cdc.lake.table.positions import LandedPosition, Position, landed_position, position
 from cdc.land.inbox import Inbox
 from cdc.land.log_table import create_log
@@ -185,18 +187,29 @@ class Pipeline:
         """Open the table as the job does at its start; create it if there is none."""
         path, session = str(self.root / schema.table.name), self.spark.newSession()
         if position(path) is None:
-            store.create(session, path, schema, Position(epoch=1, offset=-1))
+            new_table.create(session, path, schema, Position(epoch=1, offset=-1))
         found = position(path)
         assert found is not None
+        placeholder = RECORDED["placeholder"]
+        driver = DriverSettings(
+            quarantine=self.quarantine,
+            placeholder=placeholder,
+            policy=Job(),
+            index_directory=self.root / "index",
+            index_bytes=1 << 20,
+            stages=StageTimes(),
+            executor=ThreadPoolExecutor(1),
+            check_directory=self.root / "check",
+        )
         tables = TableFactory(
             ApplyContext(
-                quarantine=self.quarantine, placeholder=RECORDED["placeholder"], policy=Job()
+                quarantine=self.quarantine, placeholder=placeholder, policy=Job(), driver=driver
             )
         )
         return tables.stored(session, path, found, schema)
 
     def land(self, records: list[dict[str, Any]]) -> None:
-        """Land the records in one landing; their rows stay in memory if ``in_memory``."""
+        """Land the records in one landing; the driver applies them if ``in_memory``."""
         self.lander.land(events(self.spark, records), len(records) if self.in_memory else None)
 
     def _wal_end(self) -> int:

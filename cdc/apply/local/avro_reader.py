@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal
 
 from cdc.apply.local.not_local import NotLocalError
+from cdc.events.avro import LONGEST, MOST_ITEMS
 
 Read = Callable[[bytes, int], tuple[Any, int]]
 Errors = Literal["strict", "surrogateescape"]
@@ -117,12 +118,12 @@ def _union(branches: list[Read]) -> Read:
 def _array(item: Read) -> Read:
     def read(data: bytes, at: int) -> tuple[list[Any], int]:
         items: list[Any] = []
-        count, at = _count(data, at)
+        count, at = _count(data, at, 0)
         while count:
             for _ in range(count):
                 one, at = item(data, at)
                 items.append(one)
-            count, at = _count(data, at)
+            count, at = _count(data, at, len(items))
         return items, at
 
     return read
@@ -130,26 +131,31 @@ def _array(item: Read) -> Read:
 
 def _map(key: Read, value: Read) -> Read:
     def read(data: bytes, at: int) -> tuple[dict[str, Any], int]:
-        pairs: dict[str, Any] = {}
-        count, at = _count(data, at)
+        pairs: list[tuple[str, Any]] = []
+        count, at = _count(data, at, 0)
         while count:
             for _ in range(count):
                 name, at = key(data, at)
-                pairs[name], at = value(data, at)
-            count, at = _count(data, at)
-        return pairs, at
+                one, at = value(data, at)
+                pairs.append((name, one))
+            count, at = _count(data, at, len(pairs))
+        return dict(pairs), at
 
     return read
 
 
-def _count(data: bytes, at: int) -> tuple[int, int]:
-    """Read the number of items of a block; a negative one is followed by the block's bytes."""
+def _count(data: bytes, at: int, held: int) -> tuple[int, int]:
+    """Read the number of items of a block, behind those of the blocks before it.
+
+    A negative one is followed by the number of the block's bytes.
+    """
     count, at = _long(data, at)
     if count < 0:
         _, at = _long(data, at)
         count = -count
-    if count > len(data):
-        raise NotAvroError  # every item that the connector sends takes a byte
+    # Every item that the connector sends takes a byte.
+    if count > len(data) or held + count > MOST_ITEMS:
+        raise NotAvroError
     return count, at
 
 
@@ -206,6 +212,6 @@ def _text(errors: Errors) -> Read:
 
 def _slice(data: bytes, at: int, size: int) -> bytes:
     end = at + size
-    if size < 0 or end > len(data):
+    if size < 0 or end > len(data) or size > LONGEST:
         raise NotAvroError
     return data[at:end]

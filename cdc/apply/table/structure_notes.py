@@ -21,6 +21,7 @@ from cdc.errors import CdcError
 from cdc.events import avro
 from cdc.events.structure.steps import Note
 from cdc.events.structure.structure import parse, unpublished_from
+from cdc.events.values.sql_text import fusion_string
 from cdc.kafka.registry_client import SchemaLookup
 from cdc.lake.table.positions import landed_position
 from cdc.source.notes.structure_table import BASELINE, UNNOTED
@@ -83,25 +84,25 @@ def notes_in_log(
         QueryBuilder()
         .register("log", DeltaTable(path))
         .execute(
-            f"SELECT value, value_schema_id FROM log WHERE topic = '{topic}' AND ({some})"  # noqa: S608 - ours
-            f' AND "offset" > {after:d}{limit}'
+            "SELECT value, value_schema_id FROM log "  # noqa: S608 - quoted
+            f'WHERE topic = {fusion_string(topic)} AND ({some}) AND "offset" > {after:d}{limit}'
         )
     )
     records = pa.table(found.read_all()).to_pylist()
     ids = {record["value_schema_id"] for record in records} - {None}
-    return _notes(records, schemas_of(ids))
+    return notes_of(records, schemas_of(ids))
 
 
 def placed_notes(rows: DataFrame, schemas: Mapping[int, str]) -> list[PlacedNote]:
-    """Return the notes in rows of the log, in the order of their ids; one Spark job.
+    """Return the notes in rows of the log, in the order of their ids; one Spark job."""
+    return notes_of(rows.select("value", "value_schema_id").collect(), schemas)
+
+
+def notes_of(records: Iterable[Any], schemas: Mapping[int, str]) -> list[PlacedNote]:
+    """Return the notes in records of the log, in the order of their ids.
 
     Other records are passed over: tombstones, deletes of pruned notes, records of strangers.
     """
-    records = rows.select("value", "value_schema_id").collect()
-    return _notes([record.asDict() for record in records], schemas)
-
-
-def _notes(records: Iterable[Mapping[str, Any]], schemas: Mapping[int, str]) -> list[PlacedNote]:
     notes = []
     for record in records:
         schema = schemas.get(record["value_schema_id"])

@@ -32,23 +32,6 @@ PROPERTIES: Final[dict[str, str]] = {
 _OFFSET_COMMENT: Final = "offset of the change event that wrote the row"
 
 
-def create(
-    spark: SparkSession,
-    path: str,
-    schema: TableSchema,
-    position: Position,
-    structure: Structure | None = None,
-) -> None:
-    """Create the empty table at ``path``, with a position in its first commit.
-
-    ``structure`` is the source's structure that the table follows, if it is known.
-    """
-    spark.conf.set(METADATA_CONF, position.metadata())
-    listed = _listed(properties(schema, structure))
-    columns = definition(schema)
-    spark.sql(f"CREATE TABLE {spark_delta(path)} ({columns}) USING delta TBLPROPERTIES ({listed})")
-
-
 def replace(  # noqa: PLR0917 - the parameters of create, and the rows
     spark: SparkSession,
     path: str,
@@ -69,28 +52,25 @@ def replace(  # noqa: PLR0917 - the parameters of create, and the rows
     commented = selected.withColumn(OFFSET, F.col(OFFSET).alias(OFFSET, metadata=comment))
     writer = commented.writeTo(spark_delta(path)).using("delta")
     # An existing table has only the features that it was created with.
-    for name, value in (properties(schema, structure) | features(schema.columns)).items():
+    for name, value in (properties_of(schema, structure) | features(schema.columns)).items():
         writer = writer.tableProperty(name, value)
     writer.createOrReplace()
 
 
-def definition(schema: TableSchema) -> str:
-    """Return the columns of a table as ``CREATE TABLE`` lists them."""
-    return ", ".join([_definition(column) for column in schema.columns] + _own(schema.mode))
-
-
-def properties(schema: TableSchema, structure: Structure | None) -> dict[str, str]:
-    """Return the properties of a table; ``structure`` is the source's that it follows."""
+def properties_of(schema: TableSchema, structure: Structure | None) -> dict[str, str]:
+    """Return the properties of a new table."""
     followed = {} if structure is None else {STRUCTURE_PROPERTY: structure.to_text()}
     own = {KEY_PROPERTY: json.dumps(list(schema.key)), MODE_PROPERTY: schema.mode.value}
     return PROPERTIES | own | followed
 
 
-def _definition(column: Column) -> str:
+def definition(column: Column) -> str:
+    """Return a column as SQL defines it."""
     return f"{spark_name(column.name)} {column.type}"
 
 
-def _own(mode: TableMode) -> list[str]:
+def own_columns(mode: TableMode) -> list[str]:
+    """Return the columns that the table has besides the source's, as SQL defines them."""
     own = [f"{OFFSET} BIGINT COMMENT {spark_string(_OFFSET_COMMENT)}"]
     if mode is TableMode.MULTISET:
         own += ["_cdc_row_hash STRING", "_cdc_copy BIGINT"]
@@ -105,7 +85,7 @@ def read_schema(path: str, table: TableId, version: int | None = None) -> TableS
     opened = _opened(path, version)
     if opened is None:
         return None
-    recorded = opened.metadata().configuration
+    properties = opened.metadata().configuration
     fields = StructType.fromJson(json.loads(opened.schema().to_json())).fields
     structure = _structure(opened)
     texts = {c.name for c in structure.followed if c.column.as_text} if structure else set()
@@ -117,8 +97,8 @@ def read_schema(path: str, table: TableId, version: int | None = None) -> TableS
     return TableSchema(
         table=table,
         columns=columns,
-        key=tuple(json.loads(recorded[KEY_PROPERTY])),
-        mode=TableMode(recorded[MODE_PROPERTY]),
+        key=tuple(json.loads(properties[KEY_PROPERTY])),
+        mode=TableMode(properties[MODE_PROPERTY]),
     )
 
 
@@ -137,8 +117,8 @@ def add_columns(
 
 def add(spark: SparkSession, path: str, columns: tuple[Column, ...]) -> None:
     """Add columns in one commit, with the position that is set in the session."""
-    listed = ", ".join(_definition(column) for column in columns)
-    spark.sql(f"ALTER TABLE {spark_delta(path)} ADD COLUMNS ({listed})")
+    added = ", ".join(definition(column) for column in columns)
+    spark.sql(f"ALTER TABLE {spark_delta(path)} ADD COLUMNS ({added})")
 
 
 def features(columns: tuple[Column, ...]) -> dict[str, str]:
@@ -160,7 +140,7 @@ def set_key(spark: SparkSession, path: str, key: tuple[str, ...]) -> None:
 
 def set_properties(spark: SparkSession, path: str, properties: Mapping[str, str]) -> None:
     """Set table properties in one commit, with the position that is set in the session."""
-    spark.sql(f"ALTER TABLE {spark_delta(path)} SET TBLPROPERTIES ({_listed(properties)})")
+    spark.sql(f"ALTER TABLE {spark_delta(path)} SET TBLPROPERTIES ({listed(properties)})")
 
 
 def set_everywhere(spark: SparkSession, path: str, values: Mapping[str, str]) -> None:
@@ -206,7 +186,8 @@ def rewrite(rows: DataFrame, path: str, metadata: str) -> None:
     writer.option("overwriteSchema", "true").mode("overwrite").save(path)
 
 
-def _listed(properties: Mapping[str, str]) -> str:
+def listed(properties: Mapping[str, str]) -> str:
+    """Return properties as SQL lists them."""
     return ", ".join(
         f"{spark_string(name)} = {spark_string(value)}" for name, value in properties.items()
     )

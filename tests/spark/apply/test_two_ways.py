@@ -25,8 +25,8 @@ from cdc.events.schema import (
     text_column,
 )
 from cdc.events.values.sql_text import spark_name
+from cdc.lake import new_table
 from cdc.lake.records.quarantine import Quarantine
-from cdc.lake.table import store
 from cdc.lake.table.merge_plan import DELETED, KEEP, OFFSET, OP, REASON, stored_columns
 from cdc.lake.table.positions import Position
 from cdc.tables import TableId, TableMode
@@ -215,7 +215,7 @@ def test_batches_of_damaged_events(spark: SparkSession, tmp_path: Path, mode: Ta
     quarantine = Quarantine(str(tmp_path / "q"))
     context = ApplyContext(quarantine=quarantine, placeholder=MARK, policy=policy)
     at = Position(epoch=1, offset=-1)
-    store.create(spark, path, schema, at)
+    new_table.create(spark, path, schema, at)
     lake = LocalLake(schema=schema, decoder=TableDecoder(schemas, schema, placeholder=MARK))
     lake.policy = policy
     places = sorted({0, *random.choices(range(len(messages)), k=5), len(messages)})

@@ -8,13 +8,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cdc.apply.changes import reasons
+from cdc.events import avro
 from cdc.events.schema import row_fields, table_schema_from_avro
 from cdc.lake.table.merge_plan import REASON
 from cdc.tables import TableId, TableMode
 from tests.events import two_ways
 from tests.events.broken import broken
 from tests.events.damaged import MARK
-from tests.events.recorded import recording, table_topic
+from tests.events.recorded import Message, recording, table_topic
+from tests.events.source import LARGE, SCHEMA_ID, TABLE, TOPIC, envelope
 from tests.spark.apply.test_two_ways import KEYS, Given, by_spark, differences, without_spark
 
 pytestmark = pytest.mark.spark
@@ -77,3 +79,23 @@ def test_broken_bytes(spark: SparkSession, table: str, seed: int) -> None:
     assert found[None] > 100
     assert found[reasons.NOT_AN_EVENT] > 100
     assert len(found) > 4
+
+
+def test_a_length_beyond_the_message_is_refused(spark: SparkSession) -> None:
+    """Spark's decoder makes room for what a length says before it looks for the bytes."""
+    text = recording("tables").schemas[SCHEMA_ID]
+    row = {"id": 1, "n": 1, **dict.fromkeys(LARGE), "big": "~s", "bigb": b"~b", "bigia": [77777]}
+    good = avro.encode(text, SCHEMA_ID, envelope(TABLE, "c", before=None, after=row))
+    length = b"\xe0\xff\xff\xff\x0f"  # 2**31 - 16, as a number of Avro
+    pairs = [(b"\x04~s", length + b"~s"), (b"\x04~b", length + b"~b")]
+    pairs.append((b"\x02\x02\xa2\xbf\x09", length + b"\x02\xa2\xbf\x09"))
+    values = [good, *(good.replace(old, new) for old, new in pairs), good]
+    assert len(set(values)) == 4
+    messages = [Message(topic=TOPIC, offset=n, key=None, value=v) for n, v in enumerate(values)]
+    schema = table_schema_from_avro(text, table=TABLE, key=("id",), mode=TableMode.KEYED)
+    given = Given(messages=messages, schemas={SCHEMA_ID: text}, schema=schema, placeholder=MARK)
+
+    spark_way = by_spark(spark, given)
+
+    assert differences(spark_way, without_spark(given), schema) == []
+    assert spark_way[REASON].to_pylist() == [None, *[reasons.NOT_AN_EVENT] * 3, None]

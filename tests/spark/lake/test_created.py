@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 from cdc.errors import CdcError
 from cdc.events.schema import Column, TableSchema
+from cdc.lake import new_table
 from cdc.lake.commit.appender import MEASURED
-from cdc.lake.commit.create import create, fields_of
 from cdc.lake.commit.first_entry import create_plain_table
 from cdc.lake.table import store
 from cdc.lake.table.positions import LandedPosition, Position, landed_position, position
@@ -47,10 +48,14 @@ def without_names(value: Any) -> Any:  # noqa: ANN401 - JSON
     return [without_names(v) for v in value] if isinstance(value, list) else value
 
 
-def test_the_entry_says_what_sparks_does(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_entry_says_what_sparks_does(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ours, theirs = str(tmp_path / "ours"), str(tmp_path / "theirs")
-    create(spark, ours, SCHEMA, AT)
-    store.create(spark, theirs, SCHEMA, AT)
+    new_table.create(spark, ours, SCHEMA, AT)
+    with monkeypatch.context() as patch:
+        patch.setattr("cdc.lake.table.store.create_table", _refuses)
+        new_table.create(spark, theirs, SCHEMA, AT)
     mine, sparks = actions(ours), actions(theirs)
     for name in ("readerFeatures", "writerFeatures"):
         assert set(mine["protocol"][name]) == set(sparks["protocol"][name])
@@ -63,9 +68,15 @@ def test_the_entry_says_what_sparks_does(spark: SparkSession, tmp_path: Path) ->
     assert mine["commitInfo"]["userMetadata"] == sparks["commitInfo"]["userMetadata"]
 
 
+def _refuses(*_: object) -> None:
+    from cdc.lake.commit.protocol import TakeMergeError  # noqa: PLC0415
+
+    raise TakeMergeError("as on an object store")
+
+
 def test_spark_writes_to_it_and_both_readers_read_it(spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
-    create(spark, path, SCHEMA, AT)
+    new_table.create(spark, path, SCHEMA, AT)
     assert position(path) == AT
     assert store.read_schema(path, SCHEMA.table) == SCHEMA
     spark.sql(f"INSERT INTO delta.`{path}` SELECT 1, 2.5, TIMESTAMP '2026-01-01 00:00:00', NULL, 3")
@@ -75,16 +86,16 @@ def test_spark_writes_to_it_and_both_readers_read_it(spark: SparkSession, tmp_pa
 
 def test_a_table_that_is_there_is_not_created_again(spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
-    create(spark, path, SCHEMA, AT)
+    new_table.create(spark, path, SCHEMA, AT)
     with pytest.raises(CdcError):
-        create(spark, path, SCHEMA, AT)
+        new_table.create(spark, path, SCHEMA, AT)
 
 
 def test_a_plain_table_says_what_sparks_log_does(spark: SparkSession, tmp_path: Path) -> None:
     ours, theirs = str(tmp_path / "ours"), str(tmp_path / "theirs")
     at = LandedPosition(epoch=1, landing=0, offsets={}, topic_ids={})
     create_log(spark, theirs, at)
-    fields = fields_of(LOG_COLUMNS)
+    fields = json.loads(StructType.fromDDL(LOG_COLUMNS).json())["fields"]
     create_plain_table(ours, fields, {MEASURED: "4"}, at.metadata())
     mine, sparks = actions(ours), actions(theirs)
     assert mine["protocol"] == sparks["protocol"]

@@ -16,6 +16,7 @@ from cdc.apply.log_replay import do_nothing
 from cdc.errors import CdcError
 from cdc.events.schema import Column, TableSchema
 from cdc.events.values.sql_text import spark_delta
+from cdc.lake import new_table
 from cdc.lake.table import store
 from cdc.lake.table.merge_plan import COPY, OFFSET, ROW_HASH
 from cdc.lake.table.positions import KEY_PROPERTY, Position, position
@@ -52,7 +53,7 @@ def session(spark: SparkSession) -> SparkSession:
 @pytest.fixture
 def live(session: SparkSession, tmp_path: Path) -> str:
     path = str(tmp_path / "live")
-    store.create(session, path, OLD, BEFORE)
+    new_table.create(session, path, OLD, BEFORE)
     store.append(path, session.sql(f"SELECT 1 AS id, 'x' AS gone, 3L AS {OFFSET}"), BEFORE)
     return path
 
@@ -60,7 +61,7 @@ def live(session: SparkSession, tmp_path: Path) -> str:
 @pytest.fixture
 def made(session: SparkSession, tmp_path: Path) -> str:
     path = str(tmp_path / "made")
-    store.create(session, path, NEW, AFTER, STRUCTURE)
+    new_table.create(session, path, NEW, AFTER, STRUCTURE)
     rows = f"SELECT id, TIMESTAMP_NTZ'2020-01-02 03:04:05' AS at, 9L AS {OFFSET} FROM range(2)"
     store.append(path, session.sql(rows), AFTER)
     return path

@@ -15,6 +15,7 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.events import avro
 from cdc.events.envelope import Op
 from cdc.events.structure.steps import Note
+from cdc.lake import new_table
 from cdc.lake.records.readings import Reading
 from cdc.lake.table import store
 from cdc.lake.table.merge_plan import DELETED, OFFSET
@@ -91,7 +92,7 @@ def row(number: int, value: int) -> dict[str, Any]:
 
 def kept(session: SparkSession, path: str, rows: list[dict[str, Any]], at: Position) -> None:
     """Write a whole reading of the source."""
-    store.create(session, path, TOASTY, at)
+    new_table.create(session, path, TOASTY, at)
     types = ", ".join(f"{c.name} {c.type}" for c in TOASTY.columns)
     values = [tuple(one[name] for name in TOASTY.names) for one in rows]
     frame = session.createDataFrame(values, types)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cdc.apply.local import avro_reader
 from cdc.apply.local.avro_reader import NotAvroError, reader
 from cdc.apply.local.not_local import NotLocalError
 from cdc.events.avro import HEADER
@@ -123,6 +124,21 @@ def test_bytes_that_no_writer_writes_have_the_value_of_javas_reader(
 def test_bytes_that_are_no_value_are_refused(schema: Any, data: str) -> None:  # noqa: ANN401
     with pytest.raises((NotAvroError, IndexError)):
         read(schema, bytes.fromhex(data))
+
+
+@pytest.mark.parametrize("kind", ["string", "bytes"])
+def test_a_value_that_no_message_has_room_for_is_refused(
+    monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(avro_reader, "LONGEST", 3)
+    monkeypatch.setattr(avro_reader, "MOST_ITEMS", 3)
+    array = {"type": "array", "items": kind}
+
+    assert len(read(kind, b"\x06abc")) == 3
+    assert len(read(array, b"\x04\0\0\x02\0\0")) == 3
+    for schema, data in ((kind, b"\x08abcd"), (array, b"\x04\0\0\x04\0\0\0")):
+        with pytest.raises(NotAvroError):
+            read(schema, data)
 
 
 def test_texts_that_are_not_utf8_are_refused_or_keep_their_bytes() -> None:

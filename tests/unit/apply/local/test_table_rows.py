@@ -4,6 +4,7 @@ Unchanged values are taken from its data files there, found by its key index.
 """
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -31,6 +32,7 @@ from cdc.lake.key_index.refused import IndexRefusedError
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.table.merge_plan import COPY, ROW_HASH, stored_columns
 from cdc.lake.table.positions import Position, position
+from cdc.observe.stage_times import StageTimes
 from cdc.tables import TableId, TableMode
 from tests.events.damaged import MARK, keyed_messages, keyless_messages
 from tests.events.local_lake import LocalLake, log_table
@@ -73,6 +75,9 @@ class DeltaLake:
                 policy=POLICY,
                 index_directory=folder / "index",
                 index_bytes=1 << 20,
+                stages=StageTimes(),
+                executor=ThreadPoolExecutor(1),
+                check_directory=folder / "check",
             ),
         )
 

@@ -12,6 +12,7 @@ from cdc.lake.commit import appender as module
 from cdc.lake.commit.appender import MEASURED, Appender
 from cdc.lake.commit.protocol import TakeMergeError
 from cdc.lake.commit.snapshot import checkpoint_name
+from cdc.lake.commit.statistics import statistics
 from cdc.lake.table.positions import position
 from tests.unit.lake.commit.small_table import actions, append_entry, at, seen
 
@@ -81,7 +82,7 @@ def test_nothing_is_appended_if_another_commit_comes_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     appender, other = make(tmp_path), Appender(str(tmp_path), TYPES)
-    measured = module.statistics
+    measured = statistics
 
     def with_another(of: pa.Table, names: list[str]) -> str:
         monkeypatch.undo()

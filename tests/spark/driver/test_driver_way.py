@@ -18,6 +18,8 @@ from cdc.apply.table.event_applier import Stretch
 from cdc.apply.table.table_content import TableContent
 from cdc.apply.table.table_factory import TableFactory
 from cdc.config import Job
+from cdc.events.envelope import change_event
+from cdc.events.fold import fold_multiset
 from cdc.events.schema import TableSchema
 from cdc.lake.key_index.file_index import Rows
 from cdc.lake.key_index.places import Places
@@ -26,10 +28,12 @@ from cdc.lake.table.positions import Position, position
 from cdc.land.log_rows import LogRows
 from cdc.observe.stage_times import StageTimes
 from cdc.state.pace import DRIVER
+from cdc.tables import TableMode
 from tests.events.recorded import LOG_COLUMNS, Message, recording
 from tests.events.source import LARGE, SCHEMA_ID, TOPIC, Source, act
 from tests.spark.apply.test_apply_is_fold import PLACEHOLDER, TOASTY, legal_ends
 from tests.spark.lake.test_names import by_delta_rs
+from tests.unit.apply.local.test_local_is_fold import NO_KEY_SCHEMAS, no_key, without_key
 
 pytestmark = pytest.mark.spark
 
@@ -143,8 +147,26 @@ def test_the_rows_are_those_of_the_source_however_batches_end(
         if turn in {3, 6, 11}:
             driven.reopen(local_events=0 if turn == 6 else 20_000)
 
-    assert driven.ways[DRIVER] > 5
+    assert {way.split(":")[0] for way in driven.ways} == {DRIVER, "spark"}
+    assert all(way == DRIVER or way.endswith("events") for way in driven.ways)
     assert driven.table.position.offset == messages[-1].offset
+
+
+def test_copies_of_rows_without_a_key_are_those_of_the_source(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Also after a batch that Spark applies in between."""
+    messages, schema = without_key(Random(28), 160), no_key(TableMode.MULTISET)
+    driven = Driven(spark, tmp_path, schema)
+    for begin in range(0, 160, 20):
+        driven.apply(messages[begin : begin + 20], NO_KEY_SCHEMAS)
+        driven.reopen(local_events=0 if begin == 60 else 20_000)
+
+    recorded = recording("tables")
+    events = [change_event(m.topic, m.offset, recorded.decoded(m.value) or {}) for m in messages]
+    rows = by_delta_rs(driven.table.path, schema.names)
+    assert Counter(tuple(row.items()) for row in rows) == fold_multiset(events)
+    assert driven.ways == {DRIVER: 7, "spark: 20 events": 1}
 
 
 def test_batches_are_applied_both_ways_and_compared(spark: SparkSession, tmp_path: Path) -> None:
