@@ -54,7 +54,7 @@ def test_the_entry_says_what_sparks_does(
     ours, theirs = str(tmp_path / "ours"), str(tmp_path / "theirs")
     new_table.create(spark, ours, SCHEMA, AT)
     with monkeypatch.context() as patch:
-        patch.setattr("cdc.lake.table.store.create_table", _refuses)
+        patch.setattr("cdc.lake.new_table.create_table", _refuses)
         new_table.create(spark, theirs, SCHEMA, AT)
     mine, sparks = actions(ours), actions(theirs)
     for name in ("readerFeatures", "writerFeatures"):
