@@ -117,14 +117,16 @@ class Committer:
 
         The rows stay what they are: those deleted since get a deletion vector in the new file.
         ``position`` is that of the newest commit. Returns None, without a commit, if none of the
-        sources is left. Raises CombineError if the table was altered meanwhile, CONFLICT as
-        ``commit`` does.
+        sources is left. Raises CombineError if the table was altered or the file deleted meanwhile,
+        CONFLICT as ``commit`` does.
         """
         table, self._open = self._open, None
         if table is None:
             raise ValueError("a commit follows an open table")
         if table.metadata != combined.metadata:
             raise CombineError("the table was altered meanwhile")
+        if self._store.size(combined.file.path) != combined.file.size:
+            raise CombineError("a VACUUM has deleted the combined file")  # no version had it
         since = combined.deleted_since(table.files, self._deleted.of)
         removed = [table.files[s.file.path] for s in combined.sources if s.file.path in table.files]
         if not removed:

@@ -37,6 +37,9 @@ class FileStore(Protocol):
     def read(self, name: str) -> bytes:
         """Return the bytes of a file; raises FileNotFoundError."""
 
+    def size(self, name: str) -> int | None:
+        """Return how many bytes a file has; None if there is none."""
+
 
 def store_of(path: str) -> FileStore:
     """Return the store of the table at ``path``.
@@ -82,6 +85,13 @@ class LocalStore:
     def read(self, name: str) -> bytes:
         """Return the bytes of a file; raises FileNotFoundError."""
         return (self._folder / name).read_bytes()
+
+    def size(self, name: str) -> int | None:
+        """Return how many bytes a file has; None if there is none."""
+        try:
+            return (self._folder / name).stat().st_size
+        except FileNotFoundError:
+            return None
 
 
 @contextmanager
