@@ -256,7 +256,7 @@ def random_value(avro_type: Any, random: Random) -> Any:  # noqa: ANN401 - JSON
     if logical in _LOGICAL:
         return _LOGICAL[logical](random)
     declared = parameters(avro_type)
-    if kind == "string" and declared.get(SOURCE_TYPE) == "NUMERIC":
+    if kind == "string" and declared.get(SOURCE_TYPE) == "NUMERIC" and SOURCE_SCALE in declared:
         return _numeric(random, int(declared[SOURCE_LENGTH]), int(declared[SOURCE_SCALE]))
     return _RANDOM[kind](random)
 
