@@ -30,7 +30,7 @@ from cdc.observe.stage_times import StageTimes
 from cdc.state.pace import DRIVER
 from cdc.tables import TableMode
 from tests.events.recorded import LOG_COLUMNS, Message, recording
-from tests.events.source import LARGE, SCHEMA_ID, TOPIC, Source, act
+from tests.events.source import LARGE, SCHEMA_ID, Source, act
 from tests.spark.apply.test_apply_is_fold import PLACEHOLDER, TOASTY, legal_ends
 from tests.spark.lake.test_names import by_delta_rs
 from tests.unit.apply.local.test_local_is_fold import NO_KEY_SCHEMAS, no_key, without_key
@@ -103,7 +103,7 @@ def stretch(
 ) -> Stretch:
     frame = spark.createDataFrame([m.row() for m in messages], LOG_COLUMNS)
     rows = LogRows(lambda: frame, events_of(messages))
-    return Stretch(rows=rows, topic=TOPIC, upto=messages[-1].offset, schemas=schemas)
+    return Stretch(rows=rows, topic=messages[0].topic, upto=messages[-1].offset, schemas=schemas)
 
 
 def events_of(messages: Sequence[Message]) -> pa.Table:
