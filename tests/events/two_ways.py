@@ -116,8 +116,8 @@ LOGICAL: Final[dict[str, list[Any]]] = {
         2**63 - 1,
         -(2**63),
     ],
-    "io.debezium.time.MicroTime": [0, 1, 999_999, 1_000_000, DAY - 1, DAY, 45_296_120_000],
-    "io.debezium.time.Time": [0, 1, 999, 1000, DAY // 1000 - 1, DAY // 1000],
+    "io.debezium.time.MicroTime": [*around(0, DAY), 999_999, 1_000_000, 45_296_120_000, 2**62],
+    "io.debezium.time.Time": [*around(0, DAY // 1000), 999, 1000, 2**31 - 1],
     "io.debezium.time.ZonedTimestamp": INSTANTS,
     "io.debezium.time.Interval": INTERVALS,
 }
@@ -256,8 +256,9 @@ def random_value(avro_type: Any, random: Random) -> Any:  # noqa: ANN401 - JSON
     if logical in _LOGICAL:
         return _LOGICAL[logical](random)
     declared = parameters(avro_type)
-    if kind == "string" and declared.get(SOURCE_TYPE) == "NUMERIC" and SOURCE_SCALE in declared:
-        return _numeric(random, int(declared[SOURCE_LENGTH]), int(declared[SOURCE_SCALE]))
+    if kind == "string" and declared.get(SOURCE_TYPE) == "NUMERIC":
+        length, scale = (int(declared.get(name, 0)) for name in (SOURCE_LENGTH, SOURCE_SCALE))
+        return _numeric(random, length, scale)
     return _RANDOM[kind](random)
 
 
