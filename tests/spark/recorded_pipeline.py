@@ -192,9 +192,6 @@ class Pipeline:
         assert found is not None
         placeholder = RECORDED["placeholder"]
         driver = DriverSettings(
-            quarantine=self.quarantine,
-            placeholder=placeholder,
-            policy=Job(),
             index_directory=self.root / "index",
             index_bytes=1 << 20,
             stages=StageTimes(),

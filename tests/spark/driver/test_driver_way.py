@@ -59,9 +59,6 @@ class Driven:
     def factory(self, **job: Any) -> TableFactory:  # noqa: ANN401 - settings of any type
         quarantine, policy = Quarantine(str(self.root / "quarantine")), Job(**job)
         driver = DriverSettings(
-            quarantine=quarantine,
-            placeholder=PLACEHOLDER,
-            policy=policy,
             index_directory=self.root / "index",
             index_bytes=1 << 20,
             stages=StageTimes(),
