@@ -1,4 +1,4 @@
-"""Where a commit's files are put: durably, and the log entry only if there is none yet.
+"""Puts a commit's files in place: durably, and the log entry only if there is none yet.
 
 ``FileStore`` is what a commit needs of a place. A local disk does it by ``fsync`` and ``link``;
 an object store would by conditional puts, and is refused until one is here.

@@ -1,4 +1,4 @@
-"""The entries of a Delta table's log as files, and what tells one from another of the same name."""
+"""Names the entries of a Delta table's log, and tells a file from another of the same name."""
 
 from dataclasses import dataclass
 from pathlib import Path
