@@ -7,8 +7,8 @@ from typing import Final
 
 from bench.core.figure import Figure, NotMeasured, Outcome
 from cdc.state.directory import read_json
+from cdc.state.pace import FILE
 
-FILE: Final = "stages.json"
 _SHARES: Final = (0.5, 0.95, 0.99)
 
 
@@ -18,8 +18,8 @@ def stage_figures(state: Path, tables: int) -> Iterator[Outcome]:
     if found is None:
         yield NotMeasured(name="stages", why=f"this job writes no {FILE}")
         return
-    for name, histogram in found.get("stages", found).items():
-        if isinstance(histogram, Mapping) and histogram.get("count"):
+    for name, histogram in found["stages"].items():
+        if histogram["count"]:
             yield Figure(
                 name="stage",
                 way=name,

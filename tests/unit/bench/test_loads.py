@@ -1,6 +1,7 @@
 """Batches, what a table must hold after them, and what readers saw of a load."""
 
 import json
+import math
 import os
 import time
 from pathlib import Path
@@ -23,7 +24,9 @@ from bench.reads.reads import stock
 from bench.whole.load import Mark, freshness
 from bench.whole.stages import quantile_of, stage_figures
 from bench.whole.tables import MARKERS_FROM
+from cdc.observe.recent_freshness import Reached
 from cdc.observe.stage_times import Stage, StageTimes
+from cdc.state import pace
 
 
 @pytest.mark.parametrize(("keys", "deletes", "inserts"), [(UNIFORM, 100, 100), (APPEND, 20, 900)])
@@ -100,7 +103,8 @@ def test_stages_are_read_from_the_file_of_the_job(tmp_path: Path) -> None:
     times = StageTimes()
     with times.timed(Stage.LAND):
         pass
-    (tmp_path / "stages.json").write_text(json.dumps(times.as_json()))
+    reached = Reached(transactions=0, p50=math.nan, p99=math.nan)
+    pace.write(tmp_path, 0.0, asked_seconds=1.0, reached=reached, stages=times.as_json(), ways={})
     found = {one.way if isinstance(one, Figure) else one.name: one
              for one in stage_figures(tmp_path, 8)}  # fmt: skip
 
