@@ -30,8 +30,8 @@ from cdc.observe.stage_times import StageTimes
 from cdc.state.pace import DRIVER
 from cdc.tables import TableMode
 from tests.events.recorded import LOG_COLUMNS, Message, recording
-from tests.events.source import LARGE, SCHEMA_ID, Source, act
-from tests.spark.apply.test_apply_is_fold import PLACEHOLDER, TOASTY, legal_ends
+from tests.events.source import LARGE, SCHEMA_ID, Source, act, legal_ends
+from tests.spark.apply.test_apply_is_fold import PLACEHOLDER, TOASTY
 from tests.spark.lake.test_names import by_delta_rs
 from tests.unit.apply.local.test_local_is_fold import NO_KEY_SCHEMAS, no_key, without_key
 
