@@ -8,7 +8,6 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from cdc.events.schema import Column, TableSchema
-from cdc.lake import new_table
 from cdc.lake.table import store
 from cdc.lake.table.positions import Position
 from cdc.tables import TableId
@@ -50,7 +49,7 @@ def make(spark: SparkSession, folder: Path, rows: int, kind: str) -> Path:
         *(f"{text} as `{name}`" for name, (_, text) in COLUMNS.items()), "0L as _cdc_offset"
     )
     if kind == OURS:
-        new_table.create(spark, str(partial), SCHEMA, POSITION)
+        store.create(spark, str(partial), SCHEMA, POSITION)
         store.append(str(partial), made, POSITION)
     else:
         made.write.format("delta").save(str(partial))

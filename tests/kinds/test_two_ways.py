@@ -48,11 +48,11 @@ def log(pipeline: Pipeline) -> pa.Table:
     return DeltaTable(log_path(pipeline.config)).to_pyarrow_table(columns=columns)
 
 
-def given(pipeline: Pipeline, spark: SparkSession, log: pa.Table, table: str) -> Given:
+def given(pipeline: Pipeline, log: pa.Table, table: str) -> Given:
     """Return the table's events, with its columns in the lake."""
     name = TableId(SCHEMA, table)
     mine = log.filter(pc.field("topic") == f"{pipeline.given.name}.{name}").sort_by("offset")
-    schema = store.read_schema(spark, table_path(pipeline.config, name), name)
+    schema = store.read_schema(table_path(pipeline.config, name), name)
     assert schema is not None
     registry = RegistryClient(pipeline.given.endpoints.registry)
     ids = {
@@ -82,7 +82,7 @@ def test_events_are_decoded_alike(
     pipeline: Pipeline, spark: SparkSession, log: pa.Table, table: str
 ) -> None:
     """In the table's own mode, and as a table without a key, where rows before matter."""
-    keyed = given(pipeline, spark, log, table)
+    keyed = given(pipeline, log, table)
     copies = replace(keyed, schema=replace(keyed.schema, mode=TableMode.MULTISET, key=()))
 
     for one in (keyed, copies):

@@ -33,10 +33,10 @@ from cdc.apply.table.table_factory import TableFactory
 from cdc.config import Job
 from cdc.events.schema import Column, TableSchema, table_schema_from_avro
 from cdc.events.values.sql_text import spark_name
-from cdc.lake import new_table
 from cdc.lake.records.epochs import Epoch
 from cdc.lake.records.ledger import Ledger
 from cdc.lake.records.quarantine import Quarantine
+from cdc.lake.table import store
 from cdc.lake.table.positions import LandedPosition, Position, landed_position, position
 from cdc.land.inbox import Inbox
 from cdc.land.log_table import create_log
@@ -102,6 +102,7 @@ class Pipeline:
         self.ledger = Ledger(str(root / "ledger"))
         self.quarantine = Quarantine(str(root / "quarantine"))
         self.budget = budget
+        self.stages = StageTimes()
         self.patience = patience
         self.ends: dict[str, int] = {}
         """The ends of the topics, as Kafka would report them."""
@@ -140,7 +141,7 @@ class Pipeline:
             freezer=self.freezer,
             wal_end=self._wal_end,
             recent=RecentFreshness(time.monotonic),
-            stages=StageTimes(),
+            stages=self.stages,
         )
         finder = CutFinder(
             self.spark,
@@ -155,6 +156,7 @@ class Pipeline:
                 applied=last.row.lsn is not None,
             ),
             schemas_of=schemas,
+            stages=self.stages,
         )
         self.rounds = Rounds(
             finder,
@@ -187,17 +189,14 @@ class Pipeline:
         """Open the table as the job does at its start; create it if there is none."""
         path, session = str(self.root / schema.table.name), self.spark.newSession()
         if position(path) is None:
-            new_table.create(session, path, schema, Position(epoch=1, offset=-1))
+            store.create(session, path, schema, Position(epoch=1, offset=-1))
         found = position(path)
         assert found is not None
         placeholder = RECORDED["placeholder"]
         driver = DriverSettings(
-            quarantine=self.quarantine,
-            placeholder=placeholder,
-            policy=Job(),
             index_directory=self.root / "index",
             index_bytes=1 << 20,
-            stages=StageTimes(),
+            stages=self.stages,
             executor=ThreadPoolExecutor(1),
             check_directory=self.root / "check",
         )

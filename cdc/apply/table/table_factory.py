@@ -8,7 +8,7 @@ from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.apply_context import ApplyContext
 from cdc.apply.table.table_content import TableContent
 from cdc.events.schema import TableSchema
-from cdc.lake import new_table
+from cdc.lake.commit.create import create
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.table import store
 from cdc.lake.table.positions import Position
@@ -56,7 +56,7 @@ class TableFactory:
 
     def created(self, session: SparkSession, path: str, content: TableContent) -> AppliedTable:
         """Create the empty table at ``path`` and return it."""
-        new_table.create(session, path, content.schema, content.position, content.structure)
+        create(session, path, content.schema, content.position, content.structure)
         return self.opened(session, path, content)
 
     def copied(

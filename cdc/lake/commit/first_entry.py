@@ -1,7 +1,7 @@
 """Creates an empty table without Spark: its first log entry is its protocol and its columns.
 
-What the entry says is what Spark's ``CREATE TABLE`` writes for a table with deletion vectors and
-column mapping by name.
+What the entry says is what Spark's ``CREATE TABLE`` writes: for a table with deletion vectors and
+column mapping by name, or for a plain one, such as the log.
 """
 
 import json
@@ -13,12 +13,12 @@ from uuid import uuid4
 
 from cdc.lake.commit.log_entry import ENGINE
 from cdc.lake.commit.put import store_of
-from cdc.lake.commit.snapshot import LOG, entry_name
 from cdc.lake.commit.table_metadata import FIELD_ID, PHYSICAL_NAME
+from cdc.lake.table.entry_file import LOG, entry_name
 
 _FEATURES: Final = ("columnMapping", "deletionVectors")
 _OF_WRITERS: Final = ("invariants", "appendOnly")
-_NTZ: Final = "timestamp_ntz"
+_NTZ: Final = '"timestamp_ntz"'  # in the JSON of a type
 _LAST_ID: Final = "delta.columnMapping.maxColumnId"
 
 
@@ -30,40 +30,63 @@ def create_table(
     ``fields`` describe the columns as Delta does in a schema, without ids and physical names.
     Raises TakeMergeError if Spark has to create it, CONFLICT if there is a table.
     """
+    ids = _Ids()
+    mapped = [ids.field(field) for field in fields]
+    protocol = _features(timestamps_without_zone=_NTZ in json.dumps(fields))
+    _put(path, mapped, {**properties, _LAST_ID: str(ids.last)}, protocol, metadata)
+
+
+def create_plain_table(
+    path: str, fields: Sequence[Mapping[str, Any]], properties: Mapping[str, str], metadata: str
+) -> None:
+    """Create the empty table like ``create_table``, readable without any table feature."""
+    _put(path, fields, properties, {"minReaderVersion": 1, "minWriterVersion": 2}, metadata)
+
+
+def _put(
+    path: str,
+    fields: Sequence[Mapping[str, Any]],
+    properties: Mapping[str, str],
+    protocol: Mapping[str, Any],
+    metadata: str,
+) -> None:
     store = store_of(path)
     (Path(path) / LOG).mkdir(parents=True, exist_ok=True)
-    actions = _actions(fields, properties, metadata)
+    actions = _actions(fields, properties, protocol, metadata)
     lines = (json.dumps(action, ensure_ascii=False) for action in actions)
     store.put_if_absent(entry_name(0), "".join(f"{line}\n" for line in lines).encode())
     store.settle()
 
 
+def _features(*, timestamps_without_zone: bool) -> dict[str, Any]:
+    features = [*_FEATURES, *(["timestampNtz"] if timestamps_without_zone else [])]
+    return {
+        "minReaderVersion": 3,
+        "minWriterVersion": 7,
+        "readerFeatures": features,
+        "writerFeatures": [*features, *_OF_WRITERS],
+    }
+
+
 def _actions(
-    fields: Sequence[Mapping[str, Any]], properties: Mapping[str, str], metadata: str
+    fields: Sequence[Mapping[str, Any]],
+    properties: Mapping[str, str],
+    protocol: Mapping[str, Any],
+    metadata: str,
 ) -> Iterator[dict[str, Any]]:
     millis = time.time_ns() // 1_000_000
-    ids = _Ids()
-    schema = json.dumps({"type": "struct", "fields": [ids.field(field) for field in fields]})
-    features = [*_FEATURES, *(["timestampNtz"] if f'"{_NTZ}"' in schema else [])]
     yield {"commitInfo": _info(millis, metadata)}
     yield {
         "metaData": {
             "id": str(uuid4()),
             "format": {"provider": "parquet", "options": {}},
-            "schemaString": schema,
+            "schemaString": json.dumps({"type": "struct", "fields": list(fields)}),
             "partitionColumns": [],
-            "configuration": {**properties, _LAST_ID: str(ids.last)},
+            "configuration": dict(properties),
             "createdTime": millis,
         }
     }
-    yield {
-        "protocol": {
-            "minReaderVersion": 3,
-            "minWriterVersion": 7,
-            "readerFeatures": features,
-            "writerFeatures": [*features, *_OF_WRITERS],
-        }
-    }
+    yield {"protocol": dict(protocol)}
 
 
 def _info(millis: int, metadata: str) -> dict[str, Any]:

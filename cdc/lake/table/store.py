@@ -32,6 +32,23 @@ PROPERTIES: Final[dict[str, str]] = {
 _OFFSET_COMMENT: Final = "offset of the change event that wrote the row"
 
 
+def create(
+    spark: SparkSession,
+    path: str,
+    schema: TableSchema,
+    position: Position,
+    structure: Structure | None = None,
+) -> None:
+    """Create the empty table at ``path``, with a position in its first commit.
+
+    ``structure`` is the source's structure that the table follows, if it is known.
+    """
+    spark.conf.set(METADATA_CONF, position.metadata())
+    listed = _listed(properties(schema, structure))
+    columns = definition(schema)
+    spark.sql(f"CREATE TABLE {spark_delta(path)} ({columns}) USING delta TBLPROPERTIES ({listed})")
+
+
 def replace(  # noqa: PLR0917 - the parameters of create, and the rows
     spark: SparkSession,
     path: str,
@@ -52,25 +69,28 @@ def replace(  # noqa: PLR0917 - the parameters of create, and the rows
     commented = selected.withColumn(OFFSET, F.col(OFFSET).alias(OFFSET, metadata=comment))
     writer = commented.writeTo(spark_delta(path)).using("delta")
     # An existing table has only the features that it was created with.
-    for name, value in (properties_of(schema, structure) | features(schema.columns)).items():
+    for name, value in (properties(schema, structure) | features(schema.columns)).items():
         writer = writer.tableProperty(name, value)
     writer.createOrReplace()
 
 
-def properties_of(schema: TableSchema, structure: Structure | None) -> dict[str, str]:
-    """Return the properties of a new table."""
+def definition(schema: TableSchema) -> str:
+    """Return the columns of a table as ``CREATE TABLE`` lists them."""
+    return ", ".join([_definition(column) for column in schema.columns] + _own(schema.mode))
+
+
+def properties(schema: TableSchema, structure: Structure | None) -> dict[str, str]:
+    """Return the properties of a table; ``structure`` is the source's that it follows."""
     followed = {} if structure is None else {STRUCTURE_PROPERTY: structure.to_text()}
     own = {KEY_PROPERTY: json.dumps(list(schema.key)), MODE_PROPERTY: schema.mode.value}
     return PROPERTIES | own | followed
 
 
-def definition(column: Column) -> str:
-    """Return a column as SQL defines it."""
+def _definition(column: Column) -> str:
     return f"{spark_name(column.name)} {column.type}"
 
 
-def own_columns(mode: TableMode) -> list[str]:
-    """Return the columns that the table has besides the source's, as SQL defines them."""
+def _own(mode: TableMode) -> list[str]:
     own = [f"{OFFSET} BIGINT COMMENT {spark_string(_OFFSET_COMMENT)}"]
     if mode is TableMode.MULTISET:
         own += ["_cdc_row_hash STRING", "_cdc_copy BIGINT"]
@@ -85,7 +105,7 @@ def read_schema(path: str, table: TableId, version: int | None = None) -> TableS
     opened = _opened(path, version)
     if opened is None:
         return None
-    properties = opened.metadata().configuration
+    recorded = opened.metadata().configuration
     fields = StructType.fromJson(json.loads(opened.schema().to_json())).fields
     structure = _structure(opened)
     texts = {c.name for c in structure.followed if c.column.as_text} if structure else set()
@@ -97,8 +117,8 @@ def read_schema(path: str, table: TableId, version: int | None = None) -> TableS
     return TableSchema(
         table=table,
         columns=columns,
-        key=tuple(json.loads(properties[KEY_PROPERTY])),
-        mode=TableMode(properties[MODE_PROPERTY]),
+        key=tuple(json.loads(recorded[KEY_PROPERTY])),
+        mode=TableMode(recorded[MODE_PROPERTY]),
     )
 
 
@@ -117,8 +137,8 @@ def add_columns(
 
 def add(spark: SparkSession, path: str, columns: tuple[Column, ...]) -> None:
     """Add columns in one commit, with the position that is set in the session."""
-    added = ", ".join(definition(column) for column in columns)
-    spark.sql(f"ALTER TABLE {spark_delta(path)} ADD COLUMNS ({added})")
+    listed = ", ".join(_definition(column) for column in columns)
+    spark.sql(f"ALTER TABLE {spark_delta(path)} ADD COLUMNS ({listed})")
 
 
 def features(columns: tuple[Column, ...]) -> dict[str, str]:
@@ -140,7 +160,7 @@ def set_key(spark: SparkSession, path: str, key: tuple[str, ...]) -> None:
 
 def set_properties(spark: SparkSession, path: str, properties: Mapping[str, str]) -> None:
     """Set table properties in one commit, with the position that is set in the session."""
-    spark.sql(f"ALTER TABLE {spark_delta(path)} SET TBLPROPERTIES ({listed(properties)})")
+    spark.sql(f"ALTER TABLE {spark_delta(path)} SET TBLPROPERTIES ({_listed(properties)})")
 
 
 def set_everywhere(spark: SparkSession, path: str, values: Mapping[str, str]) -> None:
@@ -186,8 +206,7 @@ def rewrite(rows: DataFrame, path: str, metadata: str) -> None:
     writer.option("overwriteSchema", "true").mode("overwrite").save(path)
 
 
-def listed(properties: Mapping[str, str]) -> str:
-    """Return properties as SQL lists them."""
+def _listed(properties: Mapping[str, str]) -> str:
     return ", ".join(
         f"{spark_string(name)} = {spark_string(value)}" for name, value in properties.items()
     )

@@ -9,7 +9,6 @@ from cdc.apply.difference import row_difference
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.client.moment import Moment
 from cdc.failpoints import Failpoint, reach
-from cdc.lake import new_table
 from cdc.lake.layout import reading_path
 from cdc.lake.records.readings import Reading
 from cdc.lake.table import store
@@ -43,7 +42,7 @@ class ReadingStore:
         """Write the reading as a table of its own, add it to the index, and return its path."""
         target, path = self.subject.target, self.free_path()
         reach(Failpoint.BEFORE_READING_WRITE)
-        new_table.create(self.session, path, target.schema, position, target.structure)
+        store.create(self.session, path, target.schema, position, target.structure)
         rows = row_difference.whole_rows(staged.rows, target.schema, position.offset)
         store.append(path, rows, position)
         reach(Failpoint.AFTER_READING_WRITE)

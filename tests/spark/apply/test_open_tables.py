@@ -11,7 +11,6 @@ from cdc.apply.table.table_factory import TableFactory
 from cdc.config import load
 from cdc.job.open_tables import TableOpener
 from cdc.job.table_begin import schema_of
-from cdc.lake import new_table
 from cdc.lake.layout import table_path
 from cdc.lake.records.ledger import LedgerRow, TableEntry
 from cdc.lake.records.quarantine import Quarantine
@@ -35,7 +34,7 @@ def test_a_table_that_somebody_else_wrote_to_stays_at_the_version_of_the_last_cu
         table=ORDERS, oid=7, columns=(), key=(), mode=TableMode.APPEND, replica_identity="d"
     )
     path, position = table_path(config, ORDERS), Position(epoch=1, offset=5)
-    new_table.create(spark.newSession(), path, schema_of(source), position)
+    store.create(spark.newSession(), path, schema_of(source), position)
     store.append(path, spark.sql("SELECT 5L AS _cdc_offset"), position)
     entry = TableEntry(table=str(ORDERS), path=path, version=1, offset=5, state="streaming")
     last = LedgerRow(

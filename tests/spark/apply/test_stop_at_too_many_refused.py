@@ -19,7 +19,6 @@ from cdc.apply.table.batch import Batch
 from cdc.config import Job
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema, table_schema_from_avro
-from cdc.lake import new_table
 from cdc.lake.records.quarantine import EventState, Quarantine, RefusedEvent
 from cdc.lake.table import positions, store
 from cdc.lake.table.merge_plan import REASON, UNRESOLVED
@@ -43,7 +42,7 @@ class Table:
     def __init__(self, spark: SparkSession, root: Path, schema: TableSchema = TOASTY) -> None:
         self.spark, self.path, self.schema = spark, str(root / "t"), schema
         self.quarantine = Quarantine(str(root / "quarantine"))
-        new_table.create(spark, self.path, schema, BEGIN)
+        store.create(spark, self.path, schema, BEGIN)
 
     def apply(self, messages: Sequence[Message], policy: Job | None = None) -> Position:
         at = positions.position(self.path)

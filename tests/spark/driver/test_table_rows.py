@@ -16,7 +16,6 @@ from cdc.apply.table.batch import Batch
 from cdc.config import Job
 from cdc.events.schema import Column, TableSchema, table_schema_from_avro
 from cdc.events.values.sql_text import spark_name
-from cdc.lake import new_table
 from cdc.lake.commit.committer import Committer
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.table import store
@@ -59,7 +58,7 @@ def test_rows_of_every_type_are_read_as_spark_reads_them(
     context = ApplyContext(
         quarantine=Quarantine(str(tmp_path / "q")), placeholder=MARK, policy=policy
     )
-    new_table.create(spark, path, schema, at)
+    store.create(spark, path, schema, at)
     rows = list(two_ways.one_by_one(two_ways.EVERY_TYPE, MARK))
     rows += two_ways.at_random(two_ways.EVERY_TYPE, MARK, Random(28), 300)
     messages = two_ways.messages(two_ways.EVERY_TYPE, iter(rows), "c")

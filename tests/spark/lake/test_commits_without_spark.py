@@ -14,8 +14,8 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from cdc.lake import new_table
-from cdc.lake.commit.snapshot import entry_name
+from cdc.lake.table import store
+from cdc.lake.table.entry_file import entry_name
 from cdc.lake.table.positions import Position, position
 from cdc.lake.upkeep.maintenance import VACUUM_SETTINGS
 from tests.spark.lake.committed import SCHEMA, Rows, Table, by_delta_rs, by_duckdb, by_spark
@@ -29,7 +29,7 @@ UNCHECKED: Final = "spark.databricks.delta.retentionDurationCheck.enabled"
 def base(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Rows]:
     """Make a table of two files of Spark's, one of them with a vector of Spark's."""
     path = tmp_path_factory.mktemp("base") / "t"
-    new_table.create(spark, str(path), SCHEMA, Position(epoch=1, offset=0))
+    store.create(spark, str(path), SCHEMA, Position(epoch=1, offset=0))
     table = Table(spark, str(path))
     table.merge(range(60))
     table.merge([3, 60], deletes=[0, 59])

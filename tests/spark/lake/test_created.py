@@ -10,9 +10,12 @@ from pyspark.sql import SparkSession
 
 from cdc.errors import CdcError
 from cdc.events.schema import Column, TableSchema
-from cdc.lake import new_table
+from cdc.lake.commit.appender import MEASURED
+from cdc.lake.commit.create import create, described
+from cdc.lake.commit.first_entry import create_plain_table
 from cdc.lake.table import store
-from cdc.lake.table.positions import Position, position
+from cdc.lake.table.positions import LandedPosition, Position, landed_position, position
+from cdc.land.log_table import LOG_COLUMNS, create_log
 from cdc.tables import TableId, TableMode
 
 pytestmark = pytest.mark.spark
@@ -44,14 +47,10 @@ def without_names(value: Any) -> Any:  # noqa: ANN401 - JSON
     return [without_names(v) for v in value] if isinstance(value, list) else value
 
 
-def test_the_entry_says_what_sparks_does(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_entry_says_what_sparks_does(spark: SparkSession, tmp_path: Path) -> None:
     ours, theirs = str(tmp_path / "ours"), str(tmp_path / "theirs")
-    new_table.create(spark, ours, SCHEMA, AT)
-    with monkeypatch.context() as patch:
-        patch.setattr("cdc.lake.table.store.create_table", _refuses)
-        new_table.create(spark, theirs, SCHEMA, AT)
+    create(spark, ours, SCHEMA, AT)
+    store.create(spark, theirs, SCHEMA, AT)
     mine, sparks = actions(ours), actions(theirs)
     for name in ("readerFeatures", "writerFeatures"):
         assert set(mine["protocol"][name]) == set(sparks["protocol"][name])
@@ -64,15 +63,9 @@ def test_the_entry_says_what_sparks_does(
     assert mine["commitInfo"]["userMetadata"] == sparks["commitInfo"]["userMetadata"]
 
 
-def _refuses(*_: object) -> None:
-    from cdc.lake.commit.protocol import TakeMergeError  # noqa: PLC0415
-
-    raise TakeMergeError("as on an object store")
-
-
 def test_spark_writes_to_it_and_both_readers_read_it(spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
-    new_table.create(spark, path, SCHEMA, AT)
+    create(spark, path, SCHEMA, AT)
     assert position(path) == AT
     assert store.read_schema(path, SCHEMA.table) == SCHEMA
     spark.sql(f"INSERT INTO delta.`{path}` SELECT 1, 2.5, TIMESTAMP '2026-01-01 00:00:00', NULL, 3")
@@ -82,6 +75,22 @@ def test_spark_writes_to_it_and_both_readers_read_it(spark: SparkSession, tmp_pa
 
 def test_a_table_that_is_there_is_not_created_again(spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
-    new_table.create(spark, path, SCHEMA, AT)
+    create(spark, path, SCHEMA, AT)
     with pytest.raises(CdcError):
-        new_table.create(spark, path, SCHEMA, AT)
+        create(spark, path, SCHEMA, AT)
+
+
+def test_a_plain_table_says_what_sparks_log_does(spark: SparkSession, tmp_path: Path) -> None:
+    ours, theirs = str(tmp_path / "ours"), str(tmp_path / "theirs")
+    at = LandedPosition(epoch=1, landing=0, offsets={}, topic_ids={})
+    create_log(spark, theirs, at)
+    fields = described(LOG_COLUMNS)
+    create_plain_table(ours, fields, {MEASURED: "4"}, at.metadata())
+    mine, sparks = actions(ours), actions(theirs)
+    assert mine["protocol"] == sparks["protocol"]
+    schemas = [json.loads(a["metaData"]["schemaString"]) for a in (mine, sparks)]
+    assert schemas[0] == schemas[1]
+    for name in ("configuration", "format", "partitionColumns"):
+        assert mine["metaData"][name] == sparks["metaData"][name]
+    assert landed_position(ours) == landed_position(theirs) == at
+    assert spark.read.format("delta").load(ours).count() == 0

@@ -11,7 +11,6 @@ from pyspark.sql import SparkSession
 
 from cdc.events.schema import Column, TableSchema
 from cdc.events.structure.steps import AddColumn, RenameColumn, Step, WidenColumn
-from cdc.lake import new_table
 from cdc.lake.table import evolve, store
 from cdc.lake.table.positions import Position, position
 from cdc.tables import TableId, TableMode
@@ -34,7 +33,7 @@ def path(spark: SparkSession, tmp_path: Path) -> str:
     columns = (Column("id", "int"), Column("day", "date"))
     schema = TableSchema(table=TABLE, columns=columns, key=("id",), mode=TableMode.KEYED)
     path = str(tmp_path / "t")
-    new_table.create(spark, path, schema, BEFORE)
+    store.create(spark, path, schema, BEFORE)
     row = spark.sql("SELECT 1 AS id, DATE'2020-02-29' AS day, 3L AS _cdc_offset")
     store.append(path, row, BEFORE)
     return path

@@ -34,7 +34,6 @@ from cdc.events.names import OF_ENGINES, avro_name, column_refusals
 from cdc.events.schema import Column, TableSchema, table_schema_from_avro
 from cdc.events.values.lake_types import SOURCE_NAME
 from cdc.events.values.sql_text import fusion_name, spark_name
-from cdc.lake import new_table
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.table import store
 from cdc.lake.table.merge_plan import DELETED, OFFSET, merge_plan
@@ -230,7 +229,7 @@ def test_a_refused_name_does_not_work_in_the_engines(
         table=TABLE, columns=(Column("id", "int"), Column(name, "string")), key=("id",)
     )
     path, at = str(tmp_path / "t"), Position(epoch=1, offset=1)
-    new_table.create(spark, path, schema, at)
+    store.create(spark, path, schema, at)
     rows = spark.sql(
         f"SELECT n AS id, 'old' AS {spark_name(name)}, 1L AS {OFFSET}, false AS {DELETED} "
         f"FROM (SELECT explode(array(1, 2)) AS n)"

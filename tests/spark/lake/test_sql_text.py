@@ -10,7 +10,6 @@ from pyspark.sql import SparkSession
 
 from cdc.events.schema import Column, TableSchema
 from cdc.events.values.sql_text import spark_delta, spark_name, spark_string
-from cdc.lake import new_table
 from cdc.lake.session import TEXTS
 from cdc.lake.table import store
 from cdc.lake.table.merge_plan import stored_columns
@@ -61,7 +60,7 @@ def test_names_and_properties_of_a_table_are_kept(
     path = str(tmp_path / name.replace(".", "").replace("\\", ""))  # delta-rs refuses backslashes
     columns = (Column("id", "int"), Column(name, "string"))
     schema = TableSchema(table=TableId("s", "t"), columns=columns, key=(name,))
-    new_table.create(spark, path, schema, AT)
+    store.create(spark, path, schema, AT)
     store.append(
         path, spark.sql(f"SELECT 1, {spark_string(name)}, 3L").toDF(*stored_columns(schema)), AT
     )
@@ -93,6 +92,6 @@ def test_the_mode_of_a_table_is_kept(spark: SparkSession, tmp_path: Path) -> Non
     schema = TableSchema(
         table=TableId("s", "t"), columns=(Column("id", "int"),), key=(), mode=TableMode.MULTISET
     )
-    new_table.create(spark, str(tmp_path / "t"), schema, AT)
+    store.create(spark, str(tmp_path / "t"), schema, AT)
 
     assert store.read_schema(str(tmp_path / "t"), schema.table) == schema

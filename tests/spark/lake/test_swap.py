@@ -16,7 +16,6 @@ from cdc.apply.log_replay import do_nothing
 from cdc.errors import CdcError
 from cdc.events.schema import Column, TableSchema
 from cdc.events.values.sql_text import spark_delta
-from cdc.lake import new_table
 from cdc.lake.table import store
 from cdc.lake.table.merge_plan import COPY, OFFSET, ROW_HASH
 from cdc.lake.table.positions import KEY_PROPERTY, Position, position
@@ -53,7 +52,7 @@ def session(spark: SparkSession) -> SparkSession:
 @pytest.fixture
 def live(session: SparkSession, tmp_path: Path) -> str:
     path = str(tmp_path / "live")
-    new_table.create(session, path, OLD, BEFORE)
+    store.create(session, path, OLD, BEFORE)
     store.append(path, session.sql(f"SELECT 1 AS id, 'x' AS gone, 3L AS {OFFSET}"), BEFORE)
     return path
 
@@ -61,7 +60,7 @@ def live(session: SparkSession, tmp_path: Path) -> str:
 @pytest.fixture
 def made(session: SparkSession, tmp_path: Path) -> str:
     path = str(tmp_path / "made")
-    new_table.create(session, path, NEW, AFTER, STRUCTURE)
+    store.create(session, path, NEW, AFTER, STRUCTURE)
     rows = f"SELECT id, TIMESTAMP_NTZ'2020-01-02 03:04:05' AS at, 9L AS {OFFSET} FROM range(2)"
     store.append(path, session.sql(rows), AFTER)
     return path

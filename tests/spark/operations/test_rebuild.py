@@ -15,7 +15,6 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.events import avro
 from cdc.events.envelope import Op
 from cdc.events.structure.steps import Note
-from cdc.lake import new_table
 from cdc.lake.records.readings import Reading
 from cdc.lake.table import store
 from cdc.lake.table.merge_plan import DELETED, OFFSET
@@ -92,7 +91,7 @@ def row(number: int, value: int) -> dict[str, Any]:
 
 def kept(session: SparkSession, path: str, rows: list[dict[str, Any]], at: Position) -> None:
     """Write a whole reading of the source."""
-    new_table.create(session, path, TOASTY, at)
+    store.create(session, path, TOASTY, at)
     types = ", ".join(f"{c.name} {c.type}" for c in TOASTY.columns)
     values = [tuple(one[name] for name in TOASTY.names) for one in rows]
     frame = session.createDataFrame(values, types)
