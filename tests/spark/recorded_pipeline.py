@@ -121,7 +121,7 @@ class Pipeline:
         last = recovery.last_cut_at_start(
             self.spark, self.log, self.ledger.last(), self.epoch, topics=topics, tables=opened
         )
-        self.inbox = Inbox(landings=recovery.unpublished_landings(self.spark, self.log, last))
+        self.inbox = Inbox(landings=recovery.unpublished_landings(self.log, last))
         self.lander = Lander(
             self.spark,
             self.log,

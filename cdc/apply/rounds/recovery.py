@@ -24,7 +24,7 @@ from cdc.lake.table import positions, store
 from cdc.lake.table.positions import LandedPosition
 from cdc.land import landing as landed_values
 from cdc.land.landing import Landing
-from cdc.land.log_table import landings, summary
+from cdc.land.unread import landings_beyond
 
 
 def last_cut_at_start(
@@ -56,11 +56,10 @@ def last_cut_at_start(
     return last_cut(row, topics, tables, before)
 
 
-def unpublished_landings(spark: SparkSession, log_path: str, last: LastCut) -> list[Landing]:
+def unpublished_landings(log_path: str, last: LastCut) -> list[Landing]:
     """Return the landings that are not wholly inside the cut."""
     floor = last.row.landing_floor
-    log = store.read_pinned(spark, log_path).where(F.col("landing") > floor)
-    later = landings(summary(log))
+    later = landings_beyond(log_path, floor)
     wholly_inside = landed_values.floor(later, last.offsets, floor)
     return [landing for landing in later if landing.number > wholly_inside]
 

@@ -1,0 +1,71 @@
+"""Landings that a start reads back are the ones that landed."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from cdc.land import unread
+from cdc.land.landing import Landing
+from cdc.land.unread import landings_beyond
+from tests.spark.land.test_landing_two_ways import BEGIN, Landed
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["by this process", "by Spark"])
+def landed(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Landed:
+    log = tmp_path_factory.mktemp("unread") / "log"
+    return Landed(spark, log, in_memory=request.param)
+
+
+def test_landings_are_read_back_with_their_events(spark: SparkSession, landed: Landed) -> None:
+    found = landings_beyond(str(landed.log), BEGIN.landing)
+    assert found == landed.landings
+    for landing in found:
+        assert landing.events is not None
+        rows = spark.read.format("delta").load(str(landed.log))
+        mine = rows.where(f"landing = {landing.number}").orderBy("topic", "offset")
+        assert landing.events.equals(mine.toArrow().cast(landing.events.schema))
+
+
+def test_landings_up_to_the_floor_are_left_out(landed: Landed) -> None:
+    first, second = landed.landings
+    assert landings_beyond(str(landed.log), first.number) == [second]
+
+
+def test_events_that_are_many_stay_in_the_log(
+    landed: Landed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unread, "MOST_RECORDS", sum(map(_count, landed.landings)) - 1)
+    assert [one.events for one in landings_beyond(str(landed.log), BEGIN.landing)] == [None, None]
+
+
+def test_events_that_are_large_stay_in_the_log(
+    landed: Landed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unread, "MOST_BYTES", 1000)
+    assert [one.events for one in landings_beyond(str(landed.log), BEGIN.landing)] == [None, None]
+
+
+def test_no_data_file_is_opened_where_the_cut_has_everything(landed: Landed) -> None:
+    files = sorted(landed.log.glob("*.parquet"))
+    hidden = [file.rename(file.with_suffix(".hidden")) for file in files]
+    try:
+        assert files
+        assert landings_beyond(str(landed.log), landed.position.landing) == []
+        with pytest.raises(Exception, match="parquet"):
+            landings_beyond(str(landed.log), BEGIN.landing)
+    finally:
+        for file in hidden:
+            file.rename(file.with_suffix(".parquet"))
+
+
+def test_a_log_that_is_not_there_has_no_landing(tmp_path: Path) -> None:
+    assert landings_beyond(str(tmp_path / "log"), 0) == []
+
+
+def _count(landing: Landing) -> int:
+    return landing.count
