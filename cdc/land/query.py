@@ -7,7 +7,7 @@ that was lost, restored or shared cannot make it skip or repeat an event.
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -35,6 +35,8 @@ from cdc.land.log_writer import LogWriter
 from cdc.land.small_batches import MOST_RECORDS, SmallBatches
 from cdc.waiting import Every
 
+Offsets = Mapping[str, int]
+Rest = Callable[[Offsets, Offsets, threading.Event], None]
 POLLING_DELAY: Final = "spark.sql.streaming.pollingDelay"  # milliseconds between empty polls
 logger = structlog.get_logger(__name__)
 
@@ -61,6 +63,9 @@ class LandingHooks:
     """Called once per vacuum interval; returns which events of the log are no longer needed."""
     timed: Callable[[], AbstractContextManager[None]] = nullcontext
     """Entered while a micro-batch lands."""
+    rest: Rest = lambda _before, _after, _ended: None
+    """Called after a micro-batch with the offsets of the last events in the log, by topic, before
+    and after it; may wait until there is something to land, or the event is set."""
 
 
 class Lander:
@@ -149,10 +154,11 @@ class Lander:
         return {topic: partitions["0"] for topic, partitions in source["endOffset"].items()}
 
     def _paced(self, sizes: BatchSizes, events: DataFrame, batch_id: int) -> None:
-        began = time.monotonic()
+        began, before = time.monotonic(), self.position.offsets
         with self._hooks.timed():
             self.land(events, sizes.most_records(batch_id))
         self._stopping.wait(began + self._policy.trigger_seconds - time.monotonic())
+        self._hooks.rest(before, self.position.offsets, self._stopping)
 
     def land(self, events: DataFrame, most: int | None = None) -> None:
         """Append one micro-batch and its end position in one commit.
