@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -90,7 +89,7 @@ class _Composer:
             watch=watch,
             retention=retention,
             tables=tables,
-            rounds=self._rounds(finder, tables, publisher, inbox, check_source=watch.look),
+            rounds=self._rounds(finder, tables, publisher, inbox, watch),
             recovery=self._recovery(tables, freezer, publisher),
             pace=PaceReport(
                 config.state_dir,
@@ -171,8 +170,7 @@ class _Composer:
         tables: AppliedTables,
         publisher: Publisher,
         inbox: Inbox,
-        *,
-        check_source: Callable[[int], None],
+        watch: SourceWatch,
     ) -> Rounds:
         policy = self.pipeline.config.job
         return Rounds(
@@ -182,7 +180,9 @@ class _Composer:
             inbox=inbox,
             requests=CutRequests(RequestReader(requests.directory(self.pipeline.config.state_dir))),
             checks=RoundChecks(
-                stuck_transactions(policy.transaction_alarm_seconds), source=check_source
+                stuck_transactions(policy.transaction_alarm_seconds),
+                source=watch.look,
+                idle_source=watch.look_now_and_then,
             ),
             budget=policy.max_events_per_batch,
         )

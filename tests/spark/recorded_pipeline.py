@@ -164,7 +164,11 @@ class Pipeline:
             self.publisher,
             inbox=self.inbox,
             requests=CutRequests(RequestReader(self.root / "requests")),
-            checks=RoundChecks(stuck_transactions(self.patience), source=lambda _: None),
+            checks=RoundChecks(
+                stuck_transactions(self.patience),
+                source=lambda _: None,
+                idle_source=lambda _: None,
+            ),
             budget=self.budget,
         )
         self.recovery = Recovery(

@@ -36,6 +36,8 @@ class RoundChecks:
     source: Callable[[int], None]
     """Called with the LSN of a cut before any table is brought there; raises CHAIN_BROKEN where the
     source is not the one that the lake follows."""
+    idle_source: Callable[[int], None]
+    """The same while no cut is due; called twice a second."""
 
 
 class Rounds:
@@ -82,7 +84,7 @@ class Rounds:
             waiting = self._inbox.waiting()
             if not self.round():
                 seen = waiting[-1].number if waiting else seen
-                self._checks.source(self._publisher.last.lsn)
+                self._checks.idle_source(self._publisher.last.lsn)
                 self._inbox.wait(seen, IDLE_SECONDS)
             between()
 

@@ -46,9 +46,8 @@ class TableFactory:
 
         ``wanted`` names the table, and is its schema where the Delta table does not say one.
         """
-        schema = store.read_schema(path, wanted.table) or wanted
-        structure = store.read_structure(path)
-        content = TableContent(schema=schema, position=position, structure=structure)
+        schema, structure = store.read_content(path, wanted.table)
+        content = TableContent(schema=schema or wanted, position=position, structure=structure)
         return self.opened(session, path, content)
 
     def opened(self, session: AnySession, path: str, content: TableContent) -> AppliedTable:
