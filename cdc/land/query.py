@@ -7,7 +7,7 @@ that was lost, restored or shared cannot make it skip or repeat an event.
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -57,8 +57,9 @@ class LandingHooks:
 
     landed: Callable[[Landing], None]
     """Called after every commit."""
-    look: Callable[[], None]
-    """Called after each read from Kafka; raises if something is wrong with the topics."""
+    look: Callable[[Collection[str]], None]
+    """Called after each read from Kafka, with the topics of which there are events; raises if
+    something is wrong with them."""
     expired: Callable[[], Expired] = dict
     """Called once per vacuum interval; returns which events of the log are no longer needed."""
     timed: Callable[[], AbstractContextManager[None]] = nullcontext
@@ -174,24 +175,25 @@ class Lander:
             self._land_here(arrow_rows(found, number, datetime.now(UTC)))
 
     def _land_here(self, rows: pa.Table) -> None:
-        self._refuse_other_topics()
-        if len(rows):
-            self._append(arrow_landing(rows), partial(self._writer.append, rows))
+        landing = arrow_landing(rows) if len(rows) else None
+        self._refuse_other_topics(landing.topics if landing else ())
+        if landing is not None:
+            self._append(landing, partial(self._writer.append, rows))
 
     def _land_by_spark(self, events: DataFrame, number: int) -> None:
         rows = log_rows(events, number).persist()
         try:
             batch = landings(summary(rows))
-            self._refuse_other_topics()
+            self._refuse_other_topics({topic for landing in batch for topic in landing.topics})
             for landing in batch:  # one, or none for an empty micro-batch
                 write = partial(self._writer.append_frame, rows, events=landing.count)
                 self._append(landing, write)
         finally:
             rows.unpersist()
 
-    def _refuse_other_topics(self) -> None:
+    def _refuse_other_topics(self, topics: Collection[str]) -> None:
         try:
-            self._hooks.look()
+            self._hooks.look(topics)
         except CdcError as error:
             self.refused = error
             raise

@@ -16,7 +16,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cdc.apply.epoch_log import EpochLog
 from cdc.apply.local.driver_commit import DriverSettings
-from cdc.apply.log_replay import do_nothing
 from cdc.apply.rounds import recovery
 from cdc.apply.rounds.applied_tables import AppliedTables
 from cdc.apply.rounds.cut_finder import CutFinder
@@ -128,7 +127,7 @@ class Pipeline:
             landed,
             Job(),
             notes_topic=NOTES,
-            hooks=LandingHooks(landed=self.inbox.add, look=do_nothing),
+            hooks=LandingHooks(landed=self.inbox.add, look=lambda _: None),
         )
         self.freezer = TableFreezer(opened)
         self.tables = AppliedTables(opened, notes_topic=NOTES, threads=2)

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply.epoch_log import EpochLog
+from cdc.apply.local_replay import replayed_here
 from cdc.apply.log_replay import do_nothing, replay
 from cdc.apply.rounds.applied_tables import AppliedTables
 from cdc.apply.rounds.last_cut import LastCut, Topics, last_cut
@@ -24,7 +25,7 @@ from cdc.lake.table import positions, store
 from cdc.lake.table.positions import LandedPosition
 from cdc.land import landing as landed_values
 from cdc.land.landing import Landing
-from cdc.land.unread import landings_beyond
+from cdc.land.read_back import landings_beyond
 
 
 def last_cut_at_start(
@@ -102,7 +103,9 @@ class Recovery:
         for topic in topics:
             table, upto = self.tables.by_topic[topic], last.offsets[topic]
             if table.following and (table.position.offset < upto or table.pending_notes(notes)):
-                replay(log.recorded(topic, last, notes), table, step)
+                if not replayed_here(log, topic, last, notes, table):
+                    replay(log.recorded(topic, last, notes), table, step)
+                step()
 
 
 def _expired(landed: LandedPosition | None, topic: str) -> int:

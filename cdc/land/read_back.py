@@ -1,6 +1,7 @@
-"""Reads landings back from the log without Spark, whose first job would delay a start by seconds.
+"""Reads a few events back from the log without Spark, whose every job would delay what waits.
 
-They are the ones that a job left to its successor: landed, and not wholly inside a published cut.
+A start reads the landings that the last job left behind, a round the events of a table that comes
+back from an operation.
 """
 
 from dataclasses import replace
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable, QueryBuilder
 
+from cdc.events.values.sql_text import fusion_string
 from cdc.lake.table.positions import landed_position
 from cdc.land.arrow_rows import LOG_SCHEMA
 from cdc.land.landing import Landing, TopicSpan
@@ -20,7 +22,7 @@ SELECT landing, topic, max("offset") AS last, count(*) AS count,
        array_agg(DISTINCT value_schema_id) AS schema_ids
   FROM log WHERE landing > {floor:d} GROUP BY landing, topic
 """
-_ROWS: Final = "SELECT {columns} FROM log WHERE landing > {floor:d}"
+_ROWS: Final = "SELECT {columns} FROM log WHERE {condition}"
 
 
 def landings_beyond(path: str, floor: int) -> list[Landing]:
@@ -36,8 +38,21 @@ def landings_beyond(path: str, floor: int) -> list[Landing]:
     found = _landings(pa.table(_ask(log, _SUMMARY.format(floor=floor)).read_all()))
     if sum(landing.count for landing in found) > MOST_RECORDS:
         return found
-    rows = _rows(log, floor)
+    rows = _rows(log, f"landing > {floor:d}")
     return found if rows is None else [replace(one, events=_of(one, rows)) for one in found]
+
+
+def events_of(path: str, topic: str, after: int, upto: int, *, most: int) -> pa.Table | None:
+    """Return the log's rows of a topic beyond one offset, up to another, by offset.
+
+    Returns None if there may be more than ``most`` of them, or if they are too large to be in
+    memory; offsets that no event has count too.
+    """
+    if upto - after > min(most, MOST_RECORDS):
+        return None
+    inside = f'topic = {fusion_string(topic)} AND "offset" > {after:d} AND "offset" <= {upto:d}'
+    rows = _rows(DeltaTable(path), inside)
+    return None if rows is None else rows.sort_by("offset")
 
 
 def _ask(log: DeltaTable, question: str) -> pa.RecordBatchReader:
@@ -55,16 +70,16 @@ def _landings(rows: pa.Table) -> list[Landing]:
     return [Landing(number=number, topics=topics) for number, topics in sorted(spans.items())]
 
 
-def _rows(log: DeltaTable, floor: int) -> pa.Table | None:
-    """Return the rows of the landings; None if they are too large to be in memory."""
+def _rows(log: DeltaTable, condition: str) -> pa.Table | None:
+    """Return the rows; None if they are too large to be in memory."""
     columns = ", ".join(f'"{name}"' for name in LOG_SCHEMA.names)
     batches, size = [], 0
-    for batch in _ask(log, _ROWS.format(columns=columns, floor=floor)):
+    for batch in _ask(log, _ROWS.format(columns=columns, condition=condition)):
         size += batch.nbytes
         if size > MOST_BYTES:
             return None
         batches.append(batch)
-    return pa.Table.from_batches(batches).cast(LOG_SCHEMA)
+    return pa.Table.from_batches(batches).cast(LOG_SCHEMA) if batches else LOG_SCHEMA.empty_table()
 
 
 def _of(landing: Landing, rows: pa.Table) -> pa.Table:

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from cdc.land import unread
+from cdc.land import read_back
 from cdc.land.landing import Landing
-from cdc.land.unread import landings_beyond
+from cdc.land.read_back import landings_beyond
 from tests.spark.land.test_landing_two_ways import BEGIN, Landed
 
 pytestmark = pytest.mark.spark
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.spark
 def landed(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Landed:
-    log = tmp_path_factory.mktemp("unread") / "log"
+    log = tmp_path_factory.mktemp("read_back") / "log"
     return Landed(spark, log, in_memory=request.param)
 
 
@@ -39,14 +39,14 @@ def test_landings_up_to_the_floor_are_left_out(landed: Landed) -> None:
 def test_events_that_are_many_stay_in_the_log(
     landed: Landed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(unread, "MOST_RECORDS", sum(map(_count, landed.landings)) - 1)
+    monkeypatch.setattr(read_back, "MOST_RECORDS", sum(map(_count, landed.landings)) - 1)
     assert [one.events for one in landings_beyond(str(landed.log), BEGIN.landing)] == [None, None]
 
 
 def test_events_that_are_large_stay_in_the_log(
     landed: Landed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(unread, "MOST_BYTES", 1000)
+    monkeypatch.setattr(read_back, "MOST_BYTES", 1000)
     assert [one.events for one in landings_beyond(str(landed.log), BEGIN.landing)] == [None, None]
 
 
