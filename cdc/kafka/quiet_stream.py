@@ -16,9 +16,8 @@ from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
 from cdc.errors import CdcError
 from cdc.events import avro
-from cdc.events.transactions import BEGIN, Marker, marker
+from cdc.events.transactions import BEGIN, Marker, is_heartbeat, marker
 from cdc.kafka.registry_client import SchemaLookup
-from cdc.tables import HEARTBEAT
 
 MOST_SECONDS: Final = 15.0
 """How long heartbeats wait at most: short beside what the health watch allows a hop."""
@@ -30,8 +29,7 @@ _SILENT: Final = logging.getLogger("cdc.kafka.client")
 class QuietStream:
     """Waits for the end of a silence in the stream; used by the landing thread alone.
 
-    A heartbeat is a transaction of one event, in ``wal2lake.heartbeat``. A barrier has two
-    (cdc/source/server/barrier.py), so that nobody who waits for it waits for the silence to end.
+    A barrier ends it (``is_heartbeat``), so that nobody waits for more than is to be landed.
     """
 
     def __init__(
@@ -41,7 +39,6 @@ class QuietStream:
         self._bootstrap = bootstrap
         self._prefix = prefix
         self._markers = markers
-        self._heartbeat = {HEARTBEAT.topic(prefix): 1}
         self._schemas_of = schemas_of
         self._consumer: Consumer | None = None
 
@@ -82,14 +79,13 @@ class QuietStream:
                 if message is None and not is_open:
                     continue
                 found = None if message is None else self._marker(message)
-                if found is None or not (found.status == BEGIN or self._is_heartbeat(found)):
+                if found is None or not (
+                    found.status == BEGIN or is_heartbeat(found, self._prefix)
+                ):
                     return
                 is_open = found.status == BEGIN
         finally:
             consumer.unassign()
-
-    def _is_heartbeat(self, end: Marker) -> bool:
-        return end.counts == self._heartbeat
 
     def _marker(self, message: Message) -> Marker | None:
         """Return the marker; None if the record is not one that can be read."""

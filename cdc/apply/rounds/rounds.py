@@ -23,8 +23,8 @@ from cdc.land.inbox import Inbox
 from cdc.land.landing import Landing
 from cdc.state.requests import Request
 
-IDLE_SECONDS: Final = 0.5
-"""How long an idle job waits before it looks for requests for a cut again."""
+IDLE_SECONDS: Final = 1.0
+"""How long an idle job waits before it looks for requests again; a landing ends the wait."""
 logger = structlog.get_logger(__name__)
 
 
@@ -37,7 +37,7 @@ class RoundChecks:
     """Called with the LSN of a cut before any table is brought there; raises CHAIN_BROKEN where the
     source is not the one that the lake follows."""
     idle_source: Callable[[int], None]
-    """The same while no cut is due; called twice a second."""
+    """The same while no cut is due; called every second."""
 
 
 class Rounds:
