@@ -6,7 +6,6 @@ landed; Spark would be asked several times for them, seconds each.
 
 import pyarrow.compute as pc
 import structlog
-from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply.epoch_log import PinnedLog
 from cdc.apply.local.not_local import NotLocalError
@@ -40,8 +39,8 @@ def replayed_here(
     except NotLocalError:
         return False
     logger.info("replaying", table=str(table.schema.table), events=len(events))
-    inside = (F.col("topic") == topic) & F.col("offset").between(after + 1, upto)
-    rows = LogRows(lambda: log.rows.where(inside), events)
+    frame = LogRows(lambda: log.rows).of_topic(topic).between(after, upto).frame
+    rows = LogRows(frame, events)
     table.remember_snapshot(summary.snapshots(groups).get(topic, frozenset()))
     if table.following:
         stretch = Stretch(

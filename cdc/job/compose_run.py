@@ -108,7 +108,6 @@ class _Composer:
     def _last_cut(self) -> LastCut:
         inputs = self.inputs
         return recovery.last_cut_at_start(
-            self.spark,
             log_path(self.pipeline.config),
             inputs.ledger.last(),
             inputs.epoch,

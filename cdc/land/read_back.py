@@ -23,6 +23,7 @@ SELECT landing, topic, max("offset") AS last, count(*) AS count,
   FROM log WHERE landing > {floor:d} GROUP BY landing, topic
 """
 _ROWS: Final = "SELECT {columns} FROM log WHERE {condition}"
+_LAST: Final = 'SELECT max("offset") AS last FROM log WHERE topic = {topic} AND landing <= {upto:d}'
 
 
 def landings_beyond(path: str, floor: int) -> list[Landing]:
@@ -53,6 +54,13 @@ def events_of(path: str, topic: str, after: int, upto: int, *, most: int) -> pa.
     inside = f'topic = {fusion_string(topic)} AND "offset" > {after:d} AND "offset" <= {upto:d}'
     rows = _rows(DeltaTable(path), inside)
     return None if rows is None else rows.sort_by("offset")
+
+
+def last_offset(path: str, topic: str, upto: int) -> int:
+    """Return the last offset of a topic in landings up to number ``upto``; -1 for none."""
+    question = _LAST.format(topic=fusion_string(topic), upto=upto)
+    last = _ask(DeltaTable(path), question).read_all()["last"][0].as_py()
+    return -1 if last is None else int(last)
 
 
 def _ask(log: DeltaTable, question: str) -> pa.RecordBatchReader:

@@ -118,7 +118,7 @@ class Pipeline:
         opened = {schema.table.topic(PREFIX): self.opened(schema) for schema in TABLES}
         topics = Topics(prefix=PREFIX, markers=MARKERS, notes=NOTES)
         last = recovery.last_cut_at_start(
-            self.spark, self.log, self.ledger.last(), self.epoch, topics=topics, tables=opened
+            self.log, self.ledger.last(), self.epoch, topics=topics, tables=opened
         )
         self.inbox = Inbox(landings=recovery.unpublished_landings(self.log, last))
         self.lander = Lander(

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from cdc.land import read_back
 from cdc.land.landing import Landing
-from cdc.land.read_back import landings_beyond
+from cdc.land.read_back import events_of, landings_beyond, last_offset
 from tests.spark.land.test_landing_two_ways import BEGIN, Landed
 
 pytestmark = pytest.mark.spark
@@ -61,6 +61,32 @@ def test_no_data_file_is_opened_where_the_cut_has_everything(landed: Landed) -> 
     finally:
         for file in hidden:
             file.rename(file.with_suffix(".parquet"))
+
+
+def test_the_last_offset_up_to_a_landing_is_found(landed: Landed) -> None:
+    first, second = landed.landings
+    both = first.topics.keys() & second.topics.keys()
+    assert both
+    for topic in both:
+        assert last_offset(str(landed.log), topic, first.number) == first.topics[topic].last
+        assert last_offset(str(landed.log), topic, second.number) == second.topics[topic].last
+    assert last_offset(str(landed.log), "odd", first.number - 1) == -1
+    assert last_offset(str(landed.log), "it's unknown", second.number) == -1
+
+
+def test_events_of_one_topic_are_read_by_offset(landed: Landed) -> None:
+    *_, last = landed.landings
+    assert last.events is not None
+    topic, span = max(last.topics.items(), key=lambda one: one[1].count)
+    after = span.last - 3
+    found = events_of(str(landed.log), topic, after, span.last - 1, most=100)
+    assert found is not None
+    assert found["offset"].to_pylist() == [after + 1, after + 2]
+    assert set(found["topic"].to_pylist()) == {topic}
+    assert events_of(str(landed.log), topic, after, span.last, most=2) is None
+    nothing = events_of(str(landed.log), topic, span.last, span.last, most=0)
+    assert nothing is not None
+    assert len(nothing) == 0
 
 
 def test_a_log_that_is_not_there_has_no_landing(tmp_path: Path) -> None:
