@@ -30,6 +30,7 @@ from cdc.lake.upkeep.maintenance import HOUR, Maintainer, expire
 from cdc.land.arrow_rows import arrow_landing, arrow_rows
 from cdc.land.batch_size import BatchSizes
 from cdc.land.landing import Landing
+from cdc.land.log_files import LogFiles
 from cdc.land.log_table import landings, log_rows, summary
 from cdc.land.log_writer import LogWriter
 from cdc.land.small_batches import MOST_RECORDS, SmallBatches
@@ -93,6 +94,7 @@ class Lander:
         self._policy = policy
         self._expiry = Every(policy.vacuum_every_hours * HOUR)
         self._maintainer = Maintainer(path, policy)
+        self._files = LogFiles(path, policy)
         self._writer = LogWriter(spark, path)
         self._small = SmallBatches(MOST_RECORDS if policy.local_events else 0)
         self._query: StreamingQuery | None = None
@@ -215,6 +217,7 @@ class Lander:
         # Done by the thread that writes the log, so that no other commit can intervene.
         if self._expiry.is_due():
             self._expire()
+        self._files.landed(self.position)
         self._maintainer.committed(self._spark, self.position.metadata())
 
     def _noted(self, landing: Landing) -> Ranges:
