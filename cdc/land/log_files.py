@@ -9,9 +9,9 @@ import structlog
 from deltalake import CommitProperties, PostCommitHookProperties
 
 from cdc.config import Job
-from cdc.failpoints import Failpoint, reach
 from cdc.lake.layout import is_local
 from cdc.lake.table.positions import LandedPosition, file_sizes, open_table
+from cdc.lake.upkeep.control_tables import combine
 from cdc.lake.upkeep.small_files import rewritten
 
 MOST_BYTES: Final = 16 << 20
@@ -44,14 +44,6 @@ class LogFiles:
         small = rewritten(file_sizes(table), self._policy.optimize_small_files, MOST_BYTES)
         if not small or sum(small) > MOST_BYTES:
             return
-        reach(Failpoint.BEFORE_CONTROL_OPTIMIZE)
-        # Delta rewrites files below the target size; any other file is larger than all these.
-        table.optimize.compact(
-            target_size=sum(small) + 1,
-            commit_properties=CommitProperties(
-                custom_metadata={"userMetadata": position.metadata()}
-            ),
-            post_commithook_properties=PostCommitHookProperties(cleanup_expired_logs=False),
-        )
-        reach(Failpoint.AFTER_CONTROL_OPTIMIZE)
+        mark = CommitProperties(custom_metadata={"userMetadata": position.metadata()})
+        combine(table, small, mark, PostCommitHookProperties(cleanup_expired_logs=False))
         logger.info("combined", path=self._path, small_files=len(small))
