@@ -12,8 +12,11 @@ from cdc.source.server.barrier import current_lsn
 from cdc.source.server.connection import Connection, connect_to_ask
 from cdc.source.server.origin import Origin, origin, refuse_other
 from cdc.source.server.slot_watch import SlotWatch
+from cdc.waiting import Every
 
 _AGAIN_SECONDS: Final = 5.0
+IDLE_SECONDS: Final = 5.0
+"""How often the source is asked while no cut is due."""
 logger = structlog.get_logger(__name__)
 
 
@@ -36,6 +39,16 @@ class SourceWatch:
         self._slot = SlotWatch(url, name, stored)
         self._connection: Connection | None = None
         self._next = 0.0
+        self._idle = Every(IDLE_SECONDS)
+
+    def look_now_and_then(self, reached: int) -> None:
+        """Check like ``look``, but ask the source only every ``IDLE_SECONDS``.
+
+        A slot that was moved is refused at once: a thread watches it.
+        """
+        self._slot.refuse()
+        if self._idle.is_due():
+            self.look(reached)
 
     def look(self, reached: int) -> None:
         """Check the source; ``reached`` is the LSN up to which its changes have arrived.

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from cdc.errors import CdcError, ErrorKind
+from cdc.tables import HEARTBEAT
 
 BEGIN = "BEGIN"
 END = "END"
@@ -57,6 +58,14 @@ def marker(decoded: Mapping[str, Any], *, prefix: str) -> Marker:
             "a record of the transaction topic is not a transaction marker",
             remedy="stop any other program that writes to the connector's topics",
         ) from None
+
+
+def is_heartbeat(end: Marker, prefix: str) -> bool:
+    """Return whether a transaction is a heartbeat: one event, in ``wal2lake.heartbeat``.
+
+    A barrier has two (cdc/source/server/barrier.py).
+    """
+    return end.status == END and end.counts == {HEARTBEAT.topic(prefix): 1}
 
 
 def is_marker_schema(schema_json: str) -> bool:

@@ -1,7 +1,7 @@
 """Composes one run of the job under one configuration: everything is given to constructors."""
 
+import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -24,11 +24,12 @@ from cdc.job.job_run import JobRun
 from cdc.job.pace_report import PaceReport
 from cdc.job.run_inputs import RunInputs, gather_inputs
 from cdc.kafka.offsets import end_offsets
+from cdc.kafka.quiet_stream import QuietStream
 from cdc.kafka.topic_watch import TopicWatch
 from cdc.lake.layout import log_path, readings_path
 from cdc.lake.records.readings import Readings
 from cdc.land.inbox import Inbox
-from cdc.land.query import Lander, LandingHooks
+from cdc.land.query import Lander, LandingHooks, Offsets, Rest
 from cdc.observe.recent_freshness import RecentFreshness
 from cdc.observe.stage_times import Stage
 from cdc.operations.desk.context import JobContext
@@ -60,8 +61,7 @@ class _Composer:
         inputs, config = self.inputs, self.pipeline.config
         retention = Retention(config)
         watch, last = self._watch(), self._last_cut()
-        inbox = Inbox(landings=recovery.unpublished_landings(self.spark, log_path(config), last))
-        lander = self._lander(inbox, retention)
+        inbox = Inbox(landings=recovery.unpublished_landings(log_path(config), last))
         freezer = TableFreezer(inputs.tables)
         tables = AppliedTables(
             inputs.tables, notes_topic=inputs.topics.notes, threads=config.job.merge_threads
@@ -78,15 +78,18 @@ class _Composer:
             recent=recent,
             stages=inputs.stages,
         )
+        quiet = self._quiet()
+        lander = self._lander(inbox, retention, partial(_rest, quiet, publisher))
         finder = self._finder(self._first(lander, last), tables, inbox)
         return JobRun(
             context=self._context(freezer, publisher),
             topics=inputs.landing_topics,
             lander=lander,
+            quiet=quiet,
             watch=watch,
             retention=retention,
             tables=tables,
-            rounds=self._rounds(finder, tables, publisher, inbox, check_source=watch.look),
+            rounds=self._rounds(finder, tables, publisher, inbox, watch),
             recovery=self._recovery(tables, freezer, publisher),
             pace=PaceReport(
                 config.state_dir,
@@ -105,7 +108,6 @@ class _Composer:
     def _last_cut(self) -> LastCut:
         inputs = self.inputs
         return recovery.last_cut_at_start(
-            self.spark,
             log_path(self.pipeline.config),
             inputs.ledger.last(),
             inputs.epoch,
@@ -113,7 +115,15 @@ class _Composer:
             tables=inputs.tables,
         )
 
-    def _lander(self, inbox: Inbox, retention: Retention) -> Lander:
+    def _quiet(self) -> QuietStream:
+        return QuietStream(
+            self.pipeline.endpoints.kafka,
+            prefix=self.pipeline.name,
+            markers=self.inputs.topics.markers,
+            schemas_of=self.inputs.registry.schemas,
+        )
+
+    def _lander(self, inbox: Inbox, retention: Retention, rest: Rest) -> Lander:
         """Continue after what has landed; no topic may have been replaced since."""
         inputs = self.inputs
         ids = {topic: inputs.landed.topic_ids[topic] for topic in inputs.landing_topics}
@@ -128,6 +138,7 @@ class _Composer:
                 look=TopicWatch(self.pipeline.endpoints.kafka, ids).look,
                 expired=retention.expired,
                 timed=partial(inputs.stages.timed, Stage.LAND),
+                rest=rest,
             ),
         )
 
@@ -158,8 +169,7 @@ class _Composer:
         tables: AppliedTables,
         publisher: Publisher,
         inbox: Inbox,
-        *,
-        check_source: Callable[[int], None],
+        watch: SourceWatch,
     ) -> Rounds:
         policy = self.pipeline.config.job
         return Rounds(
@@ -169,7 +179,9 @@ class _Composer:
             inbox=inbox,
             requests=CutRequests(RequestReader(requests.directory(self.pipeline.config.state_dir))),
             checks=RoundChecks(
-                stuck_transactions(policy.transaction_alarm_seconds), source=check_source
+                stuck_transactions(policy.transaction_alarm_seconds),
+                source=watch.look,
+                idle_source=watch.look_now_and_then,
             ),
             budget=policy.max_events_per_batch,
         )
@@ -206,3 +218,15 @@ class _Composer:
             factory=inputs.factory,
             readings=Readings(readings_path(self.pipeline.config)),
         )
+
+
+def _rest(
+    quiet: QuietStream,
+    publisher: Publisher,
+    before: Offsets,
+    after: Offsets,
+    ended: threading.Event,
+) -> None:
+    """Let heartbeats wait once the stream is in a cut: markers say nothing of the snapshot."""
+    if publisher.last.row.lsn is not None:
+        quiet.wait(before, after, ended)

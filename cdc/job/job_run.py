@@ -17,6 +17,7 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.job.activity import Activity
 from cdc.job.health_watch import JobFacts
 from cdc.job.pace_report import PaceReport
+from cdc.kafka.quiet_stream import QuietStream
 from cdc.lake.records import epochs
 from cdc.land.query import Lander
 from cdc.observe.defects import error_text
@@ -45,6 +46,7 @@ class JobRun:
     context: JobContext
     topics: list[str]
     lander: Lander
+    quiet: QuietStream
     watch: SourceWatch
     retention: Retention
     tables: AppliedTables
@@ -111,10 +113,11 @@ class JobRun:
         )
 
     def close(self) -> None:
-        """Give up the threads of the rounds and the connection to the source."""
+        """Give up the threads of the rounds and the connections to source and Kafka."""
         self.rounds.close()
         self.context.factory.close()
         self.watch.close()
+        self.quiet.close()
 
 
 def _ended(query: StreamingQuery) -> CdcError:

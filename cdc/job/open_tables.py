@@ -8,7 +8,6 @@ from deltalake.exceptions import DeltaError
 from pyspark.sql import SparkSession
 
 from cdc.apply.table.applied_table import AppliedTable
-from cdc.apply.table.spark_plans import suit
 from cdc.apply.table.table_content import TableContent
 from cdc.apply.table.table_factory import TableFactory
 from cdc.config import Config
@@ -19,6 +18,7 @@ from cdc.events.structure.structure import kept_as_text
 from cdc.failpoints import Failpoint, reach
 from cdc.job.table_begin import Beginning, schema_at_begin, schema_of
 from cdc.lake.layout import table_path
+from cdc.lake.own_session import OwnSession
 from cdc.lake.records import epochs
 from cdc.lake.records.epochs import Epoch
 from cdc.lake.records.ledger import LedgerRow, TableEntry
@@ -45,7 +45,7 @@ class TableOpener:
     def open_tables(
         self, spark: SparkSession, sources: list[SourceTable], step: Callable[[], None]
     ) -> dict[str, AppliedTable]:
-        """Return the tables by topic, each with its own session; create the missing ones.
+        """Return the tables by topic, each with a session of its own; create the missing ones.
 
         ``step`` is called after each. A table that cannot be followed is stopped: unfit in the
         source, another table by now, from an earlier epoch, not read yet, or not as this job left
@@ -53,12 +53,11 @@ class TableOpener:
         """
         opened: dict[str, AppliedTable] = {}
         for source in sources:
-            opened[source.table.topic(self.config.name)] = self._open(spark.newSession(), source)
+            opened[source.table.topic(self.config.name)] = self._open(OwnSession(spark), source)
             step()
         return opened
 
-    def _open(self, session: SparkSession, source: SourceTable) -> AppliedTable:
-        suit(session, 0)
+    def _open(self, session: OwnSession, source: SourceTable) -> AppliedTable:
         path = table_path(self.config, source.table)
         wanted = schema_of(source)
         try:
@@ -74,7 +73,7 @@ class TableOpener:
         return table
 
     def _position(
-        self, session: SparkSession, path: str, source: SourceTable, wanted: TableSchema
+        self, session: OwnSession, path: str, source: SourceTable, wanted: TableSchema
     ) -> Position:
         """Return where the table is; create it where there is none."""
         position = positions.position(path)
@@ -83,14 +82,15 @@ class TableOpener:
         if self.last is not None and self._entry(source.table) is None:
             # It was removed from the configuration, and its changes since then were not applied.
             position = replace(position, reading=UNREAD)
-            session.conf.set(METADATA_CONF, position.metadata())
+            spark = session.get()
+            spark.conf.set(METADATA_CONF, position.metadata())
             reach(Failpoint.BEFORE_TABLE_RETURN)
-            store.set_properties(session, path, {store.MODE_PROPERTY: wanted.mode.value})
+            store.set_properties(spark, path, {store.MODE_PROPERTY: wanted.mode.value})
             reach(Failpoint.AFTER_TABLE_RETURN)
         return position
 
     def _create(
-        self, session: SparkSession, path: str, source: SourceTable, wanted: TableSchema
+        self, session: OwnSession, path: str, source: SourceTable, wanted: TableSchema
     ) -> Position:
         begins = self.begins.get(source.oid)
         position = Position(
@@ -123,7 +123,7 @@ class TableOpener:
         return self.last.entry(str(table)) if self.last else None
 
     def _broken(
-        self, session: SparkSession, path: str, wanted: TableSchema, error: CdcError
+        self, session: OwnSession, path: str, wanted: TableSchema, error: CdcError
     ) -> AppliedTable:
         """Return a stopped table whose Delta table this job did not leave like that.
 

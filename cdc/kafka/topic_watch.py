@@ -16,6 +16,7 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.offsets import again_if_deleted, offsets_at
 from cdc.kafka.same_topic import ExistingTopic, refuse_other
 from cdc.kafka.topics import SECONDS, admin, unreachable
+from cdc.waiting import Every
 
 _PATIENCE_SECONDS: Final = 120
 """How long a landing that has been read waits for a broker that is down."""
@@ -29,16 +30,27 @@ def existing_topics(bootstrap: str, topics: Collection[str]) -> dict[str, Existi
         raise unreachable(bootstrap, str(error.args[0].str())) from None
 
 
+ALL_SECONDS: Final = 5.0
+"""How often topics are checked from which nothing lands."""
+
+
 class TopicWatch:
-    """Check before each landing that it was read from the topics of the known ids."""
+    """Check before each landing that it was read from the topics of the known ids.
+
+    The topics that it has events of are checked each time, the others now and then: what a landing
+    costs does not depend on how many tables are followed.
+    """
 
     def __init__(self, bootstrap: str, ids: Mapping[str, str]) -> None:
         self._bootstrap = bootstrap
         self._ids = dict(ids)
         self._client = admin(bootstrap)
+        self._all = Every(ALL_SECONDS)
 
-    def look(self) -> None:
-        """Check the ids. Call it after the events are read, as a lost id never comes back.
+    def look(self, landing: Collection[str]) -> None:
+        """Check the ids of these topics at least; those without a known id do not count.
+
+        Call it after the events are read, as a lost id never comes back.
 
         Raises CHAIN_BROKEN if a topic was recreated or has several partitions, and UNREACHABLE if
         no broker answers for two minutes.
@@ -49,13 +61,14 @@ class TopicWatch:
             retry=retry_if_exception(_is_unreachable),
             reraise=True,
         )
-        existing = attempts(self._described)
-        for topic, expected_id in self._ids.items():
-            refuse_other(topic, expected_id, existing.get(topic))
+        topics = self._ids.keys() if self._all.is_due() else self._ids.keys() & set(landing)
+        existing = attempts(self._described, topics)
+        for topic in sorted(topics):
+            refuse_other(topic, self._ids[topic], existing.get(topic))
 
-    def _described(self) -> dict[str, ExistingTopic]:
+    def _described(self, topics: Collection[str]) -> dict[str, ExistingTopic]:
         try:
-            return _described(self._client, self._ids)
+            return _described(self._client, topics)
         except KafkaException as error:
             raise unreachable(self._bootstrap, str(error.args[0].str())) from None
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 
@@ -38,5 +38,9 @@ class LogRows:
         offset, found = pc.field("offset"), None
         if self.events is not None:
             found = self.events.filter((offset > after) & (offset <= upto))
-        inside = F.col("offset").between(after + 1, upto)
-        return LogRows(lambda: self.frame().where(inside), found)
+        return LogRows(lambda: self.frame().where(_between(after + 1, upto)), found)
+
+
+def _between(first: int, last: int) -> Column:
+    """Return the condition, made only for Spark: each part of it is a call of the JVM."""
+    return F.col("offset").between(first, last)

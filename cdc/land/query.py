@@ -7,7 +7,7 @@ that was lost, restored or shared cannot make it skip or repeat an event.
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -30,11 +30,14 @@ from cdc.lake.upkeep.maintenance import HOUR, Maintainer, expire
 from cdc.land.arrow_rows import arrow_landing, arrow_rows
 from cdc.land.batch_size import BatchSizes
 from cdc.land.landing import Landing
+from cdc.land.log_files import LogFiles
 from cdc.land.log_table import landings, log_rows, summary
 from cdc.land.log_writer import LogWriter
 from cdc.land.small_batches import MOST_RECORDS, SmallBatches
 from cdc.waiting import Every
 
+Offsets = Mapping[str, int]
+Rest = Callable[[Offsets, Offsets, threading.Event], None]
 POLLING_DELAY: Final = "spark.sql.streaming.pollingDelay"  # milliseconds between empty polls
 logger = structlog.get_logger(__name__)
 
@@ -55,12 +58,16 @@ class LandingHooks:
 
     landed: Callable[[Landing], None]
     """Called after every commit."""
-    look: Callable[[], None]
-    """Called after each read from Kafka; raises if something is wrong with the topics."""
+    look: Callable[[Collection[str]], None]
+    """Called after each read from Kafka, with the topics of which there are events; raises if
+    something is wrong with them."""
     expired: Callable[[], Expired] = dict
     """Called once per vacuum interval; returns which events of the log are no longer needed."""
     timed: Callable[[], AbstractContextManager[None]] = nullcontext
     """Entered while a micro-batch lands."""
+    rest: Rest = lambda _before, _after, _ended: None
+    """Called after a micro-batch with the offsets of the last events in the log, by topic, before
+    and after it; may wait until there is something to land, or the event is set."""
 
 
 class Lander:
@@ -87,6 +94,7 @@ class Lander:
         self._policy = policy
         self._expiry = Every(policy.vacuum_every_hours * HOUR)
         self._maintainer = Maintainer(path, policy)
+        self._files = LogFiles(path, policy)
         self._writer = LogWriter(spark, path)
         self._small = SmallBatches(MOST_RECORDS if policy.local_events else 0)
         self._query: StreamingQuery | None = None
@@ -149,10 +157,11 @@ class Lander:
         return {topic: partitions["0"] for topic, partitions in source["endOffset"].items()}
 
     def _paced(self, sizes: BatchSizes, events: DataFrame, batch_id: int) -> None:
-        began = time.monotonic()
+        began, before = time.monotonic(), self.position.offsets
         with self._hooks.timed():
             self.land(events, sizes.most_records(batch_id))
         self._stopping.wait(began + self._policy.trigger_seconds - time.monotonic())
+        self._hooks.rest(before, self.position.offsets, self._stopping)
 
     def land(self, events: DataFrame, most: int | None = None) -> None:
         """Append one micro-batch and its end position in one commit.
@@ -168,24 +177,25 @@ class Lander:
             self._land_here(arrow_rows(found, number, datetime.now(UTC)))
 
     def _land_here(self, rows: pa.Table) -> None:
-        self._refuse_other_topics()
-        if len(rows):
-            self._append(arrow_landing(rows), partial(self._writer.append, rows))
+        landing = arrow_landing(rows) if len(rows) else None
+        self._refuse_other_topics(landing.topics if landing else ())
+        if landing is not None:
+            self._append(landing, partial(self._writer.append, rows))
 
     def _land_by_spark(self, events: DataFrame, number: int) -> None:
         rows = log_rows(events, number).persist()
         try:
             batch = landings(summary(rows))
-            self._refuse_other_topics()
+            self._refuse_other_topics({topic for landing in batch for topic in landing.topics})
             for landing in batch:  # one, or none for an empty micro-batch
                 write = partial(self._writer.append_frame, rows, events=landing.count)
                 self._append(landing, write)
         finally:
             rows.unpersist()
 
-    def _refuse_other_topics(self) -> None:
+    def _refuse_other_topics(self, topics: Collection[str]) -> None:
         try:
-            self._hooks.look()
+            self._hooks.look(topics)
         except CdcError as error:
             self.refused = error
             raise
@@ -207,6 +217,7 @@ class Lander:
         # Done by the thread that writes the log, so that no other commit can intervene.
         if self._expiry.is_due():
             self._expire()
+        self._files.landed(self.position)
         self._maintainer.committed(self._spark, self.position.metadata())
 
     def _noted(self, landing: Landing) -> Ranges:

@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Final
 
 from cdc.state.atomic_file import write_shared
+from cdc.waiting import Every
 
 RELOADING: Final = "reloading"
 """The job applies, and adopts a new configuration as soon as the running operation has ended."""
+STEP_SECONDS: Final = 0.5
+"""The shortest time between two writings of the file because of steps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +56,7 @@ class JobStateFile:
     steps: int = 0
     alarm: str = ""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _steps_due: Every = field(default_factory=lambda: Every(STEP_SECONDS), repr=False)
 
     def enter(self, state: str) -> None:
         """Record that the job is in another state; ``JobState.state`` lists them."""
@@ -61,10 +65,14 @@ class JobStateFile:
             self._write()
 
     def step(self) -> None:
-        """Record one more finished step of the start."""
+        """Record one more finished step of the start; the file may say so a moment later.
+
+        Steps may be many and short, and each writing of the file waits for the disk.
+        """
         with self._lock:
             self.steps += 1
-            self._write()
+            if self._steps_due.is_due():
+                self._write()
 
     def set_alarm(self, alarm: str) -> None:
         """Record what blocks publishing; empty where nothing does."""

@@ -76,7 +76,7 @@ def pending(folder: Path, now: float) -> list[Request]:
 def files(folder: Path) -> list[Path]:
     """Return the files that are named like requests, sorted by name."""
     try:
-        return sorted(folder.glob("*.json"))
+        return sorted(path for path in folder.iterdir() if path.suffix == ".json")
     except OSError:
         return []
 

@@ -21,9 +21,10 @@ PLANTED: Final = (
         old="        reach(Failpoint.BEFORE_TABLE_COMMIT)\n",
         new="        from cdc.lake.table import store\n"
         "        after = replace(content.position, offset=upto)\n"
-        "        self.session.conf.set(store.METADATA_CONF, after.metadata())\n"
+        "        session = self.session.get()\n"
+        "        session.conf.set(store.METADATA_CONF, after.metadata())\n"
         "        mode = {store.MODE_PROPERTY: content.schema.mode.value}\n"
-        "        store.set_properties(self.session, self.path, mode)\n"
+        "        store.set_properties(session, self.path, mode)\n"
         "        reach(Failpoint.BEFORE_TABLE_COMMIT)\n",
         tests=INTERRUPTED,
     ),
@@ -106,5 +107,33 @@ PLANTED: Final = (
         "660673cbabd2f269da21409208ebd0f0d9977bd92e824fc9daa272f240e88e51 5250873",
         new=OLD_CONNECTOR,
         tests=(RESTART,),
+    ),
+    Mutant(
+        name="planted: a barrier waits like a heartbeat",
+        file="cdc/events/transactions.py",
+        old="end.counts == {HEARTBEAT.topic(prefix): 1}",
+        new="end.counts.keys() == {HEARTBEAT.topic(prefix)}",
+        tests=("tests/unit/kafka/test_quiet_stream.py",),
+    ),
+    Mutant(
+        name="planted: an open transaction waits like a heartbeat",
+        file="cdc/kafka/quiet_stream.py",
+        old="if message is None and not is_open:",
+        new="if message is None:",
+        tests=("tests/unit/kafka/test_quiet_stream.py",),
+    ),
+    Mutant(
+        name="planted: a landing's own topics are checked now and then only",
+        file="cdc/kafka/topic_watch.py",
+        old="else self._ids.keys() & set(landing)",
+        new="else set()",
+        tests=("tests/unit/kafka/test_topic_watch.py",),
+    ),
+    Mutant(
+        name="planted: a table that comes back skips an event",
+        file="cdc/land/read_back.py",
+        old="""AND "offset" > {after:d} AND""",
+        new="""AND "offset" > {after + 1:d} AND""",
+        tests=("tests/spark/apply/test_comes_back.py",),
     ),
 )

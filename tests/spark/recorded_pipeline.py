@@ -16,7 +16,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cdc.apply.epoch_log import EpochLog
 from cdc.apply.local.driver_commit import DriverSettings
-from cdc.apply.log_replay import do_nothing
 from cdc.apply.rounds import recovery
 from cdc.apply.rounds.applied_tables import AppliedTables
 from cdc.apply.rounds.cut_finder import CutFinder
@@ -119,16 +118,16 @@ class Pipeline:
         opened = {schema.table.topic(PREFIX): self.opened(schema) for schema in TABLES}
         topics = Topics(prefix=PREFIX, markers=MARKERS, notes=NOTES)
         last = recovery.last_cut_at_start(
-            self.spark, self.log, self.ledger.last(), self.epoch, topics=topics, tables=opened
+            self.log, self.ledger.last(), self.epoch, topics=topics, tables=opened
         )
-        self.inbox = Inbox(landings=recovery.unpublished_landings(self.spark, self.log, last))
+        self.inbox = Inbox(landings=recovery.unpublished_landings(self.log, last))
         self.lander = Lander(
             self.spark,
             self.log,
             landed,
             Job(),
             notes_topic=NOTES,
-            hooks=LandingHooks(landed=self.inbox.add, look=do_nothing),
+            hooks=LandingHooks(landed=self.inbox.add, look=lambda _: None),
         )
         self.freezer = TableFreezer(opened)
         self.tables = AppliedTables(opened, notes_topic=NOTES, threads=2)
@@ -164,7 +163,11 @@ class Pipeline:
             self.publisher,
             inbox=self.inbox,
             requests=CutRequests(RequestReader(self.root / "requests")),
-            checks=RoundChecks(stuck_transactions(self.patience), source=lambda _: None),
+            checks=RoundChecks(
+                stuck_transactions(self.patience),
+                source=lambda _: None,
+                idle_source=lambda _: None,
+            ),
             budget=self.budget,
         )
         self.recovery = Recovery(

@@ -11,6 +11,7 @@ from cdc.apply.rounds.last_cut import LastCut, Topics
 from cdc.apply.rounds.log_slice import Slice
 from cdc.apply.rounds.table_freezer import TableFreezer
 from cdc.apply.rounds.whole_transactions import Cut
+from cdc.events.transactions import is_heartbeat
 from cdc.failpoints import Failpoint, reach
 from cdc.lake.records.ledger import Ledger, LedgerRow
 from cdc.land import landing as landed_values
@@ -74,8 +75,13 @@ class Publisher:
         logger.info("published", cut=row.cut, lsn=row.lsn, transactions=row.transactions)
 
     def _note_freshness(self, cut: Cut, part: Slice, row: LedgerRow) -> None:
-        """Take in how long the transactions of the cut took to become readable."""
-        ends = [end for end in part.ends if cut.lsn is not None and end.lsn <= cut.lsn]
+        """Take in how long the transactions of the cut took to become readable.
+
+        Heartbeats do not count, as they may wait for each other (cdc/kafka/quiet_stream.py).
+        """
+        prefix = self._topics.prefix
+        inside = [end for end in part.ends if cut.lsn is not None and end.lsn <= cut.lsn]
+        ends = [end for end in inside if not is_heartbeat(end, prefix)]
         commits = [end.committed_at for end in ends if end.committed_at is not None]
         self._recent.published(commits, row.published_at)
 

@@ -8,10 +8,8 @@ commit what is applied, the ledger's newest row where the last cut lies. A table
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
-
 from cdc.apply.epoch_log import EpochLog
+from cdc.apply.local_replay import replayed_here
 from cdc.apply.log_replay import do_nothing, replay
 from cdc.apply.rounds.applied_tables import AppliedTables
 from cdc.apply.rounds.last_cut import LastCut, Topics, last_cut
@@ -20,15 +18,14 @@ from cdc.apply.table.applied_table import AppliedTable
 from cdc.lake.records.base import base_of
 from cdc.lake.records.epochs import Epoch
 from cdc.lake.records.ledger import LedgerRow
-from cdc.lake.table import positions, store
+from cdc.lake.table import positions
 from cdc.lake.table.positions import LandedPosition
 from cdc.land import landing as landed_values
 from cdc.land.landing import Landing
-from cdc.land.log_table import landings, summary
+from cdc.land.read_back import landings_beyond, last_offset
 
 
 def last_cut_at_start(
-    spark: SparkSession,
     log_path: str,
     newest: LedgerRow | None,
     epoch: Epoch | None,
@@ -44,10 +41,9 @@ def last_cut_at_start(
     row = base_of(newest, epoch)
     missing = [t for t, table in tables.items() if row.entry(str(table.schema.table)) is None]
     landed = positions.landed_position(log_path) if missing else None
-    log = store.read_pinned(spark, log_path) if missing else None
     before = {
         topic: max(
-            _last(log, landed, topic, row.landing_floor),
+            _last(log_path, landed, topic, row.landing_floor),
             _left(epoch, topic),
             _expired(landed, topic),
         )
@@ -56,11 +52,10 @@ def last_cut_at_start(
     return last_cut(row, topics, tables, before)
 
 
-def unpublished_landings(spark: SparkSession, log_path: str, last: LastCut) -> list[Landing]:
+def unpublished_landings(log_path: str, last: LastCut) -> list[Landing]:
     """Return the landings that are not wholly inside the cut."""
     floor = last.row.landing_floor
-    log = store.read_pinned(spark, log_path).where(F.col("landing") > floor)
-    later = landings(summary(log))
+    later = landings_beyond(log_path, floor)
     wholly_inside = landed_values.floor(later, last.offsets, floor)
     return [landing for landing in later if landing.number > wholly_inside]
 
@@ -103,7 +98,9 @@ class Recovery:
         for topic in topics:
             table, upto = self.tables.by_topic[topic], last.offsets[topic]
             if table.following and (table.position.offset < upto or table.pending_notes(notes)):
-                replay(log.recorded(topic, last, notes), table, step)
+                if not replayed_here(log, topic, last, notes, table):
+                    replay(log.recorded(topic, last, notes), table, step)
+                step()
 
 
 def _expired(landed: LandedPosition | None, topic: str) -> int:
@@ -116,13 +113,11 @@ def _left(epoch: Epoch | None, topic: str) -> int:
     return -1 if epoch is None else epoch.left_behind_in(topic)
 
 
-def _last(log: DataFrame | None, landed: LandedPosition | None, topic: str, floor: int) -> int:
+def _last(log_path: str, landed: LandedPosition | None, topic: str, floor: int) -> int:
     """Return the last offset of the topic in landings up to ``floor``; -1 for none.
 
     The log is not searched for a topic from which nothing has landed.
     """
-    if log is None or landed is None or topic not in landed.offsets:
+    if landed is None or topic not in landed.offsets:
         return -1
-    mine = log.where((F.col("topic") == topic) & (F.col("landing") <= floor))
-    last = mine.agg(F.max("offset").alias("last")).collect()[0]["last"]
-    return -1 if last is None else int(last)
+    return last_offset(log_path, topic, floor)

@@ -23,8 +23,8 @@ from cdc.land.inbox import Inbox
 from cdc.land.landing import Landing
 from cdc.state.requests import Request
 
-IDLE_SECONDS: Final = 0.5
-"""How long an idle job waits before it looks for requests for a cut again."""
+IDLE_SECONDS: Final = 1.0
+"""How long an idle job waits before it looks for requests again; a landing ends the wait."""
 logger = structlog.get_logger(__name__)
 
 
@@ -36,6 +36,8 @@ class RoundChecks:
     source: Callable[[int], None]
     """Called with the LSN of a cut before any table is brought there; raises CHAIN_BROKEN where the
     source is not the one that the lake follows."""
+    idle_source: Callable[[int], None]
+    """The same while no cut is due; called every second."""
 
 
 class Rounds:
@@ -82,7 +84,7 @@ class Rounds:
             waiting = self._inbox.waiting()
             if not self.round():
                 seen = waiting[-1].number if waiting else seen
-                self._checks.source(self._publisher.last.lsn)
+                self._checks.idle_source(self._publisher.last.lsn)
                 self._inbox.wait(seen, IDLE_SECONDS)
             between()
 

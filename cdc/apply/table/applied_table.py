@@ -7,7 +7,6 @@ from dataclasses import replace
 import structlog
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import AnalysisException
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply.table.apply_context import ApplyContext
@@ -22,6 +21,7 @@ from cdc.errors import CdcError, Reason, coded
 from cdc.events.schema import TableSchema
 from cdc.events.structure.steps import READ_AGAIN
 from cdc.events.structure.structure import Structure
+from cdc.lake.own_session import OwnSession
 from cdc.lake.records.ledger import TableEntry
 from cdc.lake.table.foreign_commits import ForeignCommitCheck
 from cdc.lake.table.merge_plan import BY_OPERATION
@@ -43,7 +43,7 @@ class AppliedTable:
     """
 
     def __init__(
-        self, session: SparkSession, path: str, content: TableContent, context: ApplyContext
+        self, session: OwnSession, path: str, content: TableContent, context: ApplyContext
     ) -> None:
         """Follow from ``content``, which is what the Delta table at ``path`` holds.
 
@@ -207,10 +207,11 @@ class AppliedTable:
 
     def _keep_small(self) -> None:
         if self._driver is not None and self._driver.was_driver:
-            self._driver.upkeep.committed(self._session, self.position)
+            self._driver.upkeep.committed(self._session.get(), self.position)
         else:
-            suit(self._session, WHOLE_FILES)
-            self._maintainer.committed(self._session, self.position.metadata())
+            session = self._session.get()
+            suit(session, WHOLE_FILES)
+            self._maintainer.committed(session, self.position.metadata())
 
     @contextmanager
     def _stopping_for_own_errors(self) -> Iterator[None]:

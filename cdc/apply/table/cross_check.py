@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import structlog
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply.local.driver_commit import Committed
@@ -19,6 +19,7 @@ from cdc.apply.table.batch import by_spark
 from cdc.apply.table.spark_plans import WHOLE_FILES, suit
 from cdc.apply.table.table_content import TableContent
 from cdc.errors import CdcError, ErrorKind
+from cdc.lake.own_session import OwnSession
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.table import store
 from cdc.lake.table.merge_plan import OFFSET
@@ -32,7 +33,7 @@ class CrossCheck:
     """Compares one of so many batches of the table at ``path``; used by one thread at a time."""
 
     def __init__(
-        self, session: SparkSession, path: str, context: ApplyContext, directory: Path
+        self, session: OwnSession, path: str, context: ApplyContext, directory: Path
     ) -> None:
         """Keep what differs in ``directory``, which belongs to the table alone."""
         self._session, self._path, self._context = session, path, context
@@ -54,11 +55,11 @@ class CrossCheck:
         """
         clone = str(self._directory / "by_spark")
         shutil.rmtree(self._directory, ignore_errors=True)
-        store.clone(self._session, self._path, clone, made.version - 1)
+        store.clone(self._session.get(), self._path, clone, made.version - 1)
         quarantine = Quarantine(str(self._directory / "quarantine"))
         context = replace(self._context, quarantine=quarantine, driver=None)
-        suit(self._session, WHOLE_FILES)
-        batch = by_spark(self._session, clone, before, context)
+        suit(self._session.get(), WHOLE_FILES)
+        batch = by_spark(self._session.get(), clone, before, context)
         position = batch.commit(part.frame(), made.position.offset, schemas)
         refused = {event.offset: event.reason for event in quarantine.rows(with_values=False)}
         found = [
@@ -74,14 +75,16 @@ class CrossCheck:
 
     def _new_rows_equal(self, clone: str, before: TableContent) -> bool:
         new = F.col(OFFSET) > before.position.offset
-        ours, theirs = (store.read(self._session, at).where(new) for at in (self._path, clone))
+        ours, theirs = (
+            store.read(self._session.get(), at).where(new) for at in (self._path, clone)
+        )
         return ours.exceptAll(theirs).isEmpty() and theirs.exceptAll(ours).isEmpty()
 
     def _old_rows_equal(self, clone: str, before: TableContent) -> bool:
         """Compare where the rows are that the batch left alone: neither way writes them again."""
         old = F.col(OFFSET) <= before.position.offset
         ours, theirs = (
-            sorted(_places(store.read(self._session, at).where(old)).collect())
+            sorted(_places(store.read(self._session.get(), at).where(old)).collect())
             for at in (self._path, clone)
         )
         return ours == theirs
@@ -114,7 +117,7 @@ def _unless(same: bool, name: str) -> list[str]:
 
 
 def cross_check(
-    session: SparkSession, path: str, table: TableId, context: ApplyContext
+    session: OwnSession, path: str, table: TableId, context: ApplyContext
 ) -> CrossCheck | None:
     """Return the check of the table at ``path``; None if none is configured."""
     if context.driver is None or not context.policy.cross_check:

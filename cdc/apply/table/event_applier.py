@@ -3,8 +3,6 @@
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pyspark.sql import SparkSession
-
 from cdc.apply.table.apply_context import ApplyContext
 from cdc.apply.table.batch import by_spark
 from cdc.apply.table.cross_check import CrossCheck
@@ -16,6 +14,7 @@ from cdc.apply.table.structure_notes import BoundNote
 from cdc.apply.table.table_content import TableContent
 from cdc.events.schema import belongs_to
 from cdc.failpoints import Failpoint, reach
+from cdc.lake.own_session import OwnSession
 from cdc.lake.table.positions import Position
 from cdc.land.log_rows import LogRows
 
@@ -60,7 +59,7 @@ class Stretch:
 class EventApplier:
     """Commits events to the Delta table at ``path``; keeps no state between two calls."""
 
-    session: SparkSession  # the table's own: the position is set in its configuration
+    session: OwnSession  # the table's own: the position is set in its configuration
     path: str
     context: ApplyContext
     follower: StructureFollower
@@ -115,10 +114,10 @@ class EventApplier:
     def _by_spark(
         self, content: TableContent, part: LogRows, upto: int, schemas: Mapping[int, str]
     ) -> Position:
-        suit(self.session, upto - content.position.offset)
-        return by_spark(self.session, self.path, content, self.context).commit(
-            part.frame(), upto, schemas
-        )
+        session = self.session.get()
+        suit(session, upto - content.position.offset)
+        batch = by_spark(session, self.path, content, self.context)
+        return batch.commit(part.frame(), upto, schemas)
 
 
 def _schema_ids(part: LogRows) -> set[int]:

@@ -4,8 +4,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from pyspark.sql import SparkSession
-
 from cdc.apply.table.structure_change import Shape, course_of, take_steps
 from cdc.apply.table.structure_notes import BoundNote
 from cdc.apply.table.table_content import Catalogue, TableContent
@@ -21,6 +19,7 @@ from cdc.events.schema import (
 )
 from cdc.events.structure.guess import guess_course
 from cdc.events.structure.steps import READ_AGAIN, Course
+from cdc.lake.own_session import OwnSession
 from cdc.lake.table import store
 from cdc.tables import SchemaPolicy
 
@@ -34,7 +33,7 @@ _REWRITTEN: Final = (
 class StructureFollower:
     """Brings one Delta table to another structure; returns what the table is afterwards."""
 
-    session: SparkSession  # the table's own
+    session: OwnSession  # the table's own
     path: str
     policy: SchemaPolicy
     catalogue: Catalogue | None  # asked where the source notes nothing
@@ -91,11 +90,11 @@ class StructureFollower:
         if not added:
             return content
         refuse_names(schema, added)
-        store.add_columns(self.session, self.path, added, content.position)
+        store.add_columns(self.session.get(), self.path, added, content.position)
         return replace(content, schema=replace(schema, columns=schema.columns + added))
 
     def _take(self, shape: Shape, course: Course, note: int) -> TableContent:
-        after = take_steps(self.session, self.path, shape, course, note)
+        after = take_steps(self.session.get(), self.path, shape, course, note)
         return TableContent(schema=after.schema, position=after.position, structure=after.structure)
 
 

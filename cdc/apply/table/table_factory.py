@@ -9,6 +9,7 @@ from cdc.apply.table.apply_context import ApplyContext
 from cdc.apply.table.table_content import TableContent
 from cdc.events.schema import TableSchema
 from cdc.lake.commit.create import create
+from cdc.lake.own_session import AnySession, OwnSession
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.table import store
 from cdc.lake.table.positions import Position
@@ -39,22 +40,21 @@ class TableFactory:
             self.context.driver.executor.shutdown(cancel_futures=True)
 
     def stored(
-        self, session: SparkSession, path: str, position: Position, wanted: TableSchema
+        self, session: AnySession, path: str, position: Position, wanted: TableSchema
     ) -> AppliedTable:
         """Return the table at ``path`` with the columns and the structure that it has there.
 
         ``wanted`` names the table, and is its schema where the Delta table does not say one.
         """
-        schema = store.read_schema(path, wanted.table) or wanted
-        structure = store.read_structure(path)
-        content = TableContent(schema=schema, position=position, structure=structure)
+        schema, structure = store.read_content(path, wanted.table)
+        content = TableContent(schema=schema or wanted, position=position, structure=structure)
         return self.opened(session, path, content)
 
-    def opened(self, session: SparkSession, path: str, content: TableContent) -> AppliedTable:
+    def opened(self, session: AnySession, path: str, content: TableContent) -> AppliedTable:
         """Return the table at ``path``, which holds ``content``; nothing is read or written."""
-        return AppliedTable(session, path, content, self.context)
+        return AppliedTable(OwnSession.of(session), path, content, self.context)
 
-    def created(self, session: SparkSession, path: str, content: TableContent) -> AppliedTable:
+    def created(self, session: AnySession, path: str, content: TableContent) -> AppliedTable:
         """Create the empty table at ``path`` and return it."""
         create(session, path, content.schema, content.position, content.structure)
         return self.opened(session, path, content)

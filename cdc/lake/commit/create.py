@@ -3,13 +3,13 @@
 import json
 from typing import Any
 
-from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from cdc.events.schema import TableSchema
 from cdc.events.structure.structure import Structure
 from cdc.lake.commit.first_entry import create_table
 from cdc.lake.commit.protocol import TakeMergeError
+from cdc.lake.own_session import AnySession, OwnSession
 from cdc.lake.table import store
 from cdc.lake.table.positions import Position
 
@@ -21,15 +21,18 @@ def described(columns: str) -> list[dict[str, Any]]:
 
 
 def create(
-    spark: SparkSession,
+    session: AnySession,
     path: str,
     schema: TableSchema,
     position: Position,
     structure: Structure | None = None,
 ) -> None:
-    """Create the empty table like ``store.create``; Spark's parser is asked, no job is run."""
+    """Create the empty table like ``store.create``; Spark's parser is asked, no job is run.
+
+    ``session`` is asked for only if the table cannot be created without Spark.
+    """
     fields = described(store.definition(schema))
     try:
         create_table(path, fields, store.properties(schema, structure), position.metadata())
     except TakeMergeError:
-        store.create(spark, path, schema, position, structure)
+        store.create(OwnSession.of(session).get(), path, schema, position, structure)

@@ -103,8 +103,16 @@ def read_schema(path: str, table: TableId, version: int | None = None) -> TableS
     None if there is no table. Spark is not asked: that costs a job for each table.
     """
     opened = _opened(path, version)
-    if opened is None:
-        return None
+    return None if opened is None else _schema(opened, table)
+
+
+def read_content(path: str, table: TableId) -> tuple[TableSchema | None, Structure | None]:
+    """Return what ``read_schema`` and ``read_structure`` do, and open the log once for both."""
+    opened = open_table(path)
+    return (None, None) if opened is None else (_schema(opened, table), _structure(opened))
+
+
+def _schema(opened: DeltaLog, table: TableId) -> TableSchema:
     recorded = opened.metadata().configuration
     fields = StructType.fromJson(json.loads(opened.schema().to_json())).fields
     structure = _structure(opened)

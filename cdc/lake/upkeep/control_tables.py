@@ -3,7 +3,7 @@
 from math import inf
 from typing import Final
 
-from deltalake import CommitProperties, DeltaTable
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties
 
 from cdc.failpoints import Failpoint, reach
 from cdc.lake.table.positions import file_sizes
@@ -14,6 +14,23 @@ FILES: Final = 32
 
 RETENTION_HOURS: Final = 168
 """How long files of old versions are kept, for readers that have opened one."""
+
+
+def combine(
+    table: DeltaTable,
+    sizes: list[int],
+    properties: CommitProperties | None = None,
+    hooks: PostCommitHookProperties | None = None,
+) -> None:
+    """Make one file of those with these sizes, which ``rewritten`` has chosen, in one commit."""
+    reach(Failpoint.BEFORE_CONTROL_OPTIMIZE)
+    # Delta rewrites files below the target size; any other file is larger than all these together.
+    table.optimize.compact(
+        target_size=sum(sizes) + 1,
+        commit_properties=properties,
+        post_commithook_properties=hooks,
+    )
+    reach(Failpoint.AFTER_CONTROL_OPTIMIZE)
 
 
 def optimize(table: DeltaTable, properties: CommitProperties | None = None) -> bool:
@@ -27,10 +44,7 @@ def optimize(table: DeltaTable, properties: CommitProperties | None = None) -> b
     replaced = rewritten(file_sizes(table), FILES, inf)
     if not replaced:
         return False
-    reach(Failpoint.BEFORE_CONTROL_OPTIMIZE)
-    # Delta rewrites files below the target size; any other file is larger than all these together.
-    table.optimize.compact(target_size=sum(replaced) + 1, commit_properties=properties)
-    reach(Failpoint.AFTER_CONTROL_OPTIMIZE)
+    combine(table, replaced, properties)
     reach(Failpoint.BEFORE_CONTROL_VACUUM)
     table.vacuum(RETENTION_HOURS, dry_run=False, commit_properties=properties)
     reach(Failpoint.AFTER_CONTROL_VACUUM)

@@ -19,11 +19,14 @@ def current_lsn(connection: Connection) -> int:
 
 
 def touch(connection: Connection, token: str) -> None:
-    """Commit an update of the heartbeat row, so that the stream moves past every earlier commit."""
-    with translated(f"updating {HEARTBEAT}"):
-        connection.execute(
-            sql.SQL("UPDATE {} SET token = %s, at = now() WHERE id = 1").format(
-                identifier(HEARTBEAT)
-            ),
-            (token,),
-        )
+    """Commit updates of the heartbeat row, so that the stream moves past every earlier commit.
+
+    There are two of them: a transaction of one is a heartbeat, and heartbeats may wait before they
+    land (cdc/kafka/quiet_stream.py).
+    """
+    update = sql.SQL("UPDATE {} SET token = %s, at = now() WHERE id = 1").format(
+        identifier(HEARTBEAT)
+    )
+    with translated(f"updating {HEARTBEAT}"), connection.transaction():
+        for _ in range(2):
+            connection.execute(update, (token,))

@@ -98,7 +98,7 @@ def events(broker: str, topic: str) -> list[tuple[int | None, bytes | None]]:
 def test_an_unchanged_topic_is_left_alone(broker: str, spec: TopicSpec) -> None:
     landed = expected(broker, spec)
     refuse_broken(landed, existing_topics(broker, landed))
-    TopicWatch(broker, {topic: facts.id for topic, facts in landed.items()}).look()
+    TopicWatch(broker, {topic: facts.id for topic, facts in landed.items()}).look(landed)
     assert refill_topics(broker, landed, [spec], replication=1) == []
     assert len(events(broker, spec.name)) == 50
 
@@ -109,12 +109,12 @@ def test_a_recreated_topic_is_noticed_and_continued(
 ) -> None:
     landed = expected(broker, spec)
     watch = TopicWatch(broker, {spec.name: landed[spec.name].id})
-    watch.look()
+    watch.look([spec.name])
     recreate(broker, spec, count=count)
 
     assert refusal(broker, landed) is Reason.TOPIC_RECREATED
     with pytest.raises(CdcError, match="recreated"):
-        watch.look()
+        watch.look([spec.name])
     assert_goes_on(broker, spec, landed)
 
 
@@ -133,7 +133,7 @@ def test_a_deleted_topic_is_noticed_and_continued(broker: str, spec: TopicSpec) 
 
     assert refusal(broker, landed) is Reason.TOPIC_GONE
     with pytest.raises(CdcError, match="no longer exists"):
-        watch.look()
+        watch.look([spec.name])
     assert_goes_on(broker, spec, landed)
 
 
@@ -148,7 +148,7 @@ def test_a_topic_with_more_partitions_is_noticed_and_continued(
 
     assert refusal(broker, landed) is Reason.TOPIC_PARTITIONS
     with pytest.raises(CdcError, match="3 partitions"):
-        watch.look()
+        watch.look([spec.name])
     assert_goes_on(broker, spec, landed)
 
 

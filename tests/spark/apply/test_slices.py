@@ -6,7 +6,6 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from cdc.apply.log_replay import do_nothing
 from cdc.apply.rounds import log_slice
 from cdc.apply.table.structure_notes import note_rows
 from cdc.config import Job
@@ -32,7 +31,7 @@ def test_a_landing_does_not_make_a_round_read_its_slice_again(
         begin,
         Job(),
         notes_topic="n",
-        hooks=LandingHooks(landed=landed.append, look=do_nothing),
+        hooks=LandingHooks(landed=landed.append, look=lambda _: None),
     )
     lander.land(events(spark, records[:20]))
     after = {record["topic"]: -1 for record in records}
@@ -62,7 +61,7 @@ def test_only_files_with_notes_are_opened_for_notes(spark: SparkSession, tmp_pat
         begin,
         Job(),
         notes_topic=noted,
-        hooks=LandingHooks(landed=ignore, look=do_nothing),
+        hooks=LandingHooks(landed=ignore, look=lambda _: None),
     )
     for part in (others[:1], notes[:2], others[1:2], others[2:3] + notes[2:3]):
         lander.land(events(spark, part))

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from cdc.apply.log_replay import do_nothing
 from cdc.config import Job
 from cdc.lake.commit.appender import Appender
 from cdc.lake.commit.protocol import TakeMergeError
@@ -56,7 +55,7 @@ class Landed:
     def __init__(self, spark: SparkSession, log: Path, *, in_memory: bool) -> None:
         self.log, self.landings = log, list[Landing]()
         create_log(spark, str(log), BEGIN)
-        hooks = LandingHooks(landed=self.landings.append, look=do_nothing)
+        hooks = LandingHooks(landed=self.landings.append, look=lambda _: None)
         lander = Lander(spark, str(log), BEGIN, Job(), notes_topic="odd", hooks=hooks)
         records = odd_records()
         for part in (records[:40], [], records[40:]):

@@ -4,6 +4,8 @@ import json
 import threading
 from pathlib import Path
 
+import pytest
+
 from cdc.job.start_progress import reporting_alive
 from cdc.state import job_state
 from cdc.state.job_state import JobStateFile
@@ -14,6 +16,12 @@ def steps(folder: Path) -> int:
     return int(json.loads(job_state.path(folder).read_text())["steps"])
 
 
+@pytest.fixture
+def each_step_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_state, "STEP_SECONDS", 0.0)
+
+
+@pytest.mark.usefixtures("each_step_is_written")
 def test_a_working_start_reports_steps_before_its_first(tmp_path: Path) -> None:
     state_file = JobStateFile(tmp_path)
     state_file.enter("starting")
@@ -41,6 +49,20 @@ def test_a_start_that_hangs_reports_no_steps(tmp_path: Path) -> None:
     assert steps(tmp_path) == 0
 
 
+def test_short_steps_are_written_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_state, "STEP_SECONDS", 3600.0)
+    state_file = JobStateFile(tmp_path)
+    state_file.enter("starting")
+    written = []
+    monkeypatch.setattr(job_state, "write_shared", lambda _path, text: written.append(text))
+    for _ in range(50):
+        state_file.step()
+    state_file.enter("applying")
+
+    assert [json.loads(text)["steps"] for text in written] == [1, 50]
+
+
+@pytest.mark.usefixtures("each_step_is_written")
 def test_steps_of_several_threads_are_all_counted(tmp_path: Path) -> None:
     state_file = JobStateFile(tmp_path)
     state_file.enter("starting")

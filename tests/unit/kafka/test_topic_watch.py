@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
+from cdc.errors import CdcError
+from cdc.kafka import topic_watch
 from cdc.kafka.offsets import end_offsets
-from cdc.kafka.topic_watch import existing_topics
+from cdc.kafka.topic_watch import TopicWatch, existing_topics
 
 TOPIC = "t"
 
@@ -51,3 +53,55 @@ def test_its_end_is_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None
     client = Client()
     monkeypatch.setattr("cdc.kafka.offsets.admin", lambda _: client)
     assert end_offsets("broker:1", [TOPIC]) == {}
+
+
+class Broker:
+    """A client of a broker with many topics; it counts those that it describes at each request."""
+
+    def __init__(self, ids: dict[str, str]) -> None:
+        self.ids = ids
+        self.described: list[int] = []
+
+    def describe_topics(self, wanted: Any, **_options: object) -> dict[str, Future[Any]]:  # noqa: ANN401 - a TopicCollection
+        names = [name for name in wanted.names if name in self.ids]
+        self.described.append(len(names))
+        answers: dict[str, Future[Any]] = {name: Future() for name in names}
+        for name, answer in answers.items():
+            answer.set_result(SimpleNamespace(topic_id=self.ids[name], partitions=[0]))
+        return answers
+
+
+@pytest.fixture
+def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
+    made = Broker({f"t{number}": f"id of {number}" for number in range(300)})
+    monkeypatch.setattr(topic_watch, "admin", lambda _: made)
+    monkeypatch.setattr(
+        topic_watch, "TopicCollection", lambda names: SimpleNamespace(names=list(names))
+    )
+    return made
+
+
+def test_a_landing_asks_for_its_own_topics_only(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(topic_watch, "ALL_SECONDS", 3600.0)
+    watch = TopicWatch("broker:1", dict(broker.ids))
+    watch.look(["t7"])  # the first look is at all of them
+    for _ in range(3):
+        watch.look(["t7"])
+    watch.look([])
+    assert broker.described == [300, 1, 1, 1]
+    broker.ids["t7"] = "another"
+    with pytest.raises(CdcError, match="t7 is not the one"):
+        watch.look(["t7", "unknown"])
+
+
+def test_the_other_topics_are_looked_at_now_and_then(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(topic_watch, "ALL_SECONDS", 0.0)
+    watch = TopicWatch("broker:1", dict(broker.ids))
+    watch.look([])
+    broker.ids["t8"] = "another"
+    with pytest.raises(CdcError, match="t8 is not the one"):
+        watch.look(["t7"])
