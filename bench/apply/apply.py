@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from bench import artifacts
 from bench.apply import base
 from bench.apply.batch import UNIFORM, Batch, Changes, Expected
-from bench.apply.cells import Cell, TimeBox, cells, table_sizes
+from bench.apply.cells import Cell, TimeBox, cells, is_usual, table_sizes
 from bench.apply.driver import DriverApplier
 from bench.apply.way import Applier, Way
 from bench.apply.ways import ICEBERG_CATALOGUE, ways
@@ -41,9 +41,11 @@ def measure(room: Room) -> Iterator[Outcome]:
     with _spark(folder, room, iceberg) as spark:
         found = ways(spark, iceberg=bool(iceberg))
         _warm_up(spark, found, folder, room)
-        box = TimeBox(room.sizes.slow_seconds)
         for rows in table_sizes(room.sizes):
-            yield from _table(spark, found, room, box, rows)
+            if room.has_time():
+                yield from _table(spark, found, room, rows)
+            else:
+                yield NotMeasured(name=f"apply into {rows:,} rows", why="the run's time was over")
 
 
 @contextmanager
@@ -122,12 +124,11 @@ def _contest(spark: SparkSession, found: list[Way], folder: Path, rows: int) -> 
     )
 
 
-def _table(
-    spark: SparkSession, found: list[Way], room: Room, box: TimeBox, rows: int
-) -> Iterator[Outcome]:
-    room.say(f"tables of {rows:,} rows")
-    wanted = [way for way in found if not way.is_slow or box.has_time(way.name)]
+def _table(spark: SparkSession, found: list[Way], room: Room, rows: int) -> Iterator[Outcome]:
+    began, box = time.monotonic(), TimeBox(room.sizes.slow_seconds)
+    wanted = [way for way in found if rows <= way.largest]
     contest = _contest(spark, wanted, room.root / "apply" / "contest", rows)
+    room.say(f"tables of {rows:,} rows were made in {time.monotonic() - began:.0f} s")
     generators: dict[str, Changes] = {}
     for cell in cells(room.sizes):
         if cell.changes <= rows // 2:
@@ -148,7 +149,7 @@ def _cell(
     samples: dict[str, list[float]] = {}
     batches: dict[int, tuple[Batch, Path]] = {}
     for repetition, name in alternate(list(contest.ways), room.sizes.repetitions, room.seed):
-        if contest.ways[name].is_slow and not box.has_time(name):
+        if not _has_time(contest.ways[name], cell, repetition, room, box):
             continue
         if repetition not in batches:
             batches[repetition] = _written(keys.batch(cell.changes), contest.folder)
@@ -167,15 +168,23 @@ def _cell(
     contest.cells += 1
 
 
+def _has_time(way: Way, cell: Cell, repetition: int, room: Room, box: TimeBox) -> bool:
+    """Return whether a way may apply one more batch; a slow one does so in every cell once."""
+    if not way.is_slow:
+        return True
+    often = room.sizes.slow_repetitions if is_usual(cell) else 1
+    return repetition < often and box.has_time(way.name) and room.has_time()
+
+
 def _left_out(contest: Contest, found: list[Way], box: TimeBox) -> Iterator[NotMeasured]:
     """Name the ways that had no time for all cells of the table."""
     for way in found:
         missing = contest.cells - contest.done[way.name]
+        why = f"{missing} of {contest.cells} cells: its {box.seconds:.0f} s were used up"
+        if contest.rows > way.largest:
+            why = "its copy of the table would take minutes to make"
         if missing:
-            yield NotMeasured(
-                name=f"apply, {way.name} into {contest.rows:,} rows",
-                why=f"{missing} of {contest.cells} cells: its {box.seconds:.0f} s were used up",
-            )
+            yield NotMeasured(name=f"apply, {way.name} into {contest.rows:,} rows", why=why)
 
 
 def _written(batch: Batch, folder: Path) -> tuple[Batch, Path]:

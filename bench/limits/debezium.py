@@ -24,7 +24,8 @@ BATCH: Final = 10_000
 
 def debezium_alone(room: Room, root: Path, *, tables: int) -> Iterator[Outcome]:
     """Yield the rate at which changes reach Kafka, and that of a consumer to nowhere."""
-    one, rows = Installation(root=root, code=ours()), room.sizes.rows_per_table
+    one = Installation(root=root, code=ours(), snapshot="connector")
+    rows = room.sizes.rows_per_table
     one.create(tables=tables, rows=rows)
     topics = [f"{NAME}.{SCHEMA}.{name}" for name in names(tables)]
     with running(one.config) as endpoints:

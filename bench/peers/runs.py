@@ -21,7 +21,8 @@ from bench.whole.code import ours
 from bench.whole.installation import Installation
 from bench.whole.live import PER
 from bench.whole.load import Load
-from bench.whole.snapshot import connected_at, readable_rows
+from bench.whole.readable import await_all
+from bench.whole.snapshot import connected_at
 from bench.whole.tables import identifier, names
 from cdc.lake.layout import ledger_path
 from cdc.lake.records.ledger import Ledger, LedgerRow
@@ -48,11 +49,9 @@ class Seen:
 def run_ours(room: Room, root: Path) -> Seen:
     """Run wal2lake once."""
     one = Installation(root=root, code=ours())
-    one.create(tables=TABLES, rows=room.sizes.rows_per_table)
-    began = time.time()
+    one.create(tables=TABLES, rows=room.sizes.peer_rows)
     with one.up():
-        began = connected_at(one) or began
-        snapshot, last = _snapshot_of_ours(room, one, began)
+        snapshot, last = _snapshot_of_ours(room, one, connected_at(one))
 
         def drained(lsn: int) -> None:
             one.await_cut(lsn, room.sizes.patience_seconds * 5)
@@ -71,12 +70,11 @@ def run_ours(room: Room, root: Path) -> Seen:
 
 def _snapshot_of_ours(room: Room, one: Installation, began: float) -> tuple[float, int]:
     """Wait until all rows are readable; return rows per second, and the number of the cut."""
-    wanted, tables = TABLES * room.sizes.rows_per_table, names(TABLES)
-    until(lambda: readable_rows(one, tables) >= wanted, room.sizes.patience_seconds * 5,
-          "the snapshot was not readable")  # fmt: skip
+    rows = room.sizes.peer_rows
+    await_all(one, tables=TABLES, rows=rows, seconds=room.sizes.patience_seconds * 5)
     cut = one.last_cut()
     assert cut is not None  # noqa: S101 - its rows were read
-    return wanted / (cut.published_at.timestamp() - began), cut.cut
+    return TABLES * rows / (cut.published_at.timestamp() - began), cut.cut
 
 
 def _until_cut(cuts: list[LedgerRow], lsn: int) -> float | None:
@@ -97,14 +95,14 @@ def _is_torn(cut: LedgerRow) -> bool:
 def run_flink(room: Room, root: Path, jars: list[Path]) -> Seen:
     """Run Flink CDC and Paimon once, on a Postgres of its own with the same settings."""
     source = Installation(root=root / "source", code=ours())
-    source.create(tables=TABLES, rows=room.sizes.rows_per_table)
+    source.create(tables=TABLES, rows=room.sizes.peer_rows)
     warehouse, tables = root / "warehouse", names(TABLES)
     places = [warehouse / "default.db" / name for name in tables]
     with source.postgres_alone() as url, cluster(root / "flink", jars, slots=2) as flink:
         _prepare(url, tables)
         began = time.time()
         flink.submit(job(url, tables, warehouse, checkpoint_seconds=CHECKPOINT_SECONDS))
-        wanted = TABLES * room.sizes.rows_per_table
+        wanted = TABLES * room.sizes.peer_rows
         until(lambda: sum(map(paimon.rows, places)) >= wanted, room.sizes.patience_seconds * 5,
               "Flink's snapshot was not readable")  # fmt: skip
         snapshot = wanted / (time.time() - began)
@@ -166,7 +164,7 @@ def _loaded(
 ) -> tuple[Load, Sampler, float]:  # fmt: skip
     """Put the load on the source; return it with what was spent until it had been applied."""
     tables = names(TABLES)
-    load = Load(url=url, tables=tables, marked=tables, rows=room.sizes.rows_per_table, rate=RATE,
+    load = Load(url=url, tables=tables, marked=tables, rows=room.sizes.peer_rows, rate=RATE,
                 seed=room.seed)  # fmt: skip
     before = walsender_seconds(postgres)
     with Sampler(pids=pids) as sampler:

@@ -13,6 +13,7 @@ from bench.whole.code import ours
 from bench.whole.idle import idle
 from bench.whole.installation import Installation
 from bench.whole.load import Load, freshness
+from bench.whole.readable import await_all
 from bench.whole.reader import reading, seen
 from bench.whole.stages import stage_figures
 from bench.whole.tables import SCHEMA, names
@@ -31,6 +32,8 @@ def measure(room: Room) -> Iterator[Outcome]:
         one = Installation(root=folder / f"of-{tables}", code=ours())
         one.create(tables=tables, rows=room.sizes.rows_per_table)
         with one.up():
+            await_all(one, tables=tables, rows=room.sizes.rows_per_table,
+                      seconds=room.sizes.patience_seconds * 5)  # fmt: skip
             room.say(f"{tables} tables are followed")
             for rate in room.sizes.rates:
                 yield from under_load(room, one, tables, rate)
@@ -58,7 +61,7 @@ def under_load(room: Room, one: Installation, tables: int, rate: int) -> Iterato
         reading(_lake(one), [f"{SCHEMA}.{name}" for name in load.marked], output),
     ):
         with load:
-            load.wait(room.sizes.live_seconds)
+            load.wait(room.sizes.rates[rate])
         one.await_cut(load.last_lsn, room.sizes.patience_seconds)
         _await_reader(load, output)
     sent = walsender_seconds(postgres) - sent

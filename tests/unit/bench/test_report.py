@@ -84,7 +84,17 @@ def test_one_benchmark_that_fails_does_not_stop_the_others(tmp_path: Path) -> No
     measured, _ = run(benchmarks, room(tmp_path))
 
     assert measured.left_out == (NotMeasured(name="first", why="it failed: no server"),)
-    assert measured.figures == MEASURED.figures[:1]
+    assert measured.figures[1:-1] == MEASURED.figures[:1]
+    durations = [(one.name, one.way) for one in (measured.figures[0], measured.figures[-1])]
+    assert durations == [("duration", "first"), ("duration", "second")]
+
+
+def test_a_row_without_its_figures_says_why() -> None:
+    left = Measured((), (NotMeasured(name="round", why="it failed: no server"),))
+    lines = {line[0]: line[1] for line in reach_lines(ROWS, left)}
+
+    assert lines["the same round, landed to published"] == "not measured: it failed: no server"
+    assert lines["idle: 50 tables, no changes, the job"] == "not measured"
 
 
 def test_a_reason_names_no_place_of_a_machine() -> None:
