@@ -41,7 +41,7 @@ def measure(room: Room) -> Iterator[Outcome]:
     yield Figure(
         name="memory over time", way="ours", unit="B",
         samples=tuple(sampler.rss["job"][::KEPT_EVERY]),
-        parameters={"every_seconds": EVERY_SECONDS * KEPT_EVERY, "rate": 500},
+        parameters={"every_seconds": EVERY_SECONDS * KEPT_EVERY, "rate": 500, "tables": TABLES},
     )  # fmt: skip
 
 
