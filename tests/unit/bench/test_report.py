@@ -124,6 +124,8 @@ def test_a_run_is_published_as_json_plots_and_page(tmp_path: Path) -> None:
         "bench.json",
         "freshness.svg",
         "freshness.png",
+        "before.svg",
+        "before.png",
     }
     assert (folder / "freshness.svg").read_text().startswith("<?xml")
     written = text.read_text()
