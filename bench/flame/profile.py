@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -13,10 +14,11 @@ from bench.core.spark import session
 from bench.flame.applied import Profile, profiled
 from bench.flame.graph import draw
 from bench.flame.picture import save
-from bench.flame.stacks import Stacks, of_this_thread
+from bench.flame.stacks import Stacks, inside, of_this_thread
 from bench.whole.code import REPOSITORY, before
 from cdc.errors import CdcError
 
+APPLY: Final = f"{DriverApplier.__module__}.{DriverApplier.apply.__qualname__}"
 GRAPHS: Final = "flames"
 """Folder of the graphs within that of the run."""
 
@@ -28,7 +30,8 @@ def measure(room: Room) -> Iterator[Outcome]:
     with session(folder / "spark", room.sizes.spark_heap) as spark:
         made = base.make(spark, folder, rows, base.OURS)
     applier = DriverApplier(base.copy(made, folder / "after"))
-    after = profiled(applier, rows, room.seed, folder, of_this_thread)
+    profile = profiled(applier, rows, room.seed, folder, of_this_thread)
+    after = replace(profile, stacks=inside(profile.stacks, APPLY))
     yield from _drawn("after", after, rows, out)
     try:
         profile = _of_before(room, folder, base.copy(made, folder / "before"), rows)

@@ -51,6 +51,15 @@ def _names(frame: FrameType | None) -> Iterator[str]:
         yield f"{one.f_globals.get('__name__', '?')}.{one.f_code.co_qualname}"
 
 
+def inside(stacks: Stacks, name: str) -> Stacks:
+    """Return what was seen inside a frame of this name, without the frames around it."""
+    found: Stacks = Counter()
+    for stack, count in stacks.items():
+        if name in stack:
+            found[stack[stack.index(name) :]] += count
+    return found
+
+
 @contextmanager
 def of_the_jvm(jvm: Any, file: Path) -> Iterator[Stacks]:  # noqa: ANN401 - py4j has no types
     """Record the JVM's running threads during the block, by its flight recorder."""

@@ -15,7 +15,7 @@ from bench.core.room import Benchmark, Room
 from bench.core.rows import PEER_ROWS, ROWS
 from bench.core.sizes import TINY
 from bench.flame.graph import draw, tree
-from bench.flame.stacks import Stacks, of_this_thread, parse_event
+from bench.flame.stacks import Stacks, inside, of_this_thread, parse_event
 from bench.peers.peers import PEERS
 from bench.registry import BENCHMARKS
 from bench.report import page
@@ -158,6 +158,13 @@ def test_a_flame_graph_is_as_wide_as_what_was_seen() -> None:
     widths = [float(w) for w in re.findall(r'<rect x="[\d.]+" y="\d+" width="([\d.]+)"',
                                            draw(STACKS, "t"))]  # fmt: skip
     assert widths == [1199.5, 899.5, 299.5]
+
+
+def test_what_is_around_a_frame_is_left_away() -> None:
+    stacks: Stacks = Stacks({("main", "apply", "read"): 2, ("other", "apply", "read"): 1,
+                             ("main", "write"): 5})  # fmt: skip
+
+    assert inside(stacks, "apply") == {("apply", "read"): 3}
 
 
 def test_a_stack_of_the_flight_recorder_is_read_from_its_text() -> None:
