@@ -43,8 +43,8 @@ def profiled(
 
     for _ in range(WARM):
         apply()
-    began, done = time.monotonic(), 0
     with sampling() as stacks:
+        began, done = time.monotonic(), 0
         while time.monotonic() < began + SECONDS:
             apply()
             done += 1

@@ -12,14 +12,14 @@ from pathlib import Path
 from bench.apply.on_spark import OursOnSpark
 from bench.core.spark import session
 from bench.flame.applied import profiled
-from bench.flame.stacks import of_the_jvm
+from bench.flame.jvm_stacks import DEEP, of_the_jvm
 
 
 def main() -> None:
     """Profile the JVM, where the work of Spark is: Python only waits for it."""
     table, rows, seed, heap, output = sys.argv[1:]
     folder = Path(output).parent
-    with session(folder / "spark", heap) as spark:
+    with session(folder / "spark", heap, conf=DEEP) as spark:
         sampling = partial(of_the_jvm, spark._jvm, folder / "before.jfr")  # noqa: SLF001
         profile = profiled(OursOnSpark(spark, Path(table)), int(rows), int(seed), folder, sampling)
     values = {

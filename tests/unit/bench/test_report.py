@@ -15,7 +15,8 @@ from bench.core.room import Benchmark, Room
 from bench.core.rows import PEER_ROWS, ROWS
 from bench.core.sizes import TINY
 from bench.flame.graph import draw, tree
-from bench.flame.stacks import Stacks, inside, of_this_thread, parse_event
+from bench.flame.jvm_stacks import folded
+from bench.flame.stacks import Stacks, inside, of_this_thread
 from bench.peers.peers import PEERS
 from bench.registry import BENCHMARKS
 from bench.report import page
@@ -167,14 +168,11 @@ def test_what_is_around_a_frame_is_left_away() -> None:
     assert inside(stacks, "apply") == {("apply", "read"): 3}
 
 
-def test_a_stack_of_the_flight_recorder_is_read_from_its_text() -> None:
-    text = (
-        "jdk.ExecutionSample {\n  startTime = 10:00\n  stackTrace = [\n"
-        "    org.x.Inner.work(int) line: 7\n    org.x.Outer.run() line: 3\n    ...\n  ]\n}\n"
-    )
+def test_stacks_of_the_flight_recorder_are_counted() -> None:
+    text = "org.x.Outer.run\torg.x.Inner.work\norg.x.Outer.run\norg.x.Outer.run\n"
 
-    assert parse_event(text) == ("org.x.Outer.run", "org.x.Inner.work")
-    assert parse_event("jdk.Other {\n}\n") == ()
+    assert folded(text) == {("org.x.Outer.run", "org.x.Inner.work"): 1, ("org.x.Outer.run",): 2}
+    assert folded("") == {}
 
 
 def test_the_stack_of_a_thread_is_sampled() -> None:
