@@ -13,6 +13,7 @@ WIDTH: Final = 1200.0
 ROW: Final = 17
 TOP: Final = 40
 _CHARACTER: Final = 6.6  # pixels
+MOST_ROWS: Final = 70  # deeper frames are left out
 _LEAST: Final = 0.8  # pixels of a frame that is drawn
 _SATURATION: Final = 0.65
 _LIGHTNESS: Final = 0.75
@@ -88,7 +89,7 @@ def _boxes(frames: Mapping[str, Frame], whole: int, left: float, depth: int) -> 
     """Yield the boxes of frames side by side, and after each those inside it."""
     for name, frame in sorted(frames.items(), key=lambda item: -item[1].count):
         width = frame.count * WIDTH / whole
-        if width >= _LEAST:
+        if width >= _LEAST and depth < MOST_ROWS:
             yield Box(name=name, share=frame.count / whole, left=left, width=width, depth=depth)
             yield from _boxes(frame.inside, whole, left, depth + 1)
         left += width

@@ -1,5 +1,6 @@
 """Samples the stacks of a JVM by its flight recorder."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ DEEP: Final = {"spark.driver.extraJavaOptions": "-XX:FlightRecorderOptions=stack
 EVENT: Final = "jdk.ExecutionSample"  # of threads that run Java code; those that wait have none
 _MILLISECONDS: Final = 10
 _FRAMES: Final = "\t"
+_LAMBDA: Final = re.compile(r"\$\$Lambda[^\t\n]*(?=\.\w+$|\.\w+\t)", re.MULTILINE)
 _FOLD: Final = """
 StringBuilder text = new StringBuilder();
 java.nio.file.Path path = java.nio.file.Paths.get(file, new String[0]);
@@ -52,8 +54,12 @@ def of_the_jvm(jvm: Any, file: Path) -> Iterator[Stacks]:  # noqa: ANN401 - py4j
 
 
 def folded(text: str) -> Stacks:
-    """Count the stacks of lines, whose frames stand between tabs with the outermost one first."""
-    return Counter(tuple(line.split(_FRAMES)) for line in text.splitlines() if line)
+    """Count the stacks of lines, whose frames stand between tabs with the outermost one first.
+
+    Lambdas of one class get one name: theirs are numbered.
+    """
+    lines = _LAMBDA.sub("$lambda", text).splitlines()
+    return Counter(tuple(line.split(_FRAMES)) for line in lines if line)
 
 
 def _lines(jvm: Any, file: Path) -> str:  # noqa: ANN401

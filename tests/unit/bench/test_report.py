@@ -173,6 +173,9 @@ def test_stacks_of_the_flight_recorder_are_counted() -> None:
 
     assert folded(text) == {("org.x.Outer.run", "org.x.Inner.work"): 1, ("org.x.Outer.run",): 2}
     assert folded("") == {}
+    assert folded("a.B$$Lambda$12/0x7f.93.apply\ta.C.run\na.B$$Lambda.7.apply\ta.C.run") == {
+        ("a.B$lambda.apply", "a.C.run"): 2
+    }
 
 
 def test_the_stack_of_a_thread_is_sampled() -> None:
