@@ -4,6 +4,7 @@ import re
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -18,8 +19,17 @@ from bench.core.room import Benchmark, Room
 from bench.report import page
 from bench.report.plots import draw
 from bench.report.tables import figure_table
+from cdc.errors import CdcError
 
 _PLACE: Final = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+([\w.+-]*)")
+
+
+def prepare(benchmarks: Iterable[Benchmark]) -> None:
+    """Download what is missing. What does not arrive is named by the benchmark that needs it."""
+    for benchmark in benchmarks:
+        if benchmark.prepare is not None:
+            with suppress(CdcError):
+                benchmark.prepare()
 
 
 def run(benchmarks: Iterable[Benchmark], room: Room) -> tuple[Measured, Record]:

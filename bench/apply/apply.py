@@ -205,5 +205,8 @@ def _index_figures(name: str, applier: DriverApplier, rows: int) -> Iterator[Fig
 
 
 APPLY: Final = Benchmark(
-    name="apply", title="one batch into one table, by every way", measure=measure
+    name="apply",
+    title="one batch into one table, by every way",
+    measure=measure,
+    prepare=lambda: artifacts.jars(artifacts.ICEBERG),
 )

@@ -49,5 +49,6 @@ class Benchmark:
     name: str
     title: str
     measure: Measure
+    prepare: Callable[[], object] | None = None  # downloads, before the time of the run begins
     in_quick: bool = True  # a part of the run of two minutes
     bounded: bool = True  # left out when the time of the run is over

@@ -66,5 +66,9 @@ def _drawn(name: str, profile: Profile, rows: int, out: Path) -> Iterator[Figure
 
 
 FLAME: Final = Benchmark(
-    name="flame", title="a second of apply, as flame graphs", measure=measure, in_quick=False
+    name="flame",
+    title="a second of apply, as flame graphs",
+    measure=measure,
+    prepare=before,
+    in_quick=False,
 )

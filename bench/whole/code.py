@@ -68,7 +68,8 @@ def ours() -> Code:
 def before() -> Code:
     """Return the code of before, unpacked into the cache with the jars that it asks for.
 
-    Raises PREREQUISITE if the history does not have it, as in a shallow clone.
+    Raises PREREQUISITE if the history does not have it, as in a shallow clone, and UNREACHABLE if
+    a jar does not arrive.
     """
     tree = cache_dir() / f"bench-before-{BEFORE[:12]}"
     if not tree.is_dir():
@@ -76,7 +77,9 @@ def before() -> Code:
     code = Code(BEFORE_NAME, tree)
     line = [sys.executable, "-m", "cdc.stack.artifacts"]
     environment = os.environ | {"PYTHONPATH": str(tree)}
-    subprocess.run(line, cwd=tree, env=environment, check=True, capture_output=True)
+    done = subprocess.run(line, cwd=tree, env=environment, check=False, capture_output=True)
+    if done.returncode:
+        raise CdcError(ErrorKind.UNREACHABLE, "the jars of the code of before did not arrive")
     return code
 
 

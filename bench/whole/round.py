@@ -95,5 +95,6 @@ ROUND: Final = Benchmark(
     name="round",
     title="2,500 events over seven tables, landed to published",
     measure=measure,
+    prepare=before,
     in_quick=False,
 )

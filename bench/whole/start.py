@@ -53,5 +53,9 @@ def _snapshot_of_before(room: Room, one: Installation, rows: int) -> Outcome:
 
 
 START: Final = Benchmark(
-    name="start", title="up until the job applies", measure=measure, in_quick=False
+    name="start",
+    title="up until the job applies",
+    measure=measure,
+    prepare=before,
+    in_quick=False,
 )
