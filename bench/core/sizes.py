@@ -25,7 +25,7 @@ class Sizes:
     start_counts: tuple[int, ...]  # tables
     snapshot_rows: int
     snapshot_rows_before: int
-    snapshot_seconds: float  # after that long the rows so far count
+    snapshot_seconds: float  # after ``up``; after that long the rows so far count
     # Apply alone
     table_rows: tuple[int, ...]
     changes: tuple[int, ...]
@@ -61,7 +61,7 @@ FULL: Final = Sizes(
     idle_seconds=30,
     start_counts=(1, 52),
     snapshot_rows=10_000_000,
-    snapshot_rows_before=60_000,
+    snapshot_rows_before=120_000,
     snapshot_seconds=240,
     table_rows=(1_000_000, 10_000_000, 50_000_000),
     changes=(100, 1_000, 10_000, 100_000),

@@ -6,10 +6,11 @@ from typing import Final
 from matplotlib.figure import Figure as Canvas
 
 from bench.core.figure import Figure, Measured
+from bench.core.statistics import quantile
 from bench.report.drawing import of_tables, plain_numbers, spread
 
 _NOT_FOLLOWING: Final = ("postgres", "all but Postgres")
-_STAGE_SHARES: Final = ("p50", "p95", "p99")
+_STAGE_SHARES: Final = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 
 def freshness(measured: Measured, canvas: Canvas) -> bool:
@@ -33,10 +34,10 @@ def stages(measured: Measured, canvas: Canvas) -> bool:
     for place, tables in enumerate(counts):
         axes = canvas.add_subplot(1, len(counts), place + 1)
         here = [one for one in figures if one.parameters["tables"] == tables]
-        for number, share in enumerate(_STAGE_SHARES):
+        for number, (label, share) in enumerate(_STAGE_SHARES.items()):
             places = [row + (number - 1) * 0.27 for row in range(len(here))]
-            widths = [one.samples[number] for one in here]
-            axes.barh(places, widths, height=0.25, label=share)
+            widths = [quantile(one.samples, share) for one in here]
+            axes.barh(places, widths, height=0.25, label=label)
         axes.set_yticks(range(len(here)), [one.way for one in here])
         axes.invert_yaxis()
         axes.set(xlabel="seconds", title=of_tables(tables))

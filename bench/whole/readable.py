@@ -33,7 +33,7 @@ def await_all(one: Installation, *, tables: int, rows: int, seconds: float) -> N
 def rate_of_snapshot(
     one: Installation, *, tables: int, rows: int, began: float, seconds: float
 ) -> tuple[float, int, float]:
-    """Wait for the first snapshot of tables with so many rows each, so many seconds at most.
+    """Wait for the first snapshot of tables with so many rows each, so many seconds from now on.
 
     Return rows per second from ``began``, in seconds since 1970, until they were published; how
     many they were; and these seconds.
@@ -45,8 +45,7 @@ def rate_of_snapshot(
         found = max(found, readable_rows(one, listed))
         return found >= wanted
 
-    rest = max(1.0, began + seconds - time.time())
-    complete = poll(all_readable, bool, every=_EVERY_SECONDS, seconds=rest)
+    complete = poll(all_readable, bool, every=_EVERY_SECONDS, seconds=seconds)
     cut = one.last_cut()
     ended = cut.published_at.timestamp() if complete and cut is not None else time.time()
     took = max(ended - began, 0.001)
