@@ -17,7 +17,7 @@ from bench.apply.batch import UNIFORM, Batch, Changes, Expected
 from bench.apply.cells import Cell, TimeBox, cells, is_usual, table_sizes
 from bench.apply.driver import DriverApplier
 from bench.apply.way import Applier, Way
-from bench.apply.ways import ICEBERG_CATALOGUE, ways
+from bench.apply.ways import ICEBERG, ICEBERG_CATALOGUE, ways
 from bench.core.alternate import alternate
 from bench.core.figure import Figure, NotMeasured, Outcome, Parameter
 from bench.core.room import Benchmark, Room
@@ -33,19 +33,24 @@ _ICEBERG: Final = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtens
 def measure(room: Room) -> Iterator[Outcome]:
     """Yield the seconds of every way in every cell that it had time for."""
     folder = room.fresh("apply")
+    iceberg = []
     try:
-        iceberg = artifacts.jars(artifacts.ICEBERG)
+        if not room.sizes.slow_ways or ICEBERG in room.sizes.slow_ways:
+            iceberg = artifacts.jars(artifacts.ICEBERG)
     except CdcError as error:
-        iceberg = []
-        yield NotMeasured(name="Iceberg MERGE", why=f"its jar did not arrive: {error}")
+        yield NotMeasured(name=ICEBERG, why=f"its jar did not arrive: {error}")
     with _spark(folder, room, iceberg) as spark:
-        found = ways(spark, iceberg=bool(iceberg))
+        found = _chosen(ways(spark, iceberg=bool(iceberg)), room.sizes.slow_ways)
         _warm_up(spark, found, folder, room)
         for rows in table_sizes(room.sizes):
             if room.has_time():
                 yield from _table(spark, found, room, rows)
             else:
                 yield NotMeasured(name=f"apply into {rows:,} rows", why="the run's time was over")
+
+
+def _chosen(found: list[Way], names: tuple[str, ...]) -> list[Way]:
+    return [way for way in found if not way.is_slow or not names or way.name in names]
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from bench.apply.on_spark import (
 from bench.apply.way import Way
 
 DRIVER: Final = "driver"
+ICEBERG: Final = "Iceberg MERGE"
 ICEBERG_CATALOGUE: Final = "ice"
 LARGEST_PLAIN: Final = 10_000_000
 """Beyond that the copies of the ways with tables of their own kind would take minutes to make."""
@@ -47,7 +48,7 @@ def ways(spark: SparkSession, *, iceberg: bool) -> list[Way]:
     if iceberg:
         found.append(
             Way(
-                name="Iceberg MERGE",
+                name=ICEBERG,
                 kind=PLAIN,
                 largest=LARGEST_PLAIN,
                 open_on=lambda path: on_iceberg(spark, path),

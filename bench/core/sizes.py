@@ -23,6 +23,7 @@ class Sizes:
     rounds: Mapping[str, int]  # by way, after one by which the job gets warm
     idle_seconds: float
     start_counts: tuple[int, ...]  # tables
+    replays: bool  # whether a table is rebuilt
     snapshot_rows: int
     snapshot_rows_before: int
     snapshot_seconds: float  # after ``up``; after that long the rows so far count
@@ -30,6 +31,7 @@ class Sizes:
     table_rows: tuple[int, ...]
     changes: tuple[int, ...]
     spark_heap: str
+    slow_ways: tuple[str, ...]  # those of them that take part; none named: all
     slow_repetitions: int  # of ways by Spark and delta-rs
     slow_seconds: float  # for all cells of one slow way, in one table
     # Reads
@@ -60,12 +62,14 @@ FULL: Final = Sizes(
     rounds={"ours": 5, "by Spark": 2, "before": 2},
     idle_seconds=30,
     start_counts=(1, 52),
+    replays=True,
     snapshot_rows=10_000_000,
     snapshot_rows_before=120_000,
     snapshot_seconds=240,
     table_rows=(1_000_000, 10_000_000, 50_000_000),
     changes=(100, 1_000, 10_000, 100_000),
     spark_heap="4g",
+    slow_ways=(),
     slow_repetitions=2,
     slow_seconds=14,
     read_rows=2_000_000,
@@ -82,7 +86,7 @@ FULL: Final = Sizes(
 QUICK: Final = Sizes(
     name="quick",
     repetitions=2,
-    whole_seconds=110,
+    whole_seconds=105,
     rates={500: 8},
     table_counts=(8,),
     patience_seconds=40,
@@ -93,12 +97,14 @@ QUICK: Final = Sizes(
     rounds={},
     idle_seconds=5,
     start_counts=(),
+    replays=False,
     snapshot_rows=50_000,
     snapshot_rows_before=5_000,
     snapshot_seconds=20,
     table_rows=(100_000,),
     changes=(100, 10_000),
     spark_heap="1g",
+    slow_ways=("Spark", "tuned MERGE"),
     slow_repetitions=1,
     slow_seconds=3,
     read_rows=50_000,
@@ -126,12 +132,14 @@ TINY: Final = Sizes(
     rounds={"ours": 1, "by Spark": 1, "before": 1},
     idle_seconds=3,
     start_counts=(1,),
+    replays=True,
     snapshot_rows=2_000,
     snapshot_rows_before=2_000,
     snapshot_seconds=120,
     table_rows=(2_000,),
     changes=(10, 100),
     spark_heap="1g",
+    slow_ways=(),
     slow_repetitions=1,
     slow_seconds=5,
     read_rows=2_000,

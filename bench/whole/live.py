@@ -45,7 +45,8 @@ def measure(room: Room) -> Iterator[Outcome]:
                 yield from idle(room, one, tables)
             if tables == _of_a_backlog(counts):
                 yield from backlog(room, one, tables)
-                yield from replayed(one)
+                if room.sizes.replays:
+                    yield from replayed(one)
 
 
 def _of_a_backlog(counts: tuple[int, ...]) -> int:
