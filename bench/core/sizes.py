@@ -11,7 +11,7 @@ class Sizes:
 
     name: str
     repetitions: int
-    whole_seconds: float  # after that long no further benchmark, table or cell begins
+    whole_seconds: float  # after that long no further benchmark or slow cell begins
     # The whole
     rates: Mapping[int, float]  # changes per second -> for so many seconds
     table_counts: tuple[int, ...]
@@ -58,13 +58,13 @@ FULL: Final = Sizes(
     rows_per_table=10_000,
     burst_changes=150_000,
     round_events=2_500,
-    round_rows=10_000,
-    rounds={"ours": 5, "by Spark": 2, "before": 2},
-    idle_seconds=30,
+    round_rows=2_000,
+    rounds={"ours": 5, "before": 2},
+    idle_seconds=20,
     start_counts=(1, 52),
     replays=True,
     snapshot_rows=10_000_000,
-    snapshot_rows_before=120_000,
+    snapshot_rows_before=80_000,
     snapshot_seconds=240,
     table_rows=(1_000_000, 10_000_000, 50_000_000),
     changes=(100, 1_000, 10_000, 100_000),
@@ -129,7 +129,7 @@ TINY: Final = Sizes(
     burst_changes=500,
     round_events=200,
     round_rows=100,
-    rounds={"ours": 1, "by Spark": 1, "before": 1},
+    rounds={"ours": 1, "before": 1},
     idle_seconds=3,
     start_counts=(1,),
     replays=True,

@@ -1,9 +1,9 @@
 """An installation of wal2lake with all its servers, in a directory of its own."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,13 +29,11 @@ _ELSEWHERE: Final = "http://127.0.0.1:1"  # never contacted: a configured server
 class Installation:
     """One installation, run by some code.
 
-    ``settings`` are further ones of its configuration, by section. ``snapshot`` says who reads the
-    tables first, for code that leaves the choice.
+    ``snapshot`` says who reads the tables first, for code that leaves the choice.
     """
 
     root: Path
     code: Code
-    settings: Mapping[str, Any] = field(default_factory=dict)
     snapshot: str = "copy"
 
     @property
@@ -69,7 +67,7 @@ class Installation:
             "lake": {"path": str(self.root / "lake")},
             "state_dir": str(self.root / "state"),
         }
-        self._file.write_text(yaml.safe_dump(own | dict(self.settings)))
+        self._file.write_text(yaml.safe_dump(own))
         with self.postgres_alone() as url:
             create(url, tables=tables, rows=rows)
 

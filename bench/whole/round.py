@@ -18,23 +18,18 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import log_path
 
 TABLES: Final = 7
-BY_SPARK: Final = "by Spark"
 _ADDED: Final = ("numOutputRows", "num_added_rows")  # Spark's name, and that of delta-rs
 
 
 def measure(room: Room) -> Iterator[Outcome]:
-    """Yield the seconds of rounds, each on a job that is warm: ours, ours by Spark, before."""
+    """Yield the seconds of rounds, each on a job that is warm: ours, and before."""
     folder, rows = room.fresh("round"), room.sizes.round_rows
-    by_spark = {"job": {"local_events": 0}}
-    places = {
-        OURS_NAME: Installation(root=folder / "ours", code=ours()),
-        BY_SPARK: Installation(root=folder / "by-spark", code=ours(), settings=by_spark),
-    }
+    places = {OURS_NAME: Installation(root=folder / "ours", code=ours())}
     try:
         places[BEFORE_NAME] = Installation(root=folder / "before", code=before())
     except CdcError as error:
         yield NotMeasured(name="round of before", why=str(error))
-    for _, way in alternate([way for way in places if way in room.sizes.rounds], 1, room.seed):
+    for _, way in alternate(list(places), 1, room.seed):
         one = places[way]
         one.create(tables=TABLES, rows=rows)
         with one.up():
