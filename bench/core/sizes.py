@@ -45,6 +45,7 @@ class Sizes:
     # Peers
     peer_rows: int  # of each table
     peer_rounds: int
+    peer_warm_seconds: float
     peer_seconds: float
 
 
@@ -80,6 +81,7 @@ FULL: Final = Sizes(
     limit_rows=1_000_000,
     peer_rows=50_000,
     peer_rounds=3,
+    peer_warm_seconds=10,
     peer_seconds=40,
 )
 
@@ -115,6 +117,7 @@ QUICK: Final = Sizes(
     limit_rows=100_000,
     peer_rows=10_000,
     peer_rounds=1,
+    peer_warm_seconds=5,
     peer_seconds=15,
 )
 
@@ -150,6 +153,7 @@ TINY: Final = Sizes(
     limit_rows=2_000,
     peer_rows=100,
     peer_rounds=1,
+    peer_warm_seconds=2,
     peer_seconds=8,
 )
 

@@ -23,7 +23,7 @@ from bench.whole.live import PER
 from bench.whole.load import Load
 from bench.whole.readable import await_all
 from bench.whole.snapshot import connected_at
-from bench.whole.tables import identifier, names
+from bench.whole.tables import MARKERS_FROM, identifier, names
 from cdc.lake.layout import ledger_path
 from cdc.lake.records.ledger import Ledger, LedgerRow
 from cdc.waiting import until
@@ -84,7 +84,7 @@ def _until_cut(cuts: list[LedgerRow], lsn: int) -> float | None:
 
 def _is_torn(cut: LedgerRow) -> bool:
     """Return whether the tables of a cut hold different markers."""
-    text, highest = "select max(id) as id from t", set()
+    text, highest = f"select max(id) as id from t where id >= {MARKERS_FROM}", set()  # noqa: S608
     for entry in cut.tables:
         table = DeltaTable(entry.path, version=entry.version)
         found = QueryBuilder().register("t", table).execute(text).read_all()
@@ -106,7 +106,6 @@ def run_flink(room: Room, root: Path, jars: list[Path]) -> Seen:
         until(lambda: sum(map(paimon.rows, places)) >= wanted, room.sizes.patience_seconds * 5,
               "Flink's snapshot was not readable")  # fmt: skip
         snapshot = wanted / (time.time() - began)
-        live_from = time.time()
         load, sampler, sent = _loaded(
             room, url, flink.pids, _postgres_pid(url), lambda _: _drained(room, flink, places, url)
         )
@@ -116,7 +115,8 @@ def run_flink(room: Room, root: Path, jars: list[Path]) -> Seen:
         for mark in load.marks
         if (found := _until_all(histories, mark.id)) is not None
     ]
-    torn = paimon.torn_share(histories, live_from, live_from + load.seconds)
+    marked = [mark.committed_at for mark in load.marks]
+    torn = paimon.torn_share(histories, marked[0], marked[-1])
     return _seen(snapshot, times, load, sampler, sent, torn)
 
 
@@ -162,10 +162,19 @@ def _drained(room: Room, flink: Cluster, places: list[Path], url: str) -> None:
 def _loaded(
     room: Room, url: str, pids: Mapping[str, int], postgres: int, drained: Callable[[int], None]
 ) -> tuple[Load, Sampler, float]:  # fmt: skip
-    """Put the load on the source; return it with what was spent until it had been applied."""
+    """Put the load on the source; return it with what was spent until it had been applied.
+
+    A load before it warms up what follows.
+    """
     tables = names(TABLES)
-    load = Load(url=url, tables=tables, marked=tables, rows=room.sizes.peer_rows, rate=RATE,
-                seed=room.seed)  # fmt: skip
+    warm, load = (
+        Load(url=url, tables=tables, marked=tables, rows=room.sizes.peer_rows, rate=RATE,
+             seed=room.seed + number)
+        for number in range(2)
+    )  # fmt: skip
+    with warm:
+        warm.wait(room.sizes.peer_warm_seconds)
+    drained(warm.last_lsn)
     before = walsender_seconds(postgres)
     with Sampler(pids=pids) as sampler:
         with load:
