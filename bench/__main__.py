@@ -14,7 +14,7 @@ from bench.flame.profile import GRAPHS
 from bench.peers.peers import PEERS
 from bench.registry import BENCHMARKS
 from bench.report.tables import reach_table
-from bench.run import Publication, run
+from bench.run import Publication, prepare, run
 
 PAGE: Final = Path("docs/benchmarks")
 WORK: Final = Path(".wal2lake/bench")
@@ -39,6 +39,7 @@ def main(
     chosen_sizes = QUICK if quick else BY_NAME[sizes]
     room = Room(root=work.resolve(), sizes=chosen_sizes, seed=seed, console=console)
     chosen = [PEERS] if peers else selected(only, quick=quick)
+    prepare(chosen)
     measured, record = run(chosen, room)
     whole = not only and chosen_sizes.name == "full"
     folder = out or (PAGE if whole else work / "results" / chosen_sizes.name)

@@ -1,4 +1,7 @@
-"""All benchmarks, in the order in which they run: the last ones suffer if time runs out."""
+"""All benchmarks, in the order in which they run.
+
+The last one that takes long is cut short when time runs out: ``apply`` leaves cells out.
+"""
 
 from typing import Final
 
@@ -16,11 +19,11 @@ from bench.whole.start import START
 BENCHMARKS: Final[tuple[Benchmark, ...]] = (
     LIMITS,
     LIVE,
-    APPLY,
-    READS,
-    FLAME,
     ROUND,
-    SNAPSHOT,
     START,
+    SNAPSHOT,
+    FLAME,
+    READS,
+    APPLY,
     MEMORY,
 )

@@ -4,7 +4,8 @@ import re
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -18,16 +19,25 @@ from bench.core.room import Benchmark, Room
 from bench.report import page
 from bench.report.plots import draw
 from bench.report.tables import figure_table
+from cdc.errors import CdcError
 
 _PLACE: Final = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+([\w.+-]*)")
+
+
+def prepare(benchmarks: Iterable[Benchmark]) -> None:
+    """Download what is missing. What does not arrive is named by the benchmark that needs it."""
+    for benchmark in benchmarks:
+        if benchmark.prepare is not None:
+            with suppress(CdcError):
+                benchmark.prepare()
 
 
 def run(benchmarks: Iterable[Benchmark], room: Room) -> tuple[Measured, Record]:
     """Measure, and print the figures of each benchmark when it is done."""
     record, measured = Record(room.sizes, room.seed), Measured()
-    whole = time.monotonic() + room.sizes.whole_seconds
+    room = replace(room, ends=time.monotonic() + room.sizes.whole_seconds)
     for benchmark in benchmarks:
-        if time.monotonic() > whole:
+        if benchmark.bounded and not room.has_time():
             why = f"the {room.sizes.whole_seconds / 60:.0f} minutes of a run were over"
             measured = measured.plus([NotMeasured(name=benchmark.name, why=why)])
             continue
@@ -36,7 +46,9 @@ def run(benchmarks: Iterable[Benchmark], room: Room) -> tuple[Measured, Record]:
         outcomes = list(outcomes_of(benchmark, room))
         measured = measured.plus(outcomes)
         _show(room.console, benchmark.name, outcomes)
-        room.say(f"{time.monotonic() - began:.0f} s")
+        seconds = time.monotonic() - began
+        measured = measured.plus([_duration(benchmark, seconds)])
+        room.say(f"{seconds:.0f} s")
     return measured, record
 
 
@@ -53,6 +65,10 @@ def outcomes_of(benchmark: Benchmark, room: Room) -> Iterator[Outcome]:
 def without_places(text: str) -> str:
     """Return the text without the directories in it: a result must not name those of a machine."""
     return _PLACE.sub(r"\1", text)
+
+
+def _duration(benchmark: Benchmark, seconds: float) -> Figure:
+    return Figure(name="duration", way=benchmark.name, unit="s", samples=(seconds,))
 
 
 def _show(console: Console, name: str, outcomes: Sequence[Outcome]) -> None:
@@ -80,7 +96,8 @@ class Publication:
         result_file.write(self.folder / f"{self.name}.json", values)
         plots = draw(measured, self.folder)
         if measured.all_of("profile"):
-            plots += [_copied(graph, self.folder) for graph in sorted(self.flames.glob("*.svg"))]
+            copied = [_copied(graph, self.folder) for graph in sorted(self.flames.glob("*"))]
+            plots += [graph for graph in copied if graph.suffix == ".svg"]
         text = self.folder.parent / f"{self.folder.name}.md"
         if text.exists():
             section = page.section(self.rows, values, measured, plots)

@@ -14,10 +14,10 @@ from pyspark.sql import SparkSession
 from bench import artifacts
 from bench.apply import base
 from bench.apply.batch import UNIFORM, Batch, Changes, Expected
-from bench.apply.cells import Cell, TimeBox, cells, table_sizes
+from bench.apply.cells import Cell, TimeBox, cells, is_usual, table_sizes
 from bench.apply.driver import DriverApplier
 from bench.apply.way import Applier, Way
-from bench.apply.ways import ICEBERG_CATALOGUE, ways
+from bench.apply.ways import ICEBERG, ICEBERG_CATALOGUE, ways
 from bench.core.alternate import alternate
 from bench.core.figure import Figure, NotMeasured, Outcome, Parameter
 from bench.core.room import Benchmark, Room
@@ -33,17 +33,21 @@ _ICEBERG: Final = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtens
 def measure(room: Room) -> Iterator[Outcome]:
     """Yield the seconds of every way in every cell that it had time for."""
     folder = room.fresh("apply")
+    iceberg = []
     try:
-        iceberg = artifacts.jars(artifacts.ICEBERG)
+        if not room.sizes.slow_ways or ICEBERG in room.sizes.slow_ways:
+            iceberg = artifacts.jars(artifacts.ICEBERG)
     except CdcError as error:
-        iceberg = []
-        yield NotMeasured(name="Iceberg MERGE", why=f"its jar did not arrive: {error}")
+        yield NotMeasured(name=ICEBERG, why=f"its jar did not arrive: {error}")
     with _spark(folder, room, iceberg) as spark:
-        found = ways(spark, iceberg=bool(iceberg))
+        found = _chosen(ways(spark, iceberg=bool(iceberg)), room.sizes.slow_ways)
         _warm_up(spark, found, folder, room)
-        box = TimeBox(room.sizes.slow_seconds)
         for rows in table_sizes(room.sizes):
-            yield from _table(spark, found, room, box, rows)
+            yield from _table(spark, found, room, rows)
+
+
+def _chosen(found: list[Way], names: tuple[str, ...]) -> list[Way]:
+    return [way for way in found if not way.is_slow or not names or way.name in names]
 
 
 @contextmanager
@@ -122,12 +126,11 @@ def _contest(spark: SparkSession, found: list[Way], folder: Path, rows: int) -> 
     )
 
 
-def _table(
-    spark: SparkSession, found: list[Way], room: Room, box: TimeBox, rows: int
-) -> Iterator[Outcome]:
-    room.say(f"tables of {rows:,} rows")
-    wanted = [way for way in found if not way.is_slow or box.has_time(way.name)]
+def _table(spark: SparkSession, found: list[Way], room: Room, rows: int) -> Iterator[Outcome]:
+    began, box = time.monotonic(), TimeBox(room.sizes.slow_seconds)
+    wanted = [way for way in found if not way.is_slow or (rows <= way.largest and room.has_time())]
     contest = _contest(spark, wanted, room.root / "apply" / "contest", rows)
+    room.say(f"tables of {rows:,} rows were made in {time.monotonic() - began:.0f} s")
     generators: dict[str, Changes] = {}
     for cell in cells(room.sizes):
         if cell.changes <= rows // 2:
@@ -135,8 +138,11 @@ def _table(
                 cell.keys, Changes(rows=rows, keys=cell.keys, seed=room.seed)
             )
             yield from _cell(contest, cell, keys, room, box)
-    contest.refuse_wrong()
     yield from _left_out(contest, found, box)
+    try:
+        contest.refuse_wrong()
+    except CdcError as error:
+        yield NotMeasured(name=f"apply into {rows:,} rows", why=f"{error}: {error.detail}")
     for name, applier in contest.appliers.items():
         if isinstance(applier, DriverApplier):
             yield from _index_figures(name, applier, rows)
@@ -148,7 +154,7 @@ def _cell(
     samples: dict[str, list[float]] = {}
     batches: dict[int, tuple[Batch, Path]] = {}
     for repetition, name in alternate(list(contest.ways), room.sizes.repetitions, room.seed):
-        if contest.ways[name].is_slow and not box.has_time(name):
+        if not _has_time(contest.ways[name], cell, repetition, room, box):
             continue
         if repetition not in batches:
             batches[repetition] = _written(keys.batch(cell.changes), contest.folder)
@@ -167,15 +173,23 @@ def _cell(
     contest.cells += 1
 
 
+def _has_time(way: Way, cell: Cell, repetition: int, room: Room, box: TimeBox) -> bool:
+    """Return whether a way may apply one more batch; a slow one does so in every cell once."""
+    if not way.is_slow:
+        return True
+    often = room.sizes.slow_repetitions if is_usual(cell) else 1
+    return repetition < often and box.has_time(way.name) and room.has_time()
+
+
 def _left_out(contest: Contest, found: list[Way], box: TimeBox) -> Iterator[NotMeasured]:
     """Name the ways that had no time for all cells of the table."""
     for way in found:
         missing = contest.cells - contest.done[way.name]
+        why = f"{missing} of {contest.cells} cells: its {box.seconds:.0f} s or the run's were over"
+        if contest.rows > way.largest:
+            why = "its copy of the table would take minutes to make"
         if missing:
-            yield NotMeasured(
-                name=f"apply, {way.name} into {contest.rows:,} rows",
-                why=f"{missing} of {contest.cells} cells: its {box.seconds:.0f} s were used up",
-            )
+            yield NotMeasured(name=f"apply, {way.name} into {contest.rows:,} rows", why=why)
 
 
 def _written(batch: Batch, folder: Path) -> tuple[Batch, Path]:
@@ -193,5 +207,8 @@ def _index_figures(name: str, applier: DriverApplier, rows: int) -> Iterator[Fig
 
 
 APPLY: Final = Benchmark(
-    name="apply", title="one batch into one table, by every way", measure=measure
+    name="apply",
+    title="one batch into one table, by every way",
+    measure=measure,
+    prepare=lambda: artifacts.jars(artifacts.ICEBERG),
 )

@@ -34,8 +34,13 @@ def _usual_first(values: Sequence[int], usual: int) -> list[int]:
     return [usual, *(value for value in values if value != usual)]
 
 
+def is_usual(cell: Cell) -> bool:
+    """Return whether the cell is that of the rows to be reached."""
+    return cell.keys == UNIFORM and cell.changes == USUAL_CHANGES
+
+
 class TimeBox:
-    """The seconds that each slow way may take over all cells."""
+    """The seconds that each slow way may take over all cells of one table."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds

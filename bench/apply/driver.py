@@ -3,12 +3,11 @@
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from deltalake import DeltaTable, QueryBuilder
 from pyarrow import fs
 
+from bench.apply.summary import delta_summary
 from bench.apply.way import after
 from cdc.lake.commit.committer import Committer, OpenTable
 from cdc.lake.commit.data_file import arrow_schema
@@ -18,7 +17,6 @@ from cdc.lake.key_index.key_index import IndexStatistics, KeyIndex
 from cdc.lake.key_index.places import LiveFile
 
 INDEX_BYTES = 512 * 2**20
-SUMMARY = "select count(*) as rows, sum(revision) as revisions from t"
 
 
 class DriverApplier:
@@ -72,10 +70,3 @@ class DriverApplier:
             )
             for file in table.files.values()
         ]
-
-
-def delta_summary(path: Path) -> tuple[int, int]:
-    """Return the number of rows and the sum of their revisions, read by delta-rs."""
-    query = QueryBuilder().register("t", DeltaTable(str(path))).execute(SUMMARY)
-    (row,) = pa.table(query.read_all()).to_pylist()
-    return int(row["rows"]), int(row["revisions"] or 0)

@@ -5,8 +5,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from bench.apply.driver import delta_summary
 from bench.apply.on_spark import NAMES
+from bench.apply.summary import delta_summary
 
 
 class DeltaRsMerge:

@@ -10,7 +10,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
 from bench.apply.base import COLUMNS, SCHEMA
-from bench.apply.driver import delta_summary
+from bench.apply.summary import delta_summary
 from bench.apply.way import after
 from cdc.lake.table import store
 from cdc.lake.table.merge_plan import DELETED, OFFSET, merge_plan

@@ -27,7 +27,8 @@ class Way:
     name: str
     kind: str  # of the table: see bench.apply.base
     open_on: Callable[[Path], Applier]
-    is_slow: bool = True  # bounded in time over all its cells
+    is_slow: bool = True  # bounded in time over all cells of a table
+    largest: int = 10**12  # rows of the largest table for which it gets its copy
     upserts_only: bool = False
     note: str = ""
 

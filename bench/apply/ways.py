@@ -18,7 +18,10 @@ from bench.apply.on_spark import (
 from bench.apply.way import Way
 
 DRIVER: Final = "driver"
+ICEBERG: Final = "Iceberg MERGE"
 ICEBERG_CATALOGUE: Final = "ice"
+LARGEST_PLAIN: Final = 10_000_000
+"""Beyond that the copies of the ways with tables of their own kind would take minutes to make."""
 
 
 def ways(spark: SparkSession, *, iceberg: bool) -> list[Way]:
@@ -27,8 +30,13 @@ def ways(spark: SparkSession, *, iceberg: bool) -> list[Way]:
         Way(name=DRIVER, kind=OURS, open_on=DriverApplier, is_slow=False),
         Way(name="Spark", kind=OURS, open_on=lambda path: OursOnSpark(spark, path)),
         Way(name="tuned MERGE", kind=OURS, open_on=lambda path: TunedMerge(spark, path)),
-        Way(name="tutorial MERGE", kind=PLAIN, open_on=lambda path: TutorialMerge(spark, path)),
-        Way(name="delta-rs merge", kind=PLAIN, open_on=DeltaRsMerge),
+        Way(
+            name="tutorial MERGE",
+            kind=PLAIN,
+            largest=LARGEST_PLAIN,
+            open_on=lambda path: TutorialMerge(spark, path),
+        ),
+        Way(name="delta-rs merge", kind=PLAIN, largest=LARGEST_PLAIN, open_on=DeltaRsMerge),
         Way(
             name="replaceUsing",
             kind=OURS,
@@ -39,7 +47,12 @@ def ways(spark: SparkSession, *, iceberg: bool) -> list[Way]:
     ]
     if iceberg:
         found.append(
-            Way(name="Iceberg MERGE", kind=PLAIN, open_on=lambda path: on_iceberg(spark, path))
+            Way(
+                name=ICEBERG,
+                kind=PLAIN,
+                largest=LARGEST_PLAIN,
+                open_on=lambda path: on_iceberg(spark, path),
+            )
         )
     return found
 

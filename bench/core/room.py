@@ -1,6 +1,8 @@
 """Where and how large a run measures."""
 
+import math
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +21,11 @@ class Room:
     sizes: Sizes
     seed: int
     console: Console
+    ends: float = math.inf  # of time.monotonic: what would begin later is left out
+
+    def has_time(self) -> bool:
+        """Return whether something more may begin."""
+        return time.monotonic() < self.ends
 
     def fresh(self, name: str) -> Path:
         """Return an empty directory."""
@@ -42,4 +49,6 @@ class Benchmark:
     name: str
     title: str
     measure: Measure
+    prepare: Callable[[], object] | None = None  # downloads, before the time of the run begins
     in_quick: bool = True  # a part of the run of two minutes
+    bounded: bool = True  # left out when the time of the run is over

@@ -1,6 +1,7 @@
 """Draws stacks as a flame graph: the wider a frame, the more often it was seen. Pure."""
 
 from collections.abc import Iterator, Mapping
+from colorsys import hls_to_rgb
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Final
@@ -12,7 +13,10 @@ WIDTH: Final = 1200.0
 ROW: Final = 17
 TOP: Final = 40
 _CHARACTER: Final = 6.6  # pixels
+MOST_ROWS: Final = 70  # deeper frames are left out
 _LEAST: Final = 0.8  # pixels of a frame that is drawn
+_SATURATION: Final = 0.65
+_LIGHTNESS: Final = 0.75
 
 
 @dataclass(slots=True)
@@ -21,6 +25,30 @@ class Frame:
 
     count: int = 0
     inside: dict[str, "Frame"] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Box:
+    """A frame as it is drawn; lengths are in pixels, and ``depth`` in rows from the top."""
+
+    name: str
+    share: float  # of all samples
+    left: float
+    width: float
+    depth: int
+
+    @property
+    def label(self) -> str:
+        """As much of the frame's name as the box has room for."""
+        room = int((self.width - 4) / _CHARACTER)
+        short = ".".join(self.name.rsplit(".", 2)[-2:])
+        return "" if room < 3 else short if len(short) <= room else short[: room - 1] + "…"  # noqa: PLR2004
+
+    @property
+    def hue(self) -> int:
+        """A hue in degrees, the same for all frames of one package."""
+        package = ".".join(self.name.split(".")[:2])
+        return int.from_bytes(blake2b(package.encode(), digest_size=2).digest()) % 360
 
 
 def tree(stacks: Stacks) -> Frame:
@@ -35,51 +63,49 @@ def tree(stacks: Stacks) -> Frame:
     return root
 
 
+def boxes(root: Frame) -> list[Box]:
+    """Return the boxes of all frames that are wide enough to be seen."""
+    return list(_boxes(root.inside, root.count or 1, 0.0, 0))
+
+
 def draw(stacks: Stacks, title: str) -> str:
     """Return the graph as SVG, with the whole name of a frame as its title."""
-    root = tree(stacks)
-    height = TOP + ROW * (_depth(root) + 1)
-    boxes = "\n".join(_boxes(root.inside, root.count or 1, 0.0, WIDTH, 0))
+    found = boxes(tree(stacks))
+    parts = "\n".join(map(_svg, found))
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:.0f} {height}"'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:.0f} {height(found)}"'
         ' font-family="monospace" font-size="11">\n'
         f'<rect width="100%" height="100%" fill="#ffffff"/>\n'
-        f'<text x="8" y="22" font-size="15">{escape(title)}</text>\n{boxes}\n</svg>\n'
+        f'<text x="8" y="22" font-size="15">{escape(title)}</text>\n{parts}\n</svg>\n'
     )
 
 
-def _depth(frame: Frame) -> int:
-    return 1 + max(map(_depth, frame.inside.values())) if frame.inside else 0
+def height(found: list[Box]) -> int:
+    """Return the height in pixels of a graph with these boxes."""
+    return TOP + ROW * (max((box.depth for box in found), default=0) + 2)
 
 
-def _boxes(
-    frames: Mapping[str, Frame], whole: int, left: float, width: float, depth: int
-) -> Iterator[str]:
-    """Yield the boxes of frames side by side, and above each those inside it."""
-    total = sum(frame.count for frame in frames.values())
-    share = width / max(total, 1) if depth == 0 else WIDTH / whole
+def _boxes(frames: Mapping[str, Frame], whole: int, left: float, depth: int) -> Iterator[Box]:
+    """Yield the boxes of frames side by side, and after each those inside it."""
     for name, frame in sorted(frames.items(), key=lambda item: -item[1].count):
-        wide = frame.count * share
-        if wide >= _LEAST:
-            yield _box(name, frame.count / whole, left, wide, TOP + depth * ROW)
-            yield from _boxes(frame.inside, whole, left, wide, depth + 1)
-        left += wide
+        width = frame.count * WIDTH / whole
+        if width >= _LEAST and depth < MOST_ROWS:
+            yield Box(name=name, share=frame.count / whole, left=left, width=width, depth=depth)
+            yield from _boxes(frame.inside, whole, left, depth + 1)
+        left += width
 
 
-def _box(name: str, share: float, left: float, wide: float, top: int) -> str:
-    room = int((wide - 4) / _CHARACTER)
-    short = ".".join(name.rsplit(".", 2)[-2:])
-    text = "" if room < 3 else escape(short if len(short) <= room else short[: room - 1] + "…")  # noqa: PLR2004
+def _svg(box: Box) -> str:
+    top = TOP + box.depth * ROW
+    fill = f"hsl({box.hue},{_SATURATION:.0%},{_LIGHTNESS:.0%})"
     return (
-        f"<g><title>{escape(name)} ({share:.1%})</title>"
-        f'<rect x="{left:.1f}" y="{top}" width="{max(wide - 0.5, 0.3):.1f}" height="{ROW - 1}"'
-        f" fill={quoteattr(_colour(name))}/>"
-        f'<text x="{left + 3:.1f}" y="{top + 12}">{text}</text></g>'
+        f"<g><title>{escape(box.name)} ({box.share:.1%})</title>"
+        f'<rect x="{box.left:.1f}" y="{top}" width="{max(box.width - 0.5, 0.3):.1f}"'
+        f' height="{ROW - 1}" fill={quoteattr(fill)}/>'
+        f'<text x="{box.left + 3:.1f}" y="{top + 12}">{escape(box.label)}</text></g>'
     )
 
 
-def _colour(name: str) -> str:
-    """Return a colour that is the same for all frames of one package."""
-    package = ".".join(name.split(".")[:2])
-    hue = int.from_bytes(blake2b(package.encode(), digest_size=2).digest()) % 360
-    return f"hsl({hue},65%,75%)"
+def colour(box: Box) -> tuple[float, float, float]:
+    """Return the box's colour as red, green and blue from 0 to 1."""
+    return hls_to_rgb(box.hue / 360, _LIGHTNESS, _SATURATION)

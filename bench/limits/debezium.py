@@ -20,11 +20,15 @@ from cdc.state.pipeline import Pipeline
 from cdc.waiting import until
 
 BATCH: Final = 10_000
+QUIET_SECONDS: Final = 2.0
+"""Without a new event, so that the last one has arrived."""
+_WAIT_SECONDS: Final = 0.05
 
 
 def debezium_alone(room: Room, root: Path, *, tables: int) -> Iterator[Outcome]:
     """Yield the rate at which changes reach Kafka, and that of a consumer to nowhere."""
-    one, rows = Installation(root=root, code=ours()), room.sizes.rows_per_table
+    one = Installation(root=root, code=ours(), snapshot="connector")
+    rows = room.sizes.rows_per_table
     one.create(tables=tables, rows=rows)
     topics = [f"{NAME}.{SCHEMA}.{name}" for name in names(tables)]
     with running(one.config) as endpoints:
@@ -34,8 +38,8 @@ def debezium_alone(room: Room, root: Path, *, tables: int) -> Iterator[Outcome]:
         done = burst(endpoints.source_url, tables=names(tables), changes=room.sizes.burst_changes,
                      rows=rows, seed=room.seed)  # fmt: skip
         wanted = sum(before.values()) + done.changes
-        _await_events(endpoints.kafka, topics, wanted, room.sizes.patience_seconds * 5)
-        yield _rate(done, time.time() - done.began, tables)
+        ended = _await_last(endpoints.kafka, topics, wanted, room.sizes.patience_seconds * 5)
+        yield _rate(done, ended - done.began, tables)
         after = end_offsets(endpoints.kafka, topics)
         events, seconds = consume(endpoints.kafka, {t: (before[t], after[t]) for t in topics})
     yield Figure(name="limit", way="Kafka consumer to nowhere", unit="events/s",
@@ -59,6 +63,25 @@ def _await_events(kafka: str, topics: list[str], count: int, seconds: float) -> 
     )
 
 
+def _await_last(kafka: str, topics: list[str], count: int, seconds: float) -> float:
+    """Wait until the topics have so many offsets and no more come.
+
+    Return when the last one was seen, in seconds since 1970. A count would not do: nobody knows how
+    many marks of its transactions Kafka adds.
+    """
+    seen, at = -1, 0.0
+
+    def is_over() -> bool:
+        nonlocal seen, at
+        found = sum(end_offsets(kafka, topics).values())
+        if found != seen:
+            seen, at = found, time.time()
+        return seen >= count and time.time() - at > QUIET_SECONDS
+
+    until(is_over, seconds, f"{count} events did not reach Kafka")
+    return at
+
+
 def consume(kafka: str, ranges: dict[str, tuple[int, int]]) -> tuple[int, float]:
     """Read the offsets of each topic and drop them; return the messages and the seconds."""
     consumer = Consumer(
@@ -75,7 +98,7 @@ def consume(kafka: str, ranges: dict[str, tuple[int, int]]) -> tuple[int, float]
     count, began = 0, time.monotonic()
     try:
         while left:
-            for message in consumer.consume(BATCH, 1.0):
+            for message in consumer.consume(BATCH, _WAIT_SECONDS):
                 if message.error() is not None:
                     left.discard(str(message.topic()))  # its end
                 else:

@@ -3,7 +3,7 @@
 import os
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,13 +87,24 @@ def cluster(root: Path, jars: list[Path], *, slots: int) -> Iterator[Cluster]:
             log.close()
         pids = {name: process.pid for name, process in started.items()}
         found = Cluster(root=root, jars=jars, port=rest, pids=pids)
-        until(found.has_a_worker, START_SECONDS, "Flink's task manager did not register")
+        _await_worker(found, started)
         yield found
     finally:
         for process in reversed(started.values()):
             process.terminate()
         for process in started.values():
             process.wait()
+
+
+def _await_worker(found: Cluster, started: Mapping[str, subprocess.Popen[bytes]]) -> None:
+    """Wait for the task manager; raises SERVER_FAILED if a process ends, and TIMEOUT."""
+
+    def registered() -> bool:
+        if ended := [name for name, process in started.items() if process.poll() is not None]:
+            raise CdcError(ErrorKind.SERVER_FAILED, f"Flink's {ended[0]} ended: see its log")
+        return found.has_a_worker()
+
+    until(registered, START_SECONDS, "Flink's task manager did not register")
 
 
 def _configure(root: Path, *, rest: int, rpc: int, slots: int) -> None:
@@ -111,6 +122,11 @@ def _configure(root: Path, *, rest: int, rpc: int, slots: int) -> None:
         "taskmanager.numberOfTaskSlots": slots,
         # For a process that is started directly: what it may plan with, not what it takes.
         "taskmanager.cpu.cores": slots,
+        "taskmanager.memory.framework.heap.size": "128m",
+        "taskmanager.memory.framework.off-heap.size": "128m",
+        "taskmanager.memory.jvm-metaspace.size": "512m",
+        "taskmanager.memory.jvm-overhead.min": "192m",
+        "taskmanager.memory.jvm-overhead.max": "192m",
         "taskmanager.memory.task.heap.size": "900m",
         "taskmanager.memory.task.off-heap.size": "0m",
         "taskmanager.memory.managed.size": "128m",

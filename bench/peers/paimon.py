@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ def snapshots(table: Path) -> list[Snapshot]:
     for file in _files(table):
         raw = json.loads(file.read_text())
         if raw["commitKind"] == "APPEND":
-            highest = max([highest, *_markers(table, raw["deltaManifestList"])])
+            highest = max(highest, _highest_added(table, raw["deltaManifestList"]))
         found.append(Snapshot(raw["timeMillis"] / 1000, _total(raw), highest))
     return found
 
@@ -62,13 +63,18 @@ def _total(raw: dict[str, Any]) -> int:
     return int(raw.get("totalRecordCount") or 0)
 
 
-def _markers(table: Path, manifest_list: str) -> list[int]:
-    return [
-        _highest(table / "bucket-0" / entry["_FILE"]["_FILE_NAME"])
-        for manifest in _avro(table / "manifest" / manifest_list)
-        for entry in _avro(table / "manifest" / manifest["_FILE_NAME"])
-        if entry["_KIND"] == 0  # a file that was added
-    ]
+@cache
+def _highest_added(table: Path, manifest_list: str) -> int:
+    """Return the highest marker in the files that a snapshot added; what it is does not change."""
+    return max(
+        (
+            _highest(table / "bucket-0" / entry["_FILE"]["_FILE_NAME"])
+            for manifest in _avro(table / "manifest" / manifest_list)
+            for entry in _avro(table / "manifest" / manifest["_FILE_NAME"])
+            if entry["_KIND"] == 0  # a file that was added
+        ),
+        default=0,
+    )
 
 
 def _highest(file: Path) -> int:

@@ -55,4 +55,10 @@ def _figure(name: str, way: str, unit: str, samples: list[float], **more: Parame
     return Figure(name=name, way=way, unit=unit, samples=tuple(samples), parameters=where)
 
 
-PEERS: Final = Benchmark(name="peers", title="beside Flink CDC and Paimon", measure=measure)
+PEERS: Final = Benchmark(
+    name="peers",
+    title="beside Flink CDC and Paimon",
+    measure=measure,
+    prepare=class_path,
+    bounded=False,
+)

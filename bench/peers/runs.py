@@ -21,8 +21,9 @@ from bench.whole.code import ours
 from bench.whole.installation import Installation
 from bench.whole.live import PER
 from bench.whole.load import Load
-from bench.whole.snapshot import connected_at, readable_rows
-from bench.whole.tables import identifier, names
+from bench.whole.readable import await_all
+from bench.whole.snapshot import connected_at
+from bench.whole.tables import MARKERS_FROM, identifier, names
 from cdc.lake.layout import ledger_path
 from cdc.lake.records.ledger import Ledger, LedgerRow
 from cdc.waiting import until
@@ -48,11 +49,9 @@ class Seen:
 def run_ours(room: Room, root: Path) -> Seen:
     """Run wal2lake once."""
     one = Installation(root=root, code=ours())
-    one.create(tables=TABLES, rows=room.sizes.rows_per_table)
-    began = time.time()
+    one.create(tables=TABLES, rows=room.sizes.peer_rows)
     with one.up():
-        began = connected_at(one) or began
-        snapshot, last = _snapshot_of_ours(room, one, began)
+        snapshot, last = _snapshot_of_ours(room, one, connected_at(one))
 
         def drained(lsn: int) -> None:
             one.await_cut(lsn, room.sizes.patience_seconds * 5)
@@ -71,12 +70,11 @@ def run_ours(room: Room, root: Path) -> Seen:
 
 def _snapshot_of_ours(room: Room, one: Installation, began: float) -> tuple[float, int]:
     """Wait until all rows are readable; return rows per second, and the number of the cut."""
-    wanted, tables = TABLES * room.sizes.rows_per_table, names(TABLES)
-    until(lambda: readable_rows(one, tables) >= wanted, room.sizes.patience_seconds * 5,
-          "the snapshot was not readable")  # fmt: skip
+    rows = room.sizes.peer_rows
+    await_all(one, tables=TABLES, rows=rows, seconds=room.sizes.patience_seconds * 5)
     cut = one.last_cut()
     assert cut is not None  # noqa: S101 - its rows were read
-    return wanted / (cut.published_at.timestamp() - began), cut.cut
+    return TABLES * rows / (cut.published_at.timestamp() - began), cut.cut
 
 
 def _until_cut(cuts: list[LedgerRow], lsn: int) -> float | None:
@@ -86,7 +84,7 @@ def _until_cut(cuts: list[LedgerRow], lsn: int) -> float | None:
 
 def _is_torn(cut: LedgerRow) -> bool:
     """Return whether the tables of a cut hold different markers."""
-    text, highest = "select max(id) as id from t", set()
+    text, highest = f"select max(id) as id from t where id >= {MARKERS_FROM}", set()  # noqa: S608
     for entry in cut.tables:
         table = DeltaTable(entry.path, version=entry.version)
         found = QueryBuilder().register("t", table).execute(text).read_all()
@@ -97,18 +95,17 @@ def _is_torn(cut: LedgerRow) -> bool:
 def run_flink(room: Room, root: Path, jars: list[Path]) -> Seen:
     """Run Flink CDC and Paimon once, on a Postgres of its own with the same settings."""
     source = Installation(root=root / "source", code=ours())
-    source.create(tables=TABLES, rows=room.sizes.rows_per_table)
+    source.create(tables=TABLES, rows=room.sizes.peer_rows)
     warehouse, tables = root / "warehouse", names(TABLES)
     places = [warehouse / "default.db" / name for name in tables]
     with source.postgres_alone() as url, cluster(root / "flink", jars, slots=2) as flink:
         _prepare(url, tables)
         began = time.time()
         flink.submit(job(url, tables, warehouse, checkpoint_seconds=CHECKPOINT_SECONDS))
-        wanted = TABLES * room.sizes.rows_per_table
+        wanted = TABLES * room.sizes.peer_rows
         until(lambda: sum(map(paimon.rows, places)) >= wanted, room.sizes.patience_seconds * 5,
               "Flink's snapshot was not readable")  # fmt: skip
         snapshot = wanted / (time.time() - began)
-        live_from = time.time()
         load, sampler, sent = _loaded(
             room, url, flink.pids, _postgres_pid(url), lambda _: _drained(room, flink, places, url)
         )
@@ -118,7 +115,8 @@ def run_flink(room: Room, root: Path, jars: list[Path]) -> Seen:
         for mark in load.marks
         if (found := _until_all(histories, mark.id)) is not None
     ]
-    torn = paimon.torn_share(histories, live_from, live_from + load.seconds)
+    marked = [mark.committed_at for mark in load.marks]
+    torn = paimon.torn_share(histories, marked[0], marked[-1])
     return _seen(snapshot, times, load, sampler, sent, torn)
 
 
@@ -164,10 +162,19 @@ def _drained(room: Room, flink: Cluster, places: list[Path], url: str) -> None:
 def _loaded(
     room: Room, url: str, pids: Mapping[str, int], postgres: int, drained: Callable[[int], None]
 ) -> tuple[Load, Sampler, float]:  # fmt: skip
-    """Put the load on the source; return it with what was spent until it had been applied."""
+    """Put the load on the source; return it with what was spent until it had been applied.
+
+    A load before it warms up what follows.
+    """
     tables = names(TABLES)
-    load = Load(url=url, tables=tables, marked=tables, rows=room.sizes.rows_per_table, rate=RATE,
-                seed=room.seed)  # fmt: skip
+    warm, load = (
+        Load(url=url, tables=tables, marked=tables, rows=room.sizes.peer_rows, rate=RATE,
+             seed=room.seed + number)
+        for number in range(2)
+    )  # fmt: skip
+    with warm:
+        warm.wait(room.sizes.peer_warm_seconds)
+    drained(warm.last_lsn)
     before = walsender_seconds(postgres)
     with Sampler(pids=pids) as sampler:
         with load:

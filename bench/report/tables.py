@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from rich.table import Table
 
 from bench.core.figure import Figure, Measured
-from bench.core.reach import Row, number
+from bench.core.reach import NOT_MEASURED, Row, number
 from bench.core.statistics import quantile
 
 HEAD = ("what", "measured", "ratio", "reach", "met")
@@ -18,8 +18,15 @@ def reach_lines(rows: Iterable[Row], measured: Measured) -> list[tuple[str, ...]
         result = row.compute(measured)
         ratio = "" if result.ratio is None else f"{result.ratio:,.2f}"
         met = "-" if result.met is None else "met" if result.met else "not met"
-        lines.append((row.what, result.figure, ratio, row.reach, met))
+        figure = _why_not(row, measured) if result is NOT_MEASURED else result.figure
+        lines.append((row.what, figure, ratio, row.reach, met))
     return lines
+
+
+def _why_not(row: Row, measured: Measured) -> str:
+    """Return that a row was not measured, and why, if one of its benchmarks was left out."""
+    why = [one.why for one in measured.left_out if one.name in row.benchmarks]
+    return ": ".join([NOT_MEASURED.figure, *why[:1]])
 
 
 def reach_table(rows: Iterable[Row], measured: Measured) -> Table:

@@ -1,7 +1,7 @@
 """Changes as fast as two connections commit them."""
 
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
@@ -33,10 +33,7 @@ def burst(url: str, *, tables: list[str], changes: int, rows: int, seed: int) ->
             while made[number] < changes // WRITERS:
                 made[number] += writer.change(PER_STATEMENT)
 
-    threads = [threading.Thread(target=write, args=(number,)) for number in range(WRITERS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(WRITERS) as pool:
+        list(pool.map(write, range(WRITERS)))
     with psycopg.connect(url) as conn:
         return Burst(sum(made), began, lsn(conn))

@@ -1,17 +1,17 @@
 """An installation of wal2lake with all its servers, in a directory of its own."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
-from bench.whole.code import Code
+from bench.whole.code import OURS_NAME, Code, last_line
 from bench.whole.tables import create
-from cdc.config import Config, Connect, Kafka, Registry, load
+from cdc.config import Config, Connect, Kafka, Registry, Source, load
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import ledger_path
 from cdc.lake.records.ledger import Ledger, LedgerRow
@@ -27,11 +27,14 @@ _ELSEWHERE: Final = "http://127.0.0.1:1"  # never contacted: a configured server
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
-    """One installation, run by some code; ``settings`` are further ones of its configuration."""
+    """One installation, run by some code.
+
+    ``snapshot`` says who reads the tables first, for code that leaves the choice.
+    """
 
     root: Path
     code: Code
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    snapshot: str = "copy"
 
     @property
     def config(self) -> Config:
@@ -55,13 +58,16 @@ class Installation:
     def create(self, *, tables: int, rows: int) -> None:
         """Write the configuration and fill so many tables in Postgres, before anything follows."""
         self.root.mkdir(parents=True)
+        source: dict[str, Any] = {"tables": [f"{NAME}.*"]}
+        if self.code.name == OURS_NAME and "snapshot" in Source.model_fields:
+            source["snapshot"] = self.snapshot
         own: dict[str, Any] = {
             "name": NAME,
-            "source": {"tables": [f"{NAME}.*"]},
+            "source": source,
             "lake": {"path": str(self.root / "lake")},
             "state_dir": str(self.root / "state"),
         }
-        self._file.write_text(yaml.safe_dump(own | dict(self.settings)))
+        self._file.write_text(yaml.safe_dump(own))
         with self.postgres_alone() as url:
             create(url, tables=tables, rows=rows)
 
@@ -88,7 +94,7 @@ class Installation:
             raise CdcError(
                 ErrorKind.SERVER_FAILED,
                 f"wal2lake {arguments[0]} of {self.code.name} ended with exit code {code}",
-                detail=f"see {log.name}: {_last_line(log)}",
+                detail=f"see {log.name}: {last_line(log)}",
             )
         return time.monotonic() - began
 
@@ -125,8 +131,3 @@ class Installation:
         if found is None:
             raise CdcError(ErrorKind.TIMEOUT, f"a commit was not readable after {seconds:.0f} s")
         return found
-
-
-def _last_line(log: Path) -> str:
-    lines = log.read_text(errors="replace").strip().splitlines()
-    return lines[-1] if lines else ""

@@ -13,6 +13,7 @@ from bench.whole.code import ours
 from bench.whole.idle import idle
 from bench.whole.installation import Installation
 from bench.whole.load import Load, freshness
+from bench.whole.readable import await_all
 from bench.whole.reader import reading, seen
 from bench.whole.stages import stage_figures
 from bench.whole.tables import SCHEMA, names
@@ -28,9 +29,14 @@ def measure(room: Room) -> Iterator[Outcome]:
     """Yield freshness and cost for every number of tables at every rate, and more on the way."""
     folder, counts = room.fresh("live"), room.sizes.table_counts
     for tables in counts:
+        if not room.has_time():
+            yield NotMeasured(name=f"live with {tables} tables", why="the run's time was over")
+            continue
         one = Installation(root=folder / f"of-{tables}", code=ours())
         one.create(tables=tables, rows=room.sizes.rows_per_table)
         with one.up():
+            await_all(one, tables=tables, rows=room.sizes.rows_per_table,
+                      seconds=room.sizes.patience_seconds * 5)  # fmt: skip
             room.say(f"{tables} tables are followed")
             for rate in room.sizes.rates:
                 yield from under_load(room, one, tables, rate)
@@ -39,7 +45,8 @@ def measure(room: Room) -> Iterator[Outcome]:
                 yield from idle(room, one, tables)
             if tables == _of_a_backlog(counts):
                 yield from backlog(room, one, tables)
-                yield from replayed(one)
+                if room.sizes.replays:
+                    yield from replayed(one)
 
 
 def _of_a_backlog(counts: tuple[int, ...]) -> int:
@@ -58,7 +65,7 @@ def under_load(room: Room, one: Installation, tables: int, rate: int) -> Iterato
         reading(_lake(one), [f"{SCHEMA}.{name}" for name in load.marked], output),
     ):
         with load:
-            load.wait(room.sizes.live_seconds)
+            load.wait(room.sizes.rates[rate])
         one.await_cut(load.last_lsn, room.sizes.patience_seconds)
         _await_reader(load, output)
     sent = walsender_seconds(postgres) - sent

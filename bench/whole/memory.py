@@ -11,6 +11,7 @@ from bench.core.room import Benchmark, Room
 from bench.whole.code import ours
 from bench.whole.installation import Installation
 from bench.whole.load import Load
+from bench.whole.readable import await_all
 from bench.whole.tables import names
 
 MINUTES: Final = "BENCH_MEMORY_MINUTES"
@@ -24,11 +25,13 @@ def measure(room: Room) -> Iterator[Outcome]:
     """Yield the memory of the job, five seconds between two samples."""
     seconds = float(os.environ.get(MINUTES, "0")) * 60
     if not seconds:
-        yield NotMeasured(name="memory over time", why=f"{MINUTES} is not set; 60 for an hour")
+        yield NotMeasured(name="memory", why=f"{MINUTES} is not set; 60 for an hour")
         return
     one = Installation(root=room.fresh("memory") / "installation", code=ours())
     one.create(tables=TABLES, rows=room.sizes.rows_per_table)
     with one.up():
+        await_all(one, tables=TABLES, rows=room.sizes.rows_per_table,
+                  seconds=room.sizes.patience_seconds * 5)  # fmt: skip
         load = Load(url=one.source_url, tables=names(TABLES), marked=names(1),
                     rows=room.sizes.rows_per_table, rate=500, seed=room.seed)  # fmt: skip
         with Sampler(pids={"job": one.pids()["job"]}) as sampler, load:
@@ -38,10 +41,14 @@ def measure(room: Room) -> Iterator[Outcome]:
     yield Figure(
         name="memory over time", way="ours", unit="B",
         samples=tuple(sampler.rss["job"][::KEPT_EVERY]),
-        parameters={"every_seconds": EVERY_SECONDS * KEPT_EVERY, "rate": 500},
+        parameters={"every_seconds": EVERY_SECONDS * KEPT_EVERY, "rate": 500, "tables": TABLES},
     )  # fmt: skip
 
 
 MEMORY: Final = Benchmark(
-    name="memory", title="the job's memory over time", measure=measure, in_quick=False
+    name="memory",
+    title="the job's memory over time",
+    measure=measure,
+    in_quick=False,
+    bounded=False,
 )

@@ -10,8 +10,9 @@ from deltalake import DeltaTable
 from bench.core.alternate import alternate
 from bench.core.figure import Figure, NotMeasured, Outcome
 from bench.core.room import Benchmark, Room
-from bench.whole.code import before, ours
+from bench.whole.code import BEFORE_NAME, OURS_NAME, before, ours
 from bench.whole.installation import Installation
+from bench.whole.readable import await_all
 from bench.whole.tables import Writer, lsn, names
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import log_path
@@ -21,22 +22,19 @@ _ADDED: Final = ("numOutputRows", "num_added_rows")  # Spark's name, and that of
 
 
 def measure(room: Room) -> Iterator[Outcome]:
-    """Yield the seconds of rounds, each on a job that is warm: ours, ours by Spark, before."""
-    folder = room.fresh("round")
-    by_spark = {"job": {"local_events": 0}}
-    places = {
-        "ours": Installation(root=folder / "ours", code=ours()),
-        "by Spark": Installation(root=folder / "by-spark", code=ours(), settings=by_spark),
-    }
+    """Yield the seconds of rounds, each on a job that is warm: ours, and before."""
+    folder, rows = room.fresh("round"), room.sizes.round_rows
+    places = {OURS_NAME: Installation(root=folder / "ours", code=ours())}
     try:
-        places["before"] = Installation(root=folder / "before", code=before())
+        places[BEFORE_NAME] = Installation(root=folder / "before", code=before())
     except CdcError as error:
         yield NotMeasured(name="round of before", why=str(error))
-    for one in places.values():
-        one.create(tables=TABLES, rows=room.sizes.rows_per_table)
     for _, way in alternate(list(places), 1, room.seed):
-        with places[way].up():
-            seconds = _rounds(room, places[way])
+        one = places[way]
+        one.create(tables=TABLES, rows=rows)
+        with one.up():
+            await_all(one, tables=TABLES, rows=rows, seconds=room.sizes.patience_seconds * 4)
+            seconds = _rounds(room, one, room.sizes.rounds[way])
         yield Figure(
             name="round",
             way=way,
@@ -46,12 +44,13 @@ def measure(room: Room) -> Iterator[Outcome]:
         )
 
 
-def _rounds(room: Room, one: Installation) -> list[float]:
+def _rounds(room: Room, one: Installation, rounds: int) -> list[float]:
+    """Return the seconds of so many rounds, after one more by which the job gets warm."""
     seconds = []
     with psycopg.connect(one.source_url, autocommit=True) as conn:
-        writer = Writer(conn=conn, tables=names(TABLES), rows=room.sizes.rows_per_table,
+        writer = Writer(conn=conn, tables=names(TABLES), rows=room.sizes.round_rows,
                         number=0, writers=1, seed=room.seed)  # fmt: skip
-        for _ in range(room.sizes.rounds + (room.sizes.rounds > 1)):
+        for _ in range(1 + rounds):
             began = datetime.now().astimezone()
             with conn.transaction():
                 for _ in range(TABLES):
@@ -59,7 +58,7 @@ def _rounds(room: Room, one: Installation) -> list[float]:
             cut = one.await_cut(lsn(conn), room.sizes.patience_seconds * 4)
             landed = _landed_at(one, began, cut.published_at)
             seconds.append((cut.published_at - landed).total_seconds())
-    return seconds[1:] or seconds  # the first one is of a cold job
+    return seconds[1:]
 
 
 def _landed_at(one: Installation, began: datetime, until: datetime) -> datetime:
@@ -91,5 +90,6 @@ ROUND: Final = Benchmark(
     name="round",
     title="2,500 events over seven tables, landed to published",
     measure=measure,
+    prepare=before,
     in_quick=False,
 )

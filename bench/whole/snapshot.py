@@ -1,4 +1,4 @@
-"""The first snapshot of one large table: ours, before, and what COPY to Parquet would take."""
+"""The first snapshot of one large table, and what COPY to Parquet would take."""
 
 import time
 from collections.abc import Iterator
@@ -10,18 +10,16 @@ from typing import Final
 import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
-from deltalake import DeltaTable
 from pyarrow import csv
 
 from bench.core.figure import Figure, NotMeasured, Outcome
 from bench.core.room import Benchmark, Room
-from bench.whole.code import before, ours
+from bench.whole.code import ours
 from bench.whole.installation import Installation
+from bench.whole.readable import rate_of_snapshot
 from bench.whole.tables import SCHEMA, names
 from cdc.demo.stages import CONNECTING
-from cdc.errors import CdcError
 from cdc.stack.process.stack_report import read
-from cdc.waiting import poll
 
 CORES: Final = 2
 (TABLE,) = names(1)
@@ -29,78 +27,42 @@ _BLOCK: Final = 8 * 2**20
 
 
 def measure(room: Room) -> Iterator[Outcome]:
-    """Yield rows per second until they are readable."""
-    folder, sizes = room.fresh("snapshot"), room.sizes
+    """Yield rows per second until they are readable; those of before come with its start."""
+    folder, rows = room.fresh("snapshot"), room.sizes.snapshot_rows
     one = Installation(root=folder / "ours", code=ours())
-    one.create(tables=1, rows=sizes.snapshot_rows)
+    began = time.monotonic()
+    one.create(tables=1, rows=rows)
+    room.say(f"{rows:,} rows were made in {time.monotonic() - began:.0f} s")
     with one.postgres_alone() as url:
-        yield _figure("COPY to Parquet", sizes.snapshot_rows,
-                      copy_to_parquet(url, sizes.snapshot_rows, folder))  # fmt: skip
-    yield from _snapshot(room, one, sizes.snapshot_rows)
-    try:
-        old = Installation(root=folder / "before", code=before())
-    except CdcError as error:
-        yield NotMeasured(name="snapshot of before", why=str(error))
-        return
-    old.create(tables=1, rows=sizes.snapshot_rows_before)
-    yield from _snapshot(room, old, sizes.snapshot_rows_before)
-
-
-def _snapshot(room: Room, one: Installation, rows: int) -> Iterator[Outcome]:
-    began = time.time()
+        rate = copy_to_parquet(url, rows, folder)
+    yield snapshot_figure("COPY to Parquet", rows, rate, rows, rows / rate)
     with one.up():
-        began = connected_at(one) or began
-        seconds, readable = _await_rows(one, rows, began, room.sizes.snapshot_seconds)
-    if not readable:
-        yield NotMeasured(
-            name=f"snapshot of {one.code.name}", why=f"no row was readable after {seconds:.0f} s"
+        rate, found, seconds = rate_of_snapshot(
+            one, tables=1, rows=rows, began=connected_at(one), seconds=room.sizes.snapshot_seconds
         )
-        return
-    note = "" if readable >= rows else f"only {readable:,} rows in {seconds:.0f} s"
-    yield _figure(one.code.name, rows, readable / seconds, note)
+    yield snapshot_figure(one.code.name, rows, rate, found, seconds)
 
 
-def _figure(way: str, rows: int, rate: float, note: str = "") -> Figure:
+def snapshot_figure(way: str, rows: int, rate: float, found: int, seconds: float) -> Outcome:
+    """Return the rate at which rows became readable, ``found`` of all ``rows`` in the seconds."""
+    if not found:
+        return NotMeasured(
+            name=f"snapshot of {way}", why=f"no row was readable after {seconds:.0f} s"
+        )
+    note = "" if found >= rows else f"only {found:,} rows in {seconds:.0f} s"
     return Figure(
         name="snapshot", way=way, unit="rows/s", samples=(rate,), parameters={"rows": rows},
         note=note,
     )  # fmt: skip
 
 
-def connected_at(one: Installation) -> float | None:
-    """Return when the installation began with the source, which is after its servers' start."""
-    events = [event for event in read(one.state)["events"] if event["what"] == CONNECTING]
-    return datetime.fromisoformat(events[0]["at"]).timestamp() if events else None
+def connected_at(one: Installation) -> float:
+    """Return when the installation began with the source, which is after its servers' start.
 
-
-def _await_rows(one: Installation, rows: int, began: float, patience: float) -> tuple[float, int]:
-    """Return the seconds until all rows were in a published cut, and how many were at the end."""
-    found = 0
-
-    def all_readable() -> bool:
-        nonlocal found
-        found = max(found, readable_rows(one, names(1)))
-        return found >= rows
-
-    poll(all_readable, bool, every=0.5, seconds=max(1.0, began + patience - time.time()))
-    cut = one.last_cut()
-    done = found >= rows and cut is not None
-    at = cut.published_at.timestamp() if done and cut is not None else time.time()
-    return max(at - began, 0.001), found
-
-
-def readable_rows(one: Installation, tables: list[str]) -> int:
-    """Return the rows of the tables at the newest cut, from their statistics."""
-    cut = one.last_cut()
-    if cut is None or cut.lsn is None:
-        return 0
-    entries = filter(None, (cut.entry(f"{SCHEMA}.{name}") for name in tables))
-    return sum(_rows(e.path, e.version) for e in entries)
-
-
-def _rows(path: str, version: int) -> int:
-    opened = DeltaTable(path, version=version)
-    return sum(opened.get_add_actions()["num_records"].to_pylist())
+    In seconds since 1970. Raises StopIteration if it has not.
+    """
+    at = next(event["at"] for event in read(one.state)["events"] if event["what"] == CONNECTING)
+    return datetime.fromisoformat(at).timestamp()
 
 
 def copy_to_parquet(url: str, rows: int, folder: Path) -> float:

@@ -8,6 +8,7 @@ import psycopg
 from psycopg import sql
 
 SCHEMA: Final = "bench"
+IDS_PER_WRITER: Final = 1_000_000_000
 MARKERS_FROM: Final = 1_000_000_000_000
 """Ids from here on are markers: rows that say when a transaction was committed."""
 _CREATE: Final = sql.SQL(
@@ -75,7 +76,15 @@ class Writer:
 
     def __post_init__(self) -> None:
         self._random = Random(self.seed * 1000 + self.number)  # noqa: S311 - no secret
-        self._next = self._old = 1_000_000_000 * (self.number + 1)
+        first = IDS_PER_WRITER * (self.number + 1)
+        self._next = self._old = max(self._beyond(table, first) for table in self.tables)
+
+    def _beyond(self, table: str, first: int) -> int:
+        """Return the first id of this writer's that no writer before it has given to a row."""
+        query = sql.SQL("select max(id) from {} where id >= %s and id < %s")
+        bounds = [first, first + IDS_PER_WRITER]
+        row = self.conn.execute(query.format(identifier(table)), bounds).fetchone()
+        return first if row is None or row[0] is None else int(row[0]) + 1
 
     def change(self, changes: int) -> int:
         """Execute one statement of about so many changes; return how many it made."""

@@ -1,6 +1,7 @@
 """What a run shows: tables, plots and the page."""
 
 import re
+import time
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -15,7 +16,8 @@ from bench.core.room import Benchmark, Room
 from bench.core.rows import PEER_ROWS, ROWS
 from bench.core.sizes import TINY
 from bench.flame.graph import draw, tree
-from bench.flame.stacks import Stacks, of_this_thread, parse_event
+from bench.flame.jvm_stacks import folded
+from bench.flame.stacks import Stacks, inside, of_this_thread
 from bench.peers.peers import PEERS
 from bench.registry import BENCHMARKS
 from bench.report import page
@@ -84,7 +86,17 @@ def test_one_benchmark_that_fails_does_not_stop_the_others(tmp_path: Path) -> No
     measured, _ = run(benchmarks, room(tmp_path))
 
     assert measured.left_out == (NotMeasured(name="first", why="it failed: no server"),)
-    assert measured.figures == MEASURED.figures[:1]
+    assert measured.figures[1:-1] == MEASURED.figures[:1]
+    durations = [(one.name, one.way) for one in (measured.figures[0], measured.figures[-1])]
+    assert durations == [("duration", "first"), ("duration", "second")]
+
+
+def test_a_row_without_its_figures_says_why() -> None:
+    left = Measured((), (NotMeasured(name="round", why="it failed: no server"),))
+    lines = {line[0]: line[1] for line in reach_lines(ROWS, left)}
+
+    assert lines["the same round, landed to published"] == "not measured: it failed: no server"
+    assert lines["idle: 50 tables, no changes, the job"] == "not measured"
 
 
 def test_a_reason_names_no_place_of_a_machine() -> None:
@@ -114,6 +126,8 @@ def test_a_run_is_published_as_json_plots_and_page(tmp_path: Path) -> None:
         "bench.json",
         "freshness.svg",
         "freshness.png",
+        "before.svg",
+        "before.png",
     }
     assert (folder / "freshness.svg").read_text().startswith("<?xml")
     written = text.read_text()
@@ -148,22 +162,33 @@ def test_a_flame_graph_is_as_wide_as_what_was_seen() -> None:
     assert widths == [1199.5, 899.5, 299.5]
 
 
-def test_a_stack_of_the_flight_recorder_is_read_from_its_text() -> None:
-    text = (
-        "jdk.ExecutionSample {\n  startTime = 10:00\n  stackTrace = [\n"
-        "    org.x.Inner.work(int) line: 7\n    org.x.Outer.run() line: 3\n    ...\n  ]\n}\n"
-    )
+def test_what_is_around_a_frame_is_left_away() -> None:
+    stacks: Stacks = Stacks({("main", "apply", "read"): 2, ("other", "apply", "read"): 1,
+                             ("main", "write"): 5})  # fmt: skip
 
-    assert parse_event(text) == ("org.x.Outer.run", "org.x.Inner.work")
-    assert parse_event("jdk.Other {\n}\n") == ()
+    assert inside(stacks, "apply") == {("apply", "read"): 3}
+
+
+def test_stacks_of_the_flight_recorder_are_counted() -> None:
+    text = "org.x.Outer.run\torg.x.Inner.work\norg.x.Outer.run\norg.x.Outer.run\n"
+
+    assert folded(text) == {("org.x.Outer.run", "org.x.Inner.work"): 1, ("org.x.Outer.run",): 2}
+    assert folded("") == {}
+    assert folded("a.B$$Lambda$12/0x7f.93.apply\ta.C.run\na.B$$Lambda.7.apply\ta.C.run") == {
+        ("a.B$lambda.apply", "a.C.run"): 2
+    }
 
 
 def test_the_stack_of_a_thread_is_sampled() -> None:
+    def seen() -> bool:
+        return any("busy" in name for stack in list(stacks) for name in stack)
+
     def busy() -> None:
-        while not stacks:
+        ends = time.monotonic() + 30
+        while not seen() and time.monotonic() < ends:
             sum(range(1000))
 
     with of_this_thread() as stacks:
         busy()
 
-    assert any("busy" in name for stack in stacks for name in stack)
+    assert seen()
