@@ -44,11 +44,11 @@ def main(
     whole = not only and chosen_sizes.name == "full"
     folder = out or (PAGE if whole else work / "results" / chosen_sizes.name)
     rows, name = (PEER_ROWS, "peers") if peers else (ROWS, "bench")
-    console.print(reach_table(rows, measured))
     publication = Publication(
         name=name, rows=rows, folder=folder.resolve(), flames=room.root / GRAPHS
     )
     publication.write(measured, record)
+    console.print(reach_table(rows, measured))
     console.print(f"written to {folder}", soft_wrap=True)
 
 

@@ -90,7 +90,7 @@ class Publication:
     flames: Path  # folder of the run's flame graphs
 
     def write(self, measured: Measured, record: Record) -> None:
-        """Write the JSON, the plots and, if it is beside the folder, the page."""
+        """Write the JSON first, then the plots and, if it is beside the folder, the page."""
         self.folder.mkdir(parents=True, exist_ok=True)
         values = record.values(measured)
         result_file.write(self.folder / f"{self.name}.json", values)

@@ -69,6 +69,6 @@ def quantity(figure: Figure) -> str:
 def number(value: float, unit: str) -> str:
     """Return a value with its unit, with about three digits."""
     if unit == "B":
-        return f"{value / MIB:,.0f} MiB"
+        return f"{value / MIB:,.0f} MiB" if value >= MIB else f"{value / 1024:,.0f} KiB"
     digits = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 4  # noqa: PLR2004
     return f"{value:,.{digits}f} {unit}"

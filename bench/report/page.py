@@ -1,6 +1,7 @@
 """Puts the results of a run into docs/benchmarks.md, between its marks."""
 
 import re
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -54,4 +55,4 @@ def _where(values: Mapping[str, Any]) -> str:
         f"after: {load[1]}.",
         ", ".join(f"{name} {text}" for name, text in versions.items()) + ".",
     ]
-    return "\n".join(facts)
+    return textwrap.fill(" ".join(facts), 100, break_long_words=False, break_on_hyphens=False)
