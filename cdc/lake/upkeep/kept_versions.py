@@ -70,7 +70,8 @@ class KeptVersions:
         many = self._asked is None and self._commits >= LOOK_COMMITS
         if is_local(self._path) and self._work is None and (many or self._clock() >= self._due_at):
             self._commits, self._due_at = 0, self._clock() + self._every
-            self._work = self._submit(clean, self._path, self._since())
+            since = self._since(time.time() - self.hours * HOUR)
+            self._work = self._submit(clean, self._path, since)
 
     def keep(self, session: SparkSession, metadata: str) -> None:
         """Set how long Delta keeps removed files, and the commits that open their versions.
@@ -91,7 +92,8 @@ class KeptVersions:
 
     def are_held(self) -> bool:
         """Return whether somebody holds versions that have expired."""
-        return self._since() < time.time() - self.hours * HOUR
+        expired = time.time() - self.hours * HOUR
+        return self._since(expired) < expired
 
     @property
     def hours(self) -> float:
@@ -105,9 +107,9 @@ class KeptVersions:
     def _every(self) -> float:
         return max(LEAST_SECONDS, min(self.hours * HOUR / PARTS, self._most))
 
-    def _since(self) -> float:
+    def _since(self, expired: float) -> float:
+        """Return from when on versions are needed, given when they expire unless they are held."""
         hold = oldest_hold(lake_of(self._path)) if is_local(self._path) else None
-        expired = time.time() - self.hours * HOUR
         return expired if hold is None else min(hold, expired)
 
     def _end(self, work: Future[Cleaned], session: SparkSession, metadata: str) -> None:
