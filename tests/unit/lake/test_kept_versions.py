@@ -14,9 +14,9 @@ from structlog.testing import capture_logs
 
 from cdc.config import Job
 from cdc.lake.table.entry_file import entry_name
-from cdc.lake.upkeep import kept_versions
+from cdc.lake.upkeep import history, kept_versions
 from cdc.lake.upkeep.held import held
-from cdc.lake.upkeep.history import LEAST_HOURS, LOOK_COMMITS, VERSIONS
+from cdc.lake.upkeep.history import LEAST_HOURS
 from cdc.lake.upkeep.kept_versions import FILES_KEPT, PARTS, KeptVersions
 from tests.unit.lake.commit.small_table import actions, add, append_entry, at, ids, make, rows
 from tests.unit.lake.test_driver_upkeep import Later
@@ -156,18 +156,22 @@ def test_what_was_asked_for_becomes_a_property(tmp_path: Path) -> None:
     assert DeltaTable(table.path).version() == version
 
 
-def test_a_busy_table_keeps_less_and_says_so(tmp_path: Path) -> None:
+def test_a_busy_table_keeps_less_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The next run of the job goes by what the table says."""
+    monkeypatch.setattr(history, "VERSIONS", 40)
+    monkeypatch.setattr(kept_versions, "LOOK_COMMITS", 5)
     table = Kept(tmp_path, None)
-    for version in range(3, VERSIONS + 4):
+    for version in range(3, 44):
         append_entry(table.path, version, [{"commitInfo": {"userMetadata": at(2).metadata()}}])
-    assert table.committed(LOOK_COMMITS - 1) == 0
+    assert table.committed(4) == 0
     assert table.committed() == 1, "many commits are looked at before it is time"
     table.executor.work()
     table.committed()
 
     assert hours_told(table.path) == LEAST_HOURS
-    info = actions(table.path, VERSIONS + 4)[0]["commitInfo"]
+    info = actions(table.path, 44)[0]["commitInfo"]
     assert json.loads(info["userMetadata"])["offset"] == 2
     assert table.started(None).hours == LEAST_HOURS
     assert table.started(10.0).hours == 10
