@@ -40,7 +40,7 @@ class Aging:
             self._note()
             if number == 26:
                 self._combine()
-            if number == 29:
+            if number == 27:
                 DeltaTable(table.path).create_checkpoint()
         table.merge([3, 10], deletes=[0])
         self._note()
