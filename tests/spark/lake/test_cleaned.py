@@ -2,7 +2,6 @@
 
 import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -72,7 +71,7 @@ class Aging:
 
 
 @pytest.fixture
-def aging(spark: SparkSession, tmp_path: Path) -> Iterator[Aging]:
+def aging(spark: SparkSession, tmp_path: Path) -> Aging:
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     path = str(tmp_path / "t")
     store.create(spark, path, SCHEMA, Position(epoch=1, offset=0))

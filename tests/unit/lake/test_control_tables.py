@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
-from cdc.lake.records.ledger import MARK, NAMED, SCHEMA, TABLE_ENTRY, Ledger, LedgerRow, TableEntry
+from cdc.lake.records.ledger import NAMED, SCHEMA, TABLE_ENTRY, Ledger, LedgerRow, TableEntry
 from cdc.lake.records.quarantine import Quarantine, RefusedEvent
+from cdc.lake.table.positions import MARK
 from cdc.lake.upkeep.control_tables import FILES, KEPT, optimize
 from tests.aged import age
 
