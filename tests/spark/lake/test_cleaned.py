@@ -58,9 +58,11 @@ class Aging:
     def age(self) -> float:
         """Set the times of all commits; return the time since which versions are kept."""
         newest, now = max(self.rows), time.time()
-        for version in range(newest + 1):
+        entries = [(v, Path(self.table.path) / entry_name(v)) for v in range(newest + 1)]
+        for version, entry in entries:
             then = now - (newest - version) * HOUR / 6
-            os.utime(Path(self.table.path) / entry_name(version), (then, then))
+            if entry.exists():  # it has not been cleaned yet
+                os.utime(entry, (then, then))
         return now - HOUR
 
     def check_old(self, spark: SparkSession) -> None:
