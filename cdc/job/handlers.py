@@ -16,6 +16,7 @@ import structlog
 from cdc.lake.layout import operations_path
 from cdc.lake.records.operations import Operations
 from cdc.lake.table.removal import remove
+from cdc.lake.upkeep.held import held
 from cdc.operations import purging
 from cdc.operations.desk.context import JobContext
 from cdc.operations.desk.desk import Desk, Handler
@@ -106,13 +107,14 @@ def handlers(context: JobContext) -> Mapping[str, Handler]:
 def _shared(context: JobContext, handler: Handler) -> Handler:
     """Return the handler with a scheduler pool of its own, which leaves the rounds their cores.
 
-    Its jobs get a tag, by which they can be cancelled.
+    Its jobs get a tag, by which they can be cancelled. The versions that it reads are held.
     """
 
     def run(operation: Operation, reporter: Reporter) -> None:
         spark = context.spark.sparkContext
         spark.setLocalProperty("spark.scheduler.pool", "desk")
         spark.addJobTag(_TAG)
-        handler(operation, reporter)
+        with held(context.config.lake.path):
+            handler(operation, reporter)
 
     return run

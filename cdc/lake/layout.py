@@ -32,6 +32,11 @@ def table_under(lake: str, table: TableId) -> str:
     return f"{lake}/{table.schema}/{table.name}"
 
 
+def lake_of(path: str) -> str:
+    """Return the lake that has the table, or wal2lake's own table, at ``path``."""
+    return path.rsplit("/", 2)[0]
+
+
 def is_local(path: str) -> bool:
     """Return whether the path is on a local disk rather than on an object store."""
     return "://" not in path

@@ -26,7 +26,8 @@ from cdc.failpoints import Failpoint, reach
 from cdc.lake.records.expiry import Expired
 from cdc.lake.table.noted_landings import Ranges, with_landing
 from cdc.lake.table.positions import NOTHING, LandedPosition
-from cdc.lake.upkeep.maintenance import HOUR, Maintainer, expire
+from cdc.lake.upkeep.kept_versions import HOUR
+from cdc.lake.upkeep.maintenance import Maintainer, expire
 from cdc.land.arrow_rows import arrow_landing, arrow_rows
 from cdc.land.batch_size import BatchSizes
 from cdc.land.landing import Landing

@@ -9,6 +9,7 @@ from cdc.lake.layout import ledger_path, readings_path
 from cdc.lake.records import expiry
 from cdc.lake.records.ledger import Ledger, LedgerRow
 from cdc.lake.records.readings import Readings
+from cdc.lake.upkeep.history import HOURS
 from cdc.operations.automatic import make_images
 from cdc.tables import TableId
 from cdc.waiting import Every
@@ -26,7 +27,9 @@ def cuts_kept(policy: Job) -> timedelta | None:
     """
     if policy.log_retention_hours is None:
         return None
-    return timedelta(hours=max(policy.log_retention_hours, policy.vacuum_retention_hours))
+    versions = policy.vacuum_retention_hours
+    readable = max(HOURS) if versions is None else versions
+    return timedelta(hours=max(policy.log_retention_hours, readable))
 
 
 class Retention:

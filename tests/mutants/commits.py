@@ -5,6 +5,7 @@ from typing import Final
 from tests.mutants.mutant import Mutant
 
 _UNIT: Final = "tests/unit/lake/commit/"
+_OLD: Final = "tests/unit/lake/test_old_versions.py"
 COMMITS: Final = (
     Mutant(
         name="commit: a vector of the wrong file",
@@ -119,5 +120,35 @@ COMMITS: Final = (
         old="small[:within]",
         new="small[: len(fit)]",
         tests=("tests/unit/lake/test_driver_files.py",),
+    ),
+    Mutant(
+        name="cleaning: files of kept versions are deleted",
+        file="cdc/lake/upkeep/old_versions.py",
+        old="            removed.pop(name, None)\n",
+        new="            pass\n",
+        tests=(f"{_OLD}::test_a_vector_file_stays_while_one_of_its_vectors_is_used",),
+    ),
+    Mutant(
+        name="cleaning: a file that has come back is deleted",
+        file="cdc/lake/upkeep/old_versions.py",
+        old="range(keeping.oldest + 1, keeping.newest + 1)",
+        new="range(0)",
+        tests=(f"{_OLD}::test_a_file_that_has_come_back_stays",),
+    ),
+    Mutant(
+        name="cleaning: entries go before the files that they removed",
+        file="cdc/lake/upkeep/old_versions.py",
+        old="    deleted = sum(_delete(folder / name) for name in names)\n",
+        new="    for name in obsolete(times, since):\n"
+        "        (folder / LOG / name).unlink(missing_ok=True)\n"
+        "    deleted = sum(_delete(folder / name) for name in names)\n",
+        tests=(f"{_OLD}::test_a_cleaning_that_dies_between_two_deletions_loses_nothing",),
+    ),
+    Mutant(
+        name="cleaning: versions that somebody reads are cleaned",
+        file="cdc/lake/upkeep/kept_versions.py",
+        old="return expired if hold is None else min(hold, expired)",
+        new="return expired",
+        tests=("tests/unit/lake/test_kept_versions.py",),
     ),
 )

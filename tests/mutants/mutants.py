@@ -169,8 +169,8 @@ MUTANTS: Final = (
     Mutant(
         name="old versions: keep the one that was newest at the limit",
         file="cdc/lake/upkeep/transaction_log.py",
-        old="if version <= newest_then)",
-        new="if version <= newest_then + 1)",
+        old="if version <= oldest), default=None)",
+        new="if version <= oldest + 1), default=None)",
         tests=("tests/unit/lake/test_transaction_log.py",),
     ),
     Mutant(
@@ -182,8 +182,8 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="old versions: Delta's own cleaning is off",
-        file="cdc/lake/upkeep/maintenance.py",
-        old="by_delta = str(not is_local(path)).lower()",
+        file="cdc/lake/upkeep/kept_versions.py",
+        old="by_delta = str(not is_local(self._path)).lower()",
         new='by_delta = "true"',
         tests=("tests/spark/lake/test_maintenance.py",),
     ),

@@ -17,6 +17,7 @@ from cdc.apply.rounds.summaries import Summaries
 from cdc.apply.rounds.whole_transactions import Cut, find_cut
 from cdc.apply.table.spark_plans import suit
 from cdc.kafka.registry_client import SchemaLookup
+from cdc.lake.layout import lake_of
 from cdc.land import landing as landed_values
 from cdc.land.inbox import Inbox
 from cdc.land.landing import Landing
@@ -97,7 +98,8 @@ class CutFinder:
         numbers = {landing.number for landing in taken}
         whole = [landing for landing in self._inbox.waiting() if landing.number in numbers]
         self._summaries.forget(last.row.landing_floor)
-        with closing(SharedFrame(lambda: self._frame(whole, last.offsets))) as shared:
+        lake = lake_of(self._log_path)
+        with closing(SharedFrame(lambda: self._frame(whole, last.offsets), lake)) as shared:
             with self._stages.timed(Stage.LOOK):
                 part = log_slice.merged(
                     self._summaries.of(whole, last.offsets, shared.get),

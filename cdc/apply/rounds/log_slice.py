@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -15,6 +16,7 @@ from cdc.apply.rounds.summary import Summary, snapshots, spans
 from cdc.apply.rounds.whole_transactions import Span
 from cdc.events.transactions import Marker
 from cdc.lake.table.store import read_pinned
+from cdc.lake.upkeep.held import held
 from cdc.land.landing import Landing
 from cdc.land.log_rows import LogRows
 
@@ -43,10 +45,15 @@ class Slice:
 
 
 class SharedFrame:
-    """Rows that several threads may want: read by the first that asks, and cached until closed."""
+    """Rows that several threads may want: read by the first that asks, and cached until closed.
 
-    def __init__(self, make: Callable[[], DataFrame]) -> None:
+    For as long the lake is held, since what is not in the cache any more is read again.
+    """
+
+    def __init__(self, make: Callable[[], DataFrame], lake: str) -> None:
         self._make = make
+        self._lake = lake
+        self._held = ExitStack()
         self._lock = threading.Lock()
         self._frame: DataFrame | None = None
 
@@ -54,6 +61,7 @@ class SharedFrame:
         """Return the rows."""
         with self._lock:
             if self._frame is None:
+                self._held.enter_context(held(self._lake))
                 self._frame = self._make().persist()
             return self._frame
 
@@ -62,6 +70,7 @@ class SharedFrame:
         with self._lock:
             if self._frame is not None:
                 self._frame.unpersist()
+            self._held.close()
 
 
 def read(

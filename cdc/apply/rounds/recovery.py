@@ -15,11 +15,13 @@ from cdc.apply.rounds.applied_tables import AppliedTables
 from cdc.apply.rounds.last_cut import LastCut, Topics, last_cut
 from cdc.apply.rounds.table_freezer import TableFreezer
 from cdc.apply.table.applied_table import AppliedTable
+from cdc.lake.layout import lake_of
 from cdc.lake.records.base import base_of
 from cdc.lake.records.epochs import Epoch
 from cdc.lake.records.ledger import LedgerRow
 from cdc.lake.table import positions
 from cdc.lake.table.positions import LandedPosition
+from cdc.lake.upkeep.held import held
 from cdc.land import landing as landed_values
 from cdc.land.landing import Landing
 from cdc.land.read_back import landings_beyond, last_offset
@@ -93,14 +95,15 @@ class Recovery:
         return position.epoch >= self.last_cut().row.epoch and position.reading >= 0
 
     def _bring(self, topics: Sequence[str], step: Callable[[], None]) -> None:
-        last, log = self.last_cut(), self.log.newest()
-        notes = log.notes_in(last)
-        for topic in topics:
-            table, upto = self.tables.by_topic[topic], last.offsets[topic]
-            if table.following and (table.position.offset < upto or table.pending_notes(notes)):
-                if not replayed_here(log, topic, last, notes, table):
-                    replay(log.recorded(topic, last, notes), table, step)
-                step()
+        with held(lake_of(self.log.path)):
+            last, log = self.last_cut(), self.log.newest()
+            notes = log.notes_in(last)
+            for topic in topics:
+                table, upto = self.tables.by_topic[topic], last.offsets[topic]
+                if table.following and (table.position.offset < upto or table.pending_notes(notes)):
+                    if not replayed_here(log, topic, last, notes, table):
+                        replay(log.recorded(topic, last, notes), table, step)
+                    step()
 
 
 def _expired(landed: LandedPosition | None, topic: str) -> int:

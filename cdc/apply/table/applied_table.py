@@ -57,7 +57,8 @@ class AppliedTable:
         self._frozen = False
         self._flagged = False
         self._slot_lsn = context.slot_lsn
-        self._maintainer = Maintainer(path, context.policy)
+        executor = context.driver.executor if context.driver else None
+        self._maintainer = Maintainer(path, context.policy, executor=executor)
         self._commit_check = ForeignCommitCheck(path)
         changes = context.schema_policy(content.schema.table)
         follower = StructureFollower(session, path, changes, context.catalogue)

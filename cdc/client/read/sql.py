@@ -16,8 +16,9 @@ from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.values.sql_text import fusion_name
 from cdc.lake.layout import ledger_path, log_path, operations_path, quarantine_path
-from cdc.lake.records.ledger import Ledger, TableEntry
+from cdc.lake.records.ledger import Ledger, LedgerRow, TableEntry
 from cdc.lake.table.positions import open_table
+from cdc.lake.upkeep.held import held
 from cdc.tables import CONTROL_SCHEMA, TableId
 
 _UNSUITED: Final = (
@@ -41,7 +42,11 @@ def query(config: Config, text: str, *, at: str | None = None) -> Answer:
     ``at`` names the cut (see cdc/client/read/at.py); without it, the newest one is read.
     Raises CONFIG for invalid SQL and for a cut that does not exist.
     """
-    row = cut_at(Ledger(ledger_path(config)), at)
+    with held(config.lake.path):
+        return _answer(config, text, cut_at(Ledger(ledger_path(config)), at))
+
+
+def _answer(config: Config, text: str, row: LedgerRow | None) -> Answer:
     entries = [entry for entry in row.tables if entry.version >= 0] if row else []
     named = [entry for entry in entries if _named(TableId.parse(entry.table), text)]
     context = _Context()

@@ -16,6 +16,7 @@ from cdc.client.moment import Moment, locked_if_unaltered, moment, tables_of
 from cdc.client.verify.verdict import TableVerdict, compare_table
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
+from cdc.lake.upkeep.held import held
 from cdc.source.catalog.captured import captured_tables
 from cdc.source.catalog.catalog import SourceTable
 from cdc.source.server.connection import Connection, connect
@@ -50,11 +51,12 @@ def verify(
     TIMEOUT when the job does not publish the cut in time.
     """
     started = time.monotonic()
-    with moment(pipeline, timeout=timeout, tell=tell) as first:
-        compared = list(_compare_all(pipeline, first, tell))
-    verdicts = tuple(
-        verdict or _compare_again(pipeline, table, timeout, tell) for table, verdict in compared
-    )
+    with held(pipeline.config.lake.path):
+        with moment(pipeline, timeout=timeout, tell=tell) as first:
+            compared = list(_compare_all(pipeline, first, tell))
+        verdicts = tuple(
+            verdict or _compare_again(pipeline, table, timeout, tell) for table, verdict in compared
+        )
     seconds = time.monotonic() - started
     return VerifyReport(cut=first.cut.cut, lsn=first.lsn, seconds=seconds, tables=verdicts)
 

@@ -63,7 +63,7 @@ class LogReader:
     def _newest(self) -> TableState:
         state = self._state if self.is_unchanged() else self._from_checkpoint()
         while (path := self._folder / entry_name(state.version + 1)).exists():
-            state = after(state, state.version + 1, _actions(path))
+            state = after(state, state.version + 1, entry_actions(path))
         last = entry_file(self._folder, state.version)
         if last is None:
             raise ValueError(f"the entry of version {state.version} is missing")
@@ -79,21 +79,29 @@ class LogReader:
             raise TakeMergeError("its log lacks a commit since its last checkpoint of one file")
         if not checkpoints:
             return BEFORE_THE_FIRST
-        return after(BEFORE_THE_FIRST, begin, _checkpointed(self._folder / checkpoint_name(begin)))
+        return after(BEFORE_THE_FIRST, begin, checkpointed(self._folder, begin))
 
 
 def _versions(names: Iterable[str], form: re.Pattern[str]) -> set[int]:
     return {int(found[1]) for name in names if (found := form.fullmatch(name))}
 
 
-def _actions(path: Path) -> Iterator[Mapping[str, Any]]:
+def entry_actions(path: Path, unless: tuple[str, ...] = ()) -> Iterator[Mapping[str, Any]]:
+    """Yield the actions of a log entry, except those whose line begins in one of these ways.
+
+    Raises OSError, and ValueError for a line that is no JSON.
+    """
     for line in path.read_text(encoding="utf-8").split("\n"):
-        if line.strip():
+        if line.strip() and not line.startswith(unless):
             yield json.loads(line)
 
 
-def _checkpointed(path: Path) -> Iterator[Mapping[str, Any]]:
-    with pq.ParquetFile(path) as file:
+def checkpointed(folder: Path, version: int) -> Iterator[Mapping[str, Any]]:
+    """Yield what a version's checkpoint of one file says of the table; not what was removed.
+
+    Raises OSError, and ValueError for a damaged file.
+    """
+    with pq.ParquetFile(folder / checkpoint_name(version)) as file:
         names = [name for name in _READ if name in file.schema_arrow.names]
         for name in names:
             column = file.read(columns=[name]).column(name)

@@ -11,7 +11,7 @@ from deltalake import CommitProperties, DeltaTable, QueryBuilder, write_deltalak
 
 from cdc.failpoints import Failpoint, reach
 from cdc.lake.table.positions import MARK, open_table
-from cdc.lake.upkeep.control_tables import RETENTION_HOURS, optimize
+from cdc.lake.upkeep.control_tables import KEPT, optimize
 
 TABLE_ENTRY: Final = pa.struct(
     [
@@ -111,9 +111,15 @@ class LedgerRow:
 
 _PROPERTIES: Final = {
     "delta.checkpointInterval": "50",
-    # Every cut is a commit; delta-rs removes old ones by itself.
-    "delta.logRetentionDuration": f"interval {RETENTION_HOURS} hours",
+    **KEPT,  # every cut is a commit; delta-rs removes old ones by itself
 }
+
+
+def _set_properties(table: DeltaTable, mark: CommitProperties) -> None:
+    """Set what a ledger of an earlier version lacks."""
+    have = table.metadata().configuration
+    if any(have.get(name) != value for name, value in _PROPERTIES.items()):
+        table.alter.set_table_properties(_PROPERTIES, commit_properties=mark)
 
 
 class Ledger:
@@ -145,8 +151,10 @@ class Ledger:
             commit_properties=mark,
         )
         table = self._opened()
-        if table is not None and optimize(table, mark) and self._kept is not None:
-            self._expire(row.published_at - self._kept, mark)
+        if table is not None and optimize(table, mark):
+            _set_properties(table, mark)
+            if self._kept is not None:
+                self._expire(row.published_at - self._kept, mark)
 
     def _expire(self, time: datetime, mark: CommitProperties) -> None:
         """Drop the cuts older than the one that was the newest at ``time``.

@@ -12,8 +12,13 @@ from cdc.lake.upkeep.small_files import rewritten
 FILES: Final = 32
 """The fewest data files that are rewritten into one; every commit adds one."""
 
-RETENTION_HOURS: Final = 168
+RETENTION_HOURS: Final = 1
 """How long files of old versions are kept, for readers that have opened one."""
+KEPT: Final = {
+    "delta.logRetentionDuration": f"interval {RETENTION_HOURS} hours",
+    "delta.deletedFileRetentionDuration": f"interval {RETENTION_HOURS} hours",
+}
+"""Properties of a table with many commits: nobody opens an old version of it by its number."""
 
 
 def combine(
@@ -46,6 +51,12 @@ def optimize(table: DeltaTable, properties: CommitProperties | None = None) -> b
         return False
     combine(table, replaced, properties)
     reach(Failpoint.BEFORE_CONTROL_VACUUM)
-    table.vacuum(RETENTION_HOURS, dry_run=False, commit_properties=properties)
+    table.vacuum(
+        RETENTION_HOURS,
+        dry_run=False,
+        enforce_retention_duration=False,  # the table may still have Delta's usual week
+        full=True,  # otherwise only files are found that a checkpoint still mentions
+        commit_properties=properties,
+    )
     reach(Failpoint.AFTER_CONTROL_VACUUM)
     return True

@@ -12,7 +12,7 @@ from typing import Final
 
 from cdc.lake.commit.protocol import TakeMergeError
 from cdc.lake.commit.replay import LiveFile
-from cdc.lake.upkeep.small_files import rewritten
+from cdc.lake.upkeep.small_files import DELETED_SHARE, rewritten
 
 LOCAL_BYTES: Final = 2 * 1024 * 1024
 """Files of this size and more are left to Spark."""
@@ -22,6 +22,9 @@ TOGETHER: Final = 8
 """The fewest files that are combined."""
 WORK_BYTES: Final = TOGETHER * LOCAL_BYTES
 """The most bytes that are combined at once; so many files of any size below fit in."""
+PURGED_BYTES: Final = 16 * 1024 * 1024
+"""Files of this size and more are left to Spark when a part of their rows is deleted."""
+PURGED_ROWS: Final = 500_000
 LOCAL_TIERS: Final = 7
 """How often a size triples from 1 kB to ``LOCAL_BYTES``. Fewer than ``TOGETHER`` small files and
 these are left, in addition to what one work cannot hold."""
@@ -33,6 +36,28 @@ def combined(files: Iterable[LiveFile]) -> list[LiveFile]:
     fit = rewritten([file.size for file in small], TOGETHER, inf)
     within = sum(total <= WORK_BYTES for total in accumulate(fit))
     return sorted(small[:within], key=lambda file: (file.modified, file.path))
+
+
+def purged(files: Iterable[LiveFile]) -> list[LiveFile]:
+    """Return a file to write again without its deleted rows, as a list; empty if none is worth it.
+
+    ``combined`` has to do with the smaller ones: they get rid of deleted rows together.
+    """
+    large = [file for file in files if is_purged_here(file) and not _is_small(file)]
+    worth = [file for file in large if _share(file) > DELETED_SHARE]
+    return sorted(worth, key=_share)[-1:]
+
+
+def is_purged_here(file: LiveFile) -> bool:
+    """Return whether the file is small enough to be written again by this process."""
+    try:
+        return file.size < PURGED_BYTES and file.records < PURGED_ROWS
+    except TakeMergeError:  # the log does not have its number of rows
+        return False
+
+
+def _share(file: LiveFile) -> float:
+    return file.vector.cardinality / file.records if file.vector else 0.0
 
 
 def _is_small(file: LiveFile) -> bool:

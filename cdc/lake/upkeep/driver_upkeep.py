@@ -16,9 +16,8 @@ from cdc.lake.commit.committer import Committer, OpenTable
 from cdc.lake.commit.protocol import TakeMergeError
 from cdc.lake.commit.replay import LiveFile
 from cdc.lake.table.positions import Position
-from cdc.lake.upkeep.driver_files import LOCAL_BYTES, combined
+from cdc.lake.upkeep.driver_files import LOCAL_BYTES, combined, is_purged_here, purged
 from cdc.lake.upkeep.maintenance import Files, Maintainer
-from cdc.lake.upkeep.small_files import SMALL_BYTES
 
 REST: Final = 20
 """How many times as long as a checkpoint took the next one waits. A checkpoint has every file that
@@ -36,12 +35,13 @@ class DriverUpkeep:
       has. It may make commits of its own, with the same position: a table's newest version is
       what the log has afterwards, not what ``commit`` returned. The next commit begins with
       ``Committer.open``, as always.
-    - It costs a commit milliseconds: reading and writing files, and checkpoints, are the work of
-      ``executor``, one at a time for this table. A result is put into the table by a later call of
-      ``committed``. A table that gets no further commit keeps its files until then.
-    - Only what the process cannot do is Spark's, on the calling thread, and takes seconds: files
-      of ``LOCAL_BYTES`` and more, files with many deleted rows, VACUUM with the cleaning of the
-      log. ``Maintainer`` decides that, every ``job.maintain_every_commits`` commits by any writer.
+    - It costs a commit milliseconds: reading, writing and deleting files, and checkpoints, are the
+      work of ``executor``, one at a time for this table. A result is put into the table by a later
+      call of ``committed``. A table that gets no further commit keeps its files until then.
+    - Only what the process cannot do is Spark's, on the calling thread, and takes seconds: many
+      files of ``LOCAL_BYTES`` and more, large files with many deleted rows, VACUUM, and another
+      time for which old versions are kept. ``Maintainer`` decides that, every
+      ``job.maintain_every_commits`` commits by any writer.
     - It raises what stops a table (CHAIN_BROKEN for a vector that is damaged) and Spark's errors.
       Files that cannot be combined are left to Spark, with a line in the job's log.
     - Whoever owns the executor shuts it down. A work that has begun ends by itself; its file is in
@@ -88,7 +88,8 @@ class DriverUpkeep:
 
     def _begin(self, table: OpenTable) -> None:
         self._left &= table.files.keys()
-        chosen = combined(file for path, file in table.files.items() if path not in self._left)
+        files = [file for path, file in table.files.items() if path not in self._left]
+        chosen = combined(files) or purged(files)
         if chosen:
             work = self._committer.combining(chosen)
             self._combining = self._executor.submit(_unless_left, work, chosen)
@@ -147,11 +148,11 @@ def _unless_left(work: Callable[[], Combined], chosen: Iterable[LiveFile]) -> Co
 def measured(table: OpenTable) -> Files:
     """Return the files that are Spark's to maintain, without reading any.
 
-    The smaller ones are combined here. Rows are counted as ``maintenance.files`` does.
+    The smaller ones are combined here, or purged. Rows are counted as ``maintenance.files`` does.
     """
     sizes = tuple(file.size for file in table.files.values() if file.size >= LOCAL_BYTES)
-    large = any(size >= SMALL_BYTES for size in sizes)
-    return Files(sizes=sizes, deleted=_deleted(table.files.values()) if large else 0.0)
+    large = [file for file in table.files.values() if not is_purged_here(file)]
+    return Files(sizes=sizes, deleted=_deleted(large))
 
 
 def _deleted(files: Iterable[LiveFile]) -> float:

@@ -5,9 +5,9 @@ Delta has no row-level concurrency, so a second writer would abort merges. Every
 here repeats the table's position (cdc.lake.table.positions).
 """
 
-import math
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,26 +20,11 @@ from pyspark.sql import SparkSession
 from cdc.config import Job
 from cdc.events.values.sql_text import spark_delta, spark_string
 from cdc.failpoints import Failpoint, reach
-from cdc.lake.layout import is_local
 from cdc.lake.table.positions import METADATA_CONF, file_sizes, open_table
-from cdc.lake.table.store import set_properties
-from cdc.lake.upkeep.small_files import SMALL_BYTES, rewritten
-from cdc.lake.upkeep.transaction_log import clean
+from cdc.lake.upkeep.kept_versions import HOUR, KeptVersions
+from cdc.lake.upkeep.small_files import DELETED_SHARE, SMALL_BYTES, rewritten
 
 TARGET_BYTES: Final = 128 * 1024 * 1024
-DELETED_SHARE: Final = 0.2
-"""If a larger share of rows is marked deleted, rewriting pays however large the files are: it costs
-at most five times what was deleted."""
-HOUR: Final = 3600
-LOG_KEPT: Final = "delta.logRetentionDuration"
-FILES_KEPT: Final = "delta.deletedFileRetentionDuration"
-CLEANED_BY_DELTA: Final = "delta.enableExpiredLogCleanup"
-USUAL: Final = {
-    LOG_KEPT: "interval 2592000 seconds",
-    FILES_KEPT: "interval 604800 seconds",
-    CLEANED_BY_DELTA: "true",
-}
-"""Delta's defaults for a table without these properties."""
 logger = structlog.get_logger(__name__)
 OPTIMIZE_SETTINGS: Final[dict[str, str]] = {
     "spark.databricks.delta.optimize.maxFileSize": str(TARGET_BYTES),
@@ -84,7 +69,15 @@ def _deleted(table: DeltaTable) -> float:
 class Maintainer:
     """Maintains one table; called after each commit, by the thread that made it."""
 
-    def __init__(self, path: str, policy: Job, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        path: str,
+        policy: Job,
+        clock: Callable[[], float] = time.monotonic,
+        executor: Executor | None = None,
+    ) -> None:
+        """Maintain the table at ``path``; without an executor its thread cleans it as well."""
+        self._kept = KeptVersions(path, policy, clock, executor)
         self._path = path
         self._policy = policy
         self._clock = clock
@@ -106,22 +99,29 @@ class Maintainer:
         # The first commit counts: a job may never make ``maintain_every_commits`` of them.
         is_due = self._commits % self._policy.maintain_every_commits == 0
         self._commits += 1
-        if not is_due:
-            return
-        current = files(self._path) if measure is None else measure()
+        if is_due:
+            self._rewrite(session, metadata, files(self._path) if measure is None else measure())
+            self._vacuum(session, metadata)
+        self._kept.committed(session, metadata)
+
+    def _rewrite(self, session: SparkSession, metadata: str, current: Files) -> None:
         if small := rewritten(current.sizes, self._policy.optimize_small_files):
             optimize(session, self._path, metadata, below=small[-1] + 1)
             logger.info("optimized", path=self._path, small_files=len(small))
         if current.deleted > DELETED_SHARE:
             purge(session, self._path, metadata)
             logger.info("purged", path=self._path, deleted=round(current.deleted, 2))
-        if self._clock() - self._vacuumed_at >= self._policy.vacuum_every_hours * HOUR:
-            keep(session, self._path, metadata, self._policy.vacuum_retention_hours)
-            vacuum(session, self._path, metadata)
-            if is_local(self._path):
-                clean(self._path, self._policy.vacuum_retention_hours * HOUR)
-            self._vacuumed_at = self._clock()
-            logger.info("vacuumed", path=self._path)
+
+    def _vacuum(self, session: SparkSession, metadata: str) -> None:
+        if self._clock() - self._vacuumed_at < self._policy.vacuum_every_hours * HOUR:
+            return
+        if self._kept.are_held():
+            return  # VACUUM knows nothing of that
+        self._kept.keep(session, metadata)
+        vacuum(session, self._path, metadata)
+        self._kept.clean_next()
+        self._vacuumed_at = self._clock()
+        logger.info("vacuumed", path=self._path)
 
 
 def optimize(spark: SparkSession, path: str, metadata: str, *, below: int = SMALL_BYTES) -> None:
@@ -145,21 +145,6 @@ def _rewrite(spark: SparkSession, command: str, metadata: str) -> None:
     reach(Failpoint.BEFORE_OPTIMIZE)
     spark.sql(command).collect()
     reach(Failpoint.AFTER_OPTIMIZE)
-
-
-def keep(spark: SparkSession, path: str, metadata: str, retention_hours: float) -> None:
-    """Set how long Delta keeps removed files, and the commits that open their versions.
-
-    Makes a commit only if the table's properties change. Vacuum uses them.
-    """
-    table = open_table(path)
-    have = table.metadata().configuration if table else {}
-    interval = f"interval {math.ceil(retention_hours * HOUR)} seconds"
-    by_delta = str(not is_local(path)).lower()
-    wanted = {LOG_KEPT: interval, FILES_KEPT: interval, CLEANED_BY_DELTA: by_delta}
-    if any(have.get(name, USUAL[name]) != text for name, text in wanted.items()):
-        spark.conf.set(METADATA_CONF, metadata)
-        set_properties(spark, path, wanted)
 
 
 def expire(

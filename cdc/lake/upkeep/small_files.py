@@ -9,6 +9,9 @@ from itertools import accumulate
 from typing import Final
 
 SMALL_BYTES: Final = 32 * 1024 * 1024
+DELETED_SHARE: Final = 0.2
+"""If a larger share of rows is marked deleted, rewriting pays however large the files are: it costs
+at most five times what was deleted."""
 TIERS: Final = 11
 """How often a size triples from the smallest file to ``SMALL_BYTES``. ``rewritten`` may leave this
 many small files, in addition to fewer than ``together``."""

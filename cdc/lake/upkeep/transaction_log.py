@@ -1,21 +1,18 @@
-"""Cleans a table's transaction log, keeping every version that a reader may still open.
+"""Decides which files of a table's transaction log no version may need.
 
 Delta, in Spark and in delta-rs, only considers the age of commits. A table that is idle for longer
 than the retention and is then written to could lose the version that was its newest all that time,
-and with it every cut that refers to it. So a transaction log on a local disk is cleaned here and
-not by Delta (cdc/lake/upkeep/maintenance.py).
+and with it every cut that refers to it. So a transaction log on a local disk is cleaned by the job
+and not by Delta (cdc/lake/upkeep/old_versions.py).
 """
 
 import os
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from typing import Final
-
-from cdc.failpoints import Failpoint, reach
-from cdc.lake.table.entry_file import LOG
 
 AGE_LIMIT: Final = (
     "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration"
@@ -27,25 +24,42 @@ _COMMIT: Final = ".json"
 _CHECKPOINT: Final = ".checkpoint.parquet"
 
 
-def clean(path: str, retention_seconds: float) -> None:
-    """Remove log files of the table at ``path`` that no version within the retention needs.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """The versions that a reader may still open, and those that have expired."""
 
-    The oldest go first: if the process dies, the remaining log just begins later.
-    """
-    folder = Path(path) / LOG
-    names = obsolete(_times(folder), time.time() - retention_seconds)
-    reach(Failpoint.BEFORE_COMMIT_EXPIRY)
-    for name in names:
-        (folder / name).unlink(missing_ok=True)
-    reach(Failpoint.AFTER_COMMIT_EXPIRY)
+    oldest: int  # the newest version at that time; -1 if there was none
+    newest: int  # -1 if the log has no commit
+    checkpoint: int | None  # the last one of one file, up to ``oldest``
+    expired: tuple[int, ...]  # versions up to ``oldest`` that the log still has, in order
 
 
-def _times(folder: Path) -> dict[str, float]:
+def log_times(folder: Path) -> dict[str, float]:
+    """Return the modification times of the files of a log, in seconds since 1970, by name."""
     times = {}
     for entry in os.scandir(folder):
         with suppress(FileNotFoundError):  # a temporary file
             times[entry.name] = entry.stat().st_mtime
     return times
+
+
+def kept(files: Mapping[str, float], since: float) -> Kept:
+    """Return which versions were the newest at ``since`` or later.
+
+    ``files`` maps names of log files to modification times. Where an entry is older than the one
+    before it, as in a copied lake, it and all later ones are kept.
+    """
+    numbered = sorted(_numbered(files))
+    commits = [(version, files[name]) for version, name in numbered if name.endswith(_COMMIT)]
+    expired = tuple(version for version, _ in takewhile(lambda at: at[1] <= since, commits))
+    oldest = max(expired, default=-1)
+    checkpoints = (v for v, name in numbered if name == f"{v:0{_DIGITS}d}{_CHECKPOINT}")
+    return Kept(
+        oldest=oldest,
+        newest=max((version for version, _ in commits), default=-1),
+        checkpoint=max((version for version in checkpoints if version <= oldest), default=None),
+        expired=expired,
+    )
 
 
 def obsolete(files: Mapping[str, float], since: float) -> list[str]:
@@ -55,13 +69,8 @@ def obsolete(files: Mapping[str, float], since: float) -> list[str]:
     later can be opened without the removed files: they lie before the last checkpoint from which
     the oldest of these versions can be read.
     """
-    numbered = sorted(_numbered(files))
-    commits = [(version, files[name]) for version, name in numbered if name.endswith(_COMMIT)]
-    old = takewhile(lambda commit: commit[1] <= since, commits)
-    newest_then = max((version for version, _ in old), default=-1)
-    checkpoints = (v for v, name in numbered if name == f"{v:0{_DIGITS}d}{_CHECKPOINT}")
-    begins = max((version for version in checkpoints if version <= newest_then), default=0)
-    return [name for version, name in numbered if version < begins]
+    begins = kept(files, since).checkpoint or 0
+    return [name for version, name in sorted(_numbered(files)) if version < begins]
 
 
 def _numbered(names: Mapping[str, float]) -> Iterator[tuple[int, str]]:

@@ -198,7 +198,7 @@ CASES: Final[dict[str, tuple[Trigger, tuple[str, ...]]]] = {
     "replayed": (replay, ("replay-swap",)),
     "broken": (broken, ("broken-move",)),
     "optimized": (by_spark, ("optimize",)),
-    "vacuumed": (upkeep, ("vacuum", "commit-expiry")),
+    "vacuumed": (upkeep, ("vacuum", "file-expiry", "commit-expiry")),
     "control": (nothing, ("control-optimize", "control-vacuum")),
 }
 """The trigger and steps of each case; few steps, as an operation is given up after five deaths."""

@@ -15,8 +15,9 @@ from cdc.config import Job
 from cdc.events.values.sql_text import spark_delta
 from cdc.lake.table import store
 from cdc.lake.table.positions import Position, position
-from cdc.lake.upkeep.maintenance import USUAL, Maintainer, optimize
-from cdc.lake.upkeep.transaction_log import clean
+from cdc.lake.upkeep.kept_versions import USUAL
+from cdc.lake.upkeep.maintenance import Maintainer, optimize
+from cdc.lake.upkeep.old_versions import clean
 from tests.aged import age
 from tests.waiting import until
 
@@ -120,9 +121,9 @@ def test_the_writing_session_continues_after_its_log_was_cleaned(
     firsts = []
     for number in range(1, 10):
         store.append(path, rows(session, number), at)
-        clean(path, 0)
+        clean(path, time.time())
         session.sql(f"DELETE FROM {spark_delta(path)} WHERE id = {number - 1}")
-        clean(path, 0)
+        clean(path, time.time())
         firsts.append(first_left(path))
 
     assert len(set(firsts)) > 3

@@ -1,5 +1,6 @@
 """After many commits, ledger and quarantine still have few files and every row."""
 
+import json
 import os
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
@@ -7,11 +8,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from cdc.lake.records.ledger import NAMED, SCHEMA, TABLE_ENTRY, Ledger, LedgerRow, TableEntry
 from cdc.lake.records.quarantine import Quarantine, RefusedEvent
-from cdc.lake.upkeep.control_tables import FILES, optimize
+from cdc.lake.table.positions import MARK
+from cdc.lake.upkeep.control_tables import FILES, KEPT, optimize
 from tests.aged import age
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, UTC)
@@ -68,7 +70,7 @@ def test_a_file_larger_than_all_later_ones_is_not_rewritten(tmp_path: Path) -> N
     assert len(DeltaTable(path).file_uris()) < FILES
 
 
-def test_the_ledgers_transaction_log_keeps_one_week(tmp_path: Path) -> None:
+def test_the_ledgers_transaction_log_keeps_an_hour(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
     ledger, written = Ledger(str(path)), [row(cut) for cut in range(1, 121)]
     for published in written[:60]:
@@ -81,6 +83,54 @@ def test_the_ledgers_transaction_log_keeps_one_week(tmp_path: Path) -> None:
     assert 0 < min(commits) < 60
     assert list(Ledger(str(path)).rows()) == written
     assert Ledger(str(path)).last() == written[-1]
+
+
+def test_files_of_the_ledger_are_kept_for_an_hour(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    ledger = Ledger(str(path))
+    for cut in range(1, FILES + 1):
+        ledger.append(row(cut))
+    assert len(list(path.glob("*.parquet"))) > FILES, "readers may have opened them"
+    orphan = path / "part-00000-written-and-never-committed.parquet"
+    orphan.write_bytes(b"x")
+    _move_back(path, timedelta(hours=2))
+    for cut in range(FILES + 1, 2 * FILES + 1):
+        ledger.append(row(cut))
+
+    assert files(path) <= FILES
+    assert len(list(path.glob("*.parquet"))) <= files(path) + FILES + 1
+    assert not orphan.exists()
+    assert [found.cut for found in ledger.rows()] == [*range(1, 2 * FILES + 1)]
+
+
+def _move_back(path: Path, by: timedelta) -> None:
+    """Let everything in the table have happened so much earlier."""
+    for file in path.rglob("*"):
+        then = file.stat().st_mtime - by.total_seconds()
+        os.utime(file, (then, then))
+    for file in (path / "_delta_log").glob("*.json"):
+        at = file.stat()
+        lines = [json.loads(line) for line in file.read_text().splitlines()]
+        for removed in (action["remove"] for action in lines if "remove" in action):
+            removed["deletionTimestamp"] -= int(by.total_seconds() * 1000)
+        file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        os.utime(file, (at.st_mtime, at.st_mtime))
+
+
+def test_a_ledger_of_an_earlier_version_gets_the_properties_of_todays(tmp_path: Path) -> None:
+    path = str(tmp_path / "ledger")
+    ledger = Ledger(path)
+    ledger.append(row(1))
+    usual = {"delta.logRetentionDuration": "interval 168 hours"}
+    mark = CommitProperties(custom_metadata={MARK: json.dumps({"cut": 1})})
+    DeltaTable(path).alter.set_table_properties(usual, commit_properties=mark)
+    for cut in range(2, FILES + 2):
+        ledger.append(row(cut))
+
+    found = DeltaTable(path).metadata().configuration
+    assert {name: found[name] for name in KEPT} == KEPT
+    assert ledger.last() == row(FILES + 1)
+    assert [each.cut for each in ledger.rows()] == [*range(1, FILES + 2)]
 
 
 def test_a_cut_is_read_back_as_published_even_after_rows_of_an_earlier_version(

@@ -3,19 +3,25 @@
 import json
 import math
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cdc.lake.commit.deletion_vector import Vector
 from cdc.lake.commit.replay import LiveFile
 from cdc.lake.upkeep.driver_files import (
     LOCAL_BYTES,
     LOCAL_ROWS,
     LOCAL_TIERS,
+    PURGED_BYTES,
+    PURGED_ROWS,
     TOGETHER,
     WORK_BYTES,
     combined,
+    is_purged_here,
+    purged,
 )
 
 KB = 1024
@@ -84,3 +90,38 @@ def test_each_byte_is_written_as_often_as_sizes_grow_by_half(most: int) -> None:
 
     assert largest < TOGETHER + LOCAL_TIERS
     assert written <= added * (math.log(LOCAL_BYTES / KB, 1.5) + 1)
+
+
+def marked(size: int, rows: int, deleted: int) -> LiveFile:
+    """Return a file of which some rows are deleted."""
+    (file,) = files(size, rows=rows)
+    vector = Vector(storage="u", place="x" * 20, offset=1, size=40, cardinality=deleted)
+    return replace(file, path=f"{size}-{rows}-{deleted}", vector=vector)
+
+
+@pytest.mark.parametrize(
+    ("size", "rows", "deleted", "worth"),
+    [
+        (LOCAL_BYTES, 10, 2, False),
+        (LOCAL_BYTES, 10, 3, True),
+        (LOCAL_BYTES - 1, 10, 9, False),  # combined with others
+        (LOCAL_BYTES - 1, LOCAL_ROWS, LOCAL_ROWS // 2, True),  # never combined
+        (PURGED_BYTES - 1, 10, 9, True),
+        (PURGED_BYTES, 10, 9, False),  # Spark's
+        (LOCAL_BYTES, PURGED_ROWS, PURGED_ROWS - 1, False),
+    ],
+)
+def test_a_file_is_purged_here_if_spark_is_not_to(
+    size: int, rows: int, deleted: int, worth: bool
+) -> None:
+    file = marked(size, rows, deleted)
+    assert purged([file, *files(LOCAL_BYTES)]) == ([file] if worth else [])
+
+
+def test_the_file_of_which_most_is_deleted_is_purged_first() -> None:
+    worst = marked(LOCAL_BYTES, 100, 80)
+    assert purged([marked(LOCAL_BYTES, 100, 30), worst, marked(LOCAL_BYTES, 100, 40)]) == [worst]
+
+
+def test_a_file_of_an_unknown_number_of_rows_is_sparks() -> None:
+    assert not is_purged_here(files(1, rows=None)[0])

@@ -15,7 +15,7 @@ from cdc.lake.commit.committer import Committer
 from cdc.lake.commit.snapshot import checkpoint_name
 from cdc.lake.table.foreign_commits import ForeignCommitCheck
 from cdc.lake.table.positions import position
-from cdc.lake.upkeep import driver_upkeep, maintenance
+from cdc.lake.upkeep import driver_files, driver_upkeep, maintenance
 from cdc.lake.upkeep.driver_files import LOCAL_BYTES, TOGETHER
 from cdc.lake.upkeep.driver_upkeep import DriverUpkeep, measured
 from cdc.lake.upkeep.maintenance import Files, Maintainer
@@ -280,7 +280,7 @@ def test_what_spark_maintains_is_known_without_reading(
 
 def test_files_are_measured_as_for_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver_upkeep, "LOCAL_BYTES", 1)
-    monkeypatch.setattr(driver_upkeep, "SMALL_BYTES", 2)
+    monkeypatch.setattr(driver_files, "PURGED_BYTES", 1)
     monkeypatch.setattr(maintenance, "SMALL_BYTES", 2)
     table = Kept(tmp_path)
     path = table.add(range(10))
@@ -292,6 +292,27 @@ def test_files_are_measured_as_for_spark(tmp_path: Path, monkeypatch: pytest.Mon
     by_delta_rs = maintenance.files(str(tmp_path))
     assert sorted(found.sizes) == sorted(by_delta_rs.sizes)
     assert found.deleted == pytest.approx(by_delta_rs.deleted) == pytest.approx(0.3)
+
+
+def test_a_file_of_medium_size_is_written_again_without_its_deleted_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver_files, "LOCAL_BYTES", 1)
+    table = Kept(tmp_path)
+    path = table.add(range(10))
+    table.delete(path, 0, 1)
+    assert table.executor.work() == 0, "a fifth is not worth it"
+    table.delete(path, 2)
+    table.delete(path, 3)  # while it is written again
+
+    assert table.executor.work() == 1
+    table.add([10])
+
+    assert ids(tmp_path) == [*range(4, 11)]
+    (purged,) = [file for file in table.committer.open().files.values() if file.records == 7]
+    assert purged.vector is not None
+    assert purged.vector.cardinality == 1
+    assert measured(table.committer.open()).deleted == 0
 
 
 def test_small_files_are_not_sparks(tmp_path: Path) -> None:

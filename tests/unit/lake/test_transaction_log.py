@@ -10,7 +10,8 @@ from deltalake import DeltaTable, write_deltalake
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdc.lake.upkeep.transaction_log import clean, obsolete
+from cdc.lake.upkeep.old_versions import clean
+from cdc.lake.upkeep.transaction_log import obsolete
 
 SINCE = 1000.0
 EVERY = 4  # delta-rs makes a checkpoint of every fourth commit
@@ -89,7 +90,7 @@ def test_delta_opens_the_version_that_was_the_newest_and_all_later(table: Path, 
         os.utime(file, (now, now - 2 * DAY if is_old else now))
     saved = {name: file.read_bytes() for name, file in files.items()}
     try:
-        clean(str(table), DAY)
+        clean(str(table), now - DAY)
         left = [int(file.stem) for file in (table / "_delta_log").glob("*.json")]
         assert len(left) <= 14 - old + EVERY + 1
         for version in range(max(old - 1, 0), 14):

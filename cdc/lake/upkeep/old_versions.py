@@ -1,0 +1,138 @@
+"""Deletes what no kept version of a table needs: its files, by what its log says, and its entries.
+
+VACUUM lists the whole directory to find them. At a commit a second that is thousands of files each
+time; here the cost follows the commits. An entry is in the log as long as its version is kept, so
+a file that an expired entry removed is found once, and nothing has to remember it. VACUUM is still
+needed from time to time, for files that were written and never got into a version.
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+from urllib.parse import unquote
+
+import structlog
+
+from cdc.failpoints import Failpoint, reach
+from cdc.lake.commit.deletion_vector import Vector
+from cdc.lake.commit.protocol import TakeMergeError
+from cdc.lake.commit.replay import BEFORE_THE_FIRST, TableState, after
+from cdc.lake.commit.snapshot import checkpointed, entry_actions
+from cdc.lake.table.entry_file import LOG, entry_name
+from cdc.lake.upkeep.transaction_log import Kept, kept, log_times, obsolete
+
+_NO_ADD: Final = ('{"commitInfo"', '{"remove"')
+"""How lines of an entry begin that name no file of its version."""
+logger = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cleaned:
+    """What a cleaning has found and done."""
+
+    ages: tuple[float, ...]  # of the versions made since then, in seconds, the youngest first
+    files: int  # how many data and vector files it has deleted
+
+
+def clean(path: str, since: float) -> Cleaned:
+    """Delete what no version of the table at ``path`` needs that was the newest at ``since``.
+
+    ``since`` is in seconds since 1970; later versions are kept too. Any thread may, beside the
+    table's commits, one at a time. Files go before the entries that removed them, the oldest first:
+    if the process dies, the next cleaning finds the rest, and the log just begins later. Raises
+    OSError.
+    """
+    folder = Path(path)
+    times = log_times(folder / LOG)
+    keeping = kept(times, since)
+    names = _unneeded(folder, keeping)
+    reach(Failpoint.BEFORE_FILE_EXPIRY)
+    deleted = sum(_delete(folder / name) for name in names)
+    reach(Failpoint.AFTER_FILE_EXPIRY)
+    gone = obsolete(times, since)
+    reach(Failpoint.BEFORE_COMMIT_EXPIRY)
+    for name in gone:
+        (folder / LOG / name).unlink(missing_ok=True)
+    reach(Failpoint.AFTER_COMMIT_EXPIRY)
+    return Cleaned(ages=_ages(times, keeping), files=deleted)
+
+
+def _ages(times: Mapping[str, float], keeping: Kept) -> tuple[float, ...]:
+    now = time.time()
+    names = (Path(entry_name(v)).name for v in range(keeping.newest, keeping.oldest, -1))
+    return tuple(now - times[name] for name in names if name in times)
+
+
+def _unneeded(folder: Path, keeping: Kept) -> list[str]:
+    """Return the files that an expired entry removed and no kept version has.
+
+    They are none if the log has something in it that is not known here, as Spark may put there: a
+    checkpoint of several files, for example.
+    """
+    if keeping.oldest < 0:
+        return []
+    try:
+        removed = _removed(folder, keeping)
+        for name in _needed(folder, keeping):
+            removed.pop(name, None)
+    except (TakeMergeError, FileNotFoundError, ValueError, KeyError, TypeError) as error:
+        logger.warning("old files are left to VACUUM", path=str(folder), reason=str(error))
+        return []
+    return list(removed)
+
+
+def _removed(folder: Path, keeping: Kept) -> dict[str, None]:
+    """Return the files that the expired entries have removed, the oldest first."""
+    found = dict[str, None]()
+    for version in keeping.expired:
+        for action in entry_actions(folder / entry_name(version)):
+            if (removed := action.get("remove")) is not None:
+                found.update(dict.fromkeys(_files(removed)))
+    return found
+
+
+def _needed(folder: Path, keeping: Kept) -> Iterator[str]:
+    """Yield the files of the oldest kept version, and those that each later one has added."""
+    for file in _state(folder, keeping).files.values():
+        vector = {} if file.vector is None else {"deletionVector": file.vector.action()}
+        yield from _files({"path": file.path, **vector})
+    for version in range(keeping.oldest + 1, keeping.newest + 1):
+        for action in entry_actions(folder / entry_name(version), unless=_NO_ADD):
+            if (added := action.get("add")) is not None:
+                yield from _files(added)
+
+
+def _state(folder: Path, keeping: Kept) -> TableState:
+    """Return the oldest kept version, from the last checkpoint before it."""
+    state = BEFORE_THE_FIRST
+    if keeping.checkpoint is not None:
+        actions = checkpointed(folder, keeping.checkpoint)
+        state = after(state, keeping.checkpoint, actions)
+    for version in range(state.version + 1, keeping.oldest + 1):
+        state = after(state, version, entry_actions(folder / entry_name(version)))
+    return state
+
+
+def _files(action: Mapping[str, Any]) -> Iterable[str]:
+    """Return the paths in the table of the files of an ``add`` or ``remove``, its vector's too."""
+    names: list[str | None] = [unquote(action["path"])]
+    if (vector := action.get("deletionVector")) is not None:
+        names.append(Vector.parse(vector).file)
+    return [name for name in names if name is not None and _is_inside(name)]
+
+
+def _is_inside(name: str) -> bool:
+    place = PurePosixPath(name)
+    return not place.is_absolute() and ":" not in name and ".." not in place.parts
+
+
+def _delete(file: Path) -> bool:
+    """Delete a file with Hadoop's checksum beside it; return whether it was there."""
+    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+    try:
+        file.unlink()
+    except FileNotFoundError:
+        return False
+    return True
