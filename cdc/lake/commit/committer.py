@@ -5,7 +5,7 @@ entry is in the log, the new files belong to no version, and VACUUM deletes them
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -95,6 +95,20 @@ class Committer:
         change = Change(marked=pairs, emptied=marks.emptied, added=added)
         self._store.settle()
         self._put(change, _origin(table, change, marks.newly, rows.num_rows, position, millis))
+        return table.version + 1
+
+    def append(self, files: Sequence[LiveFile], position: Position) -> int:
+        """Add data files that are in the table's folder already, and return the version.
+
+        Raises CONFLICT if another commit has followed the version that ``open`` returned.
+        """
+        table, self._open = self._open, None
+        if table is None:
+            raise ValueError("a commit follows an open table")
+        rows, millis = sum(file.records for file in files), int(self._clock() * 1000)
+        change = Change(marked=[], emptied=[], added=files)
+        self._store.settle()
+        self._put(change, _origin(table, change, 0, rows, position, millis))
         return table.version + 1
 
     def checkpoint_if_due(self, version: int) -> bool:
