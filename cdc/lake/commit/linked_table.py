@@ -27,14 +27,15 @@ def link_table(table: str, files: Sequence[LiveFile], path: str, origin: Origin)
     Nothing is at ``path`` yet. It is complete, and durable, when its one log entry is there. Raises
     TakeMergeError for an object store.
     """
-    store = store_of(path)
     made, source = Path(path), Path(table)
+    store, parent = store_of(path), store_of(str(made.parent))
     (made / LOG).mkdir(parents=True)
     for file in files:
         _link(source / file.path, made / file.path)
-    store.settle()
-    described = [{**metadata, "id": str(uuid4())} for metadata in [_newest(source, "metaData")]]
-    head = [{"protocol": _newest(source, "protocol")}, {"metaData": described[0]}]
+    for folder in (store, parent):
+        folder.settle()
+    metadata = {**_newest(source, "metaData"), "id": str(uuid4())}
+    head = [{"protocol": _newest(source, "protocol")}, {"metaData": metadata}]
     lines = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in head)
     change = Change(marked=[], emptied=[], added=files)
     store.put_if_absent(entry_name(0), (lines + entry(change, origin)).encode())
@@ -61,6 +62,6 @@ def _newest(table: Path, action: str) -> Mapping[str, Any]:
 def _actions(table: Path, action: str) -> Iterator[Mapping[str, Any]]:
     entries = (path for path in (table / LOG).iterdir() if _ENTRY.fullmatch(path.name))
     for path in sorted(entries, reverse=True):
-        for line in reversed(path.read_text(encoding="utf-8").splitlines()):
+        for line in reversed(path.read_text(encoding="utf-8").rstrip("\n").split("\n")):
             if (found := json.loads(line).get(action)) is not None:
                 yield found
