@@ -10,6 +10,7 @@ from typing import Final
 
 import pyarrow as pa
 from psycopg import sql
+from psycopg.pq import TransactionStatus
 
 from cdc.client.moment import enter_snapshot
 from cdc.errors import CdcError, ErrorKind
@@ -18,7 +19,7 @@ from cdc.operations.first_snapshot.copied_table import CopiedRange, CopiedTable,
 from cdc.operations.first_snapshot.page_range import PageRange
 from cdc.operations.resnapshot.read import MOST_REFUSED
 from cdc.source.rows.copy import blocks, copy_list, names, own_rows, parsed, respelled
-from cdc.source.server.connection import Connection, connect, identifier, translated
+from cdc.source.server.connection import Connection, connect, translated
 from cdc.tables import TableId
 
 _LOST: Final = frozenset({ErrorKind.UNREACHABLE, ErrorKind.TIMEOUT})
@@ -47,9 +48,8 @@ class Sessions:
             with translated("entering the snapshot"):
                 enter_snapshot(connection, self.snapshot)
             with translated("locking the tables"):
-                listed = sql.SQL(", ").join(map(identifier, self.tables))
-                lock = sql.SQL("LOCK TABLE ONLY {} IN ACCESS SHARE MODE")
-                connection.execute(lock.format(listed))
+                listed = sql.SQL(", ").join(map(own_rows, self.tables))
+                connection.execute(sql.SQL("LOCK {} IN ACCESS SHARE MODE").format(listed))
         except BaseException:
             connection.close()
             raise
@@ -66,7 +66,7 @@ class Readers:
         self._idle: SimpleQueue[Connection] = SimpleQueue()
         self._over = threading.Event()
 
-    def submit(self, table: CopiedTable, pages: PageRange) -> "Future[CopiedRange]":
+    def submit(self, table: CopiedTable, pages: PageRange) -> Future[CopiedRange]:
         """Read a range as soon as a reader is free."""
         return self._pool.submit(self._copied, table, pages)
 
@@ -88,15 +88,17 @@ class Readers:
         try:
             return self._once(connection, table, pages)
         except CdcError as error:
-            connection.close()
             if error.kind not in _LOST or self._over.is_set():
                 raise
+            connection.close()
             connection = self._sessions.open()
             return self._once(connection, table, pages)
         finally:
             self._idle.put(connection)
 
     def _once(self, connection: Connection, table: CopiedTable, pages: PageRange) -> CopiedRange:
+        if connection.closed or connection.info.transaction_status != TransactionStatus.INTRANS:
+            raise CdcError(ErrorKind.UNREACHABLE, "the session has failed before")
         rows, refused = 0, list[RefusedRow]()
         with RowFiles(table.folder, table.metadata) as files:
             for texts in _texts(connection, table, pages):

@@ -123,9 +123,8 @@ def respelled(rows: pa.Table, columns: Sequence[SourceColumn]) -> pa.Table:
     """Return the texts as the connector writes them, where SQL cannot do that."""
     for place, column in enumerate(columns):
         if (respell := respelling(column.pg)) is not None:
+            field = rows.schema.field(place)
             texts = rows.column(place).to_pylist()
             made = [None if text is None else respell(text) for text in texts]
-            rows = rows.set_column(
-                place, rows.schema.names[place], pa.array(made, rows.schema.types[place])
-            )
+            rows = rows.set_column(place, field.name, pa.array(made, field.type))
     return rows
