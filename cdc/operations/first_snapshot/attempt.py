@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count
 
 from pyspark.sql import SparkSession
@@ -61,7 +62,7 @@ class Attempt:
         copied = {each.subject.number for each in given}
         for subject in subjects:
             if subject.number not in copied:
-                self._each(subject, lambda subject=subject: self._by_spark(subject), stop)
+                self._each(subject, partial(self._by_spark, subject), stop)
 
     def _subject(self, source: SourceTable, live: AppliedTable, number: int) -> Subject:
         target = target_of(self.context.config, live, self.at.structures[source.oid])
@@ -84,7 +85,7 @@ class Attempt:
                 copying = Copying(self.context, self.session, self.notes, self.operation.id)
                 begun = copying.begin(readers, given, progress.expect)
                 for one in begun:
-                    self._each(one.given.subject, lambda one=one: copying.end(one), stop)
+                    self._each(one.given.subject, partial(copying.end, one), stop)
 
     def _each(self, subject: Subject, take: Callable[[], TableResult], stop: Stop) -> None:
         """Take a table, and give it back to the rounds; stop it if that fails."""
