@@ -1,9 +1,13 @@
 """Counts the rows of all readers, holds them to the pace, and reports."""
 
+import time
 from threading import Lock
+from typing import Final
 
 from cdc.operations.desk.reporter import Reporter
 from cdc.operations.first_snapshot.pace import Pace
+
+_LOOK_SECONDS: Final = 0.5
 
 
 class ReadProgress:
@@ -13,6 +17,7 @@ class ReadProgress:
         self._reporter = reporter
         self._pace = Pace(rows_per_second)
         self._lock = Lock()
+        self._gate = Lock()  # one reader at a time is at a safe point, where it may be paused
         self._rows = 0
         self._expected = 0
 
@@ -30,6 +35,13 @@ class ReadProgress:
             self._rows += rows
             now = self._rows
         self._reporter.tell(rows=now, rows_expected=max(self._expected, now))
-        self._reporter.safe_point()
-        if (seconds := self._pace.take(rows)) > 0:
-            self._reporter.wait(seconds)
+        self._safe_point()
+        left = self._pace.take(rows)
+        while left > 0:
+            time.sleep(min(left, _LOOK_SECONDS))
+            left -= _LOOK_SECONDS
+            self._safe_point()
+
+    def _safe_point(self) -> None:
+        with self._gate:
+            self._reporter.safe_point()

@@ -45,8 +45,7 @@ class Sessions:
         """Return a session; raises UNREACHABLE, TIMEOUT if a lock does not come, and others."""
         connection = connect(self.url, answer_seconds=self.silence)
         try:
-            with translated("entering the snapshot"):
-                enter_snapshot(connection, self.snapshot)
+            self._enter(connection)
             with translated("locking the tables"):
                 listed = sql.SQL(", ").join(map(own_rows, self.tables))
                 connection.execute(sql.SQL("LOCK {} IN ACCESS SHARE MODE").format(listed))
@@ -54,6 +53,18 @@ class Sessions:
             connection.close()
             raise
         return connection
+
+    def _enter(self, connection: Connection) -> None:
+        """Enter the snapshot; raises CONFLICT if it is gone, and so the moment."""
+        try:
+            with translated("entering the snapshot"):
+                enter_snapshot(connection, self.snapshot)
+        except CdcError as error:
+            if error.kind is not ErrorKind.SOURCE_NOT_READY:
+                raise
+            raise CdcError(
+                ErrorKind.CONFLICT, "the exported snapshot is gone", detail=error.detail
+            ) from None
 
 
 class Readers:
