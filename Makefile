@@ -6,8 +6,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 UNMARKED := not spark and not integration and not e2e and not soak
-# Real servers are waited for most of the time; a directory's tests share theirs, so stay together.
-WORKERS := -n 2 --dist loadscope
+# Real servers are waited for most of the time. tests/scopes.py says what stays together.
+WORKERS := -n 2 --dist loadscope --no-loadscope-reorder
 NEEDS_PYTHON := Python 3.11 or newer is needed: install one, or run make PYTHON=/path/to/python3.11
 NEEDS_JAVA := Java 17 or 21 is needed: install one (Debian: openjdk-17-jre-headless), or set JAVA_HOME
 
@@ -99,8 +99,12 @@ demo: jars  ## A shop database, live changes, the lake beside it, verified
 	$(BIN)/python -m cdc.demo
 
 .PHONY: bench
-bench: jars  ## Measure, and compare with the tutorial way: table and bench/results/*.json
-	$(BIN)/python -m bench
+bench: jars  ## Measure ours and what it is compared with, under 30 minutes; or QUICK=1, or ONLY=apply,reads
+	$(BIN)/python -m bench $(if $(QUICK),--quick) $(addprefix --only ,$(ONLY)) $(addprefix --seed ,$(SEED))
+
+.PHONY: bench-peers
+bench-peers: jars  ## Measure beside Flink CDC and Paimon, three times in turn; or QUICK=1
+	$(BIN)/python -m bench --peers $(if $(QUICK),--quick) $(addprefix --seed ,$(SEED))
 
 .PHONY: up
 up: jars  ## Start what wal2lake.yaml describes and return when it applies

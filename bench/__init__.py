@@ -1,1 +1,1 @@
-"""The benchmark: wal2lake and the way of most tutorials, on the same load in the same run."""
+"""The benchmarks: ours and what it is compared with, side by side in one run."""

@@ -1,59 +1,65 @@
-"""``python -m bench``, which ``make bench`` runs."""
+"""``python -m bench``, which ``make bench`` and ``make bench-peers`` run."""
 
 import signal
-import sys
-from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console
 
-from bench import figures, ours, theirs
-from bench.ours import Load
-from cdc.demo import shop
-from cdc.demo.demo_directory import DemoDirectory
-from cdc.demo.source import filled_source
-from cdc.errors import CdcError
+from bench.core.room import Benchmark, Room
+from bench.core.rows import PEER_ROWS, ROWS
+from bench.core.sizes import BY_NAME, QUICK
+from bench.flame.profile import GRAPHS
+from bench.peers.peers import PEERS
+from bench.registry import BENCHMARKS
+from bench.report.tables import reach_table
+from bench.run import Publication, run
 
-RESULTS = Path(__file__).parent / "results"
+PAGE: Final = Path("docs/benchmarks")
+WORK: Final = Path(".wal2lake/bench")
 
 
 def main(
     *,
-    rows: Annotated[int, typer.Option(min=2000, help="Rows to snapshot, at least.")] = 10_000,
-    burst: Annotated[int, typer.Option(min=1, help="Transactions of about 550 changes.")] = 8,
-    seconds: Annotated[float, typer.Option(min=5, help="Seconds of steady load.")] = 15,
-    rate: Annotated[float, typer.Option(min=1, help="Steady transactions per second.")] = 20,
-    seed: Annotated[int, typer.Option(help="Seed of the random workload.")] = 42,
-    tutorial: Annotated[bool, typer.Option(help="Measure the tutorial way too.")] = True,
-    root: Annotated[Path, typer.Option("--dir", help="Emptied first, kept afterwards.")] = Path(
-        ".wal2lake/bench"
-    ),
+    quick: Annotated[bool, typer.Option(help="Two minutes instead of thirty.")] = False,
+    sizes: Annotated[str, typer.Option(help="full, quick or tiny.")] = "full",
+    only: Annotated[str, typer.Option(help="Names of benchmarks, with commas between.")] = "",
+    peers: Annotated[bool, typer.Option("--peers", help="Beside Flink CDC and Paimon.")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of keys, values and order.")] = 42,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of JSON and plots; docs/benchmarks if all is run.")
+    ] = None,
+    work: Annotated[Path, typer.Option(help="Emptied first, kept afterwards.")] = WORK,
 ) -> None:
-    """Measure wal2lake, then the way of most tutorials, with the same load."""
+    """Measure the whole and its parts, and what they are compared with, in one run."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
-    console, directory = Console(), DemoDirectory(root=root)
-    config = directory.create()
-    try:
-        loaded = filled_source(config, scale=rows / shop.ROWS_AT_SCALE_ONE)
-        load = Load(rows=loaded, transactions=burst, seconds=seconds, rate=rate, seed=seed)
-        console.print("[bold cyan]wal2lake[/bold cyan]")
-        mine = ours.measure(directory, config, load, console)
-        directory.stop()
-        other = None
-        if tutorial:
-            console.print("[bold cyan]tutorial[/bold cyan]")
-            other = theirs.measure(root.resolve(), config, load, console)
-    except CdcError as error:
-        console.print(f"[red]the benchmark failed[/red]: {error}; logs: {directory.logs}")
-        sys.exit(error.policy.exit_code)
-    finally:
-        directory.stop()
-    figures.show(console, mine, other)
-    path = figures.keep(RESULTS, parameters=asdict(load), ours=mine, theirs=other)
-    console.print(f"written to {path}", soft_wrap=True)
+    console = Console(width=None if Console().is_terminal else 160)
+    chosen_sizes = QUICK if quick else BY_NAME[sizes]
+    room = Room(root=work.resolve(), sizes=chosen_sizes, seed=seed, console=console)
+    chosen = [PEERS] if peers else selected(only, quick=quick)
+    measured, record = run(chosen, room)
+    whole = not only and chosen_sizes.name == "full"
+    folder = out or (PAGE if whole else work / "results" / chosen_sizes.name)
+    rows, name = (PEER_ROWS, "peers") if peers else (ROWS, "bench")
+    console.print(reach_table(rows, measured))
+    publication = Publication(
+        name=name, rows=rows, folder=folder.resolve(), flames=room.root / GRAPHS
+    )
+    publication.write(measured, record)
+    console.print(f"written to {folder}", soft_wrap=True)
+
+
+def selected(only: str, *, quick: bool) -> list[Benchmark]:
+    """Return the benchmarks of a run; raises BadParameter for a name that none has."""
+    names = [name for name in only.split(",") if name]
+    known = {benchmark.name: benchmark for benchmark in BENCHMARKS}
+    if unknown := [name for name in names if name not in known]:
+        raise typer.BadParameter(f"{unknown[0]} is none of {', '.join(known)}")
+    if names:
+        return [known[name] for name in names]
+    return [one for one in BENCHMARKS if one.in_quick or not quick]
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from tests.scopes import place_of, scope_of
+
 pytest_plugins = ["tests.servers.fixtures"]
 
 
@@ -28,17 +30,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:  # noqa: ANN401
-    """Give each directory to one worker, because its tests share their servers."""
+    """Give each scope to one worker, if tests are distributed by scope."""
+    if config.getoption("dist") != "loadscope":
+        return None
     from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415 - installed only where tests run in parallel
 
-    class ByDirectory(LoadScopeScheduling):  # type: ignore[misc] # xdist is untyped
+    class ByScope(LoadScopeScheduling):  # type: ignore[misc] # xdist is untyped
         def _split_scope(self, nodeid: str) -> str:
-            return nodeid.partition("::")[0].split("/")[1]
+            return scope_of(nodeid)
 
-    return ByDirectory(config, log)
+    return ByScope(config, log)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if hasattr(config, "workerinput"):  # one of several workers
+        items.sort(key=lambda item: place_of(item.nodeid))
     if not config.getoption("--deep"):
         for item in items:
             if item.get_closest_marker("deep"):

@@ -9,7 +9,13 @@ from tests.test_layers import modules
 
 PLACES: Final[dict[str, set[str]]] = {
     r"\bfcntl\b": {"cdc.state.file_lock"},
-    r"\bfsync\b|\bos\.replace\b|partial\.replace": {"cdc.state.atomic_file"},
+    r"\bos\.replace\b|partial\.replace": {"cdc.state.atomic_file"},
+    # A commit's files are new and never replaced; an archive of classes is written by Java.
+    r"\bfsync\b": {
+        "cdc.state.atomic_file",
+        "cdc.lake.commit.put",
+        "cdc.stack.artifacts.class_archive",
+    },
     r"\"Caused by: ": {"cdc.source.connector.failure"},
     r"\[\"tasks\"\]": {"cdc.source.connector.connector_status"},
     r"\"(?i:extra_float_digits|intervalstyle)\"": {"cdc.source.server.printing"},

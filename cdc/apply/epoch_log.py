@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
+from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply.log_replay import Recorded
 from cdc.apply.rounds.last_cut import LastCut
-from cdc.apply.table.structure_notes import PlacedNote, note_rows, read_notes
+from cdc.apply.table.structure_notes import PlacedNote, notes_in_log
 from cdc.kafka.registry_client import SchemaLookup
 from cdc.lake.records.epochs import Epoch
 from cdc.lake.table import store
@@ -27,23 +29,26 @@ class EpochLog:
 
     def newest(self) -> "PinnedLog":
         """Return the version that is the newest now, whatever is appended later."""
-        return PinnedLog(self, store.read_pinned(self.spark, self.path))
+        return PinnedLog(self, DeltaTable(self.path).version())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PinnedLog:
     """One version of the log."""
 
     log: EpochLog
-    rows: DataFrame
+    version: int
+
+    @cached_property
+    def rows(self) -> DataFrame:
+        """Its rows; Spark is asked only if a table has to be replayed."""
+        return store.read(self.log.spark, self.log.path, self.version)
 
     def notes(self, upto: int) -> list[PlacedNote]:
         """Return the structure changes of this epoch, up to an offset in their topic."""
         log = self.log
         after = log.epoch.left_behind_in(log.notes_topic) if log.epoch else -1
-        inside = (F.col("offset") > after) & (F.col("offset") <= upto)
-        rows = note_rows(self.rows, log.path, log.notes_topic)
-        return read_notes(rows.where(inside), log.schemas_of)
+        return notes_in_log(log.path, log.notes_topic, log.schemas_of, after=after, upto=upto)
 
     def notes_in(self, cut: LastCut) -> list[PlacedNote]:
         """Return the structure changes of this epoch that are inside a cut."""

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply.changes.decode import is_moved
-from cdc.apply.rounds import log_slice
+from cdc.apply.rounds import spark_summary
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.event_applier import Stretch
 from cdc.apply.table.structure_notes import BoundNote, PlacedNote
@@ -16,6 +16,7 @@ from cdc.events.envelope import NEW_KEY
 from cdc.kafka.registry_client import SchemaLookup
 from cdc.land import landing as landed_values
 from cdc.land.landing import Landing
+from cdc.land.log_rows import LogRows
 from cdc.land.log_table import landings, summary
 
 logger = structlog.get_logger(__name__)
@@ -44,7 +45,7 @@ class Recorded:
         """Return the events of these landings, which have some; without the notes."""
         inside = F.col("landing").between(landings[0].number, landings[-1].number)
         return Stretch(
-            rows=self.rows.where(inside),
+            rows=LogRows.of(self.rows.where(inside)),
             topic=self.topic,
             upto=landed_values.last_offsets(landings)[self.topic],
             schemas=self.schemas_of(landed_values.schema_ids(landings)[self.topic]),
@@ -54,7 +55,7 @@ class Recorded:
     def no_events(self) -> Stretch:
         """Return a stretch for structure changes that no event follows."""
         return Stretch(
-            rows=self.rows.limit(0),
+            rows=LogRows.of(self.rows.limit(0)),
             topic=self.topic,
             upto=-1,
             schemas={},
@@ -74,7 +75,7 @@ def replay(recorded: Recorded, table: AppliedTable, step: Callable[[], None] = d
     while waiting and table.following:
         batch = _batch(recorded, waiting)
         stretch = recorded.stretch(batch)
-        snapshots = log_slice.snapshots(stretch.rows, stretch.schemas)
+        snapshots = spark_summary.snapshots(stretch.rows.frame(), stretch.schemas)
         table.remember_snapshot(snapshots.get(recorded.topic, frozenset()))
         if table.following:
             inside = [change for change in changes if change.after <= stretch.upto]
@@ -90,7 +91,7 @@ def _bound(recorded: Recorded, table: AppliedTable, waiting: Sequence[Landing]) 
     """Place the notes among all the events that are still to be applied."""
     ids = [landed_values.schema_ids([landing])[recorded.topic] for landing in waiting]
     schemas = recorded.schemas_of(frozenset[int]().union(*ids))
-    return table.bind_notes(recorded.notes, recorded.rows, schemas)
+    return table.bind_notes(recorded.notes, LogRows.of(recorded.rows), schemas)
 
 
 def _batch(recorded: Recorded, waiting: Sequence[Landing]) -> Sequence[Landing]:

@@ -18,6 +18,7 @@ from cdc.client.status.status_findings import StatusFinding
 from cdc.config import load
 from cdc.errors import POLICY
 from cdc.events.values.lsn import format_lsn
+from cdc.state.pace import DRIVER, Pace
 
 WELL = frozenset({"streaming", "snapshotting"})
 KIB = 1024.0
@@ -133,6 +134,8 @@ def _components(now: Status) -> list[str]:
         lines.append(f"connector: {_with(now.connector.state, now.connector.reason)}")
     job = now.job
     lines.append(f"job: {f'{job.state}, pid {job.pid}' if job.alive else 'not running'}")
+    if now.pace is not None:
+        lines += pace_lines(now.pace)
     lines += [
         f"{server.name}: {_with(server.state, server.reason)}"
         + (f", pid {server.pid}" if server.pid else "")
@@ -140,6 +143,19 @@ def _components(now: Status) -> list[str]:
         for server in now.servers
     ]
     return lines
+
+
+def pace_lines(pace: Pace) -> list[str]:
+    """Return the freshness that was asked for and reached, and the tables that Spark applies."""
+    got = "no transaction in the last minute"
+    if pace.p50 is not None and pace.p99 is not None:
+        got = f"{pace.p50:.1f} s (median) and {pace.p99:.1f} s (99 %) in the last minute"
+    lines = [f"freshness: {pace.asked_seconds:g} s asked, {got}"]
+    by_driver = sum(way == DRIVER for way in pace.ways.values())
+    if by_driver:
+        lines.append(f"applied by the driver: {by_driver} of {len(pace.ways)} tables")
+    others = {table: way for table, way in sorted(pace.ways.items()) if way not in {DRIVER, ""}}
+    return [*lines, *(f"  {table}: by {way}" for table, way in others.items())]
 
 
 def _operation(operation: OperationStatus) -> str:

@@ -87,12 +87,23 @@ class Lake(Section):
 class Job(Section):
     """How the job lands and applies events, and looks after the tables."""
 
-    trigger_seconds: float = Field(1.0, ge=0)
-    """The shortest time between two micro-batches."""
+    freshness_seconds: float = Field(1.0, gt=0)
+    """How soon after its commit in the source a change is to be readable. The job lands and
+    commits as often as that takes and no more often; ``wal2lake status`` shows what is reached."""
     max_events_per_batch: int = Field(200_000, ge=1)
     """The most change events in one micro-batch, over all tables."""
     merge_threads: int = Field(2, ge=1)
     """How many tables are merged at the same time."""
+    local_events: int = Field(20_000, ge=0)
+    """The most events of one table in a round that the job applies in its own process, without
+    Spark. Larger batches, and those that need Spark for another reason, are merged by Spark. 0
+    leaves all of them to Spark."""
+    cross_check: int = Field(0, ge=0)
+    """Applies one in so many of each table's batches by Spark as well, beside the table, and stops
+    the table if the two results differ. 1 compares every batch, 0 none."""
+    index_memory_mb: int = Field(256, ge=1)
+    """The memory for the index of the tables' keys, over all tables, in MiB. What does not fit is
+    kept in ``state_dir``."""
     optimize_small_files: int = Field(24, ge=2)
     """A table is optimized once it has at least this many small files to combine, none of them
     larger than twice all the others together."""
@@ -117,6 +128,14 @@ class Job(Section):
     """The most events of one table that a batch may refuse in a row, without an accepted one
     between them. A longer run stops the table in the same way. A batch with no more refused events
     than this never stops it, whatever their share."""
+
+    @property
+    def trigger_seconds(self) -> float:
+        """The shortest time between two micro-batches.
+
+        A change waits for half of it on average, and the rest of the way takes time as well.
+        """
+        return self.freshness_seconds / 4
 
 
 class Stack(Section):

@@ -12,6 +12,10 @@ from cdc.errors import CdcError, ErrorKind
 MAGIC: Final = 0
 HEADER: Final = 5
 """Bytes of the frame: a magic byte and four bytes with the writer's schema id."""
+LONGEST: Final = 64 << 20
+"""Bytes of a text or of bytes in a message: the connector sends no longer message."""
+MOST_ITEMS: Final = LONGEST // 2
+"""Items of an array: one that is not NULL takes two bytes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Composes one run of the job under one configuration: everything is given to constructors."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +21,7 @@ from cdc.apply.rounds.table_freezer import TableFreezer
 from cdc.capture.continuity import stored_lsn
 from cdc.capture.source_watch import SourceWatch
 from cdc.job.job_run import JobRun
+from cdc.job.pace_report import PaceReport
 from cdc.job.run_inputs import RunInputs, gather_inputs
 from cdc.kafka.offsets import end_offsets
 from cdc.kafka.topic_watch import TopicWatch
@@ -27,6 +29,7 @@ from cdc.lake.layout import log_path, readings_path
 from cdc.lake.records.readings import Readings
 from cdc.land.inbox import Inbox
 from cdc.land.query import Lander, LandingHooks
+from cdc.observe.recent_freshness import RecentFreshness
 from cdc.operations.desk.context import JobContext
 from cdc.operations.retention import Retention
 from cdc.state import requests
@@ -62,6 +65,7 @@ class _Composer:
         tables = AppliedTables(
             inputs.tables, notes_topic=inputs.topics.notes, threads=config.job.merge_threads
         )
+        recent = RecentFreshness(time.monotonic)
         publisher = Publisher(
             inputs.ledger,
             last,
@@ -70,6 +74,8 @@ class _Composer:
             inbox=inbox,
             freezer=freezer,
             wal_end=watch.position,
+            recent=recent,
+            stages=inputs.stages,
         )
         finder = self._finder(self._first(lander, last), tables, inbox)
         return JobRun(
@@ -81,6 +87,13 @@ class _Composer:
             tables=tables,
             rounds=self._rounds(finder, tables, publisher, inbox, check_source=watch.look),
             recovery=self._recovery(tables, freezer, publisher),
+            pace=PaceReport(
+                config.state_dir,
+                config.job.freshness_seconds,
+                recent=recent,
+                stages=inputs.stages,
+                tables=inputs.tables.values(),
+            ),
         )
 
     def _watch(self) -> SourceWatch:

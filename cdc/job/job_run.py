@@ -16,6 +16,7 @@ from cdc.capture.source_watch import SourceWatch
 from cdc.errors import CdcError, ErrorKind
 from cdc.job.activity import Activity
 from cdc.job.health_watch import JobFacts
+from cdc.job.pace_report import PaceReport
 from cdc.lake.records import epochs
 from cdc.land.query import Lander
 from cdc.observe.defects import error_text
@@ -49,6 +50,7 @@ class JobRun:
     tables: AppliedTables
     rounds: Rounds
     recovery: Recovery
+    pace: PaceReport
 
     def catch_up(self, step: Callable[[], None]) -> None:
         """Check that the source is still the same, then replay tables behind the last cut.
@@ -95,6 +97,7 @@ class JobRun:
             set_alarm(self.rounds.alarm)
             self.recovery.resume()
             self.retention.look()
+            self.pace.look()
 
         self.rounds.run(is_over, between)
 
@@ -111,6 +114,7 @@ class JobRun:
     def close(self) -> None:
         """Give up the threads of the rounds and the connection to the source."""
         self.rounds.close()
+        self.context.factory.close()
         self.watch.close()
 
 

@@ -1,8 +1,8 @@
 """The long-running job: a landing query and, beside it, rounds of apply, until it is stopped."""
 
 import threading
-from collections.abc import Callable
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,9 @@ from cdc.job.handlers import RunningDesk, running_desk
 from cdc.job.start_progress import reporting_alive
 from cdc.lake import lock
 from cdc.lake.layout import refuse_unwritable
-from cdc.lake.session import build
+from cdc.lake.session import build, end, starts_jvm
+from cdc.stack.artifacts import class_archive
+from cdc.stack.artifacts.class_archive import ClassArchive
 from cdc.stack.artifacts.lock_file import spark_jars
 from cdc.state import job_settings, reload
 from cdc.state.endpoints import Endpoints
@@ -28,24 +30,45 @@ from cdc.state.job_state import RELOADING, JobStateFile
 from cdc.state.pipeline import Pipeline
 
 
-def run(read: Callable[[], Config], endpoints: Endpoints, stop: threading.Event) -> None:
+def run(
+    read: Callable[[], Config],
+    stop: threading.Event,
+    await_turn: Callable[[], Endpoints],
+) -> None:
     """Land and apply until ``stop`` is set; raise any other error that ends the job.
 
     ``read`` reads the configuration file: at the start, and on every request to reload it.
+    ``await_turn`` returns once the servers and the connector run; Spark starts beside them.
     """
     config = read()
-    refuse_unwritable(config)
-    with lock.only_job(config):
-        state_file = JobStateFile(config.state_dir)
-        state_file.enter("starting")
-        try:
-            spark = build(config, spark_jars())
+    with _session(config) as spark:
+        endpoints = await_turn()
+        refuse_unwritable(config)
+        with lock.only_job(config):
+            state_file = JobStateFile(config.state_dir)
+            state_file.enter("starting")
             try:
                 _keep_running(read, config, _Job(endpoints, spark, stop, state_file))
             finally:
-                spark.stop()
-        finally:
-            state_file.enter("stopped")
+                state_file.enter("stopped")
+
+
+@contextmanager
+def _session(config: Config) -> Iterator[SparkSession]:
+    """Hold the job's session; its first JVM leaves an archive of its classes to later ones."""
+    archive = ClassArchive()
+    if starts_jvm(config):
+        archive = class_archive.archive("job", class_archive.spark_class_path())
+    spark = build(config, spark_jars(), archive.flags)
+    try:
+        yield spark
+    finally:
+        if archive.partial is None:
+            spark.stop()
+        else:
+            end(spark)
+            archive.settle()
+            archive.give_up()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,17 +1,20 @@
 """Gathers what a run of the job needs to know at its start: from the source, the log, the lake."""
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
 from pyspark.sql import SparkSession
 
+from cdc.apply.local.driver_commit import DriverSettings
 from cdc.apply.rounds.last_cut import Topics
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.apply_context import ApplyContext
 from cdc.apply.table.table_factory import TableFactory
 from cdc.capture import bootstrap, first_slot
 from cdc.capture.continuity import marker_topic
+from cdc.config import Config
 from cdc.events.structure.structure import Structure, parse
 from cdc.job.open_log import open_log
 from cdc.job.open_tables import TableOpener
@@ -23,6 +26,7 @@ from cdc.lake.records.epochs import Epoch
 from cdc.lake.records.ledger import Ledger
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.table.positions import LandedPosition
+from cdc.observe.stage_times import StageTimes
 from cdc.operations.retention import cuts_kept
 from cdc.source.catalog.captured import captured_tables
 from cdc.source.catalog.catalog import SourceTable
@@ -55,6 +59,7 @@ class RunInputs:
     registry: RegistryClient
     ledger: Ledger
     factory: TableFactory
+    stages: StageTimes
     tables: Mapping[str, AppliedTable]  # by topic
 
     @property
@@ -75,13 +80,14 @@ def gather_inputs(pipeline: Pipeline, spark: SparkSession, step: Callable[[], No
     landed = open_log(spark, pipeline, [*own, notes, marks], source.origin)
     epoch, registry = epochs.last(epochs_path(config)), RegistryClient(endpoints.registry)
     ledger = Ledger(ledger_path(config), kept=cuts_kept(config.job))
-    factory = _factory(pipeline, source)
+    stages = StageTimes()
+    factory = _factory(pipeline, source, stages)
     opener = TableOpener(
         config=config,
         epoch=epoch,
         last=ledger.last(),
         copied=bootstrap.begins_by_copy(pipeline),
-        begins=beginnings(spark, config, notes, registry.schemas, source.baselines),
+        begins=beginnings(config, notes, registry.schemas, source.baselines),
         tables=factory,
     )
     return RunInputs(
@@ -92,6 +98,7 @@ def gather_inputs(pipeline: Pipeline, spark: SparkSession, step: Callable[[], No
         registry=registry,
         ledger=ledger,
         factory=factory,
+        stages=stages,
         tables=opener.open_tables(spark, source.tables, step),
     )
 
@@ -108,19 +115,44 @@ def _source(pipeline: Pipeline) -> SourceAtStart:
         )
 
 
-def _factory(pipeline: Pipeline, source: SourceAtStart) -> TableFactory:
+def _factory(pipeline: Pipeline, source: SourceAtStart, stages: StageTimes) -> TableFactory:
     config, endpoints = pipeline.config, pipeline.endpoints
+    quarantine, placeholder = Quarantine(quarantine_path(config)), bootstrap.placeholder(pipeline)
     return TableFactory(
         ApplyContext(
-            quarantine=Quarantine(quarantine_path(config)),
-            placeholder=bootstrap.placeholder(pipeline),
+            quarantine=quarantine,
+            placeholder=placeholder,
             policy=config.job,
             schema_policy=config.source.schema_policy,
             catalogue=(
                 None if source.notes_changes else partial(_structure_now, endpoints.source_url)
             ),
             slot_lsn=first_slot.first_lsn(config),
+            driver=_driver(config, placeholder, quarantine, stages, tables=len(source.tables)),
         )
+    )
+
+
+def _driver(
+    config: Config,
+    placeholder: str,
+    quarantine: Quarantine,
+    stages: StageTimes,
+    *,
+    tables: int,
+) -> DriverSettings | None:
+    """Return what it takes to apply without Spark; None where all is left to Spark."""
+    if not config.job.local_events:
+        return None
+    return DriverSettings(
+        quarantine=quarantine,
+        placeholder=placeholder,
+        policy=config.job,
+        index_directory=config.state_dir / "key_index",
+        stages=stages,
+        executor=ThreadPoolExecutor(1, thread_name_prefix="upkeep"),
+        check_directory=config.state_dir / "cross_check",
+        index_bytes=(config.job.index_memory_mb << 20) // max(1, tables),
     )
 
 

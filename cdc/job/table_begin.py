@@ -3,15 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from pyspark.sql import SparkSession
-
-from cdc.apply.table.structure_notes import first_notes, note_rows, read_notes
+from cdc.apply.table.structure_notes import first_notes, notes_in_log
 from cdc.config import Config
 from cdc.events.schema import Column, TableSchema
 from cdc.events.structure.structure import Structure, parse
 from cdc.kafka.registry_client import SchemaLookup
 from cdc.lake.layout import log_path
-from cdc.lake.table import store
 from cdc.source.catalog.catalog import SourceTable
 
 
@@ -24,16 +21,13 @@ class Beginning:
 
 
 def beginnings(
-    spark: SparkSession,
     config: Config,
     notes_topic: str,
     schemas: SchemaLookup,
     noted: Mapping[int, tuple[int, str]],
 ) -> dict[int, Beginning]:
     """Return what each table begins with, by OID: as the log says, else as the source ``noted``."""
-    path = log_path(config)
-    rows = note_rows(store.read_pinned(spark, path), path, notes_topic)
-    landed = read_notes(rows, schemas)
+    landed = notes_in_log(log_path(config), notes_topic, schemas)
     begins = {
         oid: Beginning(note=number, structure=parse(text)) for oid, (number, text) in noted.items()
     }

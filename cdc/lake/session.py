@@ -9,12 +9,33 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from cdc.config import Config
+from cdc.events.avro import LONGEST, MOST_ITEMS
 from cdc.lake.session_log import quieten
 from cdc.lake.upkeep.transaction_log import AGE_LIMIT
 
-_AVRO: Final = "-Dorg.apache.avro.fastread=false"
+_AVRO: Final = " ".join(
+    (
+        "-Dorg.apache.avro.fastread=false",
+        f"-Dorg.apache.avro.limits.string.maxLength={LONGEST}",
+        f"-Dorg.apache.avro.limits.bytes.maxLength={LONGEST}",
+        f"-Dorg.apache.avro.limits.collectionItems.maxLength={MOST_ITEMS}",
+    )
+)
 """Avro's fast reader keeps every schema that a task has parsed until the JVM ends. Each round adds
-one per table, which fills the job's heap within hours."""
+one per table, which fills the job's heap within hours. Without limits, the decoder makes room for
+whatever a length says: five broken bytes would end the job with an error of memory."""
+_LATE_C2: Final = " ".join(
+    f"-XX:Tier4{name}Threshold={calls}"
+    for name, calls in {
+        "Invocation": 50_000,
+        "MinInvocation": 6_000,
+        "Compile": 150_000,
+        "BackEdge": 400_000,
+    }.items()
+)
+"""Optimise code only after ten times as many calls as by default. While the job starts, half of its
+processor time would go into optimising what runs a few thousand times; loops over many rows get
+there within a second."""
 TEXTS: Final[dict[str, str]] = {
     # Text from the source is literal: ${env:..} in it must not expand to an environment variable.
     "spark.sql.variable.substitute": "false",
@@ -23,6 +44,8 @@ TEXTS: Final[dict[str, str]] = {
 }
 """How Spark parses SQL. All SQL text of this project relies on it, so the user's configuration
 cannot override it."""
+_CLASS_PATH: Final = "spark.driver.extraClassPath"
+_JAVA_OPTIONS: Final = "spark.driver.defaultJavaOptions"
 SETTINGS: Final[dict[str, str]] = {
     **TEXTS,
     # Delta: its SQL commands and its catalogue.
@@ -59,7 +82,7 @@ SETTINGS: Final[dict[str, str]] = {
     "spark.driver.bindAddress": "127.0.0.1",
     # For small heaps: saves one pool of collector threads on two cores. Set as a default, so that
     # extraJavaOptions in the configuration are added to it.
-    "spark.driver.defaultJavaOptions": f"-XX:+UseSerialGC {_AVRO} -Dderby.system.home=/dev/null",
+    _JAVA_OPTIONS: (f"-XX:+UseSerialGC {_LATE_C2} {_AVRO} -Dderby.system.home=/dev/null"),
     "spark.executor.defaultJavaOptions": _AVRO,
     "spark.log.level": "WARN",
     # Spark's progress bars would overwrite ours.
@@ -79,10 +102,11 @@ LOCAL: Final[dict[str, str]] = {
 """Additional settings where the master is local."""
 
 
-def build(config: Config, jars: Iterable[Path]) -> SparkSession:
+def build(config: Config, jars: Iterable[Path], java_options: Iterable[str] = ()) -> SparkSession:
     """Start the job's session, with ``jars`` in addition to pyspark's own.
 
-    ``spark.conf`` of the configuration overrides every setting except ``TEXTS``.
+    ``spark.conf`` of the configuration overrides every setting except ``TEXTS``. A JVM that this
+    starts gets ``java_options`` too.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # Otherwise Spark resolves the host name and warns about it, although it uses loopback anyway.
@@ -90,17 +114,46 @@ def build(config: Config, jars: Iterable[Path]) -> SparkSession:
     builder = (
         SparkSession.builder.appName(f"wal2lake-{config.name}")
         .master(config.spark.master)
-        .config("spark.jars", ",".join(str(jar) for jar in jars))
         .config("spark.driver.memory", config.spark.driver_memory)
         .config("spark.local.dir", str(_scratch(config)))
         .config("spark.sql.warehouse.dir", str(_scratch(config) / "warehouse"))
     )
-    local = LOCAL if config.spark.master.startswith("local") else {}
-    for name, value in {**SETTINGS, **local, **config.spark.conf, **TEXTS}.items():
+    settings = {**SETTINGS, **config.spark.conf, **TEXTS}
+    if config.spark.master.startswith("local"):
+        settings = LOCAL | settings
+    if starts_jvm(config):
+        settings = _for_own_jvm(settings, jars, java_options)
+    else:
+        settings = {"spark.jars": ",".join(map(str, jars))} | settings
+    for name, value in settings.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     quieten(session, _scratch(config))
     return session
+
+
+def starts_jvm(config: Config) -> bool:
+    """Return whether the session runs wholly in a JVM of its own; spark-submit brings one."""
+    return config.spark.master.startswith("local") and "PYSPARK_GATEWAY_PORT" not in os.environ
+
+
+def _for_own_jvm(
+    settings: dict[str, str], jars: Iterable[Path], java_options: Iterable[str]
+) -> dict[str, str]:
+    """Put the jars on the JVM's own class path, the only one whose classes can be archived."""
+    class_path = [*map(str, jars), *filter(None, [settings.get(_CLASS_PATH)])]
+    options = " ".join([settings[_JAVA_OPTIONS], *java_options])
+    return settings | {_CLASS_PATH: os.pathsep.join(class_path), _JAVA_OPTIONS: options}
+
+
+def end(session: SparkSession) -> None:
+    """Stop the session and return once its JVM has ended by itself."""
+    gateway = session.sparkContext._gateway  # noqa: SLF001
+    session.stop()
+    assert gateway is not None  # noqa: S101 - a session of this process has one
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait()
 
 
 def activate(session: SparkSession) -> None:

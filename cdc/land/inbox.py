@@ -1,23 +1,41 @@
 """Hands landings from the landing thread to the applying thread."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Condition
+from typing import Final
 
 from cdc.land.landing import Landing
+
+MOST_BYTES: Final = 128 << 20
+"""Bytes of events that are kept in memory until a cut has them."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Inbox:
-    """Landings that are not wholly inside a published cut yet; shared by two threads."""
+    """Landings that are not wholly inside a published cut yet; shared by two threads.
+
+    Events beyond ``most_bytes`` are given up, and will be read from the log. The oldest stay, as
+    they are needed first, and so does the newest landing, which the rounds look at next.
+    """
 
     condition: Condition = field(default_factory=Condition)
     landings: list[Landing] = field(default_factory=list)
+    most_bytes: int = MOST_BYTES
 
     def add(self, landing: Landing) -> None:
         """Add a landing; called by the landing thread after its commit."""
         with self.condition:
             self.landings.append(landing)
+            self._give_up()
             self.condition.notify_all()
+
+    def _give_up(self) -> None:
+        total = sum(map(_bytes, self.landings))
+        for place in reversed(range(len(self.landings) - 1)):
+            if total <= self.most_bytes:
+                return
+            total -= _bytes(self.landings[place])
+            self.landings[place] = replace(self.landings[place], events=None)
 
     def waiting(self) -> list[Landing]:
         """Return a copy of the landings, in order."""
@@ -35,3 +53,7 @@ class Inbox:
             self.condition.wait_for(
                 lambda: bool(self.landings) and self.landings[-1].number > newest, timeout=seconds
             )
+
+
+def _bytes(landing: Landing) -> int:
+    return 0 if landing.events is None else int(landing.events.nbytes)

@@ -1,11 +1,13 @@
-"""Landings that are not wholly inside a cut yet, as plain values without Spark.
+"""Landings that are not wholly inside a cut yet, as values without Spark.
 
 A landing is one append to the log. Its number is a column of the log, so that reading a slice of
 the log skips most files, however large the log is.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,10 +21,14 @@ class TopicSpan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Landing:
-    """One append to the log; ``topics`` maps each topic with events to their span."""
+    """One append to the log; ``topics`` maps each topic with events to their span.
+
+    ``events`` are its rows of the log; None where they are not in memory.
+    """
 
     number: int
     topics: Mapping[str, TopicSpan]
+    events: pa.Table | None = field(default=None, compare=False, repr=False)
 
     @property
     def count(self) -> int:
@@ -40,7 +46,7 @@ def beyond(landings: Iterable[Landing], applied: Mapping[str, int]) -> list[Land
     for landing in landings:
         topics = {t: span for t, span in landing.topics.items() if _is_beyond(t, span, applied)}
         if topics:
-            remaining.append(Landing(number=landing.number, topics=topics))
+            remaining.append(replace(landing, topics=topics))
     return remaining
 
 

@@ -9,8 +9,12 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
 from typing import Final
 
+import pyarrow as pa
 import structlog
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -22,12 +26,15 @@ from cdc.lake.records.expiry import Expired
 from cdc.lake.table.noted_landings import Ranges, with_landing
 from cdc.lake.table.positions import NOTHING, LandedPosition
 from cdc.lake.upkeep.maintenance import HOUR, Maintainer, expire
+from cdc.land.arrow_rows import arrow_landing, arrow_rows
+from cdc.land.batch_size import BatchSizes
 from cdc.land.landing import Landing
 from cdc.land.log_table import landings, log_rows, summary
+from cdc.land.log_writer import LogWriter
+from cdc.land.small_batches import MOST_RECORDS, SmallBatches
 from cdc.waiting import Every
 
 POLLING_DELAY: Final = "spark.sql.streaming.pollingDelay"  # milliseconds between empty polls
-ONE_FILE_EVENTS: Final = 50_000  # a landing with more events is written by two tasks
 logger = structlog.get_logger(__name__)
 
 
@@ -77,6 +84,8 @@ class Lander:
         self._policy = policy
         self._expiry = Every(policy.vacuum_every_hours * HOUR)
         self._maintainer = Maintainer(path, policy)
+        self._writer = LogWriter(spark, path)
+        self._small = SmallBatches(MOST_RECORDS if policy.local_events else 0)
         self._query: StreamingQuery | None = None
         self._stopping = threading.Event()
 
@@ -95,7 +104,10 @@ class Lander:
         pause = max(1, int(self._policy.trigger_seconds * 1000))
         self._spark.conf.set(POLLING_DELAY, str(pause))
         events = self._events(topics, bootstrap_servers)
-        writer = events.writeStream.foreachBatch(self._paced).queryName("land")
+        begin = {topic: last + 1 for topic, last in self.position.offsets.items()}
+        sizes = BatchSizes(Path(checkpoint), begin)
+        paced = partial(self._paced, sizes)
+        writer = events.writeStream.foreachBatch(paced).queryName("land")
         self._query = (
             writer.option("checkpointLocation", checkpoint)
             .trigger(processingTime="0 seconds")
@@ -133,19 +145,37 @@ class Lander:
         [source] = json.loads(progress.json)["sources"]
         return {topic: partitions["0"] for topic, partitions in source["endOffset"].items()}
 
-    def _paced(self, events: DataFrame, batch_id: int) -> None:
+    def _paced(self, sizes: BatchSizes, events: DataFrame, batch_id: int) -> None:
         began = time.monotonic()
-        self.land(events, batch_id)
+        self.land(events, sizes.most_records(batch_id))
         self._stopping.wait(began + self._policy.trigger_seconds - time.monotonic())
 
-    def land(self, events: DataFrame, _batch_id: int) -> None:
-        """Append one micro-batch and its end position in one commit."""
-        rows = log_rows(events, self.position.landing + 1).persist()
+    def land(self, events: DataFrame, most: int | None = None) -> None:
+        """Append one micro-batch and its end position in one commit.
+
+        ``most`` is how many records it has at most, None where that is unknown. A small one is
+        brought here, and its rows go on with the landing.
+        """
+        number = self.position.landing + 1
+        found = self._small.rows(events, most)
+        if found is None:
+            self._land_by_spark(events, number)
+        else:
+            self._land_here(arrow_rows(found, number, datetime.now(UTC)))
+
+    def _land_here(self, rows: pa.Table) -> None:
+        self._refuse_other_topics()
+        if len(rows):
+            self._append(arrow_landing(rows), partial(self._writer.append, rows))
+
+    def _land_by_spark(self, events: DataFrame, number: int) -> None:
+        rows = log_rows(events, number).persist()
         try:
             batch = landings(summary(rows))
             self._refuse_other_topics()
             for landing in batch:  # one, or none for an empty micro-batch
-                self._append(rows, landing)
+                write = partial(self._writer.append_frame, rows, events=landing.count)
+                self._append(landing, write)
         finally:
             rows.unpersist()
 
@@ -156,7 +186,7 @@ class Lander:
             self.refused = error
             raise
 
-    def _append(self, rows: DataFrame, landing: Landing) -> None:
+    def _append(self, landing: Landing, write: Callable[[str], None]) -> None:
         last = {topic: span.last for topic, span in landing.topics.items()}
         position = replace(
             self.position,
@@ -164,11 +194,8 @@ class Lander:
             offsets={**self.position.offsets, **last},
             noted=self._noted(landing),
         )
-        files = 1 if landing.count <= ONE_FILE_EVENTS else 2
-        ordered = rows.coalesce(files).sortWithinPartitions("topic", "offset")
-        writer = ordered.write.format("delta").option("userMetadata", position.metadata())
         reach(Failpoint.BEFORE_LOG_APPEND)
-        writer.mode("append").save(self._path)
+        write(position.metadata())
         reach(Failpoint.AFTER_LOG_APPEND)
         self.position = position
         logger.info("landed", landing=landing.number, events=landing.count)

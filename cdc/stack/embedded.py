@@ -33,6 +33,7 @@ def _quiet(_: str) -> None:
 def running(config: Config, on_progress: OnProgress = _quiet) -> Iterator[Endpoints]:
     """Run the servers that ``config`` does not replace for the duration of a ``with`` block."""
     with EmbeddedStack(config, on_progress) as stack:
+        stack.make_ready()
         yield stack.start()
 
 
@@ -68,14 +69,17 @@ class EmbeddedStack(AbstractContextManager["EmbeddedStack"]):
         finally:
             self._lock.close()
 
-    def start(self) -> Endpoints:
-        """Install missing artifacts, clean up after a crash, and start every server.
-
-        Returns the endpoints, which it also records in the state directory.
-        """
+    def make_ready(self) -> None:
+        """Install missing artifacts, and clean up after a crash."""
         install(server_plan.needed_sets(self.config))
         if ended := cleanup.clean(self.state):
             self.say(f"stopped processes left by an earlier run: {', '.join(ended)}")
+
+    def start(self) -> Endpoints:
+        """Start every server, after ``make_ready``.
+
+        Returns the endpoints, which it also records in the state directory.
+        """
         planned = server_plan.make(self.config, self.state)
         endpoints.write_source_secret(self.state, planned.endpoints.source_url)
         for wave in planned.waves:

@@ -188,7 +188,7 @@ def progress_of(raw: Mapping[str, Any]) -> Progress | None:
         return None
 
 
-def _result_of(raw: Mapping[str, Any]) -> TableResult:
+def _result_of(raw: object) -> TableResult:
     return TableResult(**_known(TableResult, raw))
 
 
@@ -197,11 +197,15 @@ def _commit_of(raw: Mapping[str, Any]) -> AnnouncedCommit:
     return AnnouncedCommit(**{**_known(AnnouncedCommit, raw), **parsed})
 
 
-def _known(kind: type[Any], raw: Mapping[str, Any]) -> dict[str, Any]:
+def _known(kind: type[Any], raw: object) -> dict[str, Any]:
     """Return the values of known fields; a later version of wal2lake may have added others.
 
-    Raises TypeError if a value is not of its field's type; only plain types are checked.
+    Raises TypeError for anything but an object, and if a value is not of its field's type; only
+    plain types are checked.
     """
+    if not isinstance(raw, Mapping):
+        message = f"a {type(raw).__name__} instead of an object"
+        raise TypeError(message)
     types = {declared.name: declared.type for declared in fields(kind)}
     known = {name: value for name, value in raw.items() if name in types}
     for name, value in known.items():

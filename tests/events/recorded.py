@@ -27,10 +27,7 @@ class Message:
 
     def row(self) -> tuple[Any, ...]:
         """In the columns of ``LOG_COLUMNS``."""
-        ids = tuple(
-            found.schema_id if (found := avro.frame(data)) else None
-            for data in (self.key, self.value)
-        )
+        ids = map(_schema_id, (self.key, self.value))
         return (self.topic, self.offset, self.key, self.value, list(self.headers), *ids)
 
 
@@ -101,6 +98,12 @@ def unchanged_by(placeholder: str) -> Callable[[Any], bool]:
         json.dumps({placeholder: placeholder}).replace(" ", ""),
     ]
     return lambda value: value in forms
+
+
+def _schema_id(data: bytes | None) -> int | None:
+    """As landed (cdc/land/log_table.py)."""
+    found = avro.frame(data)
+    return found.schema_id if found and found.body and found.schema_id < 2**31 else None
 
 
 def _message(record: dict[str, Any]) -> Message:

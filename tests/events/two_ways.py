@@ -3,7 +3,8 @@
 import json
 import math
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from datetime import datetime, timedelta
 from random import Random
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ from cdc.events.values.lake_types import (
     SOURCE_SCALE,
     SOURCE_TYPE,
     branches,
+    parameters,
 )
 from cdc.events.values.pg_types import INFINITE_DAYS
 from cdc.tables import TableId
@@ -73,6 +75,7 @@ NUMBERS: Final = [
         "1.0005",
     ),
     *("0.0005", "-0.0005", "99999999", "999999999", "1E+3", "1E-3", "1e3", "+7", "7.", ".5", " 7 "),
+    *("\x7f7\x1c", "\u00857", "7\u00a0"),
     *(
         "1_000",
         "0x10",
@@ -218,36 +221,128 @@ def one_by_one(schema_json: str, placeholder: str) -> Iterator[dict[str, Any]]:
 
 
 def at_random(
-    schema_json: str, placeholder: str, random: Random, count: int
+    schema_json: str,
+    placeholder: str,
+    random: Random,
+    count: int,
+    key: Collection[str] = ("id",),
 ) -> Iterator[dict[str, Any]]:
-    """Rows with a few random values."""
+    """Rows with a key and a few random values, half of them from the edges."""
     types = row_types(schema_json)
     values = _values(types, placeholder)
-    names = [name for name, some in values.items() if some and name != "id"]
-    for number in range(count):
-        chosen = random.sample(names, random.choice([1, 2, 3, 8]))
-        row = {name: random.choice(values[name]) for name in chosen}
-        yield {**dict.fromkeys(types), "id": number, **row}
+    names = [name for name, some in values.items() if some and name not in key]
+    needed = [n for n, kind in types.items() if n in key or "null" not in kind]
+    for _ in range(count):
+        chosen = random.sample(names, min(len(names), random.choice([1, 2, 3, 8])))
+        row = {
+            name: random.choice(values[name])
+            if random.random() < 0.5
+            else random_value(types[name], random)
+            for name in chosen
+        }
+        given = {name: random_value(types[name], random) for name in needed}
+        yield {**dict.fromkeys(types), **given, **row}
+
+
+def random_value(avro_type: Any, random: Random) -> Any:  # noqa: ANN401 - JSON
+    """Return any value of the Avro type; texts are often numbers or instants."""
+    branch = branches(avro_type)[0]
+    kind = branch["type"] if isinstance(branch, dict) else branch
+    if kind == "array":
+        element = branches(branch["items"])[0]
+        some = [random_value(element, random) for _ in range(random.randrange(4))]
+        return [*some, None] if "null" in branch["items"] and random.random() < 0.2 else some
+    logical = branch.get("connect.name", "") if isinstance(branch, dict) else ""
+    if logical in _LOGICAL:
+        return _LOGICAL[logical](random)
+    declared = parameters(avro_type)
+    if kind == "string" and declared.get(SOURCE_TYPE) == "NUMERIC":
+        return _numeric(random, int(declared[SOURCE_LENGTH]), int(declared[SOURCE_SCALE]))
+    return _RANDOM[kind](random)
+
+
+def _numeric(random: Random, length: int, scale: int) -> str:
+    """Return a number that fits the declared digits; a scale of 2,000 is a negative one."""
+    behind = scale if scale < 1000 else 0
+    before = max(0, (length or 20) - behind)
+    number = f"{random.choice(['', '-'])}{random.randrange(10 ** min(before, 30))}"
+    return f"{number}.{random.randrange(10**behind):0{behind}}" if behind else number
+
+
+def _interval(random: Random) -> str:
+    years, months, days, hours, minutes = (random.randrange(-99, 99) for _ in range(5))
+    seconds = f"{random.randrange(60)}.{random.randrange(10**6):06}"
+    return f"P{years}Y{months}M{days}DT{hours}H{minutes}M{seconds}S"
+
+
+def _integer(random: Random, bits: int) -> int:
+    return random.getrandbits(random.randrange(1, bits)) * random.choice([1, -1])
+
+
+def _number(random: Random) -> str:
+    digits = str(random.getrandbits(random.randrange(1, 140)))
+    point = random.randrange(len(digits) + 1)
+    return f"{random.choice(['', '-'])}{digits[:point] or '0'}.{digits[point:]}".rstrip(".")
+
+
+def _instant(random: Random) -> str:
+    second = random.randrange(-62_135_596_800, 253_402_300_800)
+    moment = datetime(1970, 1, 1) + timedelta(seconds=second)  # noqa: DTZ001 - in UTC
+    return f"{moment.isoformat()}.{random.randrange(10**6):06}".rstrip("0").rstrip(".") + "Z"
+
+
+def _text(random: Random) -> str:
+    make = random.choice([_number, _instant, None])
+    if make is not None:
+        return make(random)
+    letters = (chr(random.randrange(1, random.choice([128, 0xD800]))) for _ in range(9))
+    return "".join(letters)[: random.randrange(10)]
+
+
+_LOGICAL: Final[dict[str, Callable[[Random], Any]]] = {
+    "io.debezium.time.MicroTime": lambda random: random.randrange(DAY),
+    "io.debezium.time.Time": lambda random: random.randrange(DAY // 1000),
+    "io.debezium.time.Interval": _interval,
+    "io.debezium.time.ZonedTimestamp": _instant,
+}
+_RANDOM: Final[dict[str, Callable[[Random], Any]]] = {
+    "boolean": lambda random: random.random() < 0.5,
+    "int": lambda random: _integer(random, 32),
+    "long": lambda random: _integer(random, 64),
+    "float": lambda random: struct.unpack("f", random.randbytes(4))[0],
+    "double": lambda random: struct.unpack("d", random.randbytes(8))[0],
+    "bytes": lambda random: random.randbytes(random.randrange(20)),
+    "string": _text,
+}
 
 
 def _values(types: Mapping[str, Any], placeholder: str) -> dict[str, list[Any]]:
     values = {name: edge_values(avro_type, placeholder) for name, avro_type in types.items()}
     # Spark's regexp_replace turns bytes that are no text into U+FFFD; no number has such bytes.
-    for name in ("dom_neg", "n_neg"):
+    for name in types.keys() & {"dom_neg", "n_neg"}:
         values[name].remove(NOT_UTF8)
     return values
 
 
-def messages(schema_json: str, rows: Iterator[dict[str, Any]], op: str = "u") -> list[Message]:
+def messages(
+    schema_json: str,
+    rows: Iterator[dict[str, Any]],
+    op: str = "u",
+    *,
+    table: TableId = TABLE,
+    writer: int = WRITER,
+) -> list[Message]:
     """Return one event per row, in a message each."""
+    topic = table_topic(table.name)
+    values = (envelope(table, op, before=None, after=row) for row in rows)
     return [
-        Message(topic=TOPIC, offset=at, key=None, value=_message(schema_json, row, op))
-        for at, row in enumerate(rows)
+        Message(topic=topic, offset=at, key=None, value=_message(schema_json, writer, value))
+        for at, value in enumerate(values)
     ]
 
 
-def _message(schema_json: str, row: dict[str, Any], op: str) -> bytes:
-    data = avro.encode(schema_json, WRITER, envelope(TABLE, op, before=None, after=row))
+def _message(schema_json: str, writer: int, value: dict[str, Any]) -> bytes:
+    data = avro.encode(schema_json, writer, value)
     broken = b"\xff\xc0\x80" + b"\xed\xa0\x80" * 2
     return data.replace(NOT_UTF8.encode(), broken + b"\xf8" * (len(NOT_UTF8) - len(broken)))
 

@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Container
 from pathlib import Path
 
+from tests.mutants.commits import COMMITS
 from tests.mutants.mutant import Mutant
 from tests.mutants.mutants import MUTANTS
 from tests.mutants.planted import PLANTED
@@ -79,7 +80,7 @@ def main(word: str) -> int:
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "tree"
         shutil.copytree(ROOT, copy, ignore=ASIDE)
-        for mutant in (one for one in (*MUTANTS, *PLANTED) if word in one.name):
+        for mutant in (one for one in (*MUTANTS, *PLANTED, *COMMITS) if word in one.name):
             failures = red(mutant, copy)
             survivors += not failures
             lines = [f"{mutant.name}: {'red' if failures else 'SURVIVED'}", *failures]

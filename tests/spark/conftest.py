@@ -9,9 +9,20 @@ from pyspark.sql import SparkSession
 from tests.local_spark import local_spark
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m deselects
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that start a JVM, which a run of the unit tests must not."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.spark)
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     with local_spark(tmp_path_factory.mktemp("spark")) as session:
+        # What there is now stays: the collection after each test need not look through it.
+        gc.collect()
+        gc.freeze()
         yield session
 
 

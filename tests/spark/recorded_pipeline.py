@@ -5,7 +5,9 @@ The recording also has the source's rows at its end, in Postgres's own text.
 
 import base64
 import json
+import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from cdc.apply.epoch_log import EpochLog
+from cdc.apply.local.driver_commit import DriverSettings
 from cdc.apply.log_replay import do_nothing
 from cdc.apply.rounds import recovery
 from cdc.apply.rounds.applied_tables import AppliedTables
@@ -38,6 +41,8 @@ from cdc.lake.table.positions import LandedPosition, Position, landed_position, 
 from cdc.land.inbox import Inbox
 from cdc.land.log_table import create_log
 from cdc.land.query import Lander, LandingHooks
+from cdc.observe.recent_freshness import RecentFreshness
+from cdc.observe.stage_times import StageTimes
 from cdc.state.request_reader import RequestReader
 from cdc.tables import STRUCTURE, TableId, TableMode
 
@@ -82,8 +87,15 @@ class Pipeline:
     epoch: Epoch | None = None
 
     def __init__(
-        self, spark: SparkSession, root: Path, *, budget: int = 1000, patience: float = 60
+        self,
+        spark: SparkSession,
+        root: Path,
+        *,
+        budget: int = 1000,
+        patience: float = 60,
+        in_memory: bool = True,
     ) -> None:
+        self.in_memory = in_memory
         self.spark = spark
         self.root = root
         self.log = str(root / "log")
@@ -127,6 +139,8 @@ class Pipeline:
             inbox=self.inbox,
             freezer=self.freezer,
             wal_end=self._wal_end,
+            recent=RecentFreshness(time.monotonic),
+            stages=StageTimes(),
         )
         finder = CutFinder(
             self.spark,
@@ -176,16 +190,27 @@ class Pipeline:
             store.create(session, path, schema, Position(epoch=1, offset=-1))
         found = position(path)
         assert found is not None
+        placeholder = RECORDED["placeholder"]
+        driver = DriverSettings(
+            quarantine=self.quarantine,
+            placeholder=placeholder,
+            policy=Job(),
+            index_directory=self.root / "index",
+            index_bytes=1 << 20,
+            stages=StageTimes(),
+            executor=ThreadPoolExecutor(1),
+            check_directory=self.root / "check",
+        )
         tables = TableFactory(
             ApplyContext(
-                quarantine=self.quarantine, placeholder=RECORDED["placeholder"], policy=Job()
+                quarantine=self.quarantine, placeholder=placeholder, policy=Job(), driver=driver
             )
         )
         return tables.stored(session, path, found, schema)
 
     def land(self, records: list[dict[str, Any]]) -> None:
-        """Land the records in one landing."""
-        self.lander.land(events(self.spark, records), 0)
+        """Land the records in one landing; the driver applies them if ``in_memory``."""
+        self.lander.land(events(self.spark, records), len(records) if self.in_memory else None)
 
     def _wal_end(self) -> int:
         return self.wal_end()

@@ -56,7 +56,7 @@ def state(config: Config) -> Iterator[StateDir]:
 @pytest.fixture
 def any_java(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pretend that Java is installed, for tests that do not start it."""
-    java = Java(path=Path("/nowhere/java"), major=17)
+    java = Java(path=Path("/nowhere/java"), major=17, version="")
     monkeypatch.setattr(prerequisites, "find_java", lambda: java)
 
 

@@ -21,14 +21,15 @@ from tests.waiting import until
 
 pytestmark = pytest.mark.e2e
 INTERRUPTED = 130
-FIRST = "starting postgres"
+FIRST = "starting job"
 LATER = (
+    "starting postgres",
     "kafka is ready",
     "starting registry",
     "starting connect",
     "connecting to the source",
     "waiting for a table",
-    "starting job",
+    "opening the tables",
 )
 
 
@@ -79,7 +80,7 @@ def interrupted_at(
 ) -> None:
     log = config_file.parent / "up.log"
     helper = threading.Thread(target=create_table_when_asked, args=[state], daemon=True)
-    if stage == "starting job":
+    if stage == "opening the tables":
         helper.start()
     arguments = ["up", "--config", str(config_file), *["--detach"] * detach]
     with foreground(*arguments, log=log) as up:

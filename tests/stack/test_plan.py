@@ -26,10 +26,10 @@ def with_keys(config: Config, *changes: dict[str, Any]) -> Config:
 @pytest.mark.parametrize(
     ("changes", "started"),
     [
-        ([], ["postgres", "kafka", "registry", "connect"]),
+        ([], ["kafka", "postgres", "registry", "connect"]),
         ([POSTGRES], ["kafka", "registry", "connect"]),
         ([KAFKA], ["postgres", "registry", "connect"]),
-        ([CONNECT, REGISTRY], ["postgres", "kafka"]),
+        ([CONNECT, REGISTRY], ["kafka", "postgres"]),
         ([POSTGRES, KAFKA, CONNECT, REGISTRY], []),
     ],
 )

@@ -12,7 +12,8 @@ _INTEGERS: Final = {"smallint": 15, "int": 31, "bigint": 63}
 """Bits of the largest value."""
 _WHOLE: Final = re.compile(r"[+-]?[0-9]+")
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
-_BLANKS: Final = "".join(map(chr, range(33)))
+BLANKS: Final = "".join(map(chr, [*range(33), 127]))
+"""What Spark's casts of a text pass over at both of its ends."""
 _DECIMAL: Final = re.compile(r"decimal\(([0-9]+),([0-9]+)\)")
 _DIGITS: Final = Context(prec=16_000, rounding=ROUND_HALF_UP)
 """Room for every digit before rounding: Postgres has at most 131,072, of which 38 may fit."""
@@ -47,12 +48,12 @@ def _within(value: int, *, limit: int) -> int | None:
 
 
 def _whole(text: str) -> int | None:
-    plain = text.strip(_BLANKS)
+    plain = text.strip(BLANKS)
     return int(plain) if _WHOLE.fullmatch(plain) else None
 
 
 def _number(text: str) -> Decimal | None:
-    plain = text.strip(_BLANKS)
+    plain = text.strip(BLANKS)
     return Decimal(plain) if _NUMBER.fullmatch(plain) else None
 
 

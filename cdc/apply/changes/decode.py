@@ -41,11 +41,11 @@ _NO_MARKER: Final = (
 )
 
 
-def decode_envelope(rows: DataFrame, schemas: WriterSchemas) -> DataFrame:
+def decode_envelope(rows: DataFrame, schemas: WriterSchemas, *also: str) -> DataFrame:
     """Return columns topic, offset, op, txid, lsn, source_schema, source_table of each event.
 
     ``op`` is null for a tombstone and for a message that is not an event, ``txid`` for a snapshot's
-    read. The table's own columns are not decoded.
+    read. The table's own columns are not decoded; ``also`` names columns of the log to keep.
     """
     places = [
         (number, from_avro(F.expr(_BODY), text, {**_LENIENT, "avroSchema": reader}))
@@ -54,7 +54,8 @@ def decode_envelope(rows: DataFrame, schemas: WriterSchemas) -> DataFrame:
     ]
     place = _by_schema("value_schema_id", places, otherwise=_NO_PLACE)
     torn = _TORN.format(id="place.transaction.id")
-    return rows.select("topic", "offset", place.alias("place")).selectExpr(
+    return rows.select("topic", "offset", *also, place.alias("place")).selectExpr(
+        *also,
         "topic",
         "offset",
         f"IF({_KNOWN_OP.format(op='place.op')} AND NOT {torn}, place.op, NULL) AS op",
@@ -65,10 +66,10 @@ def decode_envelope(rows: DataFrame, schemas: WriterSchemas) -> DataFrame:
     )
 
 
-def decode_markers(rows: DataFrame, schemas: WriterSchemas) -> DataFrame:
+def decode_markers(rows: DataFrame, schemas: WriterSchemas, *also: str) -> DataFrame:
     """Return transaction markers and their offsets, in the columns ``transactions.marker`` reads.
 
-    ``status`` is null for a record that is not a marker.
+    ``status`` is null for a record that is not a marker. ``also`` names columns of the log to keep.
     """
     markers = [
         (number, from_avro(F.expr(_BODY), text, _LENIENT))
@@ -76,7 +77,8 @@ def decode_markers(rows: DataFrame, schemas: WriterSchemas) -> DataFrame:
         if is_marker_schema(text)
     ]
     marker = _by_schema("value_schema_id", markers, otherwise=_NO_MARKER)
-    return rows.select("offset", marker.alias("marker")).selectExpr(
+    return rows.select("offset", *also, marker.alias("marker")).selectExpr(
+        *also,
         "offset",
         "IF(marker.status IN ('BEGIN', 'END'), marker.status, NULL) AS status",
         "marker.id",

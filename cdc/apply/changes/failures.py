@@ -15,6 +15,6 @@ def any_of(*conditions: str | None) -> str | None:
 def not_text(made: str, target: str) -> str | None:
     """Spark's decoder accepts any bytes as text, but readers of the lake would fail at them.
 
-    In Python the decoder itself refuses such bytes (cdc/apply/local/event_reader.py).
+    In Python the decoder itself refuses such bytes (cdc/apply/local/row_reader.py).
     """
     return f"NOT is_valid_utf8({made})" if target == "string" else None

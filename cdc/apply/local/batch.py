@@ -5,7 +5,7 @@ into quarantine first, and then rows and position into the table in one commit.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -19,12 +19,13 @@ from cdc.apply.local.lake_rows import LakeRows, NoRows
 from cdc.apply.local.multiset import CopyRow, copy_rows, net_copies
 from cdc.apply.local.not_local import NotLocalError, why_not_local
 from cdc.apply.local.reduce import Overview, latest_per_key, overview
-from cdc.apply.table import too_many_refused
+from cdc.apply.refused import too_many_refused
 from cdc.config import Job
 from cdc.events.schema import TableSchema
 from cdc.lake.table.merge_plan import BY_OPERATION, COPY, OFFSET, ROW_HASH
 from cdc.lake.table.positions import Position
 from cdc.lake.table.row_hash import row_digest
+from cdc.observe.stage_times import Stage, StageTimes
 from cdc.tables import TableMode
 
 Reasons = dict[int, str]
@@ -58,6 +59,7 @@ class LocalBatch:
     decoder: TableDecoder
     lake: LakeRows
     policy: Job
+    stages: StageTimes = field(default_factory=StageTimes)
 
     def outcome(self, rows: pa.Table, upto: int) -> Outcome:
         """Return what rows of the log, all of the table's topic, make of the table.
@@ -67,8 +69,13 @@ class LocalBatch:
         """
         if (why := why_not_local(self.schema)) is not None:
             raise NotLocalError(why)
-        events = arrow.log_events(rows)
-        changes = self.decoder.decode(events)
+        with self.stages.timed(Stage.DECODE):
+            events = arrow.log_events(rows)
+            changes = self.decoder.decode(events)
+        with self.stages.timed(Stage.REDUCE):
+            return self._reduced(changes, [event.offset for event in events], upto)
+
+    def _reduced(self, changes: list[Change], offsets: Sequence[int], upto: int) -> Outcome:
         facts = overview(changes)
         if facts.moves:
             changes = resolve(changes, self.lake, self.schema)
@@ -77,9 +84,7 @@ class LocalBatch:
         if facts.last_truncate is not None:
             changes = [change for change in changes if change.offset > facts.last_truncate]
         upserts, deletes = self._rows(changes, facts, reasons)
-        too_many_refused.stop_for_too_many(
-            self.schema.table, [event.offset for event in events], reasons, self.policy
-        )
+        too_many_refused.stop_for_too_many(self.schema.table, offsets, reasons, self.policy)
         return Outcome(
             position=self._after(facts, len(reasons), upto),
             truncated=facts.last_truncate is not None,

@@ -4,9 +4,8 @@ Nothing is dropped silently: a message that is not a change event of its table, 
 the lake cannot hold exactly, comes out with a reason, and with the same one.
 """
 
-import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from cdc.apply.changes import columns, reasons
 from cdc.apply.local.change import Change, LogEvent, Values
@@ -15,6 +14,7 @@ from cdc.apply.local.row_reader import (
     Record,
     RecordReader,
     Step,
+    event_op,
     first_not_text,
     key_steps,
     read_row,
@@ -23,10 +23,7 @@ from cdc.apply.local.row_reader import (
 from cdc.events.schema import TableSchema
 from cdc.tables import TableMode
 
-_OPS: Final = frozenset("crudt")
 _NEW: Final = frozenset("cr")
-_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,19}")
-_BLANKS: Final = "".join(map(chr, range(33)))
 
 
 class TableDecoder:
@@ -91,7 +88,7 @@ class TableDecoder:
             is_text = self._read_key(event, values) and is_text
         if not is_text:
             lost = _first(lost, first_not_text(values))
-        reason = self._problem(event, record, op) or self._refusal(
+        reason = self._problem(event, record) or self._refusal(
             op, values, lost, no_row=image is None, marked=bool(keep), moved=event.moved
         )
         kept = () if op == "d" else tuple(keep)
@@ -122,13 +119,13 @@ class TableDecoder:
             read_row(key, self._key_steps[found[1].schema_id], values, [])
         return is_text
 
-    def _problem(self, event: LogEvent, record: Record | None, op: str | None) -> str | None:
+    def _problem(self, event: LogEvent, record: Record | None) -> str | None:
         """Return why a message is no event of this table; None if it is one."""
         if event.value_schema_id is None:
             return reasons.NO_FRAME
         if event.value_schema_id not in self._known:
             return reasons.UNKNOWN_SCHEMA
-        if record is None or op not in _OPS or _is_torn(record["transaction"]):
+        if record is None or event_op(record) is None:
             return reasons.NOT_AN_EVENT
         source, table = record["source"] or {}, self._target.table
         is_mine = source.get("schema") == table.schema and source.get("table") == table.name
@@ -163,12 +160,3 @@ class TableDecoder:
 
 def _first(one: int | None, other: int | None) -> int | None:
     return other if one is None else one if other is None else min(one, other)
-
-
-def _is_torn(transaction: Mapping[str, Any] | None) -> bool:
-    """Whether the event has a transaction id of which no number can be read."""
-    text = None if transaction is None else transaction["id"]
-    if text is None:
-        return False
-    number = text.partition(":")[0].strip(_BLANKS)
-    return not (_WHOLE.fullmatch(number) and -(2**63) <= int(number) < 2**63)

@@ -7,7 +7,7 @@ from typing import Any, Final
 from cdc.apply.local.change import Key
 from cdc.events.schema import TableSchema
 
-_NAN: Final = object()
+NAN: Final = object()
 """Stands for every NaN: in a key all of them are one value, which Python's are not."""
 _PLAIN: Final = ("smallint", "int", "bigint", "string", "binary", "date", "timestamp", "decimal")
 
@@ -31,4 +31,4 @@ def key_of(schema: TableSchema) -> Callable[[Sequence[Any]], Key | None]:
 def _part(value: Any) -> Any:  # noqa: ANN401 - any value
     if isinstance(value, list):
         return tuple(map(_part, value))
-    return _NAN if isinstance(value, float) and math.isnan(value) else value
+    return NAN if isinstance(value, float) and math.isnan(value) else value

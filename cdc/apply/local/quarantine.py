@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 import structlog
 
 from cdc.apply.local.batch import Outcome
-from cdc.apply.table.refused_events import refused_events
+from cdc.apply.refused.refused_events import refused_events
 from cdc.lake.records.quarantine import Quarantine
 from cdc.tables import TableId
 

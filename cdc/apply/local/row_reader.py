@@ -1,21 +1,22 @@
 """Reads values of one writer's records by the conversions of cdc/apply/changes."""
 
-import io
-import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
-import fastavro
-
+from cdc.apply.changes.casts import BLANKS
 from cdc.apply.changes.columns import Writer
 from cdc.apply.changes.conversion import Of, same
 from cdc.apply.changes.from_avro import value
+from cdc.apply.local.avro_reader import NotAvroError, reader
 from cdc.apply.local.change import Values
 from cdc.events.avro import HEADER
 from cdc.events.schema import TableSchema
 
 Record = Mapping[str, Any]
+_OPS: Final = frozenset("crudt")
+_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,19}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,31 +31,46 @@ class Step:
 
 
 class RecordReader:
-    """Decodes messages of one schema, as Spark does: bytes that are left over do not matter."""
+    """Decodes messages of one schema, as Spark does: bytes that are left over do not matter.
+
+    Raises NotLocalError for a schema with a type that the connector does not use.
+    """
 
     def __init__(self, schema_json: str) -> None:
-        self._schema = fastavro.parse_schema(json.loads(schema_json))
+        self._strict = reader(schema_json, "strict")
+        self._lenient = reader(schema_json, "surrogateescape")
 
     def read(self, message: bytes) -> tuple[Record | None, bool]:
         """Return the record, None if it cannot be decoded, and whether all its texts are UTF-8."""
         try:
-            return self._decoded(message, "strict"), True
+            return self._strict(message, HEADER)[0], True
         except UnicodeDecodeError:
             pass
-        except Exception:  # noqa: BLE001 - the decoder raises errors of any type
+        except (NotAvroError, IndexError):
             return None, True
         try:
-            return self._decoded(message, "surrogateescape"), False
-        except Exception:  # noqa: BLE001 - the decoder raises errors of any type
+            return self._lenient(message, HEADER)[0], False
+        except (NotAvroError, IndexError):
             return None, True
 
-    def _decoded(self, message: bytes, errors: str) -> Record:
-        body = io.BytesIO(message)
-        body.seek(HEADER)
-        record: Record = fastavro.schemaless_reader(  # type: ignore[assignment]
-            body, self._schema, None, handle_unicode_errors=errors
-        )
-        return record
+
+def event_op(record: Record | None) -> str | None:
+    """Return the operation of a change event; None for a record that is none.
+
+    It is none without an operation that is known, or with a transaction id that has no number.
+    """
+    if record is None or record["op"] not in _OPS or _is_torn(record["transaction"]):
+        return None
+    op: str = record["op"]
+    return op
+
+
+def _is_torn(transaction: Record | None) -> bool:
+    text = None if transaction is None else transaction["id"]
+    if text is None:
+        return False
+    number = text.partition(":")[0].strip(BLANKS)
+    return not (_WHOLE.fullmatch(number) and -(2**63) <= int(number) < 2**63)
 
 
 def steps(writer: Writer, target: TableSchema, placeholder: str) -> list[Step]:

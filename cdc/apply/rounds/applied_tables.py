@@ -6,14 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import structlog
-from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply.rounds.last_cut import LastCut
 from cdc.apply.rounds.log_slice import Slice
 from cdc.apply.rounds.whole_transactions import Cut
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.event_applier import Stretch
-from cdc.apply.table.structure_notes import PlacedNote, placed_notes
+from cdc.apply.table.structure_notes import PlacedNote, notes_of, placed_notes
 from cdc.lake.records.ledger import TableEntry
 
 logger = structlog.get_logger(__name__)
@@ -53,6 +52,10 @@ class AppliedTables:
         """Return whether a table that follows has the event at an offset of its topic."""
         table = self.by_topic.get(topic)
         return table is not None and table.following and table.position.offset >= offset
+
+    def places(self) -> tuple[tuple[bool, int], ...]:
+        """Return whether each table follows, and how far it is, to see whether that has changed."""
+        return tuple((t.following, t.position.offset) for t in self.by_topic.values())
 
     def is_beyond(self, cut: Cut, last: LastCut) -> bool:
         """Return whether any table that follows is beyond the cut already."""
@@ -121,10 +124,10 @@ class AppliedTables:
         upto, after = cut.offsets[self._notes_topic], last.offsets[self._notes_topic]
         if upto <= after:
             return []
-        mine = part.rows.where(
-            (F.col("topic") == self._notes_topic) & F.col("offset").between(after + 1, upto)
-        )
-        return placed_notes(mine, schemas)
+        mine = part.rows.of_topic(self._notes_topic).between(after, upto)
+        if mine.events is not None:
+            return notes_of(mine.events.select(["value", "value_schema_id"]).to_pylist(), schemas)
+        return placed_notes(mine.frame(), schemas)
 
     def _remember_noted(self, notes: Sequence[PlacedNote]) -> None:
         self._noted |= {
@@ -156,7 +159,7 @@ def _stretch(topic: str, part: Slice, cut: Cut, last: LastCut) -> Stretch:
     """Return the topic's events up to the cut; without their schemas and the notes."""
     upto = cut.offsets[topic]
     return Stretch(
-        rows=part.rows.where(F.col("offset") <= upto),
+        rows=part.rows.of_topic(topic).between(-1, upto),
         topic=topic,
         upto=upto,
         schemas={},

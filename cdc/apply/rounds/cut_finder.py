@@ -1,23 +1,26 @@
 """Finds the next cut: the longest prefix of landed transactions that are complete."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import cache
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from cdc.apply.rounds import log_slice
 from cdc.apply.rounds.applied_tables import AppliedTables
 from cdc.apply.rounds.cut_requests import served_by
 from cdc.apply.rounds.first_snapshot import FirstSnapshot
 from cdc.apply.rounds.last_cut import LastCut, Topics
-from cdc.apply.rounds.log_slice import Slice
+from cdc.apply.rounds.log_slice import SharedFrame, Slice
+from cdc.apply.rounds.summaries import Summaries
 from cdc.apply.rounds.whole_transactions import Cut, find_cut
 from cdc.apply.table.spark_plans import suit
 from cdc.kafka.registry_client import SchemaLookup
 from cdc.land import landing as landed_values
 from cdc.land.inbox import Inbox
 from cdc.land.landing import Landing
+from cdc.land.log_rows import LogRows
 from cdc.state.requests import Request
 
 
@@ -56,6 +59,12 @@ class CutFinder:
         self._inbox = inbox
         self._first = first
         self._schemas_of = schemas_of
+        self._summaries = Summaries(schemas_of, markers=topics.markers, prefix=topics.prefix)
+
+    @property
+    def events_decoded(self) -> int:
+        """Return how many events were decoded to find cuts since the start."""
+        return self._summaries.decoded
 
     @property
     def held_topic_count(self) -> int:
@@ -77,23 +86,27 @@ class CutFinder:
         return self._schemas_of(set().union(*landed_values.schema_ids(taken).values()))
 
     @contextmanager
-    def slice(
-        self, taken: Sequence[Landing], schemas: Mapping[int, str], last: LastCut
-    ) -> Iterator[Slice]:
-        """Yield the events of these landings beyond the last cut, cached while the block lasts."""
-        suit(self._spark, sum(landing.count for landing in taken))
-        rows = log_slice.read(self._spark, self._log_path, taken, last.offsets).persist()
-        try:
-            part = log_slice.look(
-                rows,
-                schemas,
+    def slice(self, taken: Sequence[Landing], last: LastCut) -> Iterator[Slice]:
+        """Yield the events of these landings beyond the last cut.
+
+        Spark reads them only if somebody asks for the frame, and caches them while the block lasts.
+        """
+        numbers = {landing.number for landing in taken}
+        whole = [landing for landing in self._inbox.waiting() if landing.number in numbers]
+        self._summaries.forget(last.row.landing_floor)
+        with closing(SharedFrame(lambda: self._frame(whole, last.offsets))) as shared:
+            part = log_slice.merged(
+                self._summaries.of(whole, last.offsets, shared.get),
+                cache(lambda: LogRows(shared.get, log_slice.in_memory(whole, last.offsets))),
+                topics={topic for landing in taken for topic in landing.topics},
                 last=self._ends(taken, last),
                 marker_topic=self._topics.markers,
-                prefix=self._topics.prefix,
             )
             yield self._first.held_back(part, self._tables.has)
-        finally:
-            rows.unpersist()
+
+    def _frame(self, landings: Sequence[Landing], after: Mapping[str, int]) -> DataFrame:
+        suit(self._spark, sum(landing.count for landing in landings))
+        return log_slice.read(self._spark, self._log_path, landings, after)
 
     def _ends(self, taken: Sequence[Landing], last: LastCut) -> dict[str, int]:
         """Return the last landed offset of every topic, also of topics that ``taken`` lacks."""

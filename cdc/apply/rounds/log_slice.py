@@ -1,26 +1,34 @@
 """A slice of the log: the events that a round looks at, and the transactions in them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
-from pyspark.sql import Column, DataFrame, Row, SparkSession
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
-from cdc.apply.changes.decode import decode_envelope, decode_markers
+from cdc.apply.rounds.summary import Summary, snapshots, spans
 from cdc.apply.rounds.whole_transactions import Span
-from cdc.events.transactions import END, Marker, marker
-from cdc.events.values.lsn import NO_LSN
+from cdc.events.transactions import Marker
 from cdc.lake.table.store import read_pinned
-from cdc.land.landing import Landing, last_offsets
+from cdc.land.landing import Landing
+from cdc.land.log_rows import LogRows
+
+_EVERYTHING = 2**63 - 1  # no offset is beyond it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
-    """Events after the last cut: as many as the round takes."""
+    """Events after the last cut: as many as the round takes.
 
-    rows: DataFrame  # columns of the log
+    ``read`` returns their rows; most searches for a cut end before anyone asks.
+    """
+
+    read: Callable[[], LogRows]
     ends: Sequence[Marker]  # END markers, in order
     end_offsets: Mapping[int, int]  # offset of the END marker, by its lsn
     spans: Mapping[str, Mapping[int, Span]]  # by topic and transaction
@@ -28,95 +36,97 @@ class Slice:
     undecodable: frozenset[str]  # topics with an event whose transaction is unknown
     snapshots: Mapping[str, frozenset[int]]  # by topic: lsns (or NO_LSN) of its snapshot events
 
+    @property
+    def rows(self) -> LogRows:
+        """Return the rows of the log."""
+        return self.read()
+
+
+class SharedFrame:
+    """Rows that several threads may want: read by the first that asks, and cached until closed."""
+
+    def __init__(self, make: Callable[[], DataFrame]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self._frame: DataFrame | None = None
+
+    def get(self) -> DataFrame:
+        """Return the rows."""
+        with self._lock:
+            if self._frame is None:
+                self._frame = self._make().persist()
+            return self._frame
+
+    def close(self) -> None:
+        """Give up the cached rows, if any."""
+        with self._lock:
+            if self._frame is not None:
+                self._frame.unpersist()
+
 
 def read(
     spark: SparkSession, path: str, landings: Sequence[Landing], after: Mapping[str, int]
 ) -> DataFrame:
-    """Return the log's rows of these landings beyond the offsets ``after``, by topic.
+    """Return the log's rows of these landings beyond the offsets, of the topics in ``after``.
 
     Spark skips the files of other landings.
     """
     numbers = [landing.number for landing in landings]
+    topics = {topic for landing in landings for topic in landing.topics}
     beyond = [
-        (F.col("topic") == topic) & (F.col("offset") > after.get(topic, -1))
-        for topic in last_offsets(landings)
+        (F.col("topic") == topic) & (F.col("offset") > after[topic])
+        for topic in sorted(topics & after.keys())
     ]
     rows = read_pinned(spark, path)
     return rows.where(F.col("landing").between(numbers[0], numbers[-1]) & _any(beyond))
 
 
-def look(
-    rows: DataFrame,
-    schemas: Mapping[int, str],
+def in_memory(landings: Sequence[Landing], after: Mapping[str, int]) -> pa.Table | None:
+    """Return the same rows as ``read``; None unless all of them are in memory."""
+    events = [landing.events for landing in landings if landing.events is not None]
+    if not events or len(events) < len(landings):
+        return None
+    return pa.concat_tables([rows_beyond(rows, after) for rows in events])
+
+
+def rows_beyond(events: pa.Table, after: Mapping[str, int]) -> pa.Table:
+    """Return the rows beyond the offsets, of the topics in ``after``."""
+    topics = events["topic"].combine_chunks().dictionary_encode()
+    if isinstance(topics, pa.ChunkedArray):
+        topics = topics.combine_chunks()
+    ends = [after.get(topic, _EVERYTHING) for topic in topics.dictionary.to_pylist()]
+    limits = pa.array(ends, pa.int64()).take(topics.indices)
+    return events.filter(pc.greater(events["offset"], limits))
+
+
+def merged(
+    summaries: Iterable[Summary],
+    rows: Callable[[], LogRows],
     *,
+    topics: Collection[str],
     last: Mapping[str, int],
     marker_topic: str,
-    prefix: str,
 ) -> Slice:
-    """Find the transactions in the rows, in two Spark jobs.
+    """Return the slice of landings with these summaries.
 
-    ``last`` has the last landed offset of every topic whose events are awaited, also of topics
-    from which nothing landed.
+    Only events of ``topics`` count. ``rows`` returns the rows of the log. ``last`` has the last
+    landed offset of every topic whose events are awaited, also where nothing landed.
     """
-    is_marker = F.col("topic") == marker_topic
-    groups = _groups(rows.where(~is_marker & F.col("value").isNotNull()), schemas)
-    ends = _ends(rows.where(is_marker), schemas, prefix)
+    found = list(summaries)
+    groups = [group for one in found for group in one.groups if group.topic in topics]
+    ends = sorted((end for one in found for end in one.ends), key=lambda end: end[0])
+    if marker_topic not in topics:
+        ends = []
     return Slice(
-        rows=rows,
+        read=rows,
         ends=[end for _, end in ends],
         end_offsets={end.lsn: offset for offset, end in ends},
-        spans=_spans(groups),
+        spans=spans(groups),
         last=last,
-        undecodable=frozenset(row["topic"] for row in groups if row["undecodable"]),
-        snapshots=_snapshots(groups),
+        undecodable=frozenset(group.topic for group in groups if group.undecodable),
+        snapshots=snapshots(groups),
     )
-
-
-def snapshots(events: DataFrame, schemas: Mapping[int, str]) -> dict[str, frozenset[int]]:
-    """Return the lsns of the snapshots among events of the log, by topic, in one Spark job."""
-    return _snapshots(_groups(events.where(F.col("value").isNotNull()), schemas))
 
 
 def _any(conditions: Iterable[Column]) -> Column:
     return reduce(or_, conditions, F.lit(False))  # noqa: FBT003 - a literal column
-
-
-def _ends(markers: DataFrame, schemas: Mapping[int, str], prefix: str) -> list[tuple[int, Marker]]:
-    decoded = decode_markers(markers, schemas).where(F.col("status") == END)
-    # Not sorted by Spark: that takes two more jobs, and the markers are few.
-    rows = sorted(decoded.collect(), key=lambda row: int(row["offset"]))
-    return [(row["offset"], marker(row.asDict(recursive=True), prefix=prefix)) for row in rows]
-
-
-def _groups(events: DataFrame, schemas: Mapping[int, str]) -> list[Row]:
-    """Count the events by topic, transaction and, for snapshot events, lsn."""
-    lsn = F.coalesce(F.col("lsn"), F.lit(NO_LSN))
-    read = F.when(F.col("op") == "r", lsn).alias("read_lsn")
-    undecodable = F.col("op").isNull().alias("undecodable")
-    return (
-        decode_envelope(events, schemas)
-        .groupBy("topic", "txid", undecodable, read)
-        .agg(
-            F.count("*").alias("count"),
-            F.min("offset").alias("first"),
-            F.max("offset").alias("last"),
-        )
-        .collect()
-    )
-
-
-def _spans(groups: Sequence[Row]) -> dict[str, dict[int, Span]]:
-    spans: dict[str, dict[int, Span]] = {}
-    for row in groups:
-        if row["txid"] is not None:
-            span = Span(count=row["count"], first=row["first"], last=row["last"])
-            spans.setdefault(row["topic"], {})[row["txid"]] = span
-    return spans
-
-
-def _snapshots(groups: Sequence[Row]) -> dict[str, frozenset[int]]:
-    lsns: dict[str, frozenset[int]] = {}
-    for row in groups:
-        if row["read_lsn"] is not None:
-            lsns[row["topic"]] = lsns.get(row["topic"], frozenset()) | {row["read_lsn"]}
-    return lsns

@@ -15,6 +15,8 @@ from cdc.failpoints import Failpoint, reach
 from cdc.lake.records.ledger import Ledger, LedgerRow
 from cdc.land import landing as landed_values
 from cdc.land.inbox import Inbox
+from cdc.observe.recent_freshness import RecentFreshness
+from cdc.observe.stage_times import Stage, StageTimes
 from cdc.state.requests import Request
 
 logger = structlog.get_logger(__name__)
@@ -33,6 +35,8 @@ class Publisher:
         inbox: Inbox,
         freezer: TableFreezer,
         wal_end: Callable[[], int | None],
+        recent: RecentFreshness,
+        stages: StageTimes,
     ) -> None:
         """``wal_end`` returns where the source's WAL ends; None where the source cannot say now."""
         self._ledger = ledger
@@ -42,6 +46,7 @@ class Publisher:
         self._inbox = inbox
         self._freezer = freezer
         self._wal_end = wal_end
+        self._recent, self._stages = recent, stages
 
     def mark_snapshot_end(self, cut: Cut) -> None:
         """Record, once, an LSN behind everything that the first snapshot has read.
@@ -57,14 +62,22 @@ class Publisher:
 
         ``served`` is the request that asked for this cut, where one did.
         """
-        row, offsets = self._row(cut, part, served)
-        reach(Failpoint.BEFORE_LEDGER_APPEND)
-        self._ledger.append(row)
-        reach(Failpoint.AFTER_LEDGER_APPEND)
+        with self._stages.timed(Stage.PUBLISH):
+            row, offsets = self._row(cut, part, served)
+            reach(Failpoint.BEFORE_LEDGER_APPEND)
+            self._ledger.append(row)
+            reach(Failpoint.AFTER_LEDGER_APPEND)
+        self._note_freshness(cut, part, row)
         self.last = LastCut(row=row, offsets=offsets)
         self._inbox.drop(row.landing_floor)
         self._freezer.freeze_waiting(served.id if served else None)
         logger.info("published", cut=row.cut, lsn=row.lsn, transactions=row.transactions)
+
+    def _note_freshness(self, cut: Cut, part: Slice, row: LedgerRow) -> None:
+        """Take in how long the transactions of the cut took to become readable."""
+        ends = [end for end in part.ends if cut.lsn is not None and end.lsn <= cut.lsn]
+        commits = [end.committed_at for end in ends if end.committed_at is not None]
+        self._recent.published(commits, row.published_at)
 
     def _row(
         self, cut: Cut, part: Slice, served: Request | None

@@ -61,6 +61,7 @@ class Rounds:
         self._checks = checks
         self._budget = budget
         self._incomplete: Cut | None = None
+        self._fruitless: object = None  # what the last search looked at, if it found nothing
         self.alarm = ""
         """What blocks publishing and does not go away by itself; empty for nothing."""
         self.turns = 0
@@ -94,10 +95,13 @@ class Rounds:
         waiting = self._requests.pending(last.lsn)
         if any(request.bound is None for request in waiting):
             return False
-        self._incomplete = None
-        if self._moved(landed, waiting, last):
-            self.turns += 1
-            return True
+        searched = landed, waiting, last.row.cut, self._tables.places()
+        if searched != self._fruitless:
+            self._incomplete = None
+            if self._moved(landed, waiting, last):
+                self.turns += 1
+                return True
+            self._fruitless = searched
         self._look_for_stuck(self._incomplete)
         if not waiting and (self._incomplete is None or self._incomplete.incomplete is None):
             self.turns += 1
@@ -116,7 +120,7 @@ class Rounds:
 
     def _advance(self, taken: Sequence[Landing], waiting: Sequence[Request], last: LastCut) -> bool:
         schemas = self._finder.schemas(taken)
-        with self._finder.slice(taken, schemas, last) as part:
+        with self._finder.slice(taken, last) as part:
             goal = self._finder.find(part, waiting, last)
             if goal is None:
                 return False

@@ -7,10 +7,12 @@ from dataclasses import replace
 import structlog
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply.table.apply_context import ApplyContext
+from cdc.apply.table.cross_check import cross_check
+from cdc.apply.table.driver_way import driver_way
 from cdc.apply.table.event_applier import EventApplier, Stretch
 from cdc.apply.table.spark_plans import WHOLE_FILES, suit
 from cdc.apply.table.structure_follower import StructureFollower
@@ -26,6 +28,7 @@ from cdc.lake.table.merge_plan import BY_OPERATION
 from cdc.lake.table.positions import Position
 from cdc.lake.table.refused_plans import refused_plan
 from cdc.lake.upkeep.maintenance import Maintainer
+from cdc.land.log_rows import LogRows
 from cdc.tables import TableState
 
 logger = structlog.get_logger(__name__)
@@ -59,7 +62,9 @@ class AppliedTable:
         self._commit_check = ForeignCommitCheck(path)
         changes = context.schema_policy(content.schema.table)
         follower = StructureFollower(session, path, changes, context.catalogue)
-        self._applier = EventApplier(session, path, context, follower)
+        self._driver = driver_way(path, content.schema.table, context, self._maintainer)
+        check = cross_check(session, path, content.schema.table, context)
+        self._applier = EventApplier(session, path, context, follower, self._driver, check)
 
     @property
     def content(self) -> TableContent:
@@ -100,6 +105,11 @@ class AppliedTable:
     def reason(self) -> str:
         """The reason why it stopped, with the remedy; empty while it follows."""
         return self._reason
+
+    @property
+    def way(self) -> str:
+        """How its last batch was applied; empty before the first."""
+        return self._driver.last if self._driver else ""
 
     def stop(self, reason: str, *, remedy: str, code: Reason | None = None) -> None:
         """Stop following; the other tables go on, and the ledger has the reason."""
@@ -205,6 +215,12 @@ class AppliedTable:
         with self._stopping_for_own_errors():
             for content in self._applier.steps(self._content, stretch):
                 self._content = content
+            self._keep_small()
+
+    def _keep_small(self) -> None:
+        if self._driver is not None and self._driver.was_driver:
+            self._driver.upkeep.committed(self._session, self.position)
+        else:
             suit(self._session, WHOLE_FILES)
             self._maintainer.committed(self._session, self.position.metadata())
 
@@ -233,12 +249,14 @@ class AppliedTable:
         ]
 
     def bind_notes(
-        self, notes: Iterable[PlacedNote], mine: DataFrame, schemas: Mapping[int, str]
+        self, notes: Iterable[PlacedNote], mine: LogRows, schemas: Mapping[int, str]
     ) -> list[BoundNote]:
         """Place the notes that it has not followed among its events in rows of the log."""
         waiting = self.pending_notes(notes)
-        beyond = mine.where(F.col("offset") > self.position.offset)
-        return place_notes(waiting, beyond, schemas, before=self.position.offset) if waiting else []
+        if not waiting:
+            return []
+        beyond = mine.frame().where(F.col("offset") > self.position.offset)
+        return place_notes(waiting, beyond, schemas, before=self.position.offset)
 
     def remember_snapshot(self, lsns: frozenset[int]) -> None:
         """Remember the snapshot whose reads are to be applied; stop for any other snapshot.

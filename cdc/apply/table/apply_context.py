@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from cdc.apply.local.driver_commit import DriverSettings
 from cdc.apply.table.table_content import Catalogue
 from cdc.config import Job
 from cdc.lake.records.quarantine import Quarantine
@@ -28,10 +29,11 @@ class ApplyContext:
     schema_policy: Callable[[TableId], SchemaPolicy] = evolve
     catalogue: Catalogue | None = None
     slot_lsn: int | None = None  # where the first slot begins (cdc/capture/first_slot.py)
+    driver: DriverSettings | None = None  # None: Spark applies every batch
 
     def for_rebuild(self) -> "ApplyContext":
         """Return the context of tables that are rebuilt from recorded events, without the source.
 
         What the source is now, and where its slot began, says nothing about their events.
         """
-        return replace(self, catalogue=None, slot_lsn=None)
+        return replace(self, catalogue=None, slot_lsn=None, driver=None)

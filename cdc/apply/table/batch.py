@@ -2,7 +2,7 @@
 
 A crash may come anywhere between the durable steps: refused events go to quarantine first
 (recording one twice changes nothing), then rows and position go into the table in one commit. Too
-many refused events (cdc/apply/table/too_many_refused.py) stop the table before either.
+many refused events (cdc/apply/refused/too_many_refused.py) stop the table before either.
 """
 
 from collections.abc import Mapping
@@ -17,6 +17,7 @@ from cdc.apply.changes import changed_keys, reduce
 from cdc.apply.changes.decode import decode_table
 from cdc.apply.table.apply_context import ApplyContext
 from cdc.apply.table.quarantine_writer import QuarantineWriter, Refused, with_reason, without_row
+from cdc.apply.table.table_content import TableContent
 from cdc.events.schema import TableSchema
 from cdc.events.values.sql_text import spark_name
 from cdc.lake.table import store
@@ -163,3 +164,16 @@ class Batch:
             policy=self.context.policy,
         )
         return writer.refuse(mine, refused, after)
+
+
+def by_spark(
+    session: SparkSession, path: str, content: TableContent, context: ApplyContext
+) -> Batch:
+    """Return a batch of the table at ``path``, which holds ``content``; the session is its own."""
+    return Batch(
+        session=session,
+        path=path,
+        schema=content.schema,
+        position=content.position,
+        context=context,
+    )

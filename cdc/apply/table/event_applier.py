@@ -3,11 +3,12 @@
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
+from pyspark.sql import SparkSession
 
 from cdc.apply.table.apply_context import ApplyContext
-from cdc.apply.table.batch import Batch
+from cdc.apply.table.batch import by_spark
+from cdc.apply.table.cross_check import CrossCheck
+from cdc.apply.table.driver_way import DriverWay
 from cdc.apply.table.missing_columns import refuse_lacking
 from cdc.apply.table.spark_plans import suit
 from cdc.apply.table.structure_follower import StructureFollower, refuse_unseen
@@ -15,6 +16,8 @@ from cdc.apply.table.structure_notes import BoundNote
 from cdc.apply.table.table_content import TableContent
 from cdc.events.schema import belongs_to
 from cdc.failpoints import Failpoint, reach
+from cdc.lake.table.positions import Position
+from cdc.land.log_rows import LogRows
 
 Steps = Generator[TableContent, None, TableContent]
 """The table after each commit; returns what it is at the end."""
@@ -30,7 +33,7 @@ class Stretch:
     snapshot, None where it is not known.
     """
 
-    rows: DataFrame
+    rows: LogRows
     topic: str  # rows of other topics are passed over
     upto: int
     schemas: Mapping[int, str]  # writer schemas by id
@@ -44,13 +47,13 @@ class Stretch:
         return self.beyond or bool(self.notes) or len(self.schemas) > 1
 
     @property
-    def mine(self) -> DataFrame:
+    def mine(self) -> LogRows:
         """Return the rows of the topic."""
-        return self.rows.where(F.col("topic") == self.topic)
+        return self.rows.of_topic(self.topic)
 
-    def between(self, after: int, upto: int) -> DataFrame:
+    def between(self, after: int, upto: int) -> LogRows:
         """Return the topic's rows beyond one offset, up to another."""
-        return self.mine.where(F.col("offset").between(after + 1, upto))
+        return self.mine.between(after, upto)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,8 @@ class EventApplier:
     path: str
     context: ApplyContext
     follower: StructureFollower
+    driver: DriverWay | None = None  # None: Spark applies every batch
+    check: CrossCheck | None = None  # None: no batch is applied both ways
 
     def steps(self, content: TableContent, stretch: Stretch) -> Steps:
         """Bring a table from ``content`` to the end of the stretch.
@@ -83,11 +88,9 @@ class EventApplier:
         after = content.position.offset
         if upto <= after:
             return content
-        suit(self.session, upto - after)
         part, schemas = stretch.between(after, upto), stretch.schemas
         if some:
-            present = part.select("value_schema_id").distinct().collect()
-            schemas = {i: schemas[i] for (i,) in present if i in schemas}
+            schemas = {i: schemas[i] for i in _schema_ids(part) if i in schemas}
         own = {i: text for i, text in schemas.items() if belongs_to(text, stretch.topic)}
         if content.structure is not None and self.context.catalogue is None:
             refuse_lacking(part, own, content.structure)
@@ -97,17 +100,32 @@ class EventApplier:
         return (yield from self._commit(content, part, upto, schemas))
 
     def _commit(
-        self, content: TableContent, part: DataFrame, upto: int, schemas: Mapping[int, str]
+        self, content: TableContent, part: LogRows, upto: int, schemas: Mapping[int, str]
     ) -> Steps:
-        batch = Batch(
-            session=self.session,
-            path=self.path,
-            schema=content.schema,
-            position=content.position,
-            context=self.context,
-        )
         reach(Failpoint.BEFORE_TABLE_COMMIT)
-        content = replace(content, position=batch.commit(part, upto, schemas))
-        yield content
+        made = self.driver.applied(content, part, upto, schemas) if self.driver else None
+        if made is None:
+            yield (after := replace(content, position=self._by_spark(content, part, upto, schemas)))
+        else:
+            yield (after := replace(content, position=made.position))
+            if self.check is not None and self.check.is_due():
+                self.check.compare(content, part, made, schemas)
         reach(Failpoint.AFTER_TABLE_COMMIT)
-        return content
+        return after
+
+    def _by_spark(
+        self, content: TableContent, part: LogRows, upto: int, schemas: Mapping[int, str]
+    ) -> Position:
+        suit(self.session, upto - content.position.offset)
+        return by_spark(self.session, self.path, content, self.context).commit(
+            part.frame(), upto, schemas
+        )
+
+
+def _schema_ids(part: LogRows) -> set[int]:
+    if part.events is not None:
+        found = part.events["value_schema_id"].unique().to_pylist()
+    else:
+        rows = part.frame().select("value_schema_id").distinct().collect()
+        found = [row[0] for row in rows]
+    return {number for number in found if number is not None}

@@ -6,33 +6,34 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply.changes.decode import decode_envelope
-from cdc.errors import CdcError, ErrorKind
-from cdc.events.schema import row_fields
-from cdc.events.structure.steps import READ_AGAIN
+from cdc.apply.changes.lacking import PASSED_OVER, lacking, stopped
+from cdc.apply.local import missing_columns as local
+from cdc.apply.local.not_local import NotLocalError
 from cdc.events.structure.structure import Structure
+from cdc.land.log_rows import LogRows
 
 
-def refuse_lacking(part: DataFrame, schemas: Mapping[int, str], structure: Structure) -> None:
+def refuse_lacking(part: LogRows, schemas: Mapping[int, str], structure: Structure) -> None:
     """Raise TABLE_STOPPED where a change among these events lacks a column of the structure.
 
-    ``schemas`` are the writer schemas of the table's events, by id. Rows that a snapshot read are
-    passed over: they have the columns of a later moment, and a later note explains the difference.
+    ``schemas`` are the writer schemas of the table's events, by id. Spark is asked only where the
+    events are not in memory.
     """
-    missing = {i: names for i in schemas if (names := _missing(schemas[i], structure))}
-    if not missing:
-        return
-    suspects = part.where(F.col("value_schema_id").isin(sorted(missing)))
-    changes = decode_envelope(suspects, {i: schemas[i] for i in missing}).where(F.col("op") != "r")
-    if not changes.isEmpty():
-        columns = sorted({name for names in missing.values() for name in names})
-        raise CdcError(
-            ErrorKind.TABLE_STOPPED,
-            f"a change arrived without {', '.join(columns)}: the column's type changed before the "
-            "connector had read its earlier values, or the connector was told to leave it out",
-            remedy=READ_AGAIN,
-        )
+    missing = lacking(schemas, structure)
+    if missing and _some_change(part, {number: schemas[number] for number in missing}):
+        raise stopped(missing)
 
 
-def _missing(schema: str, structure: Structure) -> list[str]:
-    written = {field.column.name for field in row_fields(schema)}
-    return [column.name for column in structure.followed if column.name not in written]
+def _some_change(part: LogRows, schemas: Mapping[int, str]) -> bool:
+    if part.events is not None:
+        try:
+            return local.some_change(part.events, schemas)
+        except NotLocalError:
+            pass
+    return some_change(part.frame(), schemas)
+
+
+def some_change(rows: DataFrame, schemas: Mapping[int, str]) -> bool:
+    """Return whether rows of the log have a change that was written with one of the schemas."""
+    suspects = rows.where(F.col("value_schema_id").isin(sorted(schemas)))
+    return not decode_envelope(suspects, schemas).where(F.col("op") != PASSED_OVER).isEmpty()

@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply.changes.reasons import NO_ROW_TO_KEEP_FROM
-from cdc.apply.table import too_many_refused
-from cdc.apply.table.refused_events import refused_events
+from cdc.apply.refused import too_many_refused
+from cdc.apply.refused.refused_events import refused_events
 from cdc.config import Job
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.table.merge_plan import OFFSET, REASON

@@ -5,12 +5,14 @@ source's LSN orders it against the table's events: while the structure changes, 
 to the table (docs/decisions/0011).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from typing import Any
 
+import pyarrow as pa
+from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
@@ -19,6 +21,7 @@ from cdc.errors import CdcError
 from cdc.events import avro
 from cdc.events.structure.steps import Note
 from cdc.events.structure.structure import parse, unpublished_from
+from cdc.events.values.sql_text import fusion_string
 from cdc.kafka.registry_client import SchemaLookup
 from cdc.lake.table.positions import landed_position
 from cdc.source.notes.structure_table import BASELINE, UNNOTED
@@ -63,13 +66,45 @@ def note_rows(log: DataFrame, path: str, topic: str) -> DataFrame:
     return log.where((F.col("topic") == topic) & reduce(or_, some, F.lit(False)))  # noqa: FBT003
 
 
+def notes_in_log(
+    path: str, topic: str, schemas_of: SchemaLookup, *, after: int = -1, upto: int | None = None
+) -> list[PlacedNote]:
+    """Return the notes that have landed in the log at ``path``, in the order of their ids.
+
+    ``after`` and ``upto`` limit their offsets. Spark is not asked: its first job takes seconds,
+    and a start of the job would wait for it.
+    """
+    landed = landed_position(path)
+    ranges = landed.noted if landed else ()
+    if not ranges:
+        return []
+    some = " OR ".join(f"landing BETWEEN {first:d} AND {last:d}" for first, last in ranges)
+    limit = "" if upto is None else f' AND "offset" <= {upto:d}'
+    found = (
+        QueryBuilder()
+        .register("log", DeltaTable(path))
+        .execute(
+            "SELECT value, value_schema_id FROM log "  # noqa: S608 - quoted
+            f'WHERE topic = {fusion_string(topic)} AND ({some}) AND "offset" > {after:d}{limit}'
+        )
+    )
+    records = pa.table(found.read_all()).to_pylist()
+    ids = {record["value_schema_id"] for record in records} - {None}
+    return notes_of(records, schemas_of(ids))
+
+
 def placed_notes(rows: DataFrame, schemas: Mapping[int, str]) -> list[PlacedNote]:
-    """Return the notes in rows of the log, in the order of their ids; one Spark job.
+    """Return the notes in rows of the log, in the order of their ids; one Spark job."""
+    return notes_of(rows.select("value", "value_schema_id").collect(), schemas)
+
+
+def notes_of(records: Iterable[Any], schemas: Mapping[int, str]) -> list[PlacedNote]:
+    """Return the notes in records of the log, in the order of their ids.
 
     Other records are passed over: tombstones, deletes of pruned notes, records of strangers.
     """
     notes = []
-    for record in rows.select("value", "value_schema_id").collect():
+    for record in records:
         schema = schemas.get(record["value_schema_id"])
         frame = avro.frame(bytes(record["value"])) if record["value"] is not None else None
         if schema is not None and frame is not None:

@@ -8,6 +8,7 @@ from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.apply_context import ApplyContext
 from cdc.apply.table.table_content import TableContent
 from cdc.events.schema import TableSchema
+from cdc.lake.commit.create import create
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.table import store
 from cdc.lake.table.positions import Position
@@ -32,6 +33,11 @@ class TableFactory:
         """Return what the connector sends for a large value that did not change."""
         return self.context.placeholder
 
+    def close(self) -> None:
+        """Give up the thread that works beside the commits."""
+        if self.context.driver is not None:
+            self.context.driver.executor.shutdown(cancel_futures=True)
+
     def stored(
         self, session: SparkSession, path: str, position: Position, wanted: TableSchema
     ) -> AppliedTable:
@@ -39,7 +45,7 @@ class TableFactory:
 
         ``wanted`` names the table, and is its schema where the Delta table does not say one.
         """
-        schema = store.read_schema(session, path, wanted.table) or wanted
+        schema = store.read_schema(path, wanted.table) or wanted
         structure = store.read_structure(path)
         content = TableContent(schema=schema, position=position, structure=structure)
         return self.opened(session, path, content)
@@ -50,7 +56,7 @@ class TableFactory:
 
     def created(self, session: SparkSession, path: str, content: TableContent) -> AppliedTable:
         """Create the empty table at ``path`` and return it."""
-        store.create(session, path, content.schema, content.position, content.structure)
+        create(session, path, content.schema, content.position, content.structure)
         return self.opened(session, path, content)
 
     def copied(

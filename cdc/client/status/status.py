@@ -19,12 +19,13 @@ from cdc.lake.layout import epochs_path, ledger_path
 from cdc.lake.records import epochs
 from cdc.lake.records.ledger import Ledger, LedgerRow, TableEntry
 from cdc.stack.process.log_files import last_crash
-from cdc.state import health
+from cdc.state import health, pace
 from cdc.state import operation_files as files
 from cdc.state.directory import StateDir
 from cdc.state.endpoints import configured_source_url
 from cdc.state.health import Health
 from cdc.state.operation import Operation
+from cdc.state.pace import Pace
 from cdc.state.pipeline import Pipeline, resolve
 from cdc.tables import TableId
 
@@ -77,6 +78,7 @@ class Status:
     operations: tuple[OperationStatus, ...] = field(default=())
     up: UpPart | None = None
     health: Health | None = None  # what the job's health watch saw last
+    pace: Pace | None = None  # of the running job
     disk: str = ""  # a message if the disk of the state directory is nearly full
     crash: str = ""
     """The last crash of a supervisor, and the file that describes it; empty without a crash."""
@@ -113,9 +115,16 @@ def status(config: Config) -> Status:
         ),
         up=components.up(config.state_dir),
         health=health.read(config.state_dir, time.monotonic()),
+        pace=_pace(config, job),
         disk=components.disk(config.state_dir),
         crash=last_crash(StateDir(config.state_dir)),
     )
+
+
+def _pace(config: Config, job: JobPart) -> Pace | None:
+    """Return the pace of the running job; a file of an earlier one says nothing."""
+    found = pace.read(config.state_dir, time.monotonic())
+    return found if found is not None and job.alive and found.pid == job.pid else None
 
 
 def _operation(config: Config, operation: Operation, job: JobPart) -> OperationStatus:

@@ -7,6 +7,7 @@ entry is in the log, the new files belong to no version, and VACUUM deletes them
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from uuid import uuid4
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from pyroaring import BitMap64
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.failpoints import Failpoint, reach
+from cdc.lake.commit.combined import Combined, CombineError, combine
 from cdc.lake.commit.data_file import data_file
 from cdc.lake.commit.deletion_vector import vector_file
 from cdc.lake.commit.log_entry import Change, Origin, entry
@@ -92,10 +94,10 @@ class Committer:
         millis = int(self._clock() * 1000)
         added = self._write_rows(rows, table.metadata, millis)
         pairs = self._write_vectors(marks)
-        change = Change(marked=pairs, emptied=marks.emptied, added=added)
+        change = Change(marked=pairs, removed=marks.emptied, added=added)
         self._store.settle()
-        self._put(change, _origin(table, change, marks.newly, rows.num_rows, position, millis))
-        return table.version + 1
+        counts = _merged_counts(change, marks.newly, rows.num_rows)
+        return self._put(table, change, counts, position, millis)
 
     def append(self, files: Sequence[LiveFile], position: Position) -> int:
         """Add data files that are in the table's folder already, and return the version.
@@ -106,23 +108,60 @@ class Committer:
         if table is None:
             raise ValueError("a commit follows an open table")
         rows, millis = sum(file.records for file in files), int(self._clock() * 1000)
-        change = Change(marked=[], emptied=[], added=files)
+        change = Change(marked=(), removed=(), added=files)
         self._store.settle()
-        self._put(change, _origin(table, change, 0, rows, position, millis))
-        return table.version + 1
+        return self._put(table, change, _merged_counts(change, 0, rows), position, millis)
 
-    def checkpoint_if_due(self, version: int) -> bool:
-        """Write a checkpoint of the version that was committed, if its number asks for one.
+    def combining(self, files: Sequence[LiveFile]) -> Callable[[], Combined]:
+        """Return the work of making one file of several live ones, for any thread to do.
 
-        Returns whether one was written; a failure is logged, since the table is whole without.
+        The files are those of the version that ``open`` returned. The work writes the new file,
+        and raises what ``combine`` does; ``take_place`` puts it into the table. Raises
+        CHAIN_BROKEN for a vector that is gone or damaged.
         """
-        interval = self._interval
-        if version % interval:
-            return False
+        if self._open is None:
+            raise ValueError("files are combined of an open table")
+        chosen = [(file, self._deleted.of(file)) for file in files]
+        millis = int(self._clock() * 1000)
+        return partial(combine, self._path, self._store, self._open.metadata, chosen, millis)
+
+    def take_place(self, combined: Combined, position: Position) -> int | None:
+        """Put a combined file in the place of its sources, and return the commit's version.
+
+        The rows stay what they are: those deleted since get a deletion vector in the new file.
+        ``position`` is that of the newest commit. Returns None, without a commit, if none of the
+        sources is left. Raises CombineError if the table was altered meanwhile, CONFLICT as
+        ``commit`` does.
+        """
+        table, self._open = self._open, None
+        if table is None:
+            raise ValueError("a commit follows an open table")
+        if table.metadata != combined.metadata:
+            raise CombineError("the table was altered meanwhile")
+        since = combined.deleted_since(table.files, self._deleted.of)
+        removed = [table.files[s.file.path] for s in combined.sources if s.file.path in table.files]
+        if not removed:
+            return None
+        added = self._write_marked(combined.file, since)
+        self._store.settle()
+        change = Change(marked=(), removed=removed, added=added, moves=True)
+        millis = int(self._clock() * 1000)
+        return self._put(table, change, _combined_counts(change), position, millis)
+
+    def due_for_checkpoint(self, before: int, version: int) -> int | None:
+        """Return the newest version after ``before``, up to ``version``, that is to have one."""
+        newest = version - version % self._interval
+        return newest if newest > before else None
+
+    def checkpoint(self, version: int) -> bool:
+        """Write a checkpoint of a version of the table; any thread may.
+
+        Returns whether it was written: a failure is logged, since the table is whole without.
+        """
         reach(Failpoint.BEFORE_TABLE_CHECKPOINT)
         try:
             DeltaTable(self._path, version=version).create_checkpoint()
-        except DeltaError as error:
+        except (DeltaError, OSError) as error:
             logger.warning("checkpoint", path=self._path, failed=error_text(error))
             return False
         reach(Failpoint.AFTER_TABLE_CHECKPOINT)
@@ -147,16 +186,39 @@ class Committer:
         reach(Failpoint.AFTER_VECTORS_WRITE)
         return pairs
 
-    def _put(self, change: Change, origin: Origin) -> None:
+    def _write_marked(self, file: LiveFile, deleted: BitMap64) -> list[LiveFile]:
+        """Return a new file with a vector of its deleted rows; nothing if it has no others."""
+        if len(deleted) == file.records:
+            return []
+        rows = {file.path: deleted} if deleted else {}
+        pairs = self._write_vectors(Marks(rows=rows, files={file.path: file}, emptied=(), newly=0))
+        return [marked for _, marked in pairs] or [file]
+
+    def _put(
+        self,
+        table: OpenTable,
+        change: Change,
+        counts: Mapping[str, int],
+        position: Position,
+        millis: int,
+    ) -> int:
+        origin = Origin(
+            read_version=table.version,
+            millis=millis,
+            metadata=position.metadata(),
+            transaction=str(uuid4()),
+            counts=counts,
+        )
         text = entry(change, origin)
         if not self._log.is_unchanged():
             raise CdcError(
                 ErrorKind.CONFLICT,
-                f"version {origin.read_version} of {self._path} is another than was read",
+                f"version {table.version} of {self._path} is another than was read",
             )
         reach(Failpoint.BEFORE_ENTRY_PUT)
-        self._store.put_if_absent(entry_name(origin.read_version + 1), text.encode())
+        self._store.put_if_absent(entry_name(table.version + 1), text.encode())
         reach(Failpoint.AFTER_ENTRY_PUT)
+        return table.version + 1
 
 
 def _permitted(state: TableState) -> OpenTable:
@@ -167,19 +229,21 @@ def _permitted(state: TableState) -> OpenTable:
     return OpenTable(version=state.version, metadata=state.metadata, files=state.files)
 
 
-def _origin(  # noqa: PLR0917 - what a commit says of itself
-    table: OpenTable, change: Change, deleted: int, rows: int, position: Position, millis: int
-) -> Origin:
-    return Origin(
-        read_version=table.version,
-        millis=millis,
-        metadata=position.metadata(),
-        transaction=str(uuid4()),
-        counts={
-            "numOutputRows": rows,
-            "numTargetRowsDeleted": deleted,
-            "numTargetFilesAdded": len(change.added),
-            "numTargetFilesRemoved": len(change.emptied),
-            "numTargetDeletionVectorsAdded": len(change.marked),
-        },
-    )
+def _merged_counts(change: Change, deleted: int, rows: int) -> dict[str, int]:
+    return {
+        "numOutputRows": rows,
+        "numTargetRowsDeleted": deleted,
+        "numTargetFilesAdded": len(change.added),
+        "numTargetFilesRemoved": len(change.removed),
+        "numTargetDeletionVectorsAdded": len(change.marked),
+    }
+
+
+def _combined_counts(change: Change) -> dict[str, int]:
+    return {
+        "numAddedFiles": len(change.added),
+        "numAddedBytes": sum(file.size for file in change.added),
+        "numRemovedFiles": len(change.removed),
+        "numRemovedBytes": sum(file.size for file in change.removed),
+        "numDeletionVectorsRemoved": sum(file.vector is not None for file in change.removed),
+    }

@@ -43,6 +43,11 @@ def arrow_schema(metadata: Metadata) -> pa.Schema:
     return pa.schema([pa.field(column.name, _arrow(column.type)) for column in metadata.columns])
 
 
+def stored_schema(metadata: Metadata) -> pa.Schema:
+    """Return the schema of the rows in a data file: physical names and field ids."""
+    return pa.schema(list(map(_field, metadata.columns)))
+
+
 def _arrow(of: str | Mapping[str, Any]) -> pa.DataType:
     if not isinstance(of, str):
         element = pa.field("element", _arrow(of["elementType"]), nullable=of["containsNull"])
@@ -60,7 +65,14 @@ def data_file(
     ``millis`` is now, in milliseconds since 1970. Raises ValueError unless the rows have exactly
     the schema ``arrow_schema(metadata)``: nothing is converted here.
     """
-    stored = pa.table(rows.columns, schema=stored_schema(rows.schema, metadata))
+    schema = checked_schema(rows.schema, metadata)
+    return stored_file(pa.table(rows.columns, schema=schema), metadata, uuid, millis)
+
+
+def stored_file(
+    stored: pa.Table, metadata: Metadata, uuid: UUID, millis: int
+) -> tuple[bytes, LiveFile]:
+    """Return the same for rows that have the schema ``stored_schema(metadata)`` already."""
     content = _parquet(stored)
     file = LiveFile(
         path=f"part-00000-{uuid}.c000.snappy.parquet",
@@ -71,7 +83,7 @@ def data_file(
     return content, file
 
 
-def stored_schema(given: pa.Schema, metadata: Metadata) -> pa.Schema:
+def checked_schema(given: pa.Schema, metadata: Metadata) -> pa.Schema:
     """Return the schema in which rows of the schema ``given`` are in a data file.
 
     Raises ValueError unless that is exactly ``arrow_schema(metadata)``.
@@ -79,7 +91,7 @@ def stored_schema(given: pa.Schema, metadata: Metadata) -> pa.Schema:
     wanted = arrow_schema(metadata)
     if not given.equals(wanted):
         raise ValueError(f"rows of a table have other columns than it: {_first(given, wanted)}")
-    return pa.schema(list(map(_field, metadata.columns)))
+    return stored_schema(metadata)
 
 
 def measured(metadata: Metadata) -> list[StoredColumn]:

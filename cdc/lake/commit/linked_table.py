@@ -37,7 +37,7 @@ def link_table(table: str, files: Sequence[LiveFile], path: str, origin: Origin)
     metadata = {**_newest(source, "metaData"), "id": str(uuid4())}
     head = [{"protocol": _newest(source, "protocol")}, {"metaData": metadata}]
     lines = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in head)
-    change = Change(marked=[], emptied=[], added=files)
+    change = Change(marked=(), removed=(), added=files)
     store.put_if_absent(entry_name(0), (lines + entry(change, origin)).encode())
 
 

@@ -8,6 +8,16 @@ from typing import Any, Final
 from cdc.lake.commit.replay import LiveFile
 
 ENGINE: Final = "wal2lake"
+_MERGE: Final[dict[str, Any]] = {
+    "operation": "MERGE",
+    "operationParameters": {},
+    "isolationLevel": "Serializable",
+}
+_OPTIMIZE: Final[dict[str, Any]] = {
+    "operation": "OPTIMIZE",
+    "operationParameters": {"predicate": "[]", "zOrderBy": "[]"},
+    "isolationLevel": "SnapshotIsolation",
+}
 _TIGHT: Final = '"tightBounds":true'
 _WIDE: Final = '"tightBounds":false'
 
@@ -17,8 +27,9 @@ class Change:
     """What a commit does to the files of a table."""
 
     marked: Sequence[tuple[LiveFile, LiveFile]]  # each file with its old and its new vector
-    emptied: Sequence[LiveFile]  # files of which no row is left
+    removed: Sequence[LiveFile]  # files of which no row is left in place
     added: Sequence[LiveFile]
+    moves: bool = False  # rows only change their place: readers of changes have nothing to read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,30 +53,29 @@ def entry(change: Change, origin: Origin) -> str:
 
 
 def _actions(change: Change, origin: Origin) -> Iterator[dict[str, Any]]:
-    yield {"commitInfo": _info(origin)}
+    yield {"commitInfo": _info(origin, _OPTIMIZE if change.moves else _MERGE)}
     # Removes come first for the sake of readers that take the lines in order.
-    for file in [old for old, _ in change.marked] + list(change.emptied):
-        yield {"remove": removed(file, origin.millis)}
+    data_change = not change.moves
+    for file in [old for old, _ in change.marked] + list(change.removed):
+        yield {"remove": removed(file, origin.millis, data_change=data_change)}
     for file in [new for _, new in change.marked] + list(change.added):
-        yield {"add": added(file)}
+        yield {"add": added(file, data_change=data_change)}
 
 
 def _refuse_doubles(change: Change) -> None:
     paths = [old.path for old, _ in change.marked]
-    paths += [file.path for file in (*change.emptied, *change.added)]
+    paths += [file.path for file in (*change.removed, *change.added)]
     if len(paths) != len(set(paths)):
         raise ValueError("a data file is in the commit twice")
     if any(old.path != new.path or old.vector == new.vector for old, new in change.marked):
         raise ValueError("a data file does not get a new vector of its own")
 
 
-def _info(origin: Origin) -> dict[str, Any]:
+def _info(origin: Origin, operation: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "timestamp": origin.millis,
-        "operation": "MERGE",
-        "operationParameters": {},
+        **operation,
         **({"readVersion": origin.read_version} if origin.read_version >= 0 else {}),
-        "isolationLevel": "Serializable",
         "isBlindAppend": False,
         "operationMetrics": {name: str(count) for name, count in origin.counts.items()},
         "userMetadata": origin.metadata,
@@ -74,25 +84,25 @@ def _info(origin: Origin) -> dict[str, Any]:
     }
 
 
-def added(file: LiveFile) -> dict[str, Any]:
+def added(file: LiveFile, *, data_change: bool = True) -> dict[str, Any]:
     """Return the ``add`` of a file with its vector."""
     return {
         "path": file.path,
         "partitionValues": {},
         "size": file.size,
         "modificationTime": file.modified,
-        "dataChange": True,
+        "dataChange": data_change,
         "stats": file.stats,
         **_vector(file),
     }
 
 
-def removed(file: LiveFile, millis: int) -> dict[str, Any]:
+def removed(file: LiveFile, millis: int, *, data_change: bool = True) -> dict[str, Any]:
     """Return the ``remove`` of a file with the vector that it has had."""
     return {
         "path": file.path,
         "deletionTimestamp": millis,
-        "dataChange": True,
+        "dataChange": data_change,
         "extendedFileMetadata": True,
         "partitionValues": {},
         "size": file.size,

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cdc.failpoints import Failpoint, reach
-from cdc.lake.commit.data_file import OPTIONS, measured, stored_schema
+from cdc.lake.commit.data_file import OPTIONS, checked_schema, measured
 from cdc.lake.commit.replay import LiveFile
 from cdc.lake.commit.statistics import statistics
 from cdc.lake.commit.table_metadata import Metadata
@@ -53,7 +53,7 @@ class RowFiles:
 
     def add(self, rows: pa.Table) -> None:
         """Take rows in the columns of the table; raises ValueError for any others."""
-        stored = pa.table(rows.columns, schema=stored_schema(rows.schema, self.metadata))
+        stored = pa.table(rows.columns, schema=checked_schema(rows.schema, self.metadata))
         self._waiting.append(stored)
         if sum(each.nbytes for each in self._waiting) >= self.group_bytes:
             self._write_group()

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-_ID: Final = "delta.columnMapping.id"
-_PHYSICAL: Final = "delta.columnMapping.physicalName"
+FIELD_ID: Final = "delta.columnMapping.id"
+PHYSICAL_NAME: Final = "delta.columnMapping.physicalName"
 _INTERVAL: Final = "delta.checkpointInterval"
 _USUAL_INTERVAL: Final = 10  # Delta's default
 
@@ -43,12 +43,12 @@ class StoredColumn:
     @property
     def physical(self) -> str:
         """The column's name in data files and statistics."""
-        return str(self.metadata[_PHYSICAL])
+        return str(self.metadata[PHYSICAL_NAME])
 
     @property
     def field_id(self) -> int:
         """The column's field id in data files."""
-        return int(self.metadata[_ID])
+        return int(self.metadata[FIELD_ID])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

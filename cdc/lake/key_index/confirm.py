@@ -31,15 +31,16 @@ def _is_right(
     found: tuple[Sequence[pa.Array], NDArray[np.intp], Rows],
 ) -> bool:
     wanted, hits, rows = found
-    begin = compared = 0
-    for group, size in enumerate(reader.row_groups(file)):
-        inside = (rows >= begin) & (rows < begin + size)
-        if inside.any():
-            at, mine = pa.array(rows[inside] - begin), pa.array(hits[inside])
-            there = reader.row_group(file, group)
-            for column, values, want in zip(key, there, wanted, strict=True):
-                if not in_one_form(column, values).take(at).equals(want.take(mine)):
-                    return False
-        begin += size
-        compared += int(np.count_nonzero(inside))
+    compared = 0
+
+    def inside(group: range) -> NDArray[np.bool_]:
+        return (rows >= group.start) & (rows < group.stop)
+
+    for group, there in reader.row_groups(file, lambda group: bool(inside(group).any())):
+        some = inside(group)
+        at, mine = pa.array(rows[some] - group.start), pa.array(hits[some])
+        for column, values, want in zip(key, there, wanted, strict=True):
+            if not in_one_form(column, values).take(at).equals(want.take(mine)):
+                return False
+        compared += int(np.count_nonzero(some))
     return compared == rows.size

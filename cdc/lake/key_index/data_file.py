@@ -1,7 +1,7 @@
 """A data file of a table, and its key columns."""
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -74,17 +74,18 @@ class KeyColumnReader:
         with self._opened(file) as (_, parquet):
             yield from self._read(file, parquet, range(parquet.num_row_groups))
 
-    def row_groups(self, file: DataFile) -> list[int]:
-        """Return the number of rows in each of the file's row groups."""
+    def row_groups(
+        self, file: DataFile, wanted: Callable[[range], bool]
+    ) -> Iterator[tuple[range, list[pa.Array]]]:
+        """Yield the rows of each wanted row group, and its key columns; others are not read."""
         with self._opened(file) as (_, parquet):
-            groups = range(parquet.num_row_groups)
-            return [parquet.metadata.row_group(group).num_rows for group in groups]
-
-    def row_group(self, file: DataFile, group: int) -> list[pa.Array]:
-        """Return the key columns of one row group."""
-        with self._opened(file) as (_, parquet):
-            columns = zip(*self._read(file, parquet, [group]), strict=True)
-            return [pa.concat_arrays(column) for column in columns]
+            begin = 0
+            for group in range(parquet.num_row_groups):
+                rows = range(begin, begin + parquet.metadata.row_group(group).num_rows)
+                begin = rows.stop
+                if wanted(rows):
+                    columns = zip(*self._read(file, parquet, [group]), strict=True)
+                    yield rows, [pa.concat_arrays(column) for column in columns]
 
     @contextmanager
     def _opened(self, file: DataFile) -> Iterator[tuple[pa.NativeFile, pq.ParquetFile]]:

@@ -31,6 +31,8 @@ TABLE_ENTRY: Final = pa.struct(
         ("truncates", pa.int64()),
     ]
 )
+NAMED: Final = 20
+"""Tables of a cut up to which the commit's metadata names them all."""
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 SCHEMA: Final = pa.schema(
     [
@@ -127,7 +129,11 @@ class Ledger:
         self._table: DeltaTable | None = None
 
     def append(self, row: LedgerRow) -> None:
-        """Publish a cut. The commit's metadata repeats the row, which makes ``last`` cheap."""
+        """Publish a cut. The commit's metadata repeats the row, which makes ``last`` cheap.
+
+        Of a cut of many tables it has the number alone: what a commit costs does not depend on
+        how many tables are followed.
+        """
         columns = {name: [value] for name, value in asdict(row).items()}
         mark = _mark(row)
         write_deltalake(
@@ -161,12 +167,15 @@ class Ledger:
         return next(self._where("true", "LIMIT 1"), None)
 
     def last(self) -> LedgerRow | None:
-        """Return the newest cut, from the newest commit's metadata; None before the first."""
+        """Return the newest cut, named by the newest commit's metadata; None before the first."""
         table = self._opened()
         if table is None:
             return None
         text = table.history(1)[0].get(MARK)
-        return None if text is None else _from_json(str(text))
+        if text is None:
+            return None
+        raw = json.loads(str(text))
+        return _parsed(raw) if "tables" in raw else self.cut(raw["cut"])
 
     def rows(self, *, after: int = 0) -> Iterator[LedgerRow]:
         """Yield every cut with a number above ``after``, in order."""
@@ -218,11 +227,11 @@ class Ledger:
 
 
 def _mark(row: LedgerRow) -> CommitProperties:
-    return CommitProperties(custom_metadata={MARK: json.dumps(asdict(row), default=str)})
+    facts = asdict(row) if len(row.tables) <= NAMED else {"cut": row.cut}
+    return CommitProperties(custom_metadata={MARK: json.dumps(facts, default=str)})
 
 
-def _from_json(text: str) -> LedgerRow:
-    raw = json.loads(text)
+def _parsed(raw: dict[str, Any]) -> LedgerRow:
     for name in ("committed_at", "published_at"):
         raw[name] = raw[name] and datetime.fromisoformat(raw[name])
     return _from_dict(raw)

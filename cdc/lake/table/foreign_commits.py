@@ -2,13 +2,34 @@
 
 A merge succeeds on top of a foreign commit, and its own metadata would hide that commit. So every
 version since the last check has to be written by the job.
+
+A table's log is opened only where something else cannot tell. On a local disk, a table whose newest
+entry is the file that was seen, with none behind it, is unchanged, and new entries are read alone.
 """
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
 
 from deltalake.exceptions import DeltaError
 
 from cdc.errors import CdcError, ErrorKind, Reason
+from cdc.lake.layout import is_local
 from cdc.lake.table.positions import open_table, refuse_foreign
 from cdc.observe.defects import error_text
+
+_INFO: Final = "commitInfo"
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """An entry of the log as a file: a table that was copied or restored has others."""
+
+    inode: int
+    modified: int  # nanoseconds
+    size: int
 
 
 class ForeignCommitCheck:
@@ -16,6 +37,8 @@ class ForeignCommitCheck:
 
     def __init__(self, path: str) -> None:
         self._path = path
+        self._log = Path(path, "_delta_log") if is_local(path) else None
+        self._file: _File | None = None  # the entry of ``seen``; None where it is not known
         self.seen: int | None = None
         """The newest version that was checked; None before the first check."""
 
@@ -25,6 +48,33 @@ class ForeignCommitCheck:
         Raises CHAIN_BROKEN for a foreign commit, again at every call, and for a table that is gone,
         cannot be read or is at an older version than before.
         """
+        if self.seen is not None and self._is_there(self.seen):
+            for commit in self._entries(self.seen):
+                refuse_foreign(self._path, commit)
+                self._take(commit["version"])
+            return self.seen
+        return self._opened_version()
+
+    def start_at(self, version: int) -> None:
+        """Take ``version`` for checked, and every later one for new."""
+        self.seen, self._file = version, None
+
+    def forget(self) -> None:
+        """Start over with the newest commit, because the table was created anew."""
+        self.seen = self._file = None
+
+    def _is_there(self, version: int) -> bool:
+        """Return whether the entry of the version is still the file that was seen."""
+        return self._file is not None and self._stat(version) == self._file
+
+    def _entries(self, version: int) -> Iterator[Mapping[str, Any]]:
+        """Yield what the entries behind a version say of their commits, in order."""
+        while (text := self._read(version + 1)) is not None:
+            version += 1
+            yield {**_info(self._path, text), "version": version}
+
+    def _opened_version(self) -> int:
+        """Do the same by opening the table."""
         try:
             table = open_table(self._path)
             if table is None:
@@ -37,23 +87,51 @@ class ForeignCommitCheck:
             for commit in table.history(new) if new else ():
                 refuse_foreign(self._path, commit)
         except DeltaError as error:
-            unread = f"cannot be read: {error_text(error)}"
-            raise _broken(self._path, unread, Reason.TABLE_UNREADABLE) from None
-        self.seen = newest
+            raise _unreadable(self._path, error_text(error)) from None
+        self._take(newest)
         return newest
 
-    def start_at(self, version: int) -> None:
-        """Take ``version`` for checked, and every later one for new."""
-        self.seen = version
+    def _take(self, version: int) -> None:
+        self.seen, self._file = version, self._stat(version)
 
-    def forget(self) -> None:
-        """Start over with the newest commit, because the table was created anew."""
-        self.seen = None
+    def _name(self, version: int) -> Path | None:
+        return None if self._log is None else self._log / f"{version:020d}.json"
+
+    def _stat(self, version: int) -> _File | None:
+        try:
+            name = self._name(version)
+            found = None if name is None else name.stat()
+        except OSError:
+            return None
+        return found and _File(found.st_ino, found.st_mtime_ns, found.st_size)
+
+    def _read(self, version: int) -> str | None:
+        """Return the text of a version's entry; None if there is none."""
+        try:
+            name = self._name(version)
+            return None if name is None else name.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise _unreadable(self._path, error_text(error)) from None
 
     def _missing(self) -> int:
         if self.seen is not None:
             raise _broken(self._path, "is gone", Reason.TABLE_GONE)
         return -1
+
+
+def _info(path: str, text: str) -> Mapping[str, Any]:
+    """Return what an entry says of its commit; nothing if it does not say."""
+    try:
+        actions = [json.loads(line) for line in text.split("\n") if line.strip()]
+        return dict(next((action[_INFO] for action in actions if _INFO in action), {}))
+    except (ValueError, TypeError) as error:
+        raise _unreadable(path, error_text(error)) from None
+
+
+def _unreadable(path: str, why: str) -> CdcError:
+    return _broken(path, f"cannot be read: {why}", Reason.TABLE_UNREADABLE)
 
 
 def _broken(path: str, what: str, reason: Reason) -> CdcError:

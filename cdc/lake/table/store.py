@@ -8,6 +8,7 @@ from delta.tables import DeltaTable
 from deltalake import DeltaTable as DeltaLog
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
+from pyspark.sql.types import StructType
 
 from cdc.events.schema import Column, TableSchema
 from cdc.events.structure.structure import Structure, parse
@@ -43,8 +44,8 @@ def create(
     ``structure`` is the source's structure that the table follows, if it is known.
     """
     spark.conf.set(METADATA_CONF, position.metadata())
-    listed = _listed(_properties(schema, structure))
-    columns = ", ".join([_definition(column) for column in schema.columns] + _own(schema.mode))
+    listed = _listed(properties(schema, structure))
+    columns = definition(schema)
     spark.sql(f"CREATE TABLE {spark_delta(path)} ({columns}) USING delta TBLPROPERTIES ({listed})")
 
 
@@ -68,12 +69,18 @@ def replace(  # noqa: PLR0917 - the parameters of create, and the rows
     commented = selected.withColumn(OFFSET, F.col(OFFSET).alias(OFFSET, metadata=comment))
     writer = commented.writeTo(spark_delta(path)).using("delta")
     # An existing table has only the features that it was created with.
-    for name, value in (_properties(schema, structure) | features(schema.columns)).items():
+    for name, value in (properties(schema, structure) | features(schema.columns)).items():
         writer = writer.tableProperty(name, value)
     writer.createOrReplace()
 
 
-def _properties(schema: TableSchema, structure: Structure | None) -> dict[str, str]:
+def definition(schema: TableSchema) -> str:
+    """Return the columns of a table as ``CREATE TABLE`` lists them."""
+    return ", ".join([_definition(column) for column in schema.columns] + _own(schema.mode))
+
+
+def properties(schema: TableSchema, structure: Structure | None) -> dict[str, str]:
+    """Return the properties of a table; ``structure`` is the source's that it follows."""
     followed = {} if structure is None else {STRUCTURE_PROPERTY: structure.to_text()}
     own = {KEY_PROPERTY: json.dumps(list(schema.key)), MODE_PROPERTY: schema.mode.value}
     return PROPERTIES | own | followed
@@ -90,19 +97,17 @@ def _own(mode: TableMode) -> list[str]:
     return own
 
 
-def read_schema(
-    spark: SparkSession, path: str, table: TableId, version: int | None = None
-) -> TableSchema | None:
+def read_schema(path: str, table: TableId, version: int | None = None) -> TableSchema | None:
     """Return the schema of the Delta table, of its newest version or of ``version``.
 
-    None if there is no table.
+    None if there is no table. Spark is not asked: that costs a job for each table.
     """
     opened = _opened(path, version)
     if opened is None:
         return None
-    properties = opened.metadata().configuration
-    fields = read(spark, path, version).schema.fields
-    structure = read_structure(path, version)
+    recorded = opened.metadata().configuration
+    fields = StructType.fromJson(json.loads(opened.schema().to_json())).fields
+    structure = _structure(opened)
     texts = {c.name for c in structure.followed if c.column.as_text} if structure else set()
     columns = tuple(
         Column(field.name, field.dataType.simpleString(), as_text=field.name in texts)
@@ -112,8 +117,8 @@ def read_schema(
     return TableSchema(
         table=table,
         columns=columns,
-        key=tuple(json.loads(properties[KEY_PROPERTY])),
-        mode=TableMode(properties[MODE_PROPERTY]),
+        key=tuple(json.loads(recorded[KEY_PROPERTY])),
+        mode=TableMode(recorded[MODE_PROPERTY]),
     )
 
 
@@ -140,6 +145,12 @@ def features(columns: tuple[Column, ...]) -> dict[str, str]:
     """Return the properties that a table needs before its first column of such a type is added."""
     needed = any("timestamp_ntz" in column.type for column in columns)
     return {"delta.feature.timestampNtz": "supported"} if needed else {}
+
+
+def clone(spark: SparkSession, path: str, to: str, version: int) -> None:
+    """Make a table at ``to`` of one version of the table at ``path``, with the same data files."""
+    of_version = f"{spark_delta(path)} VERSION AS OF {version:d}"
+    spark.sql(f"CREATE TABLE {spark_delta(to)} SHALLOW CLONE {of_version}")
 
 
 def set_key(spark: SparkSession, path: str, key: tuple[str, ...]) -> None:
@@ -181,7 +192,11 @@ def _opened(path: str, version: int | None) -> DeltaLog | None:
 def read_structure(path: str, version: int | None = None) -> Structure | None:
     """Return the source's structure that the table follows; None if it is not recorded."""
     opened = _opened(path, version)
-    text = opened.metadata().configuration.get(STRUCTURE_PROPERTY) if opened else None
+    return None if opened is None else _structure(opened)
+
+
+def _structure(opened: DeltaLog) -> Structure | None:
+    text = opened.metadata().configuration.get(STRUCTURE_PROPERTY)
     return None if text is None else parse(text)
 
 

@@ -93,14 +93,22 @@ class Maintainer:
         # A job that is always stopped before that time also vacuums, but not at every start.
         self._vacuumed_at = clock() - every + min(every, HOUR)
 
-    def committed(self, session: SparkSession, metadata: str) -> None:
-        """Optimize, purge and vacuum where it pays; ``metadata`` is the position to repeat."""
+    def committed(
+        self,
+        session: SparkSession,
+        metadata: str,
+        measure: Callable[[], Files] | None = None,
+    ) -> None:
+        """Optimize, purge and vacuum where it pays; ``metadata`` is the position to repeat.
+
+        ``measure`` returns the table's files, if the caller knows them; ``files`` reads the log.
+        """
         # The first commit counts: a job may never make ``maintain_every_commits`` of them.
         is_due = self._commits % self._policy.maintain_every_commits == 0
         self._commits += 1
         if not is_due:
             return
-        current = files(self._path)
+        current = files(self._path) if measure is None else measure()
         if small := rewritten(current.sizes, self._policy.optimize_small_files):
             optimize(session, self._path, metadata, below=small[-1] + 1)
             logger.info("optimized", path=self._path, small_files=len(small))

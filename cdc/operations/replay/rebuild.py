@@ -174,7 +174,7 @@ def _copied(
     session: SparkSession, material: Material, table: TableId, path: str, whole: Reading
 ) -> AppliedTable | None:
     """Copy the reading in one commit; None where it has no schema."""
-    schema = store.read_schema(session, whole.path, table, whole.version)
+    schema = store.read_schema(whole.path, table, whole.version)
     if schema is None:
         return None
     structure = store.read_structure(whole.path, whole.version)

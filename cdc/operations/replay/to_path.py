@@ -36,6 +36,7 @@ from cdc.operations.replay.addresses import Addresses, unknown_address
 from cdc.operations.replay.inputs import from_kafka, from_log, rebuild_from_kafka
 from cdc.operations.replay.material import Hooks, end_at_cut
 from cdc.operations.replay.rebuild import rebuild_table
+from cdc.stack.artifacts import class_archive
 from cdc.stack.artifacts.lock_file import spark_jars
 from cdc.tables import TableId
 
@@ -86,7 +87,8 @@ def replay_into(config: Config, options: ReplayOptions, *, say: Say) -> Outcome:
     row = _cut(config, options)
     addresses = Addresses.of(config)
     placeholder = addresses.placeholder(config)
-    spark = build(config, spark_jars())
+    archive = class_archive.existing("job", class_archive.spark_class_path())
+    spark = build(config, spark_jars(), archive.flags)
     try:
         with _scratch(config) as folder:
             context = RebuildContext(
@@ -218,9 +220,9 @@ class _Replay:
         return readings_at(index.of(name), self.row, name)
 
     def _lake_schema(self) -> TableSchema | None:
-        table, session = self.options.table, self.context.session
+        table = self.options.table
         try:
-            return store.read_schema(session, table_path(self.context.config, table), table)
+            return store.read_schema(table_path(self.context.config, table), table)
         except (DeltaError, PySparkException, Py4JJavaError, KeyError):
             return None  # the lake has no readable table, but a note may have the columns
 

@@ -22,10 +22,11 @@ MINIMUM_FREE_BYTES = 500 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Java:
-    """A Java program that fits, and its major version."""
+    """A Java program that fits: its major version, and what it says of its build."""
 
     path: Path
     major: int
+    version: str
 
 
 @cache
@@ -38,10 +39,11 @@ def find_java() -> Java:
     java = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
     if not java:
         raise _wrong_java("java is not installed" if not home else "JAVA_HOME has no bin/java")
-    major = java_major(_version_text(Path(java)))
+    version = _version_text(Path(java))
+    major = java_major(version)
     if not OLDEST_JAVA <= major <= NEWEST_JAVA:
         raise _wrong_java(f"{java} is java {major}")
-    return Java(path=Path(java), major=major)
+    return Java(path=Path(java), major=major, version=version)
 
 
 def java_major(text: str) -> int:

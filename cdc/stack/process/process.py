@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 
 from cdc.errors import CdcError, ErrorKind
+from cdc.stack.artifacts.class_archive import MAKING_SECONDS, ClassArchive
 from cdc.stack.process.log_files import rotate
 from cdc.state.atomic_file import write_private
 from cdc.state.directory import StateDir, read_json
@@ -34,6 +35,13 @@ class Command:
     environment: Mapping[str, str] = field(default_factory=dict)
     stop_signal: signal.Signals = signal.SIGTERM
     stop_seconds: float = 20
+    archive: ClassArchive | None = None  # of a Java program
+
+    @property
+    def patience(self) -> float:
+        """How many seconds the process has to stop; longer if it writes an archive as it ends."""
+        making = self.archive is not None and self.archive.partial is not None
+        return self.stop_seconds + (MAKING_SECONDS if making else 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,16 +116,24 @@ class Process:
         if self.exit_code() is None:
             self._popen.send_signal(self.command.stop_signal)
             try:
-                self._popen.wait(self.command.stop_seconds)
+                self._popen.wait(self.command.patience)
             except subprocess.TimeoutExpired:
                 kill(descendants(self.pid))
                 self._popen.kill()
                 self._popen.wait()
+            else:
+                self._keep_archive()
         self.sweep()
+
+    def _keep_archive(self) -> None:
+        if self.command.archive is not None:
+            self.command.archive.settle()
 
     def sweep(self) -> None:
         """After the end of the process, kill what outlived it, such as the JVM of a killed job."""
         kill(session(self.pid))
+        if self.command.archive is not None:
+            self.command.archive.give_up()
         self._record.unlink(missing_ok=True)
 
     def failure(self, what: str) -> CdcError:

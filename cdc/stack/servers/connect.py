@@ -9,6 +9,7 @@ import httpx
 
 from cdc import http_client
 from cdc.observe.java_log import configuration
+from cdc.stack.artifacts import class_archive
 from cdc.stack.artifacts.lock_file import CONNECT, CONVERTER, DEBEZIUM, jars, set_dir
 from cdc.stack.process.process import Command
 from cdc.stack.servers.jvm import java_command
@@ -148,9 +149,11 @@ class ConnectServer:
         """Return the command that starts the worker; writes its log4j configuration."""
         log4j = self._home / "log4j2.properties"
         log4j.write_text(configuration(level="warn", speaking=_SPEAKING))
+        archive = class_archive.archive(self.name, jars(CONNECT))
         arguments = java_command(
             _HEAP,
             class_path=jars(CONNECT),
+            archive=archive,
             main="org.apache.kafka.connect.cli.ConnectDistributed",
             arguments=(str(self._properties),),
             properties={
@@ -160,7 +163,7 @@ class ConnectServer:
                 "user.timezone": "UTC",
             },
         )
-        return Command(arguments=arguments, directory=self._home)
+        return Command(arguments=arguments, directory=self._home, archive=archive)
 
     def is_ready(self) -> bool:
         """Return whether the worker answers its health check."""

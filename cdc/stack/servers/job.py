@@ -29,14 +29,27 @@ class JobProcess:
     config_path: Path
     name: str = "job"
 
+    @property
+    def _turn(self) -> Path:
+        """The file that lets the job go on from its Spark session to the servers."""
+        return self.state.run / "job.turn"
+
+    def hold_back(self) -> None:
+        """Let the next process start no more than its Spark session, until ``let_run``."""
+        self._turn.unlink(missing_ok=True)
+
+    def let_run(self) -> None:
+        """Let the job use the servers and the connector; a restarted one does at once."""
+        self._turn.touch()
+
     def prepare(self) -> None:
         """Do nothing: the job creates its own directories."""
 
     def command(self) -> Command:
         """Return the command line of ``wal2lake run``."""
-        arguments = (sys.executable, "-m", "cdc", "run", "--config", str(self.config_path))
+        options = ("--config", str(self.config_path), "--turn", str(self._turn))
         return Command(
-            arguments=arguments,
+            arguments=(sys.executable, "-m", "cdc", "run", *options),
             directory=self.state.root,
             stop_seconds=60,  # it finishes its current batch first
         )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from cdc.stack.artifacts.class_archive import ClassArchive
 from cdc.stack.artifacts.prerequisites import find_java
 
 _FLAGS = (
@@ -30,6 +31,7 @@ def java_command(
     *,
     class_path: Sequence[Path],
     main: str,
+    archive: ClassArchive,
     arguments: Sequence[str] = (),
     properties: Mapping[str, str] | None = None,
 ) -> tuple[str, ...]:
@@ -42,6 +44,7 @@ def java_command(
         str(find_java().path),
         f"-Xmx{heap}",
         *_FLAGS,
+        *archive.flags,
         *defined,
         "-cp",
         ":".join(str(entry) for entry in class_path),

@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import logging
+import socket
 import subprocess
 import uuid
 from dataclasses import dataclass
@@ -12,6 +13,8 @@ from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from cdc.errors import CdcError, ErrorKind
+from cdc.stack.artifacts import class_archive
+from cdc.stack.artifacts.class_archive import ClassArchive
 from cdc.stack.artifacts.lock_file import KAFKA, jars
 from cdc.stack.process.process import Command
 from cdc.stack.servers.jvm import java_command, write_log4j
@@ -76,7 +79,8 @@ class KafkaServer:
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         # A single argument: an id may begin with a hyphen and would be read as an option.
         arguments = ("format", f"--cluster-id={cluster}", "-c", str(self._properties))
-        command = self._java("kafka.tools.StorageTool", arguments)
+        archive = class_archive.existing(self.name, jars(KAFKA))
+        command = self._java("kafka.tools.StorageTool", arguments, archive)
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         if result.returncode != 0:
             raise CdcError(
@@ -85,18 +89,25 @@ class KafkaServer:
                 detail=(result.stderr or result.stdout).strip()[-500:],
             )
 
-    def _java(self, main: str, arguments: tuple[str, ...]) -> tuple[str, ...]:
+    def _java(
+        self, main: str, arguments: tuple[str, ...], archive: ClassArchive
+    ) -> tuple[str, ...]:
         log4j = write_log4j(self._home / "log4j2.properties", _LOG_LEVELS)
         properties = {"log4j2.configurationFile": str(log4j)}
         return java_command(
-            _HEAP, class_path=jars(KAFKA), main=main, arguments=arguments, properties=properties
+            _HEAP,
+            class_path=jars(KAFKA),
+            main=main,
+            archive=archive,
+            arguments=arguments,
+            properties=properties,
         )
 
     def command(self) -> Command:
         """Return the command that starts the broker."""
-        return Command(
-            arguments=self._java("kafka.Kafka", (str(self._properties),)), directory=self._home
-        )
+        archive = class_archive.archive(self.name, jars(KAFKA))
+        arguments = self._java("kafka.Kafka", (str(self._properties),), archive)
+        return Command(arguments=arguments, directory=self._home, archive=archive)
 
     def is_ready(self) -> bool:
         """Return whether the broker answers clients."""
@@ -105,11 +116,22 @@ class KafkaServer:
 
 def is_answering(bootstrap: str) -> bool:
     """Return whether the metadata that ``bootstrap`` serves name at least one broker."""
+    if not _is_listening(bootstrap):  # the client would ask again only after a growing pause
+        return False
     client = AdminClient({"bootstrap.servers": bootstrap}, logger=silent_logger())
     try:
         return bool(client.list_topics(timeout=3).brokers)
     except KafkaException:
         return False
+
+
+def _is_listening(bootstrap: str) -> bool:
+    host, _, port = bootstrap.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=1).close()
+    except OSError:
+        return False
+    return True
 
 
 def end_transaction(bootstrap: str, owner: str) -> None:

@@ -11,6 +11,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from cdc import http_client
 from cdc.errors import CdcError, ErrorKind
+from cdc.stack.artifacts import class_archive
 from cdc.stack.artifacts.lock_file import REGISTRY, set_dir
 from cdc.stack.process.process import Command
 from cdc.stack.servers.jvm import java_command
@@ -65,13 +66,15 @@ class RegistryServer:
         """Return the command that starts the registry."""
         root = set_dir(REGISTRY)
         (runner,) = root.glob("apicurio-registry-app-*-runner.jar")
+        archive = class_archive.archive(self.name, [runner])
         arguments = java_command(
             _HEAP,
             class_path=[runner],
+            archive=archive,
             main="io.quarkus.runner.GeneratedMain",
             properties=self.properties(),
         )
-        return Command(arguments=arguments, directory=self._home)
+        return Command(arguments=arguments, directory=self._home, archive=archive)
 
     def properties(self) -> dict[str, str]:
         """Return the Java properties that configure the registry."""

@@ -60,7 +60,8 @@ def make(config: Config, state: StateDir) -> ServerPlan:
             "registry": registry.url,
         },
     )
-    stores: tuple[Server, ...] = (postgres, kafka)
+    # Others wait for Kafka, and Postgres' first start prepares for seconds: so Kafka comes first.
+    stores: tuple[Server, ...] = (kafka, postgres)
     replaced = replaced_names(config)
     waves = tuple(
         tuple(server for server in wave if server.name not in replaced)

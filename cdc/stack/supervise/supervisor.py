@@ -112,11 +112,13 @@ def _to_report_and_user(report: StackReport, steps: Steps) -> Say:
 
 def _bring_up_and_keep(stack: EmbeddedStack, report: StackReport, steps: Steps) -> NoReturn:
     report.write()
+    stack.make_ready()
+    job = None if steps.job_config is None else _start_session(stack, steps.job_config)
     pipeline = Pipeline(stack.config, stack.start())
     stack.say("connecting to the source")
     steps.establish(pipeline, stack.say)
-    if steps.job_config is not None:
-        _start_job(stack, steps.job_config)
+    if job is not None:
+        _let_run(stack, job)
     report.members = {name: member_of(stack, name) for name in stack.processes}
     report.enter(READY)
     steps.on_ready(pipeline)
@@ -131,11 +133,24 @@ def _bring_up_and_keep(stack: EmbeddedStack, report: StackReport, steps: Steps) 
     _keep_up(Watch(stack, report, connector))
 
 
-def _start_job(stack: EmbeddedStack, config_path: Path) -> None:
+def _start_session(stack: EmbeddedStack, config_path: Path) -> JobProcess:
+    """Start the job's process, so that its Spark session starts beside the servers."""
     stack.say("starting job")
     job = JobProcess(stack.state, config_path)
-    stack.servers[job.name] = job
+    job.hold_back()
     stack.spawn(job)
+    return job
+
+
+def _let_run(stack: EmbeddedStack, job: JobProcess) -> None:
+    """Let the job use the servers, and wait until it applies.
+
+    It counts as started last, because it has to stop first.
+    """
+    stack.say("opening the tables")
+    stack.servers[job.name] = job
+    stack.processes[job.name] = stack.processes.pop(job.name)
+    job.let_run()
     stack.await_ready(job)
     stack.say("job is applying")
 

@@ -18,7 +18,7 @@ from tests.waiting import until
 NAME: Final = "wal2lake"  # of the pipeline, slot, worker group and connector
 KILL_SECONDS: Final = 1800
 SYNC_SECONDS: Final = "900"
-JOB: Final = {"trigger_seconds": 0.2, "maintain_every_commits": 8, "optimize_small_files": 4}
+JOB: Final = {"freshness_seconds": 0.8, "maintain_every_commits": 8, "optimize_small_files": 4}
 
 
 class Armed(Installation):

@@ -169,7 +169,8 @@ EXPIRY: Final = ("image-record", "reading-expiry", "log-expiry", "ledger-expiry"
 """Steps that need ``job.log_retention_hours``: see tests/faults/test_retention.py."""
 CASES: Final[dict[str, tuple[Trigger, tuple[str, ...]]]] = {
     "rounds": (nothing, ("log-append", "table-commit", "ledger-append")),
-    "committed": (nothing, ("rows-write", "vectors-write", "entry-put", "table-checkpoint")),
+    "committed": (nothing, ("rows-write", "vectors-write", "entry-put")),
+    "combined": (nothing, ("combined-write", "table-checkpoint")),
     "structure": (structure, ("structure-step", "rehash", "structure-note")),
     "refusal": (refusal, ("quarantine-add", "quarantine-settle")),
     "reading": (reading, ("difference-write", "reading-record")),

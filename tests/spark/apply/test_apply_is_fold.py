@@ -199,6 +199,20 @@ def test_an_older_event_does_not_move_a_row_back(spark: SparkSession, tmp_path: 
     assert table.values() == list(source.rows.values())
 
 
+def test_a_later_event_with_the_same_lsn_is_applied(spark: SparkSession, tmp_path: Path) -> None:
+    """Events are ordered by offset: both halves of a changed key, for one, have the same LSN."""
+    source = Source(placeholder=PLACEHOLDER)
+    source.insert(1, 1, 1)
+    source.update(1, 2, {"big": 2})
+    messages = source.messages()
+    table = Table(spark, tmp_path / "t", TOASTY)
+
+    table.apply(messages[:1])
+    table.apply(messages[1:])
+
+    assert table.values() == list(source.rows.values())
+
+
 def test_an_unchanged_value_of_a_missing_row_fails_the_merge_and_is_named(
     spark: SparkSession, tmp_path: Path
 ) -> None:

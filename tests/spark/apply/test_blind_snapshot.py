@@ -18,6 +18,7 @@ from cdc.events.schema import TableSchema
 from cdc.events.structure.steps import Note
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.table.positions import Position
+from cdc.land.log_rows import LogRows
 from cdc.land.log_table import LOG_COLUMNS
 from cdc.tables import TableMode
 from tests.events.structures import column, structure
@@ -45,7 +46,14 @@ def apply(spark: SparkSession, rewritten: AppliedTable) -> None:
     """Apply the note of the rewrite, without any event."""
     rows = spark.createDataFrame([], LOG_COLUMNS)
     rewritten.apply(
-        Stretch(rows=rows, topic="t", upto=-1, schemas={}, notes=[REWRITTEN], snapshot_end=END)
+        Stretch(
+            rows=LogRows.of(rows),
+            topic="t",
+            upto=-1,
+            schemas={},
+            notes=[REWRITTEN],
+            snapshot_end=END,
+        )
     )
 
 

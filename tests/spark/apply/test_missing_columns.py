@@ -1,42 +1,33 @@
 """A change without a column of the table stops it; a snapshot row without it does not."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.apply_context import ApplyContext
 from cdc.apply.table.event_applier import Stretch
+from cdc.apply.table.missing_columns import refuse_lacking
 from cdc.apply.table.structure_notes import BoundNote
 from cdc.apply.table.table_content import TableContent
 from cdc.apply.table.table_factory import TableFactory
 from cdc.config import Job
-from cdc.events.schema import Column, table_schema_from_avro
+from cdc.errors import CdcError, ErrorKind
+from cdc.events.schema import Column
 from cdc.events.structure.steps import Note
-from cdc.events.structure.structure import Structure
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.table.positions import Position
-from cdc.tables import TableMode
-from tests.events.recorded import LOG_COLUMNS, recording
-from tests.events.source import SCHEMA_ID, TABLE, TOPIC, Source
-from tests.events.structures import column, structure
+from cdc.land.log_rows import LogRows
+from tests.events.lacking import CASES, SCHEMA, SCHEMAS, Case, structured
+from tests.events.local_lake import log_table
+from tests.events.recorded import LOG_COLUMNS
+from tests.events.source import TOPIC, Source
 from tests.spark.apply.test_apply_is_fold import PLACEHOLDER
 
 pytestmark = pytest.mark.spark
-
-WRITTEN = recording("tables").schemas[SCHEMA_ID]
-SCHEMA = table_schema_from_avro(WRITTEN, table=TABLE, key=("id",), mode=TableMode.KEYED)
-KINDS = {"int": "int4", "string": "text", "binary": "bytea", "array<int>": "_int4"}
-
-
-def structured(*more: str) -> Structure:
-    """Return the structure of the events, with more text columns."""
-    kinds = [(c.name, KINDS.get(c.type, "text")) for c in SCHEMA.columns]
-    kinds += [(name, "text") for name in more]
-    columns = [column(number, name, kind) for number, (name, kind) in enumerate(kinds, 1)]
-    return structure(*columns, schema=TABLE.schema, table=TABLE.name)
 
 
 def opened(spark: SparkSession, root: Path) -> AppliedTable:
@@ -59,7 +50,7 @@ def applied(
     rows = spark.createDataFrame([m.row() for m in source.messages()], LOG_COLUMNS)
     last = source.messages()[-1].offset
     table.apply(
-        Stretch(rows=rows, topic=TOPIC, upto=last, schemas={SCHEMA_ID: WRITTEN}, notes=notes)
+        Stretch(rows=LogRows.of(rows), topic=TOPIC, upto=last, schemas=SCHEMAS, notes=notes)
     )
     return spark.read.format("delta").load(table.path).count()
 
@@ -90,3 +81,20 @@ def test_a_change_after_the_note_that_drops_the_column_is_accepted(
     dropped = BoundNote(id=1, after=-1, note=Note(structure=structured()), lsn=1)
     assert applied(spark, table, source, (dropped,)) == 1
     assert not table.stopped
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_same_changes_stop_the_table_whether_they_are_in_memory_or_not(
+    spark: SparkSession, case: Case
+) -> None:
+    frame = spark.createDataFrame([message.row() for message in case.messages], LOG_COLUMNS)
+
+    def unused() -> DataFrame:
+        raise AssertionError("Spark is not asked")
+
+    for rows in (LogRows.of(frame), LogRows(unused, log_table(case.messages))):
+        with pytest.raises(CdcError) if case.stops else nullcontext() as stopped:
+            refuse_lacking(rows, SCHEMAS, case.structure)
+        if stopped is not None:
+            assert stopped.value.kind is ErrorKind.TABLE_STOPPED
+            assert stopped.value.message.startswith("a change arrived without lost:")

@@ -33,8 +33,11 @@ from tests.spark.recorded_pipeline import (
 pytestmark = pytest.mark.spark
 
 
-def test_tables_equal_the_source_after_one_landing(spark: SparkSession, tmp_path: Path) -> None:
-    pipeline = Pipeline(spark, tmp_path)
+@pytest.mark.parametrize("in_memory", [False, True], ids=["spark", "driver"])
+def test_tables_equal_the_source_after_one_landing(
+    spark: SparkSession, tmp_path: Path, in_memory: bool
+) -> None:
+    pipeline = Pipeline(spark, tmp_path, in_memory=in_memory)
     pipeline.land(landed_topics())
 
     pipeline.settle()
@@ -43,14 +46,21 @@ def test_tables_equal_the_source_after_one_landing(spark: SparkSession, tmp_path
     last = pipeline.ledger.last()
     assert last is not None
     assert {entry.state for entry in last.tables} == {"streaming"}
+    ways = {table.way.split(":")[0] for table in pipeline.tables.by_topic.values()}
+    assert ways == {"driver" if in_memory else "spark"}
 
 
+@pytest.mark.parametrize("in_memory", [False, True], ids=["spark", "driver"])
 @pytest.mark.parametrize("size", [23])
 def test_tables_equal_the_source_with_a_restart_between_any_two_landings(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    size: int,
+    in_memory: bool,
 ) -> None:
     monkeypatch.setattr(spark_plans, "FEW", 0)  # with generated code, as for many events
-    pipeline = Pipeline(spark, tmp_path, budget=5)
+    pipeline = Pipeline(spark, tmp_path, budget=5, in_memory=in_memory)
     records = landed_topics()
     for begin in range(0, len(records), size):
         pipeline.land(records[begin : begin + size])

@@ -34,14 +34,15 @@ def test_a_landing_does_not_make_a_round_read_its_slice_again(
         notes_topic="n",
         hooks=LandingHooks(landed=landed.append, look=do_nothing),
     )
-    lander.land(events(spark, records[:20]), 0)
-    rows = log_slice.read(spark.newSession(), log, landed, {})
+    lander.land(events(spark, records[:20]))
+    after = {record["topic"]: -1 for record in records}
+    rows = log_slice.read(spark.newSession(), log, landed, after)
     rows.count()  # Delta caches the state of the log
     before = _persisted(spark)
     count = rows.persist().count()
     [mine] = _persisted(spark) - before
 
-    lander.land(events(spark, records[20:40]), 1)
+    lander.land(events(spark, records[20:40]))
 
     assert mine in _persisted(spark)
     assert (rows.count(), count) == (20, 20)
@@ -63,8 +64,8 @@ def test_only_files_with_notes_are_opened_for_notes(spark: SparkSession, tmp_pat
         notes_topic=noted,
         hooks=LandingHooks(landed=ignore, look=do_nothing),
     )
-    for number, part in enumerate((others[:1], notes[:2], others[1:2], others[2:3] + notes[2:3])):
-        lander.land(events(spark, part), number)
+    for part in (others[:1], notes[:2], others[1:2], others[2:3] + notes[2:3]):
+        lander.land(events(spark, part))
 
     notes_read = note_rows(store.read_pinned(spark, log), log, noted)
     assert notes_read.count() == 3

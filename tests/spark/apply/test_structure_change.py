@@ -54,9 +54,9 @@ def create_table(spark: SparkSession, path: str, begins: Structure, mode: TableM
     store.append(path, frame, Position(epoch=1, offset=3))
 
 
-def shape(spark: SparkSession, path: str, begins: Structure) -> Shape:
+def shape(path: str, begins: Structure) -> Shape:
     """Return the table's shape as a starting job reads it."""
-    schema, stored = store.read_schema(spark, path, begins.table), store.read_structure(path)
+    schema, stored = store.read_schema(path, begins.table), store.read_structure(path)
     reached = position(path)
     assert schema is not None
     assert stored is not None
@@ -65,7 +65,7 @@ def shape(spark: SparkSession, path: str, begins: Structure) -> Shape:
 
 
 def run(spark: SparkSession, path: str, note: BoundNote = NOTE) -> Shape:
-    before = shape(spark, path, BEFORE)
+    before = shape(path, BEFORE)
     course, number = course_of(before, [note], "evolve")
     assert number == 1
     return take_steps(spark, path, before, course, note.id)
@@ -100,11 +100,11 @@ def test_a_change_interrupted_after_any_step_is_completed(
     with pytest.raises(Interrupted) if dies_after < STEPS else nullcontext():
         run(spark, path)
     monkeypatch.undo()
-    after = run(spark, path) if dies_after < STEPS else shape(spark, path, BEFORE)
+    after = run(spark, path) if dies_after < STEPS else shape(path, BEFORE)
 
     text = [{**row, "d": str(row["d"])} for row in values(spark, path)]
     assert text == EXPECTED
-    assert shape(spark, path, BEFORE) == after
+    assert shape(path, BEFORE) == after
     assert after.position == Position(epoch=1, offset=3, note=7)
     assert after.schema.key == ("id",)
     kinds = {one.name: one.type for one in after.schema.columns}
@@ -146,7 +146,7 @@ def test_a_change_that_cannot_be_followed_changes_nothing(
 ) -> None:
     path = str(tmp_path / "t")
     create_table(spark, path, BEFORE, TableMode.KEYED)
-    before = shape(spark, path, BEFORE)
+    before = shape(path, BEFORE)
     other = structure(ID, column(2, "a", "text"), column(5, "b", "int4"), table="elsewhere")
 
     with pytest.raises(CdcError) as caught:
@@ -155,7 +155,7 @@ def test_a_change_that_cannot_be_followed_changes_nothing(
     assert caught.value.kind is ErrorKind.TABLE_STOPPED
     # The name is that of the note: the table may have been renamed back since.
     assert "it was renamed to shop.elsewhere" in caught.value.message
-    assert shape(spark, path, BEFORE) == before
+    assert shape(path, BEFORE) == before
 
 
 NO_KEY = replace(BEFORE, primary_key=())

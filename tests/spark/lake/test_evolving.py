@@ -40,7 +40,7 @@ def path(spark: SparkSession, tmp_path: Path) -> str:
 
 
 def do(spark: SparkSession, path: str, step: Step) -> TableSchema:
-    schema = store.read_schema(spark, path, TABLE)
+    schema = store.read_schema(path, TABLE)
     assert schema is not None
     return evolve.take_step(spark, path, schema, step, AFTER.metadata())
 
@@ -108,7 +108,7 @@ def test_a_step_interrupted_between_its_commits_is_done_again(
     schema = do(spark, path, step)
 
     assert position(path) == AFTER
-    assert store.read_schema(spark, path, TABLE) == schema
+    assert store.read_schema(path, TABLE) == schema
     assert schema.key == (("key",) if isinstance(step, RenameColumn) else ("id",))
     assert rows(path)[0].get("n") == (7 if isinstance(step, AddColumn) else None)
 

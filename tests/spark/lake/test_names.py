@@ -39,6 +39,7 @@ from cdc.lake.table import store
 from cdc.lake.table.merge_plan import DELETED, OFFSET, merge_plan
 from cdc.lake.table.positions import Position
 from cdc.lake.upkeep.maintenance import optimize, purge
+from cdc.land.log_rows import LogRows
 from cdc.tables import TableMode
 from tests.events.recorded import LOG_COLUMNS, Message, recording, unchanged_by
 from tests.events.source import SCHEMA_ID, TABLE, Source, act
@@ -186,7 +187,7 @@ def test_a_name_means_the_same_in_every_thread(spark: SparkSession, tmp_path: Pa
     with ThreadPoolExecutor(1) as pool:
         for upto in ends:
             some = rows.where(f"offset <= {upto}")
-            stretch = Stretch(rows=some, topic=topic, upto=upto, schemas=schemas)
+            stretch = Stretch(rows=LogRows.of(some), topic=topic, upto=upto, schemas=schemas)
             pool.submit(table.apply, stretch).result()
 
     assert table.reason == ""

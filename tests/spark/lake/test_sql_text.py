@@ -68,7 +68,7 @@ def test_names_and_properties_of_a_table_are_kept(
     assert DeltaTable(path).metadata().configuration[KEY_PROPERTY].count("\\\\") == (
         name.count("\\")
     )
-    assert store.read_schema(spark, path, schema.table) == schema
+    assert store.read_schema(path, schema.table) == schema
     assert spark.sql(f"SELECT * FROM {spark_delta(path)}").collect()[0][name] == name
 
 
@@ -94,4 +94,4 @@ def test_the_mode_of_a_table_is_kept(spark: SparkSession, tmp_path: Path) -> Non
     )
     store.create(spark, str(tmp_path / "t"), schema, AT)
 
-    assert store.read_schema(spark, str(tmp_path / "t"), schema.table) == schema
+    assert store.read_schema(str(tmp_path / "t"), schema.table) == schema

@@ -129,7 +129,7 @@ def test_the_new_table_replaces_whatever_is_at_the_path(
 
     assert rows(live) == rows(made)
     assert position(live) == AFTER
-    assert store.read_schema(session, live, TABLE) == NEW
+    assert store.read_schema(live, TABLE) == NEW
     assert store.read_structure(live) == STRUCTURE
     assert bool(note) == Path(broken).exists() == (damage is unreadable)
     if damage is untouched:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cdc.apply.table.too_many_refused import can_be_too_many, remedy, why_too_many
+from cdc.apply.refused.too_many_refused import can_be_too_many, remedy, why_too_many
 from cdc.config import Job
 
 POLICY = Job(quarantine_limit_share=0.1, quarantine_limit_run=10)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.mutants.__main__ import mutated
+from tests.mutants.commits import COMMITS
 from tests.mutants.mutant import Mutant
 from tests.mutants.mutants import MUTANTS
 from tests.mutants.planted import PLANTED
@@ -12,7 +13,7 @@ from tests.mutants.planted import PLANTED
 ROOT = Path(__file__).resolve().parents[3]
 
 
-@pytest.mark.parametrize("mutant", [*MUTANTS, *PLANTED], ids=lambda mutant: mutant.name)
+@pytest.mark.parametrize("mutant", [*MUTANTS, *PLANTED, *COMMITS], ids=lambda mutant: mutant.name)
 def test_a_mutant_is_another_program(mutant: Mutant) -> None:
     text = (ROOT / mutant.file).read_text()
 

@@ -6,9 +6,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from cdc.lake.records.ledger import SCHEMA, TABLE_ENTRY, Ledger, LedgerRow, TableEntry
+from cdc.lake.records.ledger import NAMED, SCHEMA, TABLE_ENTRY, Ledger, LedgerRow, TableEntry
 from cdc.lake.records.quarantine import Quarantine, RefusedEvent
 from cdc.lake.upkeep.control_tables import FILES, optimize
 from tests.aged import age
@@ -105,6 +106,22 @@ def test_a_cut_is_read_back_as_published_even_after_rows_of_an_earlier_version(
 
     assert list(ledger.rows()) == [replace(row(1), tables=(entry,)), new]
     assert ledger.last() == new
+
+
+@pytest.mark.parametrize("tables", [0, NAMED, NAMED + 1, 300])
+def test_the_last_cut_is_read_back_however_many_tables_it_has(tmp_path: Path, tables: int) -> None:
+    entries = tuple(
+        TableEntry(table=f"a.t{n}", path=f"/a/t{n}", version=n, offset=n, state="streaming")
+        for n in range(tables)
+    )
+    ledger = Ledger(str(tmp_path / "ledger"))
+    for cut in (1, 2):
+        ledger.append(replace(row(cut), tables=entries, topic_ids={"w.a.b": "id"}))
+
+    assert Ledger(ledger.path).last() == replace(row(2), tables=entries, topic_ids={"w.a.b": "id"})
+    entry = tmp_path / "ledger" / "_delta_log" / f"{1:020d}.json"
+    named = entry.read_text().count("/a/t")
+    assert named == (tables if tables <= NAMED else 0)
 
 
 def test_the_quarantine_stays_a_few_files_and_loses_no_event(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from cdc.errors import CdcError, ErrorKind
+from cdc.lake.table import foreign_commits as module
 from cdc.lake.table.foreign_commits import ForeignCommitCheck
 from cdc.lake.table.positions import MARK
 
@@ -62,6 +63,68 @@ def test_metadata_that_only_resembles_ours_is_refused(path: str, metadata: str) 
 
     with pytest.raises(CdcError, match="was not written by wal2lake"):
         ForeignCommitCheck(path).checked_version()
+
+
+@pytest.mark.parametrize("metadata", ["[1]", "no JSON", json.dumps({MARK: 2})])
+def test_metadata_that_only_resembles_ours_is_refused_in_a_later_commit(
+    path: str, metadata: str
+) -> None:
+    commits = ForeignCommitCheck(path)
+    commits.checked_version()
+    mark = CommitProperties(custom_metadata={"userMetadata": metadata})
+    write_deltalake(path, ROW, mode="append", commit_properties=mark)
+
+    with pytest.raises(CdcError, match=r"version 2 of .* was not written by wal2lake"):
+        commits.checked_version()
+
+
+def count_opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list to which each opening of a table adds its path."""
+    opened: list[str] = []
+
+    def open_table(path: str) -> DeltaTable:
+        opened.append(path)
+        return DeltaTable(path)
+
+    monkeypatch.setattr(module, "open_table", open_table)
+    return opened
+
+
+def test_a_table_is_opened_once(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = count_opened(monkeypatch)
+    commits = ForeignCommitCheck(path)
+    commits.checked_version()
+    write_deltalake(path, ROW, mode="append", commit_properties=OURS)
+
+    assert [commits.checked_version(), commits.checked_version()] == [2, 2]
+    assert opened == [path]
+
+
+def test_a_table_whose_newest_entry_is_another_file_is_opened_again(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commits = ForeignCommitCheck(path)
+    commits.checked_version()
+    entry = Path(path, "_delta_log", f"{1:020d}.json")
+    text = entry.read_text()
+    entry.unlink()
+    entry.write_text(f"{text}\n")
+    opened = count_opened(monkeypatch)
+
+    assert [commits.checked_version(), commits.checked_version()] == [1, 1]
+    assert opened == [path]
+
+
+@pytest.mark.parametrize("text", ["{", "[1]\n", "1\n"])
+def test_a_later_entry_that_cannot_be_read_is_refused(path: str, text: str) -> None:
+    commits = ForeignCommitCheck(path)
+    commits.checked_version()
+    Path(path, "_delta_log", f"{2:020d}.json").write_text(text)
+
+    for _ in range(2):
+        with pytest.raises(CdcError, match=r"cannot be read|was not written"):
+            commits.checked_version()
+    assert commits.seen == 1
 
 
 def test_a_table_restored_from_an_older_copy_is_refused(path: str, tmp_path: Path) -> None:

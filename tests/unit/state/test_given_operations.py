@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cdc.state import operation_files as files
@@ -26,7 +26,14 @@ STEMS = st.sampled_from([OTHER.id, "a", "../a", "a b", "é", "x" * 200, GOOD.id]
 KINDS = st.sampled_from(["operation", "progress", "wish", "ending"])
 
 
+def _changed(name: str, value: object) -> bytes:
+    """Return the progress of an operation with one value changed."""
+    return json.dumps({**progress_facts(RUNNING), name: value}).encode()
+
+
 @settings(deadline=None, max_examples=300)
+@example([(GOOD.id, "progress", "file", _changed("results", [None]))])
+@example([(GOOD.id, "progress", "file", _changed("commit", {"result": None, "settles": []}))])
 @given(st.lists(st.tuples(STEMS, KINDS, FORMS, CONTENTS | CHANGED), max_size=6))
 def test_nothing_in_the_directory_keeps_operations_from_being_found(
     given_files: list[tuple[str, str, str, bytes]],

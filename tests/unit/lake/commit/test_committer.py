@@ -355,8 +355,9 @@ def test_checkpoints_are_written_when_due_and_change_nothing(tmp_path: Path) -> 
     written = []
     for number in range(2, 8):
         version = committer.commit(rows(committer, [100 + number]), {path: [number]}, at(number))
-        if committer.checkpoint_if_due(version):
-            written.append(version)
+        if (due := committer.due_for_checkpoint(version - 1, version)) is not None:
+            assert committer.checkpoint(due)
+            written.append(due)
 
     assert written == [3, 6]
     assert all((tmp_path / checkpoint_name(version)).exists() for version in written)

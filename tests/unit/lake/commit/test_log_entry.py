@@ -29,7 +29,7 @@ def change(
     emptied: Sequence[LiveFile] = (),
     added: Sequence[LiveFile] = (),
 ) -> Change:
-    return Change(marked=marked, emptied=emptied, added=added)
+    return Change(marked=marked, removed=emptied, added=added)
 
 
 def lines(of: Change) -> list[dict[str, Any]]:

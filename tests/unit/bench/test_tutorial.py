@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.batches import batches, cover
-from bench.figures import Figures, keep, ratios
+from bench.tutorial.batches import batches, cover
+from bench.tutorial.figures import Figures, keep, ratios
 from cdc.demo.freshness_meter import FreshnessMeter
 
 OURS = Figures(

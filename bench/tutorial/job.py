@@ -1,8 +1,8 @@
 """The way of most tutorials, for comparison: JSON, foreachBatch, MERGE, Spark's defaults.
 
-Run as ``python -m bench.tutorial <bootstrap servers> <lake> <jars> <progress file>``. It merges the
-newest event of each key in a batch. It has no cuts, no ledger and no exact decimals, and it writes
-Debezium's placeholder where a large value did not change.
+Run as ``python -m bench.tutorial.job <bootstrap servers> <lake> <jars> <progress file>``. It merges
+the newest event of each key in a batch. It has no cuts, no ledger and no exact decimals, and it
+writes Debezium's placeholder where a large value did not change.
 """
 
 import json

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from deltalake import DeltaTable
 from rich.console import Console
 
-from bench.burst import Burst, burst
-from bench.figures import Figures, p50_p99
+from bench.tutorial.burst import Burst, burst
+from bench.tutorial.figures import Figures, p50_p99
 from cdc.client.read.sql import query
 from cdc.config import Config
 from cdc.demo.demo_directory import DemoDirectory

@@ -13,12 +13,12 @@ from urllib.parse import urlsplit
 from deltalake import DeltaTable, QueryBuilder
 from rich.console import Console
 
-from bench.batches import Batch, batches, cover
-from bench.burst import burst
-from bench.figures import Figures, p50_p99
-from bench.ours import PLACEHOLDERS, Load
-from bench.tail import Tail, leave_sentinel
-from bench.tutorial import KEYS, PREFIX
+from bench.tutorial.batches import Batch, batches, cover
+from bench.tutorial.burst import burst
+from bench.tutorial.figures import Figures, p50_p99
+from bench.tutorial.job import KEYS, PREFIX
+from bench.tutorial.ours import PLACEHOLDERS, Load
+from bench.tutorial.tail import Tail, leave_sentinel
 from cdc.config import Config
 from cdc.demo.freshness_meter import FreshnessMeter
 from cdc.errors import CdcError, ErrorKind
@@ -119,7 +119,7 @@ def _job(root: Path, endpoints: Endpoints) -> Iterator[Tutorial]:
     arguments = [endpoints.kafka, str(lake), jars, str(progress)]
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "bench.tutorial", *arguments], stdout=output, stderr=output
+            [sys.executable, "-m", "bench.tutorial.job", *arguments], stdout=output, stderr=output
         )
     try:
         yield Tutorial(process=process, progress=progress, log=log, lake=lake)

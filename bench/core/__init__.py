@@ -1,0 +1,1 @@
+"""What every benchmark uses: figures, sizes, statistics, the machine, the result file."""

@@ -1,0 +1,1 @@
+"""What the parts could do if nothing of ours were behind them."""

@@ -1,0 +1,1 @@
+"""What readers pay after many rounds."""

@@ -1,0 +1,26 @@
+"""All benchmarks, in the order in which they run: the last ones suffer if time runs out."""
+
+from typing import Final
+
+from bench.apply.apply import APPLY
+from bench.core.room import Benchmark
+from bench.flame.profile import FLAME
+from bench.limits.limits import LIMITS
+from bench.reads.reads import READS
+from bench.whole.live import LIVE
+from bench.whole.memory import MEMORY
+from bench.whole.round import ROUND
+from bench.whole.snapshot import SNAPSHOT
+from bench.whole.start import START
+
+BENCHMARKS: Final[tuple[Benchmark, ...]] = (
+    LIMITS,
+    LIVE,
+    APPLY,
+    READS,
+    FLAME,
+    ROUND,
+    SNAPSHOT,
+    START,
+    MEMORY,
+)

@@ -1,0 +1,1 @@
+"""Decides about refused events, and records them, for both ways of applying."""

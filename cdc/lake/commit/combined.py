@@ -1,0 +1,159 @@
+"""Several small data files made one: their rows without the deleted ones, in the same order.
+
+This is done beside the table's commits, by any thread, and takes as long as it takes. Commits that
+are made meanwhile may delete rows of the old files; the new file gets a deletion vector for these
+when it takes their place, so neither has to wait for the other.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import types
+from pyroaring import BitMap64
+
+from cdc.failpoints import Failpoint, reach
+from cdc.lake.commit.data_file import stored_file, stored_schema
+from cdc.lake.commit.put import FileStore
+from cdc.lake.commit.replay import LiveFile
+from cdc.lake.commit.table_metadata import Metadata
+
+MEMORY_BYTES: Final = 96 * 1024 * 1024
+"""No further file is read once the rows take up so much memory."""
+
+
+class CombineError(Exception):
+    """Raised for files that are not combined here; they stay as they are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """One of the files that were combined."""
+
+    file: LiveFile  # as it was when it was read
+    deleted: BitMap64  # its deleted rows then, by number
+    begin: int  # number in the combined file of its first row
+
+    @property
+    def rows(self) -> int:
+        """Number of its rows that are in the combined file."""
+        return self.file.records - len(self.deleted)
+
+    def moved(self, deleted: BitMap64) -> list[int]:
+        """Return the rows of the combined file that are deleted since, given all deleted rows.
+
+        Raises CombineError if a row is deleted no more, as after a RESTORE: it was left out.
+        """
+        if not self.deleted <= deleted:
+            raise CombineError(f"rows of {self.file.path} are back that were deleted")
+        before = self.deleted.rank  # number of deleted rows up to one
+        return [self.begin + row - before(row) for row in deleted - self.deleted]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Combined:
+    """A new data file, durable but in no version yet, and what it is made of."""
+
+    file: LiveFile
+    sources: tuple[Source, ...]
+    metadata: Metadata  # of the table when the files were read
+
+    def deleted_since(
+        self, live: Mapping[str, LiveFile], deleted: Callable[[LiveFile], BitMap64]
+    ) -> BitMap64:
+        """Return the rows of the new file that are deleted in a version with these live files.
+
+        All rows of a file that has left the table count: they are deleted, or in another file.
+        Raises CombineError if the new file would lack rows.
+        """
+        since = BitMap64()
+        for source in self.sources:
+            now = live.get(source.file.path)
+            if now is None:
+                since |= BitMap64(range(source.begin, source.begin + source.rows))
+            else:
+                since |= BitMap64(source.moved(deleted(now)))
+        return since
+
+
+def combine(
+    path: str,
+    store: FileStore,
+    metadata: Metadata,
+    chosen: Sequence[tuple[LiveFile, BitMap64]],
+    millis: int,
+) -> Combined:
+    """Write one file with the rows of the chosen ones, each given with its deleted rows.
+
+    Perhaps only the first two or more of them are taken (``MEMORY_BYTES``). ``path`` is the table,
+    ``millis`` now, in milliseconds since 1970. Raises CombineError for a file that is missing, not
+    what the log says, or of other types than the table's columns.
+    """
+    parts, sources, begin = list[pa.Table](), list[Source](), 0
+    for file, deleted in chosen:
+        parts.append(_left(_read(Path(path), file, metadata), deleted))
+        sources.append(Source(file=file, deleted=deleted, begin=begin))
+        begin += parts[-1].num_rows
+        if len(parts) > 1 and sum(part.nbytes for part in parts) > MEMORY_BYTES:
+            break
+    content, file = stored_file(pa.concat_tables(parts), metadata, uuid4(), millis)
+    reach(Failpoint.BEFORE_COMBINED_WRITE)
+    store.write(file.path, content)
+    reach(Failpoint.AFTER_COMBINED_WRITE)
+    return Combined(file=file, sources=tuple(sources), metadata=metadata)
+
+
+def _left(rows: pa.Table, deleted: BitMap64) -> pa.Table:
+    """Return the rows that are not deleted."""
+    if not deleted:
+        return rows
+    kept = np.ones(rows.num_rows, dtype=bool)
+    kept[np.fromiter(deleted, dtype=np.int64, count=len(deleted))] = False
+    return rows.filter(pa.array(kept))
+
+
+def _read(folder: Path, file: LiveFile, metadata: Metadata) -> pa.Table:
+    """Return all rows of a file in its order, with the columns that the table has now."""
+    try:
+        # INT96 in nanoseconds ends in the year 2262.
+        with pq.ParquetFile(_place(folder, file), coerce_int96_timestamp_unit="us") as parquet:
+            found = parquet.read(use_threads=False)
+    except (OSError, pa.ArrowException) as error:
+        raise CombineError(f"{file.path} cannot be read: {type(error).__name__}") from error
+    if found.num_rows != file.records:
+        raise CombineError(f"{file.path} has {found.num_rows} rows, in the log {file.records}")
+    schema = stored_schema(metadata)
+    return pa.table([_column(found, field, file) for field in schema], schema=schema)
+
+
+def _place(folder: Path, file: LiveFile) -> Path:
+    name = unquote(file.path)  # the log has paths as URLs
+    if Path(name).is_absolute() or ":" in name:
+        raise CombineError(f"{file.path} is outside the table")
+    return folder / name
+
+
+def _column(found: pa.Table, field: pa.Field, file: LiveFile) -> pa.ChunkedArray:
+    """Return a column of the table; it is NULL in a file that is older than the column."""
+    if field.name not in found.column_names:
+        return pa.chunked_array([pa.nulls(found.num_rows, field.type)])
+    column = found.column(field.name)
+    if column.type == field.type:
+        return column
+    if not _is_same_kind(column.type, field.type):
+        raise CombineError(f"{file.path} has {column.type} where the table has {field.type}")
+    return column.cast(field.type)
+
+
+def _is_same_kind(stored: pa.DataType, wanted: pa.DataType) -> bool:
+    """Return whether the types differ only in how a file describes a timestamp, or an array."""
+    if types.is_list(stored) and types.is_list(wanted):
+        inner, outer = stored.value_type, wanted.value_type
+        return bool(inner == outer) or _is_same_kind(inner, outer)
+    return bool(types.is_timestamp(stored) and types.is_timestamp(wanted))

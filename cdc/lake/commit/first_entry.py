@@ -1,0 +1,132 @@
+"""Creates an empty table without Spark: its first log entry is its protocol and its columns.
+
+What the entry says is what Spark's ``CREATE TABLE`` writes: for a table with deletion vectors and
+column mapping by name, or for a plain one, such as the log.
+"""
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+from cdc.lake.commit.log_entry import ENGINE
+from cdc.lake.commit.put import store_of
+from cdc.lake.commit.snapshot import LOG, entry_name
+from cdc.lake.commit.table_metadata import FIELD_ID, PHYSICAL_NAME
+
+_FEATURES: Final = ("columnMapping", "deletionVectors")
+_OF_WRITERS: Final = ("invariants", "appendOnly")
+_NTZ: Final = '"timestamp_ntz"'  # in the JSON of a type
+_LAST_ID: Final = "delta.columnMapping.maxColumnId"
+
+
+def create_table(
+    path: str, fields: Sequence[Mapping[str, Any]], properties: Mapping[str, str], metadata: str
+) -> None:
+    """Create the empty table at ``path`` with ``metadata`` in its first commit.
+
+    ``fields`` describe the columns as Delta does in a schema, without ids and physical names.
+    Raises TakeMergeError if Spark has to create it, CONFLICT if there is a table.
+    """
+    ids = _Ids()
+    mapped = [ids.field(field) for field in fields]
+    protocol = _features(timestamps_without_zone=_NTZ in json.dumps(fields))
+    _put(path, mapped, {**properties, _LAST_ID: str(ids.last)}, protocol, metadata)
+
+
+def create_plain_table(
+    path: str, fields: Sequence[Mapping[str, Any]], properties: Mapping[str, str], metadata: str
+) -> None:
+    """Create the empty table like ``create_table``, readable without any table feature."""
+    _put(path, fields, properties, {"minReaderVersion": 1, "minWriterVersion": 2}, metadata)
+
+
+def _put(
+    path: str,
+    fields: Sequence[Mapping[str, Any]],
+    properties: Mapping[str, str],
+    protocol: Mapping[str, Any],
+    metadata: str,
+) -> None:
+    store = store_of(path)
+    (Path(path) / LOG).mkdir(parents=True, exist_ok=True)
+    actions = _actions(fields, properties, protocol, metadata)
+    lines = (json.dumps(action, ensure_ascii=False) for action in actions)
+    store.put_if_absent(entry_name(0), "".join(f"{line}\n" for line in lines).encode())
+    store.settle()
+
+
+def _features(*, timestamps_without_zone: bool) -> dict[str, Any]:
+    features = [*_FEATURES, *(["timestampNtz"] if timestamps_without_zone else [])]
+    return {
+        "minReaderVersion": 3,
+        "minWriterVersion": 7,
+        "readerFeatures": features,
+        "writerFeatures": [*features, *_OF_WRITERS],
+    }
+
+
+def _actions(
+    fields: Sequence[Mapping[str, Any]],
+    properties: Mapping[str, str],
+    protocol: Mapping[str, Any],
+    metadata: str,
+) -> Iterator[dict[str, Any]]:
+    millis = time.time_ns() // 1_000_000
+    yield {"commitInfo": _info(millis, metadata)}
+    yield {
+        "metaData": {
+            "id": str(uuid4()),
+            "format": {"provider": "parquet", "options": {}},
+            "schemaString": json.dumps({"type": "struct", "fields": list(fields)}),
+            "partitionColumns": [],
+            "configuration": dict(properties),
+            "createdTime": millis,
+        }
+    }
+    yield {"protocol": dict(protocol)}
+
+
+def _info(millis: int, metadata: str) -> dict[str, Any]:
+    return {
+        "timestamp": millis,
+        "operation": "CREATE TABLE",
+        "operationParameters": {},
+        "isolationLevel": "Serializable",
+        "isBlindAppend": True,
+        "operationMetrics": {},
+        "userMetadata": metadata,
+        "engineInfo": ENGINE,
+        "txnId": str(uuid4()),
+    }
+
+
+class _Ids:
+    """Gives every column, and every field inside one, an id and a name in data files."""
+
+    def __init__(self) -> None:
+        self.last = 0
+
+    def field(self, field: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the field with its own and those of the fields inside its type."""
+        self.last += 1
+        own = {FIELD_ID: self.last, PHYSICAL_NAME: f"col-{uuid4()}"}
+        return {
+            **field,
+            "type": self._type(field["type"]),
+            "metadata": {**field["metadata"], **own},
+        }
+
+    def _type(self, described: Any) -> Any:  # noqa: ANN401 - a name, or a description of one
+        if isinstance(described, str):
+            return described
+        inside = {"struct": ("fields",), "array": ("elementType",), "map": ("keyType", "valueType")}
+        parts = {name: self._part(described[name]) for name in inside[described["type"]]}
+        return {**described, **parts}
+
+    def _part(self, part: Any) -> Any:  # noqa: ANN401
+        if isinstance(part, list):
+            return [self.field(field) for field in part]
+        return self._type(part)

@@ -1,0 +1,42 @@
+"""Rows of the log: for Spark always, and in memory as well where they are few and landed just now.
+
+Both parts hold the same rows, so whoever can do with the ones in memory asks Spark for nothing.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
+
+
+@dataclass(frozen=True, slots=True)
+class LogRows:
+    """Some rows of the log; any thread may ask for either part.
+
+    ``frame`` returns them as a DataFrame. ``events`` are the same rows, with the log's columns;
+    None where they are not in memory.
+    """
+
+    frame: Callable[[], DataFrame]
+    events: pa.Table | None = None
+
+    @classmethod
+    def of(cls, rows: DataFrame) -> "LogRows":
+        """Return rows that only Spark has."""
+        return cls(lambda: rows)
+
+    def of_topic(self, topic: str) -> "LogRows":
+        """Return the rows of one topic."""
+        found = None if self.events is None else self.events.filter(pc.field("topic") == topic)
+        return LogRows(lambda: self.frame().where(F.col("topic") == topic), found)
+
+    def between(self, after: int, upto: int) -> "LogRows":
+        """Return the rows with an offset beyond ``after``, up to ``upto``."""
+        offset, found = pc.field("offset"), None
+        if self.events is not None:
+            found = self.events.filter((offset > after) & (offset <= upto))
+        inside = F.col("offset").between(after + 1, upto)
+        return LogRows(lambda: self.frame().where(inside), found)

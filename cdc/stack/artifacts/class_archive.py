@@ -1,0 +1,115 @@
+"""Class archives: a Java program maps the classes that an earlier run loaded, and starts faster.
+
+Loading and verifying some ten thousand classes is most of what the start of a Java server costs.
+The JVM can write them to a file as it ends, and map that file at the next start (class data
+sharing). It checks the file against its own build and the class path, and does without where they
+do not fit. The files lie in the cache beside the jars.
+"""
+
+import hashlib
+import os
+import time
+import uuid
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from cdc.stack.artifacts.lock_file import cache_dir, spark_jars
+from cdc.stack.artifacts.prerequisites import find_java
+
+MAKING_SECONDS: Final = 20.0
+"""How much longer the end of a program may take that writes its archive."""
+_AGAIN_SECONDS: Final = 3600.0
+"""After so long another run may make an archive whose maker has not ended, or was killed."""
+_SILENT: Final = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
+"""It would name every class that cannot be archived."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassArchive:
+    """The archive of one program, as one run of it uses or makes it."""
+
+    path: Path | None = None  # None for a program that has none
+    partial: Path | None = None  # where this run writes it; None where it does not
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The JVM's flags for this run; none where another run is making the archive."""
+        if self.partial is not None:
+            return (f"-XX:ArchiveClassesAtExit={self.partial}", *_SILENT)
+        return (
+            (f"-XX:SharedArchiveFile={self.path}", *_SILENT)
+            if self.path and self.path.exists()
+            else ()
+        )
+
+    def settle(self) -> None:
+        """Keep what the program has written: it has ended by itself, so the file is whole."""
+        if self.path is not None and self.partial is not None:
+            with suppress(OSError):  # a later run tries again
+                _to_disk(self.partial)
+                self.partial.rename(self.path)
+
+    def give_up(self) -> None:
+        """Remove what a program that was killed may have written in part; let others try."""
+        if self.path is not None and self.partial is not None:
+            self.partial.unlink(missing_ok=True)
+            _claim(self.path).unlink(missing_ok=True)
+
+
+def existing(program: str, class_path: Iterable[Path]) -> ClassArchive:
+    """Return the archive for a run that must not make one, such as a short-lived tool."""
+    return ClassArchive(_path(program, class_path))
+
+
+def archive(program: str, class_path: Iterable[Path]) -> ClassArchive:
+    """Return the archive of the program with this class path; this run makes a missing one.
+
+    Only one run at a time does, because that slows it by a third.
+    """
+    path = _path(program, class_path)
+    if path.exists() or not _claimed(path):
+        return ClassArchive(path)
+    for old in path.parent.glob(f"{path.name}.*.partial"):
+        old.unlink(missing_ok=True)
+    return ClassArchive(path, path.with_name(f"{path.name}.{uuid.uuid4().hex}.partial"))
+
+
+def spark_class_path() -> list[Path]:
+    """Return what stands for the class path of a local Spark: pyspark itself, and our jars."""
+    found = find_spec("pyspark")
+    pyspark = Path(found.origin).parent / "jars" if found and found.origin else Path()
+    return [pyspark, *spark_jars()]
+
+
+def _path(program: str, class_path: Iterable[Path]) -> Path:
+    java = find_java()
+    facts = "\n".join([str(java.path), java.version, *map(str, class_path)])
+    digest = hashlib.sha256(facts.encode()).hexdigest()[:12]
+    return cache_dir() / "classes" / f"{program}-{digest}.jsa"
+
+
+def _claim(path: Path) -> Path:
+    return path.with_suffix(".claim")
+
+
+def _claimed(path: Path) -> bool:
+    """Claim the making of the archive for this run; return whether it has the claim."""
+    claim = _claim(path)
+    with suppress(OSError):
+        if time.time() - claim.stat().st_mtime > _AGAIN_SECONDS:
+            claim.unlink(missing_ok=True)
+    try:
+        claim.parent.mkdir(parents=True, exist_ok=True)
+        claim.touch(exist_ok=False)
+    except OSError:  # another run has it, or the cache cannot be written to
+        return False
+    return True
+
+
+def _to_disk(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())

@@ -1,0 +1,116 @@
+"""Bugs of a commit without Spark: of its rows, its deletion vectors, its entry, and upkeep."""
+
+from typing import Final
+
+from tests.mutants.mutant import Mutant
+
+_UNIT: Final = "tests/unit/lake/commit/"
+COMMITS: Final = (
+    Mutant(
+        name="commit: a vector of the wrong file",
+        file="cdc/lake/commit/marks.py",
+        old="vector=vectors[path])",
+        new="vector=vectors[min(vectors)])",
+        tests=(f"{_UNIT}test_committer.py",),
+    ),
+    Mutant(
+        name="commit: a row number off by one",
+        file="cdc/lake/commit/marks.py",
+        old="merged(old, numbers, live[path].records)",
+        new="merged(old, [(n + 1) % live[path].records for n in numbers], live[path].records)",
+        tests=(f"{_UNIT}test_committer.py",),
+    ),
+    Mutant(
+        name="commit: a row that is deleted already is deleted again",
+        file="cdc/lake/commit/deletion_vector.py",
+        old="    if len(rows) != len(old) + len(numbers):\n",
+        new="    if False:\n",
+        tests=(f"{_UNIT}test_deletion_vector.py", f"{_UNIT}test_committer.py"),
+    ),
+    Mutant(
+        name="commit: an entry before its data",
+        file="cdc/lake/commit/committer.py",
+        old="        self._store.write(file.path, content)\n"
+        "        reach(Failpoint.AFTER_ROWS_WRITE)\n",
+        new="        from threading import Timer\n\n"
+        "        Timer(1, self._store.write, (file.path, content)).start()\n",
+        tests=(f"{_UNIT}test_committer.py::test_all_that_an_entry_names_is_there_before_it",),
+    ),
+    Mutant(
+        name="commit: an entry before the names of its files are durable",
+        file="cdc/lake/commit/committer.py",
+        old="        self._store.settle()\n        counts = ",
+        new="        counts = ",
+        tests=(f"{_UNIT}test_committer.py::test_all_that_an_entry_names_is_there_before_it",),
+    ),
+    Mutant(
+        name="commit: two vectors for one file in one commit",
+        file="cdc/lake/commit/log_entry.py",
+        old="    _refuse_doubles(change)\n",
+        new="",
+        tests=(f"{_UNIT}test_log_entry.py",),
+    ),
+    Mutant(
+        name="commit: a position without rows",
+        file="cdc/lake/commit/committer.py",
+        old="removed=marks.emptied, added=added)",
+        new="removed=marks.emptied, added=[])",
+        tests=(f"{_UNIT}test_committer.py",),
+    ),
+    Mutant(
+        name="commit: an entry is replaced",
+        file="cdc/lake/commit/put.py",
+        old="                os.link(whole, path)\n",
+        new="                os.replace(whole, path)\n",
+        tests=(f"{_UNIT}test_put.py", f"{_UNIT}test_committer.py"),
+    ),
+    Mutant(
+        name="combined files: rows that were deleted meanwhile are back",
+        file="cdc/lake/commit/combined.py",
+        old="                since |= BitMap64(source.moved(deleted(now)))\n",
+        new="                pass\n",
+        tests=(f"{_UNIT}test_combined.py",),
+    ),
+    Mutant(
+        name="combined files: rows have the numbers of their old file",
+        file="cdc/lake/commit/combined.py",
+        old="self.begin + row - before(row)",
+        new="self.begin + row",
+        tests=(f"{_UNIT}test_combined.py",),
+    ),
+    Mutant(
+        name="combined files: a file that has left takes its rows along",
+        file="cdc/lake/commit/combined.py",
+        old="BitMap64(range(source.begin, source.begin + source.rows))",
+        new="BitMap64()",
+        tests=(f"{_UNIT}test_combined.py",),
+    ),
+    Mutant(
+        name="combined files: rows that a RESTORE brought back are lost",
+        file="cdc/lake/commit/combined.py",
+        old="        if not self.deleted <= deleted:\n",
+        new="        if False:\n",
+        tests=(f"{_UNIT}test_combined.py::test_rows_that_are_back_are_not_lost",),
+    ),
+    Mutant(
+        name="combined files: their commit claims to change rows",
+        file="cdc/lake/commit/log_entry.py",
+        old="    data_change = not change.moves\n",
+        new="    data_change = True\n",
+        tests=(f"{_UNIT}test_combined.py",),
+    ),
+    Mutant(
+        name="combined files: a file larger than the bound is read",
+        file="cdc/lake/upkeep/driver_files.py",
+        old="    if file.size >= LOCAL_BYTES:\n",
+        new="    if False:\n",
+        tests=("tests/unit/lake/test_driver_files.py",),
+    ),
+    Mutant(
+        name="combined files: one work has no bound",
+        file="cdc/lake/upkeep/driver_files.py",
+        old="small[:within]",
+        new="small[: len(fit)]",
+        tests=("tests/unit/lake/test_driver_files.py",),
+    ),
+)

@@ -1,0 +1,85 @@
+"""Which files this process combines: little work at once, little in all, few files left."""
+
+import json
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdc.lake.commit.replay import LiveFile
+from cdc.lake.upkeep.driver_files import (
+    LOCAL_BYTES,
+    LOCAL_ROWS,
+    LOCAL_TIERS,
+    TOGETHER,
+    WORK_BYTES,
+    combined,
+)
+
+KB = 1024
+
+
+def files(*sizes: int, rows: int | None = 1) -> list[LiveFile]:
+    stats = None if rows is None else json.dumps({"numRecords": rows})
+    return [
+        LiveFile(path=f"part-{number}", size=size, modified=number, stats=stats)
+        for number, size in enumerate(sizes)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ([], []),
+        ([5] * (TOGETHER - 1), []),
+        ([5] * TOGETHER, [5] * TOGETHER),
+        ([9000, *[5] * TOGETHER], [5] * TOGETHER),  # larger than twice the others together
+        ([LOCAL_BYTES] * 40, []),  # Spark's
+        ([LOCAL_BYTES, *[6] * 4, *[5] * 4], [*[6] * 4, *[5] * 4]),  # the oldest first
+    ],
+)
+def test_the_smallest_files_are_combined(sizes: list[int], expected: list[int]) -> None:
+    assert [file.size for file in combined(files(*sizes))] == expected
+
+
+@pytest.mark.parametrize("rows", [LOCAL_ROWS, None])
+def test_files_of_many_rows_or_an_unknown_number_are_left_to_spark(rows: int | None) -> None:
+    assert combined(files(*[5] * TOGETHER, rows=rows)) == []
+
+
+@given(st.lists(st.integers(500, 2 * LOCAL_BYTES), max_size=200))
+def test_one_work_is_bounded(sizes: list[int]) -> None:
+    chosen = combined(files(*sizes))
+
+    assert sum(file.size for file in chosen) <= WORK_BYTES
+    assert not chosen or len(chosen) >= TOGETHER
+    assert all(file.size < LOCAL_BYTES for file in chosen)
+
+
+@given(st.lists(st.integers(1024, 2 * LOCAL_BYTES), max_size=200))
+def test_few_small_files_are_left(sizes: list[int]) -> None:
+    left = files(*sizes)
+    while chosen := combined(left):
+        rest = [file.size for file in left if file not in chosen]
+        left = files(*rest, sum(file.size for file in chosen))
+
+    assert sum(file.size < LOCAL_BYTES for file in left) < TOGETHER + LOCAL_TIERS
+
+
+@pytest.mark.parametrize("most", [2, 40, 400])
+def test_each_byte_is_written_as_often_as_sizes_grow_by_half(most: int) -> None:
+    draw, sizes, added, written, largest = random.Random(most), list[int](), 0, 0, 0
+    for _ in range(5_000):
+        sizes.append(draw.randint(1, most) * KB)
+        added += sizes[-1]
+        if gone := [file.size for file in combined(files(*sizes))]:
+            for size in gone:
+                sizes.remove(size)
+            sizes.append(sum(gone))
+            written += sum(gone)
+        largest = max(largest, sum(size < LOCAL_BYTES for size in sizes))
+
+    assert largest < TOGETHER + LOCAL_TIERS
+    assert written <= added * (math.log(LOCAL_BYTES / KB, 1.5) + 1)
