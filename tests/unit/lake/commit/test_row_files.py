@@ -18,9 +18,12 @@ from cdc.lake.table.positions import position
 from tests.unit.lake.commit.small_table import actions, add, at, ids, make, rows, seen
 
 
-def written(committer: Committer, path: Path, ranges: list[range], **sizes: int) -> RowFiles:
+def written(
+    committer: Committer, path: Path, ranges: list[range], *, file: int = 1 << 30, group: int = 1
+) -> RowFiles:
     """Return complete files with these ids; each range is given in one piece."""
-    with RowFiles(path, committer.open().metadata, **sizes) as files:
+    metadata = committer.open().metadata
+    with RowFiles(path, metadata, file_bytes=file, group_bytes=group) as files:
         for each in ranges:
             files.add(rows(committer, each))
     return files
@@ -47,10 +50,8 @@ def test_rows_given_in_pieces_are_in_one_commit_with_the_position(tmp_path: Path
 def test_a_file_ends_at_its_size_and_a_group_at_its_own(tmp_path: Path) -> None:
     committer = make(tmp_path)
 
-    files = written(
-        committer, tmp_path, [range(n, n + 10) for n in range(0, 100, 10)], file_bytes=500,
-        group_bytes=200,
-    )  # fmt: skip
+    pieces = [range(n, n + 10) for n in range(0, 100, 10)]
+    files = written(committer, tmp_path, pieces, file=500, group=200)
 
     assert len(files.files) > 1
     read = [pq.ParquetFile(tmp_path / file.path) for file in files.files]
