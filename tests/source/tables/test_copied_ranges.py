@@ -33,7 +33,7 @@ ROWS: Final = 60_000
 COLUMNS: Final = {
     "id": "integer", "n": "integer", "t": "string", "day": "date", "_cdc_offset": "long"
 }  # fmt: skip
-VALUES: Final = "SELECT id, n, t, day FROM {} ORDER BY id"
+VALUES: Final = "SELECT id, n, t, day FROM {} WHERE day < '9999-12-31' OR day IS NULL ORDER BY id"
 READERS: Final = 3
 SQL: Final = """
 CREATE SCHEMA {schema};
@@ -167,8 +167,8 @@ def test_a_row_that_the_lake_cannot_hold_is_brought_apart(source_url: str, room:
 
         assert sorted(row.key for row in refused) == ['{"id": "7"}', '{"id": "8"}']
         assert {row.reason[:21] for row in refused} == {"column day holds a va"}
-        assert later.lake(parts) == [row for row in later.now() if row[0] not in {7, 8}]
-        assert sum(part.rows for part in parts) == len(later.now())
+        assert later.lake(parts) == later.now()  # without the two
+        assert sum(part.rows for part in parts) == len(later.now()) + 2
 
 
 def test_a_range_whose_session_is_lost_is_read_again_in_the_same_snapshot(
@@ -176,7 +176,7 @@ def test_a_range_whose_session_is_lost_is_read_again_in_the_same_snapshot(
 ) -> None:
     lost = threading.Event()
     end = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-              WHERE query LIKE 'COPY%' AND query LIKE %s"""
+              WHERE query LIKE 'COPY%%' AND query LIKE %s"""
 
     def lose(_: int) -> None:
         if not lost.is_set():
@@ -191,6 +191,7 @@ def test_a_range_whose_session_is_lost_is_read_again_in_the_same_snapshot(
 
 
 def test_a_waiting_alter_table_does_not_keep_a_reader_out(room: Room, source_url: str) -> None:
+    room.now()  # the moment has its lock before anybody else waits for one
     waiting = """SELECT count(*) FROM pg_locks
                   WHERE relation = %s::regclass AND NOT granted"""
     with (
@@ -199,6 +200,7 @@ def test_a_waiting_alter_table_does_not_keep_a_reader_out(room: Room, source_url
         ThreadPoolExecutor(1) as pool,
         reading(room.sessions(), READERS, lambda _: None) as readers,
     ):
+        other.execute("SET lock_timeout = 0")
         altered = pool.submit(other.execute, f"ALTER TABLE {room.table} ADD x int".encode())
 
         def waits() -> bool:
