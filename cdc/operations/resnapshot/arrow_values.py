@@ -118,7 +118,7 @@ def _binary(text: pa.Array) -> pa.Array:
 
 def _unhexed(text: pa.Array) -> pa.Array:
     """Decode all hexadecimal texts in one go; raises ArrowInvalid if one is none."""
-    if not pc.all(pc.starts_with(text, _HEX)).as_py():
+    if pc.any(pc.invert(pc.starts_with(text, _HEX))).as_py():
         raise pa.ArrowInvalid
     digits = pc.replace_substring_regex(text, r"^\\x", "").fill_null("")
     sizes = pc.binary_length(digits).to_numpy()
