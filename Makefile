@@ -57,7 +57,7 @@ types: $(STAMP)  ## mypy --strict
 
 .PHONY: unit
 unit: $(STAMP)  ## Unit and property tests: no JVM, no server
-	$(BIN)/pytest -q -m "$(UNMARKED)"
+	$(BIN)/pytest -q -n 2 -m "$(UNMARKED)"
 
 .PHONY: docs-check
 docs-check: $(STAMP)  ## Links, commands, options, keys and files that the documents name exist

@@ -1,4 +1,4 @@
-"""A way to apply a batch to a table."""
+"""Says what every way to apply a batch to a table has to do."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

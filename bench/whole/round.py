@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 from bench.core.alternate import alternate
 from bench.core.figure import Figure, NotMeasured, Outcome
 from bench.core.room import Benchmark, Room
-from bench.whole.code import Code, before, ours
+from bench.whole.code import before, ours
 from bench.whole.installation import Installation
 from bench.whole.tables import Writer, lsn, names
 from cdc.errors import CdcError, ErrorKind
@@ -21,28 +21,29 @@ _ADDED: Final = ("numOutputRows", "num_added_rows")  # Spark's name, and that of
 
 
 def measure(room: Room) -> Iterator[Outcome]:
-    """Yield the seconds of rounds of both codes, each on a job that is warm."""
-    folder, codes = room.fresh("round"), [ours()]
+    """Yield the seconds of rounds, each on a job that is warm: ours, ours by Spark, before."""
+    folder = room.fresh("round")
+    by_spark = {"job": {"local_events": 0}}
+    places = {
+        "ours": Installation(root=folder / "ours", code=ours()),
+        "by Spark": Installation(root=folder / "by-spark", code=ours(), settings=by_spark),
+    }
     try:
-        codes.append(before())
+        places["before"] = Installation(root=folder / "before", code=before())
     except CdcError as error:
         yield NotMeasured(name="round of before", why=str(error))
-    places = [_installed(room, code, folder.name) for code in codes]
-    samples: dict[str, list[float]] = {one.code.name: [] for one in places}
-    for _, one in alternate(places, 1, room.seed):
-        with one.up():
-            samples[one.code.name] += _rounds(room, one)
-    for name, seconds in samples.items():
+    for one in places.values():
+        one.create(tables=TABLES, rows=room.sizes.rows_per_table)
+    for _, way in alternate(list(places), 1, room.seed):
+        with places[way].up():
+            seconds = _rounds(room, places[way])
         yield Figure(
-            name="round", way=name, unit="s", samples=tuple(seconds),
+            name="round",
+            way=way,
+            unit="s",
+            samples=tuple(seconds),
             parameters={"events": room.sizes.round_events, "tables": TABLES},
-        )  # fmt: skip
-
-
-def _installed(room: Room, code: Code, folder: str) -> Installation:
-    one = Installation(root=room.root / folder / code.name, code=code)
-    one.create(tables=TABLES, rows=room.sizes.rows_per_table)
-    return one
+        )
 
 
 def _rounds(room: Room, one: Installation) -> list[float]:

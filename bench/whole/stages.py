@@ -1,14 +1,15 @@
 """The time of each stage of a round, from the job's own histograms."""
 
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from bench.core.figure import Figure, NotMeasured, Outcome
 from cdc.state.directory import read_json
+from cdc.state.pace import FILE
 
-FILE: Final = "stages.json"
-_QUANTILES: Final = ("p50", "p95", "p99")
+_SHARES: Final = (0.5, 0.95, 0.99)
 
 
 def stage_figures(state: Path, tables: int) -> Iterator[Outcome]:
@@ -17,20 +18,30 @@ def stage_figures(state: Path, tables: int) -> Iterator[Outcome]:
     if found is None:
         yield NotMeasured(name="stages", why=f"this job writes no {FILE}")
         return
-    stages = found.get("stages", found)
-    for name, values in stages.items():
-        samples = _samples(values)
-        if samples:
+    for name, histogram in found["stages"].items():
+        if histogram["count"]:
             yield Figure(
-                name="stage", way=name, unit="s", samples=samples, parameters={"tables": tables},
-                note="p50, p95 and p99 of the job's histogram",
-            )  # fmt: skip
+                name="stage",
+                way=name,
+                unit="s",
+                samples=tuple(quantile_of(histogram["buckets"], share) for share in _SHARES),
+                parameters={"tables": tables},
+                note=f"p50, p95, p99 of {histogram['count']} times,"
+                f" {histogram['seconds']:.2f} s in all, from a histogram",
+            )
         else:
-            yield NotMeasured(name=f"stage {name}", why=f"{FILE} has no quantiles of it")
+            yield NotMeasured(name=f"stage {name}", why="the job has not counted it")
 
 
-def _samples(values: object) -> tuple[float, ...]:
-    if not isinstance(values, Mapping):
-        return ()
-    known: Mapping[str, Any] = values
-    return tuple(float(known[name]) for name in _QUANTILES if known.get(name) is not None)
+def quantile_of(buckets: Mapping[str, int], share: float) -> float:
+    """Return the value below which a share lies; between the bounds of a bucket linearly.
+
+    ``buckets`` are counts by upper bound in order. What is above the last bound counts as it.
+    """
+    wanted, before, low = share * sum(buckets.values()), 0, 0.0
+    for text, count in buckets.items():
+        high = low if math.isinf(float(text)) else float(text)
+        if before + count >= wanted and count:
+            return low + (high - low) * (wanted - before) / count
+        before, low = before + count, high
+    return low

@@ -30,6 +30,7 @@ from cdc.lake.records.readings import Readings
 from cdc.land.inbox import Inbox
 from cdc.land.query import Lander, LandingHooks
 from cdc.observe.recent_freshness import RecentFreshness
+from cdc.observe.stage_times import Stage
 from cdc.operations.desk.context import JobContext
 from cdc.operations.retention import Retention
 from cdc.state import requests
@@ -126,6 +127,7 @@ class _Composer:
                 landed=inbox.add,
                 look=TopicWatch(self.pipeline.endpoints.kafka, ids).look,
                 expired=retention.expired,
+                timed=partial(inputs.stages.timed, Stage.LAND),
             ),
         )
 
@@ -147,6 +149,7 @@ class _Composer:
             inbox=inbox,
             first=first,
             schemas_of=self.inputs.registry.schemas,
+            stages=self.inputs.stages,
         )
 
     def _rounds(

@@ -117,37 +117,26 @@ def _source(pipeline: Pipeline) -> SourceAtStart:
 
 def _factory(pipeline: Pipeline, source: SourceAtStart, stages: StageTimes) -> TableFactory:
     config, endpoints = pipeline.config, pipeline.endpoints
-    quarantine, placeholder = Quarantine(quarantine_path(config)), bootstrap.placeholder(pipeline)
     return TableFactory(
         ApplyContext(
-            quarantine=quarantine,
-            placeholder=placeholder,
+            quarantine=Quarantine(quarantine_path(config)),
+            placeholder=bootstrap.placeholder(pipeline),
             policy=config.job,
             schema_policy=config.source.schema_policy,
             catalogue=(
                 None if source.notes_changes else partial(_structure_now, endpoints.source_url)
             ),
             slot_lsn=first_slot.first_lsn(config),
-            driver=_driver(config, placeholder, quarantine, stages, tables=len(source.tables)),
+            driver=_driver(config, stages, tables=len(source.tables)),
         )
     )
 
 
-def _driver(
-    config: Config,
-    placeholder: str,
-    quarantine: Quarantine,
-    stages: StageTimes,
-    *,
-    tables: int,
-) -> DriverSettings | None:
+def _driver(config: Config, stages: StageTimes, *, tables: int) -> DriverSettings | None:
     """Return what it takes to apply without Spark; None where all is left to Spark."""
     if not config.job.local_events:
         return None
     return DriverSettings(
-        quarantine=quarantine,
-        placeholder=placeholder,
-        policy=config.job,
         index_directory=config.state_dir / "key_index",
         stages=stages,
         executor=ThreadPoolExecutor(1, thread_name_prefix="upkeep"),

@@ -8,6 +8,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -58,6 +59,8 @@ class LandingHooks:
     """Called after each read from Kafka; raises if something is wrong with the topics."""
     expired: Callable[[], Expired] = dict
     """Called once per vacuum interval; returns which events of the log are no longer needed."""
+    timed: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Entered while a micro-batch lands."""
 
 
 class Lander:
@@ -147,7 +150,8 @@ class Lander:
 
     def _paced(self, sizes: BatchSizes, events: DataFrame, batch_id: int) -> None:
         began = time.monotonic()
-        self.land(events, sizes.most_records(batch_id))
+        with self._hooks.timed():
+            self.land(events, sizes.most_records(batch_id))
         self._stopping.wait(began + self._policy.trigger_seconds - time.monotonic())
 
     def land(self, events: DataFrame, most: int | None = None) -> None:

@@ -16,7 +16,10 @@ BOUNDS: Final = tuple(
 
 
 class Stage(StrEnum):
-    """A part of the way from Kafka to a published cut."""
+    """A part of the way from Kafka to a published cut.
+
+    Decoding, reducing and committing are those of batches that this process applies.
+    """
 
     LAND = "land"
     LOOK = "look"

@@ -5,7 +5,7 @@ leaves as it is, as Postgres does. The rows of the model are what Postgres would
 of the oracle.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -134,6 +134,15 @@ def envelope(table: TableId, op: str, *, before: Row | None, after: Row | None) 
         },
         "transaction": {"id": "7:1", "total_order": 1, "data_collection_order": 1},
     }
+
+
+def legal_ends(source: Source, ends: Iterable[int]) -> list[int]:
+    """Move each end that lies between the two events of a changed key behind the second.
+
+    A cut never ends between them. Ends are numbers of events; those outside the log are left out.
+    """
+    offsets = [at for at, _ in source.log]
+    return [n + (offsets[n] in source.moved) for n in ends if 0 < n < len(offsets)]
 
 
 def act(source: Source, random: Random, keys: range) -> None:

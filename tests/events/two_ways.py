@@ -105,6 +105,8 @@ INTERVALS: Final = [
     *("P0Y0M0DT0H0M0S", "P1Y2M3DT4H5M6.789S", "P-1Y2M-3DT-4H-5M-6.789S", "P1Y0M0DT0H0M0S"),
     *("P-1Y-1M-1DT1H0M0.5S", "P0Y-1M1DT0H0M0S", "P0Y0M-1DT0H0M0.000001S", "P0Y0M1DT0H0M-0.5S"),
     *("P0Y0M0DT123456H59M59.999999S", "P178000000Y11M30DT0H0M0.0S", "P1Y", "P-1Y0M1DT0H0M0S"),
+    *("P0Y0M0DT0H0M1.405314999S", "P0Y0M0DT0H0M-0.0000005S", "P0Y0M0DT99999999999H0M0S"),
+    *("P0Y0M0DT0H0M0.00000049999999999999999999999999999999S", "P0Y0M0DT2147483647H0M9999999999S"),
     *("P0Y0M0DT0H0M-0.0S", "P0Y0M-1DT0H0M0S", "P0Y1M1DT0H1M0.10S"),
 ]
 FLOATS: Final = [0.0, -0.0, 1.5, -math.inf, math.inf, math.nan, 1e-45, 3.4028234663852886e38, 0.1]
@@ -116,8 +118,8 @@ LOGICAL: Final[dict[str, list[Any]]] = {
         2**63 - 1,
         -(2**63),
     ],
-    "io.debezium.time.MicroTime": [0, 1, 999_999, 1_000_000, DAY - 1, DAY, 45_296_120_000],
-    "io.debezium.time.Time": [0, 1, 999, 1000, DAY // 1000 - 1, DAY // 1000],
+    "io.debezium.time.MicroTime": [*around(0, DAY), 999_999, 1_000_000, 45_296_120_000, 2**62],
+    "io.debezium.time.Time": [*around(0, DAY // 1000), 999, 1000, 2**31 - 1],
     "io.debezium.time.ZonedTimestamp": INSTANTS,
     "io.debezium.time.Interval": INTERVALS,
 }
@@ -257,7 +259,8 @@ def random_value(avro_type: Any, random: Random) -> Any:  # noqa: ANN401 - JSON
         return _LOGICAL[logical](random)
     declared = parameters(avro_type)
     if kind == "string" and declared.get(SOURCE_TYPE) == "NUMERIC":
-        return _numeric(random, int(declared[SOURCE_LENGTH]), int(declared[SOURCE_SCALE]))
+        length, scale = (int(declared.get(name, 0)) for name in (SOURCE_LENGTH, SOURCE_SCALE))
+        return _numeric(random, length, scale)
     return _RANDOM[kind](random)
 
 

@@ -93,6 +93,13 @@ COMMITS: Final = (
         tests=(f"{_UNIT}test_combined.py::test_rows_that_are_back_are_not_lost",),
     ),
     Mutant(
+        name="combined files: a file that was vacuumed takes its place",
+        file="cdc/lake/commit/committer.py",
+        old="        if self._store.size(combined.file.path) != combined.file.size:\n",
+        new="        if False:\n",
+        tests=(f"{_UNIT}test_combined.py",),
+    ),
+    Mutant(
         name="combined files: their commit claims to change rows",
         file="cdc/lake/commit/log_entry.py",
         old="    data_change = not change.moves\n",

@@ -102,6 +102,7 @@ class Pipeline:
         self.ledger = Ledger(str(root / "ledger"))
         self.quarantine = Quarantine(str(root / "quarantine"))
         self.budget = budget
+        self.stages = StageTimes()
         self.patience = patience
         self.ends: dict[str, int] = {}
         """The ends of the topics, as Kafka would report them."""
@@ -140,7 +141,7 @@ class Pipeline:
             freezer=self.freezer,
             wal_end=self._wal_end,
             recent=RecentFreshness(time.monotonic),
-            stages=StageTimes(),
+            stages=self.stages,
         )
         finder = CutFinder(
             self.spark,
@@ -155,6 +156,7 @@ class Pipeline:
                 applied=last.row.lsn is not None,
             ),
             schemas_of=schemas,
+            stages=self.stages,
         )
         self.rounds = Rounds(
             finder,
@@ -192,12 +194,9 @@ class Pipeline:
         assert found is not None
         placeholder = RECORDED["placeholder"]
         driver = DriverSettings(
-            quarantine=self.quarantine,
-            placeholder=placeholder,
-            policy=Job(),
             index_directory=self.root / "index",
             index_bytes=1 << 20,
-            stages=StageTimes(),
+            stages=self.stages,
             executor=ThreadPoolExecutor(1),
             check_directory=self.root / "check",
         )

@@ -89,11 +89,16 @@ def test_a_disk_that_fills_is_reported_and_the_servers_return_once_it_has_space(
         assert process.poll() is None
 
         (disk / "ballast").unlink()
-        until(lambda: "kafka is ready again" in events(state), 180)
-        assert kafka.is_answering(endpoints.kafka)
+        # On a disk that is nearly full a restart may succeed, and end again.
+        until(lambda: is_back(events(state)) and kafka.is_answering(endpoints.kafka), 180)
         process.terminate()
         assert process.wait(90) == 0
     assert ours(state) == []
+
+
+def is_back(happened: list[str]) -> bool:
+    """Return whether the last that happened to Kafka is that it got ready again."""
+    return [what for what in happened if what.startswith("kafka ")][-1] == "kafka is ready again"
 
 
 def events(state: StateDir) -> list[str]:

@@ -12,8 +12,10 @@ _INTEGERS: Final = {"smallint": 15, "int": 31, "bigint": 63}
 """Bits of the largest value."""
 _WHOLE: Final = re.compile(r"[+-]?[0-9]+")
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
-BLANKS: Final = "".join(map(chr, [*range(33), 127]))
-"""What Spark's casts of a text pass over at both of its ends."""
+_BLANKS: Final = "".join(map(chr, range(33)))
+"""What Spark passes over at both ends of a text that it casts to a decimal."""
+BLANKS: Final = f"{_BLANKS}\x7f"
+"""What it passes over where it casts a text to an integer."""
 _DECIMAL: Final = re.compile(r"decimal\(([0-9]+),([0-9]+)\)")
 _DIGITS: Final = Context(prec=16_000, rounding=ROUND_HALF_UP)
 """Room for every digit before rounding: Postgres has at most 131,072, of which 38 may fit."""
@@ -53,7 +55,7 @@ def _whole(text: str) -> int | None:
 
 
 def _number(text: str) -> Decimal | None:
-    plain = text.strip(BLANKS)
+    plain = text.strip(_BLANKS)
     return Decimal(plain) if _NUMBER.fullmatch(plain) else None
 
 

@@ -1,4 +1,4 @@
-"""What a conversion from the connector's form to the lake's is: a Spark text and its Python.
+"""Define a conversion from the connector's form to the lake's: a Spark text and its Python.
 
 Every conversion has both, side by side, and both mean the same: who changes one changes the other.
 """

@@ -1,4 +1,4 @@
-"""SQL conditions for values that failed, over the names of a field and of its converted value."""
+"""Makes SQL conditions for values that failed, from the names of a field and its conversion."""
 
 
 def lost(raw: str, made: str) -> str:

@@ -4,14 +4,21 @@ A Spark text, and its Python beside it.
 """
 
 import re
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 
 from cdc.apply.changes.conversion import Conversion
 from cdc.events.values.sql_text import spark_string
 
-_PATTERN: Final = r"^P(-?\d+)Y(-?\d+)M(-?\d+)DT(-?\d+)H(-?\d+)M(-?\d+(?:\.\d+)?)S$"
+_NUMBER: Final = r"-?\d{1,10}"  # hours have ten digits at most
+_SIXTIETH: Final = r"-?[0-5]?\d"
+_PATTERN: Final = (
+    rf"^P({_NUMBER})Y({_NUMBER})M({_NUMBER})D"
+    rf"T({_NUMBER})H({_SIXTIETH})M({_SIXTIETH}(?:\.\d+)?)S$"
+)
 _IS_INTERVAL: Final = re.compile(_PATTERN, re.ASCII)
+_MICROSECOND: Final = Decimal("0.000001")
+"""Postgres counts in these; the connector, which counts in floats, may write smaller parts."""
 _PARTS: Final = ("bigint", "bigint", "bigint", "bigint", "bigint", "decimal(18,6)")
 
 
@@ -40,11 +47,12 @@ def _interval_of(value: str) -> str | None:
         return None
     *whole, seconds = found.groups()
     years, months, days, hours, minutes = map(int, whole)
+    rounded = Decimal(seconds).quantize(_MICROSECOND, ROUND_HALF_UP)
     parts = [
         _part_of(years, "year", before=0),
         _part_of(months, "mon", before=years),
         _part_of(days, "day", before=months or years),
-        _time_of(hours, minutes, Decimal(seconds), before=days or months or years),
+        _time_of(hours, minutes, rounded, before=days or months or years),
     ]
     return " ".join(filter(None, parts))
 

@@ -1,4 +1,4 @@
-"""Which writer schemas lack a column of the table: the connector was kept from reading it. Pure.
+"""Find writer schemas that lack a column of the table, which the connector did not read. Pure.
 
 Both ways of applying ask this before a batch, and stop the table for the same events.
 """

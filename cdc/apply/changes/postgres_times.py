@@ -103,6 +103,14 @@ def _time_of(micros: int) -> str:
     return f"{whole}{_trimmed_of(f'.{fraction:06}')}" if fraction else whole
 
 
+def _time_of_day_sql(micros: str) -> str:
+    return f"IF({micros} BETWEEN 0 AND {_DAY}, {_time_sql(micros)}, NULL)"
+
+
+def _time_of_day_of(micros: int) -> str | None:
+    return _time_of(micros) if 0 <= micros <= _DAY else None
+
+
 DATE: Final = Conversion(sql=_date_sql, of=_date_of, fallible=True)
 """Of a date, given in days since 1970."""
 TIMESTAMP: Final = Conversion(sql=_timestamp_sql, of=_timestamp_of, fallible=True)
@@ -114,11 +122,12 @@ infinity.
 """
 INSTANT: Final = Conversion(sql=_instant_sql, of=_instant_of, fallible=True)
 """Of a timestamptz, given in ISO 8601 with astronomical years."""
-TIME_OF_DAY: Final = Conversion(sql=_time_sql, of=_time_of)
-"""Of a time, given in microseconds; up to ``24:00:00``."""
+TIME_OF_DAY: Final = Conversion(sql=_time_of_day_sql, of=_time_of_day_of, fallible=True)
+"""Of a time, given in microseconds; up to ``24:00:00``. Others come from broken bytes only."""
 MILLI_TIME_OF_DAY: Final = Conversion(
-    sql=lambda raw: _time_sql(f"(CAST({raw} AS bigint) * 1000)"),
-    of=lambda millis: _time_of(millis * 1000),
+    sql=lambda raw: _time_of_day_sql(f"(CAST({raw} AS bigint) * 1000)"),
+    of=lambda millis: _time_of_day_of(millis * 1000),
+    fallible=True,
 )
 
 

@@ -1,4 +1,4 @@
-"""Why an event is refused, in the words of the quarantine; both ways of applying share them."""
+"""Say why an event is refused, in the quarantine's words; both ways of applying share them."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Whether a value is only marked as unchanged: it is the connector's placeholder in some form.
+"""Tell values that are only marked as unchanged: the connector's placeholder in some form.
 
 The form follows the column's type: the placeholder is the text itself (for hstore, a pair of it),
 its bytes, or an array that holds one of those, its bytes as numbers, or a UUID derived from it.

@@ -1,4 +1,4 @@
-"""Arrow on both ends of the second way: rows of the log in, rows of the table out."""
+"""Turns rows of the log in Arrow into events, and changes into rows of the table."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""An event of the log, and the change that decoding makes of it, as plain values."""
+"""Holds an event of the log, and the change that decoding makes of it, as plain values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

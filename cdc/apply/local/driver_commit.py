@@ -13,11 +13,11 @@ from typing import Final
 import pyarrow as pa
 from pyroaring import BitMap64
 
-from cdc.apply.local import quarantine
 from cdc.apply.local.batch import LocalBatch, Outcome
 from cdc.apply.local.decode import TableDecoder
 from cdc.apply.local.not_local import NotLocalError
 from cdc.apply.local.places import RowPlaces, VersionPlaces, identity
+from cdc.apply.local.quarantine import refuse
 from cdc.apply.local.table_rows import TableRows
 from cdc.config import Job
 from cdc.events.schema import TableSchema
@@ -41,9 +41,6 @@ Rows = Mapping[str, Sequence[int]]
 class DriverSettings:
     """What the tables of one lake share when this process commits to them."""
 
-    quarantine: Quarantine
-    placeholder: str  # what the connector sends for a large value that did not change
-    policy: Job
     index_directory: Path  # each table has a directory of its own in it
     index_bytes: int  # of memory, for one table
     stages: StageTimes
@@ -78,10 +75,23 @@ class Committed:
 class DriverCommit:
     """Commits batches to the table at ``path``; used by one thread at a time."""
 
-    def __init__(self, path: str, name: str, settings: DriverSettings) -> None:
-        """Take the table's name, which tells its index from those of others."""
+    def __init__(
+        self,
+        path: str,
+        name: str,
+        settings: DriverSettings,
+        *,
+        quarantine: Quarantine,
+        placeholder: str,
+        policy: Job,
+    ) -> None:
+        """Take the table's name, which tells its index from those of others.
+
+        ``placeholder`` is what the connector sends for a large value that did not change.
+        """
         self._path = path
-        self._settings = settings
+        self._stages = settings.stages
+        self._quarantine, self._placeholder, self._policy = quarantine, placeholder, policy
         self._places = RowPlaces(path, settings.index_directory / name, settings.index_bytes)
         self._offsets = NewestOffsets(path)
         self._committer: Committer | None = None
@@ -113,19 +123,17 @@ class DriverCommit:
             position=batch.position,
             decoder=self._decoder_of(batch),
             lake=TableRows(self._path, places),
-            policy=self._settings.policy,
-            stages=self._settings.stages,
+            policy=self._policy,
+            stages=self._stages,
         ).outcome(batch.events, batch.upto)
-        with self._settings.stages.timed(Stage.COMMIT):
+        with self._stages.timed(Stage.COMMIT):
             rows = _stored(outcome.upserts, table)
             if outcome.truncated:
                 old = _all_rows(table, committer)
             else:
-                self._refuse_newer(table, batch.position)
+                self._refuse_newer(table, places.physical(OFFSET), batch.position)
                 old = _old_rows(outcome, places) if table.files else {}
-            outcome = quarantine.refuse(
-                batch.events, outcome, batch.schema.table, self._settings.quarantine
-            )
+            outcome = refuse(batch.events, outcome, batch.schema.table, self._quarantine)
             version = committer.commit(rows, old, outcome.position)
         reasons = dict(zip(*outcome.refused.to_pydict().values(), strict=True))
         return Committed(version=version, position=outcome.position, refused=reasons)
@@ -134,14 +142,16 @@ class DriverCommit:
         """Return the decoder of the batch; the one of the last batch is kept."""
         known, schema, ids = self._decoder, batch.schema, frozenset(batch.schemas)
         if known is None or known[:2] != (schema, ids):
-            decoder = TableDecoder(batch.schemas, schema, placeholder=self._settings.placeholder)
+            decoder = TableDecoder(batch.schemas, schema, placeholder=self._placeholder)
             known = self._decoder = schema, ids, decoder
         return known[2]
 
-    def _refuse_newer(self, table: OpenTable, position: Position) -> None:
-        """Refuse a table with a row of an event beyond its position: a MERGE leaves it alone."""
+    def _refuse_newer(self, table: OpenTable, column: str, position: Position) -> None:
+        """Refuse a table with a row of an event beyond its position: a MERGE leaves it alone.
+
+        ``column`` has the offsets, by its name in data files.
+        """
         self._offsets.forget_all_but(frozenset(table.files))
-        column = _physical(OFFSET, table)
         for file in table.files.values():
             newest = self._offsets.of(file, column)
             if newest is None or newest > position.offset:
@@ -154,13 +164,6 @@ def _stored(rows: pa.Table, table: OpenTable) -> pa.Table:
     if set(wanted.names) != set(rows.schema.names):
         raise TakeMergeError("its columns are not the ones that its events have")
     return rows.select(wanted.names).cast(wanted)
-
-
-def _physical(name: str, table: OpenTable) -> str:
-    found = [column.physical for column in table.metadata.columns if column.name == name]
-    if not found:
-        raise TakeMergeError(f"it has no column {name}")
-    return found[0]
 
 
 def _old_rows(outcome: Outcome, places: VersionPlaces) -> Rows:

@@ -1,4 +1,4 @@
-"""What the ordering of a batch asks of the table in the lake, as it was before the batch."""
+"""Says what the ordering of a batch asks of the table in the lake, as it was before the batch."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol

@@ -1,4 +1,4 @@
-"""What the second way leaves to Spark."""
+"""Names what this process leaves to Spark."""
 
 from cdc.events.schema import TableSchema
 from cdc.lake.table.row_hash import has_floats

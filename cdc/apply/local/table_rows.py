@@ -1,4 +1,4 @@
-"""The rows of a Delta table before a batch: found by the key index, read from its data files."""
+"""Reads rows of a Delta table before a batch: the key index finds them in its data files."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence

@@ -21,6 +21,7 @@ from cdc.land import landing as landed_values
 from cdc.land.inbox import Inbox
 from cdc.land.landing import Landing
 from cdc.land.log_rows import LogRows
+from cdc.observe.stage_times import Stage, StageTimes
 from cdc.state.requests import Request
 
 
@@ -51,6 +52,7 @@ class CutFinder:
         inbox: Inbox,
         first: FirstSnapshot,
         schemas_of: SchemaLookup,
+        stages: StageTimes,
     ) -> None:
         self._spark = spark.newSession()  # its own, since its plans are set for each slice
         self._log_path = log_path
@@ -59,6 +61,7 @@ class CutFinder:
         self._inbox = inbox
         self._first = first
         self._schemas_of = schemas_of
+        self._stages = stages
         self._summaries = Summaries(schemas_of, markers=topics.markers, prefix=topics.prefix)
 
     @property
@@ -95,13 +98,14 @@ class CutFinder:
         whole = [landing for landing in self._inbox.waiting() if landing.number in numbers]
         self._summaries.forget(last.row.landing_floor)
         with closing(SharedFrame(lambda: self._frame(whole, last.offsets))) as shared:
-            part = log_slice.merged(
-                self._summaries.of(whole, last.offsets, shared.get),
-                cache(lambda: LogRows(shared.get, log_slice.in_memory(whole, last.offsets))),
-                topics={topic for landing in taken for topic in landing.topics},
-                last=self._ends(taken, last),
-                marker_topic=self._topics.markers,
-            )
+            with self._stages.timed(Stage.LOOK):
+                part = log_slice.merged(
+                    self._summaries.of(whole, last.offsets, shared.get),
+                    cache(lambda: LogRows(shared.get, log_slice.in_memory(whole, last.offsets))),
+                    topics={topic for landing in taken for topic in landing.topics},
+                    last=self._ends(taken, last),
+                    marker_topic=self._topics.markers,
+                )
             yield self._first.held_back(part, self._tables.has)
 
     def _frame(self, landings: Sequence[Landing], after: Mapping[str, int]) -> DataFrame:

@@ -1,4 +1,4 @@
-"""What a landing holds of transactions, counted once, so that no search for a cut decodes it again.
+"""Holds what a landing has of transactions, counted once: no search for a cut decodes it again.
 
 A summary has one group per transaction and topic, however many events it has. It shrinks as cuts
 pass through its landing: memory is in proportion to the transactions that no published cut has.

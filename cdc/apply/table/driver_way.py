@@ -72,6 +72,13 @@ def driver_way(
     """Return the way of the table at ``path``; None if Spark applies all of its batches."""
     if context.driver is None or not is_local(path):
         return None
-    commit = DriverCommit(path, str(table), context.driver)
+    commit = DriverCommit(
+        path,
+        str(table),
+        context.driver,
+        quarantine=context.quarantine,
+        placeholder=context.placeholder,
+        policy=context.policy,
+    )
     upkeep = DriverUpkeep(commit.committer, maintainer, context.driver.executor)
     return DriverWay(commit, upkeep, context.policy.local_events)

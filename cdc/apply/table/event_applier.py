@@ -104,12 +104,11 @@ class EventApplier:
     ) -> Steps:
         reach(Failpoint.BEFORE_TABLE_COMMIT)
         made = self.driver.applied(content, part, upto, schemas) if self.driver else None
-        if made is None:
-            yield (after := replace(content, position=self._by_spark(content, part, upto, schemas)))
-        else:
-            yield (after := replace(content, position=made.position))
-            if self.check is not None and self.check.is_due():
-                self.check.compare(content, part, made, schemas)
+        position = made.position if made else self._by_spark(content, part, upto, schemas)
+        after = replace(content, position=position)
+        yield after
+        if made and self.check is not None and self.check.is_due():
+            self.check.compare(content, part, made, schemas)
         reach(Failpoint.AFTER_TABLE_COMMIT)
         return after
 

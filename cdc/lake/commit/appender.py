@@ -13,18 +13,16 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 import structlog
-from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError
 
-from cdc.errors import CdcError, ErrorKind
+from cdc.lake.commit.checkpoint import write_checkpoint
 from cdc.lake.commit.log_entry import ENGINE, added
 from cdc.lake.commit.protocol import PROPERTIES, TakeMergeError
 from cdc.lake.commit.put import FileStore, store_of
 from cdc.lake.commit.replay import LiveFile, TableState
-from cdc.lake.commit.snapshot import LogReader, entry_name
+from cdc.lake.commit.snapshot import LogReader
 from cdc.lake.commit.statistics import statistics
 from cdc.lake.commit.table_metadata import Metadata, Protocol
-from cdc.observe.defects import error_text
+from cdc.lake.table.entry_file import entry_name
 
 logger = structlog.get_logger(__name__)
 MEASURED: Final = "delta.dataSkippingNumIndexedCols"
@@ -60,15 +58,12 @@ class Appender:
         assert state.metadata is not None  # noqa: S101 - a table without is refused
         file = self._write(rows, state.metadata)
         self._store.settle()
-        if not self._log.is_unchanged():
-            raise CdcError(
-                ErrorKind.CONFLICT,
-                f"version {state.version} of {self._path} is another than was read",
-            )
+        self._log.refuse_changed()
         version = state.version + 1
         text = _entry(file, metadata, state.version)
         self._store.put_if_absent(entry_name(version), text.encode())
-        self._checkpoint_if_due(version, state.metadata.checkpoint_interval)
+        if version % state.metadata.checkpoint_interval == 0:
+            write_checkpoint(self._path, version)
         return version
 
     def _refusal(self, state: TableState) -> str | None:
@@ -90,15 +85,6 @@ class Appender:
         )
         self._store.write(file.path, content)
         return file
-
-    def _checkpoint_if_due(self, version: int, interval: int) -> None:
-        """Write a checkpoint if it is due; a failure is logged, since the table is whole."""
-        if version % interval:
-            return
-        try:
-            DeltaTable(self._path, version=version).create_checkpoint()
-        except (DeltaError, OSError) as error:
-            logger.warning("checkpoint", path=self._path, failed=error_text(error))
 
 
 def _of_protocol(protocol: Protocol) -> str | None:

@@ -1,4 +1,4 @@
-"""Several small data files made one: their rows without the deleted ones, in the same order.
+"""Makes one data file of several small ones: their rows without the deleted, in the same order.
 
 This is done beside the table's commits, by any thread, and takes as long as it takes. Commits that
 are made meanwhile may delete rows of the old files; the new file gets a deletion vector for these

@@ -12,12 +12,10 @@ from uuid import uuid4
 
 import pyarrow as pa
 import structlog
-from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError
 from pyroaring import BitMap64
 
-from cdc.errors import CdcError, ErrorKind
 from cdc.failpoints import Failpoint, reach
+from cdc.lake.commit.checkpoint import write_checkpoint
 from cdc.lake.commit.combined import Combined, CombineError, combine
 from cdc.lake.commit.data_file import data_file
 from cdc.lake.commit.deletion_vector import vector_file
@@ -26,10 +24,10 @@ from cdc.lake.commit.marks import DeletedRows, Marks, mark
 from cdc.lake.commit.protocol import TakeMergeError, refusal
 from cdc.lake.commit.put import FileStore, store_of
 from cdc.lake.commit.replay import LiveFile, TableState
-from cdc.lake.commit.snapshot import LogReader, entry_name
+from cdc.lake.commit.snapshot import LogReader
 from cdc.lake.commit.table_metadata import Metadata
+from cdc.lake.table.entry_file import entry_name
 from cdc.lake.table.positions import Position
-from cdc.observe.defects import error_text
 
 logger = structlog.get_logger(__name__)
 
@@ -130,14 +128,16 @@ class Committer:
 
         The rows stay what they are: those deleted since get a deletion vector in the new file.
         ``position`` is that of the newest commit. Returns None, without a commit, if none of the
-        sources is left. Raises CombineError if the table was altered meanwhile, CONFLICT as
-        ``commit`` does.
+        sources is left. Raises CombineError if the table was altered or the file deleted meanwhile,
+        CONFLICT as ``commit`` does.
         """
         table, self._open = self._open, None
         if table is None:
             raise ValueError("a commit follows an open table")
         if table.metadata != combined.metadata:
             raise CombineError("the table was altered meanwhile")
+        if self._store.size(combined.file.path) != combined.file.size:
+            raise CombineError("a VACUUM has deleted the combined file")  # no version had it
         since = combined.deleted_since(table.files, self._deleted.of)
         removed = [table.files[s.file.path] for s in combined.sources if s.file.path in table.files]
         if not removed:
@@ -159,10 +159,7 @@ class Committer:
         Returns whether it was written: a failure is logged, since the table is whole without.
         """
         reach(Failpoint.BEFORE_TABLE_CHECKPOINT)
-        try:
-            DeltaTable(self._path, version=version).create_checkpoint()
-        except (DeltaError, OSError) as error:
-            logger.warning("checkpoint", path=self._path, failed=error_text(error))
+        if not write_checkpoint(self._path, version):
             return False
         reach(Failpoint.AFTER_TABLE_CHECKPOINT)
         return True
@@ -210,11 +207,7 @@ class Committer:
             counts=counts,
         )
         text = entry(change, origin)
-        if not self._log.is_unchanged():
-            raise CdcError(
-                ErrorKind.CONFLICT,
-                f"version {table.version} of {self._path} is another than was read",
-            )
+        self._log.refuse_changed()
         reach(Failpoint.BEFORE_ENTRY_PUT)
         self._store.put_if_absent(entry_name(table.version + 1), text.encode())
         reach(Failpoint.AFTER_ENTRY_PUT)

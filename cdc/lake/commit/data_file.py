@@ -1,4 +1,4 @@
-"""A data file of new rows: Parquet with the physical names and field ids of column mapping."""
+"""Makes a data file of new rows: Parquet with the physical names and field ids of the table."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Deletion vectors: which rows of a data file are deleted, and the bytes that say so.
+"""Reads and writes deletion vectors: the bytes that say which rows of a data file are deleted.
 
 A row is known by its number in the Parquet file, from 0. A vector holds row numbers as a 64-bit
 Roaring bitmap in its portable form. The vectors of a commit share one vector file; a descriptor in

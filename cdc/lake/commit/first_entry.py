@@ -13,8 +13,8 @@ from uuid import uuid4
 
 from cdc.lake.commit.log_entry import ENGINE
 from cdc.lake.commit.put import store_of
-from cdc.lake.commit.snapshot import LOG, entry_name
 from cdc.lake.commit.table_metadata import FIELD_ID, PHYSICAL_NAME
+from cdc.lake.table.entry_file import LOG, entry_name
 
 _FEATURES: Final = ("columnMapping", "deletionVectors")
 _OF_WRITERS: Final = ("invariants", "appendOnly")

@@ -1,4 +1,4 @@
-"""The actions of one commit, as the JSON lines of its log entry."""
+"""Writes the actions of one commit as the JSON lines of its log entry."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence

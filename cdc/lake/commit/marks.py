@@ -1,4 +1,4 @@
-"""The rows of live files that are deleted, and those that a commit deletes in addition."""
+"""Tracks the deleted rows of live files, and those that a commit deletes in addition."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The newest event among the rows of a data file, by its statistics or its footer."""
+"""Finds the newest event among the rows of a data file, by its statistics or its footer."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Where a commit's files are put: durably, and the log entry only if there is none yet.
+"""Puts a commit's files in place: durably, and the log entry only if there is none yet.
 
 ``FileStore`` is what a commit needs of a place. A local disk does it by ``fsync`` and ``link``;
 an object store would by conditional puts, and is refused until one is here.
@@ -36,6 +36,9 @@ class FileStore(Protocol):
 
     def read(self, name: str) -> bytes:
         """Return the bytes of a file; raises FileNotFoundError."""
+
+    def size(self, name: str) -> int | None:
+        """Return how many bytes a file has; None if there is none."""
 
 
 def store_of(path: str) -> FileStore:
@@ -82,6 +85,13 @@ class LocalStore:
     def read(self, name: str) -> bytes:
         """Return the bytes of a file; raises FileNotFoundError."""
         return (self._folder / name).read_bytes()
+
+    def size(self, name: str) -> int | None:
+        """Return how many bytes a file has; None if there is none."""
+        try:
+            return (self._folder / name).stat().st_size
+        except FileNotFoundError:
+            return None
 
 
 @contextmanager

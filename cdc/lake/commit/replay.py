@@ -1,4 +1,4 @@
-"""The files of a table after some actions of its log.
+"""Works out the files of a table after some actions of its log.
 
 A commit's actions have no order: a data file is known by its path and its deletion vector, so that
 a commit can remove a file with its old vector and add the same file with a new one.

@@ -8,7 +8,6 @@ read once is kept: the state after the next commit needs that commit alone.
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,25 +16,11 @@ import pyarrow.parquet as pq
 from cdc.errors import CdcError, ErrorKind, Reason
 from cdc.lake.commit.protocol import TakeMergeError
 from cdc.lake.commit.replay import BEFORE_THE_FIRST, TableState, after
+from cdc.lake.table.entry_file import LOG, EntryFile, entry_file, entry_name
 
-LOG: Final = "_delta_log"
 _COMMIT: Final = re.compile(r"(\d{20})\.json")
 _CHECKPOINT: Final = re.compile(r"(\d{20})\.checkpoint\.parquet")
 _READ: Final = ("protocol", "metaData", "add", "sidecar")
-
-
-def entry_name(version: int) -> str:
-    """Return the path in the table of the log entry of a version."""
-    return f"{LOG}/{version:020d}.json"
-
-
-@dataclass(frozen=True, slots=True)
-class _Identity:
-    """Of the file that was read: another file in its place is another table."""
-
-    inode: int
-    modified: int  # nanoseconds
-    size: int
 
 
 def checkpoint_name(version: int) -> str:
@@ -49,7 +34,7 @@ class LogReader:
     def __init__(self, path: str) -> None:
         self._folder = Path(path)
         self._state = BEFORE_THE_FIRST
-        self._last: _Identity | None = None
+        self._last: EntryFile | None = None
 
     def newest(self) -> TableState:
         """Return the newest state.
@@ -62,15 +47,24 @@ class LogReader:
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise _unreadable(self._folder, str(error)) from error
 
+    def refuse_changed(self) -> None:
+        """Raise CONFLICT if the newest state that was read is no longer in the log."""
+        if not self.is_unchanged():
+            raise CdcError(
+                ErrorKind.CONFLICT,
+                f"version {self._state.version} of {self._folder} is another than was read",
+            )
+
     def is_unchanged(self) -> bool:
         """Return whether the newest state that was read is still in the log."""
-        return self._last is not None and self._identity(self._state.version) == self._last
+        now = entry_file(self._folder, self._state.version)
+        return now is not None and now == self._last
 
     def _newest(self) -> TableState:
         state = self._state if self.is_unchanged() else self._from_checkpoint()
         while (path := self._folder / entry_name(state.version + 1)).exists():
             state = after(state, state.version + 1, _actions(path))
-        last = self._identity(state.version)
+        last = entry_file(self._folder, state.version)
         if last is None:
             raise ValueError(f"the entry of version {state.version} is missing")
         self._state, self._last = state, last
@@ -86,13 +80,6 @@ class LogReader:
         if not checkpoints:
             return BEFORE_THE_FIRST
         return after(BEFORE_THE_FIRST, begin, _checkpointed(self._folder / checkpoint_name(begin)))
-
-    def _identity(self, version: int) -> _Identity | None:
-        try:
-            found = (self._folder / entry_name(version)).stat()
-        except FileNotFoundError:
-            return None
-        return _Identity(found.st_ino, found.st_mtime_ns, found.st_size)
 
 
 def _versions(names: Iterable[str], form: re.Pattern[str]) -> set[int]:

@@ -1,4 +1,4 @@
-"""What a table's log says of the table as a whole: protocol, columns, properties."""
+"""Holds what a table's log says of the whole table: protocol, columns, properties."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Z85, ZeroMQ's text form of bytes, in which Delta writes UUIDs and inline deletion vectors."""
+"""Converts Z85, ZeroMQ's text form of bytes, in which Delta writes UUIDs and inline vectors."""
 
 from typing import Final
 

@@ -9,7 +9,6 @@ entry is the file that was seen, with none behind it, is unchanged, and new entr
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,19 +16,11 @@ from deltalake.exceptions import DeltaError
 
 from cdc.errors import CdcError, ErrorKind, Reason
 from cdc.lake.layout import is_local
+from cdc.lake.table.entry_file import EntryFile, entry_file, entry_name
 from cdc.lake.table.positions import open_table, refuse_foreign
 from cdc.observe.defects import error_text
 
 _INFO: Final = "commitInfo"
-
-
-@dataclass(frozen=True, slots=True)
-class _File:
-    """An entry of the log as a file: a table that was copied or restored has others."""
-
-    inode: int
-    modified: int  # nanoseconds
-    size: int
 
 
 class ForeignCommitCheck:
@@ -37,8 +28,8 @@ class ForeignCommitCheck:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._log = Path(path, "_delta_log") if is_local(path) else None
-        self._file: _File | None = None  # the entry of ``seen``; None where it is not known
+        self._folder = Path(path) if is_local(path) else None
+        self._file: EntryFile | None = None  # the entry of ``seen``; None where it is not known
         self.seen: int | None = None
         """The newest version that was checked; None before the first check."""
 
@@ -94,22 +85,18 @@ class ForeignCommitCheck:
     def _take(self, version: int) -> None:
         self.seen, self._file = version, self._stat(version)
 
-    def _name(self, version: int) -> Path | None:
-        return None if self._log is None else self._log / f"{version:020d}.json"
-
-    def _stat(self, version: int) -> _File | None:
+    def _stat(self, version: int) -> EntryFile | None:
         try:
-            name = self._name(version)
-            found = None if name is None else name.stat()
+            return None if self._folder is None else entry_file(self._folder, version)
         except OSError:
             return None
-        return found and _File(found.st_ino, found.st_mtime_ns, found.st_size)
 
     def _read(self, version: int) -> str | None:
         """Return the text of a version's entry; None if there is none."""
+        if self._folder is None:
+            return None
         try:
-            name = self._name(version)
-            return None if name is None else name.read_text(encoding="utf-8")
+            return (self._folder / entry_name(version)).read_text(encoding="utf-8")
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:

@@ -7,6 +7,7 @@ written as often as sizes grow by half from a commit's to ``LOCAL_BYTES``.
 
 from collections.abc import Iterable
 from itertools import accumulate
+from math import inf
 from typing import Final
 
 from cdc.lake.commit.protocol import TakeMergeError
@@ -29,7 +30,7 @@ these are left, in addition to what one work cannot hold."""
 def combined(files: Iterable[LiveFile]) -> list[LiveFile]:
     """Return the files to combine into one, the oldest first; empty if none are worth it."""
     small = sorted(filter(_is_small, files), key=lambda file: (file.size, file.path))
-    fit = rewritten([file.size for file in small], TOGETHER, LOCAL_BYTES)
+    fit = rewritten([file.size for file in small], TOGETHER, inf)
     within = sum(total <= WORK_BYTES for total in accumulate(fit))
     return sorted(small[:within], key=lambda file: (file.modified, file.path))
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from cdc.failpoints import Failpoint, reach
+from cdc.lake.table.entry_file import LOG
 
 AGE_LIMIT: Final = (
     "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration"
@@ -31,7 +32,7 @@ def clean(path: str, retention_seconds: float) -> None:
 
     The oldest go first: if the process dies, the remaining log just begins later.
     """
-    folder = Path(path) / "_delta_log"
+    folder = Path(path) / LOG
     names = obsolete(_times(folder), time.time() - retention_seconds)
     reach(Failpoint.BEFORE_COMMIT_EXPIRY)
     for name in names:

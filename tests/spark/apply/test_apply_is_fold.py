@@ -23,7 +23,7 @@ from cdc.lake.table.merge_plan import KEEP, OFFSET, REASON, ROW_HASH, UNRESOLVED
 from cdc.lake.table.positions import Position
 from cdc.tables import TableId, TableMode
 from tests.events.recorded import LOG_COLUMNS, Message, recording, table_topic, unchanged_by
-from tests.events.source import SCHEMA_ID, TABLE, Source, act, envelope
+from tests.events.source import SCHEMA_ID, TABLE, Source, act, envelope, legal_ends
 
 pytestmark = pytest.mark.spark
 
@@ -96,15 +96,6 @@ def batches(messages: Sequence[Message], ends: Iterable[int]) -> list[Sequence[M
     """Split the messages after these numbers of them."""
     places = sorted({0, len(messages), *ends})
     return [messages[a:b] for a, b in pairwise(places)]
-
-
-def legal_ends(source: Source, ends: Iterable[int]) -> list[int]:
-    """Move each end that lies between the two events of a changed key behind the second.
-
-    A cut never ends between them.
-    """
-    log = [value for _, value in source.log]
-    return [n + (log[n - 1]["op"] == "d" and n < len(log)) for n in ends if 0 < n < len(log)]
 
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.deep)])

@@ -39,7 +39,7 @@ def test_a_refused_plan_stops_only_its_table(
         return replace(plan, **spoil(plan)) if schema.table == ORDERS.table else plan
 
     monkeypatch.setattr(batch, "merge_plan", spoiled)
-    pipeline = Pipeline(spark, tmp_path)
+    pipeline = Pipeline(spark, tmp_path, in_memory=False)  # only Spark has plans
     records = landed_topics()
     for part in (records[: len(records) // 2], records[len(records) // 2 :]):
         pipeline.land(part)

@@ -48,6 +48,9 @@ def test_tables_equal_the_source_after_one_landing(
     assert {entry.state for entry in last.tables} == {"streaming"}
     ways = {table.way.split(":")[0] for table in pipeline.tables.by_topic.values()}
     assert ways == {"driver" if in_memory else "spark"}
+    timed = {name for name, times in pipeline.stages.as_json().items() if times["count"]}
+    here = {"decode", "reduce", "commit"} if in_memory else set()
+    assert timed == {"look", "publish"} | here
 
 
 @pytest.mark.parametrize("in_memory", [False, True], ids=["spark", "driver"])

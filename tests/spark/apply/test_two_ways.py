@@ -51,10 +51,7 @@ KEYS = {
 }
 OF_TEXTS, OF_WIDER = 3, 4
 """Numbers of two ``variants``: with columns as text, and with wider columns."""
-EXACT = {
-    *("b", "bt", "bt1", "bya", "dom", "f4", "f8", "i4", "i8", "id", "o", "oid_int"),
-    *("tm", "tm3", "t_ms"),
-}
+EXACT = {"b", "bt", "bt1", "bya", "dom", "f4", "f8", "i4", "i8", "id", "o", "oid_int"}
 """Columns of which every value has an exact form in the lake."""
 TEXTS = {"n_neg"}
 """Columns of which every value has an exact form as text."""

@@ -30,8 +30,8 @@ from cdc.observe.stage_times import StageTimes
 from cdc.state.pace import DRIVER
 from cdc.tables import TableMode
 from tests.events.recorded import LOG_COLUMNS, Message, recording
-from tests.events.source import LARGE, SCHEMA_ID, TOPIC, Source, act
-from tests.spark.apply.test_apply_is_fold import PLACEHOLDER, TOASTY, legal_ends
+from tests.events.source import LARGE, SCHEMA_ID, Source, act, legal_ends
+from tests.spark.apply.test_apply_is_fold import PLACEHOLDER, TOASTY
 from tests.spark.lake.test_names import by_delta_rs
 from tests.unit.apply.local.test_local_is_fold import NO_KEY_SCHEMAS, no_key, without_key
 
@@ -59,9 +59,6 @@ class Driven:
     def factory(self, **job: Any) -> TableFactory:  # noqa: ANN401 - settings of any type
         quarantine, policy = Quarantine(str(self.root / "quarantine")), Job(**job)
         driver = DriverSettings(
-            quarantine=quarantine,
-            placeholder=PLACEHOLDER,
-            policy=policy,
             index_directory=self.root / "index",
             index_bytes=1 << 20,
             stages=StageTimes(),
@@ -103,7 +100,7 @@ def stretch(
 ) -> Stretch:
     frame = spark.createDataFrame([m.row() for m in messages], LOG_COLUMNS)
     rows = LogRows(lambda: frame, events_of(messages))
-    return Stretch(rows=rows, topic=TOPIC, upto=messages[-1].offset, schemas=schemas)
+    return Stretch(rows=rows, topic=messages[-1].topic, upto=messages[-1].offset, schemas=schemas)
 
 
 def events_of(messages: Sequence[Message]) -> pa.Table:

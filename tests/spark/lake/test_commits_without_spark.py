@@ -14,8 +14,8 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from cdc.lake.commit.snapshot import entry_name
 from cdc.lake.table import store
+from cdc.lake.table.entry_file import entry_name
 from cdc.lake.table.positions import Position, position
 from cdc.lake.upkeep.maintenance import VACUUM_SETTINGS
 from tests.spark.lake.committed import SCHEMA, Rows, Table, by_delta_rs, by_duckdb, by_spark

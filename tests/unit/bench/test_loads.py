@@ -1,6 +1,7 @@
 """Batches, what a table must hold after them, and what readers saw of a load."""
 
 import json
+import math
 import os
 import time
 from pathlib import Path
@@ -21,8 +22,11 @@ from bench.peers import paimon
 from bench.peers.statements import job
 from bench.reads.reads import stock
 from bench.whole.load import Mark, freshness
-from bench.whole.stages import stage_figures
+from bench.whole.stages import quantile_of, stage_figures
 from bench.whole.tables import MARKERS_FROM
+from cdc.observe.recent_freshness import Reached
+from cdc.observe.stage_times import Stage, StageTimes
+from cdc.state import pace
 
 
 @pytest.mark.parametrize(("keys", "deletes", "inserts"), [(UNIFORM, 100, 100), (APPEND, 20, 900)])
@@ -96,13 +100,28 @@ def test_stages_are_read_from_the_file_of_the_job(tmp_path: Path) -> None:
     (missing,) = stage_figures(tmp_path, 8)
     assert isinstance(missing, NotMeasured)
 
-    stages = {"stages": {"land": {"p50": 0.1, "p95": 0.2, "p99": 0.3}, "look": {"count": 3}}}
-    (tmp_path / "stages.json").write_text(json.dumps(stages))
-    land, look = stage_figures(tmp_path, 8)
+    times = StageTimes()
+    with times.timed(Stage.LAND):
+        pass
+    reached = Reached(transactions=0, p50=math.nan, p99=math.nan)
+    pace.write(tmp_path, 0.0, asked_seconds=1.0, reached=reached, stages=times.as_json(), ways={})
+    found = {one.way if isinstance(one, Figure) else one.name: one
+             for one in stage_figures(tmp_path, 8)}  # fmt: skip
 
-    assert isinstance(land, Figure)
-    assert (land.way, land.samples) == ("land", (0.1, 0.2, 0.3))
-    assert isinstance(look, NotMeasured)
+    assert isinstance(land := found["land"], Figure)
+    assert 0 < land.samples[0] <= land.samples[2]
+    assert found["stage commit"] == NotMeasured(
+        name="stage commit", why="the job has not counted it"
+    )
+
+
+def test_a_quantile_of_a_histogram_is_within_its_bucket() -> None:
+    buckets = {"0.1": 0, "0.2": 10, "0.5": 0, "1": 10, "inf": 0}
+
+    assert quantile_of(buckets, 0.25) == pytest.approx(0.15)
+    assert quantile_of(buckets, 0.5) == pytest.approx(0.2)
+    assert quantile_of(buckets, 0.75) == pytest.approx(0.75)
+    assert quantile_of({"0.1": 0, "inf": 5}, 0.99) == 0.1
 
 
 def test_a_process_that_works_has_used_the_processor() -> None:

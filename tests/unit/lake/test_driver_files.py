@@ -37,6 +37,7 @@ def files(*sizes: int, rows: int | None = 1) -> list[LiveFile]:
         ([5] * TOGETHER, [5] * TOGETHER),
         ([9000, *[5] * TOGETHER], [5] * TOGETHER),  # larger than twice the others together
         ([LOCAL_BYTES] * 40, []),  # Spark's
+        ([LOCAL_BYTES - 1] * 40, [LOCAL_BYTES - 1] * TOGETHER),  # more is not one work
         ([LOCAL_BYTES, *[6] * 4, *[5] * 4], [*[6] * 4, *[5] * 4]),  # the oldest first
     ],
 )

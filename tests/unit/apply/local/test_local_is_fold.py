@@ -1,7 +1,7 @@
 """Applying without Spark gives the rows of the reference, wherever batches end."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from random import Random
 from typing import Any
@@ -17,7 +17,7 @@ from cdc.events.schema import TableSchema, table_schema_from_avro
 from cdc.tables import TableId, TableMode
 from tests.events.local_lake import LocalLake
 from tests.events.recorded import Message, recording, table_topic, unchanged_by
-from tests.events.source import SCHEMA_ID, TABLE, Source, act, envelope
+from tests.events.source import SCHEMA_ID, TABLE, Source, act, envelope, legal_ends
 
 PLACEHOLDER = "no-value-of-the-source"
 SCHEMAS = {SCHEMA_ID: recording("tables").schemas[SCHEMA_ID]}
@@ -35,15 +35,9 @@ TOASTY_DECODER = TableDecoder(SCHEMAS, TOASTY, placeholder=PLACEHOLDER)
 RANDOMS = st.randoms(use_true_random=False)
 
 
-def split(messages: Sequence[Message], ends: set[int]) -> list[Sequence[Message]]:
+def split(messages: Sequence[Message], ends: Iterable[int]) -> list[Sequence[Message]]:
     places = sorted({0, len(messages), *(end for end in ends if end < len(messages))})
     return [messages[a:b] for a, b in pairwise(places)]
-
-
-def legal(source: Source, ends: set[int]) -> set[int]:
-    """A cut never ends between the two events of a changed key."""
-    log = [value for _, value in source.log]
-    return {n + (log[n - 1]["op"] == "d") for n in ends if 0 < n < len(log)}
 
 
 @settings(max_examples=150, deadline=None)
@@ -58,7 +52,7 @@ def test_keyed_tables_with_unchanged_values_moves_and_truncates(
             source.truncate()
     lake = LocalLake(schema=TOASTY, decoder=TOASTY_DECODER)
 
-    for batch in split(source.messages(), legal(source, ends)):
+    for batch in split(source.messages(), legal_ends(source, ends)):
         lake.apply(batch)
 
     expected = fold(source.events(), ("id",), unchanged_by(PLACEHOLDER))

@@ -70,15 +70,15 @@ class DeltaLake:
             self.path,
             "t",
             DriverSettings(
-                quarantine=self.quarantine,
-                placeholder=MARK,
-                policy=POLICY,
                 index_directory=folder / "index",
                 index_bytes=1 << 20,
                 stages=StageTimes(),
                 executor=ThreadPoolExecutor(1),
                 check_directory=folder / "check",
             ),
+            quarantine=self.quarantine,
+            placeholder=MARK,
+            policy=POLICY,
         )
 
     def apply(self, messages: Sequence[Message]) -> None:

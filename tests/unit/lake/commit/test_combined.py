@@ -176,6 +176,18 @@ def test_a_table_that_is_altered_meanwhile_keeps_its_files(tmp_path: Path) -> No
     assert len(committer.open().files) == 2
 
 
+def test_a_combined_file_that_was_vacuumed_takes_no_place(tmp_path: Path) -> None:
+    """It belongs to no version while it waits: VACUUM may delete it after the retention."""
+    committer = make(tmp_path)
+    combined = combine(committer, [add(committer, [1]), add(committer, [2])])
+    (tmp_path / combined.file.path).unlink()
+
+    with pytest.raises(CombineError, match="VACUUM"):
+        place(committer, combined)
+
+    assert ids(tmp_path) == [1, 2]
+
+
 def test_a_column_that_is_younger_than_a_file_is_null_in_it(tmp_path: Path) -> None:
     committer = make(tmp_path)
     old = add(committer, [1])

@@ -17,7 +17,8 @@ from cdc.failpoints import Failpoint
 from cdc.lake.commit import committer as module
 from cdc.lake.commit.committer import Committer
 from cdc.lake.commit.protocol import TakeMergeError
-from cdc.lake.commit.snapshot import checkpoint_name, entry_name
+from cdc.lake.commit.snapshot import checkpoint_name
+from cdc.lake.table.entry_file import entry_name
 from cdc.lake.table.foreign_commits import ForeignCommitCheck
 from cdc.lake.table.positions import position
 from tests.unit.lake.commit.small_table import actions, add, append_entry, at, ids, make, rows, seen

@@ -8,7 +8,8 @@ from deltalake import DeltaTable
 from cdc.errors import CdcError, Reason
 from cdc.lake.commit.committer import Committer
 from cdc.lake.commit.protocol import TakeMergeError
-from cdc.lake.commit.snapshot import LogReader, checkpoint_name, entry_name
+from cdc.lake.commit.snapshot import LogReader, checkpoint_name
+from cdc.lake.table.entry_file import entry_name
 from tests.unit.lake.commit.small_table import add, at, make, rows
 
 
