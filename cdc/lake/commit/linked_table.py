@@ -16,7 +16,7 @@ from cdc.lake.commit.log_entry import Change, Origin, entry
 from cdc.lake.commit.protocol import TakeMergeError
 from cdc.lake.commit.put import store_of
 from cdc.lake.commit.replay import LiveFile
-from cdc.lake.commit.snapshot import LOG, entry_name
+from cdc.lake.table.entry_file import LOG, entry_name
 
 _ENTRY: Final = re.compile(r"\d{20}\.json")
 
