@@ -39,10 +39,11 @@ class Source(Section):
     gone, the first snapshot broke off). ``stop`` (the default): ``up`` fails until it is run with
     ``--new-epoch``, and the tables wait for ``resnapshot``. ``read_again``: ``up`` begins a new
     epoch, and the job reads the tables again, one after the other."""
-    snapshot: Literal["connector", "copy"] = "connector"
-    """Who reads the tables first. ``connector`` (the default): the connector, so that the topics
-    have every row. ``copy``: the job, by COPY into the lake, many times as fast; the topics then
-    begin with the changes. It is decided when the pipeline begins; later values change nothing."""
+    snapshot: Literal["copy", "connector"] = "copy"
+    """Who reads the tables first. ``copy`` (the default): the job, by COPY into the lake; the
+    topics then begin with the changes. ``connector``: the connector, many times as slow, so that
+    the topics have every row. It is decided when the pipeline begins; later values change
+    nothing."""
     snapshot_readers: int = Field(2, ge=1, le=32)
     """How many sessions read the first snapshot at the same time, with ``snapshot: copy``."""
     snapshot_rows_per_second: int = Field(0, ge=0)
