@@ -5,7 +5,7 @@ from itertools import chain
 from typing import Final
 
 from cdc.capture import first_slot
-from cdc.capture.continuity import continues, refuse_other_source
+from cdc.capture.continuity import continues, in_first_snapshot, refuse_other_source
 from cdc.capture.new_epoch import begin
 from cdc.capture.topic_specs import topic_specs
 from cdc.config import COPY, READ_LOST, Config
@@ -149,6 +149,8 @@ def _start(
     wanted = _created(pipeline, tables)
     if continues(connection, pipeline, tables):
         note_baseline(connection, [t for t in tables if t.unfit is None], again=False)
+        if _reads_first_rows(pipeline):  # and began so, if it was deleted since
+            wanted = connector_settings(pipeline, tables, by_copy=False)
         _let_run(pipeline, tables, wanted)
         await_running(connection, pipeline, streams=False)
         return tables
@@ -165,6 +167,12 @@ def _start(
         note_baseline(connection, tables, again=True)
         _await_position(pipeline)
     return tables
+
+
+def _reads_first_rows(pipeline: Pipeline) -> bool:
+    """Return whether the connector stored its position in the middle of the first snapshot."""
+    position = worker_rest.offsets(pipeline.endpoints.connect, pipeline.name)
+    return position is not None and in_first_snapshot(position)
 
 
 def _start_anew(

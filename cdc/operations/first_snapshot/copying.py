@@ -77,8 +77,7 @@ class Copying:
 
     def _begun(self, readers: Readers, given: Given, pages: int) -> Begun:
         table = _copied_table(given)
-        version = given.subject.at.connection.info.server_version
-        ranges = [readers.submit(table, part) for part in page_ranges(pages, version)]
+        ranges = [readers.submit(table, part) for part in page_ranges(pages)]
         return Begun(given=given, ranges=ranges)
 
 

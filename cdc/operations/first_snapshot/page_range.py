@@ -12,8 +12,6 @@ from psycopg import sql
 
 from cdc.source.server.connection import Connection, translated
 
-_RANGE_SCANS: Final = 140_000
-"""The first version of Postgres that reads a range of pages without reading the others."""
 _LEAST: Final = 8_192  # pages of a range: 64 MB
 _MOST_RANGES: Final = 256
 _PAGES: Final = """
@@ -55,13 +53,11 @@ def extent(connection: Connection, oid: int) -> Extent:
     return Extent(*row) if row else Extent(0, 0)
 
 
-def page_ranges(pages: int, server_version: int) -> list[PageRange]:
+def page_ranges(pages: int) -> list[PageRange]:
     """Return ranges that together are the table, also if it grows meanwhile.
 
     ``pages`` is its size at or after the moment of the snapshot that is read.
     """
-    if server_version < _RANGE_SCANS:
-        return [PageRange()]
     return list(_ranges(pages, max(_LEAST, -(-pages // _MOST_RANGES))))
 
 

@@ -1,7 +1,7 @@
 """Read the rows of a query as text, by COPY: one stream, in the connection's transaction."""
 
 import io
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -9,6 +9,10 @@ import psycopg
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 from psycopg import sql
+from psycopg.abc import Buffer
+from psycopg.errors import error_from_result
+from psycopg.generators import fetch_many
+from psycopg.pq import ExecStatus
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.structure.declared import SourceColumn
@@ -70,7 +74,7 @@ def blocks(
         connection.cursor() as cursor,
         cursor.copy(statement) as copy,
     ):
-        yield from _whole_rows(copy, block_bytes)
+        yield from _whole_rows(_rows(connection, copy), block_bytes)
 
 
 @contextmanager
@@ -87,10 +91,34 @@ def _without_values(doing: str) -> Iterator[None]:
         ) from None
 
 
-def _whole_rows(copy: psycopg.Copy, block_bytes: int) -> Iterator[bytes]:
-    """Join rows to blocks. COPY sends one row per message."""
+def _rows(connection: Connection, copy: psycopg.Copy) -> Iterator[Buffer]:
+    """Yield the rows of a COPY, which sends one per message.
+
+    ``Copy.read`` costs more than all else that is done with a short row, so it is called only where
+    no row has come yet: it waits for one.
+    """
+    while True:
+        size, row = connection.pgconn.get_copy_data(1)
+        if size < 0:
+            _end(connection)
+            return
+        data = row if size else copy.read()
+        if not data:
+            return
+        yield data
+
+
+def _end(connection: Connection) -> None:
+    """Receive what follows the last row; raises what ended the rows early."""
+    for result in connection.wait(fetch_many(connection.pgconn)):
+        if result.status != ExecStatus.COMMAND_OK:
+            raise error_from_result(result, encoding=connection.info.encoding)
+
+
+def _whole_rows(rows: Iterable[Buffer], block_bytes: int) -> Iterator[bytes]:
+    """Join rows to blocks."""
     block = io.BytesIO()
-    for row in copy:
+    for row in rows:
         block.write(row)
         if block.tell() >= block_bytes:
             yield block.getvalue()

@@ -5,12 +5,10 @@ import pytest
 from cdc.operations.first_snapshot.pace import Pace
 from cdc.operations.first_snapshot.page_range import PageRange, page_ranges
 
-NEW, OLD = 170_000, 130_000
-
 
 @pytest.mark.parametrize("pages", [0, 1, 8191, 8192, 8193, 100_000, 10_000_000])
 def test_ranges_are_the_table_without_gap_or_overlap(pages: int) -> None:
-    ranges = page_ranges(pages, NEW)
+    ranges = page_ranges(pages)
 
     assert ranges[0].first == 0
     assert ranges[-1].end is None  # rows may be on pages that were added meanwhile
@@ -19,8 +17,8 @@ def test_ranges_are_the_table_without_gap_or_overlap(pages: int) -> None:
     assert len(ranges) > 1 or pages <= 8192
 
 
-def test_a_version_without_scans_of_ranges_reads_the_table_once() -> None:
-    assert page_ranges(1_000_000, OLD) == [PageRange()]
+def test_a_small_table_is_one_range_without_a_condition() -> None:
+    assert page_ranges(1) == [PageRange()]
     assert PageRange().condition is None
 
 
