@@ -1,0 +1,41 @@
+"""Bugs of the first snapshot by COPY: of its moment, its ranges, and the end of what is read."""
+
+from typing import Final
+
+from tests.mutants.mutant import Mutant
+
+_RANGES: Final = ("tests/source/tables/test_copied_ranges.py",)
+SNAPSHOTS: Final = (
+    Mutant(
+        name="first snapshot: a range ends one page early",
+        file="cdc/operations/first_snapshot/page_range.py",
+        old="_tid(self.end)))",
+        new="_tid(self.end - 1)))",
+        tests=_RANGES,
+    ),
+    Mutant(
+        name="first snapshot: a reader has a moment of its own",
+        file="cdc/operations/first_snapshot/reader.py",
+        old="                enter_snapshot(connection, self.snapshot)\n",
+        new="                connection.autocommit = False\n",
+        tests=_RANGES,
+    ),
+    Mutant(
+        name="first snapshot: a range that was interrupted is forgotten",
+        file="cdc/operations/first_snapshot/reader.py",
+        old="            connection = self._sessions.open()\n"
+        "            return self._once(connection, table, pages)\n",
+        new="            connection = self._sessions.open()\n"
+        "            return CopiedRange([], 0, [])\n",
+        tests=_RANGES,
+    ),
+    Mutant(
+        name="first snapshot: rows that ended early are all",
+        file="cdc/source/rows/copy.py",
+        old="        if result.status != ExecStatus.COMMAND_OK:\n",
+        new="        if False:\n",
+        tests=(
+            "tests/source/server/test_connection_refusal.py::test_a_copy_brings_every_row_or_says_that_it_ended_early",
+        ),
+    ),
+)
