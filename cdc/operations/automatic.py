@@ -34,9 +34,13 @@ def read_lost(config: Config, tables: Iterable[AppliedTable], *, epoch: int) -> 
 
 
 def read_first_rows(config: Config, tables: Iterable[AppliedTable]) -> None:
-    """Request that all tables which await their first rows are read, in one operation."""
-    names = sorted(str(table.schema.table) for table in tables if table.awaits_first_rows)
-    if names:
+    """Request that all tables which await their first rows are read, in one operation.
+
+    Tables of an operation that has not ended are left to it.
+    """
+    asked = {name for each in files.unfinished(config.state_dir) for name in each.tables}
+    awaiting = {str(table.schema.table) for table in tables if table.awaits_first_rows}
+    if names := sorted(awaiting - asked):
         _request(config, asked_now("snapshot", names, {}, line=COPY_LINE))
 
 

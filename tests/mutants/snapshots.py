@@ -38,4 +38,11 @@ SNAPSHOTS: Final = (
             "tests/source/server/test_connection_refusal.py::test_a_copy_brings_every_row_or_says_that_it_ended_early",
         ),
     ),
+    Mutant(
+        name="first snapshot: after a kill, tables without rows are left",
+        file="cdc/operations/first_snapshot/handler.py",
+        old="if live.position.reading == UNREAD)",
+        new="if live.position.reading > UNREAD)",
+        tests=("tests/unit/operations/test_first_snapshot.py",),
+    ),
 )

@@ -95,8 +95,7 @@ class _Run:
 
     def await_streaming(self) -> None:
         """Return when a cut has the tables that were read."""
-        lives = [self._context.live(TableId.parse(name)) for name in self._operation.tables]
-        read = [live for live in lives if live.position.reading > 0 and not live.stopped]
+        read = [live for live in self._lives() if live.position.reading > 0 and not live.stopped]
         if read:
             self._reporter.tell(phase="waiting for the barrier")
             self._context.await_streaming(read[-1].schema.table, self._reporter)
@@ -146,8 +145,14 @@ class _Run:
 
     def _waiting(self) -> list[AppliedTable]:
         """Return the operation's tables that have no rows yet, and are not stopped."""
-        lives = [self._context.live(TableId.parse(name)) for name in self._operation.tables]
-        return [live for live in lives if live.position.reading == UNREAD and not live.stopped]
+        waits = (live for live in self._lives() if live.position.reading == UNREAD)
+        return [live for live in waits if not live.stopped]
+
+    def _lives(self) -> list[AppliedTable]:
+        """Return the operation's tables without those that are no longer captured."""
+        topics = (self._context.topic(TableId.parse(name)) for name in self._operation.tables)
+        found = (self._context.tables.get(topic) for topic in topics)
+        return [live for live in found if live is not None]
 
     def _number(self, tables: Iterable[TableId]) -> int:
         """Return the number of the next reading.
@@ -174,9 +179,10 @@ class _Run:
 
     def _report_read(self) -> None:
         """Report tables whose commit was made before the job died."""
-        for name in self._reporter.remaining(self._operation.tables):
-            live = self._context.live(TableId.parse(name))
-            if live.position.reading > 0:
+        remaining = set(self._reporter.remaining(self._operation.tables))
+        for live in self._lives():
+            name = str(live.schema.table)
+            if name in remaining and live.position.reading > 0:
                 settle_earlier(self._context, self._operation, live)
                 rows, refused = live.position.rows_applied, live.position.refused
                 self._reporter.done(TableResult(table=name, rows_read=rows, refused=refused))

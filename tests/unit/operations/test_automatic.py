@@ -72,6 +72,10 @@ def test_all_tables_without_first_rows_are_read_by_one_operation(tmp_path: Path)
     assert (operation.command, operation.tables) == ("snapshot", ("a.one", "a.two"))
     assert operation.line == COPY_LINE == "source.snapshot: copy"
 
+    read_first_rows(wanted, [*tables, table("new", awaits=True)])
+
+    assert files.unfinished(tmp_path)[1].tables == ("a.new",)
+
 
 def test_no_snapshot_is_requested_where_every_table_has_its_rows(tmp_path: Path) -> None:
     read_first_rows(config(tmp_path, "stop"), [table("one"), table("two", stopped=False)])
