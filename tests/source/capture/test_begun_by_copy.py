@@ -14,6 +14,7 @@ from cdc.state.endpoints import Endpoints
 from cdc.state.pipeline import Pipeline
 from cdc.tables import STRUCTURE
 from tests.source.conftest import Maker, open_schema
+from tests.source.positions import mark_unfinished
 from tests.source.topic import Topic, ops
 
 pytestmark = pytest.mark.integration
@@ -72,3 +73,23 @@ def test_a_pipeline_goes_on_as_it_began(
 
     assert settings(pipeline) == before
     assert begins_by_copy(pipeline) == (first == "copy")
+
+
+@pytest.mark.usefixtures("source")
+def test_a_connector_that_was_deleted_in_the_middle_of_its_snapshot_takes_it_again(
+    chain: Endpoints, make_config: Maker
+) -> None:
+    config = make_config(chain, snapshot="connector")
+    establish(Pipeline(config, chain))
+    topic = Topic(chain, f"{config.name}.{config.name}.t")
+    topic.until(lambda events: ops(events) == ["r"])
+    worker_rest.stop(chain.connect, config.name)
+    mark_unfinished(Pipeline(config, chain))
+    worker_rest.delete(chain.connect, config.name)
+
+    pipeline = Pipeline(choosing(config, "copy"), chain)
+    establish(pipeline)
+
+    assert settings(pipeline) == {SNAPSHOT_MODE: "initial"}
+    assert not begins_by_copy(pipeline)
+    topic.until(lambda events: ops(events) == ["r", "r"])
