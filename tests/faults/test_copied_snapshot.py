@@ -129,7 +129,7 @@ def test_a_snapshot_that_is_killed_goes_on(copied: Armed, points: Sequence[Failp
     for point in points:
         copied.arm(point)
     with copied.connect() as connection, meanwhile(Writer(connection).commit, every=0.2):
-        copied.done("up", "--detach")
+        copied.run("up", "--detach")
         until(lambda: not any(copied.is_armed(point) for point in points), 1800)
 
     assert_equal(copied)
