@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from cdc.lake.commit.log_entry import Change, Origin, entry
 from cdc.lake.commit.protocol import TakeMergeError
-from cdc.lake.commit.put import store_of
+from cdc.lake.commit.put import make_durable, store_of
 from cdc.lake.commit.replay import LiveFile
 from cdc.lake.table.entry_file import LOG, entry_name
 
@@ -47,8 +47,7 @@ def _link(source: Path, target: Path) -> None:
         os.link(source, target)
     except OSError:
         shutil.copyfile(source, target)
-        with target.open("rb") as copied:
-            os.fsync(copied.fileno())
+        make_durable(target)
 
 
 def _newest(table: Path, action: str) -> Mapping[str, Any]:

@@ -1,6 +1,5 @@
 """Data files that are written in pieces: more rows than fit into memory, straight to the disk."""
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ import pyarrow.parquet as pq
 
 from cdc.failpoints import Failpoint, reach
 from cdc.lake.commit.data_file import OPTIONS, checked_schema, measured
+from cdc.lake.commit.put import make_durable
 from cdc.lake.commit.replay import LiveFile
 from cdc.lake.commit.statistics import statistics
 from cdc.lake.commit.table_metadata import Metadata
@@ -101,11 +101,7 @@ class _OpenFile:
     def finish(self, millis: int) -> LiveFile:
         """Make the file durable, and return how the log will have it."""
         self.writer.close()
-        descriptor = os.open(self.path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        make_durable(self.path)
         return LiveFile(
             path=self.path.name,
             size=self.path.stat().st_size,

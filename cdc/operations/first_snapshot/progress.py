@@ -1,11 +1,11 @@
 """Counts the rows of all readers, holds them to the pace, and reports."""
 
-import time
 from threading import Lock
 from typing import Final
 
 from cdc.operations.desk.reporter import Reporter
 from cdc.operations.first_snapshot.pace import Pace
+from cdc.waiting import poll
 
 _LOOK_SECONDS: Final = 0.5
 
@@ -36,12 +36,11 @@ class ReadProgress:
             now = self._rows
         self._reporter.tell(rows=now, rows_expected=max(self._expected, now))
         self._safe_point()
-        left = self._pace.take(rows)
-        while left > 0:
-            time.sleep(min(left, _LOOK_SECONDS))
-            left -= _LOOK_SECONDS
-            self._safe_point()
+        if (left := self._pace.take(rows)) > 0:
+            poll(self._safe_point, bool, every=min(left, _LOOK_SECONDS), seconds=left)
 
-    def _safe_point(self) -> None:
+    def _safe_point(self) -> bool:
+        """Return false: nobody waits for it to be reached."""
         with self._gate:
             self._reporter.safe_point()
+        return False
