@@ -1,7 +1,7 @@
 """Read the events and the structure changes of the current epoch from the log."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from deltalake import DeltaTable
@@ -14,6 +14,7 @@ from cdc.apply.table.structure_notes import PlacedNote, notes_in_log
 from cdc.kafka.registry_client import SchemaLookup
 from cdc.lake.records.epochs import Epoch
 from cdc.lake.table import store
+from cdc.land.small_batches import SmallBatches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +27,8 @@ class EpochLog:
     schemas_of: SchemaLookup
     budget: int  # how many events a replayed batch has at most
     epoch: Epoch | None  # None: the first
+    small: SmallBatches = field(default_factory=lambda: SmallBatches(0))
+    """Which replayed batches come to this process; for the thread that replays."""
 
     def newest(self) -> "PinnedLog":
         """Return the version that is the newest now, whatever is appended later."""
@@ -64,4 +67,5 @@ class PinnedLog:
             schemas_of=self.log.schemas_of,
             budget=self.log.budget,
             snapshot_end=cut.row.snapshot_end,
+            small=self.log.small,
         )

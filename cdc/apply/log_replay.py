@@ -1,23 +1,29 @@
 """Applies events of one table from the log again, by the stream's own code, in bounded batches."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
 import structlog
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.apply.changes.decode import is_moved
+from cdc.apply.local.not_local import NotLocalError
 from cdc.apply.rounds import spark_summary
+from cdc.apply.rounds import summary as summaries
+from cdc.apply.rounds.local_summary import LocalSummaries
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.event_applier import Stretch
 from cdc.apply.table.structure_notes import BoundNote, PlacedNote
 from cdc.events.envelope import NEW_KEY
 from cdc.kafka.registry_client import SchemaLookup
 from cdc.land import landing as landed_values
+from cdc.land.arrow_rows import LOG_SCHEMA
 from cdc.land.landing import Landing
 from cdc.land.log_rows import LogRows
 from cdc.land.log_table import landings, summary
+from cdc.land.small_batches import SmallBatches
 
 logger = structlog.get_logger(__name__)
 
@@ -36,6 +42,7 @@ class Recorded:
     schemas_of: SchemaLookup
     budget: int  # how many events a batch has at most, unless a landing has more
     snapshot_end: int | None = 0  # LSN of the first snapshot's end, as in the ledger
+    small: SmallBatches = field(default_factory=lambda: SmallBatches(0))  # come to this process
 
     def after(self, offset: int) -> "Recorded":
         """Return the rows beyond an offset."""
@@ -44,13 +51,22 @@ class Recorded:
     def stretch(self, landings: Sequence[Landing]) -> Stretch:
         """Return the events of these landings, which have some; without the notes."""
         inside = F.col("landing").between(landings[0].number, landings[-1].number)
+        events = sum(landing.topics[self.topic].count for landing in landings)
         return Stretch(
-            rows=LogRows.of(self.rows.where(inside)),
+            rows=self._brought(self.rows.where(inside), events),
             topic=self.topic,
             upto=landed_values.last_offsets(landings)[self.topic],
             schemas=self.schemas_of(landed_values.schema_ids(landings)[self.topic]),
             snapshot_end=self.snapshot_end,
         )
+
+    def _brought(self, rows: DataFrame, events: int) -> LogRows:
+        """Return so many rows of the topic, in memory if they are few."""
+        found = self.small.rows(rows, events)
+        if found is None:
+            return LogRows.of(rows)
+        ordered = found.select(LOG_SCHEMA.names).cast(LOG_SCHEMA).sort_by("offset")
+        return LogRows(lambda: rows, ordered)
 
     def no_events(self) -> Stretch:
         """Return a stretch for structure changes that no event follows."""
@@ -75,8 +91,7 @@ def replay(recorded: Recorded, table: AppliedTable, step: Callable[[], None] = d
     while waiting and table.following:
         batch = _batch(recorded, waiting)
         stretch = recorded.stretch(batch)
-        snapshots = spark_summary.snapshots(stretch.rows.frame(), stretch.schemas)
-        table.remember_snapshot(snapshots.get(recorded.topic, frozenset()))
+        table.remember_snapshot(_snapshots(stretch).get(recorded.topic, frozenset()))
         if table.following:
             inside = [change for change in changes if change.after <= stretch.upto]
             table.apply(replace(stretch, notes=inside))
@@ -85,6 +100,16 @@ def replay(recorded: Recorded, table: AppliedTable, step: Callable[[], None] = d
         step()
     if changes and table.following:
         table.apply(replace(recorded.no_events(), notes=changes))
+
+
+def _snapshots(stretch: Stretch) -> Mapping[str, frozenset[int]]:
+    """Return the lsns of the snapshots among the events, by topic."""
+    events = stretch.rows.events
+    if events is not None:
+        with suppress(NotLocalError):
+            groups = LocalSummaries("", "").summary(events, stretch.schemas).groups
+            return summaries.snapshots(groups)
+    return spark_summary.snapshots(stretch.rows.frame(), stretch.schemas)
 
 
 def _bound(recorded: Recorded, table: AppliedTable, waiting: Sequence[Landing]) -> list[BoundNote]:

@@ -5,10 +5,10 @@ from itertools import chain
 from typing import Final
 
 from cdc.capture import first_slot
-from cdc.capture.continuity import continues, refuse_other_source
+from cdc.capture.continuity import continues, in_first_snapshot, refuse_other_source
 from cdc.capture.new_epoch import begin
 from cdc.capture.topic_specs import topic_specs
-from cdc.config import READ_LOST, Config
+from cdc.config import COPY, READ_LOST, Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.topics import ensure_topics
 from cdc.lake.layout import epochs_path
@@ -17,7 +17,7 @@ from cdc.source.catalog.captured import captured_tables
 from cdc.source.catalog.catalog import SourceTable
 from cdc.source.connector import worker_rest
 from cdc.source.connector.connector_start import START_SECONDS, await_running
-from cdc.source.connector.settings import configured_tables, settings
+from cdc.source.connector.settings import FIRST, configured_tables, settings
 from cdc.source.notes.baseline import note_baseline
 from cdc.source.server import slot
 from cdc.source.server.connection import Connection, connect
@@ -117,13 +117,28 @@ def has_begun_here(config: Config) -> bool:
     return (StateDir(config.state_dir).secrets / _SECRET).exists()
 
 
-def connector_settings(pipeline: Pipeline, tables: list[SourceTable]) -> dict[str, str]:
-    """Return the settings to start the connector with; only a lake's first epoch has a snapshot."""
+def begins_by_copy(pipeline: Pipeline) -> bool:
+    """Return whether the job reads the first snapshot: as the connector began, if it exists."""
+    running = worker_rest.configuration(pipeline.endpoints.connect, pipeline.name)
+    if running is None:
+        return pipeline.config.source.snapshot == COPY
+    return running.get(FIRST) == COPY
+
+
+def connector_settings(
+    pipeline: Pipeline, tables: list[SourceTable], *, by_copy: bool
+) -> dict[str, str]:
+    """Return the settings to start the connector with.
+
+    It reads a snapshot only in a lake's first epoch, and only if the job does not (``by_copy``).
+    """
+    first = last(epochs_path(pipeline.config)) is None
     return settings(
         pipeline,
         tables,
         placeholder=placeholder(pipeline),
-        snapshot=last(epochs_path(pipeline.config)) is None,
+        snapshot=first and not by_copy,
+        first=COPY if first and by_copy else "",
     )
 
 
@@ -132,19 +147,32 @@ def _start(
 ) -> list[SourceTable]:
     config = pipeline.config
     wanted = _created(pipeline, tables)
-    goes_on = continues(connection, pipeline, tables)
-    if not goes_on:  # a first start requires that every table is fit
-        tables = captured_tables(connection, config)
-        wanted = connector_settings(pipeline, tables)
-    note_baseline(connection, [t for t in tables if t.unfit is None], again=not goes_on)
-    if not goes_on:
-        first_slot.forget(config)
-        slot.probe(pipeline.endpoints.source_url, pipeline.name, SLOT_SECONDS)
-    _let_run(pipeline, tables, wanted)
+    if continues(connection, pipeline, tables):
+        note_baseline(connection, [t for t in tables if t.unfit is None], again=False)
+        if _reads_first_rows(pipeline):  # and began so, if it was deleted since
+            wanted = connector_settings(pipeline, tables, by_copy=False)
+        _let_run(pipeline, tables, wanted)
+        await_running(connection, pipeline, streams=False)
+        return tables
+    tables = captured_tables(connection, config)  # a first start requires that every table is fit
+    by_copy = config.source.snapshot == COPY
+    if not by_copy:  # the snapshot brings the notes
+        note_baseline(connection, tables, again=True)
+    first_slot.forget(config)
+    slot.probe(pipeline.endpoints.source_url, pipeline.name, SLOT_SECONDS)
+    _let_run(pipeline, tables, connector_settings(pipeline, tables, by_copy=by_copy))
     await_running(connection, pipeline, streams=False)
-    if not goes_on:
-        first_slot.remember(connection, config)
+    first_slot.remember(connection, config)
+    if by_copy:  # after the slot was created, because no snapshot would bring them
+        note_baseline(connection, tables, again=True)
+        _await_position(pipeline)
     return tables
+
+
+def _reads_first_rows(pipeline: Pipeline) -> bool:
+    """Return whether the connector stored its position in the middle of the first snapshot."""
+    position = worker_rest.offsets(pipeline.endpoints.connect, pipeline.name)
+    return position is not None and in_first_snapshot(position)
 
 
 def _start_anew(
@@ -164,7 +192,7 @@ def _start_anew(
         say=say,
     )
     slot.probe(pipeline.endpoints.source_url, pipeline.name, SLOT_SECONDS)
-    _let_run(pipeline, tables, connector_settings(pipeline, tables))
+    _let_run(pipeline, tables, connector_settings(pipeline, tables, by_copy=False))
     await_running(connection, pipeline, streams=False)
     # After the slot was created, because no snapshot would bring these notes.
     note_baseline(connection, [t for t in tables if t.unfit is None], again=True)
@@ -186,7 +214,7 @@ def _created(pipeline: Pipeline, tables: list[SourceTable]) -> dict[str, str]:
     state.create()
     if pipeline.config.connect.url is None:
         write_source_secret(state, pipeline.endpoints.source_url)
-    wanted = connector_settings(pipeline, tables)
+    wanted = connector_settings(pipeline, tables, by_copy=begins_by_copy(pipeline))
     worker_rest.create_stopped(pipeline.endpoints.connect, pipeline.name, wanted)
     return wanted
 

@@ -22,7 +22,7 @@ from cdc.lake.records.epochs import last
 from cdc.lake.table.positions import landed_position
 from cdc.source.catalog.catalog import SourceTable
 from cdc.source.connector import worker_rest
-from cdc.source.connector.settings import SNAPSHOT_MODE, STREAM_ONLY
+from cdc.source.connector.settings import FIRST, SNAPSHOT_MODE, STREAM_ONLY
 from cdc.source.server import origin, slot
 from cdc.source.server.connection import Connection
 from cdc.source.server.slot import LostChangesError
@@ -186,7 +186,8 @@ def _refuse_other_pipeline(config: Config) -> None:
 def _refuse_other_lake(pipeline: Pipeline) -> None:
     """The topics have gaps, and only the lake that recorded the epoch knows where they are."""
     settings = worker_rest.configuration(pipeline.endpoints.connect, pipeline.name) or {}
-    if settings.get(SNAPSHOT_MODE) == STREAM_ONLY and last(epochs_path(pipeline.config)) is None:
+    begun_late = settings.get(SNAPSHOT_MODE) == STREAM_ONLY and FIRST not in settings
+    if begun_late and last(epochs_path(pipeline.config)) is None:
         raise CdcError(
             ErrorKind.CHAIN_BROKEN,
             f"connector {pipeline.name} began in an epoch that the lake "

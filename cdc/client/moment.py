@@ -76,19 +76,25 @@ def moment(
     """
     endpoints = pipeline.endpoints
     tell("taking a snapshot of the source")
-    with (
-        _hold(pipeline.config) as hold,
-        exported_snapshot(endpoints.source_url, SNAPSHOT_SECONDS) as snapshot,
-        connect(
-            endpoints.source_url, answer_seconds=pipeline.config.source.read_timeout_seconds
-        ) as connection,
-    ):
-        enter_snapshot(connection, snapshot.name)
+    with _hold(pipeline.config) as hold, _entered(pipeline) as (connection, lsn):
         structures = _locked(connection, endpoints, tables or {})
         tell("waiting for the cut at the snapshot")
         on_request(hold)
-        row = _cut_at(pipeline, hold, snapshot.lsn, timeout=timeout, on_look=on_look)
-        yield Moment(connection=connection, lsn=snapshot.lsn, cut=row, structures=structures)
+        row = _cut_at(pipeline, hold, lsn, timeout=timeout, on_look=on_look)
+        yield Moment(connection=connection, lsn=lsn, cut=row, structures=structures)
+
+
+@contextmanager
+def _entered(pipeline: Pipeline) -> Iterator[tuple[Connection, int]]:
+    """Yield a connection in a new snapshot, and the LSN of that.
+
+    The slot that exported it is gone by then: it would retain WAL for as long as rows are read.
+    """
+    url, silence = pipeline.endpoints.source_url, pipeline.config.source.read_timeout_seconds
+    with connect(url, answer_seconds=silence) as connection:
+        with exported_snapshot(url, SNAPSHOT_SECONDS) as snapshot:
+            enter_snapshot(connection, snapshot.name)
+        yield connection, snapshot.lsn
 
 
 @contextmanager

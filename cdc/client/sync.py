@@ -68,8 +68,9 @@ def sync(
 
 
 def _waits(row: LedgerRow) -> bool:
-    """Return whether a table stays at an older cut because it is being read again."""
-    return any(entry.state == TableState.RESNAPSHOTTING.value for entry in row.tables)
+    """Return whether a table stays at an older cut because its rows are being read."""
+    read = {TableState.SNAPSHOTTING.value, TableState.RESNAPSHOTTING.value}
+    return any(entry.state in read for entry in row.tables)
 
 
 def _refuse_stopped(row: LedgerRow) -> None:

@@ -3,9 +3,10 @@
 from cdc.config.config import Config, Connect, Job, Kafka, Lake, Registry, Spark, Stack
 from cdc.config.loading import DEFAULT_FILE, ENV_PREFIX, load
 from cdc.config.section import Section
-from cdc.config.source import READ_LOST, LostPolicy, Source
+from cdc.config.source import COPY, READ_LOST, LostPolicy, Source
 
 __all__ = [
+    "COPY",
     "DEFAULT_FILE",
     "ENV_PREFIX",
     "READ_LOST",

@@ -10,6 +10,7 @@ from cdc.config.section import Section
 from cdc.tables import CONTROL_SCHEMA, SchemaPolicy, TableId, matches
 
 READ_LOST: Final = "read_again"
+COPY: Final = "copy"
 LostPolicy = Literal["stop", "read_again"]
 _Patterns = TypeVar("_Patterns", list[str], dict[str, SchemaPolicy])
 
@@ -38,6 +39,15 @@ class Source(Section):
     gone, the first snapshot broke off). ``stop`` (the default): ``up`` fails until it is run with
     ``--new-epoch``, and the tables wait for ``resnapshot``. ``read_again``: ``up`` begins a new
     epoch, and the job reads the tables again, one after the other."""
+    snapshot: Literal["copy", "connector"] = "copy"
+    """Who reads the tables first. ``copy`` (the default): the job, by COPY into the lake; the
+    topics then begin with the changes. ``connector``: the connector, many times as slow, so that
+    the topics have every row. It is decided when the pipeline begins; later values change
+    nothing."""
+    snapshot_readers: int = Field(2, ge=1, le=32)
+    """How many sessions read the first snapshot at the same time, with ``snapshot: copy``."""
+    snapshot_rows_per_second: int = Field(0, ge=0)
+    """How many rows per second these sessions read together at most; 0: no limit."""
     read_timeout_seconds: float = Field(900, gt=0)
     """How long ``verify`` or a reading of a table waits for the next row before it considers the
     source unreachable. A condition (``--where``) that few rows meet needs a longer wait."""

@@ -16,6 +16,7 @@ from cdc.lake.layout import ledger_path
 from cdc.lake.records.ledger import Ledger, LedgerRow
 from cdc.stack.process.stack_report import read
 from cdc.state.directory import StateDir
+from cdc.tables import TableState
 from cdc.waiting import poll
 
 CONNECTING: Final = "connecting to the source"  # the supervisor's message
@@ -77,7 +78,8 @@ def await_snapshot(
         if last is None:
             return None
         on_rows(sum(e.rows_applied for e in last.tables if e.table.startswith("shop.")))
-        return last if last.lsn is not None else None
+        read = all(entry.state != TableState.SNAPSHOTTING.value for entry in last.tables)
+        return last if last.lsn is not None and read else None
 
     cut = poll(streaming, bool, every=_LOOK_EVERY_SECONDS, seconds=timeout)
     if cut is None:

@@ -30,6 +30,7 @@ from cdc.lake.layout import log_path, readings_path
 from cdc.lake.records.readings import Readings
 from cdc.land.inbox import Inbox
 from cdc.land.query import Lander, LandingHooks, Offsets, Rest
+from cdc.land.small_batches import SmallBatches
 from cdc.observe.recent_freshness import RecentFreshness
 from cdc.observe.stage_times import Stage
 from cdc.operations.desk.context import JobContext
@@ -194,6 +195,7 @@ class _Composer:
             schemas_of=self.inputs.registry.schemas,
             budget=self.pipeline.config.job.max_events_per_batch,
             epoch=self.inputs.epoch,
+            small=SmallBatches(self.pipeline.config.job.local_events),
         )
 
     def _recovery(

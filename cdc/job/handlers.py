@@ -22,6 +22,7 @@ from cdc.operations.desk.context import JobContext
 from cdc.operations.desk.desk import Desk, Handler
 from cdc.operations.desk.reporter import Reporter
 from cdc.operations.discard import discard
+from cdc.operations.first_snapshot.handler import FirstSnapshot
 from cdc.operations.replay import image, in_place
 from cdc.operations.resnapshot.handler import Resnapshot
 from cdc.state.operation import Operation
@@ -95,6 +96,7 @@ def running_desk(context: JobContext) -> Iterator[RunningDesk]:
 def handlers(context: JobContext) -> Mapping[str, Handler]:
     """Return the handler of each command."""
     return {
+        "snapshot": _shared(context, FirstSnapshot(context)),
         "resnapshot": _shared(context, Resnapshot(context)),
         "replay": _shared(context, in_place.handler(context)),
         "rebuild": _shared(context, in_place.handler(context)),

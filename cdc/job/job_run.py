@@ -21,7 +21,7 @@ from cdc.kafka.quiet_stream import QuietStream
 from cdc.lake.records import epochs
 from cdc.land.query import Lander
 from cdc.observe.defects import error_text
-from cdc.operations.automatic import read_lost
+from cdc.operations.automatic import read_first_rows, read_lost
 from cdc.operations.desk.context import JobContext
 from cdc.operations.retention import Retention
 
@@ -75,8 +75,9 @@ class JobRun:
         finally:
             self.lander.stop()
 
-    def read_lost(self) -> None:
-        """Request a resnapshot of tables that a new epoch stopped, where that is configured."""
+    def read_missing(self) -> None:
+        """Request that tables are read: without first rows, or lost, where that is configured."""
+        read_first_rows(self.context.config, self.tables.by_topic.values())
         epoch = epochs.number(self.context.log.epoch)
         read_lost(self.context.config, self.tables.by_topic.values(), epoch=epoch)
 

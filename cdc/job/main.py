@@ -125,7 +125,7 @@ def _run(config: Config, job: _Job, done: Callable[[], None]) -> None:
             run = parts.enter_context(closing(composed))
             run.catch_up(job.state_file.step)
             landing = parts.enter_context(run.landing())
-        run.read_lost()
+        run.read_missing()
         facts = partial(run.facts, Activity(job.spark.sparkContext))
         desk = parts.enter_context(running_desk(run.context))
         parts.enter_context(health_watch.watch_health(pipeline, run.topics, facts))

@@ -26,7 +26,7 @@ from cdc.lake.table import positions, store
 from cdc.lake.table.positions import LOST, METADATA_CONF, UNREAD, Position
 from cdc.observe.defects import error_text
 from cdc.source.catalog.catalog import SourceTable
-from cdc.tables import TableId
+from cdc.tables import TableId, TableState
 
 NOT_READ: Final = "its rows are not in the lake: the log does not have all of them"
 GONE: Final = "its Delta table was gone, and the log alone does not have all of its rows"
@@ -39,6 +39,7 @@ class TableOpener:
     config: Config
     epoch: Epoch | None  # None: the first
     last: LedgerRow | None  # the ledger's newest row; None before the first cut
+    copied: bool  # whether the log has no first snapshot, and the job reads it by COPY
     begins: Mapping[int, Beginning]  # by OID
     tables: TableFactory
 
@@ -109,10 +110,18 @@ class TableOpener:
 
     def _is_in_log(self, table: TableId) -> bool:
         """Return whether the log has the whole table, from its first snapshot on."""
-        if self.epoch is not None:
+        if self.epoch is not None or self.copied:
             return False
         entry = self._entry(table)
         return self.last is None or (entry is not None and entry.reading == 0)
+
+    def _awaits_first_rows(self, table: TableId) -> bool:
+        """Return whether the table is one of those that the first snapshot has still to read."""
+        if not self.copied or self.epoch is not None:
+            return False
+        entry = self._entry(table)
+        waits = entry is not None and entry.state == TableState.SNAPSHOTTING.value
+        return self.last is None or waits
 
     def _missing_reading(self, table: TableId) -> int:
         """Return the reading number of a table whose rows are missing: never read, or lost."""
@@ -146,6 +155,8 @@ class TableOpener:
         again = f"wal2lake resnapshot {source.table}"
         if source.unfit is not None:
             table.stop(source.unfit.message, remedy=f"{source.unfit.remedy}; then start again")
+        elif position.reading == UNREAD and self._awaits_first_rows(source.table):
+            table.await_first_rows()
         elif position.reading == UNREAD:
             table.stop(NOT_READ, remedy=again)
         elif position.reading == LOST:

@@ -86,6 +86,7 @@ def gather_inputs(pipeline: Pipeline, spark: SparkSession, step: Callable[[], No
         config=config,
         epoch=epoch,
         last=ledger.last(),
+        copied=bootstrap.begins_by_copy(pipeline),
         begins=beginnings(config, notes, registry.schemas, source.baselines),
         tables=factory,
     )

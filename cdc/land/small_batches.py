@@ -1,4 +1,4 @@
-"""Brings small micro-batches to this process, whole and once."""
+"""Brings small batches of events to this process, whole and once."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 MOST_RECORDS: Final = 40_000
-"""Records of a micro-batch that is brought here; a larger one stays with Spark."""
+"""Records of a landing's micro-batch that is brought here; a larger one stays with Spark."""
 MOST_BYTES: Final = 64 << 20
 _USUAL_BYTES: Final = 1024  # of a record, before any was seen
 _TOO_LARGE: Final = "spark.driver.maxResultSize"
@@ -17,19 +17,19 @@ logger = structlog.get_logger(__name__)
 
 
 class SmallBatches:
-    """Decides which micro-batches are small; used by the landing thread.
+    """Decides which batches are small; used by one thread, that of the landing or of the rounds.
 
     How many records one has is known before it is read, how many bytes is not: it is taken from
     the records before it. Where that was wrong by far, Spark refuses to bring them.
     """
 
     def __init__(self, most: int = MOST_RECORDS) -> None:
-        """``most`` is the number of records up to which a micro-batch is small; 0 for none."""
+        """``most`` is the number of records up to which a batch is small; 0 for none."""
         self._most = most
         self._record_bytes: float = _USUAL_BYTES
 
     def rows(self, events: DataFrame, most: int | None) -> pa.Table | None:
-        """Return the rows of a micro-batch; None if it is left to Spark.
+        """Return the rows of a batch; None if it is left to Spark.
 
         ``most`` is how many records it has at most, None where that is unknown.
         """

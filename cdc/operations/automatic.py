@@ -1,4 +1,4 @@
-"""Operations that the job requests itself: resnapshots of lost tables, and images."""
+"""Operations that the job requests itself: the first snapshot, lost tables, and images."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 import structlog
 
 from cdc.apply.table.applied_table import AppliedTable
-from cdc.config import READ_LOST, Config
+from cdc.config import COPY, READ_LOST, Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.state import operation_files as files
 from cdc.state.operation import IN_PLACE, Operation
@@ -14,6 +14,7 @@ from cdc.state.submission import asked_now
 
 LINE: Final = f"source.on_lost_changes: {READ_LOST}"
 """Stands in the operation in place of a command line: the key that caused it."""
+COPY_LINE: Final = f"source.snapshot: {COPY}"
 IMAGE_LINE: Final = "job.log_retention_hours"
 _OPTIONS: Final = {"mode": IN_PLACE}
 logger = structlog.get_logger(__name__)
@@ -30,6 +31,17 @@ def read_lost(config: Config, tables: Iterable[AppliedTable], *, epoch: int) -> 
     lost = (t for t in tables if t.stopped and t.position.epoch < epoch)
     for name in sorted(str(table.schema.table) for table in lost):
         _request(config, asked_now("resnapshot", [name], _OPTIONS, line=LINE))
+
+
+def read_first_rows(config: Config, tables: Iterable[AppliedTable]) -> None:
+    """Request that all tables which await their first rows are read, in one operation.
+
+    Tables of an operation that has not ended are left to it.
+    """
+    asked = {name for each in files.unfinished(config.state_dir) for name in each.tables}
+    awaiting = {str(table.schema.table) for table in tables if table.awaits_first_rows}
+    if names := sorted(awaiting - asked):
+        _request(config, asked_now("snapshot", names, {}, line=COPY_LINE))
 
 
 def make_images(config: Config, tables: Iterable[str]) -> None:

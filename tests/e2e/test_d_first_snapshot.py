@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import count
+from pathlib import Path
 from typing import Any, Final
 
 import psycopg
@@ -11,12 +12,14 @@ from tests.e2e.installation import Installation
 from tests.meanwhile import meanwhile
 from tests.operations.conftest import installed
 from tests.servers.fixtures import started
+from tests.waiting import until
 
 pytestmark = pytest.mark.e2e
 
 ROWS: Final = 300_000
 CHANGES: Final = 12
 PAUSE_SECONDS: Final = 0.4
+CHANGES_SECONDS: Final = 120
 SQL: Final = f"""
 CREATE SCHEMA early;
 CREATE TABLE early.a_large (id int PRIMARY KEY, v text);
@@ -65,14 +68,12 @@ class Changes:
             self.done += 1
 
 
-@pytest.fixture(scope="module")
-def early(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Installation]:
+@pytest.fixture(params=["copy", "connector"])
+def early(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Installation]:
     """Yield an installation that has not been started."""
-    root = tmp_path_factory.mktemp("early")
-    with started(request, root / "servers", ("postgres",)) as servers:
-        installation = installed(root / "lakehouse", dict(servers), ["early.*"])
+    with started(request, tmp_path / "servers", ("postgres",)) as servers:
+        folder = tmp_path / "lakehouse"
+        installation = installed(folder, dict(servers), ["early.*"], snapshot=request.param)
         installation.execute(SQL)
         try:
             yield installation
@@ -88,6 +89,7 @@ def test_nothing_is_lost_of_a_table_that_changed_under_the_first_snapshot(
         changes = Changes(connection)
         with meanwhile(changes.go_on, every=PAUSE_SECONDS):
             first = early.done("up", "--detach")
+            until(lambda: first.returncode != 0 or changes.done == CHANGES, CHANGES_SECONDS)
     if first.returncode:  # a column that the snapshot was to read is gone: start again
         assert "remedy" in first.stderr
         early.run("up", "--detach")

@@ -64,7 +64,7 @@ class Pipeline:
         """The pipeline's configuration."""
         return Config(
             name=self.name,
-            source=Source(tables=[f"{self.name}.*"]),
+            source=Source(tables=[f"{self.name}.*"], snapshot="connector"),
             lake=Lake(path=str(self.folder / "lake")),
             state_dir=self.folder,
             kafka=Kafka(bootstrap_servers=self.endpoints.kafka),

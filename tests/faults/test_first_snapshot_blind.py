@@ -17,7 +17,15 @@ from tests.faults.bank.armed import Armed
 from tests.faults.bank.bank import TABLES, at_work
 from tests.faults.bank.walk import Unflagged, queried, query
 from tests.faults.conftest import written
-from tests.faults.scenes.breaking import EARLY, OURS, SQL, await_landed, gated, starting
+from tests.faults.scenes.breaking import (
+    EARLY,
+    OURS,
+    SQL,
+    await_landed,
+    by_the_connector,
+    gated,
+    starting,
+)
 from tests.servers.fixtures import on_containers
 
 pytestmark = [pytest.mark.e2e, pytest.mark.deep, pytest.mark.timeout(3600)]
@@ -42,6 +50,7 @@ def large(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Armed]:
     with written(request, tmp_path) as found:
         found.execute(SQL)
         found.execute(MORE)
+        found.configure(by_the_connector)
         yield found
 
 

@@ -40,6 +40,7 @@ from tests.faults.scenes.breaking import (
     SQL,
     await_landed,
     await_sent,
+    by_the_connector,
     crowd,
     gated,
     landed,
@@ -74,6 +75,7 @@ def large(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Armed]:
         pytest.skip("the parts are killed by their pids on this machine")
     with written(request, tmp_path) as found:
         found.execute(SQL)
+        found.configure(by_the_connector)
         yield found
 
 

@@ -212,6 +212,7 @@ def configured(folder: Path, endpoints: Endpoints, worker: Mapping[str, str]) ->
             "url": endpoints.source_url,
             "tables": [f"{SCHEMA}.*"],
             "as_text": AS_TEXT,
+            "snapshot": "connector",
         },
         "kafka": {"bootstrap_servers": endpoints.kafka},
         "connect": {"url": endpoints.connect, **worker},

@@ -8,12 +8,10 @@ from typing import Any
 
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from hypothesis import strategies as st
 from psycopg import sql
 from pyspark.sql import DataFrame, SparkSession
 
 from cdc.client.verify.verdict import TableVerdict, compare_table
-from cdc.config import Config, Lake, Source
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import Column
 from cdc.events.structure.declared import SourceColumn
@@ -28,54 +26,29 @@ from cdc.source.rows.writing import ReadRows
 from cdc.source.server.connection import Connection, connect
 from cdc.source.server.printing import READING
 from cdc.state import pipeline as pipelines
-from cdc.state.endpoints import Endpoints
 from cdc.tables import TableId
 from tests.kinds import special
-from tests.kinds.columns import SCHEMA, SETUP, TABLES, Kind, kind
-from tests.kinds.pipeline import Pipeline, Row, different, random_rows
+from tests.kinds.columns import SCHEMA
+from tests.kinds.pipeline import Pipeline, Row
+from tests.kinds.reading import (
+    ALTERED,
+    EXACT,
+    KEYED,
+    LIMITS,
+    ODD,
+    READ,
+    WHOLE,
+    WORDS,
+    config_of,
+    endpoints_of,
+    fill,
+    lake_column,
+    unlike,
+)
 from tests.local_spark import local_spark
 from tests.servers.fixtures import started
 
 pytestmark = pytest.mark.integration
-
-ODD = "`%s{c}$"  # a column may have any name
-EVERY = {
-    f"{table}.{name}{ODD}": found
-    for table, kinds in TABLES.items()
-    for name, found in kinds.items()
-}
-LIMITS = {
-    f"v_{name}": kind(declared, st.nothing()) for name, (declared, _) in special.LIMITS.items()
-}
-ALTERED = special.kinds(special.ALTERED)
-MORE_KEYS = {
-    "a": ("citext", "'Ab' || g"),
-    "b": ("ltree", "('a.b' || g)::ltree"),
-    "c": ("hstore", """hstore('k"\\ ' || g, nullif(g, 3)::text)"""),
-    "d": ("text[]", """ARRAY['a"\\,' || g, NULL, 'NULL']"""),
-    "e": ("bytea[]", "ARRAY['\\x00ff'::bytea]"),
-    "f": ("date[]", "ARRAY[date '2020-01-01' + g, NULL]"),
-    "g": ("money", "g::numeric::money / 8"),
-    "h": ("float8", "1.0 / g"),
-    "i": ("bool", "g % 2 = 0"),
-    "j": ("timestamp", "timestamp '0001-01-01' + g * interval '1 microsecond'"),
-    "k": ("oid", "(4294967295 - g)::oid"),
-    "l": ('"char"', '(g - 60)::"char"'),
-    "m": ("int4range", "int4range(g, g * 2)"),
-    "q": ("varchar(20)", "'v' || g"),
-    "o": (f"{SCHEMA}.d_blank", "'a'"),
-    "p": ("numeric", "g / 3.0"),
-}  # fmt: skip
-KEYED = {"keyed": special.KEYS, "more_keys": MORE_KEYS}
-WHOLE: dict[str, dict[str, Kind]] = {
-    "every": EVERY,
-    "large": special.kinds(special.LARGE),
-    "defaults": special.kinds(special.DEFAULTS),
-    "nulls": special.kinds(special.DEFAULTS),
-    **{table: special.kinds(columns) for table, columns in KEYED.items()},
-}
-"""Tables of which everything can be kept."""
-READ = (*WHOLE, "limits", "altered")
 
 
 @dataclass(kw_only=True)
@@ -135,11 +108,6 @@ class Reader:
         return compare_table(self.connection, self.tables[table], entry, folder)
 
 
-def lake_column(column: SourceColumn) -> Column:
-    """Return the lake's column for a column of the source."""
-    return Column(column.name, column.type, as_text=column.is_text)
-
-
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     with local_spark(tmp_path_factory.mktemp("spark")) as session:
@@ -157,9 +125,9 @@ def reader(
     folder = tmp_path_factory.mktemp("reading")
     with started(request, tmp_path_factory.mktemp("servers"), ("postgres",)) as servers:
         url = servers["postgres"].address
-        given = pipelines.Pipeline(_config(folder, url), _endpoints(url))
+        given = pipelines.Pipeline(config_of(folder, url), endpoints_of(url))
         pipeline = Pipeline(given=given)
-        _fill(pipeline, number)
+        fill(pipeline, number)
         with connect(url) as connection:
             for name, value in READING.items():
                 connection.execute("SELECT set_config(%s, %s, false)", (name, value))
@@ -174,44 +142,13 @@ def reader(
             yield one
 
 
-def _config(folder: Path, url: str) -> Config:
-    as_text = [f"{SCHEMA}.every.chosen.*_text*", f"{SCHEMA}.*.*far_text"]
-    source = Source(url=url, tables=[f"{SCHEMA}.*"], as_text=as_text)
-    return Config(source=source, lake=Lake(path=str(folder / "lake")), state_dir=folder)
-
-
-def _endpoints(url: str) -> Endpoints:
-    nowhere = "127.0.0.1:1"
-    return Endpoints(
-        source_url=url, kafka=nowhere, registry=f"http://{nowhere}", connect=f"http://{nowhere}"
-    )
-
-
-def _fill(pipeline: Pipeline, number: int) -> None:
-    pipeline.execute(SETUP)
-    pipeline.create("every", EVERY)
-    pipeline.insert("every", random_rows(EVERY, number))
-    special.create(pipeline)
-    columns = ", ".join(f"{name} {declared}" for name, (declared, _) in MORE_KEYS.items())
-    values = ", ".join(value for _, value in MORE_KEYS.values())
-    pipeline.execute(f"""
-        INSERT INTO {SCHEMA}.defaults VALUES (2, 0); INSERT INTO {SCHEMA}.large (id) VALUES (0);
-        CREATE TABLE {SCHEMA}.more_keys
-               (id int, n int, {columns}, PRIMARY KEY ({", ".join(MORE_KEYS)}));
-        INSERT INTO {SCHEMA}.more_keys SELECT g, 0, {values} FROM generate_series(1, 30) g;
-        CREATE TABLE {SCHEMA}.empty (id int PRIMARY KEY, "o'{ODD}" text);
-        CREATE TABLE {SCHEMA}.only (t text);
-        INSERT INTO {SCHEMA}.only VALUES (NULL), (''), ('\\.'), (E'"a",\\r\\n'), ('NULL');
-    """)
-
-
 @pytest.mark.parametrize("table", WHOLE)
 def test_every_value_equals_postgres(reader: Reader, table: str) -> None:
     there = reader.pipeline.source(table, WHOLE[table])
     here = reader.pipeline.lake(table, WHOLE[table])
 
     assert len(there) > 1
-    assert _unlike(there, here) == {}
+    assert unlike(there, here) == {}
 
 
 @pytest.mark.parametrize("table", WHOLE)
@@ -226,16 +163,6 @@ def test_no_row_that_can_be_kept_is_refused(reader: Reader) -> None:
     reasons = {row[REASON] for table in WHOLE for row in reader.pipeline.lake_rows(table)}
 
     assert reasons == {None}
-
-
-WORDS = {
-    "v_numeric": "decimal(10,2) cannot represent: NaN, infinity, or too many digits",
-    "v_date": "date cannot represent: infinity, or a year outside 1 to 9999",
-    "v_timestamp": "timestamp_ntz cannot represent: infinity, or a year outside 1 to 9999",
-    "v_timestamptz": "timestamp cannot represent: infinity, or a year outside 1 to 9999",
-}
-EXACT = {"v_far_text", "v_d_numeric", "v_d_text"}
-"""Columns whose values Postgres tells apart but the connector's events do not."""
 
 
 def test_a_value_beyond_a_limit_is_reported_and_the_others_are_kept(reader: Reader) -> None:
@@ -254,7 +181,7 @@ def test_a_value_beyond_a_limit_is_reported_and_the_others_are_kept(reader: Read
             assert " cannot represent: several dimensions, " in reason
     here = reader.pipeline.lake("limits", LIMITS)
     assert 0 in kept
-    assert _unlike({n: there[n] for n in kept}, {n: here[n] for n in kept}) == {}
+    assert unlike({n: there[n] for n in kept}, {n: here[n] for n in kept}) == {}
 
 
 def test_values_that_the_stream_alters_are_kept_or_reported(reader: Reader) -> None:
@@ -445,11 +372,3 @@ def test_a_repeated_reading_of_part_of_a_table_replaces_the_first(
 
 def _texts(path: str) -> list[Row]:
     return list(DeltaTable(path).to_pyarrow_table().to_pylist())
-
-
-def _unlike(there: dict[int, Row], here: dict[int, Row]) -> dict[int, Any]:
-    return {
-        number: different(there.get(number), here.get(number))
-        for number in there.keys() | here.keys()
-        if there.get(number) != here.get(number)
-    }

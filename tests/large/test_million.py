@@ -35,8 +35,11 @@ INSERT INTO big.busy SELECT i, 0 FROM generate_series(1, 1000) i;
 def big(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Installation]:
+    """Yield an installation whose topics have all rows, for a replay from Kafka."""
     root = tmp_path_factory.mktemp("million")
-    with snapshotted(request, root, sql=SQL, tables="big.*", seconds=900, conf={}) as found:
+    with snapshotted(
+        request, root, sql=SQL, tables="big.*", seconds=900, conf={}, snapshot="connector"
+    ) as found:
         yield found
 
 

@@ -19,7 +19,9 @@ from tests.mutants.commits import COMMITS
 from tests.mutants.mutant import Mutant
 from tests.mutants.mutants import MUTANTS
 from tests.mutants.planted import PLANTED
+from tests.mutants.snapshots import SNAPSHOTS
 
+ALL = (*MUTANTS, *PLANTED, *COMMITS, *SNAPSHOTS)
 ROOT = Path(__file__).resolve().parents[2]
 ASIDE = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info")
 TEXT_TEST = "tests/unit/harness/test_mutants.py"  # fails for every mutant
@@ -80,7 +82,7 @@ def main(word: str) -> int:
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "tree"
         shutil.copytree(ROOT, copy, ignore=ASIDE)
-        for mutant in (one for one in (*MUTANTS, *PLANTED, *COMMITS) if word in one.name):
+        for mutant in (one for one in ALL if word in one.name):
             failures = red(mutant, copy)
             survivors += not failures
             lines = [f"{mutant.name}: {'red' if failures else 'SURVIVED'}", *failures]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from cdc.config import COPY
 from tests.e2e.installation import Installation
 from tests.local_spark import QUICK
 from tests.servers.fixtures import started
@@ -36,13 +37,17 @@ INSERT INTO shop.visits SELECT 'v' || i % 10, i % 3 FROM generate_series(1, 200)
 
 
 def installed(
-    folder: Path, servers: dict[str, object], tables: list[str], conf: Mapping[str, str] = QUICK
+    folder: Path,
+    servers: dict[str, object],
+    tables: list[str],
+    conf: Mapping[str, str] = QUICK,
+    snapshot: str = COPY,
 ) -> Installation:
     """Write a configuration for these servers and tables; all other servers are embedded."""
     folder.mkdir(parents=True)
     found = Installation(folder=folder, servers=servers)  # type: ignore[arg-type]
     written = {
-        "source": {"url": found.source_url, "tables": tables},
+        "source": {"url": found.source_url, "tables": tables, "snapshot": snapshot},
         "lake": {"path": "lake"},
         "spark": {"master": "local[2]", "driver_memory": "1500m", "conf": dict(conf)},
     }
@@ -59,10 +64,11 @@ def snapshotted(
     tables: str,
     seconds: int,
     conf: Mapping[str, str] = QUICK,
+    snapshot: str = COPY,
 ) -> Iterator[Installation]:
     """Yield a running installation with its first snapshot in the lake; nothing runs afterwards."""
     with started(request, root / "servers", ("postgres",)) as servers:
-        found = installed(root / "lakehouse", dict(servers), [tables], conf)
+        found = installed(root / "lakehouse", dict(servers), [tables], conf, snapshot)
         found.execute(sql)
         found.run("up", "--detach")
         try:

@@ -141,7 +141,7 @@ def test_a_dry_run_lists_what_would_be_read_and_reads_nothing(shop: Installation
     assert facts["tables"][0]["table"] == "shop.orders"
     assert facts["seconds"] is not None
     commands = [row["command"] for row in shop_operations(shop)]
-    assert commands == ["resnapshot"] * 5
+    assert commands == ["snapshot", *["resnapshot"] * 5]
 
 
 def shop_operations(installation: Installation) -> list[dict[str, object]]:

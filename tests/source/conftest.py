@@ -25,11 +25,14 @@ Sql = Callable[[str], object]
 
 @pytest.fixture
 def make_config(tmp_path: Path, request: pytest.FixtureRequest) -> Maker:
-    """Return a maker of configurations whose name and schema belong to the test alone."""
+    """Return a maker of configurations whose name and schema belong to the test alone.
+
+    The connector reads the first snapshot, so that rows from before are in the topics.
+    """
     name = request.node.name.partition("[")[0].removeprefix("test_")[:40].rstrip("_")
 
     def make(endpoints: Endpoints | None = None, **source: object) -> Config:
-        given = {"tables": [f"{name}.*"], **source}
+        given = {"tables": [f"{name}.*"], "snapshot": "connector", **source}
         config = Config(
             name=name,
             source=Source.model_validate(given),

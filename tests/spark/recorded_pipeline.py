@@ -40,6 +40,7 @@ from cdc.lake.table.positions import LandedPosition, Position, landed_position, 
 from cdc.land.inbox import Inbox
 from cdc.land.log_table import create_log
 from cdc.land.query import Lander, LandingHooks
+from cdc.land.small_batches import SmallBatches
 from cdc.observe.recent_freshness import RecentFreshness
 from cdc.observe.stage_times import StageTimes
 from cdc.state.request_reader import RequestReader
@@ -186,6 +187,7 @@ class Pipeline:
             schemas_of=schemas,
             budget=self.budget,
             epoch=self.epoch,
+            small=SmallBatches(Job().local_events if self.in_memory else 0),
         )
 
     def opened(self, schema: TableSchema) -> AppliedTable:

@@ -56,6 +56,7 @@ class AppliedTable:
         self._stopped = False
         self._frozen = False
         self._flagged = False
+        self._unread = False
         self._slot_lsn = context.slot_lsn
         executor = context.driver.executor if context.driver else None
         self._maintainer = Maintainer(path, context.policy, executor=executor)
@@ -125,9 +126,18 @@ class AppliedTable:
         """Leave it at its position, to an operation; called between two rounds."""
         self._frozen = True
 
+    def await_first_rows(self) -> None:
+        """Leave it empty at the beginning of its topic until an operation has read its rows."""
+        self._frozen = self._unread = True
+
+    @property
+    def awaits_first_rows(self) -> bool:
+        """Whether no operation has given it back since ``await_first_rows``."""
+        return self._unread
+
     def thaw(self) -> None:
         """Give it back to the rounds, unflagged; called between two rounds."""
-        self._frozen = self._flagged = False
+        self._frozen = self._flagged = self._unread = False
 
     def resume(self) -> None:
         """Follow again from where it stopped."""
@@ -189,6 +199,8 @@ class AppliedTable:
             return TableState.RESNAPSHOTTING
         if self._stopped:
             return TableState.STOPPED
+        if self._unread:
+            return TableState.SNAPSHOTTING
         if self.position.refused:
             return TableState.DEGRADED
         return TableState.STREAMING if streaming else TableState.SNAPSHOTTING

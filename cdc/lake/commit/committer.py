@@ -97,6 +97,19 @@ class Committer:
         counts = _merged_counts(change, marks.newly, rows.num_rows)
         return self._put(table, change, counts, position, millis)
 
+    def append(self, files: Sequence[LiveFile], position: Position) -> int:
+        """Add data files that are in the table's folder already, and return the version.
+
+        Raises CONFLICT if another commit has followed the version that ``open`` returned.
+        """
+        table, self._open = self._open, None
+        if table is None:
+            raise ValueError("a commit follows an open table")
+        rows, millis = sum(file.records for file in files), int(self._clock() * 1000)
+        change = Change(marked=(), removed=(), added=files)
+        self._store.settle()
+        return self._put(table, change, _merged_counts(change, 0, rows), position, millis)
+
     def combining(self, files: Sequence[LiveFile]) -> Callable[[], Combined]:
         """Return the work of making one file of several live ones, for any thread to do.
 

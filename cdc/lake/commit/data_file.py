@@ -29,6 +29,12 @@ _SCALARS: Final[dict[str, pa.DataType]] = {
     "timestamp": pa.timestamp("us", tz="UTC"),
     "timestamp_ntz": pa.timestamp("us"),
 }
+OPTIONS: Final[dict[str, Any]] = {
+    "compression": "snappy",
+    "store_decimal_as_integer": True,  # as Spark does
+    "store_schema": False,  # Arrow's own description would only repeat it
+}
+"""How a data file is written."""
 assert _SCALARS.keys() == SCALARS  # noqa: S101 - what is allowed can be written
 
 
@@ -59,12 +65,8 @@ def data_file(
     ``millis`` is now, in milliseconds since 1970. Raises ValueError unless the rows have exactly
     the schema ``arrow_schema(metadata)``: nothing is converted here.
     """
-    wanted = arrow_schema(metadata)
-    if not rows.schema.equals(wanted):
-        raise ValueError(f"rows of a table have other columns than it: {_first(rows, wanted)}")
-    return stored_file(
-        pa.table(rows.columns, schema=stored_schema(metadata)), metadata, uuid, millis
-    )
+    schema = checked_schema(rows.schema, metadata)
+    return stored_file(pa.table(rows.columns, schema=schema), metadata, uuid, millis)
 
 
 def stored_file(
@@ -81,6 +83,17 @@ def stored_file(
     return content, file
 
 
+def checked_schema(given: pa.Schema, metadata: Metadata) -> pa.Schema:
+    """Return the schema in which rows of the schema ``given`` are in a data file.
+
+    Raises ValueError unless that is exactly ``arrow_schema(metadata)``.
+    """
+    wanted = arrow_schema(metadata)
+    if not given.equals(wanted):
+        raise ValueError(f"rows of a table have other columns than it: {_first(given, wanted)}")
+    return stored_schema(metadata)
+
+
 def measured(metadata: Metadata) -> list[StoredColumn]:
     """Return the columns that get statistics: those by which rows are looked up."""
     key = json.loads(metadata.properties.get(KEY_PROPERTY, "[]"))
@@ -93,22 +106,16 @@ def _field(column: StoredColumn) -> pa.Field:
     return pa.field(column.physical, _arrow(column.type), metadata=field_id)
 
 
-def _first(rows: pa.Table, wanted: pa.Schema) -> str:
+def _first(given: pa.Schema, wanted: pa.Schema) -> str:
     """Return the first difference between the schemas."""
-    if rows.schema.names != wanted.names:
-        return f"{rows.schema.names} instead of {wanted.names}"
-    pairs = zip(rows.schema, wanted, strict=True)
+    if given.names != wanted.names:
+        return f"{given.names} instead of {wanted.names}"
+    pairs = zip(given, wanted, strict=True)
     return next((f"{ours} instead of {theirs}" for ours, theirs in pairs if ours != theirs), "")
 
 
 def _parquet(stored: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
-    pq.write_table(
-        stored,
-        sink,
-        compression="snappy",
-        store_decimal_as_integer=True,  # as Spark does
-        store_schema=False,  # Arrow's own description would only repeat it
-    )
+    pq.write_table(stored, sink, **OPTIONS)
     content: bytes = sink.getvalue().to_pybytes()
     return content

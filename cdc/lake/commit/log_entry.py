@@ -36,7 +36,7 @@ class Change:
 class Origin:
     """Where a commit comes from."""
 
-    read_version: int  # the version that the change was made for
+    read_version: int  # the version that the change was made for; -1 for a table's first
     millis: int  # milliseconds since 1970
     metadata: str  # the position, as a MERGE's commit has it
     transaction: str  # a UUID, of this commit alone
@@ -75,7 +75,7 @@ def _info(origin: Origin, operation: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "timestamp": origin.millis,
         **operation,
-        "readVersion": origin.read_version,
+        **({"readVersion": origin.read_version} if origin.read_version >= 0 else {}),
         "isBlindAppend": False,
         "operationMetrics": {name: str(count) for name, count in origin.counts.items()},
         "userMetadata": origin.metadata,

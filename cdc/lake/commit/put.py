@@ -63,7 +63,7 @@ class LocalStore:
 
     def settle(self) -> None:
         """Make the names of all files written so far durable."""
-        _sync(self._folder)
+        make_durable(self._folder)
 
     def put_if_absent(self, name: str, content: bytes) -> None:
         """Write a file whole and durably if there is none of this name.
@@ -80,7 +80,7 @@ class LocalStore:
                 if error.errno in _NO_LINKS:
                     raise TakeMergeError("the lake's disk has no hard links") from None
                 raise
-        _sync(path.parent)
+        make_durable(path.parent)
 
     def read(self, name: str) -> bytes:
         """Return the bytes of a file; raises FileNotFoundError."""
@@ -117,8 +117,9 @@ def _write(path: Path, content: bytes) -> None:
             raise
 
 
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+def make_durable(path: Path) -> None:
+    """Bring what a file has, or the names in a folder, to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

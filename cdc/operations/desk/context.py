@@ -43,6 +43,9 @@ CUT_SECONDS: Final = 600.0
 """How long to wait for a cut: the job may be in the middle of a large batch."""
 
 
+_BEING_READ: Final = frozenset({TableState.SNAPSHOTTING.value, TableState.RESNAPSHOTTING.value})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobContext:
     """The job as an operation sees it."""
@@ -153,7 +156,7 @@ class JobContext:
             lambda row: (
                 row.reaches(lsn, epochs.number(self.log.epoch))
                 and (entry := row.entry(str(table))) is not None
-                and entry.state != TableState.RESNAPSHOTTING.value
+                and entry.state not in _BEING_READ
             ),
             after=last.cut if last else 0,
             timeout=CUT_SECONDS,

@@ -18,20 +18,19 @@ from cdc.apply.difference import row_difference
 from cdc.apply.difference.merge import merge_difference
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.table_content import TableContent
-from cdc.errors import CdcError, ErrorKind
 from cdc.failpoints import Failpoint, reach
 from cdc.lake.layout import broken_path
-from cdc.lake.records import epochs
 from cdc.lake.records.quarantine import EventState, RefusedEvent
-from cdc.lake.table.positions import Position
+from cdc.lake.table.positions import UNREAD, Position
 from cdc.lake.table.removal import remove
 from cdc.lake.table.swap import is_readable, swap
 from cdc.operations.desk.context import JobContext
 from cdc.operations.desk.reporter import Reporter
 from cdc.operations.resnapshot.kept_reading import ReadingStore, Subject
+from cdc.operations.resnapshot.place import position_at
 from cdc.operations.resnapshot.read import Staged, count_by_kind, refused_events
 from cdc.operations.resnapshot.shadow import Shadow
-from cdc.operations.resnapshot.target import Target, newest_note
+from cdc.operations.resnapshot.target import Target
 from cdc.state.operation import AnnouncedCommit, Operation, TableResult
 from cdc.tables import TableMode
 
@@ -64,16 +63,17 @@ class ReadingWriter:
     def in_place(self, staged: Staged) -> TableResult:
         """Merge the rows into the frozen table, and return the result.
 
-        A table that was stopped, or that has other columns, is not what a replay of its log gives:
-        for it the whole reading is kept, for any other table only the difference. A table that is
-        gone or cannot be read is replaced.
+        A table that was stopped or never read, or has other columns, is not what a replay of its
+        log gives: for it the whole reading is kept, for any other table only the difference. A
+        table that is gone or cannot be read is replaced.
         """
         settled, refused = self._refusals(staged)
         position = self._position(refused)
         self.reporter.tell(phase="comparing")
         merges = self.target.same and self.target.schema.mode is not TableMode.APPEND
         if merges and is_readable(self.session, self.live.path):
-            return self._merged(staged, position, settled, whole=self.live.stopped)
+            whole = self.live.stopped or self.live.position.reading == UNREAD
+            return self._merged(staged, position, settled, whole=whole)
         return self._replaced(staged, position, settled)
 
     def by_shadow(self, staged: Staged) -> TableResult:
@@ -175,21 +175,8 @@ class ReadingWriter:
         return TableContent(schema=target.schema, structure=target.structure, position=position)
 
     def _position(self, refused: int) -> Position:
-        entry = self.subject.at.cut.entry(str(self.live.schema.table))
-        if entry is None:
-            raise CdcError(ErrorKind.INTERNAL, "the cut of the reading lacks the table")
         notes = self.context.log.newest().notes(self.subject.at.cut.notes_offset)
-        epoch = epochs.number(self.context.log.epoch)
-        # A restored source hands out ids of notes again, so ids of another epoch do not compare.
-        least = self.live.position.note if self.live.position.epoch == epoch else 0
-        return Position(
-            epoch=epoch,
-            offset=entry.offset,
-            rows_applied=self.live.position.rows_applied,
-            refused=refused,
-            note=newest_note(notes, self.target.structure, least),
-            reading=self.subject.number,
-        )
+        return position_at(self.context, self.subject, notes, refused)
 
     def _refusals(self, staged: Staged) -> tuple[list[RefusedEvent], int]:
         """Put rows that the lake cannot hold into quarantine.

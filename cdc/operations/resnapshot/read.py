@@ -154,21 +154,34 @@ def refused_events(staged: Staged, target: Target, topic: str, number: int) -> l
             f"{target.schema.table}: {rows[0][REASON]}",
             remedy="name the column in source.as_text to keep it as text, then resnapshot again",
         )
+    texts = [(json.dumps({n: _text(row[n]) for n in key}), row[REASON]) for row in rows]
+    return refused_rows(texts, target.schema.table, topic, number)
+
+
+def refused_rows(
+    rows: Iterable[tuple[str, str]], table: TableId, topic: str, number: int
+) -> list[RefusedEvent]:
+    """Return entries for the quarantine, from each row's key, as JSON, and the reason."""
     now = datetime.now(UTC)
     return [
         RefusedEvent(
-            table=str(target.schema.table),
+            table=str(table),
             topic=topic,
             partition=-1,
             offset=-(number * _ROW_NUMBERS) - place,
-            key=json.dumps({name: _text(row[name]) for name in key}).encode(),
+            key=key.encode(),
             value=None,
             value_schema_id=None,
-            reason=row[REASON],
+            reason=reason,
             quarantined_at=now,
         )
-        for place, row in enumerate(rows, start=1)
+        for place, (key, reason) in enumerate(rows, start=1)
     ]
+
+
+def newest_number(events: Iterable[RefusedEvent]) -> int:
+    """Return the highest number of a reading that any of the events comes from; 0 for none."""
+    return max((-event.offset // _ROW_NUMBERS for event in events if event.offset < 0), default=0)
 
 
 def count_by_kind(spark: SparkSession, path: str) -> dict[str, int]:

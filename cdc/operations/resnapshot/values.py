@@ -1,6 +1,7 @@
-"""Converts the texts of a reading (``cdc/source/rows/spelling.py``) to the lake's values.
+"""Converts the texts of a reading (``cdc/source/rows/spelling.py``) to the lake's values, in Spark.
 
-Each value is the one that the stream would have brought. A value that the lake cannot hold exactly
+``arrow_values.py`` is the same without Spark: who changes one changes the other. Each value is the
+one that the stream would have brought. A value that the lake cannot hold exactly
 gets the reason that an event would be refused with: nothing is rounded, cut or shifted.
 """
 
@@ -15,9 +16,8 @@ from cdc.events.schema import Column, fits
 from cdc.events.values.lake_types import PgType, can_be_text, canonical, lake_type
 from cdc.events.values.sql_text import spark_name, spark_string
 from cdc.lake.table.merge_plan import REASON
+from cdc.operations.resnapshot.text_forms import DATE, INSTANT, TIMESTAMP, decimal_form
 
-_DAY: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_CLOCK: Final = r"[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?"
 _PAIRS: Final = "map<string,string>"
 
 
@@ -99,8 +99,7 @@ def _scalar(text: str, kind: str) -> str:
     if kind == "binary":
         return f"unhex(substring({text}, 3))"  # skips \x
     if kind.startswith("decimal"):
-        scale = kind.removesuffix(")").rpartition(",")[2]
-        return _if_like(text, f"-?[0-9]+([.][0-9]{{0,{scale}}})?", f"try_cast({text} AS {kind})")
+        return _if_like(text, decimal_form(kind), f"try_cast({text} AS {kind})")
     return _TEMPORAL[kind](text) if kind in _TEMPORAL else f"try_cast({text} AS {kind})"
 
 
@@ -109,23 +108,23 @@ def _date(text: str) -> str:
 
     Postgres writes other years in another form; Spark alone would ignore a trailing BC.
     """
-    return _if_like(text, _DAY, f"try_cast({text} AS date)")
+    return _if_like(text, DATE, f"try_cast({text} AS date)")
 
 
 def _timestamp(text: str) -> str:
-    return _if_like(text, f"{_DAY} {_CLOCK}", f"try_cast({text} AS timestamp_ntz)")
+    return _if_like(text, TIMESTAMP, f"try_cast({text} AS timestamp_ntz)")
 
 
 def _instant(text: str) -> str:
     in_utc = f"concat(substring_index({text}, '+', 1), 'Z')"
-    return _if_like(text, f"{_DAY} {_CLOCK}[+]00", f"try_cast({in_utc} AS timestamp)")
+    return _if_like(text, INSTANT, f"try_cast({in_utc} AS timestamp)")
 
 
 _TEMPORAL: Final = {"date": _date, "timestamp_ntz": _timestamp, "timestamp": _instant}
 
 
 def _if_like(text: str, pattern: str, value: str) -> str:
-    return f"IF({text} RLIKE {spark_string(f'^{pattern}$')}, {value}, NULL)"
+    return f"IF({text} RLIKE {spark_string(pattern)}, {value}, NULL)"
 
 
 def _reason(plans: Sequence[ColumnPlan]) -> str:

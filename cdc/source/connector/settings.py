@@ -36,6 +36,8 @@ The connector is told to pass them over, as it cannot read them or might fail at
 COLUMNS: Final = "column.exclude.list"
 COLUMNS_PASSED_OVER: Final = "wal2lake.passed.over.columns"
 """Our own setting: excluded columns that would arrive if the connector could read them."""
+FIRST: Final = "wal2lake.first.snapshot"
+"""Our own setting: who reads the tables first, if it is not the connector."""
 _OPTIONAL: Final = (
     COLUMNS,  # an empty list is not the same as no list
     "driver.pemKeyAlgorithm",
@@ -44,18 +46,26 @@ _OPTIONAL: Final = (
 
 
 def settings(
-    pipeline: Pipeline, tables: list[SourceTable], *, placeholder: str, snapshot: bool = True
+    pipeline: Pipeline,
+    tables: list[SourceTable],
+    *,
+    placeholder: str,
+    snapshot: bool = True,
+    first: str = "",
 ) -> dict[str, str]:
     """Return the connector's whole configuration, with values as Kafka Connect takes them.
 
     ``tables`` are the captured tables, ``placeholder`` stands for unchanged large values. The
     password is a reference that the worker resolves, if possible. Without ``snapshot`` the
-    connector creates its slot and streams from there. Raises CONFIG for an unsupported URL.
+    connector creates its slot and streams from there; ``first`` says who reads the tables, if it
+    is the lake's first epoch. Raises CONFIG for an unsupported URL.
     """
     values = _values(pipeline, tables) | {"placeholder": placeholder}
     filled = {key: Template(text).substitute(values) for key, text in _template().items()}
     given = {key: text for key, text in filled.items() if text or key not in _OPTIONAL}
     mode = {} if snapshot else {SNAPSHOT_MODE: STREAM_ONLY}
+    if first:
+        mode[FIRST] = first
     return with_passed_over(
         given | overrides(tables) | mode, {t.table for t in tables if t.passed_over}
     )

@@ -10,8 +10,7 @@ from deltalake import DeltaTable, WriterProperties, write_deltalake
 from psycopg import sql
 
 from cdc.events.structure.declared import SourceColumn
-from cdc.source.rows.copy import blocks, names, parsed
-from cdc.source.rows.spelling import respelling
+from cdc.source.rows.copy import blocks, names, parsed, respelled
 from cdc.source.server.connection import Connection
 from cdc.tables import TableId
 
@@ -93,7 +92,7 @@ class Writing:
         csv = blocks(self._connection, query, self._doing, block_bytes=self._batch)
         with closing(csv):
             for block in csv:
-                rows = self._respelled(parsed(block, list(self._columns)))
+                rows = respelled(parsed(block, list(self._columns)), list(self._columns.values()))
                 yield from rows.to_batches()
                 self._count(rows.num_rows, len(block))
 
@@ -104,11 +103,3 @@ class Writing:
             chunks=self.read_rows.chunks + 1,
         )
         self._tell(self.read_rows.chunks, self.read_rows.rows, self.read_rows.bytes)
-
-    def _respelled(self, rows: pa.Table) -> pa.Table:
-        for place, (name, column) in enumerate(self._columns.items()):
-            if (respelled := respelling(column.pg)) is not None:
-                texts = rows.column(name).to_pylist()
-                spelled = [None if text is None else respelled(text) for text in texts]
-                rows = rows.set_column(place, name, pa.array(spelled, rows.column(name).type))
-        return rows

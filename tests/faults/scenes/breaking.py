@@ -1,10 +1,10 @@
-"""Hold the first snapshot at a table, and break it off there."""
+"""Hold the connector's first snapshot at a table, and break it off there."""
 
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import psycopg
 from deltalake import DeltaTable
@@ -50,6 +50,11 @@ SELECT pg_terminate_backend(pid) FROM pg_stat_activity
                   AND l.relation IN ('bank.a_mid'::regclass, 'bank.z_end'::regclass))
 """
 Break = Callable[[Armed], object]
+
+
+def by_the_connector(written: dict[str, Any]) -> None:
+    """Have the connector read the first snapshot, in a configuration that is written."""
+    written["source"].update(snapshot="connector")
 
 
 @contextmanager

@@ -85,7 +85,7 @@ def test_a_parent_is_its_own_rows_in_snapshot_and_stream(
     source.execute("CREATE TABLE grandchild (PRIMARY KEY (id)) INHERITS (child)")
     source.execute("INSERT INTO grandchild VALUES (100, 'grandchild', 1)")
     wanted = [f"{config.name}.t", f"{config.name}.child"]
-    config = config.model_copy(update={"source": Source(tables=wanted)})
+    config = config.model_copy(update={"source": Source(tables=wanted, snapshot="connector")})
     establish(Pipeline(config, chain))
     topic = Topic(chain, f"{config.name}.{config.name}.t")
     topic.until(lambda found: len(found) >= 1)

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import httpx
 import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, write_deltalake
@@ -27,6 +26,7 @@ from cdc.state.pipeline import Pipeline
 from cdc.tables import STRUCTURE
 from cdc.waiting import until
 from tests.source.conftest import Maker
+from tests.source.positions import mark_unfinished
 from tests.source.topic import Topic, ops
 
 pytestmark = pytest.mark.integration
@@ -270,14 +270,6 @@ def test_a_new_epoch_ends_an_unfinished_first_snapshot(
     position = worker_rest.offsets(chain.connect, config.name)
     assert position is not None
     assert not in_first_snapshot(position)
-
-
-def mark_unfinished(pipeline: Pipeline) -> None:
-    """Set the position that the connector stores in the middle of its first snapshot."""
-    url = f"{pipeline.endpoints.connect}/connectors/{pipeline.name}/offsets"
-    (entry,) = httpx.get(url).raise_for_status().json()["offsets"]
-    entry["offset"] |= {"snapshot": "INITIAL", "snapshot_completed": False}
-    httpx.patch(url, json={"offsets": [entry]}).raise_for_status()
 
 
 def test_an_intact_chain_is_kept(chain: Endpoints, source: Connection, make_config: Maker) -> None:

@@ -244,6 +244,21 @@ def test_a_copy_from_a_server_that_falls_silent_times_out(source_url: str) -> No
     assert caught.value.message == "reading t: lost the connection to the source"
 
 
+def test_a_copy_brings_every_row_or_says_that_it_ended_early(source_url: str) -> None:
+    whole = psycopg.sql.SQL("SELECT 1, 60 / i FROM generate_series(1, 60000) i")
+    broken = psycopg.sql.SQL("SELECT 1, 60 / (50000 - i) FROM generate_series(1, 60000) i")
+    with connect(source_url) as connection:
+        read = b"".join(blocks(connection, whole, "reading t", block_bytes=1 << 10))
+        with pytest.raises(CdcError) as caught:
+            for _ in blocks(connection, broken, "reading t", block_bytes=1 << 10):
+                pass
+        again = b"".join(blocks(connection, whole, "reading t"))
+    assert read.count(b"\n") == 60_000
+    assert again == read
+    assert caught.value.kind is ErrorKind.SOURCE_NOT_READY
+    assert "division" not in str(caught.value)  # such messages may quote a value
+
+
 def test_a_cut_does_not_wait_for_a_source_that_falls_silent(
     source_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

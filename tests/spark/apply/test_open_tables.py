@@ -53,6 +53,7 @@ def test_a_table_that_somebody_else_wrote_to_stays_at_the_version_of_the_last_cu
         config=config,
         epoch=None,
         last=last,
+        copied=False,
         begins={},
         tables=TableFactory(
             ApplyContext(

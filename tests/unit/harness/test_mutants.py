@@ -9,11 +9,14 @@ from tests.mutants.commits import COMMITS
 from tests.mutants.mutant import Mutant
 from tests.mutants.mutants import MUTANTS
 from tests.mutants.planted import PLANTED
+from tests.mutants.snapshots import SNAPSHOTS
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
-@pytest.mark.parametrize("mutant", [*MUTANTS, *PLANTED, *COMMITS], ids=lambda mutant: mutant.name)
+@pytest.mark.parametrize(
+    "mutant", [*MUTANTS, *PLANTED, *COMMITS, *SNAPSHOTS], ids=lambda mutant: mutant.name
+)
 def test_a_mutant_is_another_program(mutant: Mutant) -> None:
     text = (ROOT / mutant.file).read_text()
 

@@ -59,7 +59,7 @@ class Run:
     def __init__(self, config: Config, spark: Spark) -> None:
         self.context = SimpleNamespace(config=config, spark=spark)
         self.topics: list[str] = []
-        self.catch_up = self.facts = self.read_lost = self.close = lambda *_: None
+        self.catch_up = self.facts = self.read_missing = self.close = lambda *_: None
 
     def apply(self, _landing: Any, until: Callable[[], bool], _hear: Any) -> None:  # noqa: ANN401
         wait_until(until)

@@ -1,0 +1,95 @@
+"""Gives the readers the ranges of each table, and takes each table when its ranges are read."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from cdc.apply.table.structure_notes import PlacedNote
+from cdc.errors import CdcError, ErrorKind
+from cdc.lake.commit.committer import Committer
+from cdc.operations.desk.context import JobContext
+from cdc.operations.first_snapshot.copied_table import CopiedRange, CopiedTable
+from cdc.operations.first_snapshot.page_range import extent, page_ranges
+from cdc.operations.first_snapshot.reader import Readers, refuse_many
+from cdc.operations.first_snapshot.taking import Taking
+from cdc.operations.resnapshot.kept_reading import Subject
+from cdc.state.operation import TableResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """A table that is to be copied; ``committer`` is the only one that commits to it."""
+
+    subject: Subject
+    committer: Committer
+    oid: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """A table whose ranges the readers have been given."""
+
+    given: Given
+    ranges: Sequence[Future[CopiedRange]]
+
+
+@dataclass(frozen=True, slots=True)
+class Copying:
+    """Copies tables at one moment."""
+
+    context: JobContext
+    session: SparkSession
+    notes: Sequence[PlacedNote]  # structure changes inside the cut
+    operation: str  # id
+
+    def begin(
+        self, readers: Readers, tables: Sequence[Given], expect: Callable[[int], None]
+    ) -> list[Begun]:
+        """Give the readers all tables, in order; ``expect`` is called with the rows of all."""
+        extents = [extent(each.subject.at.connection, each.oid) for each in tables]
+        expect(sum(size.rows for size in extents))
+        return [
+            self._begun(readers, each, size.pages)
+            for each, size in zip(tables, extents, strict=True)
+        ]
+
+    def end(self, begun: Begun) -> TableResult:
+        """Wait until all ranges of the table are read, and commit them."""
+        subject = begun.given.subject
+        try:
+            parts = [part.result() for part in begun.ranges]
+        finally:
+            for part in begun.ranges:
+                part.cancel()
+        refuse_many(subject.live.schema.table, [row for part in parts for row in part.refused])
+        taking = Taking(
+            context=self.context,
+            session=self.session,
+            subject=subject,
+            committer=begun.given.committer,
+            notes=self.notes,
+            operation=self.operation,
+        )
+        return taking.take(parts)
+
+    def _begun(self, readers: Readers, given: Given, pages: int) -> Begun:
+        table = _copied_table(given)
+        ranges = [readers.submit(table, part) for part in page_ranges(pages)]
+        return Begun(given=given, ranges=ranges)
+
+
+def _copied_table(given: Given) -> CopiedTable:
+    live, at = given.subject.live, given.subject.at
+    entry = at.cut.entry(str(live.schema.table))
+    if entry is None:
+        raise CdcError(ErrorKind.INTERNAL, "the cut of the reading lacks the table")
+    return CopiedTable(
+        table=live.schema.table,
+        target=given.subject.target,
+        folder=Path(live.path),
+        metadata=given.committer.open().metadata,
+        offset=entry.offset,
+    )

@@ -1,0 +1,159 @@
+"""Reads ranges of tables by COPY, each reader in a session of its own, all in one snapshot."""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Final
+
+import pyarrow as pa
+from psycopg import sql
+from psycopg.pq import TransactionStatus
+
+from cdc.client.moment import enter_snapshot
+from cdc.errors import CdcError, ErrorKind
+from cdc.lake.commit.row_files import RowFiles
+from cdc.operations.first_snapshot.copied_table import CopiedRange, CopiedTable, RefusedRow
+from cdc.operations.first_snapshot.page_range import PageRange
+from cdc.operations.resnapshot.read import MOST_REFUSED
+from cdc.source.rows.copy import blocks, copy_list, names, own_rows, parsed, respelled
+from cdc.source.server.connection import Connection, connect, translated
+from cdc.tables import TableId
+
+_LOST: Final = frozenset({ErrorKind.UNREACHABLE, ErrorKind.TIMEOUT})
+"""A session may have failed for a reason of its own; the snapshot may still be there."""
+Read = Callable[[int], None]
+"""Called by readers with the number of rows after each block; may wait; may raise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sessions:
+    """How a session of a reader begins: in the snapshot, with all tables locked.
+
+    A reader that locked a table only when it comes to it would wait for an ALTER TABLE that itself
+    waits for the other readers.
+    """
+
+    url: str
+    snapshot: str  # as exported
+    tables: Sequence[TableId]
+    silence: float  # seconds that the source may say nothing
+
+    def open(self) -> Connection:
+        """Return a session; raises UNREACHABLE, TIMEOUT if a lock does not come, and others."""
+        connection = connect(self.url, answer_seconds=self.silence)
+        try:
+            self._enter(connection)
+            with translated("locking the tables"):
+                listed = sql.SQL(", ").join(map(own_rows, self.tables))
+                connection.execute(sql.SQL("LOCK {} IN ACCESS SHARE MODE").format(listed))
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _enter(self, connection: Connection) -> None:
+        """Enter the snapshot; raises CONFLICT if it is gone, and so the moment."""
+        try:
+            with translated("entering the snapshot"):
+                enter_snapshot(connection, self.snapshot)
+        except CdcError as error:
+            if error.kind is not ErrorKind.SOURCE_NOT_READY:
+                raise
+            raise CdcError(
+                ErrorKind.CONFLICT, "the exported snapshot is gone", detail=error.detail
+            ) from None
+
+
+class Readers:
+    """Several readers, each one thread with one session."""
+
+    def __init__(self, sessions: Sessions, pool: ThreadPoolExecutor, read: Read) -> None:
+        self._sessions = sessions
+        self._pool = pool
+        self._read = read
+        self._idle: SimpleQueue[Connection] = SimpleQueue()
+        self._over = threading.Event()
+
+    def submit(self, table: CopiedTable, pages: PageRange) -> Future[CopiedRange]:
+        """Read a range as soon as a reader is free."""
+        return self._pool.submit(self._copied, table, pages)
+
+    def open(self, count: int) -> None:
+        """Open the sessions."""
+        for _ in range(count):
+            self._idle.put(self._sessions.open())
+
+    def close(self) -> None:
+        """End all readers, and wait for them; what they have not finished is lost."""
+        self._over.set()
+        self._pool.shutdown(cancel_futures=True)
+        while not self._idle.empty():
+            self._idle.get().close()
+
+    def _copied(self, table: CopiedTable, pages: PageRange) -> CopiedRange:
+        """Read a range; once more in a new session, if this one fails and the snapshot is there."""
+        connection = self._idle.get()
+        try:
+            return self._once(connection, table, pages)
+        except CdcError as error:
+            if error.kind not in _LOST or self._over.is_set():
+                raise
+            connection.close()
+            connection = self._sessions.open()
+            return self._once(connection, table, pages)
+        finally:
+            self._idle.put(connection)
+
+    def _once(self, connection: Connection, table: CopiedTable, pages: PageRange) -> CopiedRange:
+        if connection.closed or connection.info.transaction_status != TransactionStatus.INTRANS:
+            raise CdcError(ErrorKind.UNREACHABLE, "the session has failed before")
+        rows, refused = 0, list[RefusedRow]()
+        with RowFiles(table.folder, table.metadata) as files:
+            for texts in _texts(connection, table, pages):
+                kept, others = table.converted(texts)
+                files.add(kept)
+                rows += texts.num_rows
+                refused += others
+                refuse_many(table.table, refused)
+                self._go_on(texts.num_rows)
+        return CopiedRange(files.files, rows, refused)
+
+    def _go_on(self, rows: int) -> None:
+        if self._over.is_set():
+            raise CdcError(ErrorKind.CANCELLED, "the readers were ended")
+        self._read(rows)
+
+
+@contextmanager
+def reading(sessions: Sessions, count: int, read: Read) -> Iterator[Readers]:
+    """Keep so many readers while the block lasts."""
+    with ExitStack() as stack:
+        pool = ThreadPoolExecutor(count, thread_name_prefix="snapshot")
+        readers = stack.enter_context(closing(Readers(sessions, pool, read)))
+        readers.open(count)
+        yield readers
+
+
+def refuse_many(table: TableId, refused: Sequence[RefusedRow]) -> None:
+    """Raise TABLE_STOPPED for more refused rows than a reading puts into quarantine."""
+    if len(refused) > MOST_REFUSED:
+        raise CdcError(
+            ErrorKind.TABLE_STOPPED,
+            f"the lake cannot hold values of more than {MOST_REFUSED:,} rows of {table}: "
+            f"{refused[0].reason}",
+            remedy="name the column in source.as_text to keep it as text, then resnapshot it",
+        )
+
+
+def _texts(connection: Connection, table: CopiedTable, pages: PageRange) -> Iterable[pa.Table]:
+    columns = table.target.columns
+    query = sql.SQL("SELECT {} FROM {}").format(copy_list(columns), own_rows(table.table))
+    if pages.condition is not None:
+        query = sql.SQL("{} WHERE {}").format(query, pages.condition)
+    fields = names(len(columns))
+    with closing(blocks(connection, query, f"reading {table.table}")) as csv:
+        for block in csv:
+            yield respelled(parsed(block, fields, pa.string()), columns)
