@@ -27,7 +27,6 @@ from tests.faults.scenes.corruptions import (
     TAKEN_AGAIN,
     Corruption,
     Vault,
-    position_is_deleted,
 )
 from tests.servers.fixtures import on_containers
 from tests.servers.process import ProcessServer
@@ -168,20 +167,6 @@ def test_a_snapshot_of_the_connector_that_is_taken_again_stops_its_tables(
 ) -> None:
     with filled(request, tmp_path, snapshot="connector") as vault:
         assert_stopped_and_remedied(vault, TAKEN_AGAIN)
-
-
-@pytest.mark.deep
-def test_a_connector_without_a_snapshot_of_its_own_reads_on_without_its_position(
-    vault: Vault,
-) -> None:
-    """It begins where the slot does, which retains all that it had not stored."""
-    work(vault)
-    with at_work(vault.bank, {}, seed=8):
-        position_is_deleted(vault)
-        vault.resume_connector()
-        vault.bank.sync()
-
-    assert_remedied(vault, ())
 
 
 @pytest.mark.deep

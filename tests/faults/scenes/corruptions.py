@@ -301,4 +301,4 @@ OF_TABLES: Final = {
 TAKEN_AGAIN: Final = Corruption(
     Reason.SNAPSHOT_REPEATED, snapshot_is_taken_again, ("resnapshot --stopped",)
 )
-"""Stops the tables whose first snapshot the connector takes; no other connector has a snapshot."""
+"""With ``snapshot: connector``, as no other connector takes a snapshot."""
