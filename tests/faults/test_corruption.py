@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,10 @@ from tests.faults.scenes.corruptions import (
     NEW_EPOCH,
     OF_TABLES,
     TABLES,
+    TAKEN_AGAIN,
+    Corruption,
     Vault,
+    position_is_deleted,
 )
 from tests.servers.fixtures import on_containers
 from tests.servers.process import ProcessServer
@@ -35,15 +39,16 @@ DETECTION_SECONDS = 300
 SAMPLE = "edited"
 
 
-@pytest.fixture(scope="module")
-def vault(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+@contextmanager
+def filled(
+    request: pytest.FixtureRequest, root: Path, *, snapshot: str = "copy"
 ) -> Iterator[Vault]:
+    """Yield an installation that is up and has its first snapshot."""
     if on_containers(request):
         pytest.skip("the directory of the source's cluster is in a container")
-    root = tmp_path_factory.mktemp("vault")
     patterns = [f"bank.{table}" for table in TABLES]
     with written(request, root, patterns) as bank:
+        bank.configure(lambda found: found["source"].update(snapshot=snapshot))
         server = bank.servers["postgres"]
         assert isinstance(server, ProcessServer)
         cluster, backup = server.state.data("postgres"), root / "backup"
@@ -53,6 +58,14 @@ def vault(
         bank.run("up", "--detach")
         bank.sync()
         yield Vault(bank, backup)
+
+
+@pytest.fixture(scope="module")
+def vault(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Vault]:
+    with filled(request, tmp_path_factory.mktemp("vault")) as found:
+        yield found
 
 
 def work(vault: Vault) -> None:
@@ -84,6 +97,16 @@ def job_ended(vault: Vault, reason: Reason) -> bool:
     servers = vault.bank.facts("status")["servers"]
     (job,) = [server for server in servers if server["name"] == "job"]
     return job["state"] == "failed" and f"[{reason.value}] " in job["reason"]
+
+
+def assert_stopped_and_remedied(vault: Vault, case: Corruption) -> None:
+    work(vault)
+    with at_work(vault.bank, {}, seed=7):
+        case.do(vault)
+        until(lambda: stops(vault, case.reason), DETECTION_SECONDS)
+    sys.stdout.write("\n".join(["", *stops(vault, case.reason), ""]))
+
+    assert_remedied(vault, case.remedy)
 
 
 def stops(vault: Vault, reason: Reason) -> list[str]:
@@ -136,14 +159,29 @@ def test_the_running_job_notices_it(vault: Vault, name: str) -> None:
     [pytest.param(name, marks=[] if name == SAMPLE else pytest.mark.deep) for name in OF_TABLES],
 )
 def test_a_corrupted_table_stops_and_its_remedy_works(vault: Vault, name: str) -> None:
-    case = OF_TABLES[name]
-    work(vault)
-    with at_work(vault.bank, {}, seed=7):
-        case.do(vault)
-        until(lambda: stops(vault, case.reason), DETECTION_SECONDS)
-    sys.stdout.write("\n".join(["", *stops(vault, case.reason), ""]))
+    assert_stopped_and_remedied(vault, OF_TABLES[name])
 
-    assert_remedied(vault, case.remedy)
+
+@pytest.mark.deep
+def test_a_snapshot_of_the_connector_that_is_taken_again_stops_its_tables(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    with filled(request, tmp_path, snapshot="connector") as vault:
+        assert_stopped_and_remedied(vault, TAKEN_AGAIN)
+
+
+@pytest.mark.deep
+def test_a_connector_without_a_snapshot_of_its_own_reads_on_without_its_position(
+    vault: Vault,
+) -> None:
+    """It begins where the slot does, which retains all that it had not stored."""
+    work(vault)
+    with at_work(vault.bank, {}, seed=8):
+        position_is_deleted(vault)
+        vault.resume_connector()
+        vault.bank.sync()
+
+    assert_remedied(vault, ())
 
 
 @pytest.mark.deep

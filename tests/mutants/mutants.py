@@ -4,7 +4,10 @@ from typing import Final
 
 from tests.mutants.mutant import Mutant
 
-SPARK: Final = ("tests/spark/apply/test_apply_is_fold.py", "tests/spark/apply/test_rounds.py")
+SPARK: Final = (
+    "tests/spark/apply/test_apply_is_fold.py",
+    "tests/spark/apply/rounds/test_rounds.py",
+)
 RECORDED: Final = ("tests/spark/apply/test_recorded_events.py",)
 PURE: Final = ("tests/unit", "tests/property")
 
@@ -59,7 +62,7 @@ MUTANTS: Final = (
         file="cdc/lake/table/positions.py",
         old='metadata.get("noted", everything)',
         new='metadata.get("noted", [])',
-        tests=("tests/spark/apply/test_slices.py",),
+        tests=("tests/spark/apply/rounds/test_slices.py",),
     ),
     Mutant(
         name="no run begins before the previous run's operation has ended",
@@ -220,7 +223,7 @@ MUTANTS: Final = (
         file="cdc/apply/rounds/rounds.py",
         old="if not waiting and (self._incomplete is None or self._incomplete.incomplete is None):",
         new="if True:",
-        tests=("tests/spark/apply/test_claims.py",),
+        tests=("tests/spark/apply/rounds/test_claims.py",),
     ),
     Mutant(
         name="messages of other programs are ignored, whatever their prefix",
@@ -402,7 +405,7 @@ MUTANTS: Final = (
         file="cdc/apply/rounds/local_summary.py",
         old="event_op(event)",
         new="event['op']",
-        tests=("tests/spark/apply/test_summaries_two_ways.py",),
+        tests=("tests/spark/apply/rounds/test_summaries_two_ways.py",),
     ),
     Mutant(
         name="the oldest events stay in memory",

@@ -4,7 +4,7 @@ from typing import Final
 
 from tests.mutants.mutant import Mutant
 
-INTERRUPTED: Final = ("tests/spark/apply/test_interrupted.py",)
+INTERRUPTED: Final = ("tests/spark/apply/rounds/test_interrupted.py",)
 EVERY_STEP: Final = "tests/faults/test_every_failpoint.py"
 CORRUPTION: Final = "tests/faults/test_corruption.py"
 SLOT: Final = "tests/source/capture/test_chain.py::test_slot_recreated"
@@ -98,7 +98,7 @@ PLANTED: Final = (
         file="cdc/land/query.py",
         old="        number = self.position.landing + 1\n",
         new="        number = max(1, self.position.landing)\n",
-        tests=("tests/spark/apply/test_rounds.py",),
+        tests=("tests/spark/apply/rounds/test_rounds.py",),
     ),
     Mutant(
         name="planted: Debezium 3.6.1 in place of 3.7.0",
@@ -134,6 +134,6 @@ PLANTED: Final = (
         file="cdc/land/read_back.py",
         old="""AND "offset" > {after:d} AND""",
         new="""AND "offset" > {after + 1:d} AND""",
-        tests=("tests/spark/apply/test_comes_back.py",),
+        tests=("tests/spark/apply/rounds/test_comes_back.py",),
     ),
 )

@@ -296,8 +296,9 @@ OF_TABLES: Final = {
     "unreadable": Corruption(
         Reason.TABLE_UNREADABLE, table_is_unreadable, ("resnapshot bank.accounts",)
     ),
-    "snapshot taken again": Corruption(
-        Reason.SNAPSHOT_REPEATED, snapshot_is_taken_again, ("resnapshot --stopped",)
-    ),
 }
 """Corruptions while everything runs; the table stops, the others go on."""
+TAKEN_AGAIN: Final = Corruption(
+    Reason.SNAPSHOT_REPEATED, snapshot_is_taken_again, ("resnapshot --stopped",)
+)
+"""Stops the tables whose first snapshot the connector takes; no other connector has a snapshot."""
