@@ -22,7 +22,7 @@ from cdc.lake.upkeep.maintenance import Files, Maintainer
 from tests.unit.lake.commit.small_table import add, append_entry, at, ids, make, rows
 
 T = TypeVar("T")
-SESSION: Any = None  # only Spark's part of the upkeep would use it
+SESSION: Any = object()  # only Spark's part of the upkeep would use it
 
 
 class Later(Executor):
