@@ -26,7 +26,7 @@ class SmallBatches:
 
     def __init__(self, most: int = MOST_RECORDS) -> None:
         """``most`` is the number of records up to which a batch is small; 0 for none."""
-        self._most = most
+        self.most: Final = most
         self._record_bytes: float = _USUAL_BYTES
 
     def rows(
@@ -40,7 +40,7 @@ class SmallBatches:
         ``most`` is how many records it has at most, None where that is unknown. ``read_here``
         returns the rows without Spark, if that is possible.
         """
-        if most is None or most > self._most:
+        if most is None or most > self.most:
             return None
         if most * self._record_bytes > MOST_BYTES:
             self._record_bytes /= 2  # one large record is not to count for ever
