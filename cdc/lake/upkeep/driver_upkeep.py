@@ -19,7 +19,7 @@ from cdc.lake.table.positions import Position
 from cdc.lake.upkeep.driver_files import LOCAL_BYTES, combined, is_purged_here, purged
 from cdc.lake.upkeep.maintenance import Files, Maintainer
 
-REST: Final = 20
+REST: Final = 50
 """How many times as long as a checkpoint took the next one waits. A checkpoint has every file that
 was removed within the retention: after a day of commits it takes seconds."""
 logger = structlog.get_logger(__name__)
