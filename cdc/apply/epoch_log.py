@@ -28,7 +28,7 @@ class EpochLog:
     budget: int  # how many events a replayed batch has at most
     epoch: Epoch | None  # None: the first
     small: SmallBatches = field(default_factory=lambda: SmallBatches(0))
-    """Which replayed batches come to this process; for the thread that replays."""
+    """Which replayed batches come to this process, if any; for the thread that replays."""
 
     def newest(self) -> "PinnedLog":
         """Return the version that is the newest now, whatever is appended later."""

@@ -30,7 +30,8 @@ def replayed_here(
     done if the events are left to Spark.
     """
     after, upto = table.position.offset, cut.offsets[topic]
-    events = events_of(log.log.path, topic, after, upto, most=log.log.budget)
+    most = min(log.log.budget, log.log.small.most)
+    events = events_of(log.log.path, topic, after, upto, most=most)
     if events is None:
         return False
     schemas = log.log.schemas_of(set(events["value_schema_id"].unique().to_pylist()) - {None})

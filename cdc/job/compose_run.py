@@ -25,10 +25,12 @@ from cdc.job.pace_report import PaceReport
 from cdc.job.run_inputs import RunInputs, gather_inputs
 from cdc.kafka.offsets import end_offsets
 from cdc.kafka.quiet_stream import QuietStream
+from cdc.kafka.range_reader import RangeReader
 from cdc.kafka.topic_watch import TopicWatch
 from cdc.lake.layout import log_path, readings_path
 from cdc.lake.records.readings import Readings
 from cdc.land.inbox import Inbox
+from cdc.land.kafka_rows import read_rows
 from cdc.land.query import Lander, LandingHooks, Offsets, Rest
 from cdc.land.small_batches import SmallBatches
 from cdc.observe.recent_freshness import RecentFreshness
@@ -80,13 +82,16 @@ class _Composer:
             stages=inputs.stages,
         )
         quiet = self._quiet()
-        lander = self._lander(inbox, retention, partial(_rest, quiet, publisher))
+        reader = RangeReader(self.pipeline.endpoints.kafka, group=f"{self.pipeline.name}.landing")
+        hooks = self._hooks(inbox, reader, retention, partial(_rest, quiet, publisher))
+        lander = self._lander(hooks)
         finder = self._finder(self._first(lander, last), tables, inbox)
         return JobRun(
             context=self._context(freezer, publisher),
             topics=inputs.landing_topics,
             lander=lander,
             quiet=quiet,
+            reader=reader,
             watch=watch,
             retention=retention,
             tables=tables,
@@ -124,23 +129,30 @@ class _Composer:
             schemas_of=self.inputs.registry.schemas,
         )
 
-    def _lander(self, inbox: Inbox, retention: Retention, rest: Rest) -> Lander:
-        """Continue after what has landed; no topic may have been replaced since."""
-        inputs = self.inputs
-        ids = {topic: inputs.landed.topic_ids[topic] for topic in inputs.landing_topics}
+    def _lander(self, hooks: LandingHooks) -> Lander:
+        """Continue after what has landed."""
         return Lander(
             self.spark,
             log_path(self.pipeline.config),
-            inputs.landed,
+            self.inputs.landed,
             self.pipeline.config.job,
-            notes_topic=inputs.topics.notes,
-            hooks=LandingHooks(
-                landed=inbox.add,
-                look=TopicWatch(self.pipeline.endpoints.kafka, ids).look,
-                expired=retention.expired,
-                timed=partial(inputs.stages.timed, Stage.LAND),
-                rest=rest,
-            ),
+            notes_topic=self.inputs.topics.notes,
+            hooks=hooks,
+        )
+
+    def _hooks(
+        self, inbox: Inbox, reader: RangeReader, retention: Retention, rest: Rest
+    ) -> LandingHooks:
+        """Return what a landing does beside its commit; no topic may have been replaced."""
+        inputs = self.inputs
+        ids = {topic: inputs.landed.topic_ids[topic] for topic in inputs.landing_topics}
+        return LandingHooks(
+            landed=inbox.add,
+            look=TopicWatch(self.pipeline.endpoints.kafka, ids).look,
+            read=partial(read_rows, reader),
+            expired=retention.expired,
+            timed=partial(inputs.stages.timed, Stage.LAND),
+            rest=rest,
         )
 
     def _first(self, lander: Lander, last: LastCut) -> FirstSnapshot:

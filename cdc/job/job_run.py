@@ -18,6 +18,7 @@ from cdc.job.activity import Activity
 from cdc.job.health_watch import JobFacts
 from cdc.job.pace_report import PaceReport
 from cdc.kafka.quiet_stream import QuietStream
+from cdc.kafka.range_reader import RangeReader
 from cdc.lake.records import epochs
 from cdc.land.query import Lander
 from cdc.observe.defects import error_text
@@ -47,6 +48,7 @@ class JobRun:
     topics: list[str]
     lander: Lander
     quiet: QuietStream
+    reader: RangeReader
     watch: SourceWatch
     retention: Retention
     tables: AppliedTables
@@ -119,6 +121,7 @@ class JobRun:
         self.context.factory.close()
         self.watch.close()
         self.quiet.close()
+        self.reader.close()
 
 
 def _ended(query: StreamingQuery) -> CdcError:

@@ -29,11 +29,11 @@ from cdc.lake.table.positions import NOTHING, LandedPosition
 from cdc.lake.upkeep.kept_versions import HOUR
 from cdc.lake.upkeep.maintenance import Maintainer, expire
 from cdc.land.arrow_rows import arrow_landing, arrow_rows
-from cdc.land.batch_size import BatchSizes
 from cdc.land.landing import Landing
 from cdc.land.log_files import LogFiles
 from cdc.land.log_table import landings, log_rows, summary
 from cdc.land.log_writer import LogWriter
+from cdc.land.micro_batches import MicroBatch, MicroBatches
 from cdc.land.small_batches import MOST_RECORDS, SmallBatches
 from cdc.waiting import Every
 
@@ -62,6 +62,9 @@ class LandingHooks:
     look: Callable[[Collection[str]], None]
     """Called after each read from Kafka, with the topics of which there are events; raises if
     something is wrong with them."""
+    read: Callable[[Mapping[str, range]], pa.Table | None] = lambda _: None
+    """Called with the offsets of a small micro-batch, by topic; returns its records as Spark's
+    Kafka source has them, None where only Spark can read them."""
     expired: Callable[[], Expired] = dict
     """Called once per vacuum interval; returns which events of the log are no longer needed."""
     timed: Callable[[], AbstractContextManager[None]] = nullcontext
@@ -117,8 +120,8 @@ class Lander:
         self._spark.conf.set(POLLING_DELAY, str(pause))
         events = self._events(topics, bootstrap_servers)
         begin = {topic: last + 1 for topic, last in self.position.offsets.items()}
-        sizes = BatchSizes(Path(checkpoint), begin)
-        paced = partial(self._paced, sizes)
+        batches = MicroBatches(Path(checkpoint), begin)
+        paced = partial(self._paced, batches)
         writer = events.writeStream.foreachBatch(paced).queryName("land")
         self._query = (
             writer.option("checkpointLocation", checkpoint)
@@ -157,25 +160,29 @@ class Lander:
         [source] = json.loads(progress.json)["sources"]
         return {topic: partitions["0"] for topic, partitions in source["endOffset"].items()}
 
-    def _paced(self, sizes: BatchSizes, events: DataFrame, batch_id: int) -> None:
+    def _paced(self, batches: MicroBatches, events: DataFrame, batch_id: int) -> None:
         began, before = time.monotonic(), self.position.offsets
         with self._hooks.timed():
-            self.land(events, sizes.most_records(batch_id))
+            self.land(events, batches.batch(batch_id))
         self._stopping.wait(began + self._policy.trigger_seconds - time.monotonic())
         self._hooks.rest(before, self.position.offsets, self._stopping)
 
-    def land(self, events: DataFrame, most: int | None = None) -> None:
+    def land(self, events: DataFrame, batch: MicroBatch | None = None) -> None:
         """Append one micro-batch and its end position in one commit.
 
-        ``most`` is how many records it has at most, None where that is unknown. A small one is
-        brought here, and its rows go on with the landing.
+        ``batch`` says which records it has, None where that is unknown. A small one is brought
+        here, and its rows go on with the landing.
         """
         number = self.position.landing + 1
-        found = self._small.rows(events, most)
+        most = None if batch is None else batch.most_records
+        found = self._small.rows(events, most, partial(self._read_here, batch))
         if found is None:
             self._land_by_spark(events, number)
         else:
             self._land_here(arrow_rows(found, number, datetime.now(UTC)))
+
+    def _read_here(self, batch: MicroBatch | None) -> pa.Table | None:
+        return self._hooks.read(batch.ranges) if batch is not None and batch.exact else None
 
     def _land_here(self, rows: pa.Table) -> None:
         landing = arrow_landing(rows) if len(rows) else None

@@ -1,5 +1,6 @@
 """Brings small batches of events to this process, whole and once."""
 
+from collections.abc import Callable
 from typing import Final
 
 import pyarrow as pa
@@ -25,21 +26,28 @@ class SmallBatches:
 
     def __init__(self, most: int = MOST_RECORDS) -> None:
         """``most`` is the number of records up to which a batch is small; 0 for none."""
-        self._most = most
+        self.most: Final = most
         self._record_bytes: float = _USUAL_BYTES
 
-    def rows(self, events: DataFrame, most: int | None) -> pa.Table | None:
+    def rows(
+        self,
+        events: DataFrame,
+        most: int | None,
+        read_here: Callable[[], pa.Table | None] = lambda: None,
+    ) -> pa.Table | None:
         """Return the rows of a batch; None if it is left to Spark.
 
-        ``most`` is how many records it has at most, None where that is unknown.
+        ``most`` is how many records it has at most, None where that is unknown. ``read_here``
+        returns the rows without Spark, if that is possible.
         """
-        if most is None or most > self._most:
+        if most is None or most > self.most:
             return None
         if most * self._record_bytes > MOST_BYTES:
             self._record_bytes /= 2  # one large record is not to count for ever
             return None
         try:
-            rows = events.toArrow()
+            rows = read_here()
+            rows = events.toArrow() if rows is None else rows
         except (Py4JJavaError, PySparkException) as error:
             if _TOO_LARGE not in str(error):
                 raise

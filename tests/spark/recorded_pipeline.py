@@ -39,6 +39,7 @@ from cdc.lake.table import store
 from cdc.lake.table.positions import LandedPosition, Position, landed_position, position
 from cdc.land.inbox import Inbox
 from cdc.land.log_table import create_log
+from cdc.land.micro_batches import MicroBatch
 from cdc.land.query import Lander, LandingHooks
 from cdc.land.small_batches import SmallBatches
 from cdc.observe.recent_freshness import RecentFreshness
@@ -214,7 +215,7 @@ class Pipeline:
 
     def land(self, records: list[dict[str, Any]]) -> None:
         """Land the records in one landing; the driver applies them if ``in_memory``."""
-        self.lander.land(events(self.spark, records), len(records) if self.in_memory else None)
+        self.lander.land(events(self.spark, records), small(records) if self.in_memory else None)
 
     def _wal_end(self) -> int:
         return self.wal_end()
@@ -274,6 +275,11 @@ def _text(column: Column) -> str:
 
 def _bytes(text: str | None) -> bytes | None:
     return None if text is None else base64.b64decode(text)
+
+
+def small(records: list[dict[str, Any]]) -> MicroBatch:
+    """Return a micro-batch of so many records."""
+    return MicroBatch(ranges={"t": range(len(records))}, exact=False)
 
 
 def landed_topics() -> list[dict[str, Any]]:

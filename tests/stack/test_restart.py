@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from cdc.capture.bootstrap import establish
+from cdc.capture.topic_specs import debezium_heartbeat_topic
 from cdc.config import Config
 from cdc.kafka.topics import topic_ids
 from cdc.source.connector import worker_rest
@@ -16,12 +17,19 @@ from cdc.stack.embedded import EmbeddedStack, running
 from cdc.state.directory import StateDir
 from cdc.state.endpoints import Endpoints
 from cdc.state.pipeline import Pipeline
+from cdc.tables import HEARTBEAT
 from tests.stack.conftest import ours
 from tests.waiting import until
 
 pytestmark = pytest.mark.integration
 
 TOPIC = "wal2lake.public.kept"
+BEATS = {
+    f"{topic}-{part}"
+    for topic in (debezium_heartbeat_topic("wal2lake"), HEARTBEAT.topic("wal2lake"))
+    for part in ("key", "value")
+}
+"""The subjects of heartbeats, which come last because nothing but time causes them."""
 
 
 def messages(kafka: str) -> list[bytes | None]:
@@ -69,12 +77,13 @@ def execute(endpoints: Endpoints, statement: str) -> None:
 def test_topics_offsets_and_schemas_survive(config: Config, state: StateDir) -> None:
     with running(config) as endpoints:
         execute(endpoints, "CREATE TABLE kept (id int PRIMARY KEY, note text)")
-        execute(endpoints, "INSERT INTO kept SELECT i, 'row' FROM generate_series(1, 50) i")
         establish(Pipeline(config, endpoints))
+        execute(endpoints, "INSERT INTO kept SELECT i, 'row' FROM generate_series(1, 50) i")
         until(lambda: len(messages(endpoints.kafka)) == 50)
-        execute(endpoints, "INSERT INTO kept VALUES (51, 'streamed')")
+        execute(endpoints, "INSERT INTO kept VALUES (51, 'one more')")
         until(lambda: len(messages(endpoints.kafka)) == 51)
         before = messages(endpoints.kafka)
+        until(lambda: set(schemas(endpoints.registry)) >= BEATS)
         known = schemas(endpoints.registry)
         ids = topic_ids(endpoints.kafka, [TOPIC])
         assert TOPIC in ids

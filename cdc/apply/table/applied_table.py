@@ -220,7 +220,7 @@ class AppliedTable:
 
     def _keep_small(self) -> None:
         if self._driver is not None and self._driver.was_driver:
-            self._driver.upkeep.committed(self._session.get(), self.position)
+            self._driver.upkeep.committed(self._session, self.position)
         else:
             session = self._session.get()
             suit(session, WHOLE_FILES)

@@ -8,18 +8,18 @@ from typing import Final
 
 import pyarrow as pa
 import structlog
-from pyspark.sql import SparkSession
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.commit.combined import Combined, CombineError
 from cdc.lake.commit.committer import Committer, OpenTable
 from cdc.lake.commit.protocol import TakeMergeError
 from cdc.lake.commit.replay import LiveFile
+from cdc.lake.own_session import AnySession
 from cdc.lake.table.positions import Position
 from cdc.lake.upkeep.driver_files import LOCAL_BYTES, combined, is_purged_here, purged
 from cdc.lake.upkeep.maintenance import Files, Maintainer
 
-REST: Final = 20
+REST: Final = 50
 """How many times as long as a checkpoint took the next one waits. A checkpoint has every file that
 was removed within the retention: after a day of commits it takes seconds."""
 logger = structlog.get_logger(__name__)
@@ -66,7 +66,7 @@ class DriverUpkeep:
         self._checked: int | None = None  # newest version that was considered for a checkpoint
         self._left = frozenset[str]()  # paths of files that could not be combined
 
-    def committed(self, session: SparkSession, position: Position) -> None:
+    def committed(self, session: AnySession, position: Position) -> None:
         """Keep the table small after a commit with ``position``; see the class."""
         try:
             table = self._combine(position)

@@ -9,9 +9,9 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Final
 
-LEAST_HOURS: Final = 1.0
+LEAST_HOURS: Final = 0.25
 """Every table keeps so much, unless ``job.vacuum_retention_hours`` says otherwise."""
-HOURS: Final[Sequence[float]] = (168.0, 48.0, 12.0, 3.0, LEAST_HOURS)
+HOURS: Final[Sequence[float]] = (168.0, 48.0, 12.0, 3.0, 1.0, LEAST_HOURS)
 """What a table may keep, the longest first."""
 VERSIONS: Final = 3600
 """A table keeps no more versions than these for longer than ``LEAST_HOURS``."""

@@ -8,10 +8,10 @@ from concurrent.futures import Executor, Future
 from typing import Final
 
 import structlog
-from pyspark.sql import SparkSession
 
 from cdc.config import Job
 from cdc.lake.layout import is_local, lake_of
+from cdc.lake.own_session import AnySession, OwnSession
 from cdc.lake.table.positions import METADATA_CONF, open_table
 from cdc.lake.table.store import set_properties
 from cdc.lake.upkeep.held import oldest_hold
@@ -58,7 +58,7 @@ class KeptVersions:
         self._is_told = False  # the table's properties say what was asked for
         self._due_at = clock() + min(60, self._most)  # also in jobs that never run for long
 
-    def committed(self, session: SparkSession, metadata: str) -> None:
+    def committed(self, session: AnySession, metadata: str) -> None:
         """Clean the table if it is due; ``metadata`` is the position to repeat in a commit.
 
         A commit is only made if the table is to keep versions for another time than before.
@@ -73,7 +73,7 @@ class KeptVersions:
             since = self._since(time.time() - self.hours * HOUR)
             self._work = self._submit(clean, self._path, since)
 
-    def keep(self, session: SparkSession, metadata: str) -> None:
+    def keep(self, session: AnySession, metadata: str) -> None:
         """Set how long Delta keeps removed files, and the commits that open their versions.
 
         Makes a commit only if the table's properties change.
@@ -83,8 +83,9 @@ class KeptVersions:
         wanted = {LOG_KEPT: interval, FILES_KEPT: interval, CLEANED_BY_DELTA: by_delta}
         have = self._properties()
         if any(have.get(name, USUAL[name]) != text for name, text in wanted.items()):
-            session.conf.set(METADATA_CONF, metadata)
-            set_properties(session, self._path, wanted)
+            own = OwnSession.of(session).get()
+            own.conf.set(METADATA_CONF, metadata)
+            set_properties(own, self._path, wanted)
 
     def clean_next(self) -> None:
         """Have the next ``committed`` clean the table."""
@@ -112,7 +113,7 @@ class KeptVersions:
         hold = oldest_hold(lake_of(self._path)) if is_local(self._path) else None
         return expired if hold is None else min(hold, expired)
 
-    def _end(self, work: Future[Cleaned], session: SparkSession, metadata: str) -> None:
+    def _end(self, work: Future[Cleaned], session: AnySession, metadata: str) -> None:
         try:
             cleaned = work.result()
         except OSError as error:
@@ -126,7 +127,7 @@ class KeptVersions:
             self.keep(session, metadata)
             self._is_told = True
 
-    def _adapt(self, session: SparkSession, metadata: str, hours: float) -> None:
+    def _adapt(self, session: AnySession, metadata: str, hours: float) -> None:
         if hours != self.hours:
             logger.info("versions are kept", path=self._path, hours=hours)
             self._known = hours

@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 from cdc.config import Job
 from cdc.events.values.sql_text import spark_delta, spark_string
 from cdc.failpoints import Failpoint, reach
+from cdc.lake.own_session import AnySession, OwnSession
 from cdc.lake.table.positions import METADATA_CONF, file_sizes, open_table
 from cdc.lake.upkeep.kept_versions import HOUR, KeptVersions
 from cdc.lake.upkeep.small_files import DELETED_SHARE, SMALL_BYTES, rewritten
@@ -88,7 +89,7 @@ class Maintainer:
 
     def committed(
         self,
-        session: SparkSession,
+        session: AnySession,
         metadata: str,
         measure: Callable[[], Files] | None = None,
     ) -> None:
@@ -104,21 +105,21 @@ class Maintainer:
             self._vacuum(session, metadata)
         self._kept.committed(session, metadata)
 
-    def _rewrite(self, session: SparkSession, metadata: str, current: Files) -> None:
+    def _rewrite(self, session: AnySession, metadata: str, current: Files) -> None:
         if small := rewritten(current.sizes, self._policy.optimize_small_files):
-            optimize(session, self._path, metadata, below=small[-1] + 1)
+            optimize(OwnSession.of(session).get(), self._path, metadata, below=small[-1] + 1)
             logger.info("optimized", path=self._path, small_files=len(small))
         if current.deleted > DELETED_SHARE:
-            purge(session, self._path, metadata)
+            purge(OwnSession.of(session).get(), self._path, metadata)
             logger.info("purged", path=self._path, deleted=round(current.deleted, 2))
 
-    def _vacuum(self, session: SparkSession, metadata: str) -> None:
+    def _vacuum(self, session: AnySession, metadata: str) -> None:
         if self._clock() - self._vacuumed_at < self._policy.vacuum_every_hours * HOUR:
             return
         if self._kept.are_held():
             return  # VACUUM knows nothing of that
         self._kept.keep(session, metadata)
-        vacuum(session, self._path, metadata)
+        vacuum(OwnSession.of(session).get(), self._path, metadata)
         self._kept.clean_next()
         self._vacuumed_at = self._clock()
         logger.info("vacuumed", path=self._path)

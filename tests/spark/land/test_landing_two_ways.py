@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import Row, SparkSession
 
@@ -14,8 +15,9 @@ from cdc.lake.commit.protocol import TakeMergeError
 from cdc.lake.table.positions import LandedPosition, landed_position
 from cdc.land.landing import Landing
 from cdc.land.log_table import create_log
+from cdc.land.micro_batches import MicroBatch
 from cdc.land.query import Lander, LandingHooks
-from tests.spark.recorded_pipeline import events, landed_topics
+from tests.spark.recorded_pipeline import events, landed_topics, small
 
 pytestmark = pytest.mark.spark
 BEGIN = LandedPosition(epoch=1, landing=4, offsets={}, topic_ids={"t": "id"})
@@ -59,7 +61,7 @@ class Landed:
         lander = Lander(spark, str(log), BEGIN, Job(), notes_topic="odd", hooks=hooks)
         records = odd_records()
         for part in (records[:40], [], records[40:]):
-            lander.land(events(spark, part), len(part) if in_memory else None)
+            lander.land(events(spark, part), small(part) if in_memory else None)
         self.position = lander.position
         self.rows: list[Row] = (
             spark.read.format("delta").load(str(log)).drop("landed_at").orderBy("topic", "offset")
@@ -122,3 +124,25 @@ def test_spark_appends_the_rows_in_memory_where_this_process_may_not(
     assert landed.landings == expected.landings
     assert landed.position == expected.position
     assert all(landing.events is not None for landing in landed.landings)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_batch_is_read_here_if_it_is_known_where_it_begins(
+    spark: SparkSession, tmp_path: Path, exact: bool
+) -> None:
+    records = landed_topics()
+    offsets = {"t": range(3, 3 + len(records))}
+    asked = list[object]()
+
+    def read(ranges: object) -> pa.Table:
+        asked.append(ranges)
+        return events(spark, records).toArrow()
+
+    create_log(spark, str(tmp_path), BEGIN)
+    hooks = LandingHooks(landed=lambda _: None, look=lambda _: None, read=read)
+    lander = Lander(spark, str(tmp_path), BEGIN, Job(), notes_topic="notes", hooks=hooks)
+
+    lander.land(events(spark, records), MicroBatch(ranges=offsets, exact=exact))
+
+    assert asked == ([offsets] if exact else [])
+    assert spark.read.format("delta").load(str(tmp_path)).count() == len(records)

@@ -16,13 +16,22 @@ def every(seconds: float, hours: float) -> Sequence[float]:
 
 @pytest.mark.parametrize(
     ("seconds", "hours"),
-    [(3600, WEEK), (169, WEEK), (167, 48), (30, 12), (4, 3), (1, 1), (0.1, LEAST_HOURS)],
+    [
+        (3600, WEEK),
+        (169, WEEK),
+        (167, 48),
+        (30, 12),
+        (4, 3),
+        (1, 1),
+        (0.3, LEAST_HOURS),
+        (0.1, LEAST_HOURS),
+    ],
 )
 def test_no_more_versions_are_kept_than_a_checkpoint_can_hold(seconds: float, hours: float) -> None:
     assert hours_kept(WEEK, every(seconds, WEEK)) == hours
 
 
-@pytest.mark.parametrize("seconds", [0.2, 1, 1.5, 5, 20, 60, 150, 200, 400, 3600])
+@pytest.mark.parametrize("seconds", [0.1, 0.2, 0.5, 1, 1.5, 5, 20, 60, 150, 200, 400, 3600])
 def test_a_table_that_goes_on_as_before_keeps_what_it_kept(seconds: float) -> None:
     for began in HOURS:
         now = began

@@ -9,7 +9,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from cdc.land import small_batches
-from cdc.land.batch_size import BatchSizes
+from cdc.land.micro_batches import MicroBatch, MicroBatches
 from cdc.land.small_batches import SmallBatches
 
 
@@ -25,24 +25,36 @@ def parted(ends: dict[str, int]) -> dict[str, dict[str, int]]:
     return {topic: {"0": end} for topic, end in ends.items()}
 
 
-def test_the_size_is_the_difference_to_the_batch_before(tmp_path: Path) -> None:
-    sizes = BatchSizes(tmp_path, {"a": 10})
+def test_a_batch_begins_at_the_end_of_the_one_before(tmp_path: Path) -> None:
+    batches = MicroBatches(tmp_path, {"a": 10})
     write_ends(tmp_path, 0, a=15, b=3)
     write_ends(tmp_path, 1, a=15, b=4)
 
-    assert [sizes.most_records(0), sizes.most_records(1)] == [5 + 3, 1]
+    first, second = batches.batch(0), batches.batch(1)
+
+    assert first == MicroBatch(ranges={"a": range(10, 15), "b": range(3)}, exact=False)
+    assert second == MicroBatch(ranges={"a": range(15, 15), "b": range(3, 4)}, exact=True)
+    assert [first.most_records, second.most_records] == [5 + 3, 1]
+
+
+def test_a_topic_that_was_empty_from_the_beginning_is_exact(tmp_path: Path) -> None:
+    write_ends(tmp_path, 0, a=15, b=0)
+
+    assert MicroBatches(tmp_path, {"a": 10}).batch(0) == MicroBatch(
+        ranges={"a": range(10, 15), "b": range(0)}, exact=True
+    )
 
 
 @pytest.mark.parametrize("text", ["", "v1\n{}\n[]", 'v1\n{}\n{"a": 3}', "v1\n{}\nno JSON"])
-def test_the_size_is_unknown_where_the_checkpoint_is_not_as_expected(
+def test_a_batch_is_unknown_where_the_checkpoint_is_not_as_expected(
     tmp_path: Path, text: str
 ) -> None:
-    sizes = BatchSizes(tmp_path, {})
-    assert sizes.most_records(0) is None
+    batches = MicroBatches(tmp_path, {})
+    assert batches.batch(0) is None
     (tmp_path / "offsets").mkdir()
     (tmp_path / "offsets" / "0").write_text(text)
 
-    assert sizes.most_records(0) is None
+    assert batches.batch(0) is None
 
 
 class Batch:
