@@ -111,8 +111,8 @@ class Job(Section):
     """How many commits of a table pass between two counts of its small files."""
     vacuum_retention_hours: float | None = Field(None, ge=0)
     """How long an old version's files and commits are kept for time travel and slow readers. If
-    absent, a quarter of an hour, and up to a week in a table that has no more than 3,600 versions in that
-    time."""
+    absent, a quarter of an hour, and up to a week in a table that has no more than 3,600 versions
+    in that time."""
     vacuum_every_hours: float = Field(12, gt=0)
     """The time between two searches for files that no kept version needs, while the job runs."""
     log_retention_hours: float | None = Field(None, gt=0)
