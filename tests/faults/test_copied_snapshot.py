@@ -39,9 +39,9 @@ INSERT INTO copied.appended SELECT 'w' || i, i FROM generate_series(1, 5000) i;
 INSERT INTO copied.twice SELECT i % 10, 'b' || i % 3 FROM generate_series(1, 5000) i;
 """
 TABLES: Final = ("keyed", "moving", "appended", "twice", "empty")
-SAMPLE: Final = (Failpoint.AFTER_ROWS_WRITE, Failpoint.AFTER_READING_RECORD)
+SAMPLE: Final = (Failpoint.AFTER_COPY_WRITE, Failpoint.AFTER_READING_RECORD)
 OTHERS: Final = (
-    (Failpoint.BEFORE_ROWS_WRITE, Failpoint.BEFORE_READING_WRITE, Failpoint.AFTER_READING_WRITE),
+    (Failpoint.BEFORE_COPY_WRITE, Failpoint.BEFORE_COPY_KEEP, Failpoint.AFTER_COPY_KEEP),
     (Failpoint.BEFORE_ENTRY_PUT, Failpoint.AFTER_ENTRY_PUT, Failpoint.BEFORE_READING_SWAP),
 )
 """Each kill costs a start."""

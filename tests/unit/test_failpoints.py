@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cdc.failpoints import HELD, HOLD, VARIABLE, Failpoint
-from tests.faults.scenes.steps import AT_THE_FIRST_START, CASES, EXPIRY, points_of
+from tests.faults.scenes.steps import AT_THE_FIRST_START, CASES, EXPIRY, FIRST_SNAPSHOT, points_of
 from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -87,7 +87,9 @@ def test_the_job_is_killed_at_each_of_them() -> None:
     """The scenarios name them, so that tests/faults does not miss a new one."""
     listed = [step for _, steps in CASES.values() for step in steps]
 
-    assert Counter(points_of(*listed, *AT_THE_FIRST_START, *EXPIRY)) == Counter(Failpoint)
+    others = (*AT_THE_FIRST_START, *FIRST_SNAPSHOT, *EXPIRY)
+
+    assert Counter(points_of(*listed, *others)) == Counter(Failpoint)
 
 
 def test_the_module_needs_nothing_but_the_standard_library() -> None:

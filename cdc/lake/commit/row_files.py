@@ -64,7 +64,7 @@ class RowFiles:
         if rows is None or not rows.num_rows:
             return
         if self._open is None:
-            reach(Failpoint.BEFORE_ROWS_WRITE)
+            reach(Failpoint.BEFORE_COPY_WRITE)
             self._open = _OpenFile.create(self.folder, rows.schema, self._measured())
         self._open.write(rows)
         if self._open.bytes >= self.file_bytes:
@@ -77,7 +77,7 @@ class RowFiles:
         if self._open is not None:
             self.files.append(self._open.finish(int(self.clock() * 1000)))
             self._open = None
-            reach(Failpoint.AFTER_ROWS_WRITE)
+            reach(Failpoint.AFTER_COPY_WRITE)
 
 
 @dataclass(slots=True)

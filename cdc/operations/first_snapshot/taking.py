@@ -91,9 +91,9 @@ class Taking:
         """Keep the rows as a whole reading, as they are not in the log."""
         store = ReadingStore(self.context, self.session, self.subject, self.operation)
         path, live = store.free_path(), self.subject.live.path
-        reach(Failpoint.BEFORE_READING_WRITE)
+        reach(Failpoint.BEFORE_COPY_KEEP)
         link_table(live, files, path, _origin(files, position))
-        reach(Failpoint.AFTER_READING_WRITE)
+        reach(Failpoint.AFTER_COPY_KEEP)
         store.record(position, path, whole=True)
 
 

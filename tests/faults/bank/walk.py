@@ -15,6 +15,12 @@ Row = dict[str, Any]
 _AT_THE_CUT: Final = ("streaming", "degraded")
 
 
+def _is_complete(row: Row) -> bool:
+    """Return whether the cut has the rows of the first snapshot, without which it is flagged."""
+    states = {entry["state"] for entry in row["tables"]}
+    return row["lsn"] is not None and "snapshotting" not in states
+
+
 @dataclass
 class Walk:
     """The ledger's rows seen so far; ``versions`` counts opened versions of tables."""
@@ -51,7 +57,7 @@ class Walk:
             before = self.seen.get(cut - 1)
             if before is not None and before["lsn"] is not None:
                 assert row["lsn"] >= before["lsn"], f"cut {cut} lies before the one before it"
-            if row["lsn"] is not None:  # before, the first snapshot is not complete
+            if _is_complete(row):
                 self._judge(row)
             self.walked = cut
 

@@ -176,6 +176,8 @@ def _state(bank: Armed, table: str) -> str:
 
 
 AT_THE_FIRST_START: Final = ("log-create",)
+FIRST_SNAPSHOT: Final = ("copy-write", "copy-keep")
+"""Steps of the first snapshot by COPY: see tests/faults/test_copied_snapshot.py."""
 EXPIRY: Final = ("image-record", "reading-expiry", "log-expiry", "ledger-expiry")
 """Steps that need ``job.log_retention_hours``: see tests/faults/test_retention.py."""
 CASES: Final[dict[str, tuple[Trigger, tuple[str, ...]]]] = {

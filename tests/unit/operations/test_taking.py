@@ -26,10 +26,10 @@ from tests.unit.lake.commit.small_table import ids, make, rows
 
 TABLE: Final = TableId("a", "t")
 STEPS: Final = (
-    Failpoint.BEFORE_ROWS_WRITE,
-    Failpoint.AFTER_ROWS_WRITE,
-    Failpoint.BEFORE_READING_WRITE,
-    Failpoint.AFTER_READING_WRITE,
+    Failpoint.BEFORE_COPY_WRITE,
+    Failpoint.AFTER_COPY_WRITE,
+    Failpoint.BEFORE_COPY_KEEP,
+    Failpoint.AFTER_COPY_KEEP,
     Failpoint.BEFORE_READING_RECORD,
     Failpoint.AFTER_READING_RECORD,
     Failpoint.BEFORE_ENTRY_PUT,
