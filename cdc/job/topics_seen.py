@@ -11,7 +11,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in i
 )
 
 from cdc.capture.topic_specs import debezium_heartbeat_topic
-from cdc.kafka.topics import admin, unreachable
+from cdc.kafka.clients import admin
+from cdc.kafka.topics import unreachable
 from cdc.tables import HEARTBEAT, SIGNAL
 
 _SECONDS: Final = 5.0

@@ -8,7 +8,8 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_f
 
 from cdc.errors import CdcError
 from cdc.kafka.cleanup_policy import close, open_for_deleting, result
-from cdc.kafka.topics import SECONDS, admin, topic_ids
+from cdc.kafka.clients import admin
+from cdc.kafka.topics import SECONDS, topic_ids
 
 _SETTLE_SECONDS: Final = 20
 

@@ -10,7 +10,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in i
 )
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
-from cdc.kafka.topics import SECONDS, admin, unreachable
+from cdc.kafka.clients import admin
+from cdc.kafka.topics import SECONDS, unreachable
 
 _WITHOUT_LEADER: Final = frozenset(
     {

@@ -6,7 +6,6 @@ there is something to land, sooner than a query that asks for the end of every t
 and at no cost until then.
 """
 
-import logging
 import threading
 import time
 from collections.abc import Mapping
@@ -17,13 +16,13 @@ from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 from cdc.errors import CdcError
 from cdc.events import avro
 from cdc.events.transactions import BEGIN, Marker, is_heartbeat, marker
+from cdc.kafka.clients import reading_consumer
 from cdc.kafka.registry_client import SchemaLookup
 
 MOST_SECONDS: Final = 15.0
 """How long heartbeats wait at most: short beside what the health watch allows a hop."""
 _LOOK_SECONDS: Final = 0.25
 """How long one poll waits: a stop is noticed after it, and a transaction without END counts."""
-_SILENT: Final = logging.getLogger("cdc.kafka.client")
 
 
 class QuietStream:
@@ -97,15 +96,6 @@ class QuietStream:
 
     def _opened(self) -> Consumer:
         if self._consumer is None:
-            self._consumer = Consumer(
-                {
-                    "bootstrap.servers": self._bootstrap,
-                    "group.id": f"{self._prefix}.quiet",  # asked for; no group is ever joined
-                    "enable.auto.commit": False,
-                    "isolation.level": "read_committed",
-                    "auto.offset.reset": "error",
-                    "fetch.wait.max.ms": 10_000,
-                },
-                logger=_SILENT,
-            )
+            group = f"{self._prefix}.quiet"
+            self._consumer = reading_consumer(self._bootstrap, group, fetch_wait_max_ms=10_000)
         return self._consumer

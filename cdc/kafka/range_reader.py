@@ -4,7 +4,6 @@ Spark starts one task for each topic that has something new, and brings the rows
 back to this process: most of a second for a few hundred records.
 """
 
-import logging
 import time
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -12,12 +11,13 @@ from typing import Final
 import structlog
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from cdc.kafka.clients import reading_consumer
+
 READ_SECONDS: Final = 5.0
 """After that, Spark reads the records: it tells what is wrong with Kafka, and waits for it."""
 _TIMED_OUT: Final = KafkaError._TIMED_OUT  # noqa: SLF001 - librdkafka's own, and documented
 _END: Final = KafkaError._PARTITION_EOF  # noqa: SLF001 - the same
 _AT_ONCE: Final = 10_000  # records
-_SILENT: Final = logging.getLogger("cdc.kafka.client")
 logger = structlog.get_logger(__name__)
 
 
@@ -80,19 +80,13 @@ class RangeReader:
 
     def _opened(self) -> Consumer:
         if self._consumer is None:
-            self._consumer = Consumer(
-                {
-                    "bootstrap.servers": self._bootstrap,
-                    "group.id": self._group,
-                    "enable.auto.commit": False,
-                    "isolation.level": "read_committed",
-                    "auto.offset.reset": "error",
-                    # The last offset of a range is mostly a marker of Kafka's transactions. Only
-                    # an empty answer shows that nothing follows it.
-                    "enable.partition.eof": True,
-                    "fetch.wait.max.ms": 10,
-                },
-                logger=_SILENT,
+            self._consumer = reading_consumer(
+                self._bootstrap,
+                self._group,
+                # The last offset of a range is mostly a marker of Kafka's transactions. Only an
+                # empty answer shows that nothing follows it.
+                enable_partition_eof=True,
+                fetch_wait_max_ms=10,
             )
         return self._consumer
 

@@ -12,8 +12,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in i
 )
 
 from cdc.errors import CdcError, ErrorKind
+from cdc.kafka.clients import admin
 from cdc.kafka.offsets import offsets_at
-from cdc.kafka.topics import SECONDS, admin, unreachable
+from cdc.kafka.topics import SECONDS, unreachable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

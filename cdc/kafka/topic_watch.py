@@ -13,9 +13,10 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in i
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
 from cdc.errors import CdcError, ErrorKind
+from cdc.kafka.clients import admin
 from cdc.kafka.offsets import again_if_deleted, offsets_at
 from cdc.kafka.same_topic import ExistingTopic, refuse_other
-from cdc.kafka.topics import SECONDS, admin, unreachable
+from cdc.kafka.topics import SECONDS, unreachable
 from cdc.waiting import Every
 
 _PATIENCE_SECONDS: Final = 120

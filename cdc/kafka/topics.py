@@ -1,6 +1,5 @@
 """Create topics with the settings they need, and check those of existing ones."""
 
-import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -15,9 +14,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in i
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.cleanup_policy import POLICY, close, entries_of, is_opened
+from cdc.kafka.clients import admin
 
 SECONDS: Final = 20
-_SILENT: Final = logging.getLogger("cdc.kafka.client")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +29,6 @@ class TopicSpec:
     name: str
     settings: dict[str, str] = field(default_factory=dict)
     instead: dict[str, str] = field(default_factory=dict)
-
-
-def admin(bootstrap: str) -> AdminClient:
-    """Return an admin client that writes no log lines of its own."""
-    return AdminClient({"bootstrap.servers": bootstrap}, logger=_SILENT)
 
 
 def ensure_topics(bootstrap: str, specs: Iterable[TopicSpec], *, replication: int = 1) -> None:

@@ -437,7 +437,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="records of an aborted transaction are not read",
-        file="cdc/kafka/range_reader.py",
+        file="cdc/kafka/clients.py",
         old='"isolation.level": "read_committed",',
         new='"isolation.level": "read_uncommitted",',
         tests=("tests/spark/land/test_read_from_kafka.py",),

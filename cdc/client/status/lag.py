@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from cdc.errors import CdcError, ErrorKind
+from cdc.kafka.clients import reading_consumer
 
 SECONDS = 5.0
 
@@ -19,17 +20,12 @@ def lags(bootstrap: str, applied: Mapping[str, int]) -> dict[str, int]:
 
     Raises UNREACHABLE when no broker answers in time.
     """
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "wal2lake-status",  # never joined: partitions are assigned
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "isolation.level": "read_committed",
-            "auto.offset.reset": "earliest",
-            "fetch.message.max.bytes": 65_536,
-            "log_level": 0,
-        }
+    consumer = reading_consumer(
+        bootstrap,
+        "wal2lake-status",
+        enable_partition_eof=True,
+        auto_offset_reset="earliest",
+        fetch_message_max_bytes=65_536,
     )
     try:
         ends = {topic: _end(consumer, topic) for topic in applied}

@@ -11,9 +11,9 @@ from confluent_kafka import Producer
 from confluent_kafka.cimpl import NewTopic
 from pyspark.sql import SparkSession
 
+from cdc.kafka.clients import admin
 from cdc.kafka.offsets import end_offsets
 from cdc.kafka.range_reader import RangeReader
-from cdc.kafka.topics import admin
 from cdc.land.arrow_rows import arrow_rows
 from cdc.land.kafka_rows import read_rows
 from tests.servers.fixtures import started

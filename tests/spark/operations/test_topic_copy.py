@@ -15,8 +15,9 @@ from cdc.apply.table.applied_table import AppliedTable
 from cdc.errors import CdcError, ErrorKind
 from cdc.events import avro
 from cdc.events.envelope import NEW_KEY, OLD_KEY
+from cdc.kafka.clients import admin
 from cdc.kafka.topic_facts import TopicFacts, topic_facts
-from cdc.kafka.topics import SECONDS, admin
+from cdc.kafka.topics import SECONDS
 from cdc.operations.desk.context import RebuildContext
 from cdc.operations.replay import topic_copy
 from cdc.operations.replay.inputs import FromKafka, rebuild_from_kafka

@@ -109,7 +109,7 @@ def waited(
     schemas: Any = lambda _ids: {1: SCHEMA},  # noqa: ANN401 - a look-up
 ) -> Broker:
     broker = Broker(records)
-    monkeypatch.setattr("cdc.kafka.quiet_stream.Consumer", lambda *_a, **_k: broker)
+    monkeypatch.setattr("cdc.kafka.quiet_stream.reading_consumer", lambda *_a, **_k: broker)
     stream = QuietStream("broker:1", prefix="p", markers=MARKERS, schemas_of=schemas)
     stream.wait(BEFORE, after, broker.ended, seconds=3600.0)
     assert broker.assigned == []
@@ -144,7 +144,7 @@ def test_anything_else_ends_it(monkeypatch: pytest.MonkeyPatch, records: list[An
 
 def test_it_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     broker = Broker([None] * 100)
-    monkeypatch.setattr("cdc.kafka.quiet_stream.Consumer", lambda *_a, **_k: broker)
+    monkeypatch.setattr("cdc.kafka.quiet_stream.reading_consumer", lambda *_a, **_k: broker)
     stream = QuietStream("broker:1", prefix="p", markers=MARKERS, schemas_of=lambda _: {})
     stream.wait(BEFORE, AFTER, broker.ended, seconds=0.0)
     assert not broker.ended.is_set()

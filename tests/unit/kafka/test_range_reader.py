@@ -55,7 +55,7 @@ class Broker:
 
 
 def read(monkeypatch: pytest.MonkeyPatch, broker: Broker) -> list[tuple[str, int]] | None:
-    monkeypatch.setattr("cdc.kafka.range_reader.Consumer", lambda *_, **__: broker)
+    monkeypatch.setattr("cdc.kafka.range_reader.reading_consumer", lambda *_, **__: broker)
     found = RangeReader("kafka:9092", group="g").read(READ, MOST)
     assert broker.assigned == {}
     return None if found is None else [(str(one.topic()), int(one.offset() or 0)) for one in found]
@@ -109,13 +109,13 @@ def test_a_client_that_cannot_be_made_leaves_it_to_spark(monkeypatch: pytest.Mon
     def refused(*_: object, **__: object) -> Broker:
         raise KafkaException(KafkaError(KafkaError._INVALID_ARG, "no address"))
 
-    monkeypatch.setattr("cdc.kafka.range_reader.Consumer", refused)
+    monkeypatch.setattr("cdc.kafka.range_reader.reading_consumer", refused)
 
     assert RangeReader("kafka:9092", group="g").read(READ, MOST) is None
 
 
 def test_nothing_is_asked_for_where_nothing_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cdc.kafka.range_reader.Consumer", None)
+    monkeypatch.setattr("cdc.kafka.range_reader.reading_consumer", None)
 
     assert RangeReader("kafka:9092", group="g").read({"a": range(5, 5)}, MOST) == []
 
@@ -128,7 +128,7 @@ def test_the_consumer_is_kept_and_given_up_at_last(monkeypatch: pytest.MonkeyPat
         made.append(broker)
         return broker
 
-    monkeypatch.setattr("cdc.kafka.range_reader.Consumer", make)
+    monkeypatch.setattr("cdc.kafka.range_reader.reading_consumer", make)
     reader = RangeReader("kafka:9092", group="g")
 
     assert [len(reader.read(READ, MOST) or []) for _ in range(2)] == [2, 2]
