@@ -9,9 +9,8 @@ import structlog
 
 from cdc.apply.epoch_log import PinnedLog
 from cdc.apply.local.not_local import NotLocalError
-from cdc.apply.rounds import summary
 from cdc.apply.rounds.last_cut import LastCut
-from cdc.apply.rounds.local_summary import LocalSummaries
+from cdc.apply.rounds.local_summary import local_snapshots
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.event_applier import Stretch
 from cdc.apply.table.structure_notes import PlacedNote
@@ -36,13 +35,13 @@ def replayed_here(
         return False
     schemas = log.log.schemas_of(set(events["value_schema_id"].unique().to_pylist()) - {None})
     try:
-        groups = LocalSummaries("", "").summary(events, schemas).groups
+        snapshots = local_snapshots(events, schemas)
     except NotLocalError:
         return False
     logger.info("replaying", table=str(table.schema.table), events=len(events))
     frame = LogRows(lambda: log.rows).of_topic(topic).between(after, upto).frame
     rows = LogRows(frame, events)
-    table.remember_snapshot(summary.snapshots(groups).get(topic, frozenset()))
+    table.remember_snapshot(snapshots.get(topic, frozenset()))
     if table.following:
         stretch = Stretch(
             rows=rows,

@@ -11,8 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows i
 from cdc.apply.changes.decode import is_moved
 from cdc.apply.local.not_local import NotLocalError
 from cdc.apply.rounds import spark_summary
-from cdc.apply.rounds import summary as summaries
-from cdc.apply.rounds.local_summary import LocalSummaries
+from cdc.apply.rounds.local_summary import local_snapshots
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.event_applier import Stretch
 from cdc.apply.table.structure_notes import BoundNote, PlacedNote
@@ -107,8 +106,7 @@ def _snapshots(stretch: Stretch) -> Mapping[str, frozenset[int]]:
     events = stretch.rows.events
     if events is not None:
         with suppress(NotLocalError):
-            groups = LocalSummaries("", "").summary(events, stretch.schemas).groups
-            return summaries.snapshots(groups)
+            return local_snapshots(events, stretch.schemas)
     return spark_summary.snapshots(stretch.rows.frame(), stretch.schemas)
 
 

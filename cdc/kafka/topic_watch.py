@@ -21,6 +21,8 @@ from cdc.waiting import Every
 
 _PATIENCE_SECONDS: Final = 120
 """How long a landing that has been read waits for a broker that is down."""
+ALL_SECONDS: Final = 5.0
+"""How often topics are checked from which nothing lands."""
 
 
 def existing_topics(bootstrap: str, topics: Collection[str]) -> dict[str, ExistingTopic]:
@@ -29,10 +31,6 @@ def existing_topics(bootstrap: str, topics: Collection[str]) -> dict[str, Existi
         return again_if_deleted(partial(_with_offsets, admin(bootstrap), topics))
     except KafkaException as error:
         raise unreachable(bootstrap, str(error.args[0].str())) from None
-
-
-ALL_SECONDS: Final = 5.0
-"""How often topics are checked from which nothing lands."""
 
 
 class TopicWatch:

@@ -10,7 +10,6 @@ from cdc.kafka.range_reader import RangeReader
 from cdc.land.arrow_rows import LOG_SCHEMA
 from cdc.land.small_batches import MOST_BYTES
 
-_COLUMNS: Final = ("topic", "partition", "offset", "timestamp", "key", "value", "headers")
 _MILLISECONDS: Final = pa.timestamp("ms", "UTC")
 
 
@@ -42,7 +41,7 @@ def kafka_rows(records: Sequence[Message]) -> pa.Table:
     arrays = {name: pa.array(values, _type(name)) for name, values in columns.items()}
     times = pa.array([record.timestamp()[1] for record in records], _MILLISECONDS)
     arrays["timestamp"] = times.cast(_type("timestamp"))
-    return pa.table({name: arrays[name] for name in _COLUMNS})
+    return pa.table(arrays)
 
 
 def _headers(record: Message) -> list[dict[str, Any]] | None:

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from cdc.apply.changes.casts import BLANKS
 from cdc.apply.local.row_reader import RecordReader, event_op
-from cdc.apply.rounds.summary import Group, Summary
+from cdc.apply.rounds.summary import Group, Summary, snapshots
 from cdc.events.schema import envelope_reader
 from cdc.events.transactions import END, Marker, is_marker_schema, marker
 from cdc.events.values.lsn import NO_LSN
@@ -76,6 +76,14 @@ class LocalSummaries:
             if record is not None and record["status"] == END:
                 ends.append((offset, marker(record, prefix=self._prefix)))
         return sorted(ends, key=lambda end: end[0])
+
+
+def local_snapshots(rows: pa.Table, schemas: Mapping[int, str]) -> dict[str, frozenset[int]]:
+    """Return the lsns of the snapshots whose reads are among rows of tables' topics, by topic.
+
+    Raises NotLocalError for a writer's schema that only Spark can read.
+    """
+    return snapshots(LocalSummaries("", "").summary(rows, schemas).groups)
 
 
 def _tuples(rows: pa.Table) -> Any:  # noqa: ANN401 - an iterator of topic, offset, value, schema

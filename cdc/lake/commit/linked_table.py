@@ -16,6 +16,7 @@ from cdc.lake.commit.log_entry import Change, Origin, entry
 from cdc.lake.commit.protocol import TakeMergeError
 from cdc.lake.commit.put import make_durable, store_of
 from cdc.lake.commit.replay import LiveFile
+from cdc.lake.commit.snapshot import entry_actions
 from cdc.lake.table.entry_file import LOG, entry_name
 
 _ENTRY: Final = re.compile(r"\d{20}\.json")
@@ -61,6 +62,6 @@ def _newest(table: Path, action: str) -> Mapping[str, Any]:
 def _actions(table: Path, action: str) -> Iterator[Mapping[str, Any]]:
     entries = (path for path in (table / LOG).iterdir() if _ENTRY.fullmatch(path.name))
     for path in sorted(entries, reverse=True):
-        for line in reversed(path.read_text(encoding="utf-8").rstrip("\n").split("\n")):
-            if (found := json.loads(line).get(action)) is not None:
+        for actions in entry_actions(path):
+            if (found := actions.get(action)) is not None:
                 yield found

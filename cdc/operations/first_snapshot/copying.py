@@ -13,9 +13,10 @@ from cdc.lake.commit.committer import Committer
 from cdc.operations.desk.context import JobContext
 from cdc.operations.first_snapshot.copied_table import CopiedRange, CopiedTable
 from cdc.operations.first_snapshot.page_range import extent, page_ranges
-from cdc.operations.first_snapshot.reader import Readers, refuse_many
+from cdc.operations.first_snapshot.reader import Readers
 from cdc.operations.first_snapshot.taking import Taking
 from cdc.operations.resnapshot.kept_reading import Subject
+from cdc.operations.resnapshot.read import refuse_many
 from cdc.state.operation import TableResult
 
 
@@ -64,7 +65,8 @@ class Copying:
         finally:
             for part in begun.ranges:
                 part.cancel()
-        refuse_many(subject.live.schema.table, [row for part in parts for row in part.refused])
+        reasons = [row.reason for part in parts for row in part.refused]
+        refuse_many(reasons, subject.live.schema.table)
         taking = Taking(
             context=self.context,
             session=self.session,

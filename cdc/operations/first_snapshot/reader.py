@@ -17,7 +17,7 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.lake.commit.row_files import RowFiles
 from cdc.operations.first_snapshot.copied_table import CopiedRange, CopiedTable, RefusedRow
 from cdc.operations.first_snapshot.page_range import PageRange
-from cdc.operations.resnapshot.read import MOST_REFUSED
+from cdc.operations.resnapshot.read import refuse_many
 from cdc.source.rows.copy import blocks, copy_list, names, own_rows, parsed, respelled
 from cdc.source.server.connection import Connection, connect, translated
 from cdc.tables import TableId
@@ -117,7 +117,7 @@ class Readers:
                 files.add(kept)
                 rows += texts.num_rows
                 refused += others
-                refuse_many(table.table, refused)
+                refuse_many([row.reason for row in refused], table.table)
                 self._go_on(texts.num_rows)
         return CopiedRange(files.files, rows, refused)
 
@@ -135,17 +135,6 @@ def reading(sessions: Sessions, count: int, read: Read) -> Iterator[Readers]:
         readers = stack.enter_context(closing(Readers(sessions, pool, read)))
         readers.open(count)
         yield readers
-
-
-def refuse_many(table: TableId, refused: Sequence[RefusedRow]) -> None:
-    """Raise TABLE_STOPPED for more refused rows than a reading puts into quarantine."""
-    if len(refused) > MOST_REFUSED:
-        raise CdcError(
-            ErrorKind.TABLE_STOPPED,
-            f"the lake cannot hold values of more than {MOST_REFUSED:,} rows of {table}: "
-            f"{refused[0].reason}",
-            remedy="name the column in source.as_text to keep it as text, then resnapshot it",
-        )
 
 
 def _texts(connection: Connection, table: CopiedTable, pages: PageRange) -> Iterable[pa.Table]:

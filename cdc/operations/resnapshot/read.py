@@ -147,15 +147,20 @@ def refused_events(staged: Staged, target: Target, topic: str, number: int) -> l
     key = list(target.schema.key)
     keys_and_reasons = staged.refused.selectExpr(*map(spark_name, key), REASON)
     rows = keys_and_reasons.limit(MOST_REFUSED + 1).collect()
-    if len(rows) > MOST_REFUSED:
-        raise CdcError(
-            ErrorKind.TABLE_STOPPED,
-            f"the lake cannot hold values of more than {MOST_REFUSED:,} rows of "
-            f"{target.schema.table}: {rows[0][REASON]}",
-            remedy="name the column in source.as_text to keep it as text, then resnapshot again",
-        )
+    refuse_many([row[REASON] for row in rows], target.schema.table)
     texts = [(json.dumps({n: _text(row[n]) for n in key}), row[REASON]) for row in rows]
     return refused_rows(texts, target.schema.table, topic, number)
+
+
+def refuse_many(reasons: Sequence[str], table: TableId) -> None:
+    """Raise TABLE_STOPPED if a reading refuses more than ``MOST_REFUSED`` rows."""
+    if len(reasons) > MOST_REFUSED:
+        raise CdcError(
+            ErrorKind.TABLE_STOPPED,
+            f"the lake cannot hold values of more than {MOST_REFUSED:,} rows of {table}: "
+            f"{reasons[0]}",
+            remedy="name the column in source.as_text to keep it as text, then resnapshot again",
+        )
 
 
 def refused_rows(
