@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,62 +11,40 @@ from deltalake import DeltaTable, write_deltalake
 from psycopg import sql
 from pyspark.sql import DataFrame, SparkSession
 
-from cdc.client.verify.verdict import TableVerdict, compare_table
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import Column
-from cdc.events.structure.declared import SourceColumn
 from cdc.events.values.lake_types import PgType
-from cdc.lake.layout import table_path
-from cdc.lake.records.ledger import TableEntry
 from cdc.lake.table.merge_plan import REASON
 from cdc.operations.resnapshot.values import key_texts, typed
-from cdc.source.catalog.catalog import SourceTable, inspect
+from cdc.source.catalog.catalog import inspect
 from cdc.source.rows.reading import read, read_keys
 from cdc.source.rows.writing import ReadRows
-from cdc.source.server.connection import Connection, connect
-from cdc.source.server.printing import READING
-from cdc.state import pipeline as pipelines
-from cdc.tables import TableId
-from tests.kinds import special
 from tests.kinds.columns import SCHEMA
-from tests.kinds.pipeline import Pipeline, Row
+from tests.kinds.pipeline import Row
 from tests.kinds.reading import (
-    ALTERED,
-    EXACT,
     KEYED,
-    LIMITS,
     ODD,
     READ,
     WHOLE,
-    WORDS,
-    config_of,
-    endpoints_of,
-    fill,
+    Filled,
+    assert_altered_are_reported,
+    assert_equal_to_postgres,
+    assert_limits_are_reported,
+    assert_none_is_refused,
+    assert_verify_agrees,
+    filled,
     lake_column,
-    unlike,
 )
 from tests.local_spark import local_spark
-from tests.servers.fixtures import started
 
 pytestmark = pytest.mark.integration
 
 
-@dataclass(kw_only=True)
-class Reader:
+@dataclass(frozen=True, kw_only=True)
+class Reader(Filled):
     """A reader of one Postgres's tables into a lake."""
 
-    pipeline: Pipeline
     spark: SparkSession
-    connection: Connection
-    tables: dict[str, SourceTable] = field(default_factory=dict)
-
-    def arriving(self, table: str) -> list[SourceColumn]:
-        """Return the columns that arrive in the lake."""
-        return [column for column in self.tables[table].columns if column.arrives]
-
-    def path(self, table: str) -> str:
-        """Return the table's path in the lake."""
-        return table_path(self.pipeline.config, TableId(SCHEMA, table))
 
     def texts(self, table: str) -> ReadRows:
         """Read the table's rows as texts, into a table beside it."""
@@ -94,19 +72,6 @@ class Reader:
         writer = rows.write.format("delta").option("delta.columnMapping.mode", "name")
         writer.save(self.path(table))
 
-    def verdict(self, table: str) -> TableVerdict:
-        """Compare the table with the source as ``verify`` does."""
-        path = self.path(table)
-        entry = TableEntry(
-            table=f"{SCHEMA}.{table}",
-            path=path,
-            version=DeltaTable(path).version(),
-            offset=0,
-            state="streaming",
-        )
-        folder = Path(self.pipeline.config.state_dir)
-        return compare_table(self.connection, self.tables[table], entry, folder)
-
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
@@ -122,76 +87,36 @@ def reader(
     number: int,
 ) -> Iterator[Reader]:
     """Yield a reader that has read and typed all tables of the schema."""
-    folder = tmp_path_factory.mktemp("reading")
-    with started(request, tmp_path_factory.mktemp("servers"), ("postgres",)) as servers:
-        url = servers["postgres"].address
-        given = pipelines.Pipeline(config_of(folder, url), endpoints_of(url))
-        pipeline = Pipeline(given=given)
-        fill(pipeline, number)
-        with connect(url) as connection:
-            for name, value in READING.items():
-                connection.execute("SELECT set_config(%s, %s, false)", (name, value))
-            one = Reader(pipeline=pipeline, spark=spark, connection=connection)
-            tables = inspect(connection, pipeline.config).tables
-            one.tables = {table.table.name: table for table in tables}
-            for table in READ:
-                one.texts(table)
-            one.keep_as_the_job_does("every")
-            with ThreadPoolExecutor(2) as pool:
-                list(pool.map(one.keep, READ[1:]))
-            yield one
+    with filled(request, tmp_path_factory, number) as found:
+        one = Reader(**vars(found), spark=spark)
+        for table in READ:
+            one.texts(table)
+        one.keep_as_the_job_does("every")
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(one.keep, READ[1:]))
+        yield one
 
 
 @pytest.mark.parametrize("table", WHOLE)
 def test_every_value_equals_postgres(reader: Reader, table: str) -> None:
-    there = reader.pipeline.source(table, WHOLE[table])
-    here = reader.pipeline.lake(table, WHOLE[table])
-
-    assert len(there) > 1
-    assert unlike(there, here) == {}
+    assert_equal_to_postgres(reader.pipeline, table)
 
 
 @pytest.mark.parametrize("table", WHOLE)
 def test_verify_agrees(reader: Reader, table: str) -> None:
-    verdict = reader.verdict(table)
-
-    assert verdict.comparison.source_rows > 1
-    assert verdict.equal
+    assert_verify_agrees(reader.verdict(table))
 
 
 def test_no_row_that_can_be_kept_is_refused(reader: Reader) -> None:
-    reasons = {row[REASON] for table in WHOLE for row in reader.pipeline.lake_rows(table)}
-
-    assert reasons == {None}
+    assert_none_is_refused(reader.pipeline)
 
 
 def test_a_value_beyond_a_limit_is_reported_and_the_others_are_kept(reader: Reader) -> None:
-    there = reader.pipeline.source("limits", LIMITS)
-    rows = {row["id"]: row for row in reader.pipeline.lake_rows("limits")}
-    kept = {number for number, row in rows.items() if row[REASON] is None}
-
-    for number, (name, text) in enumerate(special.limit_values(), start=1):
-        column, reason = f"v_{name}", rows[number][REASON]
-        if column in EXACT or "{NULL" in text:
-            assert reason is None, (column, text)
-        elif column in WORDS:
-            assert reason == f"column {column} holds a value that {WORDS[column]}"
-        else:
-            assert reason.startswith(f"column {column} holds a value that array<")
-            assert " cannot represent: several dimensions, " in reason
-    here = reader.pipeline.lake("limits", LIMITS)
-    assert 0 in kept
-    assert unlike({n: there[n] for n in kept}, {n: here[n] for n in kept}) == {}
+    assert_limits_are_reported(reader.pipeline)
 
 
 def test_values_that_the_stream_alters_are_kept_or_reported(reader: Reader) -> None:
-    there = reader.pipeline.source("altered", ALTERED)
-    rows = {row["id"]: row for row in reader.pipeline.lake_rows("altered")}
-    reasons = [(rows[number][REASON] or "")[:9] for number in sorted(rows)]
-    here = reader.pipeline.lake("altered", ALTERED)
-
-    assert reasons == ["", "column d ", "column a ", "", ""]
-    assert {n for n in there if there[n] != here[n]} == {2, 3}
+    assert_altered_are_reported(reader.pipeline)
 
 
 def test_wider_columns_take_values_and_others_report_them(
