@@ -1,8 +1,9 @@
 """Plots of the whole: freshness, stages, processor time and memory."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from bench.core.figure import Figure, Measured
@@ -16,12 +17,8 @@ _STAGE_SHARES: Final = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 def freshness(measured: Measured, canvas: Canvas) -> bool:
     """Plot the distribution for each rate, side by side for each number of tables."""
     figures = measured.all_of("freshness")
-    counts = _values(figures, "tables")
-    for place, tables in enumerate(counts):
-        axes = canvas.add_subplot(1, len(counts), place + 1)
-        here = [one for one in figures if one.parameters["tables"] == tables]
+    for place, (axes, here) in enumerate(_by_tables(figures, canvas)):
         spread(axes, [(f"{one.parameters['rate']:,} changes/s", one) for one in here])
-        axes.set(title=of_tables(tables))
         if place == 0:
             axes.set(ylabel="share of commits")
     return bool(figures)
@@ -30,17 +27,14 @@ def freshness(measured: Measured, canvas: Canvas) -> bool:
 def stages(measured: Measured, canvas: Canvas) -> bool:
     """Plot the quantiles of each stage, side by side for each number of tables."""
     figures = measured.all_of("stage")
-    counts = _values(figures, "tables")
-    for place, tables in enumerate(counts):
-        axes = canvas.add_subplot(1, len(counts), place + 1)
-        here = [one for one in figures if one.parameters["tables"] == tables]
+    for axes, here in _by_tables(figures, canvas):
         for number, (label, share) in enumerate(_STAGE_SHARES.items()):
             places = [row + (number - 1) * 0.27 for row in range(len(here))]
             widths = [quantile(one.samples, share) for one in here]
             axes.barh(places, widths, height=0.25, label=label)
         axes.set_yticks(range(len(here)), [one.way for one in here])
         axes.invert_yaxis()
-        axes.set(xlabel="seconds", title=of_tables(tables))
+        axes.set(xlabel="seconds")
         axes.legend(fontsize="small")
     return bool(figures)
 
@@ -103,8 +97,13 @@ def _ways(figures: Sequence[Figure]) -> list[str]:
     return list(dict.fromkeys(one.way for one in figures))
 
 
-def _values(figures: Sequence[Figure], name: str) -> list[float]:
-    return sorted({float(one.parameters[name]) for one in figures})
+def _by_tables(figures: Sequence[Figure], canvas: Canvas) -> Iterator[tuple[Axes, list[Figure]]]:
+    """Yield axes for each number of tables, side by side, and the figures that belong there."""
+    counts = sorted({float(one.parameters["tables"]) for one in figures})
+    for place, tables in enumerate(counts):
+        axes = canvas.add_subplot(1, len(counts), place + 1)
+        axes.set(title=of_tables(tables))
+        yield axes, [one for one in figures if one.parameters["tables"] == tables]
 
 
 def _bar(figure: Figure) -> str:

@@ -1,4 +1,4 @@
-"""A Spark session that one table has for itself, made when Spark is first asked for it.
+"""Gives a table a Spark session of its own, made when Spark is first asked for it.
 
 A new session costs a start some tenths of a second while the JVM is cold, and most tables never
 need one: their batches are small, and applied without Spark.

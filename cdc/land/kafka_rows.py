@@ -1,4 +1,4 @@
-"""Rows in memory of records read from Kafka, as Spark's Kafka source has them."""
+"""Makes rows of records read from Kafka, as Spark's Kafka source has them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

@@ -34,7 +34,7 @@ Reasons = dict[int, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What one commit writes.
+    """Hold what one commit writes.
 
     ``upserts`` has whole rows with the stored columns; ``deletes`` the columns that identify a row
     of the lake, and the event's offset: a row that does not exist is not an error. Both are empty

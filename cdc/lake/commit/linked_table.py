@@ -1,4 +1,4 @@
-"""A second table of the same data files, which outlives what the first does with them.
+"""Makes a second table of the same data files, which outlives what the first does with them.
 
 Its files are hard links, so that it takes no space while both tables have them.
 """

@@ -1,4 +1,4 @@
-"""Data files that are written in pieces: more rows than fit into memory, straight to the disk."""
+"""Writes data files in pieces: more rows than fit into memory, straight to the disk."""
 
 import time
 from collections.abc import Callable

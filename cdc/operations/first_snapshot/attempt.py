@@ -1,4 +1,4 @@
-"""One attempt at the first snapshot: reads several tables at one moment of the source."""
+"""Makes one attempt at the first snapshot: reads several tables at one moment of the source."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

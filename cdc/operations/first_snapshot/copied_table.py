@@ -1,4 +1,4 @@
-"""What one table is read into, and what the readers bring of it."""
+"""Converts what readers bring of one table, and says where it goes."""
 
 import json
 from collections.abc import Iterator

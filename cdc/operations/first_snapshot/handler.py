@@ -1,4 +1,4 @@
-"""The handler of ``snapshot``: reads the tables that have no rows yet, all at one moment.
+"""Handles ``snapshot``: reads the tables that have no rows yet, all at one moment.
 
 The tables wait at the beginning of their topics meanwhile. Each follows from the moment on as soon
 as its rows are in its one commit. If the moment is lost (the source restarts, a table is altered

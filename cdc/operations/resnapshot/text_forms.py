@@ -1,4 +1,4 @@
-"""The forms of texts that have an exact value in the lake, as regular expressions.
+"""Describes the texts that have an exact value in the lake, as regular expressions.
 
 Postgres writes other texts for values that the lake cannot hold: a year outside 1 to 9999, an
 infinity, NaN. Both ways of ``values.py`` and ``arrow_values.py`` refuse what is of another form.

@@ -118,15 +118,21 @@ def test_every_kept_version_is_read_as_before_and_nothing_else_is_left(
     assert seen(path) == before[newest]
 
 
-@pytest.mark.parametrize("point", POINTS)
-def test_what_a_killed_cleaning_has_left_the_next_one_finds(
-    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: Failpoint
-) -> None:
-    path, whole = tmp_path / "killed", tmp_path / "whole"
+def killed_and_whole(table: Path, folder: Path) -> tuple[Path, Path, float]:
+    """Return a copy to be cleaned by a process that dies, one that is clean, and the time."""
+    path, whole = folder / "killed", folder / "whole"
     for each in (path, whole):
         shutil.copytree(table, each)
         since = aged(each, 11)
     clean(str(whole), since)
+    return path, whole, since
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_what_a_killed_cleaning_has_left_the_next_one_finds(
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: Failpoint
+) -> None:
+    path, whole, since = killed_and_whole(table, tmp_path)
 
     def reach(reached: Failpoint) -> None:
         if reached is point:
@@ -149,11 +155,7 @@ def test_a_cleaning_that_dies_between_two_deletions_loses_nothing(
     table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deletions: int
 ) -> None:
     """So many files of the table and of its log are deleted, then the process dies."""
-    path, whole = tmp_path / "killed", tmp_path / "whole"
-    for each in (path, whole):
-        shutil.copytree(table, each)
-        since = aged(each, 11)
-    clean(str(whole), since)
+    path, whole, since = killed_and_whole(table, tmp_path)
     unlink: Callable[..., None] = Path.unlink
     done = list[Path]()
 
