@@ -79,8 +79,8 @@ test-deep: lint types jars  ## The same with many more examples, rows and random
 	$(BIN)/pytest $(WORKERS) --deep -m "not soak"
 
 .PHONY: test-faults
-test-faults: jars  ## Every check under every fault, hours; or some of it: MINUTES=60 KILLS=200 SEED=7
-	$(BIN)/pytest tests/faults --deep -s $(addprefix --budget ,$(MINUTES)) $(addprefix --kills ,$(KILLS)) $(addprefix --seed ,$(SEED))
+test-faults: jars  ## Every check under every fault, hours; or some of it: MINUTES=60 KILLS=200 SEED=7 MERGE=1
+	$(BIN)/pytest tests/faults --deep -s $(if $(MERGE),--merge-alone) $(addprefix --budget ,$(MINUTES)) $(addprefix --kills ,$(KILLS)) $(addprefix --seed ,$(SEED))
 
 .PHONY: soak
 soak: jars  ## Faults and operations at random: MINUTES=30 SEED=7; with SQL="schema.sql data.sql" any database changed

@@ -25,6 +25,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--seed", type=int, default=None, help="seed of random changes and kills")
     group.addoption("--kills", type=int, default=10, help="random kills of the servers and the job")
+    group.addoption(
+        "--merge-alone",
+        action="store_true",
+        help="tests/faults: let Spark's MERGE apply every batch (job.local_events is 0)",
+    )
     group.addoption("--budget", type=float, default=None, help="minutes for tests/faults")
 
 

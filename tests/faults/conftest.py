@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.bank.armed import Armed
+from tests.faults.bank.armed import Armed, job_of
 from tests.faults.bank.bank import SQL
 from tests.faults.bank.walk import Walk
 from tests.faults.scenes.budget import Budget, Case, shuffled
@@ -54,7 +54,9 @@ def written(
 ) -> Iterator[Armed]:
     """Yield an installation with a source, not up yet; assert that nothing runs afterwards."""
     with started(request, root / "servers", ("postgres",)) as servers:
-        bank = Armed.of(root / "lakehouse", servers["postgres"], patterns)
+        bank = Armed.of(
+            root / "lakehouse", servers["postgres"], patterns, job=job_of(request.config)
+        )
         bank.configure(lambda written: written["spark"].update(conf=dict(conf)))
         bank.execute(SQL)
         try:

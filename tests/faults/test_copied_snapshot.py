@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from cdc.failpoints import Failpoint
-from tests.faults.bank.armed import Armed
+from tests.faults.bank.armed import Armed, job_of
 from tests.meanwhile import meanwhile
 from tests.servers.fixtures import started
 from tests.waiting import until
@@ -79,7 +79,12 @@ class Writer:
 def copied(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Armed]:
     """Yield an installation that has not been started, with a first snapshot by COPY."""
     with started(request, tmp_path / "servers", ("postgres",)) as servers:
-        found = Armed.of(tmp_path / "lakehouse", servers["postgres"], ["copied.*"])
+        found = Armed.of(
+            tmp_path / "lakehouse",
+            servers["postgres"],
+            ["copied.*"],
+            job=job_of(request.config),
+        )
         found.configure(
             lambda written: written["source"].update(
                 snapshot="copy", append_only=["copied.appended"], snapshot_readers=3

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import psutil
+import pytest
 import yaml
 
 from cdc.failpoints import HELD, HOLD, VARIABLE, Failpoint
@@ -19,6 +20,11 @@ NAME: Final = "wal2lake"  # of the pipeline, slot, worker group and connector
 KILL_SECONDS: Final = 1800
 SYNC_SECONDS: Final = "900"
 JOB: Final = {"freshness_seconds": 0.8, "maintain_every_commits": 8, "optimize_small_files": 4}
+
+
+def job_of(config: pytest.Config, job: Mapping[str, float] = JOB) -> dict[str, float]:
+    """Return the job's section, with what the options of the test run add to it."""
+    return {**job, **({"local_events": 0} if config.getoption("--merge-alone") else {})}
 
 
 class Armed(Installation):

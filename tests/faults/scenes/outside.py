@@ -20,7 +20,7 @@ from cdc.stack.servers.registry import RegistryServer
 from cdc.stack.servers.server import LOOPBACK, Server
 from cdc.state.directory import StateDir
 from cdc.state.endpoints import password_reference, write_source_secret
-from tests.faults.bank.armed import NAME, Armed
+from tests.faults.bank.armed import NAME, Armed, job_of
 from tests.faults.bank.walk import Walk
 from tests.faults.conftest import PATTERNS
 from tests.faults.scenes.scene import Pair, Scene, brought_up, by_way_of, in_front_of
@@ -127,7 +127,7 @@ def outside(request: pytest.FixtureRequest, root: Path) -> Iterator[tuple[Scene,
         setting = Outside(state, stack, choose(state, {}))
         setting.note(postgres)
         write_source_secret(state, postgres.address)
-        bank = Armed.of(root / "lakehouse", postgres, PATTERNS)
+        bank = Armed.of(root / "lakehouse", postgres, PATTERNS, job=job_of(request.config))
         keys = _started(setting, postgres.address)
         bank.configure(lambda written: _configure(written, keys))
         stack.enter_context(brought_up(bank))

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
-from tests.faults.bank.armed import JOB, Armed
+from tests.faults.bank.armed import JOB, Armed, job_of
 from tests.faults.bank.bank import SQL
 from tests.faults.bank.walk import Walk
 from tests.faults.conftest import PATTERNS
@@ -65,7 +65,8 @@ def staged(
         postgres = servers["postgres"]
         proxy = stack.enter_context(in_front_of(postgres.address))
         url = by_way_of(proxy, postgres.address)
-        bank = Armed.of(root / "lakehouse", postgres, PATTERNS, through=url, job=job)
+        asked = job_of(request.config, job)
+        bank = Armed.of(root / "lakehouse", postgres, PATTERNS, through=url, job=asked)
         for name, disk in _disks(bank.folder).items():
             stack.enter_context(small_disk(disk, disks[name]))
         stack.enter_context(brought_up(bank))

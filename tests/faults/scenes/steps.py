@@ -61,10 +61,16 @@ def by_spark(bank: Armed, _name: str, await_kills: Await) -> None:
 
     Restore the setting for the next job.
     """
-    bank.configure(lambda written: written["job"].update(local_events=0))
+    before: dict[str, Any] = {}
+
+    def change(written: dict[str, Any]) -> None:
+        before.update(written["job"])
+        written["job"] = {**before, "local_events": 0}
+
+    bank.configure(change)
     bank.crash("job")
     await_kills()
-    bank.configure(lambda written: written["job"].pop("local_events"))
+    bank.configure(lambda written: written.update(job=before))
 
 
 def reading(bank: Armed, name: str, await_kills: Await) -> None:
