@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from cdc.stack.artifacts.lock_file import CONNECT, KAFKA, REGISTRY, postgres_set, read_lock
+from cdc.stack.servers import connect
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 FOLDERS: Final = ("cdc", "connectors", "jobs", "tests", "docs", "bench", ".ci")
@@ -66,6 +67,34 @@ def test_the_connect_image_takes_the_jars_of_the_embedded_worker_from_their_lock
 
     assert "sets = [CONNECT, DEBEZIUM, CONVERTER]; install(sets)" in dockerfile
     assert "FROM eclipse-temurin:17-" in dockerfile
+
+
+def test_the_worker_of_the_image_has_the_settings_of_the_embedded_one() -> None:
+    lines = (ROOT / "connectors" / "worker.properties").read_text().splitlines()
+    written = dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
+    # It asks no password inside its network, and takes the source's from its environment.
+    own = {"rest.extension.classes", "config.providers", "config.providers.file.class"}
+
+    differing = {
+        name: (str(value), written.get(name))
+        for name, value in connect.WORKER.items()
+        if name not in own and written.get(name) != str(value)
+    }
+
+    assert differing == {}
+
+
+def test_a_stop_of_the_stack_is_no_kill() -> None:
+    services = COMPOSE["services"]
+
+    assert services["job"]["init"]
+    assert {name: services[name].get("stop_grace_period") for name in ORDER} == {
+        "postgres": None,  # it ends its sessions at once
+        "kafka": "30s",
+        "registry": None,
+        "connect": "1m",
+        "job": "2m",
+    }
 
 
 def test_every_platform_gets_the_same_postgres() -> None:

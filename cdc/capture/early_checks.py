@@ -9,11 +9,12 @@ from cdc.source.server.tls import tls
 from cdc.state.endpoints import configured_source_url
 
 
-def check_early(config: Config) -> None:
+def check_early(config: Config, *, await_tables: bool = False) -> None:
     """Raise the errors that the start would raise later; change nothing.
 
-    If a connector may have begun already, single tables are not checked here: the start knows which
-    tables the pipeline has, and an unfit one of these must not stop the others.
+    With ``await_tables`` the tables may come later. If a connector may have begun already, single
+    tables are not checked here: the start knows which tables the pipeline has, and an unfit one of
+    these must not stop the others.
     """
     refuse_unwritable(config)
     url = configured_source_url(config.source)
@@ -22,5 +23,5 @@ def check_early(config: Config) -> None:
     tls(config, url)
     with connect(url) as connection:
         refuse_unfit(connection, config)
-        if config.connect.url is None and not has_begun_here(config):
+        if config.connect.url is None and not has_begun_here(config) and not await_tables:
             captured_tables(connection, config)

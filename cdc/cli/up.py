@@ -15,7 +15,7 @@ from cdc import http_client
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from cdc.config import READ_LOST, Config, load
 from cdc.lake.layout import epochs_path
-from cdc.stack.first_table import await_first_table
+from cdc.stack.first_table import await_tables as await_tables_of
 from cdc.stack.supervise import detached
 from cdc.stack.supervise.supervisor import Establish, Say, Steps, supervise
 from cdc.state.pipeline import Pipeline, resolve
@@ -31,6 +31,13 @@ NewEpochOption = Annotated[
         help="Continue after the slot or the position was lost: every table must be read again.",
     ),
 ]
+AwaitTablesOption = Annotated[
+    bool,
+    typer.Option(
+        "--await-tables",
+        help="Wait while no table matches source.tables, as in a database that is filled later.",
+    ),
+]
 SuperviseOption = Annotated[bool, typer.Option("--supervise", hidden=True)]
 
 
@@ -38,26 +45,34 @@ def up(
     config: ConfigOption = DEFAULT_CONFIG,
     detach: DetachOption = False,
     as_json: JsonOption = False,
+    *,
     new_epoch: NewEpochOption = False,
+    await_tables: AwaitTablesOption = False,
     supervisor: SuperviseOption = False,
 ) -> None:
     """Run in the foreground until Ctrl-C, or with --detach in the background."""
     path, loaded = config.resolve(), load(config)
     console = Console(stderr=True, highlight=False)
     if not supervisor:  # a detached supervisor was started by a process that has checked already
-        import_module("cdc.capture.early_checks").check_early(loaded)
+        check_early = import_module("cdc.capture.early_checks").check_early
+        check_early(loaded, await_tables=await_tables)
     if detach:
         with console.status("starting") as status:
             detached.up(
                 loaded,
                 path,
                 lambda what: _progress(console, status, what),
-                new_epoch=new_epoch,
+                _passed_on(new_epoch=new_epoch, await_tables=await_tables),
             )
         _print_ready(resolve(loaded), as_json=as_json)
         return
-    establish = partial(_establish, new_epoch=new_epoch)
+    establish = partial(_establish, new_epoch=new_epoch, await_tables=await_tables)
     _stay(loaded, path, console, establish, as_json=as_json, quiet=supervisor)
+
+
+def _passed_on(*, new_epoch: bool, await_tables: bool) -> list[str]:
+    """Return the options that the supervisor in the background gets too."""
+    return ["--new-epoch"] * new_epoch + ["--await-tables"] * await_tables
 
 
 def _stay(
@@ -92,8 +107,8 @@ def _progress(console: Console, status: Any, what: str) -> None:  # noqa: ANN401
     console.print(what, markup=False, soft_wrap=True)
 
 
-def _establish(pipeline: Pipeline, say: Say, *, new_epoch: bool) -> None:
-    await_first_table(pipeline, say)
+def _establish(pipeline: Pipeline, say: Say, *, new_epoch: bool, await_tables: bool) -> None:
+    await_tables_of(pipeline, say, also_configured=await_tables)
     # Imported late, so that the servers start before the source's client libraries are loaded.
     warning = import_module("cdc.source.connector.settings").clear_password(pipeline)
     if warning is not None:

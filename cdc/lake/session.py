@@ -13,6 +13,7 @@ from cdc.events.avro import LONGEST, MOST_ITEMS
 from cdc.lake.session_log import quieten
 from cdc.lake.upkeep.transaction_log import AGE_LIMIT
 
+_LOOPBACK: Final = "127.0.0.1"
 _AVRO: Final = " ".join(
     (
         "-Dorg.apache.avro.fastread=false",
@@ -76,10 +77,8 @@ SETTINGS: Final[dict[str, str]] = {
     "spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "false",
     # Operations and rounds share the cores: neither waits for the other to finish.
     "spark.scheduler.mode": "FAIR",
-    # Ports listen on loopback only. The UI is off: the status command reports more.
+    # The status command reports more.
     "spark.ui.enabled": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
     # For small heaps: saves one pool of collector threads on two cores. Set as a default, so that
     # extraJavaOptions in the configuration are added to it.
     _JAVA_OPTIONS: (f"-XX:+UseSerialGC {_LATE_C2} {_AVRO} -Dderby.system.home=/dev/null"),
@@ -92,6 +91,9 @@ SETTINGS: Final[dict[str, str]] = {
 }
 
 LOCAL: Final[dict[str, str]] = {
+    # Nobody else connects to the driver; on a cluster its executors do.
+    "spark.driver.host": _LOOPBACK,
+    "spark.driver.bindAddress": _LOOPBACK,
     # Driver and executor are one process: after two minutes of suspension (a sleeping machine,
     # SIGSTOP) the job must not conclude that its executor is lost, and exit.
     "spark.storage.blockManagerHeartbeatTimeoutMs": str(365 * 24 * 3600 * 1000),
@@ -109,8 +111,9 @@ def build(config: Config, jars: Iterable[Path], java_options: Iterable[str] = ()
     starts gets ``java_options`` too.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    # Otherwise Spark resolves the host name and warns about it, although it uses loopback anyway.
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    if _is_local(config):
+        # Otherwise Spark resolves the host name and warns, although it uses loopback anyway.
+        os.environ.setdefault("SPARK_LOCAL_IP", _LOOPBACK)
     builder = (
         SparkSession.builder.appName(f"wal2lake-{config.name}")
         .master(config.spark.master)
@@ -118,9 +121,7 @@ def build(config: Config, jars: Iterable[Path], java_options: Iterable[str] = ()
         .config("spark.local.dir", str(_scratch(config)))
         .config("spark.sql.warehouse.dir", str(_scratch(config) / "warehouse"))
     )
-    settings = {**SETTINGS, **config.spark.conf, **TEXTS}
-    if config.spark.master.startswith("local"):
-        settings = LOCAL | settings
+    settings = settings_of(config)
     if starts_jvm(config):
         settings = _for_own_jvm(settings, jars, java_options)
     else:
@@ -132,9 +133,19 @@ def build(config: Config, jars: Iterable[Path], java_options: Iterable[str] = ()
     return session
 
 
+def settings_of(config: Config) -> dict[str, str]:
+    """Return the settings of the job's session, by name, without its class path."""
+    settings = {**SETTINGS, **config.spark.conf, **TEXTS}
+    return LOCAL | settings if _is_local(config) else settings
+
+
 def starts_jvm(config: Config) -> bool:
     """Return whether the session runs wholly in a JVM of its own; spark-submit brings one."""
-    return config.spark.master.startswith("local") and "PYSPARK_GATEWAY_PORT" not in os.environ
+    return _is_local(config) and "PYSPARK_GATEWAY_PORT" not in os.environ
+
+
+def _is_local(config: Config) -> bool:
+    return config.spark.master.startswith("local")
 
 
 def _for_own_jvm(

@@ -1,10 +1,11 @@
-"""Lets ``up`` wait for the first matching table, because an embedded Postgres starts empty."""
+"""Lets ``up`` wait until the tables of ``source.tables`` exist, because a new Postgres is empty."""
 
 from collections.abc import Callable
 
 import psycopg
 
 from cdc.config import Config
+from cdc.errors import CdcError, ErrorKind
 from cdc.state.directory import StateDir
 from cdc.state.pipeline import Pipeline
 from cdc.tables import TableId, matches
@@ -14,23 +15,48 @@ _LOOK_EVERY_SECONDS = 0.5
 _TABLES = "SELECT schemaname, tablename FROM pg_tables WHERE schemaname <> 'pg_catalog'"
 
 
-def await_first_table(pipeline: Pipeline, say: Callable[[str], None]) -> None:
-    """Wait until the embedded Postgres has a table that matches ``source.tables``.
+def await_tables(
+    pipeline: Pipeline, say: Callable[[str], None], *, also_configured: bool = False
+) -> None:
+    """Wait until each pattern of ``source.tables`` matches a table of the source.
 
-    Returns at once for a configured source: a missing table is an error there.
+    Returns at once for a configured source, unless ``also_configured``: there it is an error if a
+    pattern matches nothing. Raises UNREACHABLE if the source goes away meanwhile.
     """
     config = pipeline.config
-    if config.source.url is not None:
+    if config.source.url is not None and not also_configured:
         return
-    with psycopg.connect(pipeline.endpoints.source_url, autocommit=True) as connection:
-        if _has_match(connection, config):
-            return
-        where = StateDir(config.state_dir).endpoints_file
-        patterns = ", ".join(config.source.tables)
-        say(f"waiting for a table that matches {patterns}: create one (source_url is in {where})")
-        poll(lambda: _has_match(connection, config), bool, every=_LOOK_EVERY_SECONDS)
+    try:
+        with psycopg.connect(pipeline.endpoints.source_url, autocommit=True) as connection:
+            _await(connection, config, say)
+    except psycopg.OperationalError as error:
+        raise CdcError(
+            ErrorKind.UNREACHABLE,
+            "the source went away while its tables were awaited",
+            detail=str(error).strip(),
+            remedy="make sure that it runs and can be reached",
+        ) from None
 
 
-def _has_match(connection: psycopg.Connection, config: Config) -> bool:
-    names = connection.execute(_TABLES).fetchall()
-    return any(matches(TableId(schema, name), config.source.tables) for schema, name in names)
+def _await(connection: psycopg.Connection, config: Config, say: Callable[[str], None]) -> None:
+    unmatched = _unmatched(connection, config.source.tables)
+    if not unmatched:
+        return
+    say(f"waiting for a table that matches {', '.join(unmatched)}: {_remedy(config)}")
+    poll(
+        lambda: _unmatched(connection, config.source.tables),
+        lambda left: not left,
+        every=_LOOK_EVERY_SECONDS,
+    )
+
+
+def _remedy(config: Config) -> str:
+    if config.source.url is not None:
+        return "create one at the source, or correct source.tables"
+    return f"create one (source_url is in {StateDir(config.state_dir).endpoints_file})"
+
+
+def _unmatched(connection: psycopg.Connection, patterns: list[str]) -> list[str]:
+    """Return the patterns that match no table."""
+    tables = [TableId(*names) for names in connection.execute(_TABLES)]
+    return [one for one in patterns if not any(matches(table, [one]) for table in tables)]

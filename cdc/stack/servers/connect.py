@@ -134,7 +134,7 @@ class ConnectServer:
             # A connector's configuration may refer to this file only, not to other secrets.
             "config.providers.file.param.allowed.paths": str(self.state.secrets / SOURCE_SECRET),
             **self._storage(),
-            **_WORKER,
+            **WORKER,
         }
 
     def _storage(self) -> dict[str, str | int]:
@@ -179,7 +179,7 @@ def is_answering(url: str) -> bool:
     return response.status_code == httpx.codes.OK
 
 
-_WORKER: dict[str, str | int] = {
+WORKER: Final[dict[str, str | int]] = {
     # Defaults for connectors that name no converter; our connector names its own.
     "key.converter": "org.apache.kafka.connect.json.JsonConverter",
     "value.converter": "org.apache.kafka.connect.json.JsonConverter",
@@ -200,3 +200,4 @@ _WORKER: dict[str, str | int] = {
     "task.shutdown.graceful.timeout.ms": 30_000,
     "scheduled.rebalance.max.delay.ms": 0,  # one worker: no other to wait for
 }
+"""Settings that do not depend on the installation; the container's worker has the same ones."""

@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import psutil
@@ -27,9 +27,9 @@ OnProgress = Callable[[str], None]
 
 
 def up(
-    config: Config, config_path: Path, on_progress: OnProgress, *, new_epoch: bool = False
+    config: Config, config_path: Path, on_progress: OnProgress, options: Sequence[str] = ()
 ) -> None:
-    """Start a supervisor in the background and return once it is ready.
+    """Start a supervisor in the background, with these options, and return once it is ready.
 
     Raises CONFLICT if one already runs for this state directory, TIMEOUT if it is not ready after
     ``_UP_SECONDS``, and the error it reported if its start failed.
@@ -48,7 +48,7 @@ def up(
     rotate(state.log("supervisor"))
     log_start = _size(state.log("supervisor"))
     with ends_on_signal():
-        child = _spawn(state, command(config_path, new_epoch=new_epoch))
+        child = _spawn(state, command(config_path, options))
         try:
             _await(child, _ReportReader(state, child.pid, on_progress, log_start))
         except BaseException:
@@ -57,10 +57,10 @@ def up(
             raise
 
 
-def command(config_path: Path, *, new_epoch: bool) -> list[str]:
+def command(config_path: Path, options: Sequence[str] = ()) -> list[str]:
     """Return the supervisor's command line."""
-    arguments = ["up", "--supervise", "--config", str(config_path)]
-    return [sys.executable, "-m", "cdc", *arguments, *["--new-epoch"] * new_epoch]
+    arguments = ("up", "--supervise", "--config", str(config_path))
+    return [sys.executable, "-m", "cdc", *arguments, *options]
 
 
 def _spawn(state: StateDir, arguments: list[str]) -> subprocess.Popen[bytes]:

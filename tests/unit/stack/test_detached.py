@@ -6,12 +6,14 @@ import pytest
 
 from cdc.stack.supervise.detached import command
 
+OPTIONS = {"--new-epoch", "--await-tables"}
 
-@pytest.mark.parametrize("new_epoch", [True, False])
-def test_the_supervisor_is_told_of_a_new_epoch(*, new_epoch: bool) -> None:
-    arguments = command(Path("/w.yaml"), new_epoch=new_epoch)
+
+@pytest.mark.parametrize("options", [[], ["--new-epoch"], ["--new-epoch", "--await-tables"]])
+def test_the_supervisor_gets_the_options(options: list[str]) -> None:
+    arguments = command(Path("/w.yaml"), options)
 
     assert arguments[1:4] == ["-m", "cdc", "up"]
-    assert ("--new-epoch" in arguments) == new_epoch
+    assert [argument for argument in arguments if argument in OPTIONS] == options
     assert "--detach" not in arguments
     assert arguments[arguments.index("--config") + 1] == "/w.yaml"
