@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from bench import artifacts
 from bench.apply import base
-from bench.apply.batch import UNIFORM, Batch, Changes, Expected
+from bench.apply.batch import APPEND, HOT, UNIFORM, Batch, Changes, Expected, Made
 from bench.apply.cells import Cell, TimeBox, cells, is_usual, table_sizes
 from bench.apply.driver import DriverApplier
 from bench.apply.way import Applier, Way
@@ -101,7 +101,7 @@ class Contest:
 def _warm_up(spark: SparkSession, found: list[Way], folder: Path, room: Room) -> None:
     """Let every way apply one batch to the smallest table, so that none begins cold."""
     rows = min(room.sizes.table_rows)
-    changes = Changes(rows=rows, keys=UNIFORM, seed=room.seed)
+    changes = Changes(made=Made(rows), keys=UNIFORM, seed=room.seed)
     contest = _contest(spark, found, folder / "warm", rows)
     batch, file = _written(changes.batch(min(1_000, rows // 4)), contest.folder)
     for name in contest.appliers:
@@ -131,13 +131,13 @@ def _table(spark: SparkSession, found: list[Way], room: Room, rows: int) -> Iter
     wanted = [way for way in found if not way.is_slow or (rows <= way.largest and room.has_time())]
     contest = _contest(spark, wanted, room.root / "apply" / "contest", rows)
     room.say(f"tables of {rows:,} rows were made in {time.monotonic() - began:.0f} s")
-    generators: dict[str, Changes] = {}
+    made = Made(rows)
+    makers = {
+        keys: Changes(made=made, keys=keys, seed=room.seed) for keys in (UNIFORM, HOT, APPEND)
+    }
     for cell in cells(room.sizes):
         if cell.changes <= rows // 2:
-            keys = generators.setdefault(
-                cell.keys, Changes(rows=rows, keys=cell.keys, seed=room.seed)
-            )
-            yield from _cell(contest, cell, keys, room, box)
+            yield from _cell(contest, cell, makers[cell.keys], room, box)
     yield from _left_out(contest, found, box)
     try:
         contest.refuse_wrong()

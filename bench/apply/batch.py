@@ -33,19 +33,27 @@ class Batch:
         return kept.drop_columns(["deleted"])
 
 
+@dataclass
+class Made:
+    """What one table was given so far; its makers of batches share it.
+
+    So inserts have new keys, and offsets ascend: a MERGE with an offset guard passes over others.
+    """
+
+    next_id: int
+    revision: int = 0
+
+
 @dataclass(kw_only=True)
 class Changes:
-    """Makes batches, always the same ones for a seed; ``rows`` is the size of the table."""
+    """Makes batches, always the same ones for a seed; ``made.next_id`` is the table's first size."""
 
-    rows: int
+    made: Made
     keys: str
     seed: int
-    _batches: int = 0
-    _next: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self._random = np.random.default_rng([self.seed, self.rows, len(self.keys)])
-        self._next = self.rows
+        self._random = np.random.default_rng([self.seed, self.made.next_id, len(self.keys)])
 
     def batch(self, changes: int) -> Batch:
         """Return the next batch of so many changes."""
@@ -53,25 +61,23 @@ class Changes:
         old_ids = self._existing(round(changes * (of_updates + of_deletes)))
         deletes = round(changes * of_deletes)
         new = changes - old_ids.size
-        ids = np.concatenate([old_ids, np.arange(self._next, self._next + new)])
+        first = self.made.next_id
+        ids = np.concatenate([old_ids, np.arange(first, first + new)])
         deleted = np.zeros(ids.size, bool)
         deleted[:deletes] = True
-        self._next += new
-        self._batches += 1
-        rows = _rows(ids, self._batches).append_column("deleted", pa.array(deleted))
-        return Batch(
-            rows=rows, low=int(old_ids.min(initial=self._next)), high=int(ids.max(initial=0))
-        )
+        self.made.next_id += new
+        self.made.revision += 1
+        rows = _rows(ids, self.made.revision).append_column("deleted", pa.array(deleted))
+        low = int(old_ids.min(initial=self.made.next_id))
+        return Batch(rows=rows, low=low, high=int(ids.max(initial=0)))
 
     def _existing(self, count: int) -> Ids:
-        first = 0 if self.keys == UNIFORM else self._next - max(
-            round(self._next * HOT_SHARE), 2 * count
-        )  # fmt: skip
-        first = max(first, 0)
-        span = self._next - first
+        ids, newest = self.made.next_id, max(round(self.made.next_id * HOT_SHARE), 2 * count)
+        first = 0 if self.keys == UNIFORM else max(ids - newest, 0)
+        span = ids - first
         picked = self._random.choice(span, size=min(count, span), replace=False, shuffle=True)
-        ids: Ids = picked.astype(np.int64) + first
-        return ids
+        existing: Ids = picked.astype(np.int64) + first
+        return existing
 
 
 def _rows(ids: Ids, revision: int) -> pa.Table:

@@ -9,7 +9,7 @@ from typing import Final
 
 import pyarrow.parquet as pq
 
-from bench.apply.batch import UNIFORM, Changes
+from bench.apply.batch import UNIFORM, Changes, Made
 from bench.apply.way import Applier
 from bench.flame.stacks import Stacks
 
@@ -33,7 +33,7 @@ def profiled(
     sampling: Callable[[], AbstractContextManager[Stacks]],
 ) -> Profile:  # fmt: skip
     """Apply whole batches to a table of so many rows until a second is over."""
-    changes = Changes(rows=rows, keys=UNIFORM, seed=seed)
+    changes = Changes(made=Made(rows), keys=UNIFORM, seed=seed)
     count = min(CHANGES, rows // 4)
 
     def apply() -> None:

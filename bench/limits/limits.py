@@ -10,7 +10,7 @@ from typing import Final
 import psycopg
 import pyarrow.parquet as pq
 
-from bench.apply.batch import UNIFORM, Changes
+from bench.apply.batch import UNIFORM, Changes, Made
 from bench.core.figure import Figure, NotMeasured, Outcome
 from bench.core.room import Benchmark, Room
 from bench.limits.debezium import debezium_alone
@@ -87,7 +87,7 @@ def _received(url: str, changes: int, lsn: int) -> Outcome:
 
 
 def _parquet(room: Room, folder: Path) -> Iterator[Outcome]:
-    rows = Changes(rows=room.sizes.limit_rows, keys=UNIFORM, seed=room.seed).batch(
+    rows = Changes(made=Made(room.sizes.limit_rows), keys=UNIFORM, seed=room.seed).batch(
         max(10, room.sizes.limit_rows // 10)
     ).rows  # fmt: skip
     seconds = []

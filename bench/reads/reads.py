@@ -14,7 +14,7 @@ from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import SparkSession
 
 from bench.apply import base
-from bench.apply.batch import UNIFORM, Changes
+from bench.apply.batch import UNIFORM, Changes, Made
 from bench.apply.driver import DriverApplier
 from bench.apply.way import after
 from bench.core.alternate import alternate
@@ -47,7 +47,7 @@ def measure(room: Room) -> Iterator[Outcome]:
         rounds = Rounds(
             spark=spark,
             path=path,
-            changes=Changes(rows=sizes.read_rows, keys=UNIFORM, seed=room.seed),
+            changes=Changes(made=Made(sizes.read_rows), keys=UNIFORM, seed=room.seed),
             keeper=Maintainer(str(path), Job()),
         )
         half = sizes.read_rounds // 2

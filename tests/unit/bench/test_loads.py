@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from bench.apply.batch import APPEND, HOT, UNIFORM, Changes, Expected
+from bench.apply.batch import APPEND, HOT, UNIFORM, Changes, Expected, Made
 from bench.apply.cells import Cell, TimeBox, cells, table_sizes
 from bench.core.figure import Figure, NotMeasured
 from bench.core.process_tree import Sampler, usage
@@ -31,7 +31,7 @@ from cdc.state import pace
 
 @pytest.mark.parametrize(("keys", "deletes", "inserts"), [(UNIFORM, 100, 100), (APPEND, 20, 900)])
 def test_a_batch_has_its_shares_and_each_key_once(keys: str, deletes: int, inserts: int) -> None:
-    batch = Changes(rows=50_000, keys=keys, seed=1).batch(1_000)
+    batch = Changes(made=Made(50_000), keys=keys, seed=1).batch(1_000)
     ids = batch.rows["id"].to_numpy()
 
     assert len(set(ids.tolist())) == len(ids) == 1_000
@@ -42,19 +42,32 @@ def test_a_batch_has_its_shares_and_each_key_once(keys: str, deletes: int, inser
 
 
 def test_hot_keys_are_the_newest() -> None:
-    ids = Changes(rows=100_000, keys=HOT, seed=1).batch(100).rows["id"].to_numpy()
+    ids = Changes(made=Made(100_000), keys=HOT, seed=1).batch(100).rows["id"].to_numpy()
 
     assert ids.min() >= 98_000
 
 
 def test_the_same_seed_makes_the_same_batches() -> None:
-    one, other = (Changes(rows=1_000, keys=UNIFORM, seed=3) for _ in range(2))
+    one, other = (Changes(made=Made(1_000), keys=UNIFORM, seed=3) for _ in range(2))
 
     assert [one.batch(50).rows for _ in range(2)] == [other.batch(50).rows for _ in range(2)]
 
 
+def test_makers_of_one_table_insert_new_keys_at_later_offsets() -> None:
+    made, last, seen = Made(1_000), -1, set[int]()
+    for keys in (UNIFORM, HOT, APPEND, UNIFORM):
+        batch = Changes(made=made, keys=keys, seed=1).batch(100)
+        inserted = [id_ for id_ in batch.rows["id"].to_pylist()[-10:] if id_ >= 1_000]
+        offsets = batch.rows["_cdc_offset"].to_pylist()
+
+        assert min(offsets) > last
+        assert inserted
+        assert not seen & set(inserted)
+        last, seen = max(offsets), seen | set(inserted)
+
+
 def test_what_a_table_must_hold_follows_every_batch() -> None:
-    changes, expected = Changes(rows=1_000, keys=UNIFORM, seed=1), Expected(rows=1_000)
+    changes, expected = Changes(made=Made(1_000), keys=UNIFORM, seed=1), Expected(rows=1_000)
     rows = dict.fromkeys(range(1_000), 0)
     for _ in range(3):
         batch = changes.batch(100)
@@ -69,7 +82,10 @@ def test_what_a_table_must_hold_follows_every_batch() -> None:
 
 
 def test_a_way_that_cannot_delete_keeps_the_rows() -> None:
-    batch, expected = Changes(rows=1_000, keys=UNIFORM, seed=1).batch(100), Expected(rows=1_000)
+    batch, expected = (
+        Changes(made=Made(1_000), keys=UNIFORM, seed=1).batch(100),
+        Expected(rows=1_000),
+    )
 
     expected.apply(batch, upserts_only=True)
 
