@@ -46,7 +46,7 @@ class Made:
 
 @dataclass(kw_only=True)
 class Changes:
-    """Makes batches, always the same ones for a seed; ``made.next_id`` is the table's first size."""
+    """Makes batches, always the same for a seed; ``made.next_id`` is the table's first size."""
 
     made: Made
     keys: str
