@@ -22,10 +22,14 @@ from bench.core.figure import Figure, NotMeasured, Outcome
 from bench.core.room import Benchmark, Room
 from bench.core.spark import session
 from cdc.config import Job
+from cdc.lake.upkeep.kept_versions import HOUR, KeptVersions
 from cdc.lake.upkeep.maintenance import Maintainer, optimize, purge
 
 ROUNDS: Final = "after rounds"
 COMPACTED: Final = "compacted"
+KEPT_SECONDS: Final = 1
+"""How long old versions are kept. A checkpoint names the files that were removed in that time, so
+what a reader opens grows until it is over; a table keeps at least a quarter of an hour."""
 SCANS: Final = 5
 STOCK: Final = {
     "data files": "files",
@@ -44,11 +48,14 @@ def measure(room: Room) -> Iterator[Outcome]:
     folder, sizes = room.fresh("reads"), room.sizes
     with session(folder / "spark", sizes.spark_heap) as spark:
         path = base.make(spark, folder, sizes.read_rows, base.OURS)
+        policy = Job(vacuum_retention_hours=KEPT_SECONDS / HOUR)
+        keeper = Maintainer(str(path), policy)
+        KeptVersions(str(path), policy, time.monotonic, None).keep(spark, after(0).metadata())
         rounds = Rounds(
             spark=spark,
             path=path,
             changes=Changes(made=Made(sizes.read_rows), keys=UNIFORM, seed=room.seed),
-            keeper=Maintainer(str(path), Job()),
+            keeper=keeper,
         )
         half = sizes.read_rounds // 2
         for at, which in {"half": range(half), "end": range(half, sizes.read_rounds)}.items():
