@@ -15,12 +15,13 @@ from typing import Final
 
 from tests.faults.bank.armed import Armed
 from tests.faults.bank.bank import TABLES
-from tests.faults.bank.readers import Reader, recovered
+from tests.faults.bank.readers import RECOVERY_SECONDS, Reader, recovered
 from tests.faults.bank.restructured import restructured_at_work
 from tests.faults.bank.walk import Walk
 from tests.faults.bank.witness import witnessed
 from tests.faults.scenes.scene import Scene
 from tests.meanwhile import meanwhile
+from tests.waiting import until
 
 LOOK_SECONDS: Final = 2.0
 Scenario = Callable[[Scene], None]
@@ -52,6 +53,8 @@ def checked(bank: Armed, walk: Walk, *, seed: int) -> Iterator[Checked]:
         working = restructured_at_work(bank, walk.commits, seed=seed)
         with working, meanwhile(look, every=LOOK_SECONDS) as check.went_well:
             yield check
+            # The cuts come faster than they are read: without two of them nothing was compared.
+            until(lambda: check.reader.cuts > 1, RECOVERY_SECONDS)
         bank.sync()
         bank.assert_equal(*TABLES)
         assert bank.facts("verify")["equal"]
