@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-UNMARKED := not spark and not integration and not e2e and not soak
+UNMARKED := not spark and not integration and not e2e and not soak and not stack
 # Real servers are waited for most of the time. tests/scopes.py says what stays together.
 WORKERS := -n 3 --dist loadscope --no-loadscope-reorder
 NEEDS_PYTHON := Python 3.11 or newer is needed: install one, or run make PYTHON=/path/to/python3.11
@@ -38,8 +38,9 @@ jars: $(STAMP) java  ## Resolve every jar into the cache (once; nothing is fetch
 	@$(BIN)/python -m cdc.stack.artifacts
 
 .PHONY: lock
-lock: $(STAMP)  ## Resolve requirements.lock anew (hashes, no download addresses)
+lock: $(STAMP)  ## Resolve the locks anew, for work here and for images (hashes, no download addresses)
 	$(BIN)/uv pip compile pyproject.toml --group dev --output-file requirements.lock --generate-hashes --universal --python-version 3.11 --no-header --no-emit-index-url --no-annotate --quiet
+	$(BIN)/uv pip compile pyproject.toml --constraint requirements.lock --output-file requirements-run.lock --generate-hashes --universal --python-version 3.11 --no-header --no-emit-index-url --no-annotate --quiet
 
 .PHONY: fmt
 fmt: $(STAMP)  ## Format, and fix what can be fixed by itself
@@ -72,11 +73,15 @@ check: lint types unit  ## What runs before every commit, under two minutes
 
 .PHONY: test
 test: lint types jars  ## Everything but soak: real servers, real Spark
-	$(BIN)/pytest $(WORKERS) -m "not soak"
+	$(BIN)/pytest $(WORKERS) -m "not soak and not stack"
 
 .PHONY: test-deep
 test-deep: lint types jars  ## The same with many more examples, rows and random tables: hours
-	$(BIN)/pytest $(WORKERS) --deep -m "not soak"
+	$(BIN)/pytest $(WORKERS) --deep -m "not soak and not stack"
+
+.PHONY: test-stack
+test-stack: jars  ## The container stack: up, crashes, stops, lost volumes; starts an engine if there is none
+	$(BIN)/python -m tools.stack test
 
 .PHONY: test-faults
 test-faults: jars  ## Every check under every fault, hours; or some of it: MINUTES=60 KILLS=200 SEED=7 MERGE=1
@@ -113,6 +118,14 @@ up: jars  ## Start what wal2lake.yaml describes and return when it applies
 .PHONY: down
 down: $(STAMP)  ## Stop it
 	$(BIN)/wal2lake down
+
+.PHONY: stack-up
+stack-up: jars  ## Start the container stack; make what cannot be pulled
+	$(BIN)/python -m tools.stack up
+
+.PHONY: stack-down
+stack-down: $(STAMP)  ## Stop it; its volumes stay
+	$(BIN)/python -m tools.stack down
 
 .PHONY: clean
 clean:  ## Remove the demo, the tools' caches and the virtual environment (not .wal2lake's other content)

@@ -1,38 +1,13 @@
 """Jars of what ours is compared with; ``artifacts.lock`` beside this file lists them by set."""
 
-import hashlib
-import shutil
 from pathlib import Path
 
-from cdc.errors import CdcError, ErrorKind
-from cdc.stack.artifacts import ivy
-from cdc.stack.artifacts.lock_file import Artifact, cache_dir, parse_lock
-from cdc.stack.artifacts.prerequisites import find_java
+from cdc.stack.artifacts.extra_sets import extra_jars
 
 ICEBERG = "iceberg"
 FLINK = "flink"
 
 
 def jars(name: str) -> list[Path]:
-    """Return the jars of a set; the first call downloads them into the cache.
-
-    Raises UNREACHABLE if they do not arrive, or are not those of the lock.
-    """
-    artifacts = parse_lock((Path(__file__).parent / "artifacts.lock").read_text())[name]
-    digest = hashlib.sha256("".join(one.sha256 for one in artifacts).encode()).hexdigest()
-    place = cache_dir() / f"bench-{name}-{digest[:12]}"
-    if not place.is_dir():
-        _install(name, artifacts, place)
-    return sorted(place.glob("*.jar"))
-
-
-def _install(name: str, artifacts: tuple[Artifact, ...], place: Path) -> None:
-    downloads = cache_dir() / f"bench-{name}-downloads"
-    ivy.download({name: artifacts}, downloads, find_java().path, lambda _: None)
-    for one in artifacts:
-        path = downloads / "files" / name / one.file_name
-        if hashlib.sha256(path.read_bytes()).hexdigest() != one.sha256:
-            shutil.rmtree(downloads)
-            raise CdcError(ErrorKind.UNREACHABLE, f"the download of {one.file_name} is damaged")
-    (downloads / "files" / name).rename(place)
-    shutil.rmtree(downloads)
+    """Return the jars of a set; raises UNREACHABLE if they do not arrive as the lock has them."""
+    return extra_jars(Path(__file__).with_name("artifacts.lock"), name)

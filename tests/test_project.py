@@ -9,11 +9,16 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from cdc.stack.artifacts import copy_sets
 from cdc.stack.artifacts.lock_file import CONNECT, KAFKA, REGISTRY, postgres_set, read_lock
 from cdc.stack.servers import connect
+from tools.images.stand_ins import STAND_INS
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-FOLDERS: Final = ("cdc", "connectors", "jobs", "tests", "docs", "bench", ".ci")
+FOLDERS: Final = (
+    *("cdc", "connectors", "jobs", "tests", "docs", "bench", "deploy", "tools", ".ci"),
+)
+LOCKS: Final = ("requirements.lock", "requirements-run.lock")
 COMPOSE: Final[dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 ORDER: Final = ("postgres", "kafka", "registry", "connect", "job")
 
@@ -63,10 +68,19 @@ def test_the_parts_of_broker_and_of_worker_are_of_one_version_each(group: str) -
 
 
 def test_the_connect_image_takes_the_jars_of_the_embedded_worker_from_their_lock() -> None:
-    dockerfile = (ROOT / "connectors" / "Dockerfile").read_text()
+    dockerfile = (ROOT / "deploy" / "Dockerfile").read_text()
 
-    assert "sets = [CONNECT, DEBEZIUM, CONVERTER]; install(sets)" in dockerfile
+    for name in copy_sets.WORKER:
+        assert f"COPY --from=jars /jars/{name} /opt/connect/" in dockerfile
     assert "FROM eclipse-temurin:17-" in dockerfile
+
+
+def test_every_base_image_has_a_stand_in() -> None:
+    built = (ROOT / "deploy" / "Dockerfile").read_text()
+    bases = {name for name in re.findall(r"^FROM (\S+)", built, re.MULTILINE) if ":" in name}
+    bases |= {image(service) for service in ORDER if "build" not in COMPOSE["services"][service]}
+
+    assert {stand_in.image for stand_in in STAND_INS} == bases
 
 
 def test_the_worker_of_the_image_has_the_settings_of_the_embedded_one() -> None:
@@ -134,14 +148,24 @@ def test_every_published_port_is_on_the_loopback() -> None:
     assert [port for port in ports if not port.startswith("127.0.0.1:")] == []
 
 
-def test_the_lock_has_hashes_and_no_download_address() -> None:
-    lines = (ROOT / "requirements.lock").read_text().splitlines()
+@pytest.mark.parametrize("lock", LOCKS)
+def test_the_lock_has_hashes_and_no_download_address(lock: str) -> None:
+    lines = (ROOT / lock).read_text().splitlines()
     pins = [line for line in lines if not line.startswith(" ")]
     hashes = [line for line in lines if line.startswith("    --hash=sha256:")]
 
     assert pins
     assert len(pins) + len(hashes) == len(lines)
     assert [pin for pin in pins if not re.match(r"[\w.\[\]-]+==[\w.+!]+( ; .*)? \\$", pin)] == []
+
+
+def test_images_have_what_runs_here_without_the_tools() -> None:
+    here, images = (
+        {*re.findall(r"^\S+==\S+", (ROOT / lock).read_text(), re.MULTILINE)} for lock in LOCKS
+    )
+
+    assert images < here
+    assert not {pin.partition("==")[0] for pin in images} & {"pytest", "mypy", "ruff", "uv"}
 
 
 def test_every_runtime_dependency_has_an_upper_bound() -> None:
@@ -173,6 +197,7 @@ def test_the_targets_of_the_makefile_are_explained() -> None:
     public = {"help", "install", "jars", "lock", "fmt", "lint", "types", "unit", "check", "test"}
     public |= {"test-deep", "test-faults", "test-schemas", "test-mutants", "soak", "demo", "bench"}
     public |= {"bench-peers", "up", "down", "clean", "docs-check", "pictures"}
+    public |= {"stack-up", "stack-down", "test-stack"}
 
     assert set(re.findall(r"^([a-z-]+):.*##", makefile, re.MULTILINE)) == public
 
@@ -188,7 +213,7 @@ def test_the_licence_is_the_one_that_is_declared() -> None:
 def test_the_health_checks_of_the_job_end_by_what_they_find() -> None:
     compose = COMPOSE["services"]["job"]["healthcheck"]["test"]
     [line] = re.findall(
-        r"^    CMD (.*status.*)$", (ROOT / "jobs/Dockerfile").read_text(), re.MULTILINE
+        r"^    CMD (.*status.*)$", (ROOT / "deploy" / "Dockerfile").read_text(), re.MULTILINE
     )
     assert compose[0] == "CMD"
     assert compose[1:] == json.loads(line)

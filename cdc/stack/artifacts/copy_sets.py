@@ -1,0 +1,25 @@
+"""Copies the jars for the images of the stack: ``python -m cdc.stack.artifacts.copy_sets DIR``.
+
+Below DIR there is a folder for each set of the Connect worker, and ``job``, a cache with Spark's.
+"""
+
+import shutil
+import sys
+from pathlib import Path
+
+from cdc.stack.artifacts.install import install
+from cdc.stack.artifacts.lock_file import CONNECT, CONVERTER, DEBEZIUM, SPARK, set_dir
+
+WORKER = (CONNECT, DEBEZIUM, CONVERTER)
+
+
+def main(target: Path) -> None:
+    """Install the sets into the cache, and copy them."""
+    install([SPARK, *WORKER])
+    for name in WORKER:
+        shutil.copytree(set_dir(name), target / name)
+    shutil.copytree(set_dir(SPARK), target / "job" / set_dir(SPARK).name)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,91 @@
+"""Stops, crashes and lost volumes: afterwards the lake equals the source, or the start says why."""
+
+from itertools import count
+
+import psycopg
+import pytest
+
+from tests.containers.stack import UP_SECONDS, Stack, until_healthy
+from tests.meanwhile import meanwhile
+from tests.waiting import until
+
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
+SERVICES = ("postgres", "kafka", "registry", "connect", "job")
+ENDED_BY_SIGTERM = 143  # what a Java server returns that was asked to end
+_NUMBERS = count(1_000_000)
+
+
+def write(stack: Stack) -> None:
+    """Commit one transaction over two tables, unless Postgres is away."""
+    number = next(_NUMBERS)
+    try:
+        with stack.connect() as connection, connection.transaction():
+            connection.execute("INSERT INTO orders VALUES (%s, 1, 5)", [number])
+            connection.execute("UPDATE customers SET mail = %s WHERE id = 1", [str(number)])
+            connection.execute("DELETE FROM orders WHERE id = %s", [number - 3])
+    except psycopg.OperationalError:
+        return
+
+
+def count_of(stack: Stack, table: str) -> int:
+    with stack.connect() as connection:
+        row = connection.execute(f"SELECT count(*) FROM {table}".encode()).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_crash_under_load_loses_nothing(stack: Stack, service: str) -> None:
+    before = count_of(stack, "orders")
+    with meanwhile(lambda: write(stack), every=0.1):
+        stack.crash(service)
+        until_healthy(stack, service)
+        until(lambda: count_of(stack, "orders") > before)
+    stack.assert_equal()
+
+
+def test_what_a_crash_of_spark_leaves_behind_is_reaped(stack: Stack) -> None:
+    find_java = "for p in /proc/[0-9]*; do grep -qs java $p/comm && echo ${p#/proc/}; done"
+    [java] = stack.compose("exec", "-T", "job", "sh", "-c", find_java).split()
+
+    with meanwhile(lambda: write(stack), every=0.1):
+        stack.compose("exec", "-T", "job", "sh", "-c", f"kill -9 {java}")
+        until(lambda: "job is ready again" in stack.compose("logs", "job"), UP_SECONDS)
+    stack.assert_equal()
+
+    states = stack.compose("exec", "-T", "job", "sh", "-c", "cat /proc/[0-9]*/stat")
+    assert [line for line in states.splitlines() if line.rpartition(")")[2].split()[0] == "Z"] == []
+
+
+def test_a_stop_is_orderly_and_a_start_goes_on(stack: Stack) -> None:
+    with meanwhile(lambda: write(stack), every=0.1):
+        stack.compose("stop", "job")
+    assert stack.container("job")["State"]["ExitCode"] == 0
+    stack.compose("stop")
+    ended = {name: stack.container(name)["State"]["ExitCode"] for name in SERVICES}
+    assert set(ended.values()) <= {0, ENDED_BY_SIGTERM}, ended
+
+    stack.up()
+
+    stack.assert_equal()
+
+
+def test_containers_are_disposable(stack: Stack) -> None:
+    """What has to be kept is in the volumes."""
+    stack.compose("down")
+
+    stack.up()
+
+    stack.assert_equal()
+
+
+def test_without_volumes_it_begins_anew(stack: Stack) -> None:
+    stack.compose("down", "--volumes")
+    stack.up()
+    stack.execute("CREATE TABLE customers (id int PRIMARY KEY, name text)")
+    stack.execute("INSERT INTO customers VALUES (1, 'new')")
+    until(lambda: "job is applying" in stack.compose("logs", "job"), 300)
+
+    stack.assert_equal()
+
+    assert [table["table"] for table in stack.facts("status")["tables"]] == ["public.customers"]
