@@ -1,8 +1,7 @@
 """``wal2lake status`` shows position and lag of each table and the health of each component."""
 
 import json
-from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -14,9 +13,9 @@ from cdc.cli.show.bar import duration
 from cdc.client.status import status_findings
 from cdc.client.status.status import OperationStatus, Status, TableStatus
 from cdc.client.status.status import status as ask
+from cdc.client.status.status_facts import facts
 from cdc.client.status.status_findings import StatusFinding
 from cdc.config import load
-from cdc.errors import POLICY
 from cdc.events.values.lsn import format_lsn
 from cdc.state.pace import DRIVER, Pace
 
@@ -71,18 +70,6 @@ def tell(problems: list[StatusFinding]) -> None:
         print("all is well")
 
 
-def facts(now: Status, problems: list[StatusFinding]) -> dict[str, Any]:
-    """Return the status and the findings as an object for JSON."""
-    fields = asdict(now)
-    fields["findings"] = [
-        {**asdict(each), "kind": each.kind.value, "exit_code": POLICY[each.kind].exit_code}
-        for each in problems
-    ]
-    fields["lsn"] = None if now.lsn is None else format_lsn(now.lsn)
-    fields["published_at"] = now.published_at and now.published_at.isoformat()
-    return fields
-
-
 def show(now: Status, console: Console) -> None:
     """Print the table of tables, then a line for each reason, operation and component."""
     if now.tables:
@@ -134,6 +121,8 @@ def _components(now: Status) -> list[str]:
         lines.append(f"connector: {_with(now.connector.state, now.connector.reason)}")
     job = now.job
     lines.append(f"job: {f'{job.state}, pid {job.pid}' if job.alive else 'not running'}")
+    if now.monitor:
+        lines.append(f"monitor: {now.monitor}/metrics")
     if now.pace is not None:
         lines += pace_lines(now.pace)
     lines += [

@@ -1,6 +1,6 @@
 """Define, load and check the configuration file, ``wal2lake.yaml``."""
 
-from cdc.config.config import Config, Connect, Job, Kafka, Lake, Registry, Spark, Stack
+from cdc.config.config import Config, Connect, Job, Kafka, Lake, Monitor, Registry, Spark, Stack
 from cdc.config.loading import DEFAULT_FILE, ENV_PREFIX, load
 from cdc.config.section import Section
 from cdc.config.source import COPY, READ_LOST, LostPolicy, Source
@@ -16,6 +16,7 @@ __all__ = [
     "Kafka",
     "Lake",
     "LostPolicy",
+    "Monitor",
     "Registry",
     "Section",
     "Source",

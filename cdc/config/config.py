@@ -10,6 +10,7 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from cdc.config.section import Section
 from cdc.config.source import Source
 
+_PORTS: Final = 2**16
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
@@ -141,6 +142,23 @@ class Job(Section):
         return self.freshness_seconds / 2.5
 
 
+class Monitor(Section):
+    """The job's pages for monitoring, by HTTP: /metrics, /healthz, /readyz and /status.json."""
+
+    listen: str = "127.0.0.1:0"
+    """The address and port of the pages; with port 0 any free one, which ``wal2lake status`` names.
+    Whoever reaches it can read names of tables, positions and messages, but no values. If empty,
+    there are no pages."""
+
+    @field_validator("listen")
+    @classmethod
+    def _host_and_port(cls, value: str) -> str:
+        host, _, port = value.rpartition(":")
+        if value and not (host and port.isdecimal() and int(port) < _PORTS):
+            raise ValueError("must be an address and a port, such as 127.0.0.1:9464")
+        return value
+
+
 class Stack(Section):
     """The embedded servers."""
 
@@ -161,6 +179,7 @@ class Config(Section):
     registry: Registry = Registry()
     spark: Spark = Spark()
     job: Job = Job()
+    monitor: Monitor = Monitor()
     stack: Stack = Stack()
     state_dir: Path = Path(".wal2lake")
     """The directory for everything except the lake that the embedded servers and the job keep."""

@@ -17,6 +17,7 @@ from cdc.job import health_watch
 from cdc.job.activity import Activity
 from cdc.job.compose_run import compose_run
 from cdc.job.handlers import RunningDesk, running_desk
+from cdc.job.monitor import monitored
 from cdc.job.start_progress import reporting_alive
 from cdc.lake import lock
 from cdc.lake.layout import refuse_unwritable
@@ -41,7 +42,7 @@ def run(
     ``await_turn`` returns once the servers and the connector run; Spark starts beside them.
     """
     config = read()
-    with _session(config) as spark:
+    with monitored(config), _session(config) as spark:
         endpoints = await_turn()
         refuse_unwritable(config)
         with lock.only_job(config):

@@ -38,5 +38,6 @@ class PaceReport:
                 asked_seconds=self._asked,
                 reached=self._recent.reached(),
                 stages=self._stages.as_json(),
+                freshness=self._recent.as_json(),
                 ways={str(table.schema.table): table.way for table in self._tables},
             )

@@ -1,13 +1,14 @@
 """Keep what the last cuts say of freshness: how long commits took to become readable."""
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock
-from typing import Final
+from typing import Any, Final
 
 from cdc.observe.freshness import percentile
+from cdc.observe.stage_times import Histogram
 
 WINDOW_SECONDS: Final = 60.0
 
@@ -22,7 +23,7 @@ class Reached:
 
 
 class RecentFreshness:
-    """The transactions of the last minute's cuts; any thread may use it.
+    """The transactions of the last minute's cuts, and a histogram of all; any thread may use it.
 
     ``clock`` gives seconds that never go back.
     """
@@ -30,6 +31,7 @@ class RecentFreshness:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._lock = Lock()
+        self._all = Histogram()
         self._cuts: deque[tuple[float, list[float]]] = deque()
 
     def published(self, committed_at: Iterable[datetime], at: datetime) -> None:
@@ -41,6 +43,8 @@ class RecentFreshness:
         with self._lock:
             self._cuts.append((self._clock(), seconds))
             self._forget()
+            for one in seconds:
+                self._all.add(max(0.0, one))  # the source's clock may be ahead
 
     def reached(self) -> Reached:
         """Return the freshness of the last minute."""
@@ -50,6 +54,11 @@ class RecentFreshness:
         return Reached(
             transactions=len(ordered), p50=percentile(ordered, 0.5), p99=percentile(ordered, 0.99)
         )
+
+    def as_json(self) -> Mapping[str, Any]:
+        """Return the histogram of all transactions since the job began."""
+        with self._lock:
+            return self._all.as_json()
 
     def _forget(self) -> None:
         while self._cuts and self._clock() - self._cuts[0][0] > WINDOW_SECONDS:

@@ -4,7 +4,7 @@ import json
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +30,10 @@ class Pace:
     p99: float | None
     ways: Mapping[str, str]
     """How the last batch of each table was applied: ``driver``, or ``spark:`` and why."""
+    stages: Mapping[str, Any] = field(default_factory=dict)
+    """The histogram of each stage's seconds, as cdc/observe/stage_times.py writes them."""
+    freshness: Mapping[str, Any] = field(default_factory=dict)
+    """The histogram of the seconds from commit to cut, since the job began."""
 
 
 def write(
@@ -39,6 +43,7 @@ def write(
     asked_seconds: float,
     reached: Reached,
     stages: Mapping[str, Any],
+    freshness: Mapping[str, Any],
     ways: Mapping[str, str],
 ) -> None:
     """Replace the file in one step; ``at`` is ``time.monotonic()``."""
@@ -50,6 +55,7 @@ def write(
         "p50": _finite(reached.p50),
         "p99": _finite(reached.p99),
         "stages": stages,
+        "freshness": freshness,
         "ways": ways,
     }
     write_shared(state_dir / FILE, json.dumps(said))
@@ -70,6 +76,8 @@ def read(state_dir: Path, now: float) -> Pace | None:
             p50=said["p50"],
             p99=said["p99"],
             ways=dict(said["ways"]),
+            stages=dict(said["stages"]),
+            freshness=dict(said["freshness"]),
         )
     except (OSError, ValueError, TypeError, KeyError):
         return None

@@ -4,11 +4,11 @@ Components that do not answer only leave gaps: everything else is still reported
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from cdc.client.status import components
 from cdc.client.status.components import ConnectorPart, JobPart, ServerPart, SourcePart, UpPart
@@ -19,7 +19,7 @@ from cdc.lake.layout import epochs_path, ledger_path
 from cdc.lake.records import epochs
 from cdc.lake.records.ledger import Ledger, LedgerRow, TableEntry
 from cdc.stack.process.log_files import last_crash
-from cdc.state import health, pace
+from cdc.state import health, monitor_address, pace
 from cdc.state import operation_files as files
 from cdc.state.directory import StateDir
 from cdc.state.endpoints import configured_source_url
@@ -30,6 +30,8 @@ from cdc.state.pipeline import Pipeline, resolve
 from cdc.tables import TableId
 
 T = TypeVar("T")
+OPERATIONS: Final = ("inserts", "updates", "deletes", "reads", "truncates")
+"""The counts of events that the ledger keeps of each table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +47,8 @@ class TableStatus:
     lag_offsets: int | None
     lag_bytes: int | None
     lag_seconds: float | None
+    events: Mapping[str, int] = field(default_factory=dict)
+    """Events applied since the table was created, by operation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +84,7 @@ class Status:
     health: Health | None = None  # what the job's health watch saw last
     pace: Pace | None = None  # of the running job
     disk: str = ""  # a message if the disk of the state directory is nearly full
+    monitor: str = ""  # the URL of the running job's pages for monitoring
     crash: str = ""
     """The last crash of a supervisor, and the file that describes it; empty without a crash."""
 
@@ -117,6 +122,7 @@ def status(config: Config) -> Status:
         health=health.read(config.state_dir, time.monotonic()),
         pace=_pace(config, job),
         disk=components.disk(config.state_dir),
+        monitor=monitor_address.read(config.state_dir, job.pid) if job.alive else "",
         crash=last_crash(StateDir(config.state_dir)),
     )
 
@@ -194,6 +200,7 @@ def _table(
         lag_offsets=offsets,
         lag_bytes=wal,
         lag_seconds=_seconds(row, source, offsets),
+        events={name: getattr(entry, name) for name in OPERATIONS},
     )
 
 

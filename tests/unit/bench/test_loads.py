@@ -120,7 +120,10 @@ def test_stages_are_read_from_the_file_of_the_job(tmp_path: Path) -> None:
     with times.timed(Stage.LAND):
         pass
     reached = Reached(transactions=0, p50=math.nan, p99=math.nan)
-    pace.write(tmp_path, 0.0, asked_seconds=1.0, reached=reached, stages=times.as_json(), ways={})
+    pace.write(
+        tmp_path, 0.0, asked_seconds=1.0, reached=reached, stages=times.as_json(), freshness={},
+        ways={},
+    )  # fmt: skip
     found = {one.way if isinstance(one, Figure) else one.name: one
              for one in stage_figures(tmp_path, 8)}  # fmt: skip
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cdc.observe.recent_freshness import Reached
-from cdc.observe.stage_times import StageTimes
+from cdc.observe.stage_times import Histogram, StageTimes
 from cdc.state import pace
 
 WAYS = {"public.a": "driver", "public.b": "spark: 30,000 events"}
@@ -20,6 +20,7 @@ def written(folder: Path, reached: Reached) -> pace.Pace | None:
         asked_seconds=1.0,
         reached=reached,
         stages=StageTimes().as_json(),
+        freshness=Histogram().as_json(),
         ways=WAYS,
     )
     return pace.read(folder, 12.5)
