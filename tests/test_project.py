@@ -144,7 +144,7 @@ def test_services_start_in_order_each_after_the_health_of_the_one_before() -> No
 def test_every_published_port_is_on_the_loopback() -> None:
     ports = [port for service in COMPOSE["services"].values() for port in service.get("ports", [])]
 
-    assert len(ports) == 4
+    assert len(ports) == 5
     assert [port for port in ports if not port.startswith("127.0.0.1:")] == []
 
 
@@ -210,11 +210,12 @@ def test_the_licence_is_the_one_that_is_declared() -> None:
     assert licence.rstrip().endswith("limitations under the License.")
 
 
-def test_the_health_checks_of_the_job_end_by_what_they_find() -> None:
+def test_the_health_checks_of_the_job_ask_its_page_for_that() -> None:
     compose = COMPOSE["services"]["job"]["healthcheck"]["test"]
-    [line] = re.findall(
-        r"^    CMD (.*status.*)$", (ROOT / "deploy" / "Dockerfile").read_text(), re.MULTILINE
-    )
-    assert compose[0] == "CMD"
-    assert compose[1:] == json.loads(line)
-    assert compose[1:4] == ["wal2lake", "status", "--live"]
+    built = (ROOT / "deploy" / "Dockerfile").read_text()
+    [line] = re.findall(r"^    CMD (.*healthz.*)$", built, re.MULTILINE)
+    job = yaml.safe_load((ROOT / "jobs" / "wal2lake.yaml").read_text())
+
+    assert compose == ["CMD", *json.loads(line)]
+    assert job["monitor"]["listen"] == "0.0.0.0:9464"
+    assert "/dev/tcp/127.0.0.1/9464" in compose[-1]

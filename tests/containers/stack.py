@@ -12,7 +12,8 @@ from uuid import uuid4
 import psycopg
 import yaml
 
-from tests.servers.container import PORTS, free_port
+from tests.servers.container import PORTS as OF_SERVERS
+from tests.servers.container import free_port
 from tests.waiting import until
 from tools.images.compose import settings
 
@@ -20,6 +21,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent.parent
 CONFIG: Final = ("--config", "/etc/wal2lake/wal2lake.yaml")
 
 UP_SECONDS: Final = 900
+PORTS: Final = {**OF_SERVERS, "job": 9464}
 
 
 @dataclass(kw_only=True)
