@@ -39,7 +39,7 @@ _COMMAND: Final = re.compile(
 )
 _ENDS: Final = re.compile(r"\s#|&&|[;,]|\bwal2lake\b")
 _OPTION: Final = re.compile(r"(?<![\w-])(--?[a-z][a-z-]*)")
-_KEY: Final = re.compile(r"(?:source|lake|kafka|connect|registry|spark|job|stack)\.[a-z_]+")
+_KEY: Final = re.compile(r"(?:source|lake|kafka|connect|registry|spark|job|monitor|stack)\.[a-z_]+")
 _FILE_ENDS: Final = ("sql", "md", "py", "json", "log")
 _FOLDERS: Final = ("cdc/", "tests/", "docs/", "connectors/", "jobs/", "bench/", ".ci/")
 _PATH: Final = re.compile(
