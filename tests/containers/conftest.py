@@ -19,6 +19,6 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     try:
         yield found
     finally:
-        logs = folder / "logs.txt"
-        logs.write_text(found.run("logs", "--no-color").stdout)
+        (folder / "logs.txt").write_text(found.run("logs", "--no-color").stdout)
+        found.run("cp", "job:/state/logs", str(folder / "logs"))  # for whoever looks into a failure
         found.compose("down", "--volumes", "--remove-orphans")

@@ -55,6 +55,7 @@ STAND_INS: Final = (
     StandIn(image="python:3.11-slim-bookworm", folder="python", release="bookworm"),
     StandIn(image=_JAVA, folder="java", release="bookworm"),
     StandIn(image="postgres:17", folder="postgres", release="trixie"),
+    StandIn(image="prom/prometheus:v2.53.3", folder="prometheus", release="trixie"),
     StandIn(image="apache/kafka:4.2.2", folder="kafka", fill=_broker),
     StandIn(image="apicurio/apicurio-registry:3.0.9", folder="registry", fill=_registry),
 )
