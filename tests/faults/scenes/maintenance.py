@@ -12,6 +12,8 @@ from tests.waiting import until
 GROWING: Final = ("accounts", "debits", "credits", "audit", "counters", "flicker", "visits")
 """Tables that have more than one file after every few commits."""
 OFTEN: Final = {
+    # The small files of batches that the driver applies are combined without Spark's OPTIMIZE.
+    "local_events": 0,
     "maintain_every_commits": 2,
     "optimize_small_files": 2,
     "vacuum_every_hours": 1e-6,
