@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Final
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -87,7 +88,7 @@ def _runs_the_task(url: str) -> bool:
         status = httpx.get(f"{url}/connectors/{NAME}/status", timeout=5).json()
     except httpx.HTTPError:
         return False
-    place = url.removeprefix("http://")
+    place = urlsplit(url).netloc.rpartition("@")[2]  # a worker's id has no credentials
     tasks = status.get("tasks", [])
     return bool(tasks) and all(
         task["worker_id"] == place and task["state"] == "RUNNING" for task in tasks
