@@ -42,7 +42,7 @@ TABLES: Final = ("keyed", "moving", "appended", "twice", "empty")
 SAMPLE: Final = (Failpoint.AFTER_COPY_WRITE, Failpoint.AFTER_READING_RECORD)
 OTHERS: Final = (
     (Failpoint.BEFORE_COPY_WRITE, Failpoint.BEFORE_COPY_KEEP, Failpoint.AFTER_COPY_KEEP),
-    (Failpoint.BEFORE_ENTRY_PUT, Failpoint.AFTER_ENTRY_PUT, Failpoint.BEFORE_READING_SWAP),
+    (Failpoint.BEFORE_ENTRY_PUT, Failpoint.AFTER_ENTRY_PUT),
 )
 """Each kill costs a start."""
 
