@@ -11,7 +11,8 @@ _FILE: Final = "monitor.json"
 
 
 def write(state_dir: Path, url: str) -> None:
-    """Record the URL of this process's pages."""
+    """Record the URL of this process's pages; the directory may not be there yet."""
+    state_dir.mkdir(parents=True, exist_ok=True)
     write_shared(state_dir / _FILE, json.dumps({"pid": os.getpid(), "url": url}))
 
 

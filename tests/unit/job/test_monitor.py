@@ -94,6 +94,12 @@ def test_pages_are_served_from_the_first_moment(tmp_path: Path) -> None:
         httpx.get(f"{url}/metrics")
 
 
+def test_a_job_without_a_state_directory_makes_it(tmp_path: Path) -> None:
+    """``wal2lake run`` may be the first that runs here."""
+    with monitored(config(tmp_path / "new" / "state")):
+        assert (tmp_path / "new" / "state" / "monitor.json").exists()
+
+
 def test_an_address_in_use_is_named(tmp_path: Path) -> None:
     with monitored(config(tmp_path)):
         url = json.loads((tmp_path / "monitor.json").read_text())["url"]
