@@ -15,7 +15,7 @@ from cdc import http_client
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from cdc.config import READ_LOST, Config, load
 from cdc.lake.layout import epochs_path
-from cdc.stack.first_table import await_tables as await_tables_of
+from cdc.stack import first_table
 from cdc.stack.supervise import detached
 from cdc.stack.supervise.supervisor import Establish, Say, Steps, supervise
 from cdc.state.pipeline import Pipeline, resolve
@@ -108,7 +108,7 @@ def _progress(console: Console, status: Any, what: str) -> None:  # noqa: ANN401
 
 
 def _establish(pipeline: Pipeline, say: Say, *, new_epoch: bool, await_tables: bool) -> None:
-    await_tables_of(pipeline, say, also_configured=await_tables)
+    first_table.await_tables(pipeline, say, also_configured=await_tables)
     # Imported late, so that the servers start before the source's client libraries are loaded.
     warning = import_module("cdc.source.connector.settings").clear_password(pipeline)
     if warning is not None:

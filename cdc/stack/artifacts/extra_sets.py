@@ -4,8 +4,8 @@ import hashlib
 import shutil
 from pathlib import Path
 
-from cdc.errors import CdcError, ErrorKind
 from cdc.stack.artifacts import ivy
+from cdc.stack.artifacts.install import check_digests
 from cdc.stack.artifacts.lock_file import Artifact, cache_dir, parse_lock
 from cdc.stack.artifacts.prerequisites import find_java
 
@@ -26,10 +26,6 @@ def extra_jars(lock: Path, name: str) -> list[Path]:
 def _install(name: str, artifacts: tuple[Artifact, ...], place: Path) -> None:
     downloads = cache_dir() / f"extra-{name}-downloads"
     ivy.download({name: artifacts}, downloads, find_java().path, lambda _: None)
-    for one in artifacts:
-        path = downloads / "files" / name / one.file_name
-        if hashlib.sha256(path.read_bytes()).hexdigest() != one.sha256:
-            shutil.rmtree(downloads)
-            raise CdcError(ErrorKind.UNREACHABLE, f"the download of {one.file_name} is damaged")
+    check_digests(downloads, name, artifacts)
     (downloads / "files" / name).rename(place)
     shutil.rmtree(downloads)

@@ -61,7 +61,7 @@ def _install_missing(missing: dict[str, tuple[Artifact, ...]], total: int) -> No
         ivy.download(missing, downloads, java, lambda done: progress.update(bar, completed=done))
         progress.update(bar, completed=total, description="checking")
         for name, artifacts in missing.items():
-            _check(downloads, name, artifacts)
+            check_digests(downloads, name, artifacts)
         for name in missing:
             progress.update(bar, description=f"unpacking {name}")
             _place(downloads / "files" / name, name)
@@ -73,8 +73,11 @@ def _size(sets: Iterable[Sequence[Artifact]]) -> int:
     return sum(artifact.size for artifacts in sets for artifact in artifacts)
 
 
-def _check(downloads: Path, name: str, artifacts: Sequence[Artifact]) -> None:
-    """Check the digests; delete every copy of a wrong file, so that a retry fetches it again."""
+def check_digests(downloads: Path, name: str, artifacts: Sequence[Artifact]) -> None:
+    """Raise UNREACHABLE for a file that is not that of the lock.
+
+    Every copy of it is deleted, so that a retry fetches it again.
+    """
     for artifact in artifacts:
         path = downloads / "files" / name / artifact.file_name
         with path.open("rb") as content:
