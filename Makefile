@@ -120,8 +120,8 @@ down: $(STAMP)  ## Stop it
 	$(BIN)/wal2lake down
 
 .PHONY: stack-up
-stack-up: jars  ## Start the container stack; make what cannot be pulled
-	$(BIN)/python -m tools.stack up
+stack-up: jars  ## Start the container stack; make what cannot be pulled; PROFILE=observe adds Prometheus and Grafana
+	$(if $(PROFILE),COMPOSE_PROFILES=$(PROFILE)) $(BIN)/python -m tools.stack up
 
 .PHONY: stack-down
 stack-down: $(STAMP)  ## Stop it; its volumes stay

@@ -30,7 +30,8 @@ def down(arguments: Sequence[str]) -> int:
     """Stop the stack, and the engine if ``up`` has started it; volumes stay."""
     code = 0
     if engine.answers():
-        code = compose("--project-directory", str(ROOT), "down", *arguments)
+        every = {"COMPOSE_PROFILES": "*"}  # also what another call has started
+        code = compose("--project-directory", str(ROOT), "down", *arguments, environment=every)
     engine.stop()
     return code
 

@@ -80,7 +80,9 @@ def start() -> None:
             stdin=subprocess.DEVNULL,
             start_new_session=True,
         )
-    ended = poll(lambda: answers() or process.poll() is not None, bool, every=0.2, seconds=60)
+    ended = poll(
+        lambda: answers() or process.poll() is not None, bool, every=0.2, seconds=_START_SECONDS
+    )
     if not ended or process.poll() is not None:
         process.kill()
         raise CdcError(
