@@ -107,6 +107,10 @@ demo: jars  ## A shop database, live changes, the lake beside it, verified
 bench: jars  ## Measure ours and what it is compared with, under 30 minutes; or QUICK=1, or ONLY=apply,reads
 	$(BIN)/python -m bench $(if $(QUICK),--quick) $(addprefix --only ,$(ONLY)) $(addprefix --seed ,$(SEED))
 
+.PHONY: bench-memory
+bench-memory: jars  ## Measure the job's memory under load, for an hour; or MINUTES=10
+	$(BIN)/python -m bench --memory $(or $(MINUTES),60) $(addprefix --seed ,$(SEED))
+
 .PHONY: bench-peers
 bench-peers: jars  ## Measure beside Flink CDC and Paimon, three times in turn; or QUICK=1
 	$(BIN)/python -m bench --peers $(if $(QUICK),--quick) $(addprefix --seed ,$(SEED))

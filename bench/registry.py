@@ -11,7 +11,6 @@ from bench.flame.profile import FLAME
 from bench.limits.limits import LIMITS
 from bench.reads.reads import READS
 from bench.whole.live import LIVE
-from bench.whole.memory import MEMORY
 from bench.whole.round import ROUND
 from bench.whole.snapshot import SNAPSHOT
 from bench.whole.start import START
@@ -25,5 +24,4 @@ BENCHMARKS: Final[tuple[Benchmark, ...]] = (
     FLAME,
     READS,
     APPLY,
-    MEMORY,
 )

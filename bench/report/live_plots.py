@@ -61,15 +61,23 @@ def costs(measured: Measured, canvas: Canvas) -> bool:
 
 
 def memory(measured: Measured, canvas: Canvas) -> bool:
-    """Plot the bytes of the job over time."""
-    figures = measured.all_of("memory over time") + measured.all_of("memory under load")
+    """Plot the bytes of the job under each load of ``live``."""
+    return _bytes_over_time(measured.all_of("memory under load"), canvas)
+
+
+def memory_over_time(measured: Measured, canvas: Canvas) -> bool:
+    """Plot the bytes of the job under a steady load, usually for an hour."""
+    return _bytes_over_time(measured.all_of("memory over time"), canvas)
+
+
+def _bytes_over_time(figures: Sequence[Figure], canvas: Canvas) -> bool:
     if not figures:
         return False
     axes = canvas.add_subplot()
     for one in figures:
         every = float(one.parameters["every_seconds"])
         seconds = [place * every for place in range(len(one.samples))]
-        label = f"{of_tables(float(one.parameters['tables']))}, {one.name}"
+        label = of_tables(float(one.parameters["tables"]))
         axes.plot(seconds, [value / 2**20 for value in one.samples], label=label)
     axes.set(xlabel="seconds", ylabel="MiB", ylim=(0, None))
     axes.legend(fontsize="small")

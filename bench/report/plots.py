@@ -44,7 +44,8 @@ PLOTS: Final[tuple[tuple[str, str, Callable[[Measured, Canvas], bool]], ...]] = 
         "Processor time of each process, without Postgres but its walsenders",
         live_plots.costs,
     ),
-    ("memory", "Memory of the job", live_plots.memory),
+    ("memory", "Memory of the job under load", live_plots.memory),
+    ("memory-hour", "Memory of the job over time", live_plots.memory_over_time),
     (
         "apply-by-changes",
         "Applying changes to one table, by number of changes",

@@ -1,12 +1,12 @@
 """The job's memory over time, under a steady load. An hour of it shows whether it grows."""
 
-import os
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
-from bench.core.figure import Figure, NotMeasured, Outcome
-from bench.core.process_tree import EVERY_SECONDS, Sampler
+from bench.core.figure import Figure, Outcome
+from bench.core.process_tree import Sampler
 from bench.core.room import Benchmark, Room
 from bench.whole.code import ours
 from bench.whole.installation import Installation
@@ -14,19 +14,22 @@ from bench.whole.load import Load
 from bench.whole.readable import await_all
 from bench.whole.tables import names
 
-MINUTES: Final = "BENCH_MEMORY_MINUTES"
-"""Environment variable: how long to look; an hour for the table of what is to be reached."""
 TABLES: Final = 8
 KEPT_EVERY: Final = 20
 """Of so many samples of memory one is kept."""
 
 
-def measure(room: Room) -> Iterator[Outcome]:
-    """Yield the memory of the job, five seconds between two samples."""
-    seconds = float(os.environ.get(MINUTES, "0")) * 60
-    if not seconds:
-        yield NotMeasured(name="memory", why=f"{MINUTES} is not set; 60 for an hour")
-        return
+def memory_over(minutes: float) -> Benchmark:
+    """Return the benchmark that looks at the job for so many minutes."""
+    return Benchmark(
+        name="memory",
+        title=f"the job's memory over {minutes:g} minutes",
+        measure=partial(_measure, minutes * 60),
+        bounded=False,
+    )
+
+
+def _measure(seconds: float, room: Room) -> Iterator[Outcome]:
     one = Installation(root=room.fresh("memory") / "installation", code=ours())
     one.create(tables=TABLES, rows=room.sizes.rows_per_table)
     with one.up():
@@ -37,18 +40,10 @@ def measure(room: Room) -> Iterator[Outcome]:
         with Sampler(pids={"job": one.pids()["job"]}) as sampler, load:
             began = time.monotonic()
             load.wait(seconds)
-            room.say(f"{time.monotonic() - began:.0f} s of load")
+            passed = time.monotonic() - began
+    kept = tuple(sampler.rss["job"][::KEPT_EVERY])
     yield Figure(
         name="memory over time", way="ours", unit="B",
-        samples=tuple(sampler.rss["job"][::KEPT_EVERY]),
-        parameters={"every_seconds": EVERY_SECONDS * KEPT_EVERY, "rate": 500, "tables": TABLES},
+        samples=kept,
+        parameters={"every_seconds": passed / len(kept), "rate": 500, "tables": TABLES},
     )  # fmt: skip
-
-
-MEMORY: Final = Benchmark(
-    name="memory",
-    title="the job's memory over time",
-    measure=measure,
-    in_quick=False,
-    bounded=False,
-)

@@ -10,7 +10,7 @@ from bench.core.alternate import alternate
 from bench.core.figure import Figure, Measured, NotMeasured, Parameter
 from bench.core.machine import load, machine, versions
 from bench.core.reach import NOT_MEASURED, Result, Row, below, compared, grown
-from bench.core.rows import PEER_ROWS, ROWS
+from bench.core.rows import MEMORY_ROWS, PEER_ROWS, ROWS
 from bench.core.sizes import BY_NAME, TINY
 from bench.core.statistics import median, quantile, slope, steady_peak
 
@@ -72,13 +72,13 @@ def test_growth_and_limits_are_upper_bounds() -> None:
     assert below(figure(1.0, 2.0, 9.0), 8).met is True
 
 
-@pytest.mark.parametrize("row", [*ROWS, *PEER_ROWS], ids=lambda row: row.what)
+@pytest.mark.parametrize("row", [*ROWS, *MEMORY_ROWS, *PEER_ROWS], ids=lambda row: row.what)
 def test_a_row_without_figures_is_not_measured(row: Row) -> None:
     assert row.compute(Measured()) == NOT_MEASURED
 
 
 def row_of(text: str) -> Row:
-    (found,) = [row for row in (*ROWS, *PEER_ROWS) if row.what.startswith(text)]
+    (found,) = [row for row in (*ROWS, *MEMORY_ROWS, *PEER_ROWS) if row.what.startswith(text)]
     return found
 
 

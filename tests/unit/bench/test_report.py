@@ -13,7 +13,7 @@ from bench.__main__ import selected
 from bench.core.figure import Figure, Measured, NotMeasured
 from bench.core.result_file import Record
 from bench.core.room import Benchmark, Room
-from bench.core.rows import PEER_ROWS, ROWS
+from bench.core.rows import MEMORY_ROWS, PEER_ROWS, ROWS
 from bench.core.sizes import TINY
 from bench.flame.graph import draw, tree
 from bench.flame.jvm_stacks import folded
@@ -23,6 +23,7 @@ from bench.registry import BENCHMARKS
 from bench.report import page
 from bench.report.tables import reach_lines, reach_table
 from bench.run import Publication, run, without_places
+from bench.whole.memory import memory_over
 
 MEASURED = Measured.of(
     [
@@ -46,10 +47,11 @@ def room(tmp_path: Path) -> Room:
 
 
 def test_every_row_names_benchmarks_that_exist() -> None:
-    known = {benchmark.name for benchmark in (*BENCHMARKS, PEERS)}
+    extra = (PEERS, memory_over(60))
+    known = {benchmark.name for benchmark in (*BENCHMARKS, *extra)}
 
-    assert {name for row in (*ROWS, *PEER_ROWS) for name in row.benchmarks} <= known
-    assert len(known) == len(BENCHMARKS) + 1
+    assert {name for row in (*ROWS, *MEMORY_ROWS, *PEER_ROWS) for name in row.benchmarks} <= known
+    assert len(known) == len(BENCHMARKS) + 2
 
 
 def test_a_line_has_figure_ratio_reach_and_whether_it_is_met() -> None:
