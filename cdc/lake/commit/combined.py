@@ -128,8 +128,7 @@ def _read(folder: Path, file: LiveFile, metadata: Metadata) -> pa.Table:
         raise CombineError(f"{file.path} cannot be read: {type(error).__name__}") from error
     if found.num_rows != file.records:
         raise CombineError(f"{file.path} has {found.num_rows} rows, in the log {file.records}")
-    schema = stored_schema(metadata)
-    return pa.table([_column(found, field, file) for field in schema], schema=schema)
+    return _with_columns(found, stored_schema(metadata), file)
 
 
 def _place(folder: Path, file: LiveFile) -> Path:
@@ -139,11 +138,23 @@ def _place(folder: Path, file: LiveFile) -> Path:
     return folder / name
 
 
-def _column(found: pa.Table, field: pa.Field, file: LiveFile) -> pa.ChunkedArray:
-    """Return a column of the table; it is NULL in a file that is older than the column."""
-    if field.name not in found.column_names:
-        return pa.chunked_array([pa.nulls(found.num_rows, field.type)])
-    column = found.column(field.name)
+def _with_columns(found: pa.Table, schema: pa.Schema, file: LiveFile) -> pa.Table:
+    """Return the rows with the columns of the table: NULL in a file that is older than one."""
+    # Asking the table for its names, or for a column by name, costs as much as it has columns.
+    columns = dict(zip(found.column_names, found.columns, strict=True))
+    return pa.table(
+        [
+            _column(columns[field.name], field, file)
+            if field.name in columns
+            else pa.nulls(found.num_rows, field.type)
+            for field in schema
+        ],
+        schema=schema,
+    )
+
+
+def _column(column: pa.ChunkedArray, field: pa.Field, file: LiveFile) -> pa.ChunkedArray:
+    """Return a column with the type that the table has."""
     if column.type == field.type:
         return column
     if not _is_same_kind(column.type, field.type):
