@@ -20,6 +20,11 @@ whole heap is collected four times while Spark loads its classes."""
 QUICK: Final = {"spark.driver.extraJavaOptions": f"{_ONE_COMPILER} {_FEW_COLLECTIONS}"}
 """A test's plans are all new ones: most of what the second compiler makes of them is never run
 again, and it takes a quarter of the processor's time. Not where a figure is measured."""
+_INTERPRETED: Final = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""For the test's own few rows no code is generated; the sessions of tables choose by themselves."""
 
 
 @contextmanager
@@ -37,5 +42,7 @@ def local_spark(scratch: Path) -> Iterator[SparkSession]:
     for name, value in {**SETTINGS, **LOCAL, **QUICK}.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
+    for name, value in _INTERPRETED.items():
+        session.conf.set(name, value)
     yield session
     session.stop()

@@ -5,14 +5,15 @@ from collections.abc import Callable
 
 from tenacity import RetryCallState, Retrying, retry_if_result, stop_after_delay
 
-_LEAST_SECONDS = 0.1
+_LEAST_SECONDS = 0.2
+_REST = 3
 
 
 def until(condition: Callable[[], object], seconds: float = 90) -> None:
     """Wait until the condition holds; raise tenacity's RetryError after ``seconds``.
 
-    A check that takes long, such as a command, is followed by an equally long pause, because what
-    it waits for needs the processor too.
+    A check that takes long, such as a command, is followed by a pause of three times as long,
+    because what it waits for needs the processor too.
     """
     took = 0.0
 
@@ -24,7 +25,7 @@ def until(condition: Callable[[], object], seconds: float = 90) -> None:
         return held
 
     def pause(_state: RetryCallState) -> float:
-        return max(_LEAST_SECONDS, took)
+        return max(_LEAST_SECONDS, _REST * took)
 
     waiting = Retrying(
         retry=retry_if_result(lambda held: not held), wait=pause, stop=stop_after_delay(seconds)
