@@ -322,7 +322,7 @@ def test_each_column_of_a_wide_table_is_looked_up_once(
     """A table has up to 1,600 columns: their square took this process seconds."""
     asked: list[str] = []
 
-    class Asked(pq.ParquetFile):
+    class Asked(pq.ParquetFile):  # type: ignore[misc] # pyarrow is untyped
         def read(self, **options: Any) -> Any:  # noqa: ANN401 - stands for a table
             return Table(super().read(**options))
 
