@@ -100,6 +100,12 @@ INSTANTS: Final = [
     *("-infinity", "2024-01-01T24:00:00Z", "2024-01-01T00:00:00.1Z", "2024-01-01T00:00:00.123456Z"),
     *("+294276-12-31T23:59:59.999999Z", "-4712-01-01T00:00:00Z", "1582-10-10T00:00:00Z"),
     *("2024-01-01T00:00:00.100Z", "2024-01-01T00:00:00.000Z", "2024-01-01T00:00:00+02:00"),
+    # Not the connector's: bytes that were changed on the way, or forms that Spark would read.
+    *(
+        f"2024-01-01T00:00:00{end}"
+        for end in ("", "\0", "\x7f", "z", "Z\n", "Z\r", "Z\u2028", "Z ")
+    ),
+    *("2024-01-01 00:00:00Z", " 2024-01-01T00:00:00Z", "2024-01-01T00:00Z", "2024-1-1T00:00:00Z"),
 ]
 INTERVALS: Final = [
     *("P0Y0M0DT0H0M0S", "P1Y2M3DT4H5M6.789S", "P-1Y2M-3DT-4H-5M-6.789S", "P1Y0M0DT0H0M0S"),
@@ -108,6 +114,7 @@ INTERVALS: Final = [
     *("P0Y0M0DT0H0M1.405314999S", "P0Y0M0DT0H0M-0.0000005S", "P0Y0M0DT99999999999H0M0S"),
     *("P0Y0M0DT0H0M0.00000049999999999999999999999999999999S", "P0Y0M0DT2147483647H0M9999999999S"),
     *("P0Y0M0DT0H0M-0.0S", "P0Y0M-1DT0H0M0S", "P0Y1M1DT0H1M0.10S"),
+    *(f"P0Y0M0DT0H0M0S{end}" for end in ("\n", "\r", "\u2028", " ")),
 ]
 FLOATS: Final = [0.0, -0.0, 1.5, -math.inf, math.inf, math.nan, 1e-45, 3.4028234663852886e38, 0.1]
 LOGICAL: Final[dict[str, list[Any]]] = {

@@ -42,6 +42,8 @@ def log(pipeline: Pipeline) -> pa.Table:
     for table in TABLES:
         pipeline.execute(f"UPDATE {SCHEMA}.{table} SET n = n WHERE id % 2 = 0")
         pipeline.execute(f"DELETE FROM {SCHEMA}.{table} WHERE id % 16 = 7")
+    pipeline.execute(f"UPDATE {SCHEMA}.defaults SET n = n")
+    special.insert_large(pipeline, 5000)
     special.insert_limits(pipeline, 5000)
     pipeline.synced()
     columns = ["topic", "offset", "key", "value", "headers", "value_schema_id", "key_schema_id"]

@@ -5,8 +5,11 @@ Every conversion has both, side by side, and both mean the same: who changes one
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
+END: Final = r"(?![\s\S])"
+"""The end of a text in a pattern, for Spark and Python alike. A ``$`` also matches before a line's
+end at the end of the text, and the two count different characters as that."""
 Of = Callable[[Any], Any]
 """The Python of a conversion: from a value that is not None; None where it has no exact form.
 

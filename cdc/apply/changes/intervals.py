@@ -7,14 +7,14 @@ import re
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 
-from cdc.apply.changes.conversion import Conversion
+from cdc.apply.changes.conversion import END, Conversion
 from cdc.events.values.sql_text import spark_string
 
 _NUMBER: Final = r"-?\d{1,10}"  # hours have ten digits at most
 _SIXTIETH: Final = r"-?[0-5]?\d"
 _PATTERN: Final = (
     rf"^P({_NUMBER})Y({_NUMBER})M({_NUMBER})D"
-    rf"T({_NUMBER})H({_SIXTIETH})M({_SIXTIETH}(?:\.\d+)?)S$"
+    rf"T({_NUMBER})H({_SIXTIETH})M({_SIXTIETH}(?:\.\d+)?)S{END}"
 )
 _IS_INTERVAL: Final = re.compile(_PATTERN, re.ASCII)
 _MICROSECOND: Final = Decimal("0.000001")

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from cdc.apply.changes.conversion import Conversion
+from cdc.apply.changes.conversion import END, Conversion
 from cdc.events.values.pg_types import INFINITE_DAYS
 from cdc.events.values.sql_text import spark_string
 
@@ -52,7 +52,7 @@ def _timestamp_of(micros: int) -> str | None:
     return f"{_year_of(year)}-{month:02}-{day:02} {_time_of(time)}{_era_of(year)}"
 
 
-_INSTANT: Final = r"^([+-]?)(\d{4,})-(\d\d-\d\d)T(\d\d:\d\d:\d\d)((?:\.\d+)?)Z$"
+_INSTANT: Final = rf"^([+-]?)(\d{{4,}})-(\d\d-\d\d)T(\d\d:\d\d:\d\d)((?:\.\d+)?)Z{END}"
 _IS_INSTANT: Final = re.compile(_INSTANT, re.ASCII)
 
 
