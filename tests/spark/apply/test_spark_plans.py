@@ -11,7 +11,7 @@ WHOLE_STAGE = "spark.sql.codegen.wholeStage"
 def test_code_is_generated_only_for_many_events_in_one_session(
     spark: SparkSession,
 ) -> None:
-    session = spark.newSession()
+    session, before = spark.newSession(), spark.conf.get(WHOLE_STAGE)
 
     spark_plans.suit(session, spark_plans.FEW)
     assert session.conf.get(WHOLE_STAGE) == "false"
@@ -20,7 +20,7 @@ def test_code_is_generated_only_for_many_events_in_one_session(
     spark_plans.suit(session, spark_plans.WHOLE_FILES)
     assert session.conf.get(WHOLE_STAGE) == "true"
     assert "WholeStageCodegen" in plan(session)
-    assert spark.conf.get(WHOLE_STAGE) == "true"
+    assert spark.conf.get(WHOLE_STAGE) == before
 
 
 def test_a_setting_in_the_configuration_is_kept(
