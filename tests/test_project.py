@@ -197,7 +197,7 @@ def test_the_targets_of_the_makefile_are_explained() -> None:
     makefile = (ROOT / "Makefile").read_text()
     public = {"help", "install", "jars", "lock", "fmt", "lint", "types", "unit", "check", "test"}
     public |= {"test-deep", "test-faults", "test-schemas", "test-mutants", "soak", "demo", "bench"}
-    public |= {"bench-peers", "up", "down", "clean", "docs-check", "pictures"}
+    public |= {"bench-peers", "bench-memory", "up", "down", "clean", "docs-check", "pictures"}
     public |= {"stack-up", "stack-down", "test-stack"}
 
     assert set(re.findall(r"^([a-z-]+):.*##", makefile, re.MULTILINE)) == public
