@@ -59,7 +59,7 @@ TEXTS: Final = [
         "'",
     ),
     *("NAN", "POSITIVE_INFINITY", "NEGATIVE_INFINITY", "NaN", "[B@1a2b", "[[Ljava.lang.String;@0f"),
-    *("x" * 70_000, NOT_UTF8),
+    *("[B@1a2b\n", "[B@1a2b\r", "x" * 70_000, NOT_UTF8),
 ]
 NUMBERS: Final = [
     *(
@@ -86,7 +86,7 @@ NUMBERS: Final = [
         "12345678.9" + "0" * 30,
         "-",
     ),
-    *("120000", "120000.0", "120000.", "1E+999", "1E-999"),
+    *("120000", "120000.0", "120000.", "120000.0\n", "120000.0\r", "1E+999", "1E-999"),
 ]
 INSTANTS: Final = [
     *(

@@ -4,14 +4,14 @@ import re
 from typing import Any, Final
 
 from cdc.apply.changes.casts import cast_to
-from cdc.apply.changes.conversion import Of, no_form, same
+from cdc.apply.changes.conversion import END, Of, no_form, same
 from cdc.apply.changes.failures import any_of, lost, not_text
 from cdc.apply.changes.scalars import kind_of, scalar_of
 from cdc.events.schema import RowField
 from cdc.events.values.lake_types import branches, canonical, lake_type
 from cdc.events.values.sql_text import spark_string
 
-_NESTED: Final = r"^\[+(L[A-Za-z0-9_.$]+;|[BCDFIJSZ])@[0-9a-f]+$"
+_NESTED: Final = rf"^\[+(L[A-Za-z0-9_.$]+;|[BCDFIJSZ])@[0-9a-f]+{END}"
 _IS_NESTED: Final = re.compile(_NESTED)
 _NESTED_AS_NULL: Final = frozenset({"citext", "hstore"})
 """String types whose elements arrive as NULL in an array of arrays, as those of non-string types

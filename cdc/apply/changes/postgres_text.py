@@ -7,11 +7,12 @@ import re
 from functools import partial
 from typing import Final
 
-from cdc.apply.changes.conversion import Conversion
+from cdc.apply.changes.conversion import END, Conversion
 from cdc.events.values.pg_types import NUMBER_WORDS
 from cdc.events.values.sql_text import spark_string
 
-_ZEROS: Final = re.compile(r"[.]0*\Z")
+_ZEROS: Final = rf"[.]0*{END}"
+_HAS_ZEROS: Final = re.compile(_ZEROS)
 
 
 def number(*, whole: bool) -> Conversion:
@@ -27,7 +28,7 @@ def _number_sql(raw: str, *, whole: bool) -> str:
         f"WHEN {spark_string(name)} THEN {spark_string(text)}"
         for name, text in NUMBER_WORDS.items()
     )
-    plain = f"regexp_replace({raw}, '[.]0*$', '')" if whole else raw
+    plain = f"regexp_replace({raw}, {spark_string(_ZEROS)}, '')" if whole else raw
     return f"CASE {raw} {cases} ELSE {plain} END"
 
 
@@ -35,7 +36,7 @@ def _number_of(value: str, *, whole: bool) -> str:
     word = NUMBER_WORDS.get(value)
     if word is not None:
         return word
-    return _ZEROS.sub("", value) if whole else value
+    return _HAS_ZEROS.sub("", value) if whole else value
 
 
 def perhaps_number(*, whole: bool) -> Conversion:

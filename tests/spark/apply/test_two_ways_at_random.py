@@ -65,7 +65,7 @@ def test_broken_bytes(spark: SparkSession, table: str, seed: int) -> None:
     )
     random = Random(f"{table} {seed}")
     given = Given(
-        messages=list(broken(recorded.of(topic), random, 1500)),
+        messages=list(broken(recorded.of(topic), random, 3000)),
         schemas=written,
         schema=schema,
         placeholder=recorded.placeholder,
@@ -78,7 +78,7 @@ def test_broken_bytes(spark: SparkSession, table: str, seed: int) -> None:
     found = Counter(spark_way[REASON].to_pylist())
     assert found[None] > 100
     assert found[reasons.NOT_AN_EVENT] > 100
-    assert len(found) > 3
+    assert len(found) > 4
 
 
 def test_a_length_beyond_the_message_is_refused(spark: SparkSession) -> None:
