@@ -21,6 +21,7 @@ from bench.whole.memory import memory_over
 
 PAGE: Final = Path("docs/benchmarks")
 WORK: Final = Path(".wal2lake/bench")
+HOUR: Final = 60  # minutes
 
 
 def main(
@@ -47,7 +48,7 @@ def main(
     name, rows, chosen = _asked(only, quick=quick, peers=peers, memory=memory)
     prepare(chosen)
     measured, record = run(chosen, room)
-    whole = not only and chosen_sizes.name == "full"
+    whole = not only and chosen_sizes.name == "full" and (memory is None or memory >= HOUR)
     folder = out or (PAGE if whole else work / "results" / chosen_sizes.name)
     publication = Publication(
         name=name, rows=rows, folder=folder.resolve(), flames=room.root / GRAPHS

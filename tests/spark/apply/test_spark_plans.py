@@ -11,16 +11,17 @@ WHOLE_STAGE = "spark.sql.codegen.wholeStage"
 def test_code_is_generated_only_for_many_events_in_one_session(
     spark: SparkSession,
 ) -> None:
-    session, before = spark.newSession(), spark.conf.get(WHOLE_STAGE)
+    session, other = spark.newSession(), spark.newSession()
 
     spark_plans.suit(session, spark_plans.FEW)
     assert session.conf.get(WHOLE_STAGE) == "false"
     assert "WholeStageCodegen" not in plan(session)
+    assert other.conf.get(WHOLE_STAGE) == "true"
 
     spark_plans.suit(session, spark_plans.WHOLE_FILES)
     assert session.conf.get(WHOLE_STAGE) == "true"
     assert "WholeStageCodegen" in plan(session)
-    assert spark.conf.get(WHOLE_STAGE) == before
+    assert other.conf.get(WHOLE_STAGE) == "true"
 
 
 def test_a_setting_in_the_configuration_is_kept(
