@@ -37,6 +37,9 @@ _LATE_C2: Final = " ".join(
 """Optimise code only after ten times as many calls as by default. While the job starts, half of its
 processor time would go into optimising what runs a few thousand times; loops over many rows get
 there within a second."""
+_GIVEN_BACK: Final = "-XX:MinHeapFreeRatio=20 -XX:MaxHeapFreeRatio=40 -XX:-ShrinkHeapInSteps"
+"""After large work, such as a MERGE of a backlog, a collection gives the heap's memory back to the
+system. Otherwise the job keeps for ever what its largest work has taken."""
 TEXTS: Final[dict[str, str]] = {
     # Text from the source is literal: ${env:..} in it must not expand to an environment variable.
     "spark.sql.variable.substitute": "false",
@@ -81,7 +84,11 @@ SETTINGS: Final[dict[str, str]] = {
     "spark.ui.enabled": "false",
     # For small heaps: saves one pool of collector threads on two cores. Set as a default, so that
     # extraJavaOptions in the configuration are added to it.
-    _JAVA_OPTIONS: (f"-XX:+UseSerialGC {_LATE_C2} {_AVRO} -Dderby.system.home=/dev/null"),
+    _JAVA_OPTIONS: (
+        f"-XX:+UseSerialGC {_GIVEN_BACK} {_LATE_C2} {_AVRO} -Dderby.system.home=/dev/null"
+    ),
+    # Small work leaves so little behind that the JVM itself would collect it after hours.
+    "spark.cleaner.periodicGC.interval": "5min",
     "spark.executor.defaultJavaOptions": _AVRO,
     "spark.log.level": "WARN",
     # Spark's progress bars would overwrite ours.

@@ -1,49 +1,101 @@
-"""Combines the log's small files without Spark, whose OPTIMIZE holds landing up for seconds.
+"""Combines the log's small files without Spark, and without landing waiting for it.
 
-Each landing adds a file, and the job may be idle but for heartbeats.
+Each landing adds a file, and the job may be idle but for heartbeats. A file is written beside the
+landings; the thread that lands puts it in the place of the small ones, so that every commit of the
+log has the position of the last landing.
 """
 
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final
 
 import structlog
-from deltalake import CommitProperties, PostCommitHookProperties
 
 from cdc.config import Job
-from cdc.lake.layout import is_local
-from cdc.lake.table.positions import LandedPosition, file_sizes, open_table
-from cdc.lake.upkeep.control_tables import combine
-from cdc.lake.upkeep.small_files import rewritten
+from cdc.errors import CdcError, ErrorKind
+from cdc.lake.commit.appender import Appender
+from cdc.lake.commit.combined import CombineError
+from cdc.lake.commit.protocol import TakeMergeError
+from cdc.lake.commit.replay import LiveFile
+from cdc.lake.table.positions import LandedPosition
+from cdc.lake.upkeep.maintenance import Files, files
+from cdc.lake.upkeep.small_files import SMALL_BYTES, rewritten
 
-MOST_BYTES: Final = 16 << 20
-"""Bytes that are combined here; more is left to Spark."""
+WORK_BYTES: Final = 2 * SMALL_BYTES
+"""The most bytes that are combined at once."""
+NOTHING_LEFT: Final = Files(sizes=(), deleted=0.0)
 logger = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    sources: Sequence[LiveFile]
+    result: Future[LiveFile]
 
 
 class LogFiles:
     """The files of the log at ``path``; used by the thread that appends to it."""
 
-    def __init__(self, path: str, policy: Job) -> None:
+    def __init__(
+        self, path: str, policy: Job, appender: Appender | None, executor: Executor
+    ) -> None:
+        """Combine files by ``executor``; without an appender all is left to Spark."""
         self._path = path
         self._policy = policy
+        self._appender = appender
+        self._executor = executor
         self._landings = 0
+        self._work: _Work | None = None
 
     def landed(self, position: LandedPosition) -> None:
         """Combine small files if there are enough; called after each landing.
 
-        The commit repeats the log's ``position``. A log on an object store is left to Spark.
+        A commit that this makes repeats the log's ``position``.
         """
         is_due = self._landings % self._policy.maintain_every_commits == 0
         self._landings += 1
-        if is_due and is_local(self._path):
-            self._combine(position)
+        if self._appender is None:
+            return
+        try:
+            if self._work is None and is_due:
+                self._begin(self._appender)
+            elif self._work is not None and self._work.result.done():
+                work, self._work = self._work, None
+                self._end(self._appender, work, position)
+        except TakeMergeError as why:
+            logger.info("left to spark", path=self._path, reason=why.reason)
+            self._appender = None
 
-    def _combine(self, position: LandedPosition) -> None:
-        table = open_table(self._path)
-        if table is None:
-            return
-        small = rewritten(file_sizes(table), self._policy.optimize_small_files, MOST_BYTES)
-        if not small or sum(small) > MOST_BYTES:
-            return
-        mark = CommitProperties(custom_metadata={"userMetadata": position.metadata()})
-        combine(table, small, mark, PostCommitHookProperties(cleanup_expired_logs=False))
-        logger.info("combined", path=self._path, small_files=len(small))
+    def left(self) -> Files:
+        """Return the files that are Spark's to maintain."""
+        return files(self._path) if self._appender is None else NOTHING_LEFT
+
+    def _begin(self, appender: Appender) -> None:
+        if chosen := small(appender.files(), self._policy.optimize_small_files):
+            work = appender.combining(chosen)
+            self._work = _Work(chosen, self._executor.submit(work))
+
+    def _end(self, appender: Appender, work: _Work, position: LandedPosition) -> None:
+        try:
+            version = appender.take_place(work.sources, work.result.result(), position.metadata())
+        except (CombineError, OSError) as error:
+            logger.warning("files are not combined", path=self._path, reason=str(error))
+            self._appender = None
+        except CdcError as error:
+            if error.kind is not ErrorKind.CONFLICT:
+                raise
+            logger.warning("combined in vain", path=self._path, reason=error.message)
+        else:
+            count = len(work.sources)
+            logger.info("combined", path=self._path, small_files=count, version=version or "none")
+
+
+def small(found: Iterable[LiveFile], together: int) -> list[LiveFile]:
+    """Return the small files to make one of, the oldest first; empty if there are too few."""
+    by_size = sorted(found, key=lambda file: (file.size, file.path))
+    fit = rewritten([file.size for file in by_size], together)
+    within = sum(total <= WORK_BYTES for total in accumulate(fit))
+    chosen = by_size[:within] if within >= together else []
+    return sorted(chosen, key=lambda file: (file.modified, file.path))

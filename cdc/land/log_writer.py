@@ -22,7 +22,8 @@ class LogWriter:
     def __init__(self, spark: SparkSession, path: str) -> None:
         self._spark = spark
         self._path = path
-        self._appender = _appender(path)
+        self.appender: Final = _appender(path)
+        """What appends without Spark; None where only Spark can, as on an object store."""
 
     def append(self, rows: pa.Table, metadata: str) -> None:
         """Append rows that are in memory, with the commit's metadata."""
@@ -39,10 +40,10 @@ class LogWriter:
 
     def _appended(self, rows: pa.Table, metadata: str) -> bool:
         """Append without Spark; return whether that was possible."""
-        if self._appender is None:
+        if self.appender is None:
             return False
         try:
-            self._appender.append(rows, metadata)
+            self.appender.append(rows, metadata)
         except TakeMergeError as why:
             logger.info("left to spark", path=self._path, reason=why.reason)
             return False
@@ -54,7 +55,6 @@ class LogWriter:
 
 
 def _appender(path: str) -> Appender | None:
-    """Return what appends to the table; None where only Spark can, as on an object store."""
     try:
         return Appender(path, DELTA_TYPES)
     except TakeMergeError:

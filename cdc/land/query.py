@@ -8,6 +8,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -98,8 +99,9 @@ class Lander:
         self._policy = policy
         self._expiry = Every(policy.vacuum_every_hours * HOUR)
         self._maintainer = Maintainer(path, policy)
-        self._files = LogFiles(path, policy)
         self._writer = LogWriter(spark, path)
+        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="log-files")
+        self._files = LogFiles(path, policy, self._writer.appender, self._executor)
         self._small = SmallBatches(MOST_RECORDS if policy.local_events else 0)
         self._query: StreamingQuery | None = None
         self._stopping = threading.Event()
@@ -148,6 +150,7 @@ class Lander:
         self._stopping.set()
         if self._query is not None:
             self._query.stop()
+        self._executor.shutdown()
 
     def read(self) -> dict[str, int]:
         """Return the end offset of each topic that the running query has read, exclusive.
@@ -226,7 +229,7 @@ class Lander:
         if self._expiry.is_due():
             self._expire()
         self._files.landed(self.position)
-        self._maintainer.committed(self._spark, self.position.metadata())
+        self._maintainer.committed(self._spark, self.position.metadata(), self._files.left)
 
     def _noted(self, landing: Landing) -> Ranges:
         before = self.position.noted

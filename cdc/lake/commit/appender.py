@@ -1,21 +1,22 @@
 """Appends a few rows to a plain Delta table from this process: one data file and one log entry.
 
 The log is such a table: without column mapping and deletion vectors, so that every reader opens it.
-Its entries say what Spark's say for an append.
+Its entries say what Spark's say for an append, and for an OPTIMIZE where small files become one.
 """
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 from uuid import uuid4
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import structlog
 
 from cdc.lake.commit.checkpoint import write_checkpoint
-from cdc.lake.commit.log_entry import ENGINE, added
+from cdc.lake.commit.log_entry import ENGINE, Change, Origin, added, combined_counts, entry
+from cdc.lake.commit.plain_combined import combine_plain, plain_name, plain_writer
 from cdc.lake.commit.protocol import PROPERTIES, TakeMergeError
 from cdc.lake.commit.put import FileStore, store_of
 from cdc.lake.commit.replay import LiveFile, TableState
@@ -52,17 +53,59 @@ class Appender:
         Nothing of it is in the table if it raises: TakeMergeError if Spark has to append,
         CONFLICT if another commit came first, CHAIN_BROKEN if the log cannot be read, or OSError.
         """
+        state, found = self._newest()
+        file = self._write(rows, found)
+        return self._put(state, found, _entry(file, metadata, state.version))
+
+    def files(self) -> list[LiveFile]:
+        """Return the files of the newest version; raises as ``append`` does."""
+        state, _ = self._newest()
+        return list(state.files.values())
+
+    def combining(self, files: Sequence[LiveFile]) -> Callable[[], LiveFile]:
+        """Return the work of making one file of several, for any thread to do.
+
+        The work writes the new file, and raises CombineError; ``take_place`` puts the file into
+        the table. Raises as ``append`` does.
+        """
+        _, found = self._newest()
+        measured = _measured(found, list(self._types))
+        millis = int(self._clock() * 1000)
+        return partial(combine_plain, self._path, self._store, files, measured, millis)
+
+    def take_place(self, sources: Sequence[LiveFile], file: LiveFile, metadata: str) -> int | None:
+        """Put a combined file in the place of its sources, and return the commit's version.
+
+        Returns None, without a commit, if one of the sources has left the table, or the file is
+        gone: a VACUUM deletes what is in no version. Raises as ``append`` does.
+        """
+        state, found = self._newest()
+        are_live = all(source.path in state.files for source in sources)
+        if not are_live or self._store.size(file.path) != file.size:
+            return None
+        change = Change(marked=(), removed=sources, added=[file], moves=True)
+        origin = Origin(
+            read_version=state.version,
+            millis=int(self._clock() * 1000),
+            metadata=metadata,
+            transaction=str(uuid4()),
+            counts=combined_counts(change),
+        )
+        return self._put(state, found, entry(change, origin))
+
+    def _newest(self) -> tuple[TableState, Metadata]:
         state = self._log.newest()
         if (reason := self._refusal(state)) is not None:
             raise TakeMergeError(reason)
         assert state.metadata is not None  # noqa: S101 - a table without is refused
-        file = self._write(rows, state.metadata)
+        return state, state.metadata
+
+    def _put(self, state: TableState, found: Metadata, text: str) -> int:
         self._store.settle()
         self._log.refuse_changed()
         version = state.version + 1
-        text = _entry(file, metadata, state.version)
         self._store.put_if_absent(entry_name(version), text.encode())
-        if version % state.metadata.checkpoint_interval == 0:
+        if version % found.checkpoint_interval == 0:
             write_checkpoint(self._path, version)
         return version
 
@@ -75,10 +118,10 @@ class Appender:
     def _write(self, rows: pa.Table, metadata: Metadata) -> LiveFile:
         if rows.column_names != list(self._types):
             raise ValueError(f"rows of a table have other columns than it: {rows.column_names}")
-        measured = rows.column_names[: int(metadata.properties[MEASURED])]
+        measured = _measured(metadata, rows.column_names)
         content = _parquet(rows, measured)
         file = LiveFile(
-            path=f"part-00000-{uuid4()}-c000.snappy.parquet",
+            path=plain_name(),
             size=len(content),
             modified=int(self._clock() * 1000),
             stats=statistics(rows, measured),
@@ -109,16 +152,14 @@ def _of_metadata(metadata: Metadata, types: Mapping[str, Any]) -> str | None:
     return None
 
 
+def _measured(metadata: Metadata, columns: list[str]) -> list[str]:
+    return columns[: int(metadata.properties[MEASURED])]
+
+
 def _parquet(rows: pa.Table, measured: list[str]) -> bytes:
     sink = pa.BufferOutputStream()
-    pq.write_table(
-        rows,
-        sink,
-        compression="snappy",
-        use_dictionary=measured,
-        write_statistics=measured,
-        store_schema=False,  # Arrow's own description would only repeat it
-    )
+    with plain_writer(sink, rows.schema, measured) as writer:
+        writer.write_table(rows)
     content: bytes = sink.getvalue().to_pybytes()
     return content
 

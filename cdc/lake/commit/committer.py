@@ -19,7 +19,7 @@ from cdc.lake.commit.checkpoint import write_checkpoint
 from cdc.lake.commit.combined import Combined, CombineError, combine
 from cdc.lake.commit.data_file import data_file
 from cdc.lake.commit.deletion_vector import vector_file
-from cdc.lake.commit.log_entry import Change, Origin, entry
+from cdc.lake.commit.log_entry import Change, Origin, combined_counts, entry
 from cdc.lake.commit.marks import DeletedRows, Marks, mark
 from cdc.lake.commit.protocol import TakeMergeError, refusal
 from cdc.lake.commit.put import FileStore, store_of
@@ -146,7 +146,7 @@ class Committer:
         self._store.settle()
         change = Change(marked=(), removed=removed, added=added, moves=True)
         millis = int(self._clock() * 1000)
-        return self._put(table, change, _combined_counts(change), position, millis)
+        return self._put(table, change, combined_counts(change), position, millis)
 
     def due_for_checkpoint(self, before: int, version: int) -> int | None:
         """Return the newest version after ``before``, up to ``version``, that is to have one."""
@@ -229,14 +229,4 @@ def _merged_counts(change: Change, deleted: int, rows: int) -> dict[str, int]:
         "numTargetFilesAdded": len(change.added),
         "numTargetFilesRemoved": len(change.removed),
         "numTargetDeletionVectorsAdded": len(change.marked),
-    }
-
-
-def _combined_counts(change: Change) -> dict[str, int]:
-    return {
-        "numAddedFiles": len(change.added),
-        "numAddedBytes": sum(file.size for file in change.added),
-        "numRemovedFiles": len(change.removed),
-        "numRemovedBytes": sum(file.size for file in change.removed),
-        "numDeletionVectorsRemoved": sum(file.vector is not None for file in change.removed),
     }

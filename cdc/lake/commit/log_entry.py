@@ -52,6 +52,17 @@ def entry(change: Change, origin: Origin) -> str:
     return "".join(f"{_text(action)}\n" for action in _actions(change, origin))
 
 
+def combined_counts(change: Change) -> dict[str, int]:
+    """Return the metrics of a commit that puts one file in the place of others."""
+    return {
+        "numAddedFiles": len(change.added),
+        "numAddedBytes": sum(file.size for file in change.added),
+        "numRemovedFiles": len(change.removed),
+        "numRemovedBytes": sum(file.size for file in change.removed),
+        "numDeletionVectorsRemoved": sum(file.vector is not None for file in change.removed),
+    }
+
+
 def _actions(change: Change, origin: Origin) -> Iterator[dict[str, Any]]:
     yield {"commitInfo": _info(origin, _OPTIMIZE if change.moves else _MERGE)}
     # Removes come first for the sake of readers that take the lines in order.

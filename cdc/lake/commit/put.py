@@ -22,7 +22,7 @@ _NO_LINKS: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EM
 class FileStore(Protocol):
     """The files of one table."""
 
-    def write(self, name: str, content: bytes) -> None:
+    def write(self, name: str, content: bytes | memoryview) -> None:
         """Write a new file, durably."""
 
     def settle(self) -> None:
@@ -57,7 +57,7 @@ class LocalStore:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def write(self, name: str, content: bytes) -> None:
+    def write(self, name: str, content: bytes | memoryview) -> None:
         """Write a new file, durably; nothing is left of one that cannot be written."""
         _write(self._folder / name, content)
 
@@ -106,7 +106,7 @@ def _temporary(path: Path, content: bytes) -> Iterator[Path]:
             whole.unlink()
 
 
-def _write(path: Path, content: bytes) -> None:
+def _write(path: Path, content: bytes | memoryview) -> None:
     with path.open("xb") as file:
         try:
             file.write(content)

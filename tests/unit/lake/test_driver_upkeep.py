@@ -1,7 +1,6 @@
 """After each commit of this process its table is kept small, beside the commits and not in them."""
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,36 +18,11 @@ from cdc.lake.upkeep import driver_files, driver_upkeep, maintenance
 from cdc.lake.upkeep.driver_files import LOCAL_BYTES, TOGETHER
 from cdc.lake.upkeep.driver_upkeep import REST, DriverUpkeep, measured
 from cdc.lake.upkeep.maintenance import Files, Maintainer
+from tests.later import Later
 from tests.unit.lake.commit.small_table import add, append_entry, at, ids, make, rows
 
 T = TypeVar("T")
 SESSION: Any = object()  # only Spark's part of the upkeep would use it
-
-
-class Later(Executor):
-    """Does what is submitted when told to: the test is the other thread."""
-
-    def __init__(self) -> None:
-        self.waiting: list[Callable[[], None]] = []
-
-    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:  # noqa: ANN401 - whatever fn takes
-        future = Future[T]()
-
-        def work() -> None:
-            try:
-                future.set_result(fn(*args, **kwargs))
-            except Exception as error:  # noqa: BLE001 - as every executor does
-                future.set_exception(error)
-
-        self.waiting.append(work)
-        return future
-
-    def work(self) -> int:
-        """Do what waits, and return how much it was."""
-        now, self.waiting = self.waiting, []
-        for each in now:
-            each()
-        return len(now)
 
 
 class Kept:

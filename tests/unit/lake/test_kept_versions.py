@@ -18,8 +18,8 @@ from cdc.lake.upkeep import history, kept_versions
 from cdc.lake.upkeep.held import held
 from cdc.lake.upkeep.history import LEAST_HOURS
 from cdc.lake.upkeep.kept_versions import FILES_KEPT, PARTS, KeptVersions
+from tests.later import Later
 from tests.unit.lake.commit.small_table import actions, add, append_entry, at, ids, make, rows
-from tests.unit.lake.test_driver_upkeep import Later
 
 HOUR = 3600
 SESSION: Any = SimpleNamespace(conf=SimpleNamespace(set=lambda *_: None))

@@ -1,0 +1,107 @@
+"""Makes one data file of several of a plain table, whose rows are never marked as deleted.
+
+The files are read and written piece by piece, so a work needs the memory of what it writes,
+compressed, and of one piece. It is done beside the table's commits, by any thread.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cdc.failpoints import Failpoint, reach
+from cdc.lake.commit.combined import CombineError
+from cdc.lake.commit.put import FileStore
+from cdc.lake.commit.replay import LiveFile
+from cdc.lake.commit.statistics import statistics
+
+PIECE_ROWS: Final = 8192
+PIECE_BYTES: Final = 16 * 1024 * 1024
+"""Rows of about so many bytes are written together, as one row group."""
+
+
+def plain_name() -> str:
+    """Return the name of a new data file."""
+    return f"part-00000-{uuid4()}-c000.snappy.parquet"
+
+
+def plain_writer(sink: pa.NativeFile, schema: pa.Schema, measured: list[str]) -> pq.ParquetWriter:
+    """Return what writes a data file; the ``measured`` columns are those with statistics."""
+    return pq.ParquetWriter(
+        sink,
+        schema,
+        compression="snappy",
+        use_dictionary=measured,
+        write_statistics=measured,
+        store_schema=False,  # Arrow's own description would only repeat it
+    )
+
+
+def combine_plain(
+    path: str, store: FileStore, files: Sequence[LiveFile], measured: list[str], millis: int
+) -> LiveFile:
+    """Write one file with the rows of all these, in their order, and return it.
+
+    ``path`` is the table, ``millis`` now, in milliseconds since 1970. Raises CombineError for a
+    file that is missing, or not what the log says.
+    """
+    sink, looked_at, schema = pa.BufferOutputStream(), list[pa.Table](), _schema(path, files[0])
+    with plain_writer(sink, schema, measured) as writer:
+        for piece in _together(_pieces(path, files, schema)):
+            writer.write_table(piece)
+            looked_at.append(piece.select(measured))
+    content = sink.getvalue()
+    file = LiveFile(
+        path=plain_name(),
+        size=len(content),
+        modified=millis,
+        stats=statistics(pa.concat_tables(looked_at), measured),
+    )
+    reach(Failpoint.BEFORE_COMBINED_WRITE)
+    store.write(file.path, memoryview(content))
+    reach(Failpoint.AFTER_COMBINED_WRITE)
+    return file
+
+
+def _schema(path: str, file: LiveFile) -> pa.Schema:
+    with _opened(path, file) as parquet:
+        return parquet.schema_arrow.remove_metadata()
+
+
+def _pieces(path: str, files: Sequence[LiveFile], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for file in files:
+        with _opened(path, file) as parquet:
+            if (found := parquet.metadata.num_rows) != file.records:
+                raise CombineError(f"{file.path} has {found} rows, in the log {file.records}")
+            try:
+                for piece in parquet.iter_batches(PIECE_ROWS, use_threads=False):
+                    # Spark and Arrow name the element of a list differently.
+                    yield piece.cast(schema)
+            except (OSError, pa.ArrowException, ValueError) as error:
+                raise _unreadable(file, error) from error
+
+
+def _together(pieces: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    waiting, size = list[pa.RecordBatch](), 0
+    for piece in pieces:
+        waiting.append(piece)
+        size += piece.nbytes
+        if size >= PIECE_BYTES:
+            yield pa.Table.from_batches(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield pa.Table.from_batches(waiting)
+
+
+def _opened(path: str, file: LiveFile) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(Path(path) / file.path, coerce_int96_timestamp_unit="us")
+    except (OSError, pa.ArrowException) as error:
+        raise _unreadable(file, error) from error
+
+
+def _unreadable(file: LiveFile, error: Exception) -> CombineError:
+    return CombineError(f"{file.path} cannot be read: {type(error).__name__}")
