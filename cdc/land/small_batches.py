@@ -9,9 +9,11 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-MOST_RECORDS: Final = 40_000
-"""Records of a landing's micro-batch that is brought here; a larger one stays with Spark."""
+MOST_RECORDS: Final = 200_000
+"""Records of a landing's micro-batch that is brought here; a larger one stays with Spark. After a
+minute in which nothing landed, a few tables together have tens of thousands: each has few."""
 MOST_BYTES: Final = 64 << 20
+"""Bytes of such a micro-batch."""
 _USUAL_BYTES: Final = 1024  # of a record, before any was seen
 _TOO_LARGE: Final = "spark.driver.maxResultSize"
 logger = structlog.get_logger(__name__)
