@@ -77,7 +77,7 @@ def _bytes_over_time(figures: Sequence[Figure], canvas: Canvas) -> bool:
     for one in figures:
         every = float(one.parameters["every_seconds"])
         seconds = [place * every for place in range(len(one.samples))]
-        label = of_tables(float(one.parameters["tables"]))
+        label = f"{one.way}, {of_tables(float(one.parameters['tables']))}"
         axes.plot(seconds, [value / 2**20 for value in one.samples], label=label)
     axes.set(xlabel="seconds", ylabel="MiB", ylim=(0, None))
     axes.legend(fontsize="small")

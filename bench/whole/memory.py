@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
+import psutil
+
 from bench.core.figure import Figure, Outcome
 from bench.core.process_tree import Sampler
 from bench.core.room import Benchmark, Room
@@ -37,13 +39,21 @@ def _measure(seconds: float, room: Room) -> Iterator[Outcome]:
                   seconds=room.sizes.patience_seconds * 5)  # fmt: skip
         load = Load(url=one.source_url, tables=names(TABLES), marked=names(1),
                     rows=room.sizes.rows_per_table, rate=500, seed=room.seed)  # fmt: skip
-        with Sampler(pids={"job": one.pids()["job"]}) as sampler, load:
+        job = one.pids()["job"]
+        with Sampler(pids={"ours": job, "the JVM of it": _java(job)}) as sampler, load:
             began = time.monotonic()
             load.wait(seconds)
             passed = time.monotonic() - began
-    kept = tuple(sampler.rss["job"][::KEPT_EVERY])
-    yield Figure(
-        name="memory over time", way="ours", unit="B",
-        samples=kept,
-        parameters={"every_seconds": passed / len(kept), "rate": 500, "tables": TABLES},
-    )  # fmt: skip
+    for way, found in sampler.rss.items():
+        kept = tuple(found[::KEPT_EVERY])
+        yield Figure(
+            name="memory over time", way=way, unit="B",
+            samples=kept,
+            parameters={"every_seconds": passed / len(kept), "rate": 500, "tables": TABLES},
+        )  # fmt: skip
+
+
+def _java(job: int) -> int:
+    """Return the process of Spark's JVM."""
+    [java] = [child.pid for child in psutil.Process(job).children() if child.name() == "java"]
+    return java
