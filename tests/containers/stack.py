@@ -4,17 +4,21 @@ import json
 import os
 import signal
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
 import psycopg
+import pytest
 import yaml
 
 from tests.servers.container import PORTS as OF_SERVERS
 from tests.servers.container import free_port
 from tests.waiting import until
+from tools.images import engine
 from tools.images.compose import settings
 
 ROOT: Final = Path(__file__).resolve().parent.parent.parent
@@ -26,10 +30,11 @@ PORTS: Final = {**OF_SERVERS, "job": 9464}
 
 @dataclass(kw_only=True)
 class Stack:
-    """One run of the stack; ``override`` is the file with its ports."""
+    """One run of the stack; ``override`` is the file with its ports, ``more`` are files besides."""
 
     name: str
     override: Path
+    more: tuple[str, ...] = ()
     tree: Path = ROOT
     password: str = field(default_factory=lambda: f"canary-{uuid4().hex}")
     ports: dict[str, int] = field(default_factory=lambda: {name: free_port() for name in PORTS})
@@ -50,7 +55,8 @@ class Stack:
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run ``docker compose`` and return what came of it."""
-        files = ["--file", str(self.tree / "docker-compose.yml"), "--file", str(self.override)]
+        named = [self.tree / name for name in ("docker-compose.yml", *self.more)]
+        files = [part for file in (*named, self.override) for part in ("--file", str(file))]
         where = ["--project-name", self.name, "--project-directory", str(self.tree), *files]
         return subprocess.run(
             ["docker", "compose", *where, *arguments],
@@ -84,6 +90,10 @@ class Stack:
         url = f"postgresql://postgres:{self.password}@127.0.0.1:{self.ports['postgres']}/app"
         return psycopg.connect(url, autocommit=True)
 
+    def shell(self, service: str, script: str) -> str:
+        """Run a shell script in a service's container and return its output."""
+        return self.compose("exec", "-T", service, "sh", "-c", script)
+
     def execute(self, *statements: str) -> None:
         """Execute statements at the source, each as its own transaction."""
         with self.connect() as connection:
@@ -94,6 +104,16 @@ class Stack:
         """Return what the engine knows of a service's container, also of one that has ended."""
         [identity] = self.compose("ps", "--all", "--quiet", service).split()
         return inspected(identity)
+
+    def address(self, service: str) -> str:
+        """Return the address of a service's container; empty if it does not run."""
+        networks = self.container(service)["NetworkSettings"]["Networks"]
+        [address] = [str(network["IPAddress"]) for network in networks.values()]
+        return address
+
+    def remove_volume(self, volume: str) -> None:
+        """Remove a volume that no container has."""
+        subprocess.run(["docker", "volume", "rm", f"{self.name}_{volume}"], check=True)
 
     def crash(self, service: str) -> None:
         """Kill the first process of a service; the engine starts it again by its policy."""
@@ -120,3 +140,18 @@ def until_healthy(stack: Stack, service: str) -> None:
         return bool(stack.container(service)["State"]["Health"]["Status"] == "healthy")
 
     until(is_healthy, UP_SECONDS)
+
+
+@contextmanager
+def stack_for(name: str, folder: Path, *more: str, tree: Path = ROOT) -> Iterator[Stack]:
+    """Yield a stack that is not up yet, and leave nothing of it but its logs in the folder."""
+    if not engine.answers():
+        pytest.fail("no Docker engine answers: run make test-stack, which starts one")
+    found = Stack(name=name, override=folder / "ports.yaml", more=more, tree=tree)
+    found.compose("down", "--volumes", "--remove-orphans")
+    try:
+        yield found
+    finally:
+        (folder / "logs.txt").write_text(found.run("logs", "--no-color").stdout)
+        found.run("cp", "job:/state/logs", str(folder / "logs"))  # for whoever looks into a failure
+        found.compose("down", "--volumes", "--remove-orphans")

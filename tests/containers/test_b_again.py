@@ -1,37 +1,15 @@
 """Stops, crashes and lost volumes: afterwards the lake equals the source, or the start says why."""
 
-from itertools import count
-
-import psycopg
 import pytest
 
 from tests.containers.stack import UP_SECONDS, Stack, until_healthy
+from tests.containers.writer import count_of, write
 from tests.meanwhile import meanwhile
 from tests.waiting import until
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
 SERVICES = ("postgres", "kafka", "registry", "connect", "job")
 ENDED_BY_SIGTERM = 143  # what a Java server returns that was asked to end
-_NUMBERS = count(1_000_000)
-
-
-def write(stack: Stack) -> None:
-    """Commit one transaction over two tables, unless Postgres is away."""
-    number = next(_NUMBERS)
-    try:
-        with stack.connect() as connection, connection.transaction():
-            connection.execute("INSERT INTO orders VALUES (%s, 1, 5)", [number])
-            connection.execute("UPDATE customers SET mail = %s WHERE id = 1", [str(number)])
-            connection.execute("DELETE FROM orders WHERE id = %s", [number - 3])
-    except psycopg.OperationalError:
-        return
-
-
-def count_of(stack: Stack, table: str) -> int:
-    with stack.connect() as connection:
-        row = connection.execute(f"SELECT count(*) FROM {table}".encode()).fetchone()
-    assert row is not None
-    return int(row[0])
 
 
 @pytest.mark.parametrize("service", SERVICES)

@@ -1,0 +1,44 @@
+"""An upgrade: the images of the commit before have a lake, and those of now go on with it."""
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.containers.stack import ROOT, stack_for
+from tests.containers.writer import write
+from tests.meanwhile import meanwhile
+
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(2400)]
+TABLES = (
+    "CREATE TABLE customers (id int PRIMARY KEY, name text NOT NULL, mail text)",
+    "CREATE TABLE orders (id bigint PRIMARY KEY, customer int, cents bigint)",
+    "INSERT INTO customers SELECT i, 'customer ' || i, NULL FROM generate_series(1, 5000) i",
+    "INSERT INTO orders SELECT i, 1 + i % 5000, i * 7 FROM generate_series(1, 50000) i",
+)
+
+
+def unpacked(commit: str, folder: Path) -> Path:
+    """Unpack a commit of this repository into a folder, and return the folder."""
+    archive = subprocess.run(["git", "archive", commit], cwd=ROOT, capture_output=True, check=False)
+    if archive.returncode:
+        pytest.skip(f"there is no commit {commit} here: {archive.stderr.decode().strip()}")
+    folder.mkdir()
+    subprocess.run(["tar", "--extract", "--directory", folder], input=archive.stdout, check=True)
+    return folder
+
+
+def test_the_images_of_now_go_on_under_load(tmp_path: Path) -> None:
+    before = unpacked("HEAD~1", tmp_path / "before")
+    with stack_for("wal2lake-upgrade", tmp_path, tree=before) as old:
+        old.up("--build")
+        old.execute(*TABLES)
+        old.assert_equal()
+        image = old.container("job")["Image"]
+        now = replace(old, tree=ROOT)
+        with meanwhile(lambda: write(old), every=0.1):
+            now.up("--build")
+
+        now.assert_equal()
+        assert now.container("job")["Image"] != image

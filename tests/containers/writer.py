@@ -1,0 +1,29 @@
+"""A writer of small transactions at the source, for as long as something is being broken."""
+
+from itertools import count
+
+import psycopg
+
+from tests.containers.stack import Stack
+
+_NUMBERS = count(1_000_000)
+
+
+def write(stack: Stack) -> None:
+    """Commit one transaction over two tables, unless Postgres is away."""
+    number = next(_NUMBERS)
+    try:
+        with stack.connect() as connection, connection.transaction():
+            connection.execute("INSERT INTO orders VALUES (%s, 1, 5)", [number])
+            connection.execute("UPDATE customers SET mail = %s WHERE id = 1", [str(number)])
+            connection.execute("DELETE FROM orders WHERE id = %s", [number - 3])
+    except psycopg.OperationalError:
+        return
+
+
+def count_of(stack: Stack, table: str) -> int:
+    """Return how many rows a table of the source has."""
+    with stack.connect() as connection:
+        row = connection.execute(f"SELECT count(*) FROM {table}".encode()).fetchone()
+    assert row is not None
+    return int(row[0])
