@@ -20,6 +20,7 @@ from tests.chart.rendered import (
     loaded,
     named,
     one,
+    parsed,
     pods,
 )
 from tests.documents import commands, options
@@ -157,6 +158,24 @@ def test_the_command_is_that_of_the_image(chart: Chart, values: Path | None, lea
     assert "deploy/lease.py /opt/wal2lake/" in DOCKERFILE
     assert "up" in COMMANDS
     assert "--await-tables" in options(commands()["up"])
+
+
+def test_a_new_epoch_is_begun_by_an_option(chart: Chart) -> None:
+    done = chart.render("--set", "newEpoch=true")
+    _, container = job(parsed(done.stdout))
+
+    assert container["args"][-1] == "--new-epoch"
+    assert "--new-epoch" in options(commands()["up"])
+
+
+def test_the_values_of_the_document_are_good(chart: Chart, tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "kubernetes.md").read_text()
+    (text,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "values.yaml").write_text(text)
+    config = loaded(chart.manifests(tmp_path / "values.yaml"), tmp_path)
+
+    assert config.source.tables == ["shop.*"]
+    assert config.connect.url == "http://wal2lake-connect:8083"
 
 
 def test_the_rules_are_the_stack_s(chart: Chart) -> None:
