@@ -2,21 +2,20 @@
 
 import os
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final
 
 import httpx
-import psutil
 import pytest
 
 from deploy import lease as under_test
 from deploy.lease import LOST, Lease
 from tests.chart.lease_server import PATH, TOKEN, LeaseServer
+from tests.chart.pods import ORDERLY, WORK, Pod, is_alive, line, looks_for, pod, work_of
 from tests.chart.rendered import ROOT
 from tests.servers.proxy import proxied
 from tests.waiting import until
@@ -24,25 +23,13 @@ from tests.waiting import until
 pytestmark = pytest.mark.integration
 
 SECONDS: Final = 6
+Start = Callable[..., Pod]
 CALL: Final = """
 import sys
 from pathlib import Path
 from deploy.lease import Lease, run
 url, holder, seconds, account, *command = sys.argv[1:]
 sys.exit(run(Lease(url, holder, int(seconds), Path(account)), command))
-"""
-# It begins a process that outlives it, as the supervisor does, and says who is there.
-WORK: Final = """
-import os, subprocess, sys
-child = subprocess.Popen(["sleep", "600"])
-print(os.getpid(), child.pid, flush=True)
-child.wait()
-"""
-ORDERLY: Final = """
-import signal, sys
-signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
-print("ready", flush=True)
-signal.pause()
 """
 
 
@@ -59,65 +46,28 @@ def account(tmp_path: Path) -> Path:
     return tmp_path
 
 
-Start = Callable[..., "subprocess.Popen[str]"]
-
-
 @pytest.fixture
 def start(server: LeaseServer, account: Path) -> Iterator[Start]:
     """Yield a function that starts a pod with a command under the lease; all are ended."""
     with ExitStack() as pods:
 
-        def start(
-            holder: str, work: str = WORK, port: int | None = None
-        ) -> "subprocess.Popen[str]":
+        def start(holder: str, work: str = WORK, port: int | None = None) -> Pod:
             url = f"http://127.0.0.1:{port or server.port}{PATH}"
             own = [sys.executable, "-c", CALL, url, holder, str(SECONDS), str(account)]
-            return pods.enter_context(_pod([*own, sys.executable, "-c", work]))
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+            return pods.enter_context(pod([*own, sys.executable, "-c", work], environment))
 
         yield start
 
 
-@contextmanager
-def _pod(command: list[str]) -> Iterator["subprocess.Popen[str]"]:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
-    pod = subprocess.Popen(
-        command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    with pod:
-        try:
-            yield pod
-        finally:
-            with suppress(psutil.NoSuchProcess):
-                for process in psutil.Process(pod.pid).children(recursive=True):
-                    process.kill()
-            pod.kill()
-
-
-def line(stream: object) -> str:
-    assert hasattr(stream, "readline")
-    return str(stream.readline()).strip()
-
-
-def work_of(pod: "subprocess.Popen[str]") -> list[int]:
-    """Wait until the command has begun; return its process and that process's child."""
-    return [int(pid) for pid in line(pod.stdout).split()]
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
 def test_the_command_waits_for_whoever_holds_it(server: LeaseServer, start: Start) -> None:
     server.give("another", seconds=3600)
-    pod = start("one", ORDERLY)
+    first = start("one", ORDERLY)
 
-    assert line(pod.stderr) == "lease: waiting for another, which holds it"
+    assert line(first.stderr) == "lease: waiting for another, which holds it"
     assert server.holder == "another"
     server.give("", seconds=3600)
-    assert line(pod.stdout) == "ready"
+    assert line(first.stdout) == "ready"
     assert server.holder == "one"
 
 
@@ -139,12 +89,12 @@ def test_a_stop_reaches_the_command_and_gives_the_lease_back(
 
 def test_a_stop_while_it_waits_ends_it(server: LeaseServer, start: Start) -> None:
     server.give("another", seconds=3600)
-    pod = start("one")
-    line(pod.stderr)
+    first = start("one")
+    line(first.stderr)
 
-    pod.send_signal(signal.SIGTERM)
+    first.send_signal(signal.SIGTERM)
 
-    assert pod.wait() != 0
+    assert first.wait() != 0
     assert server.history == ["another"]
 
 
@@ -176,7 +126,7 @@ def test_a_pod_that_is_cut_off_is_dead_before_another_begins(
         processes = work_of(first)
         with getattr(proxy, fault)():
             # The second says who of the first is alive when it begins.
-            second = start("two", _looks_for(processes))
+            second = start("two", looks_for(processes))
 
             assert line(second.stdout) == "alive: []"
             assert first.wait() == LOST
@@ -184,22 +134,16 @@ def test_a_pod_that_is_cut_off_is_dead_before_another_begins(
     assert "it could not be renewed: the job was killed" in first.communicate()[1]
 
 
-def _looks_for(processes: list[int]) -> str:
-    looks = "print('alive:', [p for p in THESE if psutil.pid_exists(p) and "
-    looks += "psutil.Process(p).status() != psutil.STATUS_ZOMBIE], flush=True)"
-    return f"import psutil\nTHESE = {processes}\n{looks}\n"
-
-
 def test_a_pod_whose_lease_is_another_s_dies_at_once(server: LeaseServer, start: Start) -> None:
-    pod = start("one")
-    processes = work_of(pod)
+    first = start("one")
+    processes = work_of(first)
 
     until(lambda: _taken_by_force(server))
 
-    assert pod.wait() == LOST
+    assert first.wait() == LOST
     assert not any(map(is_alive, processes))
     assert server.holder == "another"
-    assert "another holds it: the job was killed" in pod.communicate()[1]
+    assert "another holds it: the job was killed" in first.communicate()[1]
 
 
 def _taken_by_force(server: LeaseServer) -> bool:
@@ -249,11 +193,11 @@ def test_it_expires_by_the_clock_of_who_waits(
 
 def test_a_server_that_refuses_is_named(server: LeaseServer, account: Path, start: Start) -> None:
     (account / "token").write_text("of nobody")
-    pod = start("one")
+    first = start("one")
 
-    assert line(pod.stderr) == f"lease: it cannot be taken: {PATH} answers 401"
+    assert line(first.stderr) == f"lease: it cannot be taken: {PATH} answers 401"
     (account / "token").write_text(TOKEN)  # as Kubernetes replaces it
-    work_of(pod)
+    work_of(first)
     assert server.holder == "one"
 
 

@@ -8,15 +8,16 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.stack.artifacts.lock_file import cache_dir
 from cdc.state import file_lock
 
-HELM: Final = ("helm.sh/helm/v3", "v3.21.0", "cmd/helm")
-OPERATOR: Final = ("github.com/prometheus-operator/prometheus-operator", "v0.85.0")
+HELM: Final = ("helm.sh/helm/v3", "3.21.0", "cmd/helm")
+OPERATOR: Final = ("github.com/prometheus-operator/prometheus-operator", "0.85.0")
 OLDEST_GO: Final = (1, 25)
 """The oldest Go that builds them."""
 _USUAL: Final = Path("/usr/local/go/bin/go")
@@ -24,10 +25,9 @@ _USUAL: Final = Path("/usr/local/go/bin/go")
 
 def why_none() -> str | None:
     """Return why there is no Helm here; None if there is, or it can be built."""
-    go = _go()
-    if go is None:
+    if _go() is None:
         return f"there is no Go: install {_text(OLDEST_GO)} or newer"
-    found = _run(go, "env", "GOVERSION").strip().removeprefix("go")
+    found = run("env", "GOVERSION").strip().removeprefix("go")
     if tuple(int(part) for part in found.split(".")[:2]) < OLDEST_GO:
         return f"Go is {found}: install {_text(OLDEST_GO)} or newer"
     return None
@@ -47,11 +47,34 @@ def helm() -> Path:
 
 def operator() -> Path:
     """Return the folder with the definitions of the Prometheus operator's kinds."""
-    name, version = OPERATOR
-    answer: dict[str, Any] = json.loads(
-        _run(_go(), "mod", "download", "-json", f"{name}@{version}")
+    return downloaded(*OPERATOR, "Dir") / "example" / "prometheus-operator-crd"
+
+
+def downloaded(module: str, version: str, what: str) -> Path:
+    """Return a part of a module: its folder (``Dir``) or its definition (``GoMod``)."""
+    found: dict[str, str] = json.loads(run("mod", "download", "-json", f"{module}@v{version}"))
+    return Path(found[what])
+
+
+def run(*arguments: str, at: Path | None = None, environ: Mapping[str, str] | None = None) -> str:
+    """Call Go and return its output; raise PREREQUISITE or SERVER_FAILED."""
+    go = _go()
+    if go is None:
+        raise CdcError(ErrorKind.PREREQUISITE, "there is no Go", remedy="install it")
+    # Outside of the project: a go.mod above it would be taken for ours.
+    done = subprocess.run(
+        [str(go), *arguments],
+        env=environ,
+        cwd=at or go.parent,
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    return Path(answer["Dir"]) / "example" / "prometheus-operator-crd"
+    if done.returncode:
+        what = " ".join(arguments[:2])
+        detail = done.stderr.strip()[-800:]
+        raise CdcError(ErrorKind.SERVER_FAILED, f"go {what} failed", detail=detail)
+    return done.stdout
 
 
 def _helm() -> Path:
@@ -61,7 +84,8 @@ def _helm() -> Path:
 def _build(program: Path) -> None:
     module, version, command = HELM
     with tempfile.TemporaryDirectory(dir=cache_dir(), prefix="helm-") as folder:
-        _run(_go(), "install", f"{module}/{command}@{version}", place=Path(folder))
+        environ = {**os.environ, "GOBIN": folder}
+        run("install", f"{module}/{command}@v{version}", environ=environ)
         program.parent.mkdir(exist_ok=True)
         (Path(folder) / "helm").rename(program)
 
@@ -69,21 +93,6 @@ def _build(program: Path) -> None:
 def _go() -> Path | None:
     found = shutil.which("go")
     return Path(found) if found else _USUAL if _USUAL.exists() else None
-
-
-def _run(go: Path | None, *arguments: str, place: Path | None = None) -> str:
-    if go is None:
-        raise CdcError(ErrorKind.PREREQUISITE, "there is no Go", remedy="install it")
-    environment = {**os.environ, **({"GOBIN": str(place)} if place else {})}
-    command = [str(go), *arguments]
-    # Outside of the project: a go.mod above it would be taken for ours.
-    done = subprocess.run(
-        command, env=environment, cwd=go.parent, capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        what = " ".join(command[:3])
-        raise CdcError(ErrorKind.SERVER_FAILED, f"{what} failed", detail=done.stderr.strip()[-800:])
-    return done.stdout
 
 
 def _text(version: tuple[int, int]) -> str:
