@@ -1,6 +1,8 @@
 """What the chart says agrees with the configuration, the images and the container stack."""
 
+import ast
 import re
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any, Final
@@ -158,6 +160,23 @@ def test_the_command_is_that_of_the_image(chart: Chart, values: Path | None, lea
     assert "deploy/lease.py /opt/wal2lake/" in DOCKERFILE
     assert "up" in COMMANDS
     assert "--await-tables" in options(commands()["up"])
+
+
+def test_the_image_has_what_the_lease_imports() -> None:
+    tree = ast.parse((ROOT / "deploy" / "lease.py").read_text())
+    nodes = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    names = {
+        name.partition(".")[0]
+        for node in nodes
+        for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else _names(node))
+    }
+    packages = {re.split(r"[\[>=~]", one)[0] for one in PROJECT["dependencies"]}
+
+    assert names - sys.stdlib_module_names <= packages
+
+
+def _names(node: ast.Import) -> list[str]:
+    return [one.name for one in node.names]
 
 
 def test_a_new_epoch_is_begun_by_an_option(chart: Chart) -> None:

@@ -41,6 +41,7 @@ def test_a_pod_may_do_little(chart: Chart, values: Path | None) -> None:
             "seccompProfile": {"type": "RuntimeDefault"},
         }
         assert pod["automountServiceAccountToken"] is False
+        assert pod["enableServiceLinks"] is False
         assert not {"hostNetwork", "hostPID", "hostIPC"} & set(pod)
         for container in pod["containers"]:
             context = container["securityContext"]
