@@ -53,6 +53,7 @@ def test_the_job_loads_the_configuration(chart: Chart, values: Path | None, tmp_
 
     assert config.kafka.bootstrap_servers
     assert None not in {config.source.url, config.connect.url, config.registry.url}
+    # Of the volume itself only the group is the job's, which makes its state directory private.
     assert str(config.state_dir.parent) in places
     assert config.lake.path.startswith("/lake") == ("/lake" in places)
     assert [file for file in files if str(Path(file).parent) not in places] == []
