@@ -10,7 +10,7 @@ from typing import Final
 
 from psycopg import sql
 
-from cdc.capture.bootstrap import refuse_unfit
+from cdc.capture.bootstrap import refuse_unfit, write_secrets
 from cdc.capture.continuity import in_first_snapshot
 from cdc.capture.topic_specs import topic_specs
 from cdc.config import Config
@@ -66,6 +66,7 @@ def change_captured(pipeline: Pipeline) -> CapturedChange:
         _prepare(connection, pipeline, tables, added)
         changed = before != wanted
         if changed:
+            write_secrets(pipeline)
             reconfigure(connection, pipeline, wanted)
         _ensure_running(connection, pipeline)
     return CapturedChange(

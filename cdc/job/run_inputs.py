@@ -14,7 +14,7 @@ from cdc.apply.table.apply_context import ApplyContext
 from cdc.apply.table.table_factory import TableFactory
 from cdc.capture import bootstrap, first_slot
 from cdc.capture.continuity import marker_topic
-from cdc.config import Config
+from cdc.config import Config, masks_of
 from cdc.events.structure.structure import Structure, parse
 from cdc.job.open_log import open_log
 from cdc.job.open_tables import TableOpener
@@ -123,6 +123,7 @@ def _factory(pipeline: Pipeline, source: SourceAtStart, stages: StageTimes) -> T
             placeholder=bootstrap.placeholder(pipeline),
             policy=config.job,
             schema_policy=config.source.schema_policy,
+            masks=masks_of(config.source),
             catalogue=(
                 None if source.notes_changes else partial(_structure_now, endpoints.source_url)
             ),

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from cdc.config.masks import DROP, Masks
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import Column
 from cdc.events.structure.declared import DeclaredType, source_column
@@ -45,6 +46,8 @@ class StructureColumn:
     """Another type with the same name as its own, for which the connector takes it."""
     left_out: bool = False
     """Whether the lake lacks it because of ``source.schema_changes: ignore``, though it arrives."""
+    mask: str = ""
+    """What ``source.columns`` does to its values (cdc/config/masks.py); empty: nothing."""
 
     @property
     def followed(self) -> bool:
@@ -104,6 +107,22 @@ class Structure:
     def to_text(self) -> str:
         """Return JSON for ``parse``; equal structures give equal text."""
         return json.dumps(_as_json(self), ensure_ascii=False, sort_keys=True)
+
+
+def masked(structure: Structure, masks: Masks) -> Structure:
+    """Return the structure, as the source describes it, with the masks that its columns have."""
+    columns = (
+        _masked(column, masks.of(structure.table, column.name), masks) if column.arrives else column
+        for column in structure.columns
+    )
+    return replace(structure, columns=tuple(columns))
+
+
+def _masked(column: StructureColumn, mask: str, masks: Masks) -> StructureColumn:
+    if not mask:
+        return column
+    missing = masks.masked(mask, column.missing)
+    return replace(column, mask=mask, missing=missing, arrives=mask != DROP)
 
 
 def kept_as_text(structure: Structure, patterns: list[str]) -> Structure:
@@ -186,6 +205,7 @@ def _column(fields: Mapping[str, Any]) -> StructureColumn:
         parts=fields["parts"],
         namesake=fields.get("namesake") or "",
         left_out=fields.get("left_out", False),
+        mask=fields.get("mask", ""),
     )
 
 
@@ -224,4 +244,5 @@ def _column_as_json(column: StructureColumn) -> dict[str, Any]:
         "lake": column.lake,
         "arrives": column.arrives,
         "left_out": column.left_out,
+        **({"mask": column.mask} if column.mask else {}),
     }

@@ -1,0 +1,73 @@
+"""Have the connector's converter mask columns, before anything of them is written to Kafka.
+
+The connector's own settings would not do (docs/decisions/0042-masked-columns.md).
+"""
+
+import re
+from typing import Final
+
+from cdc.config import masks_of
+from cdc.config.masks import fingerprint, is_hashed
+from cdc.errors import CdcError, ErrorKind
+from cdc.state.endpoints import salt_reference
+from cdc.state.pipeline import Pipeline
+
+CONVERTER: Final = "wal2lake.MaskingAvroConverter"
+"""A class of its own: a worker that lacks it sends nothing, rather than values in clear."""
+KEY: Final = "key.converter"
+VALUE: Final = "value.converter"
+_WILD: Final = {"*": ".*", "?": "."}
+
+
+def converter_masks(pipeline: Pipeline, placeholder: str) -> dict[str, str]:
+    """Return the converter's settings for ``source.columns``; none if that is empty.
+
+    ``placeholder`` stands for a large value that did not change, and stays as it is. Raises CONFIG
+    like ``masks_of``, and where a worker of the user's own has no reference to the salt.
+    """
+    masks = masks_of(pipeline.config.source)
+    if not masks.by_pattern:
+        return {}
+    hashed = is_hashed([mask for _, mask in masks.by_pattern])
+    given = {
+        "topics": f"{pipeline.name}.",
+        "placeholder": placeholder,
+        **({"salt": _salt(pipeline), "fingerprint": fingerprint(masks.salt)} if hashed else {}),
+    }
+    made = dict.fromkeys((KEY, VALUE), CONVERTER)
+    for side in (KEY, VALUE):
+        rules = (f"{mask} {expression(p, of_keys=side == KEY)}" for p, mask in masks.by_pattern)
+        for name, text in {**given, "columns": "\n".join(rules)}.items():
+            made[f"{side}.wal2lake.mask.{name}"] = text
+    return made
+
+
+def expression(pattern: str, *, of_keys: bool) -> str:
+    """Return a pattern ``schema.table.column`` as a regular expression of Java, for whole names.
+
+    The connector's keys do not tell the real names of columns (``of_keys``), but those made legal
+    in Avro (cdc/events/names.py).
+    """
+    signs = (_WILD.get(sign) or _literal(sign, of_keys=of_keys) for sign in pattern)
+    made = "".join(signs)
+    return re.sub(r"(?<=\\x\{2e\})(?=[0-9])", "_?", made) if of_keys else made
+
+
+def _literal(sign: str, *, of_keys: bool) -> str:
+    if re.fullmatch("[A-Za-z0-9_]", sign):
+        return sign
+    code = f"\\x{{{ord(sign):x}}}"
+    return f"(?:{code}|__?)" if of_keys and sign != "." else code
+
+
+def _salt(pipeline: Pipeline) -> str:
+    config = pipeline.config
+    if config.connect.url is None:
+        return salt_reference(config.state_dir)
+    if not (config.connect.hash_salt or "").startswith("${"):
+        raise CdcError(
+            ErrorKind.CONFIG,
+            "connect.hash_salt is not a reference that your worker resolves",
+            remedy="set it, for example to ${file:/run/secrets/wal2lake:hash_salt}",
+        )
+    return str(config.connect.hash_salt)
