@@ -17,6 +17,7 @@ from cdc.source.catalog.captured import captured_tables
 from cdc.source.catalog.catalog import SourceTable
 from cdc.source.connector import worker_rest
 from cdc.source.connector.connector_start import START_SECONDS, await_running
+from cdc.source.connector.converter_masks import refuse_renamed
 from cdc.source.connector.settings import FIRST, configured_tables, settings
 from cdc.source.notes.baseline import note_baseline
 from cdc.source.server import slot
@@ -220,6 +221,8 @@ def _created(pipeline: Pipeline, tables: list[SourceTable]) -> dict[str, str]:
     state = StateDir(pipeline.config.state_dir)
     state.create()
     write_secrets(pipeline)
+    running = worker_rest.configuration(pipeline.endpoints.connect, pipeline.name)
+    refuse_renamed(tables, masks_of(pipeline.config.source), running)
     wanted = connector_settings(pipeline, tables, by_copy=begins_by_copy(pipeline))
     worker_rest.create_stopped(pipeline.endpoints.connect, pipeline.name, wanted)
     return wanted

@@ -13,10 +13,11 @@ from cdc.apply.table.table_factory import TableFactory
 from cdc.config import Config, Masks
 from cdc.errors import CdcError, ErrorKind, Reason
 from cdc.events.schema import TableSchema
+from cdc.events.structure.masked import masked, masked_otherwise
 from cdc.events.structure.steps import READ_AGAIN
-from cdc.events.structure.structure import Structure, kept_as_text, masked
+from cdc.events.structure.structure import Structure, kept_as_text
 from cdc.failpoints import Failpoint, reach
-from cdc.job.table_begin import Beginning, masked_otherwise, schema_at_begin, schema_of
+from cdc.job.table_begin import Beginning, schema_at_begin, schema_of
 from cdc.lake.layout import table_path
 from cdc.lake.own_session import OwnSession
 from cdc.lake.records import epochs

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from cdc.apply.table.structure_notes import first_notes, notes_in_log
-from cdc.config import Config, Masks
+from cdc.config import Config
 from cdc.events.schema import Column, TableSchema
 from cdc.events.structure.structure import Structure, parse
 from cdc.kafka.registry_client import SchemaLookup
@@ -57,19 +57,3 @@ def schema_at_begin(wanted: TableSchema, first: Structure | None) -> TableSchema
         return wanted
     columns = tuple(column.column for column in first.followed)
     return replace(wanted, columns=columns, key=first.key)
-
-
-def masked_otherwise(schema: TableSchema, structure: Structure | None, masks: Masks) -> str | None:
-    """Return why the lake's rows are not masked like new changes are; None if they are.
-
-    A column that was renamed since is judged by the note of that (column_steps.py).
-    """
-    columns = {c.name: c for c in structure.columns if c.arrives or c.mask} if structure else {}
-    for name in columns or schema.names:
-        was, now = columns[name].mask if columns else "", masks.of(schema.table, name)
-        if was != now:
-            return (
-                f"source.columns has changed for column {name}: the lake's rows are masked by"
-                f" {was or 'nothing'}, and new changes by {now or 'nothing'}"
-            )
-    return None

@@ -19,8 +19,8 @@ from cdc.events.schema import (
     table_schema_from_avro,
 )
 from cdc.events.structure.guess import guess_course
+from cdc.events.structure.masked import masked
 from cdc.events.structure.steps import READ_AGAIN, Course
-from cdc.events.structure.structure import masked
 from cdc.lake.own_session import OwnSession
 from cdc.lake.table import store
 from cdc.tables import SchemaPolicy

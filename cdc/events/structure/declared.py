@@ -76,6 +76,8 @@ class SourceColumn:
     """Why the column does not arrive, or what is lost of its values."""
     mask: str = ""
     """What ``source.columns`` does to its values (cdc/config/masks.py); empty: nothing."""
+    number: int = 0
+    """Its pg_attribute.attnum, which a rename does not change; 0 if it is not known."""
 
     def masked_by(self, mask: str) -> "SourceColumn":
         """Return this column, which arrives, with a mask; a dropped one does not arrive."""

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from cdc.config.masks import DROP, Masks
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import Column
 from cdc.events.structure.declared import DeclaredType, source_column
@@ -107,22 +106,6 @@ class Structure:
     def to_text(self) -> str:
         """Return JSON for ``parse``; equal structures give equal text."""
         return json.dumps(_as_json(self), ensure_ascii=False, sort_keys=True)
-
-
-def masked(structure: Structure, masks: Masks) -> Structure:
-    """Return the structure, as the source describes it, with the masks that its columns have."""
-    columns = (
-        _masked(column, masks.of(structure.table, column.name), masks) if column.arrives else column
-        for column in structure.columns
-    )
-    return replace(structure, columns=tuple(columns))
-
-
-def _masked(column: StructureColumn, mask: str, masks: Masks) -> StructureColumn:
-    if not mask:
-        return column
-    missing = masks.masked(mask, column.missing)
-    return replace(column, mask=mask, missing=missing, arrives=mask != DROP)
 
 
 def kept_as_text(structure: Structure, patterns: list[str]) -> Structure:

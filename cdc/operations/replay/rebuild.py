@@ -18,7 +18,8 @@ from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.table_content import TableContent
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema
-from cdc.events.structure.structure import Structure, kept_as_text, masked
+from cdc.events.structure.masked import masked
+from cdc.events.structure.structure import Structure, kept_as_text
 from cdc.lake.records import epochs
 from cdc.lake.records.readings import Reading, base_of
 from cdc.lake.table import store

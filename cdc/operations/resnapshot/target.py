@@ -9,7 +9,8 @@ from cdc.config import Config, masks_of
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema
 from cdc.events.structure.declared import SourceColumn
-from cdc.events.structure.structure import Structure, kept_as_text, masked, parse
+from cdc.events.structure.masked import masked
+from cdc.events.structure.structure import Structure, kept_as_text, parse
 from cdc.tables import TableId, TableMode, matches
 
 

@@ -3,27 +3,36 @@
 The connector's own settings would not do (docs/decisions/0042-masked-columns.md).
 """
 
+import json
 import re
+from collections.abc import Iterable, Mapping
 from typing import Final
+from urllib.parse import quote
 
-from cdc.config import masks_of
+from cdc.config import Masks, masks_of
 from cdc.config.masks import fingerprint, is_hashed
 from cdc.errors import CdcError, ErrorKind
+from cdc.source.catalog.catalog import SourceTable
 from cdc.state.endpoints import salt_reference
 from cdc.state.pipeline import Pipeline
 
 CONVERTER: Final = "wal2lake.MaskingAvroConverter"
 """A class of its own: a worker that lacks it sends nothing, rather than values in clear."""
+MASKED: Final = "wal2lake.masked.columns"
+"""Our own setting, ignored by the connector: the masked columns by OID and number."""
 KEY: Final = "key.converter"
 VALUE: Final = "value.converter"
 _WILD: Final = {"*": ".*", "?": "."}
 
 
-def converter_masks(pipeline: Pipeline, placeholder: str) -> dict[str, str]:
+def converter_masks(
+    pipeline: Pipeline, tables: Iterable[SourceTable], placeholder: str
+) -> dict[str, str]:
     """Return the converter's settings for ``source.columns``; none if that is empty.
 
-    ``placeholder`` stands for a large value that did not change, and stays as it is. Raises CONFIG
-    like ``masks_of``, and where a worker of the user's own has no reference to the salt.
+    ``tables`` are the captured ones, ``placeholder`` stands for a large value that did not change,
+    and stays as it is. Raises CONFIG like ``masks_of``, and where a worker of the user's own has no
+    reference to the salt.
     """
     masks = masks_of(pipeline.config.source)
     if not masks.by_pattern:
@@ -39,7 +48,41 @@ def converter_masks(pipeline: Pipeline, placeholder: str) -> dict[str, str]:
         rules = (f"{mask} {expression(p, of_keys=side == KEY)}" for p, mask in masks.by_pattern)
         for name, text in {**given, "columns": "\n".join(rules)}.items():
             made[f"{side}.wal2lake.mask.{name}"] = text
-    return made
+    named = [table for table in tables if any(column.mask for column in table.columns)]
+    made[f"{VALUE}.wal2lake.mask.known"] = "\n".join(map(_known, named))
+    return made | {MASKED: json.dumps({table.oid: _numbers(table) for table in named})}
+
+
+def refuse_renamed(
+    tables: Iterable[SourceTable], masks: Masks, running: Mapping[str, str] | None
+) -> None:
+    """Raise SOURCE_NOT_READY where a column was renamed so that it is masked no longer.
+
+    ``running`` is the connector's configuration, which tells the columns that it masks.
+    """
+    before = json.loads((running or {}).get(MASKED, "{}"))
+    for table in tables:
+        was = before.get(str(table.oid), {})
+        for column in table.columns:
+            old = was.get(str(column.number), column.name)
+            if old != column.name and not masks.of(table.table, column.name):
+                raise CdcError(
+                    ErrorKind.SOURCE_NOT_READY,
+                    f"{table.table}.{column.name} was called {old}, which source.columns masks; "
+                    "under its new name it would be sent as it is",
+                    remedy=f"add {table.table}.{column.name} to source.columns, and keep the old "
+                    f"name until the change is in the lake; or rename it back",
+                )
+
+
+def _known(table: SourceTable) -> str:
+    masked = sum(bool(column.mask) for column in table.columns)
+    columns = [quote(column.name, safe="") for column in table.columns]
+    return " ".join([quote(str(table.table), safe=""), str(masked), *columns])
+
+
+def _numbers(table: SourceTable) -> dict[int, str]:
+    return {column.number: column.name for column in table.columns if column.mask}
 
 
 def expression(pattern: str, *, of_keys: bool) -> str:

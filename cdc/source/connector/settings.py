@@ -67,7 +67,7 @@ def settings(
     mode = {} if snapshot else {SNAPSHOT_MODE: STREAM_ONLY}
     if first:
         mode[FIRST] = first
-    masks = converter_masks(pipeline, placeholder)
+    masks = converter_masks(pipeline, tables, placeholder)
     return with_passed_over(
         given | masks | overrides(tables) | mode, {t.table for t in tables if t.passed_over}
     )

@@ -24,6 +24,12 @@ ABOUT_ROWS: Final = (
 )
 
 
+def test_our_own_converter_names_the_table_and_the_column() -> None:
+    ours = "wal2lake.MaskingAvroConverter$UnknownColumn: a masked column of a.b is gone, and c is"
+
+    assert cause(f"{OUTER}\nCaused by: {ours} new.\n\tat a.b(C:1)") == f"{ours[47:]} new."
+
+
 @pytest.mark.parametrize("inner", ABOUT_ROWS)
 @pytest.mark.parametrize("outer", ["", f"{OUTER}\nCaused by: "])
 def test_a_value_is_not_passed_on(inner: str, outer: str) -> None:

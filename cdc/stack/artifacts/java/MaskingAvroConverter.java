@@ -1,13 +1,16 @@
 package wal2lake;
 
+import java.net.URLDecoder;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.regex.Pattern;
 import org.apache.kafka.connect.data.Field;
 import org.apache.kafka.connect.data.Schema;
@@ -21,6 +24,9 @@ import org.apache.kafka.connect.errors.ConnectException;
  * A mask is "drop", "truncate N" or "hash F", where F is the fingerprint of the salt. The first rule
  * whose expression matches schema.table.column applies. The lake computes the same in SQL
  * (cdc/source/rows/masking.py). A column that cannot be masked is left out, which stops its table.
+ *
+ * A renamed column would no longer match its rule. So no event is sent that lacks a masked column
+ * and has an unknown one, until wal2lake has given the converter the names that there are now.
  */
 public class MaskingAvroConverter extends NullKeepingAvroConverter {
     private static final String SETTING = "wal2lake.mask.";
@@ -32,6 +38,7 @@ public class MaskingAvroConverter extends NullKeepingAvroConverter {
     private final List expressions = new ArrayList();
     private final Map schemas = new IdentityHashMap();
     private final Map names = new HashMap();
+    private final Map known = new HashMap();
     private String topics;
     private String placeholder;
     private byte[] salt;
@@ -51,6 +58,7 @@ public class MaskingAvroConverter extends NullKeepingAvroConverter {
             masks.add(rules[i].substring(0, end));
             expressions.add(Pattern.compile(rules[i].substring(end + 1), Pattern.DOTALL));
         }
+        takeKnown((String) settings.get(SETTING + "known"));
         takeSalt((String) settings.get(SETTING + "salt"), (String) settings.get(SETTING + "fingerprint"));
     }
 
@@ -64,6 +72,23 @@ public class MaskingAvroConverter extends NullKeepingAvroConverter {
         }
         Schema masked = event(table, schema);
         return super.fromConnectData(topic, masked, value == null ? null : event(table, (Struct) value, masked));
+    }
+
+    /** Takes lines of a table, the number of its masked columns and the names of all, as in a URL. */
+    private void takeKnown(String lines) {
+        String[] tables = lines == null ? new String[0] : lines.split("\n");
+        for (int i = 0; i < tables.length; i++) {
+            String[] words = tables[i].split(" ");
+            Set columns = new HashSet();
+            for (int j = 2; j < words.length; j++) {
+                columns.add(plain(words[j]));
+            }
+            known.put(plain(words[0]), new Known(Integer.parseInt(words[1]), columns));
+        }
+    }
+
+    private static String plain(String word) {
+        return URLDecoder.decode(word, StandardCharsets.UTF_8);
     }
 
     private void takeSalt(String given, String fingerprint) {
@@ -102,6 +127,7 @@ public class MaskingAvroConverter extends NullKeepingAvroConverter {
     }
 
     private Schema row(String table, Schema schema) {
+        refuseUnknown(table, schema);
         SchemaBuilder builder = like(SchemaBuilder.struct(), schema);
         for (int i = 0; i < schema.fields().size(); i++) {
             Field field = (Field) schema.fields().get(i);
@@ -111,6 +137,23 @@ public class MaskingAvroConverter extends NullKeepingAvroConverter {
             }
         }
         return builder.build();
+    }
+
+    private void refuseUnknown(String table, Schema schema) {
+        Known expected = (Known) known.get(table);
+        String unknown = null;
+        int masked = 0;
+        for (int i = 0; i < schema.fields().size(); i++) {
+            Field field = (Field) schema.fields().get(i);
+            masked += mask(table, field) == null ? 0 : 1;
+            if (expected != null && !expected.columns.contains(name(field))) {
+                unknown = name(field);
+            }
+        }
+        if (unknown != null && masked < expected.masked) {
+            throw new UnknownColumn("a masked column of " + table + " is gone, and " + unknown
+                + " is new. If it was renamed, add its new name to source.columns");
+        }
     }
 
     private static SchemaBuilder like(SchemaBuilder builder, Schema schema) {
@@ -171,13 +214,17 @@ public class MaskingAvroConverter extends NullKeepingAvroConverter {
     }
 
     private String mask(String table, Field field) {
-        Map parameters = field.schema().parameters();
-        String known = parameters == null ? null : (String) parameters.get(NAME);
-        String name = table + "." + (known == null ? field.name() : known);
+        String name = table + "." + name(field);
         if (!names.containsKey(name)) {
             names.put(name, found(name));
         }
         return (String) names.get(name);
+    }
+
+    private static String name(Field field) {
+        Map parameters = field.schema().parameters();
+        String real = parameters == null ? null : (String) parameters.get(NAME);
+        return real == null ? field.name() : real;
     }
 
     private String found(String name) {
@@ -210,5 +257,23 @@ public class MaskingAvroConverter extends NullKeepingAvroConverter {
             text.append(Character.forDigit(bytes[i] >> 4 & 15, 16)).append(Character.forDigit(bytes[i] & 15, 16));
         }
         return text.toString();
+    }
+
+    /** What the source's catalogue has of a table. */
+    private static class Known {
+        private final int masked;
+        private final Set columns;
+
+        Known(int masked, Set columns) {
+            this.masked = masked;
+            this.columns = columns;
+        }
+    }
+
+    /** Its message names a table and columns, and no value. */
+    public static class UnknownColumn extends ConnectException {
+        public UnknownColumn(String message) {
+            super(message);
+        }
     }
 }
