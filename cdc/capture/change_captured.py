@@ -20,7 +20,7 @@ from cdc.source.catalog.captured import wanted_tables
 from cdc.source.catalog.catalog import SourceTable
 from cdc.source.connector import worker_rest
 from cdc.source.connector.connector_start import await_running, reconfigure
-from cdc.source.connector.converter_masks import refuse_renamed
+from cdc.source.connector.converter_masks import refuse_new_salt, refuse_renamed
 from cdc.source.connector.settings import configured_tables, settings
 from cdc.source.notes.baseline import note_baseline
 from cdc.source.server import slot
@@ -65,6 +65,7 @@ def change_captured(pipeline: Pipeline) -> CapturedChange:
         added = [table for table in tables if table.table not in known]
         refuse_renamed(tables, masks_of(pipeline.config.source), before)
         wanted = settings_for(pipeline, tables, before)
+        refuse_new_salt(wanted, before)
         _prepare(connection, pipeline, tables, added)
         changed = before != wanted
         if changed:

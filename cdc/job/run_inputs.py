@@ -30,6 +30,8 @@ from cdc.observe.stage_times import StageTimes
 from cdc.operations.retention import cuts_kept
 from cdc.source.catalog.captured import captured_tables
 from cdc.source.catalog.catalog import SourceTable
+from cdc.source.connector import worker_rest
+from cdc.source.connector.converter_masks import refuse_other_masks
 from cdc.source.notes.baseline import baselines
 from cdc.source.notes.triggers import is_installed, structure_of
 from cdc.source.server.connection import connect
@@ -117,13 +119,15 @@ def _source(pipeline: Pipeline) -> SourceAtStart:
 
 def _factory(pipeline: Pipeline, source: SourceAtStart, stages: StageTimes) -> TableFactory:
     config, endpoints = pipeline.config, pipeline.endpoints
+    masks = masks_of(config.source)
+    refuse_other_masks(masks, worker_rest.configuration(endpoints.connect, pipeline.name))
     return TableFactory(
         ApplyContext(
             quarantine=Quarantine(quarantine_path(config)),
             placeholder=bootstrap.placeholder(pipeline),
             policy=config.job,
             schema_policy=config.source.schema_policy,
-            masks=masks_of(config.source),
+            masks=masks,
             catalogue=(
                 None if source.notes_changes else partial(_structure_now, endpoints.source_url)
             ),

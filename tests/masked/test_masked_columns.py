@@ -59,7 +59,7 @@ def test_changes_leave_what_postgres_computes(clinic: Clinic) -> None:
         clinic.execute(inserted(table, 100, 160))
     for table in TABLES[:-1]:
         clinic.execute(changed(table))
-    clinic.run("sync", "--timeout", "300")
+    clinic.sync()
 
     for table in TABLES:
         assert lake_rows(clinic, table) == expected_rows(clinic, table), table
@@ -92,7 +92,7 @@ def test_a_condition_on_a_masked_column_is_refused(clinic: Clinic) -> None:
 def test_a_new_column_of_a_masked_name_never_has_a_plain_value(clinic: Clinic) -> None:
     clinic.execute("ALTER TABLE clinic.visits ADD late text DEFAULT 'of the table'")
     clinic.execute(f"UPDATE clinic.visits SET late = '{CANARY} late' WHERE id < 20")
-    clinic.run("sync", "--timeout", "300")
+    clinic.sync()
 
     with clinic.connect() as connection:
         query = f"SELECT {expected('late')} FROM clinic.visits"
@@ -103,7 +103,7 @@ def test_a_new_column_of_a_masked_name_never_has_a_plain_value(clinic: Clinic) -
 def test_no_byte_of_a_masked_value_is_anywhere(clinic: Clinic) -> None:
     clinic.execute(inserted("refused", 200, 220))
     clinic.execute("UPDATE clinic.refused SET day = 'infinity' WHERE id > 210")
-    clinic.done("sync", "--timeout", "300")
+    clinic.sync()
     clinic.run("quarantine", "list")
     refused = files_with(clinic.folder / "lake", "name 2")
 
@@ -124,7 +124,7 @@ def test_the_salt_is_in_its_secret_file_alone(clinic: Clinic) -> None:
 def test_another_setting_stops_the_tables_that_have_rows_by_name(clinic: Clinic) -> None:
     clinic.configure({**COLUMNS, "clinic.*.note": {"truncate": 2}})
     clinic.run("apply-config")
-    clinic.done("sync", "--timeout", "300")
+    clinic.sync()
     assert "source.columns has changed for column note" in reason(clinic, "clinic.patients")
 
     clinic.run("resnapshot", "clinic.patients")
@@ -145,7 +145,7 @@ def test_a_renamed_column_is_not_sent_before_its_new_name_is_masked(clinic: Clin
     assert "clinic.patients.moniker was called nick, which source.columns masks" in said
     clinic.configure({**COLUMNS, "clinic.*.note": {"truncate": 2}, "clinic.*.moniker": "hash"})
     clinic.run("apply-config")
-    clinic.done("sync", "--timeout", "300")
+    clinic.sync()
 
     found = clinic.lake_query("clinic", "patients", "SELECT moniker FROM t WHERE id = 999")
     assert found == Counter([(sha256((SALT + secret).encode()).hexdigest(),)])

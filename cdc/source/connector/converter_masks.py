@@ -22,6 +22,8 @@ MASKED: Final = "wal2lake.masked.columns"
 """Our own setting, ignored by the connector: the masked columns by OID and number."""
 KEY: Final = "key.converter"
 VALUE: Final = "value.converter"
+_RULES: Final = f"{VALUE}.wal2lake.mask.columns"
+_FINGERPRINT: Final = f"{VALUE}.wal2lake.mask.fingerprint"
 _WILD: Final = {"*": ".*", "?": "."}
 
 
@@ -45,12 +47,35 @@ def converter_masks(
     }
     made = dict.fromkeys((KEY, VALUE), CONVERTER)
     for side in (KEY, VALUE):
-        rules = (f"{mask} {expression(p, of_keys=side == KEY)}" for p, mask in masks.by_pattern)
-        for name, text in {**given, "columns": "\n".join(rules)}.items():
+        for name, text in {**given, "columns": _rules(masks, of_keys=side == KEY)}.items():
             made[f"{side}.wal2lake.mask.{name}"] = text
     named = [table for table in tables if any(column.mask for column in table.columns)]
     made[f"{VALUE}.wal2lake.mask.known"] = "\n".join(map(_known, named))
     return made | {MASKED: json.dumps({table.oid: _numbers(table) for table in named})}
+
+
+def refuse_other_masks(masks: Masks, running: Mapping[str, str] | None) -> None:
+    """Raise CONFLICT if the connector masks otherwise than ``masks``; it is None before the first.
+
+    A job that took its values for something else would mix them with others.
+    """
+    if running is not None and running.get(_RULES, "") != _rules(masks, of_keys=False):
+        raise CdcError(
+            ErrorKind.CONFLICT,
+            "the connector masks columns otherwise than source.columns says now",
+            remedy="wal2lake down, then wal2lake up",
+        )
+
+
+def refuse_new_salt(wanted: Mapping[str, str], running: Mapping[str, str]) -> None:
+    """Raise CONFLICT for a salt that a running job may lack, if it has it by its environment."""
+    if wanted.get(_FINGERPRINT, "") not in {"", running.get(_FINGERPRINT)}:
+        raise CdcError(
+            ErrorKind.CONFLICT,
+            "source.hash_salt is new to the running job",
+            remedy="wal2lake down, then wal2lake up; then wal2lake resnapshot the tables that "
+            "wal2lake status names",
+        )
 
 
 def refuse_renamed(
@@ -73,6 +98,10 @@ def refuse_renamed(
                     remedy=f"add {table.table}.{column.name} to source.columns, and keep the old "
                     f"name until the change is in the lake; or rename it back",
                 )
+
+
+def _rules(masks: Masks, *, of_keys: bool) -> str:
+    return "\n".join(f"{mask} {expression(p, of_keys=of_keys)}" for p, mask in masks.by_pattern)
 
 
 def _known(table: SourceTable) -> str:

@@ -13,7 +13,14 @@ from cdc.errors import CdcError
 from cdc.events.structure.declared import DeclaredType, SourceColumn, source_column
 from cdc.source.catalog.catalog import SourceTable
 from cdc.source.catalog.masked_columns import mask_findings, unmatched_masks, with_masks
-from cdc.source.connector.converter_masks import MASKED, converter_masks, expression, refuse_renamed
+from cdc.source.connector.converter_masks import (
+    MASKED,
+    converter_masks,
+    expression,
+    refuse_new_salt,
+    refuse_other_masks,
+    refuse_renamed,
+)
 from cdc.source.connector.settings import settings
 from cdc.state.endpoints import Endpoints
 from cdc.state.pipeline import Pipeline
@@ -160,6 +167,29 @@ def test_other_changes_are_not_refused(
         [people(*columns, masks=masks)], masks_of(pipeline(masks).config.source), running
     )
     refuse_renamed([people(*columns, masks=masks)], masks_of(pipeline(masks).config.source), None)
+
+
+def test_a_job_does_not_run_beside_a_connector_that_masks_otherwise() -> None:
+    running = settings(pipeline(COLUMNS), [people(*TABLE)], placeholder="token")
+
+    refuse_other_masks(masks_of(pipeline(COLUMNS).config.source), running)
+    refuse_other_masks(masks_of(pipeline({}).config.source), {})
+    refuse_other_masks(masks_of(pipeline(COLUMNS).config.source), None)
+    for columns in ({}, {"shop.*.name": "hash"}, {**COLUMNS, "*.*.note*": {"truncate": 4}}):
+        with pytest.raises(CdcError, match="masks columns otherwise"):
+            refuse_other_masks(masks_of(pipeline(columns).config.source), running)
+
+
+def test_a_running_job_gets_no_new_salt() -> None:
+    running = settings(pipeline(COLUMNS), [people(*TABLE)], placeholder="token")
+    without = settings(pipeline({}), [people(*TABLE, masks={})], placeholder="token")
+    other = {**running, "value.converter.wal2lake.mask.fingerprint": fingerprint(f"{SALT}!")}
+
+    refuse_new_salt(running, running)
+    refuse_new_salt(without, running)
+    for before in (without, other):
+        with pytest.raises(CdcError, match=r"source\.hash_salt is new"):
+            refuse_new_salt(running, before)
 
 
 def findings(masks: dict[str, Any], identity: tuple[str, ...] = ("id",)) -> list[str]:
