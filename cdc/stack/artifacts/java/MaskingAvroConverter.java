@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.regex.Pattern;
+import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.connect.data.Field;
 import org.apache.kafka.connect.data.Schema;
 import org.apache.kafka.connect.data.SchemaBuilder;
@@ -63,15 +64,31 @@ public class MaskingAvroConverter extends NullKeepingAvroConverter {
     }
 
     public byte[] fromConnectData(String topic, Schema schema, Object value) {
-        if (schema == null || schema.type() != Schema.Type.STRUCT || !topic.startsWith(topics)) {
-            return super.fromConnectData(topic, schema, value);
-        }
-        String table = topic.substring(topics.length());
-        if (table.startsWith(OWN)) {
-            return super.fromConnectData(topic, schema, value);
-        }
-        Schema masked = event(table, schema);
-        return super.fromConnectData(topic, masked, value == null ? null : event(table, (Struct) value, masked));
+        Object kept = masked(topic, schema, value);
+        return super.fromConnectData(topic, schemaOf(topic, schema), kept);
+    }
+
+    public byte[] fromConnectData(String topic, Headers headers, Schema schema, Object value) {
+        Object kept = masked(topic, schema, value);
+        return super.fromConnectData(topic, headers, schemaOf(topic, schema), kept);
+    }
+
+    private Object masked(String topic, Schema schema, Object value) {
+        boolean isMasked = value instanceof Struct && isCaptured(topic, schema);
+        return isMasked ? event(table(topic), (Struct) value, schemaOf(topic, schema)) : value;
+    }
+
+    private Schema schemaOf(String topic, Schema schema) {
+        return isCaptured(topic, schema) ? event(table(topic), schema) : schema;
+    }
+
+    private boolean isCaptured(String topic, Schema schema) {
+        boolean isStruct = schema != null && schema.type() == Schema.Type.STRUCT;
+        return isStruct && topic.startsWith(topics) && !table(topic).startsWith(OWN);
+    }
+
+    private String table(String topic) {
+        return topic.substring(topics.length());
     }
 
     /** Takes lines of a table, the number of its masked columns and the names of all, as in a URL. */
