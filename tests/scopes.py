@@ -14,6 +14,7 @@ LONGEST: Final = (
     "tests/spark/",
     "tests/kinds/",
     "tests/e2e/test_d_first_snapshot.py",
+    "tests/masked/",
     "tests/faults/test_corruption.py",
     "tests/faults/",
     "tests/stack/",

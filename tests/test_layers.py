@@ -45,6 +45,7 @@ PURE = (
     "cdc.source.predicate.tree_reader",
     "cdc.source.predicate.texts",
     "cdc.source.rows.hstore",
+    "cdc.source.rows.masking",
     "cdc.source.rows.spelling",
     "cdc.apply.changes.arrays",
     "cdc.apply.changes.casts",

@@ -8,7 +8,7 @@ from cdc.capture import first_slot
 from cdc.capture.continuity import continues, in_first_snapshot, refuse_other_source
 from cdc.capture.new_epoch import begin
 from cdc.capture.topic_specs import topic_specs
-from cdc.config import COPY, READ_LOST, Config
+from cdc.config import COPY, READ_LOST, Config, masks_of
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.topics import ensure_topics
 from cdc.lake.layout import epochs_path
@@ -17,6 +17,7 @@ from cdc.source.catalog.captured import captured_tables
 from cdc.source.catalog.catalog import SourceTable
 from cdc.source.connector import worker_rest
 from cdc.source.connector.connector_start import START_SECONDS, await_running
+from cdc.source.connector.converter_masks import refuse_renamed
 from cdc.source.connector.settings import FIRST, configured_tables, settings
 from cdc.source.notes.baseline import note_baseline
 from cdc.source.server import slot
@@ -208,12 +209,20 @@ def _await_position(pipeline: Pipeline) -> None:
     )
 
 
+def write_secrets(pipeline: Pipeline) -> None:
+    """Write the secrets that an embedded worker reads; its configuration refers to them."""
+    if pipeline.config.connect.url is None:
+        salt, state = masks_of(pipeline.config.source).salt, StateDir(pipeline.config.state_dir)
+        write_source_secret(state, pipeline.endpoints.source_url, salt)
+
+
 def _created(pipeline: Pipeline, tables: list[SourceTable]) -> dict[str, str]:
     """Create the connector without a task, unless it exists; return the settings to start with."""
     state = StateDir(pipeline.config.state_dir)
     state.create()
-    if pipeline.config.connect.url is None:
-        write_source_secret(state, pipeline.endpoints.source_url)
+    write_secrets(pipeline)
+    running = worker_rest.configuration(pipeline.endpoints.connect, pipeline.name)
+    refuse_renamed(tables, masks_of(pipeline.config.source), running)
     wanted = connector_settings(pipeline, tables, by_copy=begins_by_copy(pipeline))
     worker_rest.create_stopped(pipeline.endpoints.connect, pipeline.name, wanted)
     return wanted

@@ -10,16 +10,17 @@ from typing import Final
 
 from psycopg import sql
 
-from cdc.capture.bootstrap import refuse_unfit
+from cdc.capture.bootstrap import refuse_unfit, write_secrets
 from cdc.capture.continuity import in_first_snapshot
 from cdc.capture.topic_specs import topic_specs
-from cdc.config import Config
+from cdc.config import Config, masks_of
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.topics import ensure_topics
 from cdc.source.catalog.captured import wanted_tables
 from cdc.source.catalog.catalog import SourceTable
 from cdc.source.connector import worker_rest
 from cdc.source.connector.connector_start import await_running, reconfigure
+from cdc.source.connector.converter_masks import refuse_new_salt, refuse_renamed
 from cdc.source.connector.settings import configured_tables, settings
 from cdc.source.notes.baseline import note_baseline
 from cdc.source.server import slot
@@ -62,10 +63,13 @@ def change_captured(pipeline: Pipeline) -> CapturedChange:
         tables = _checked(connection, pipeline.config, known)
         _refuse_lost(connection, pipeline.config)
         added = [table for table in tables if table.table not in known]
+        refuse_renamed(tables, masks_of(pipeline.config.source), before)
         wanted = settings_for(pipeline, tables, before)
+        refuse_new_salt(wanted, before)
         _prepare(connection, pipeline, tables, added)
         changed = before != wanted
         if changed:
+            write_secrets(pipeline)
             reconfigure(connection, pipeline, wanted)
         _ensure_running(connection, pipeline)
     return CapturedChange(

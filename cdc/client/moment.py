@@ -15,13 +15,14 @@ from psycopg import IsolationLevel, sql
 
 from cdc.client.status.cut_wait import wait_for_cut
 from cdc.client.status.diagnosis import where_it_hangs
-from cdc.config import Config
+from cdc.config import Config, masks_of
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import epochs_path, ledger_path
 from cdc.lake.records import epochs
 from cdc.lake.records.ledger import Ledger, LedgerRow
 from cdc.source.catalog.catalog import SourceTable
 from cdc.source.notes.triggers import structure_of
+from cdc.source.rows.masking import SALT
 from cdc.source.server import barrier
 from cdc.source.server.connection import Connection, connect, identifier, translated
 from cdc.source.server.printing import READING
@@ -93,7 +94,7 @@ def _entered(pipeline: Pipeline) -> Iterator[tuple[Connection, int]]:
     url, silence = pipeline.endpoints.source_url, pipeline.config.source.read_timeout_seconds
     with connect(url, answer_seconds=silence) as connection:
         with exported_snapshot(url, SNAPSHOT_SECONDS) as snapshot:
-            enter_snapshot(connection, snapshot.name)
+            enter_snapshot(connection, snapshot.name, masks_of(pipeline.config.source).salt)
         yield connection, snapshot.lsn
 
 
@@ -140,14 +141,18 @@ def _hold(config: Config) -> Iterator[str]:
             requests.remove(folder, request_id)
 
 
-def enter_snapshot(connection: Connection, snapshot: str) -> None:
-    """Make the connection read as of the exported snapshot and print as ``render`` expects."""
+def enter_snapshot(connection: Connection, snapshot: str, salt: str = "") -> None:
+    """Make the connection read as of the exported snapshot and print as ``render`` expects.
+
+    With ``salt`` it can hash what ``source.columns`` hashes.
+    """
     connection.rollback()
     connection.autocommit = False
     connection.isolation_level = IsolationLevel.REPEATABLE_READ
     connection.read_only = True
     connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(snapshot))
-    for name, value in READING.items():
+    salted = {SALT: salt} if salt else {}
+    for name, value in {**READING, **salted}.items():
         connection.execute("SELECT set_config(%s, %s, true)", (name, value))
 
 

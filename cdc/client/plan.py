@@ -10,6 +10,7 @@ from typing import Final
 RELOADED: Final = (
     "source.append_only",
     "source.as_text",
+    "source.columns",
     "source.schema_changes",
     "source.tables",
     "job.",

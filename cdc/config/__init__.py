@@ -2,6 +2,7 @@
 
 from cdc.config.config import Config, Connect, Job, Kafka, Lake, Monitor, Registry, Spark, Stack
 from cdc.config.loading import DEFAULT_FILE, ENV_PREFIX, load
+from cdc.config.masks import NO_MASKS, Masks, masks_of
 from cdc.config.section import Section
 from cdc.config.source import COPY, READ_LOST, LostPolicy, Source
 
@@ -9,6 +10,7 @@ __all__ = [
     "COPY",
     "DEFAULT_FILE",
     "ENV_PREFIX",
+    "NO_MASKS",
     "READ_LOST",
     "Config",
     "Connect",
@@ -16,6 +18,7 @@ __all__ = [
     "Kafka",
     "Lake",
     "LostPolicy",
+    "Masks",
     "Monitor",
     "Registry",
     "Section",
@@ -23,4 +26,5 @@ __all__ = [
     "Spark",
     "Stack",
     "load",
+    "masks_of",
 ]

@@ -41,6 +41,9 @@ class Connect(Section):
     source_password: str | None = Field(None, repr=False)
     """For a worker of your own: the password in the connector's configuration, as a reference to
     one of that worker's config providers, such as ``${file:/run/secrets/pg:password}``."""
+    hash_salt: str | None = Field(None, repr=False)
+    """For a worker of your own: ``source.hash_salt`` in the connector's configuration, as such a
+    reference. It is required where ``source.columns`` hashes a column."""
     source_url: str | None = None
     """The source's URL as the worker sees it, if it differs from ``source.url`` (containers)."""
     registry_url: str | None = None

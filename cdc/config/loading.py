@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from cdc.config.config import Config, Lake
+from cdc.config.section import Section
 from cdc.errors import CdcError, ErrorKind
 
 ENV_PREFIX = "WAL2LAKE_"
@@ -179,10 +180,14 @@ def _absolute(config: Config, base: Path) -> Config:
     lake = config.lake.path
     if "://" not in lake:
         lake = str(base / Path(lake).expanduser())
-    files = {name: getattr(config, name).password_file for name in ("source", "connect")}
-    absolute = {name: {"password_file": base / f.expanduser()} for name, f in files.items() if f}
-    source = config.source.model_copy(update=absolute.get("source"))
-    connect = config.connect.model_copy(update=absolute.get("connect"))
+    source = config.source.model_copy(update=_secret_files(config.source, base))
+    connect = config.connect.model_copy(update=_secret_files(config.connect, base))
     state_dir = base / config.state_dir.expanduser()
     update = {"lake": Lake(path=lake), "source": source, "connect": connect, "state_dir": state_dir}
     return config.model_copy(update=update)
+
+
+def _secret_files(section: Section, base: Path) -> dict[str, Path]:
+    """Return the section's files of secrets, relative to ``base``."""
+    files = {name: getattr(section, name, None) for name in ("password_file", "hash_salt_file")}
+    return {name: base / file.expanduser() for name, file in files.items() if file}

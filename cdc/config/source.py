@@ -1,7 +1,7 @@
 """The ``source`` section of the configuration file."""
 
 from pathlib import Path
-from typing import Final, Literal, Self, TypeVar
+from typing import Any, Final, Literal, Self, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
@@ -13,6 +13,20 @@ READ_LOST: Final = "read_again"
 COPY: Final = "copy"
 LostPolicy = Literal["stop", "read_again"]
 _Patterns = TypeVar("_Patterns", list[str], dict[str, SchemaPolicy])
+_DOTS: Final = 2  # in schema.table.column
+_ColumnPatterns = TypeVar("_ColumnPatterns", list[str], dict[str, "Choice"])
+LEAST_SALT: Final = 16  # characters: a shorter one could be guessed from a few hashes
+
+
+class Truncate(Section):
+    """Keep only the beginning of a column's values."""
+
+    truncate: int = Field(ge=1)
+    """How many characters are kept."""
+
+
+Choice = Literal["drop", "hash"] | Truncate
+"""What ``source.columns`` does to a column."""
 
 
 class Source(Section):
@@ -55,6 +69,17 @@ class Source(Section):
     """Patterns ``schema.table.column`` of numeric, date and timestamp columns to keep as Postgres's
     own text, which can also hold NaN, infinity and years outside 1 to 9999. It applies to tables
     that the lake does not have yet."""
+    columns: dict[str, Choice] = {}
+    """What is kept of columns, by pattern ``schema.table.column``. ``drop``: nothing. ``hash``: the
+    SHA-256 of ``hash_salt`` and the value, as 64 hexadecimal digits. ``truncate: N``: the first N
+    characters. The rest reaches neither Kafka nor the lake. ``hash`` and ``truncate`` are for text,
+    varchar, char and citext; no column of a key can be named. The first pattern that matches a
+    column applies."""
+    hash_salt: SecretStr | None = None
+    """The secret in front of each value that ``source.columns`` hashes, of 16 characters or more.
+    Prefer WAL2LAKE_SOURCE__HASH_SALT or ``hash_salt_file``."""
+    hash_salt_file: Path | None = None
+    """A file that holds the salt and nothing else."""
 
     @field_validator("url")
     @classmethod
@@ -83,14 +108,39 @@ class Source(Section):
                 raise ValueError(message)
         return value
 
-    @field_validator("as_text")
+    @field_validator("as_text", "columns")
     @classmethod
-    def _columns(cls, value: list[str]) -> list[str]:
+    def _columns(cls, value: _ColumnPatterns) -> _ColumnPatterns:
         for pattern in value:
-            if len([part for part in pattern.split(".", 2) if part]) < len(("schema", "t", "c")):
+            if len([part for part in pattern.split(".", _DOTS) if part]) <= _DOTS:
                 message = f"{pattern!r} is not of the form schema.table.column"
                 raise ValueError(message)
         return value
+
+    @field_validator("columns", mode="before")
+    @classmethod
+    def _choices(cls, value: Any) -> Any:  # noqa: ANN401 - what YAML gives
+        """Refuse other choices in words; a union of types would report each of its members."""
+        for pattern, choice in value.items() if isinstance(value, dict) else ():
+            number = choice.get("truncate") if isinstance(choice, dict) else None
+            if choice not in ("drop", "hash", {"truncate": number}) or number == 0:
+                message = f"{pattern!r} takes drop, hash or truncate: N"
+                raise ValueError(message)
+            if "[" in str(pattern):
+                message = f"{pattern!r} has a bracket: patterns know only * and ?"
+                raise ValueError(message)
+        return value
+
+    @model_validator(mode="after")
+    def _one_salt(self) -> Self:
+        given = [salt for salt in (self.hash_salt, self.hash_salt_file) if salt is not None]
+        if len(given) > 1:
+            message = "the salt is given more than once (hash_salt, hash_salt_file)"
+            raise ValueError(message)
+        if not given and "hash" in self.columns.values():
+            message = "columns hashes a column, and hash_salt is missing"
+            raise ValueError(message)
+        return self
 
     @model_validator(mode="after")
     def _one_password(self) -> Self:

@@ -10,11 +10,12 @@ from pyspark.sql import SparkSession
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.table_content import TableContent
 from cdc.apply.table.table_factory import TableFactory
-from cdc.config import Config
+from cdc.config import Config, Masks
 from cdc.errors import CdcError, ErrorKind, Reason
 from cdc.events.schema import TableSchema
+from cdc.events.structure.masked import masked, masked_otherwise
 from cdc.events.structure.steps import READ_AGAIN
-from cdc.events.structure.structure import kept_as_text
+from cdc.events.structure.structure import Structure, kept_as_text
 from cdc.failpoints import Failpoint, reach
 from cdc.job.table_begin import Beginning, schema_at_begin, schema_of
 from cdc.lake.layout import table_path
@@ -42,6 +43,11 @@ class TableOpener:
     copied: bool  # whether the log has no first snapshot, and the job reads it by COPY
     begins: Mapping[int, Beginning]  # by OID
     tables: TableFactory
+
+    @property
+    def masks(self) -> Masks:
+        """What ``source.columns`` does to columns now."""
+        return self.tables.context.masks
 
     def open_tables(
         self, spark: SparkSession, sources: list[SourceTable], step: Callable[[], None]
@@ -100,13 +106,17 @@ class TableOpener:
             note=begins.note if begins else 0,
             reading=0 if self._is_in_log(source.table) else self._missing_reading(source.table),
         )
-        first = kept_as_text(begins.structure, self.config.source.as_text) if begins else None
+        first = self._chosen(begins.structure) if begins else None
         schema = schema_at_begin(wanted, first)
         content = TableContent(schema=schema, position=position, structure=first)
         reach(Failpoint.BEFORE_TABLE_CREATE)
         self.tables.created(session, path, content)
         reach(Failpoint.AFTER_TABLE_CREATE)
         return position
+
+    def _chosen(self, structure: Structure) -> Structure:
+        """Return the structure as the configuration wants it in the lake."""
+        return masked(kept_as_text(structure, self.config.source.as_text), self.masks)
 
     def _is_in_log(self, table: TableId) -> bool:
         """Return whether the log has the whole table, from its first snapshot on."""
@@ -151,7 +161,7 @@ class TableOpener:
         return table
 
     def _judge(self, table: AppliedTable, source: SourceTable, wanted: TableSchema) -> None:
-        schema, position = table.schema, table.position
+        position = table.position
         again = f"wal2lake resnapshot {source.table}"
         if source.unfit is not None:
             table.stop(source.unfit.message, remedy=f"{source.unfit.remedy}; then start again")
@@ -170,12 +180,16 @@ class TableOpener:
                 remedy="wal2lake resnapshot --all",
                 code=Reason.EPOCH_BEGAN,
             )
+        elif (other := self._other(table, wanted)) is not None:
+            table.stop(other, remedy=again)
+
+    def _other(self, table: AppliedTable, wanted: TableSchema) -> str | None:
+        """Return why new changes do not go with the table's rows; None if they do."""
+        schema = table.schema
         # Where structure changes are noted, the notes say when the key changed.
-        elif table.structure is None and (schema.key, schema.mode) != (wanted.key, wanted.mode):
-            table.stop(
-                f"its key was {_identity(schema)} and is {_identity(wanted)} in the source",
-                remedy=again,
-            )
+        if table.structure is None and (schema.key, schema.mode) != (wanted.key, wanted.mode):
+            return f"its key was {_identity(schema)} and is {_identity(wanted)} in the source"
+        return masked_otherwise(schema, table.structure, self.masks)
 
 
 def _unreadable(path: str, error: DeltaError) -> CdcError:

@@ -14,7 +14,7 @@ from cdc.apply.table.apply_context import ApplyContext
 from cdc.apply.table.table_factory import TableFactory
 from cdc.capture import bootstrap, first_slot
 from cdc.capture.continuity import marker_topic
-from cdc.config import Config
+from cdc.config import Config, masks_of
 from cdc.events.structure.structure import Structure, parse
 from cdc.job.open_log import open_log
 from cdc.job.open_tables import TableOpener
@@ -30,6 +30,8 @@ from cdc.observe.stage_times import StageTimes
 from cdc.operations.retention import cuts_kept
 from cdc.source.catalog.captured import captured_tables
 from cdc.source.catalog.catalog import SourceTable
+from cdc.source.connector import worker_rest
+from cdc.source.connector.converter_masks import refuse_other_masks
 from cdc.source.notes.baseline import baselines
 from cdc.source.notes.triggers import is_installed, structure_of
 from cdc.source.server.connection import connect
@@ -117,12 +119,15 @@ def _source(pipeline: Pipeline) -> SourceAtStart:
 
 def _factory(pipeline: Pipeline, source: SourceAtStart, stages: StageTimes) -> TableFactory:
     config, endpoints = pipeline.config, pipeline.endpoints
+    masks = masks_of(config.source)
+    refuse_other_masks(masks, worker_rest.configuration(endpoints.connect, pipeline.name))
     return TableFactory(
         ApplyContext(
             quarantine=Quarantine(quarantine_path(config)),
             placeholder=bootstrap.placeholder(pipeline),
             policy=config.job,
             schema_policy=config.source.schema_policy,
+            masks=masks,
             catalogue=(
                 None if source.notes_changes else partial(_structure_now, endpoints.source_url)
             ),

@@ -7,7 +7,7 @@ from typing import Self
 
 from tenacity import RetryError, Retrying, retry_if_result, wait_fixed
 
-from cdc.config import Config
+from cdc.config import Config, masks_of
 from cdc.errors import CdcError, ErrorKind
 from cdc.stack.artifacts import prerequisites
 from cdc.stack.artifacts.install import install
@@ -81,7 +81,8 @@ class EmbeddedStack(AbstractContextManager["EmbeddedStack"]):
         Returns the endpoints, which it also records in the state directory.
         """
         planned = server_plan.make(self.config, self.state)
-        endpoints.write_source_secret(self.state, planned.endpoints.source_url)
+        salt = masks_of(self.config.source).salt
+        endpoints.write_source_secret(self.state, planned.endpoints.source_url, salt)
         for wave in planned.waves:
             self._start_wave(wave)
         endpoints.record(self.state, planned.endpoints)

@@ -96,10 +96,16 @@ def _password(section: str, given: Source | Connect) -> str | None:
         ) from None
 
 
-def write_source_secret(state: StateDir, source_url: str) -> None:
-    """Write the source's password to a private file for the embedded Connect worker."""
-    password = unquote(urlsplit(source_url).password or "")
-    write_private(state.secrets / SOURCE_SECRET, f"password={properties_value(password)}\n")
+def write_source_secret(state: StateDir, source_url: str, salt: str = "") -> None:
+    """Write the source's password to a private file for the embedded Connect worker.
+
+    ``salt`` is that of the hashed columns, if there are any.
+    """
+    secrets = {"password": unquote(urlsplit(source_url).password or "")}
+    if salt:
+        secrets["hash_salt"] = salt
+    lines = (f"{name}={properties_value(value)}\n" for name, value in secrets.items())
+    write_private(state.secrets / SOURCE_SECRET, "".join(lines))
 
 
 def password_reference(state_dir: Path) -> str:
@@ -107,8 +113,17 @@ def password_reference(state_dir: Path) -> str:
 
     For the embedded worker only.
     """
+    return _reference(state_dir, "password")
+
+
+def salt_reference(state_dir: Path) -> str:
+    """Return the same for the salt of the hashed columns."""
+    return _reference(state_dir, "hash_salt")
+
+
+def _reference(state_dir: Path, name: str) -> str:
     # Resolved like the worker's allowed path, with which it is compared as text.
-    return f"${{file:{StateDir(state_dir.resolve()).secrets / SOURCE_SECRET}:password}}"
+    return f"${{file:{StateDir(state_dir.resolve()).secrets / SOURCE_SECRET}:{name}}}"
 
 
 def properties_value(value: str) -> str:

@@ -16,7 +16,7 @@ SNAPSHOTS: Final = (
     Mutant(
         name="copied: a reader has a moment of its own",
         file="cdc/operations/first_snapshot/reader.py",
-        old="                enter_snapshot(connection, self.snapshot)\n",
+        old="                enter_snapshot(connection, self.snapshot, self.salt)\n",
         new="                connection.autocommit = False\n",
         tests=_RANGES,
     ),

@@ -62,7 +62,7 @@ class AppliedTable:
         self._maintainer = Maintainer(path, context.policy, executor=executor)
         self._commit_check = ForeignCommitCheck(path)
         changes = context.schema_policy(content.schema.table)
-        follower = StructureFollower(session, path, changes, context.catalogue)
+        follower = StructureFollower(session, path, changes, context.catalogue, context.masks)
         self._driver = driver_way(path, content.schema.table, context, self._maintainer)
         check = cross_check(session, path, content.schema.table, context)
         self._applier = EventApplier(session, path, context, follower, self._driver, check)

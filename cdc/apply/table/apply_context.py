@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from cdc.apply.local.driver_commit import DriverSettings
 from cdc.apply.table.table_content import Catalogue
-from cdc.config import Job
+from cdc.config import NO_MASKS, Job, Masks
 from cdc.lake.records.quarantine import Quarantine
 from cdc.tables import SchemaPolicy, TableId
 
@@ -27,6 +27,7 @@ class ApplyContext:
     placeholder: str  # what the connector sends for a large value that did not change
     policy: Job
     schema_policy: Callable[[TableId], SchemaPolicy] = evolve
+    masks: Masks = NO_MASKS
     catalogue: Catalogue | None = None
     slot_lsn: int | None = None  # where the first slot begins (cdc/capture/first_slot.py)
     driver: DriverSettings | None = None  # None: Spark applies every batch

@@ -7,6 +7,7 @@ from typing import Final
 from cdc.apply.table.structure_change import Shape, course_of, take_steps
 from cdc.apply.table.structure_notes import BoundNote
 from cdc.apply.table.table_content import Catalogue, TableContent
+from cdc.config import NO_MASKS, Masks
 from cdc.errors import CdcError, ErrorKind, Reason
 from cdc.events.names import column_refusals
 from cdc.events.schema import (
@@ -18,6 +19,7 @@ from cdc.events.schema import (
     table_schema_from_avro,
 )
 from cdc.events.structure.guess import guess_course
+from cdc.events.structure.masked import masked
 from cdc.events.structure.steps import READ_AGAIN, Course
 from cdc.lake.own_session import OwnSession
 from cdc.lake.table import store
@@ -37,6 +39,7 @@ class StructureFollower:
     path: str
     policy: SchemaPolicy
     catalogue: Catalogue | None  # asked where the source notes nothing
+    masks: Masks = NO_MASKS
 
     def by_notes(
         self, content: TableContent, notes: Sequence[BoundNote]
@@ -47,8 +50,15 @@ class StructureFollower:
         """
         if (shape := shape_of(content)) is None:
             return content, len(notes)
-        course, number = course_of(shape, notes, self.policy)
+        course, number = course_of(shape, [self._masked(note) for note in notes], self.policy)
         return self._take(shape, course, notes[number - 1].id), number
+
+    def _masked(self, bound: BoundNote) -> BoundNote:
+        """Return the note with the masks of its columns, of which the source knows nothing."""
+        if bound.note is None or bound.note.structure is None:
+            return bound
+        structure = masked(bound.note.structure, self.masks)
+        return replace(bound, note=replace(bound.note, structure=structure))
 
     def by_events(self, content: TableContent, written_by: Iterable[str]) -> Iterator[TableContent]:
         """Follow writer schemas that differ; yield the table after each, committed already.
@@ -74,6 +84,7 @@ class StructureFollower:
             return content
         if shape is not None and self.catalogue is not None:
             now = self.catalogue(shape.structure.oid)
+            now = now and masked(now, self.masks)
             course = guess_course(
                 shape.structure, written.columns, now, policy=self.policy, append=shape.append
             )

@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 from cdc.cli.reference import types_page
 from cdc.client.status.status_findings import IGNORED_BY_LIVE, MEANINGS, WORST_FIRST
 from cdc.config import ENV_PREFIX, Config, Section
+from cdc.config.source import Choice
 from cdc.errors import MEANING, POLICY
 
 INTRODUCTION = f"""\
@@ -60,12 +61,13 @@ says what to do.
 |---|---|
 """
 
-TYPE_NAMES: Final = {
+TYPE_NAMES: Final[dict[Any, str]] = {
     str: "text",
     int: "integer",
     float: "number",
     Path: "path",
     SecretStr: "text, secret",
+    Choice: "`drop`, `hash` or `{truncate: N}`",
 }
 
 

@@ -7,13 +7,15 @@ hex, everything else what Postgres prints.
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cdc.config.masks import HASH, TRUNCATE
 from cdc.errors import CdcError, ErrorKind
+from cdc.source.rows.masking import masked_sql
 
 TEXT: Final = pa.large_string()
 
@@ -47,6 +49,16 @@ def rendering(pg_type: str, lake_type: pa.DataType) -> Rendering:
         f"a column of type {lake_type} in the lake cannot be compared with {pg_type}",
         remedy="report this as a bug: wal2lake does not write such columns",
     )
+
+
+def masked_by(plain: Rendering, mask: str) -> Rendering:
+    """Return the rendering of a column of which ``source.columns`` leaves only this.
+
+    Postgres computes it; the lake has it already.
+    """
+    kind = mask.partition(" ")[0]
+    note = {HASH: "compared as its hash", TRUNCATE: "compared as far as it is kept"}.get(kind)
+    return replace(plain, sql=masked_sql(plain.sql, mask), note=note or plain.note)
 
 
 def _is_text(kind: pa.DataType) -> bool:

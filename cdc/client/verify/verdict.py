@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cdc.client.verify.compare import Comparison, compare
 from cdc.client.verify.lake_rows import LakeTable
-from cdc.client.verify.render import PLAIN, Rendering, rendering
+from cdc.client.verify.render import PLAIN, Rendering, masked_by, rendering
 from cdc.client.verify.source_rows import rows as source_rows
 from cdc.lake.records.ledger import TableEntry
 from cdc.source.catalog.catalog import SourceTable
@@ -88,9 +88,9 @@ def _renderings(table: SourceTable, lake: LakeTable) -> dict[str, Rendering]:
     if not table.oid:
         return {name: rendering("", kind) for name, kind in lake.types.items()}
     if not lake.exists:
-        return {column.name: PLAIN for column in table.columns if column.arrives}
+        return {c.name: masked_by(PLAIN, c.mask) for c in table.columns if c.arrives}
     return {
-        column.name: rendering(column.pg.name, lake.types[column.name])
+        column.name: masked_by(rendering(column.pg.name, lake.types[column.name]), column.mask)
         for column in table.columns
         if column.name in lake.types
     }

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from cdc.config.masks import maskable
 from cdc.events.names import column_refusals, without_case
 from cdc.events.structure.conversion import common_type
 from cdc.events.structure.declared import may_end_connector
@@ -25,6 +26,10 @@ _CONVERTED: Final = 4  # pg_event_trigger_table_rewrite_reason(): a column's val
 _TIMES: Final = frozenset({"date", "timestamp", "timestamp_ntz"})
 _PLAIN_TIME: Final = re.compile(r"\d{4}-[^B]*")  # neither infinite, nor BC, nor after 9999
 _PLAIN_NUMBER: Final = re.compile(r"-?[0-9.]+")
+MASKED_AGAIN: Final = (
+    "correct source.columns and run wal2lake apply-config; then read the table again: wal2lake"
+    " resnapshot"
+)
 _ASIDE: Final = "_cdc_aside_"
 
 
@@ -35,6 +40,7 @@ def column_steps(old: Structure, new: Structure, note: Note) -> Iterator[Step]:
         return
     yield from _misread(old, new)
     yield from _connector_crashes(old, new)
+    yield from _masked_otherwise(old, new)
     bad = tuple(_bad_names(new))
     yield from bad
     if bad:  # two columns of one name never fit in the lake, whichever is put aside
@@ -129,6 +135,30 @@ def _holds(column: StructureColumn) -> bool:
     if column.lake in _TIMES:
         return bool(_PLAIN_TIME.fullmatch(column.missing))
     return not column.lake.startswith("decimal") or bool(_PLAIN_NUMBER.fullmatch(column.missing))
+
+
+def _masked_otherwise(old: Structure, new: Structure) -> Iterator[Stop]:
+    """Yield a stop for each column whose values would be masked otherwise from now on.
+
+    A renamed column may no longer match its pattern, or match one.
+    """
+    before = old.numbered()
+    for column in new.columns:
+        was = before.get(column.number, column)
+        if was.mask != column.mask:
+            renamed = f", which was called {was.name}," if was.name != column.name else ""
+            yield Stop(
+                f"column {column.name}{renamed} of {new.table} is masked otherwise by"
+                f" source.columns: {column.mask or 'not at all'} instead of"
+                f" {was.mask or 'not at all'}",
+                MASKED_AGAIN,
+            )
+        elif not maskable(column.mask, column.pg.name):
+            yield Stop(
+                f"column {column.name} of {new.table} is of type {column.declared.name}, which"
+                f" source.columns cannot {column.mask.partition(' ')[0]}",
+                f"change its type back, or drop it in source.columns; then {MASKED_AGAIN}",
+            )
 
 
 def _bad_names(new: Structure) -> Iterator[Stop]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from cdc.config.masks import DROP
 from cdc.events.values.lake_types import PgType, can_be_text, canonical, lake_type
 from cdc.events.values.pg_types import (
     COMPOSITE,
@@ -73,6 +74,16 @@ class SourceColumn:
     arrives: bool
     reason: str = ""
     """Why the column does not arrive, or what is lost of its values."""
+    mask: str = ""
+    """What ``source.columns`` does to its values (cdc/config/masks.py); empty: nothing."""
+    number: int = 0
+    """Its pg_attribute.attnum, which a rename does not change; 0 if it is not known."""
+
+    def masked_by(self, mask: str) -> "SourceColumn":
+        """Return this column, which arrives, with a mask; a dropped one does not arrive."""
+        if mask != DROP:
+            return replace(self, mask=mask)
+        return replace(self, mask=mask, arrives=False, reason="source.columns drops it")
 
     @property
     def is_text(self) -> bool:

@@ -157,6 +157,7 @@ def _table_steps(old: Structure, new: Structure, *, append: bool) -> Iterator[St
     missing = [name for name in new.key if name not in {c.name for c in new.followed}]
     if not new.followed:
         yield Stop(f"no column of {new.table} arrives any longer", f"add one, then {READ_AGAIN}")
+    yield from _masked_key(new)
     if isinstance(mode, str):
         yield Stop(f"{new.table} {mode}", _identity_remedy(new))
     elif mode is TableMode.KEYED and missing:
@@ -169,6 +170,17 @@ def _table_steps(old: Structure, new: Structure, *, append: bool) -> Iterator[St
         yield ChangeKey(new.key)
     if old.table != new.table:
         yield RenameTable(new.table)
+
+
+def _masked_key(new: Structure) -> Iterator[Stop]:
+    """Yield a stop for each masked column that identifies rows: equal masks are not equal rows."""
+    identity = {*new.key, *new.identity_index}
+    for column in new.columns:
+        if column.mask and column.name in identity:
+            yield Stop(
+                f"column {column.name} of the key of {new.table} is masked by source.columns",
+                f"take it out of the key, or out of source.columns; then {READ_AGAIN}",
+            )
 
 
 def _identity_remedy(new: Structure) -> str:

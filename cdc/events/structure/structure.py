@@ -45,6 +45,8 @@ class StructureColumn:
     """Another type with the same name as its own, for which the connector takes it."""
     left_out: bool = False
     """Whether the lake lacks it because of ``source.schema_changes: ignore``, though it arrives."""
+    mask: str = ""
+    """What ``source.columns`` does to its values (cdc/config/masks.py); empty: nothing."""
 
     @property
     def followed(self) -> bool:
@@ -186,6 +188,7 @@ def _column(fields: Mapping[str, Any]) -> StructureColumn:
         parts=fields["parts"],
         namesake=fields.get("namesake") or "",
         left_out=fields.get("left_out", False),
+        mask=fields.get("mask", ""),
     )
 
 
@@ -224,4 +227,5 @@ def _column_as_json(column: StructureColumn) -> dict[str, Any]:
         "lake": column.lake,
         "arrives": column.arrives,
         "left_out": column.left_out,
+        **({"mask": column.mask} if column.mask else {}),
     }

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.structure_notes import PlacedNote
 from cdc.client.moment import Moment, enter_snapshot
+from cdc.config import masks_of
 from cdc.errors import CdcError
 from cdc.operations.desk.context import JobContext
 from cdc.operations.desk.reporter import Reporter
@@ -80,6 +81,7 @@ class Attempt:
                 snapshot=snapshot,
                 tables=tables,
                 silence=source.read_timeout_seconds,
+                salt=masks_of(source).salt,
             )
             with reading(sessions, source.snapshot_readers, progress.read) as readers:
                 copying = Copying(self.context, self.session, self.notes, self.operation.id)
@@ -115,7 +117,7 @@ class Attempt:
             self._exported() as snapshot,
             connect(url, answer_seconds=source.read_timeout_seconds) as connection,
         ):
-            enter_snapshot(connection, snapshot)
+            enter_snapshot(connection, snapshot, masks_of(source).salt)
             stage = Stage(
                 spark=self.context.spark,
                 moment=replace(self.at, connection=connection),

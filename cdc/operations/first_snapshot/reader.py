@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Final
 
@@ -40,6 +40,7 @@ class Sessions:
     snapshot: str  # as exported
     tables: Sequence[TableId]
     silence: float  # seconds that the source may say nothing
+    salt: str = field(default="", repr=False)  # for the columns that are hashed
 
     def open(self) -> Connection:
         """Return a session; raises UNREACHABLE, TIMEOUT if a lock does not come, and others."""
@@ -58,7 +59,7 @@ class Sessions:
         """Enter the snapshot; raises CONFLICT if it is gone, and so the moment."""
         try:
             with translated("entering the snapshot"):
-                enter_snapshot(connection, self.snapshot)
+                enter_snapshot(connection, self.snapshot, self.salt)
         except CdcError as error:
             if error.kind is not ErrorKind.SOURCE_NOT_READY:
                 raise

@@ -18,6 +18,7 @@ from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.table_content import TableContent
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema
+from cdc.events.structure.masked import masked
 from cdc.events.structure.structure import Structure, kept_as_text
 from cdc.lake.records import epochs
 from cdc.lake.records.readings import Reading, base_of
@@ -144,7 +145,8 @@ def _created(session: SparkSession, material: Material, table: TableId, path: st
     """Create the empty table with the structure that its log begins with."""
     begins, structure, schema = material.first.note, None, material.first.known
     if begins is not None and begins.note is not None and begins.note.structure is not None:
-        structure = kept_as_text(begins.note.structure, list(material.first.as_text))
+        noted = masked(begins.note.structure, material.tables.context.masks)
+        structure = kept_as_text(noted, list(material.first.as_text))
         schema = _schema_of(table, structure, append=material.first.append)
     if schema is None:
         raise CdcError(

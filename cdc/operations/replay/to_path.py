@@ -20,7 +20,7 @@ from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.apply_context import ApplyContext
 from cdc.apply.table.table_factory import TableFactory
 from cdc.client.read.published import cut_at
-from cdc.config import Config
+from cdc.config import Config, masks_of
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema
 from cdc.kafka.registry_client import RegistryClient
@@ -131,6 +131,7 @@ def _factory(config: Config, placeholder: str, folder: str) -> TableFactory:
             placeholder=placeholder,
             policy=config.job,
             schema_policy=config.source.schema_policy,
+            masks=masks_of(config.source),
         )
     )
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.structure_notes import PlacedNote
-from cdc.config import Config
+from cdc.config import Config, masks_of
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema
 from cdc.events.structure.declared import SourceColumn
+from cdc.events.structure.masked import masked
 from cdc.events.structure.structure import Structure, kept_as_text, parse
 from cdc.tables import TableId, TableMode, matches
 
@@ -25,7 +26,9 @@ class Target:
     def columns(self) -> list[SourceColumn]:
         """Return the columns that the lake has, as the source is to be asked for them."""
         return [
-            SourceColumn(name=c.name, type=c.lake, pg=c.pg, not_null=c.not_null, arrives=True)
+            SourceColumn(
+                name=c.name, type=c.lake, pg=c.pg, not_null=c.not_null, arrives=True, mask=c.mask
+            )
             for c in self.structure.followed
         ]
 
@@ -36,14 +39,20 @@ def target_of(config: Config, live: AppliedTable, text: str) -> Target:
     Raises SOURCE_NOT_READY for a table that the lake cannot keep.
     """
     table = live.schema.table
-    source = kept_as_text(parse(text), config.source.as_text)
+    described = masked(parse(text), masks_of(config.source))
+    source = kept_as_text(described, config.source.as_text)
     if live.structure is not None and _same_columns(live.structure, source):
         # The lake's types may be wider than the source's types need now.
         source = replace(source, columns=live.structure.columns)
     elif config.source.schema_policy(table) == "ignore" and live.structure is not None:
         source = _without_new(source, live.structure)
     schema = _schema(config, table, source)
-    same = live.structure is not None and live.structure.oid == source.oid and _alike(schema, live)
+    same = (
+        live.structure is not None
+        and live.structure.oid == source.oid
+        and _masks(live.structure) == _masks(source)
+        and _alike(schema, live)
+    )
     return Target(structure=source, schema=live.schema if same else schema, same=same)
 
 
@@ -69,8 +78,12 @@ def _schema(config: Config, table: TableId, source: Structure) -> TableSchema:
 
 def _same_columns(lake: Structure, source: Structure) -> bool:
     return lake.oid == source.oid and [
-        (c.number, c.name, c.declared, c.labels, c.parts) for c in lake.columns
-    ] == [(c.number, c.name, c.declared, c.labels, c.parts) for c in source.columns]
+        (c.number, c.name, c.declared, c.labels, c.parts, c.mask) for c in lake.columns
+    ] == [(c.number, c.name, c.declared, c.labels, c.parts, c.mask) for c in source.columns]
+
+
+def _masks(structure: Structure) -> dict[str, str]:
+    return {column.name: column.mask for column in structure.followed}
 
 
 def _without_new(source: Structure, lake: Structure) -> Structure:

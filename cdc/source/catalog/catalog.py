@@ -6,10 +6,11 @@ chooses the tables to capture.
 
 from dataclasses import dataclass, replace
 
-from cdc.config import Config
+from cdc.config import Config, masks_of
 from cdc.events.structure.declared import SourceColumn
 from cdc.source.catalog.columns import columns_of
 from cdc.source.catalog.identity import mode_of
+from cdc.source.catalog.masked_columns import mask_findings, unmatched_masks, with_masks
 from cdc.source.catalog.pg_class import Relation, relations_of
 from cdc.source.catalog.table_findings import (
     bad_names,
@@ -64,14 +65,21 @@ def inspect(connection: Connection, config: Config) -> Catalog:
     oids = [relation.oid for relation in named]
     by_oid = columns_of(connection, oids)
     columns = with_text({r.table: by_oid.get(r.oid, ()) for r in named}, config.source.as_text)
+    masks = masks_of(config.source)
+    columns = with_masks(columns, masks)
     findings += shared_names([relation for relation in named if relation.kind == "r"])
     findings += misread_types(connection, oids) + text_findings(columns, config.source.as_text)
+    findings += unmatched_masks(columns, masks)
     tables: list[SourceTable] = []
     for relation in named:
         judged = _judge(relation, columns[relation.table], config)
         findings += [replace(finding, table=relation.table) for finding in judged.findings]
         tables += judged.tables
     return Catalog(tables=tuple(tables), findings=tuple(findings))
+
+
+def _identity(relation: Relation) -> set[str]:
+    return {*relation.identity.primary_key, *relation.identity.index}
 
 
 def _judge(relation: Relation, columns: tuple[SourceColumn, ...], config: Config) -> Catalog:
@@ -86,6 +94,7 @@ def _judge(relation: Relation, columns: tuple[SourceColumn, ...], config: Config
     )
     findings = [*unfit(relation), *bad_names(relation.table, columns), *findings]
     key = relation.identity.key if mode is TableMode.KEYED else ()
+    findings += mask_findings(subject, columns, _identity(relation))
     findings += column_findings(subject, columns, key)
     if not key:  # the columns of a key are judged one by one
         findings += without_columns(subject, columns)

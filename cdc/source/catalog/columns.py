@@ -1,5 +1,6 @@
 """Read the columns of tables from the source's catalogue."""
 
+from dataclasses import replace
 from typing import Final
 
 from cdc.events.structure.declared import DeclaredType, SourceColumn, source_column
@@ -32,7 +33,7 @@ ATTRIBUTES: Final = """pg_attribute a
        AND COALESCE(b.typcategory, t.typcategory) = 'A'"""
 
 _COLUMNS: Final = f"""
-SELECT a.attrelid, a.attname, {", ".join(DECLARED.values())}
+SELECT a.attrelid, a.attname, a.attnum, {", ".join(DECLARED.values())}
   FROM {ATTRIBUTES}
  WHERE a.attrelid = ANY(%s) AND a.attnum > 0 AND NOT a.attisdropped
  ORDER BY a.attrelid, a.attnum
@@ -44,7 +45,7 @@ def columns_of(connection: Connection, oids: list[int]) -> dict[int, tuple[Sourc
     columns: dict[int, list[SourceColumn]] = {}
     with translated("reading the catalogue"):
         rows = connection.execute(_COLUMNS.encode(), (oids,)).fetchall()
-    for oid, name, *values in rows:
+    for oid, name, number, *values in rows:
         facts = dict(zip(DECLARED, values, strict=True))
         column = source_column(
             name,
@@ -52,5 +53,5 @@ def columns_of(connection: Connection, oids: list[int]) -> dict[int, tuple[Sourc
             not_null=facts["not_null"],
             generated=facts["generated"],
         )
-        columns.setdefault(oid, []).append(column)
+        columns.setdefault(oid, []).append(replace(column, number=number))
     return {oid: tuple(of_table) for oid, of_table in columns.items()}

@@ -14,6 +14,7 @@ _OF_SERVERS: Final = (
     "java.util.concurrent.TimeoutException",
     "org.apache.kafka.common.errors.",
     "org.postgresql.util.PSQLException",
+    "wal2lake.",
 )
 _NAMELESS: Final = "UnknownTopicOrPartitionException"
 """It does not say which topic is missing; the exception that it caused does."""

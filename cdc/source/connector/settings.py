@@ -11,6 +11,7 @@ from typing import Final
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.source.catalog.catalog import SourceTable
+from cdc.source.connector.converter_masks import converter_masks
 from cdc.source.connector.snapshot_select import overrides
 from cdc.source.server.connection import address, password
 from cdc.source.server.finding import Finding
@@ -66,8 +67,9 @@ def settings(
     mode = {} if snapshot else {SNAPSHOT_MODE: STREAM_ONLY}
     if first:
         mode[FIRST] = first
+    masks = converter_masks(pipeline, tables, placeholder)
     return with_passed_over(
-        given | overrides(tables) | mode, {t.table for t in tables if t.passed_over}
+        given | masks | overrides(tables) | mode, {t.table for t in tables if t.passed_over}
     )
 
 
@@ -197,12 +199,15 @@ def with_excluded(configuration: Mapping[str, str], table: SourceTable) -> dict[
 
 
 def _excluded(tables: list[SourceTable]) -> list[str]:
-    """Return patterns of columns that arrive never, or only by snapshot or only by stream."""
+    """Return patterns of columns that arrive never, or only by snapshot or only by stream.
+
+    Those that ``source.columns`` drops are left out by the converter, with new ones of such names.
+    """
     return [
         pattern(table.table, column.name)
         for table in tables
         for column in table.columns
-        if not column.arrives
+        if not column.arrives and not column.mask
     ]
 
 

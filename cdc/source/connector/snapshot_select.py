@@ -38,7 +38,8 @@ def _select(table: SourceTable) -> str:
 
 
 def _arriving(table: SourceTable) -> list[SourceColumn]:
-    return [column for column in table.columns if column.arrives]
+    """The columns that the connector reads, also those that its converter leaves out."""
+    return [column for column in table.columns if column.arrives or column.mask]
 
 
 def _is_special(table: SourceTable) -> bool:

@@ -118,6 +118,8 @@ _KINDS: Final[dict[str, Kind]] = {
 def kind_of(column: SourceColumn, *, is_enum: bool) -> Kind | str:
     """Return how the column is compared, or a message saying why it cannot be."""
     name = column.pg.name
+    if column.mask:
+        return "source.columns masks its values in the lake"
     if column.is_text:
         return f"the lake stores it as text, but it is {name} in Postgres"
     if is_enum:

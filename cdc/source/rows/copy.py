@@ -47,14 +47,16 @@ def expression(column: sql.Composable, template: str) -> sql.Composed:
 def select_list(columns: Sequence[SourceColumn], *of: str) -> sql.Composed:
     """Return the select list that spells each column as text; ``of`` is an alias of the table."""
     return sql.SQL(", ").join(
-        expression(sql.Identifier(*of, column.name), spelling(column.pg)) for column in columns
+        expression(sql.Identifier(*of, column.name), spelling(column.pg, column.mask))
+        for column in columns
     )
 
 
 def copy_list(columns: Sequence[SourceColumn]) -> sql.Composed:
     """Return the select list of a COPY: the same texts as ``select_list``, at less cost."""
     return sql.SQL(", ").join(
-        expression(sql.Identifier(column.name), copied(column.pg)) for column in columns
+        expression(sql.Identifier(column.name), copied(column.pg, column.mask))
+        for column in columns
     )
 
 

@@ -12,6 +12,7 @@ from typing import Final
 from cdc.events.values.lake_types import PgType, canonical
 from cdc.events.values.sql_text import postgres_string
 from cdc.source.rows.hstore import connector_json
+from cdc.source.rows.masking import masked_sql
 
 ODD_ARRAY: Final = "odd"
 """Replaces the JSON of an array with several dimensions, or whose first index is not 1.
@@ -27,11 +28,15 @@ _HSTORE: Final = "{c}::json::text"
 _SCALARS: Final = {"money": _MONEY, "hstore": _HSTORE}
 
 
-def spelling(pg: PgType) -> str:
+def spelling(pg: PgType, mask: str = "") -> str:
     """Return the SQL template for a column's value as text; ``{c}`` stands for the column.
 
-    NULL stays NULL.
+    ``mask`` is what is left of the value (cdc/config/masks.py). NULL stays NULL.
     """
+    return masked_sql(_spelling(pg), mask)
+
+
+def _spelling(pg: PgType) -> str:
     element = pg.element
     if element is None:
         return _scalar(pg)
@@ -45,12 +50,12 @@ def spelling(pg: PgType) -> str:
     return f"CASE WHEN {{c}} IS NULL THEN NULL WHEN {odd} THEN {mark} ELSE {listed} END"
 
 
-def copied(pg: PgType) -> str:
+def copied(pg: PgType, mask: str = "") -> str:
     """Return the SQL template for a column of a COPY; the text is that of ``spelling``.
 
     COPY uses the type's output function by itself, which costs a fraction of a call of format().
     """
-    template = spelling(pg)
+    template = spelling(pg, mask)
     return "{c}" if template == _PLAIN else template
 
 

@@ -1,6 +1,6 @@
-"""Builds the Avro converter's plugin folder: Apicurio's jars, and a class of ours that keeps NULL.
+"""Builds the Avro converter's plugin folder: Apicurio's jars, and classes of ours that extend it.
 
-The class is compiled during installation by the Java compiler that Spark brings, so a JRE suffices.
+They are compiled during installation by the Java compiler that Spark brings, so a JRE suffices.
 """
 
 import hashlib
@@ -21,7 +21,9 @@ FOLDER: Final = "apicurio-converter"
 CLASS: Final = "wal2lake.NullKeepingAvroConverter"
 BASE: Final = "io.apicurio.registry.utils.converter.AvroConverter"
 """Connectors of earlier versions name this class; the worker must know it to answer at all."""
-_SOURCE: Final = "NullKeepingAvroConverter.java"
+MASKING: Final = "wal2lake.MaskingAvroConverter"
+"""Used where ``source.columns`` names columns."""
+_SOURCES: Final = ("NullKeepingAvroConverter.java", "MaskingAvroConverter.java")
 _COMPILE: Final = "Compile.java"
 _SERVICE: Final = "META-INF/services/org.apache.kafka.connect.storage.Converter"
 _SECONDS: Final = 120
@@ -30,7 +32,8 @@ _SECONDS: Final = 120
 def digest() -> str:
     """Return a digest of the Java sources, so that a change of them makes a new installation."""
     texts = (
-        (files("cdc.stack.artifacts") / "java" / name).read_bytes() for name in (_SOURCE, _COMPILE)
+        (files("cdc.stack.artifacts") / "java" / name).read_bytes()
+        for name in (*_SOURCES, _COMPILE)
     )
     return hashlib.sha256(b"".join([*texts, BASE.encode()])).hexdigest()
 
@@ -40,14 +43,14 @@ def build_plugin(jars: Path, target: Path, *, worker: Sequence[Path], java: Path
 
     ``worker`` are the jars of Kafka Connect, ``java`` the program that compiles. The service file
     spares the worker a scan of all class files, which takes ten seconds of every start. Raises
-    INTERNAL if the class does not compile.
+    INTERNAL if the classes do not compile.
     """
     folder = target / FOLDER
     shutil.copytree(jars, folder)
     with tempfile.TemporaryDirectory() as classes:
         _compile(Path(classes), [*worker, *sorted(folder.glob("*.jar"))], java)
         with zipfile.ZipFile(folder / "wal2lake.jar", "w") as jar:
-            jar.writestr(_SERVICE, f"{BASE}\n{CLASS}\n")
+            jar.writestr(_SERVICE, f"{BASE}\n{CLASS}\n{MASKING}\n")
             for path in sorted(Path(classes).rglob("*.class")):
                 jar.write(path, path.relative_to(classes))
 
@@ -56,14 +59,15 @@ def _compile(classes: Path, class_path: Sequence[Path], java: Path) -> None:
     with as_file(files("cdc.stack.artifacts") / "java") as sources:
         command = [str(java), "-cp", os.pathsep.join(map(str, _janino()))]
         command += ["org.codehaus.janino.SimpleCompiler", str(sources / _COMPILE), "Compile"]
-        command += [str(sources / _SOURCE), str(classes), os.pathsep.join(map(str, class_path))]
+        given = [[sources / name for name in _SOURCES], [classes], class_path]
+        command += [os.pathsep.join(map(str, paths)) for paths in given]
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=_SECONDS, check=False
         )
     if done.returncode or not any(classes.rglob("*.class")):
         raise CdcError(
             ErrorKind.INTERNAL,
-            f"{_SOURCE} does not compile",
+            f"{' or '.join(_SOURCES)} does not compile",
             detail=done.stderr.strip()[-300:],
             remedy="report this as a bug, with the version of Java",
         )

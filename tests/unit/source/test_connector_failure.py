@@ -24,6 +24,13 @@ ABOUT_ROWS: Final = (
 )
 
 
+def test_our_own_converter_names_the_table_and_the_column() -> None:
+    said = "a masked column of a.b is gone, and c is new"
+    ours = f"wal2lake.MaskingAvroConverter$UnknownColumn: {said}"
+
+    assert cause(f"{OUTER}\nCaused by: {ours}\n\tat a.b(C:1)") == said
+
+
 @pytest.mark.parametrize("inner", ABOUT_ROWS)
 @pytest.mark.parametrize("outer", ["", f"{OUTER}\nCaused by: "])
 def test_a_value_is_not_passed_on(inner: str, outer: str) -> None:

@@ -36,6 +36,8 @@ COLUMNS = [
     column("flags", "varbit"),
     column("secret${x}", "int4"),
     column("due", "date").as_text(),
+    column("hashed", "text").masked_by("hash 0a1b"),
+    column("dropped", "text").masked_by("drop"),
 ]
 
 

@@ -7,7 +7,7 @@ from cdc.client.verify.render import PLAIN
 from cdc.events.values.lake_types import PgType
 from cdc.events.values.pg_types import TYPES, Fidelity, type_rule
 from cdc.source.rows.copy import expression, parsed
-from cdc.source.rows.spelling import ODD_ARRAY, spelled, spelling
+from cdc.source.rows.spelling import ODD_ARRAY, copied, spelled, spelling
 
 OTHERWISE = {"money", "hstore"}
 KEPT = sorted(name for name, found in TYPES.items() if found.fidelity is not Fidelity.REFUSED)
@@ -22,6 +22,15 @@ def test_a_value_is_spelled_by_its_types_own_output(name: str) -> None:
 
 def test_a_user_defined_type_is_spelled_by_its_own_output() -> None:
     assert spelling(PgType("mood")) == PLAIN.sql
+
+
+def test_a_masked_value_is_computed_by_postgres_and_the_salt_is_not_in_the_query() -> None:
+    salted = f"current_setting('wal2lake.hash_salt') || ({PLAIN.sql})"
+    hashed = f"encode(sha256(convert_to({salted}, 'UTF8')), 'hex')"
+
+    assert spelling(PgType("text"), "hash 0a1b") == copied(PgType("text"), "hash 0a1b") == hashed
+    assert copied(PgType("text"), "truncate 3") == f"left(({PLAIN.sql}), 3)"
+    assert copied(PgType("text")) == "{c}"
 
 
 def test_types_that_the_connector_writes_differently_are_spelled_like_it() -> None:

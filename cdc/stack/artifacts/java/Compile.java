@@ -1,17 +1,21 @@
 import java.io.File;
 import org.codehaus.janino.Compiler;
 
-/** Compiles a source file: its path, the directory for the classes, and the class path. */
+/** Compiles source files: their paths, the directory for the classes, and the class path. */
 public class Compile {
     public static void main(String[] arguments) throws Exception {
-        String[] jars = arguments[2].split(File.pathSeparator);
-        File[] path = new File[jars.length];
-        for (int i = 0; i < jars.length; i++) {
-            path[i] = new File(jars[i]);
-        }
         Compiler compiler = new Compiler();
         compiler.setDestinationDirectory(new File(arguments[1]), false);
-        compiler.setClassPath(path);
-        compiler.compile(new File[] {new File(arguments[0])});
+        compiler.setClassPath(files(arguments[2]));
+        compiler.compile(files(arguments[0]));
+    }
+
+    private static File[] files(String path) {
+        String[] names = path.split(File.pathSeparator);
+        File[] files = new File[names.length];
+        for (int i = 0; i < names.length; i++) {
+            files[i] = new File(names[i]);
+        }
+        return files;
     }
 }

@@ -1,0 +1,73 @@
+"""Look for a text in everything that an installation has written, also where it is compressed."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from confluent_kafka import Consumer, TopicPartition
+
+_QUIET_SECONDS: Final = 20.0
+
+
+def files_with(folder: Path, text: str) -> list[str]:
+    """Return the files below the folder whose bytes hold the text, or whose Parquet does."""
+    forms = [text.encode(), text.encode("utf-16-le"), text.encode().hex().encode()]
+    found = []
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and not path.is_symlink():
+            data = path.read_bytes()
+            if any(form in data for form in forms) or (
+                path.suffix == ".parquet" and _holds(path, text)
+            ):
+                found.append(str(path.relative_to(folder)))
+    return found
+
+
+def _holds(path: Path, text: str) -> bool:
+    """Return whether any value or statistic of a Parquet file holds the text."""
+    file = pq.ParquetFile(path)
+    if text in str(file.metadata.to_dict()):
+        return True
+    return any(text in str(_texts(batch)) for batch in file.iter_batches())
+
+
+def _texts(batch: pa.RecordBatch) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = batch.to_pylist()
+    return rows
+
+
+def messages(kafka: str) -> Iterator[tuple[str, bytes]]:
+    """Yield topic and bytes (key, value and headers) of every message in every topic."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": kafka,
+            "group.id": "traces",
+            "enable.auto.commit": False,
+            "isolation.level": "read_uncommitted",
+            "enable.partition.eof": True,
+        }
+    )
+    try:
+        topics = consumer.list_topics(timeout=_QUIET_SECONDS).topics
+        places = [TopicPartition(t, p, 0) for t, topic in topics.items() for p in topic.partitions]
+        consumer.assign(places)
+        left = {(place.topic, place.partition) for place in places}
+        while left:
+            message = consumer.poll(_QUIET_SECONDS)
+            assert message is not None, f"nothing more came of {sorted(left)}"
+            if message.error():
+                left.discard((message.topic(), message.partition()))
+                continue
+            parts = [message.key(), message.value(), str(message.headers()).encode()]
+            yield str(message.topic()), b"\0".join(bytes(part or b"") for part in parts)
+    finally:
+        consumer.close()
+
+
+def topics_with(state_dir: Path, text: str) -> list[str]:
+    """Return the topics of the embedded broker that hold the text."""
+    kafka = json.loads((state_dir / "endpoints.json").read_text())["kafka"]
+    return sorted({topic for topic, data in messages(kafka) if text.encode() in data})
