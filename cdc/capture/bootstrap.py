@@ -27,7 +27,7 @@ from cdc.source.setup.preflight import role_findings, server_findings
 from cdc.source.setup.prepare import prepare
 from cdc.state.atomic_file import write_private
 from cdc.state.directory import StateDir
-from cdc.state.endpoints import write_source_secret
+from cdc.state.endpoints import write_connector_secrets
 from cdc.state.pipeline import Pipeline
 from cdc.tables import TableId
 from cdc.waiting import until
@@ -213,7 +213,7 @@ def _created(pipeline: Pipeline, tables: list[SourceTable]) -> dict[str, str]:
     state = StateDir(pipeline.config.state_dir)
     state.create()
     if pipeline.config.connect.url is None:
-        write_source_secret(state, pipeline.endpoints.source_url)
+        write_connector_secrets(state, pipeline.endpoints.source_url, pipeline.endpoints.registry)
     wanted = connector_settings(pipeline, tables, by_copy=begins_by_copy(pipeline))
     worker_rest.create_stopped(pipeline.endpoints.connect, pipeline.name, wanted)
     return wanted

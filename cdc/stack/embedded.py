@@ -81,10 +81,13 @@ class EmbeddedStack(AbstractContextManager["EmbeddedStack"]):
         Returns the endpoints, which it also records in the state directory.
         """
         planned = server_plan.make(self.config, self.state)
-        endpoints.write_source_secret(self.state, planned.endpoints.source_url)
+        if self.config.connect.url is None:
+            endpoints.write_connector_secrets(
+                self.state, planned.endpoints.source_url, planned.endpoints.registry
+            )
         for wave in planned.waves:
             self._start_wave(wave)
-        endpoints.record(self.state, planned.endpoints)
+        endpoints.record(self.state, self.config, planned.endpoints)
         return planned.endpoints
 
     def _start_wave(self, wave: tuple[Server, ...]) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from cdc.config import Config, load
 from cdc.errors import CdcError, ErrorKind
-from cdc.state.endpoints import configured_connect_url
+from cdc.state.endpoints import configured_http_url
 from cdc.tables import TableId
 
 GOOD = """\
@@ -219,7 +219,7 @@ def test_the_worker_s_password_comes_from_environment_or_file(tmp_path: Path, by
     environ = {"WAL2LAKE_CONNECT__PASSWORD": "p@ss"} if by == "environment" else {}
     config = load(written(tmp_path, WORKER + keys), environ)
 
-    assert configured_connect_url(config.connect) == "http://u:p%40ss@connect:8083"
+    assert configured_http_url("connect", config.connect) == "http://u:p%40ss@connect:8083"
     assert "p@ss" not in repr(config)
 
 

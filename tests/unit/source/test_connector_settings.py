@@ -12,6 +12,7 @@ from cdc.capture.topic_specs import topic_specs
 from cdc.config import Config, Connect, Lake, Source
 from cdc.events.structure.declared import DeclaredType, source_column
 from cdc.job.topics_seen import connector_topics
+from cdc.kafka.broker import Broker
 from cdc.source.catalog.catalog import SourceTable
 from cdc.source.connector.settings import (
     clear_password,
@@ -33,7 +34,7 @@ ROOT = Path(__file__).resolve().parents[3]
 SECRET = "s3cr$t%21"
 ENDPOINTS = Endpoints(
     source_url="postgresql://app:s3cr%24t%2521@db:5433/shop?sslmode=require",
-    kafka="broker:9092",
+    kafka=Broker("broker:9092"),
     connect="http://connect:8083",
     registry="http://registry:8080",
 )
