@@ -19,6 +19,7 @@ from cdc.stack.servers.server import Server
 from cdc.state import endpoints, file_lock
 from cdc.state.directory import StateDir
 from cdc.state.endpoints import Endpoints
+from cdc.state.pipeline import Pipeline, record
 
 _POLL_SECONDS = 0.1
 
@@ -87,7 +88,7 @@ class EmbeddedStack(AbstractContextManager["EmbeddedStack"]):
             )
         for wave in planned.waves:
             self._start_wave(wave)
-        endpoints.record(self.state, self.config, planned.endpoints)
+        record(self.state, Pipeline(self.config, planned.endpoints))
         return planned.endpoints
 
     def _start_wave(self, wave: tuple[Server, ...]) -> None:

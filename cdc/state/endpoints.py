@@ -1,6 +1,5 @@
 """The addresses of the source, Kafka, Connect and the registry, configured or embedded."""
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -63,21 +62,6 @@ def combine(config: Config, embedded: dict[str, str]) -> Endpoints:
     urls = {name: str(value) for name, value in addresses.items() if name != "kafka"}
     kafka = configured_broker(config.kafka) or Broker(str(addresses["kafka"]))
     return Endpoints(kafka=kafka, **urls)
-
-
-def record(state: StateDir, config: Config, endpoints: Endpoints) -> None:
-    """Write the addresses to ``endpoints.json``, for ``resolve`` of cdc/state/pipeline.py.
-
-    Of one's own servers the secrets are left out: the configuration has them.
-    """
-    source, connect, registry = endpoints.source_url, endpoints.connect, endpoints.registry
-    values = {
-        "source_url": http_client.without_login(source) if config.source.url else source,
-        "kafka": endpoints.kafka.bootstrap,
-        "connect": http_client.without_login(connect) if config.connect.url else connect,
-        "registry": http_client.without_login(registry),
-    }
-    write_private(state.endpoints_file, json.dumps(values, indent=2))
 
 
 def configured_broker(kafka: Kafka) -> Broker | None:

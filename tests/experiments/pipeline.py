@@ -68,7 +68,7 @@ class Pipeline:
             source=Source(tables=[f"{self.name}.*"], snapshot="connector"),
             lake=Lake(path=str(self.folder / "lake")),
             state_dir=self.folder,
-            kafka=Kafka(bootstrap_servers=self.endpoints.kafka),
+            kafka=Kafka(bootstrap_servers=self.endpoints.kafka.bootstrap),
             connect=Connect.model_validate({"url": self.endpoints.connect, **self.stack.worker}),
             registry=Registry(url=self.endpoints.registry),
         )

@@ -87,7 +87,7 @@ def _records(endpoints: Endpoints, topics: Mapping[str, str]) -> list[dict[str, 
 
 def _read_topic(endpoints: Endpoints, topic: str) -> list[dict[str, Any]]:
     settings = {
-        "bootstrap.servers": endpoints.kafka,
+        "bootstrap.servers": endpoints.kafka.bootstrap,
         "group.id": "record",
         "isolation.level": "read_committed",
         "enable.auto.commit": False,

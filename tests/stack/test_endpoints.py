@@ -19,10 +19,9 @@ from cdc.state.endpoints import (
     configured_source_url,
     password_reference,
     properties_value,
-    record,
     write_connector_secrets,
 )
-from cdc.state.pipeline import Pipeline, resolve
+from cdc.state.pipeline import Pipeline, record, resolve
 
 EMBEDDED = {"source_url": "postgresql://e", "kafka": "k:1", "connect": "http://c", "registry": "r"}
 
@@ -36,7 +35,7 @@ def test_nothing_recorded_says_that_the_stack_is_not_up(config: Config) -> None:
 
 def test_the_recorded_endpoints_are_found_and_private(config: Config, state: StateDir) -> None:
     endpoints = combine(config, EMBEDDED)
-    record(state, config, endpoints)
+    record(state, Pipeline(config, endpoints))
     assert resolve(config) == Pipeline(config, endpoints)
     assert stat.S_IMODE(state.endpoints_file.stat().st_mode) == 0o600
 
@@ -123,5 +122,21 @@ def test_the_connector_gets_the_password_by_reference(config: Config, state: Sta
 
 
 def test_the_record_is_json(config: Config, state: StateDir) -> None:
-    record(state, config, combine(config, EMBEDDED))
+    record(state, Pipeline(config, combine(config, EMBEDDED)))
     assert json.loads(state.endpoints_file.read_text())["kafka"] == "k:1"
+
+
+def test_the_record_has_no_secret_of_a_server_of_one_s_own(config: Config, state: StateDir) -> None:
+    own = {
+        "source": {"tables": ["a.b"], "url": "postgresql://u:hunter2@h/d?sslpassword=hunter2"},
+        "connect": {"url": "https://c", "user": "u", "password": "hunter2"},
+        "registry": {"url": "https://r", "user": "u", "password": "hunter2"},
+        "kafka": {"bootstrap_servers": "k:1", "user": "u", "password": "hunter2"},
+    }
+    own["connect"]["registry_password"] = "${env:R}"
+    configured = Config.model_validate({**config.model_dump(), **own})
+    record(state, Pipeline(configured, combine(configured, {})))
+
+    assert "hunter2" not in state.endpoints_file.read_text()
+    assert resolve(configured).endpoints == combine(configured, {})
+    assert "hunter2" in resolve(configured).endpoints.registry

@@ -53,7 +53,7 @@ def test_embedded_clients_use_the_configured_broker(config: Config, state: State
     assert isinstance(registry, RegistryServer)
     assert registry.properties()["apicurio.kafkasql.bootstrap.servers"] == "broker:9092"
     connect.prepare()
-    written = (state.data("connect") / "worker.properties").read_text()
+    written = (state.secrets / "connect.properties").read_text()
     assert "bootstrap.servers=broker:9092\n" in written
 
 

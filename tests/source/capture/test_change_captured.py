@@ -345,7 +345,7 @@ def test_a_topic_is_emptied_and_its_offsets_go_on(chain: Endpoints) -> None:
     """It holds also for a compacted topic, whose policy is the same afterwards."""
     specs = [TopicSpec("many", {"cleanup.policy": "compact"}), TopicSpec("few")]
     ensure_topics(chain.kafka, specs)
-    producer = Producer({"bootstrap.servers": chain.kafka})
+    producer = Producer({"bootstrap.servers": chain.kafka.bootstrap})
     for name in ("many", "few"):
         for number in range(5):
             producer.produce(name, key=str(number), value=b"x")
@@ -363,7 +363,7 @@ def test_a_topic_is_emptied_and_its_offsets_go_on(chain: Endpoints) -> None:
 
 
 def first_offset(chain: Endpoints, topic: str) -> int:
-    consumer = Consumer({"bootstrap.servers": chain.kafka, "group.id": "test"})
+    consumer = Consumer({"bootstrap.servers": chain.kafka.bootstrap, "group.id": "test"})
     try:
         marks = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=20)
     finally:

@@ -202,7 +202,7 @@ def test_a_topic_whose_beginning_was_removed_is_refused(make: Any) -> None:  # n
     topic, source = make(KEPT), changes(1, 20)
     topic.send(source)
     where = TopicPartition(topic.name, 0, 8)
-    client = admin(topic.kafka)  # in a variable: a collected client drops its requests
+    client = admin(Broker(topic.kafka))  # in a variable: a collected client drops its requests
     client.delete_records([where])[where].result(SECONDS)
 
     assert "begins at offset 8: retention removed the rest" in refusal(topic.take).message

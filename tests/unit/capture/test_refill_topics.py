@@ -70,7 +70,7 @@ def test_a_gap_of_a_million_offsets_is_filled_by_few_requests(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     broker, emptied = FakeBroker(), []
-    monkeypatch.setattr(refill_topics, "Producer", lambda _: broker)
+    monkeypatch.setattr(refill_topics, "producer", lambda *_: broker)
     monkeypatch.setattr(
         refill_topics, "empty_topic", lambda _b, topic, before: emptied.append((topic, before))
     )
