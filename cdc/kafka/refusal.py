@@ -1,10 +1,11 @@
 """Find out why brokers refuse a client: a client itself only says that nobody answers."""
 
 import logging
+import re
 import socket
 import ssl
 import time
-from typing import Final
+from typing import Any, Final
 
 from confluent_kafka import KafkaError
 from confluent_kafka.admin import AdminClient
@@ -16,14 +17,17 @@ _SECONDS: Final = 3.0
 _CONNECT_SECONDS: Final = 1.0
 _SILENT: Final = logging.getLogger("cdc.kafka.client")
 _LOGIN: Final = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED)  # noqa: SLF001
-_TLS: Final = KafkaError._SSL  # noqa: SLF001 - librdkafka's own, and documented
-_DOWN: Final = KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001 - the same
-_OTHER_PROTOCOL: Final = "security.protocol"
-"""What librdkafka's text of a connection that the broker closed at once suggests to correct."""
+_DOWN: Final = KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001 - librdkafka's own, and documented
+_TLS: Final = re.compile("SSL routines.*(alert|wrong version|verify failed)")
+"""OpenSSL's final words; a broker that goes down ends a handshake with others."""
 
 
 def refusal(broker: Broker) -> CdcError | None:
-    """Return a CONFIG error with the brokers' reason, None if they do not answer at all."""
+    """Return a CONFIG error with the brokers' reason, None if they accept the client or are away.
+
+    It is UNREACHABLE if they accept connections and close them without a word: they may be
+    starting, or expect TLS or a login.
+    """
     listening = [place for place in broker.bootstrap.split(",") if _is_listening(place)]
     if not listening:
         return None
@@ -67,51 +71,48 @@ def _certificate_fault(broker: Broker, place: str) -> CdcError | None:
 
 
 def _client_fault(broker: Broker) -> CdcError | None:
-    """Return the error that a client meets, None if it meets none that is final."""
+    """Return the error that a client meets, None if it meets none."""
     errors: list[KafkaError] = []
-    settings = {**broker.client_settings(), "error_cb": errors.append}
+    settings: dict[str, Any] = {**broker.client_settings(), "error_cb": errors.append}
     client = AdminClient(settings, logger=_SILENT)
     until = time.monotonic() + _SECONDS
-    while time.monotonic() < until and not any(error.code() == _DOWN for error in errors):
+    while time.monotonic() < until:
         client.poll(0.1)
         if found := next(filter(None, (_meaning(broker, error) for error in errors)), None):
             return found
-    return None
+    return _closed(broker) if any(error.code() == _DOWN for error in errors) else None
 
 
 def _meaning(broker: Broker, error: KafkaError) -> CdcError | None:
     text = str(error.str())
     if error.code() in _LOGIN:
-        message, remedy = (
-            "refuses our credentials",
-            (
-                "set kafka.user, and kafka.password or kafka.password_file; compare "
-                "kafka.sasl_mechanism with the broker's"
-            ),
+        return _refused(
+            f"Kafka at {broker} refuses our credentials",
+            text,
+            "set kafka.user, and kafka.password or kafka.password_file; compare "
+            "kafka.sasl_mechanism with the broker's",
         )
-    elif error.code() == _TLS:
-        message, remedy = (
-            "and this client cannot agree on TLS",
-            (
-                "set kafka.certificate_file and kafka.key_file if the broker asks for them; leave "
-                "out kafka.tls and kafka.ca_file if the port is not encrypted"
-            ),
+    if _TLS.search(text):
+        return _refused(
+            f"Kafka at {broker} and this client cannot agree on TLS",
+            text,
+            "set kafka.certificate_file and kafka.key_file if the broker asks for them; leave out "
+            "kafka.tls and kafka.ca_file if the port is not encrypted",
         )
-    elif _OTHER_PROTOCOL in text:
-        message, remedy = (
-            "closes our connections: it expects TLS or a login",
-            (
-                "set kafka.ca_file (or kafka.tls) and kafka.user as the port in "
-                "kafka.bootstrap_servers requires"
-            ),
-        )
-    else:
-        return None
+    return None
+
+
+def _refused(message: str, text: str, remedy: str) -> CdcError:
+    # librdkafka puts the name of the connection in front, and its state behind.
+    detail = text.partition(": ")[2].partition(" (after ")[0] or text
+    return CdcError(ErrorKind.CONFIG, message, detail=detail, remedy=remedy)
+
+
+def _closed(broker: Broker) -> CdcError:
     return CdcError(
-        ErrorKind.CONFIG, f"Kafka at {broker} {message}", detail=_without_place(text), remedy=remedy
+        ErrorKind.UNREACHABLE,
+        f"no Kafka broker answers at {broker}",
+        detail="it accepts connections and closes them",
+        remedy="set kafka.ca_file (or kafka.tls) and kafka.user as the port in "
+        "kafka.bootstrap_servers requires; if they are right, wait until the broker has started",
     )
-
-
-def _without_place(text: str) -> str:
-    """Leave out librdkafka's name of the connection in front, and its state behind."""
-    return text.partition(": ")[2].partition(" (after ")[0] or text

@@ -29,19 +29,17 @@ from tests.waiting import until
 HOST: Final = "localhost"
 KAFKA_USER: Final = "pipeline"
 PLAIN_USER: Final = "plain"
-ROLE: Final = "replicator"
+ROLE: Final = "wal2lake"
 REGISTRY_USER: Final = "reader"
 CONNECT_USER: Final = "wal2lake"
 _BROKER_USER: Final = "broker"
 _PLAIN: Final = "org.apache.kafka.common.security.plain.PlainLoginModule"
-ROLE_SQL: Final = """
-CREATE ROLE {role} LOGIN REPLICATION PASSWORD {password};
-GRANT CREATE ON DATABASE app TO {role};
-CREATE SCHEMA shop AUTHORIZATION {role};
-SET ROLE {role};
-CREATE TABLE shop.orders (id int PRIMARY KEY, amount numeric(10,2), note text);
-INSERT INTO shop.orders SELECT i, i * 1.25, 'order ' || i FROM generate_series(1, 500) i;
-RESET ROLE;
+SOURCE_SQL: Final = Path(__file__).resolve().parents[2] / "connectors" / "source.sql"
+TABLES_SQL: Final = """
+CREATE TABLE customers (id int PRIMARY KEY, name text);
+CREATE TABLE orders (id int PRIMARY KEY, amount numeric(10,2), note text);
+INSERT INTO customers SELECT i, 'customer ' || i FROM generate_series(1, 20) i;
+INSERT INTO orders SELECT i, i * 1.25, 'order ' || i FROM generate_series(1, 500) i;
 """
 
 
@@ -198,9 +196,9 @@ def _keystore(prefix: str, certificate: Path) -> dict[str, str | int]:
 
 
 def secure_postgres(server: PostgresServer, ours: Authority, certificate: Path, secret: str) -> str:
-    """Let the running Postgres take TLS alone, and make a role that is no superuser.
+    """Let the running Postgres take TLS alone; make tables, and what a DBA makes for the pipeline.
 
-    Returns the role's URL without its password.
+    Returns the URL of the pipeline's role, without its password.
     """
     data = server.state.data("postgres")
     for file in (certificate, certificate.with_suffix(".key")):
@@ -209,8 +207,9 @@ def secure_postgres(server: PostgresServer, ours: Authority, certificate: Path, 
         if os.geteuid() == 0:
             os.chown(data / file.name, data.stat().st_uid, data.stat().st_gid)
     with psycopg.connect(server.url, autocommit=True) as connection:
-        text = ROLE_SQL.format(role=ROLE, password=quoted(secret))
-        connection.execute(text.encode())
+        connection.execute(TABLES_SQL.encode())
+        connection.execute(SOURCE_SQL.read_bytes())
+        connection.execute(f"ALTER ROLE {ROLE} PASSWORD {quoted(secret)}".encode())
         for name, value in {
             "ssl_cert_file": certificate.name,
             "ssl_key_file": certificate.with_suffix(".key").name,

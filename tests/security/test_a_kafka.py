@@ -105,17 +105,7 @@ REFUSED: dict[str, tuple[Change, str, str]] = {
     "no certificate of the client": (
         lambda kafka, _: replace(kafka.mutual, certificate_file=None, key_file=None),
         "and this client cannot agree on TLS",
-        "certificate required",
-    ),
-    "no TLS": (
-        lambda kafka, _: Broker(kafka.scram.bootstrap),
-        "closes our connections: it expects TLS or a login",
-        "security.protocol",
-    ),
-    "no login": (
-        lambda kafka, _: replace(kafka.scram, user="", password=""),
-        "closes our connections: it expects TLS or a login",
-        "security.protocol",
+        "alert bad certificate",
     ),
 }
 
@@ -132,6 +122,20 @@ def test_a_refusal_is_named(kafka: Brokers, trust: Trust, case: str) -> None:
     assert message in error.message
     assert detail in error.detail
     assert not broker.password or broker.password not in str(error)
+
+
+@pytest.mark.parametrize("missing", ["TLS", "login"])
+def test_a_client_without_what_the_port_requires_is_told(kafka: Brokers, missing: str) -> None:
+    """The broker closes the connection without a word, as one does that is going down."""
+    without = {
+        "TLS": Broker(kafka.scram.bootstrap),
+        "login": replace(kafka.scram, user="", password=""),
+    }
+    error = refusal(without[missing])
+    assert error is not None
+    assert error.kind is ErrorKind.UNREACHABLE
+    assert error.detail == "it accepts connections and closes them"
+    assert "kafka.ca_file (or kafka.tls) and kafka.user" in error.remedy
 
 
 def test_a_client_that_is_refused_raises_the_reason(kafka: Brokers) -> None:

@@ -1,7 +1,7 @@
 """A whole pipeline on one's own servers, with TLS and a login at each, and its secrets kept.
 
-The role at the source is no superuser. Every password is a canary: it is looked for in whatever the
-pipeline and the servers have written, show and run as.
+The role at the source has the rights of connectors/source.sql and no others. Every password is a
+canary: it is looked for in whatever the pipeline and the servers have written, show and run as.
 """
 
 import base64
@@ -20,7 +20,6 @@ import yaml
 
 from cdc import http_client
 from cdc.state.endpoints import REGISTRY_PASSWORD, password_reference, write_connector_secrets
-from cdc.tables import TableId
 from tests.e2e.installation import Installation
 from tests.local_spark import QUICK
 from tests.security.conftest import OwnServers
@@ -34,11 +33,10 @@ from tests.security.own_servers import (
 
 pytestmark = pytest.mark.e2e
 
-ORDERS: Final = TableId("shop", "orders")
 CHANGES: Final = """
-INSERT INTO shop.orders SELECT i, i, 'later' FROM generate_series(1001, 1200) i;
-UPDATE shop.orders SET note = 'changed' WHERE id <= 50;
-DELETE FROM shop.orders WHERE id BETWEEN 51 AND 60;
+INSERT INTO public.orders SELECT i, i, 'later' FROM generate_series(1001, 1200) i;
+UPDATE public.orders SET note = 'changed' WHERE id <= 50;
+DELETE FROM public.orders WHERE id BETWEEN 51 AND 60;
 """
 
 
@@ -84,11 +82,11 @@ def configuration(own: OwnServers, folder: Path) -> dict[str, Any]:
     (folder / "events").mkdir()
     ca, files = str(own.trust.ours.certificate), own.trust.ours.folder
     return {
-        "name": "secured",
+        "name": "wal2lake",
         "source": {
             "url": own.source_url,
             "password_file": str(files / "source.password"),
-            "tables": ["shop.*"],
+            "tables": ["public.customers", "public.orders"],
             "snapshot": "connector",  # so that the topics have every row
         },
         "lake": {"path": "lake"},
@@ -133,16 +131,18 @@ def test_the_lake_equals_the_source(secured: Secured) -> None:
 
     secured.run("sync")
     secured.run("verify")
-    assert secured.lake_query("shop", "orders", "SELECT * FROM t") == _rows(secured)
-    secured.run("replay", "shop.orders", "--from", "kafka", "--into", str(secured.folder / "again"))
-    secured.run("resnapshot", "shop.orders")
+    assert secured.lake_query("public", "orders", "SELECT * FROM t") == _rows(secured)
+    secured.run(
+        "replay", "public.orders", "--from", "kafka", "--into", str(secured.folder / "again")
+    )
+    secured.run("resnapshot", "public.orders")
     secured.run("verify")
     assert _sessions(secured) == {(True,)}
 
 
 def _rows(secured: Secured) -> Counter[tuple[Any, ...]]:
     with secured.connect() as connection:
-        return Counter(connection.execute("SELECT * FROM shop.orders").fetchall())
+        return Counter(connection.execute("SELECT * FROM public.orders").fetchall())
 
 
 def _sessions(secured: Secured) -> set[tuple[bool]]:
@@ -165,9 +165,9 @@ def test_no_secret_is_written_shown_or_on_a_command_line(secured: Secured) -> No
     shown = _shown(secured)
     assert {name: text for name, text in shown.items() if _has(text, canaries)} == {}
     # The search sees what there is to see.
-    assert "secured" in shown["connectors"]
+    assert "database.password" in shown["connectors"]
     assert list(_files_with(own.state.secrets, canaries, but=None))
-    assert any(b"shop" in file.read_bytes() for file in _files(secured.folder / "events"))
+    assert any(b"orders" in file.read_bytes() for file in _files(secured.folder / "events"))
 
 
 def _files(place: Path) -> Iterator[Path]:
@@ -199,9 +199,9 @@ def _shown(secured: Secured) -> dict[str, str]:
     url = secured.own.connect.url
     worker = {
         "connectors": "/connectors?expand=info&expand=status",
-        "config": "/connectors/secured/config",
-        "tasks": "/connectors/secured/tasks",
-        "offsets": "/connectors/secured/offsets",
+        "config": "/connectors/wal2lake/config",
+        "tasks": "/connectors/wal2lake/tasks",
+        "offsets": "/connectors/wal2lake/offsets",
     }
     answers = {
         name: http_client.get(url, path, timeout=60).raise_for_status().text

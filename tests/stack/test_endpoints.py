@@ -129,11 +129,15 @@ def test_the_record_is_json(config: Config, state: StateDir) -> None:
 def test_the_record_has_no_secret_of_a_server_of_one_s_own(config: Config, state: StateDir) -> None:
     own = {
         "source": {"tables": ["a.b"], "url": "postgresql://u:hunter2@h/d?sslpassword=hunter2"},
-        "connect": {"url": "https://c", "user": "u", "password": "hunter2"},
+        "connect": {
+            "url": "https://c",
+            "user": "u",
+            "password": "hunter2",
+            "registry_password": "${env:R}",
+        },
         "registry": {"url": "https://r", "user": "u", "password": "hunter2"},
         "kafka": {"bootstrap_servers": "k:1", "user": "u", "password": "hunter2"},
     }
-    own["connect"]["registry_password"] = "${env:R}"
     configured = Config.model_validate({**config.model_dump(), **own})
     record(state, Pipeline(configured, combine(configured, {})))
 

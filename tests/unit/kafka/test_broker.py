@@ -94,7 +94,13 @@ def test_an_unfit_file_is_named(pem: dict[str, Path], key: str, content: str | N
 
 
 def test_java_gets_certificates_and_key_as_text(pem: dict[str, Path]) -> None:
-    broker = Broker("k:1", tls=True, **pem)
+    broker = Broker(
+        "k:1",
+        tls=True,
+        ca_file=pem["ca_file"],
+        certificate_file=pem["certificate_file"],
+        key_file=pem["key_file"],
+    )
     assert broker.java_settings() == {
         "bootstrap.servers": "k:1",
         "security.protocol": "SSL",
