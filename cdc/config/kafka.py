@@ -24,9 +24,9 @@ class Kafka(Section):
     sasl_mechanism: SaslMechanism = "SCRAM-SHA-512"
     """How ``kafka.user`` logs in: ``SCRAM-SHA-512``, ``SCRAM-SHA-256`` or, over TLS only,
     ``PLAIN``."""
-    tls: bool | None = None
-    """Whether the connections are encrypted, and the brokers' certificates and host names verified.
-    If absent, they are where ``ca_file`` or ``certificate_file`` is set."""
+    tls: bool = False
+    """Encrypts the connections, and verifies the brokers' certificates and host names; so do
+    ``ca_file`` and ``certificate_file`` by themselves."""
     ca_file: Path | None = None
     """The CA certificates to trust, in PEM. If absent, with ``tls: true``, those of the system."""
     certificate_file: Path | None = None
@@ -50,15 +50,13 @@ class Kafka(Section):
         """Refuse settings that are given by half, or that would protect less than they seem to."""
         files = [self.ca_file, self.certificate_file, self.key_file]
         named = self.user is not None or self.password is not None or self.password_file is not None
-        if self.bootstrap_servers is None and (named or self.tls is not None or any(files)):
+        if self.bootstrap_servers is None and (named or self.tls or any(files)):
             message = (
                 "user, password, tls, ca_file, certificate_file and key_file belong to brokers at "
                 "kafka.bootstrap_servers, which is not set"
             )
         elif (self.certificate_file is None) != (self.key_file is None):
             message = "certificate_file and key_file go together"
-        elif self.tls is False and self.encrypted:
-            message = "tls is false, but ca_file or certificate_file is set"
         elif self.user is not None and self.sasl_mechanism == "PLAIN" and not self.encrypted:
             message = (
                 "PLAIN sends the password as it is: set ca_file, or tls for the system's "

@@ -64,6 +64,7 @@ TYPE_NAMES: Final = {
     str: "text",
     int: "integer",
     float: "number",
+    bool: "`true` or `false`",
     Path: "path",
     SecretStr: "text, secret",
 }
@@ -148,7 +149,7 @@ def _default(field: FieldInfo) -> str:
         return "absent"
     if value in ([], {}):
         return "empty"
-    return f"`{value}`"
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
 def _text(field: FieldInfo) -> str:

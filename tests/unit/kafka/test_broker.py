@@ -64,7 +64,6 @@ def test_the_protocol_follows(
         ),
         ({"certificate_file": "c"}, "certificate_file and key_file go together"),
         ({"key_file": "k"}, "certificate_file and key_file go together"),
-        ({"tls": False, "ca_file": "c"}, "tls is false, but"),
         (
             {"user": "u", "password": SECRET, "sasl_mechanism": "PLAIN"},
             "PLAIN sends the password as it is",
