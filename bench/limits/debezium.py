@@ -14,6 +14,7 @@ from bench.whole.code import ours
 from bench.whole.installation import NAME, Installation
 from bench.whole.tables import SCHEMA, names
 from cdc.capture.bootstrap import establish
+from cdc.kafka.broker import Broker
 from cdc.kafka.offsets import end_offsets
 from cdc.stack.embedded import running
 from cdc.state.pipeline import Pipeline
@@ -33,15 +34,21 @@ def debezium_alone(room: Room, root: Path, *, tables: int) -> Iterator[Outcome]:
     topics = [f"{NAME}.{SCHEMA}.{name}" for name in names(tables)]
     with running(one.config) as endpoints:
         establish(Pipeline(one.config, endpoints))
-        _await_events(endpoints.kafka, topics, tables * rows, room.sizes.patience_seconds * 2)
+        _await_events(
+            endpoints.kafka.bootstrap, topics, tables * rows, room.sizes.patience_seconds * 2
+        )
         before = end_offsets(endpoints.kafka, topics)
         done = burst(endpoints.source_url, tables=names(tables), changes=room.sizes.burst_changes,
                      rows=rows, seed=room.seed)  # fmt: skip
         wanted = sum(before.values()) + done.changes
-        ended = _await_last(endpoints.kafka, topics, wanted, room.sizes.patience_seconds * 5)
+        ended = _await_last(
+            endpoints.kafka.bootstrap, topics, wanted, room.sizes.patience_seconds * 5
+        )
         yield _rate(done, ended - done.began, tables)
         after = end_offsets(endpoints.kafka, topics)
-        events, seconds = consume(endpoints.kafka, {t: (before[t], after[t]) for t in topics})
+        events, seconds = consume(
+            endpoints.kafka.bootstrap, {t: (before[t], after[t]) for t in topics}
+        )
     yield Figure(name="limit", way="Kafka consumer to nowhere", unit="events/s",
                  samples=(events / seconds,))  # fmt: skip
 
@@ -57,7 +64,7 @@ def _rate(done: Burst, seconds: float, tables: int) -> Figure:
 def _await_events(kafka: str, topics: list[str], count: int, seconds: float) -> None:
     """Wait until the topics have so many offsets: events, tombstones and Kafka's own marks."""
     until(
-        lambda: sum(end_offsets(kafka, topics).values()) >= count,
+        lambda: sum(end_offsets(Broker(kafka), topics).values()) >= count,
         seconds,
         f"{count} events did not reach Kafka",
     )
@@ -73,7 +80,7 @@ def _await_last(kafka: str, topics: list[str], count: int, seconds: float) -> fl
 
     def is_over() -> bool:
         nonlocal seen, at
-        found = sum(end_offsets(kafka, topics).values())
+        found = sum(end_offsets(Broker(kafka), topics).values())
         if found != seen:
             seen, at = found, time.time()
         return seen >= count and time.time() - at > QUIET_SECONDS

@@ -8,6 +8,7 @@ import psycopg
 from confluent_kafka import Consumer, TopicPartition
 
 from cdc.errors import CdcError, ErrorKind
+from cdc.kafka.broker import Broker
 from cdc.kafka.offsets import end_offsets
 
 SENTINEL: Final = "/sentinel/"
@@ -26,7 +27,7 @@ class Tail:
     _from: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._from = end_offsets(self.bootstrap, self.topics)
+        self._from = end_offsets(Broker(self.bootstrap), self.topics)
 
     def read_until(self, sentinel: str, *, seconds: float) -> int:
         """Read up to the page view with this path and return its offset.

@@ -116,7 +116,7 @@ def settings(pipeline: Pipeline) -> dict[str, str]:
 def _job(root: Path, endpoints: Endpoints) -> Iterator[Tutorial]:
     progress, log, lake = root / "tutorial.jsonl", root / "tutorial.log", root / "tutorial"
     jars = ",".join(str(jar) for jar in spark_jars())
-    arguments = [endpoints.kafka, str(lake), jars, str(progress)]
+    arguments = [endpoints.kafka.bootstrap, str(lake), jars, str(progress)]
     with log.open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "bench.tutorial.job", *arguments], stdout=output, stderr=output
@@ -148,14 +148,14 @@ def _measure(
 
 
 def _burst(endpoints: Endpoints, job: Tutorial, load: Load) -> float:
-    tail = Tail(bootstrap=endpoints.kafka, topics=[VIEWS])
+    tail = Tail(bootstrap=endpoints.kafka.bootstrap, topics=[VIEWS])
     done = burst(endpoints.source_url, transactions=load.transactions)
     last = tail.read_until(leave_sentinel(endpoints.source_url, "burst"), seconds=PATIENCE)
     return done.changes / (job.readable(VIEWS, last) - done.began)
 
 
 def _steady(endpoints: Endpoints, job: Tutorial, load: Load) -> list[float]:
-    tail = Tail(bootstrap=endpoints.kafka, topics=TOPICS)
+    tail = Tail(bootstrap=endpoints.kafka.bootstrap, topics=TOPICS)
     workload = load.workload(endpoints.source_url)
     ends = time.monotonic() + load.seconds
 

@@ -28,7 +28,7 @@ from cdc.source.setup.preflight import role_findings, server_findings
 from cdc.source.setup.prepare import prepare
 from cdc.state.atomic_file import write_private
 from cdc.state.directory import StateDir
-from cdc.state.endpoints import write_source_secret
+from cdc.state.endpoints import write_connector_secrets
 from cdc.state.pipeline import Pipeline
 from cdc.tables import TableId
 from cdc.waiting import until
@@ -213,7 +213,8 @@ def write_secrets(pipeline: Pipeline) -> None:
     """Write the secrets that an embedded worker reads; its configuration refers to them."""
     if pipeline.config.connect.url is None:
         salt, state = masks_of(pipeline.config.source).salt, StateDir(pipeline.config.state_dir)
-        write_source_secret(state, pipeline.endpoints.source_url, salt)
+        found = pipeline.endpoints
+        write_connector_secrets(state, found.source_url, found.registry, salt)
 
 
 def _created(pipeline: Pipeline, tables: list[SourceTable]) -> dict[str, str]:

@@ -12,6 +12,8 @@ from typing import Final
 from confluent_kafka import KafkaException, Producer
 
 from cdc.errors import CdcError, ErrorKind
+from cdc.kafka.broker import Broker
+from cdc.kafka.clients import producer
 from cdc.kafka.empty_topic import empty_topic
 from cdc.kafka.same_topic import ExistingTopic, ExpectedTopic, broken
 from cdc.kafka.topic_watch import existing_topics
@@ -36,7 +38,7 @@ _PRODUCER: Final = {
 
 
 def refill_topics(
-    bootstrap: str,
+    broker: Broker,
     expected: Mapping[str, ExpectedTopic],
     specs: Collection[TopicSpec],
     *,
@@ -52,21 +54,21 @@ def refill_topics(
     Raises CONFLICT for a topic with another policy, UNREACHABLE, TIMEOUT, and what ``refuse_far``
     raises.
     """
-    existing = existing_topics(bootstrap, expected)
+    existing = existing_topics(broker, expected)
     wrong = _wrong(expected, existing, specs)
     _refuse_far(expected, existing, wrong)
-    _delete(bootstrap, [t for t in wrong if t in existing and existing[t].partitions != 1])
-    ensure_topics(bootstrap, specs, replication=replication)
-    for topic, now in sorted(_created(bootstrap, wrong).items()):
-        _fill(bootstrap, topic, now, expected[topic].last, say)
+    _delete(broker, [t for t in wrong if t in existing and existing[t].partitions != 1])
+    ensure_topics(broker, specs, replication=replication)
+    for topic, now in sorted(_created(broker, wrong).items()):
+        _fill(broker, topic, now, expected[topic].last, say)
     return wrong
 
 
 def refuse_far(
-    bootstrap: str, expected: Mapping[str, ExpectedTopic], specs: Collection[TopicSpec]
+    broker: Broker, expected: Mapping[str, ExpectedTopic], specs: Collection[TopicSpec]
 ) -> None:
     """Raise CHAIN_BROKEN for a topic with more than ``MOST`` offsets to fill."""
-    existing = existing_topics(bootstrap, expected)
+    existing = existing_topics(broker, expected)
     _refuse_far(expected, existing, _wrong(expected, existing, specs))
 
 
@@ -97,11 +99,11 @@ def _refuse_far(
             )
 
 
-def _delete(bootstrap: str, topics: list[str]) -> None:
+def _delete(broker: Broker, topics: list[str]) -> None:
     """Delete topics, and wait until they are gone: the broker refuses new ones until then."""
-    delete_topics(bootstrap, topics)
+    delete_topics(broker, topics)
     left = poll(
-        partial(existing_topics, bootstrap, topics),
+        partial(existing_topics, broker, topics),
         lambda answer: not answer,
         every=0.2,
         seconds=_FLUSH_SECONDS,
@@ -110,13 +112,13 @@ def _delete(bootstrap: str, topics: list[str]) -> None:
         raise CdcError(ErrorKind.TIMEOUT, f"topic {topics[0]} was deleted, but still exists")
 
 
-def _created(bootstrap: str, topics: Sequence[str]) -> dict[str, ExistingTopic]:
+def _created(broker: Broker, topics: Sequence[str]) -> dict[str, ExistingTopic]:
     """Wait until the broker knows all topics: it may learn of a new topic with a delay.
 
     A topic that is left out here would begin at offset 0 again.
     """
     existing = poll(
-        partial(existing_topics, bootstrap, topics),
+        partial(existing_topics, broker, topics),
         lambda answer: len(answer) >= len(topics),
         every=0.2,
         seconds=_FLUSH_SECONDS,
@@ -131,22 +133,22 @@ def _created(bootstrap: str, topics: Sequence[str]) -> dict[str, ExistingTopic]:
 
 
 def _fill(
-    bootstrap: str, topic: str, now: ExistingTopic, last: int, say: Callable[[str], None]
+    broker: Broker, topic: str, now: ExistingTopic, last: int, say: Callable[[str], None]
 ) -> None:
     """Write records up to the offset and delete them again; go on after an interrupted attempt."""
-    producer = Producer({"bootstrap.servers": bootstrap, **_PRODUCER})
+    client = producer(broker, _PRODUCER)
     records = [_RECORD] * _AT_A_TIME
     for first in range(now.end, last + 1, _AT_A_TIME):
         if (first - now.end) % _REPORTED == 0:
             say(f"filling topic {topic}: offset {first:,} of {last + 1:,}")
-        producer.produce_batch(topic, records[: last + 1 - first], partition=0)
-        _flush(producer, topic)
-    empty_topic(bootstrap, topic, before=last + 1)
+        client.produce_batch(topic, records[: last + 1 - first], partition=0)
+        _flush(client, topic)
+    empty_topic(broker, topic, before=last + 1)
 
 
-def _flush(producer: Producer, topic: str) -> None:
+def _flush(client: Producer, topic: str) -> None:
     try:
-        left = producer.flush(_FLUSH_SECONDS)
+        left = client.flush(_FLUSH_SECONDS)
     except KafkaException as error:
         raise _unfilled(topic, str(error.args[0].str())) from None
     if left:

@@ -13,8 +13,14 @@ from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from cdc.client import check as preflight
 from cdc.config import Config, load
 from cdc.errors import POLICY, CdcError, ErrorKind
+from cdc.kafka.broker import Broker
 from cdc.source.server.finding import Finding, Level
-from cdc.state.endpoints import Endpoints, configured_connect_url, configured_source_url
+from cdc.state.endpoints import (
+    Endpoints,
+    configured_broker,
+    configured_http_url,
+    configured_source_url,
+)
 from cdc.state.pipeline import Pipeline, resolve
 
 _COLOURS: Final = {Level.OK: "green", Level.WARNING: "yellow", Level.ERROR: "red"}
@@ -93,9 +99,9 @@ def _pipeline(config: Config) -> Pipeline:
             raise
         endpoints = Endpoints(
             source_url=source,
-            kafka=config.kafka.bootstrap_servers or "",
-            connect=configured_connect_url(config.connect) or "",
-            registry=config.registry.url or "",
+            kafka=configured_broker(config.kafka) or Broker(""),
+            connect=configured_http_url("connect", config.connect) or "",
+            registry=configured_http_url("registry", config.registry) or "",
         )
         return Pipeline(config, endpoints)
 

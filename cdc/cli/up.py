@@ -143,7 +143,7 @@ def _print_ready(pipeline: Pipeline, *, as_json: bool) -> None:
     endpoints = pipeline.endpoints
     facts = {
         "source": without_password(endpoints.source_url),
-        "kafka": endpoints.kafka,
+        "kafka": endpoints.kafka.bootstrap,
         "connect": http_client.without_login(endpoints.connect),
         "registry": http_client.without_login(endpoints.registry),
         "lake": pipeline.config.lake.path,

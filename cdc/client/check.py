@@ -15,6 +15,8 @@ from cdc import http_client
 from cdc.capture.bootstrap import captured_by_connector
 from cdc.config import Config
 from cdc.errors import CdcError
+from cdc.kafka.broker import Broker
+from cdc.kafka.registry_client import refuse_unknown
 from cdc.kafka.topics import topic_ids
 from cdc.lake.layout import is_local
 from cdc.source.catalog.captured import NEW, TAKE_IN, errors_of, new_tables
@@ -44,7 +46,7 @@ def check(pipeline: Pipeline) -> list[Finding]:
     endpoints = pipeline.endpoints
     findings = list(_disk(pipeline.config))
     findings += _collect(lambda: _source(pipeline))
-    if endpoints.kafka:
+    if endpoints.kafka.bootstrap:
         findings += _collect(lambda: _kafka(endpoints.kafka))
     if endpoints.registry:
         findings += _collect(lambda: _registry(endpoints.registry))
@@ -115,14 +117,15 @@ def _table(table: SourceTable) -> Finding:
     return Finding.ok(str(table.table), f"{key}; {arriving} of {len(table.columns)} columns arrive")
 
 
-def _kafka(bootstrap: str) -> Iterator[Finding]:
-    topic_ids(bootstrap, ["wal2lake-preflight"])
-    yield Finding.ok("kafka", f"answers at {bootstrap}")
+def _kafka(broker: Broker) -> Iterator[Finding]:
+    topic_ids(broker, ["wal2lake-preflight"])
+    yield Finding.ok("kafka", f"answers at {broker}")
 
 
 def _registry(url: str) -> Iterator[Finding]:
     try:
-        answer = http_client.get(f"{url}/apis/ccompat/v7/subjects", timeout=_SECONDS)
+        answer = http_client.get(url, "/apis/ccompat/v7/subjects", timeout=_SECONDS)
+        refuse_unknown(answer, url)
         answer.raise_for_status()
     except httpx.HTTPError as error:
         yield Finding.error(

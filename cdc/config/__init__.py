@@ -1,6 +1,7 @@
 """Define, load and check the configuration file, ``wal2lake.yaml``."""
 
-from cdc.config.config import Config, Connect, Job, Kafka, Lake, Monitor, Registry, Spark, Stack
+from cdc.config.config import Config, Connect, Job, Lake, Monitor, Registry, Spark, Stack
+from cdc.config.kafka import Kafka
 from cdc.config.loading import DEFAULT_FILE, ENV_PREFIX, load
 from cdc.config.masks import NO_MASKS, Masks, masks_of
 from cdc.config.section import Section

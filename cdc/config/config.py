@@ -3,28 +3,20 @@
 import re
 from pathlib import Path
 from typing import Final, Self
-from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from cdc.config.section import Section
+from cdc.config.kafka import Kafka
+from cdc.config.section import (
+    Section,
+    refuse_half_login,
+    refuse_login_in_url,
+    refuse_unfit_url,
+)
 from cdc.config.source import Source
 
 _PORTS: Final = 2**16
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
-
-
-class Kafka(Section):
-    """The Kafka broker that holds the change events."""
-
-    bootstrap_servers: str | None = None
-    """The brokers as ``host:port,host:port``. If absent, an embedded broker is started."""
-    replication_factor: int = Field(1, ge=1)
-    """The replication factor of the topics that wal2lake creates."""
-    min_compaction_lag_ms: int = Field(86_400_000, ge=0)
-    """How long every change event is kept before compaction may reduce a key to its newest one."""
-    delete_retention_ms: int = Field(604_800_000, ge=0)
-    """How long a tombstone outlives its compaction. Set it longer than the job may ever be down."""
 
 
 class Connect(Section):
@@ -38,6 +30,8 @@ class Connect(Section):
     """The password of ``connect.user``. Prefer WAL2LAKE_CONNECT__PASSWORD or ``password_file``."""
     password_file: Path | None = None
     """A file that holds the password of ``connect.user`` and nothing else."""
+    ca_file: Path | None = None
+    """The CA certificates to trust at an ``https`` URL, in PEM. If absent, those of the system."""
     source_password: str | None = Field(None, repr=False)
     """For a worker of your own: the password in the connector's configuration, as a reference to
     one of that worker's config providers, such as ``${file:/run/secrets/pg:password}``."""
@@ -48,26 +42,68 @@ class Connect(Section):
     """The source's URL as the worker sees it, if it differs from ``source.url`` (containers)."""
     registry_url: str | None = None
     """The registry's URL as the worker sees it, if it differs from ``registry.url``."""
+    registry_password: str | None = Field(None, repr=False)
+    """For a worker of your own: the password of ``registry.user``, as a reference to one of that
+    worker's config providers, such as ``${file:/run/secrets/registry:password}``."""
+    registry_ca_file: str | None = None
+    """The path of ``registry.ca_file`` as the worker sees it, if it differs."""
+
+    @field_validator("registry_url")
+    @classmethod
+    def _without_login(cls, value: str | None) -> str | None:
+        refuse_login_in_url(value)
+        return value
 
     @model_validator(mode="after")
     def _one_login(self) -> Self:
-        given = [value for value in (self.password, self.password_file) if value is not None]
-        if self.url is None and (self.user or given):
-            message = "user and password belong to a worker at connect.url, which is not set"
-        elif len(given) > 1 or (self.user and urlsplit(self.url or "").username):
-            message = "the login is given more than once (url, user, password, password_file)"
-        elif bool(given) != (self.user is not None):
-            message = "user and password (or password_file) go together"
-        else:
-            return self
-        raise ValueError(message)
+        given = self.user is not None or self.password is not None or self.password_file is not None
+        if self.url is None and (given or self.ca_file):
+            message = (
+                "user, password and ca_file belong to a worker at connect.url, which is not set"
+            )
+            raise ValueError(message)
+        refuse_unfit_url(self.url, self.user, self.ca_file)
+        refuse_half_login(self.user, self.password, self.password_file)
+        if self.registry_password and not self.registry_password.startswith("${"):
+            message = (
+                "registry_password must be a reference, such as ${file:/run/secrets/r:password}"
+            )
+            raise ValueError(message)
+        return self
 
 
 class Registry(Section):
     """The schema registry that holds the Avro schemas of the change events."""
 
-    url: str | None = None
+    url: str | None = Field(None, repr=False)
     """The base URL of an Apicurio registry. If absent, an embedded registry is started."""
+    user: str | None = None
+    """The user for basic authentication at the registry."""
+    password: SecretStr | None = None
+    """The password of ``registry.user``. Prefer WAL2LAKE_REGISTRY__PASSWORD or
+    ``password_file``."""
+    password_file: Path | None = None
+    """A file that holds the password of ``registry.user`` and nothing else."""
+    ca_file: Path | None = None
+    """The CA certificates to trust at an ``https`` URL, in PEM. If absent, those of the system."""
+
+    @field_validator("url")
+    @classmethod
+    def _without_login(cls, value: str | None) -> str | None:
+        refuse_login_in_url(value)
+        return value
+
+    @model_validator(mode="after")
+    def _one_login(self) -> Self:
+        given = self.user is not None or self.password is not None or self.password_file is not None
+        if self.url is None and (given or self.ca_file):
+            message = (
+                "user, password and ca_file belong to a registry at registry.url, which is not set"
+            )
+            raise ValueError(message)
+        refuse_unfit_url(self.url, self.user, self.ca_file)
+        refuse_half_login(self.user, self.password, self.password_file)
+        return self
 
 
 class Spark(Section):
@@ -197,3 +233,17 @@ class Config(Section):
             )
             raise ValueError(message)
         return value
+
+    @model_validator(mode="after")
+    def _the_connector_can_log_in(self) -> Self:
+        """Refuse a registry's login that only a secret in the connector's settings could give."""
+        if self.connect.url and self.registry.user and not self.connect.registry_password:
+            message = (
+                "connect.registry_password is missing: the connector logs in at the registry too, "
+                "by a reference that the worker at connect.url resolves"
+            )
+            raise ValueError(message)
+        if self.connect.registry_password and not self.registry.user:
+            message = "connect.registry_password is set, but registry.user is not"
+            raise ValueError(message)
+        return self

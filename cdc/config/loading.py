@@ -21,6 +21,7 @@ from cdc.errors import CdcError, ErrorKind
 
 ENV_PREFIX = "WAL2LAKE_"
 DEFAULT_FILE = "wal2lake.yaml"
+_WITH_FILES = ("source", "kafka", "connect", "registry")
 
 
 def load(path: Path, environ: Mapping[str, str] | None = None) -> Config:
@@ -151,7 +152,8 @@ def _explain(path: Path, error: ErrorDetails, places: Mapping[Keys, str]) -> Cdc
     place = places.get(keys[:depth], "")
     where = place if place.startswith(ENV_PREFIX) else f"{path}{place}"
     message, remedy = _message(error, keys)
-    return CdcError(ErrorKind.CONFIG, f"{where}: {'.'.join(keys)}: {message}", remedy=remedy)
+    parts = filter(None, (where, ".".join(keys), message))  # no key: several sections are at odds
+    return CdcError(ErrorKind.CONFIG, ": ".join(parts), remedy=remedy)
 
 
 def _message(error: ErrorDetails, keys: Keys) -> tuple[str, str]:
@@ -180,14 +182,15 @@ def _absolute(config: Config, base: Path) -> Config:
     lake = config.lake.path
     if "://" not in lake:
         lake = str(base / Path(lake).expanduser())
-    source = config.source.model_copy(update=_secret_files(config.source, base))
-    connect = config.connect.model_copy(update=_secret_files(config.connect, base))
-    state_dir = base / config.state_dir.expanduser()
-    update = {"lake": Lake(path=lake), "source": source, "connect": connect, "state_dir": state_dir}
-    return config.model_copy(update=update)
+    sections = {name: _with_absolute_files(getattr(config, name), base) for name in _WITH_FILES}
+    update = {"lake": Lake(path=lake), "state_dir": base / config.state_dir.expanduser()}
+    return config.model_copy(update=update | sections)
 
 
-def _secret_files(section: Section, base: Path) -> dict[str, Path]:
-    """Return the section's files of secrets, relative to ``base``."""
-    files = {name: getattr(section, name, None) for name in ("password_file", "hash_salt_file")}
-    return {name: base / file.expanduser() for name, file in files.items() if file}
+def _with_absolute_files(section: Section, base: Path) -> Section:
+    """Return the section with its files below the folder of the configuration file."""
+    files = {name: getattr(section, name) for name in type(section).model_fields}
+    update = {
+        name: base / value.expanduser() for name, value in files.items() if isinstance(value, Path)
+    }
+    return section.model_copy(update=update)

@@ -1,6 +1,9 @@
 """The common base of the configuration file's sections."""
 
-from pydantic import BaseModel, ConfigDict
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, SecretStr
 
 
 class Section(BaseModel):
@@ -13,3 +16,29 @@ class Section(BaseModel):
     model_config = ConfigDict(
         extra="forbid", frozen=True, use_attribute_docstrings=True, hide_input_in_errors=True
     )
+
+
+def refuse_half_login(
+    user: str | None, password: SecretStr | None, password_file: Path | None
+) -> None:
+    """Raise ValueError if a login lacks its user or password, or has two passwords."""
+    given = sum(value is not None for value in (password, password_file))
+    if given > 1:
+        raise ValueError("the password is given more than once (password, password_file)")
+    if bool(given) != (user is not None):
+        raise ValueError("user and password (or password_file) go together")
+
+
+def refuse_unfit_url(url: str | None, user: str | None, ca_file: Path | None) -> None:
+    """Raise ValueError if the URL has a login besides ``user``, or a CA that it does not use."""
+    parts = urlsplit(url or "")
+    if user is not None and parts.username is not None:
+        raise ValueError("the login is given more than once (url, user)")
+    if ca_file is not None and parts.scheme != "https":
+        raise ValueError("ca_file is for a URL that begins with https://")
+
+
+def refuse_login_in_url(url: str | None) -> None:
+    """Raise ValueError if the URL, which others than wal2lake get to see, has a login."""
+    if urlsplit(url or "").username is not None:
+        raise ValueError("contains a login: set registry.user and registry.password instead")

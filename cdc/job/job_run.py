@@ -69,7 +69,7 @@ class JobRun:
         """Land events while the block lasts."""
         query = self.lander.start(
             self.topics,
-            bootstrap_servers=self.context.pipeline.endpoints.kafka,
+            broker=self.context.pipeline.endpoints.kafka,
             checkpoint=str(_fresh_checkpoint(self.context.config.state_dir)),
         )
         try:

@@ -11,6 +11,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in i
 )
 
 from cdc.capture.topic_specs import debezium_heartbeat_topic
+from cdc.kafka.broker import Broker
 from cdc.kafka.clients import admin
 from cdc.kafka.topics import unreachable
 from cdc.tables import HEARTBEAT, SIGNAL
@@ -31,16 +32,16 @@ class TopicsSeen:
     missing: tuple[str, ...]
 
 
-def topics_seen(bootstrap: str, prefix: str, landing: list[str]) -> TopicsSeen:
+def topics_seen(broker: Broker, prefix: str, landing: list[str]) -> TopicsSeen:
     """Ask the broker about the topics; raise UNREACHABLE where it does not answer."""
-    client = _client(bootstrap)
+    client = _client(broker)
     try:
         existing = client.list_topics(timeout=_SECONDS).topics
         landed = [topic for topic in landing if topic in existing]
         committed = _ends(client, landed, IsolationLevel.READ_COMMITTED)
         written = _ends(client, landed, IsolationLevel.READ_UNCOMMITTED)
     except KafkaException as error:
-        raise unreachable(bootstrap, str(error.args[0].str())) from None
+        raise unreachable(broker, str(error.args[0].str())) from None
     missing = tuple(topic for topic in connector_topics(prefix, landing) if topic not in existing)
     return TopicsSeen(committed=committed, unended=written > committed, missing=missing)
 
@@ -56,8 +57,8 @@ def connector_topics(prefix: str, landing: list[str]) -> list[str]:
 
 
 @lru_cache(maxsize=1)
-def _client(bootstrap: str) -> AdminClient:
-    return admin(bootstrap)
+def _client(broker: Broker) -> AdminClient:
+    return admin(broker)
 
 
 def _ends(client: AdminClient, topics: list[str], level: IsolationLevel) -> int:

@@ -7,6 +7,7 @@ from confluent_kafka.admin import AdminClient
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from cdc.errors import CdcError
+from cdc.kafka.broker import Broker
 from cdc.kafka.cleanup_policy import close, open_for_deleting, result
 from cdc.kafka.clients import admin
 from cdc.kafka.topics import SECONDS, topic_ids
@@ -14,16 +15,16 @@ from cdc.kafka.topics import SECONDS, topic_ids
 _SETTLE_SECONDS: Final = 20
 
 
-def empty_topic(bootstrap: str, topic: str, *, before: int | None = None) -> bool:
+def empty_topic(broker: Broker, topic: str, *, before: int | None = None) -> bool:
     """Delete the records of a topic with one partition; return False if there is no such topic.
 
     ``before`` is the offset of the first record to keep; without it, none is kept. A compacted
     topic has other settings in the meantime (``cdc/kafka/cleanup_policy.py``): after a kill, the
     next call sets them back, or the next start that needs the topic. Raises UNREACHABLE.
     """
-    if not topic_ids(bootstrap, [topic]):
+    if not topic_ids(broker, [topic]):
         return False
-    client = admin(bootstrap)
+    client = admin(broker)
     opened = open_for_deleting(client, topic)
     try:
         _delete(client, topic, OFFSET_END if before is None else before)

@@ -10,6 +10,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in i
 )
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
+from cdc.kafka.broker import Broker
 from cdc.kafka.clients import admin
 from cdc.kafka.topics import SECONDS, unreachable
 
@@ -25,13 +26,13 @@ _PAUSE_SECONDS: Final = 0.2
 _Answer = TypeVar("_Answer")
 
 
-def end_offsets(bootstrap: str, topics: Iterable[str], *, committed: bool = True) -> dict[str, int]:
+def end_offsets(broker: Broker, topics: Iterable[str], *, committed: bool = True) -> dict[str, int]:
     """Return the offset after the last committed record of each topic that exists.
 
     Without ``committed``, it is the offset after the last record of any kind: a transaction over
     several topics may be visible in one of them before another. Raises UNREACHABLE.
     """
-    client, names = admin(bootstrap), list(topics)
+    client, names = admin(broker), list(topics)
 
     def request() -> dict[str, int]:
         all_topics = client.list_topics(timeout=SECONDS).topics
@@ -42,7 +43,7 @@ def end_offsets(bootstrap: str, topics: Iterable[str], *, committed: bool = True
     try:
         return again_if_deleted(request)
     except KafkaException as error:
-        raise unreachable(bootstrap, str(error.args[0].str())) from None
+        raise unreachable(broker, str(error.args[0].str())) from None
 
 
 def again_if_deleted(request: Callable[[], _Answer]) -> _Answer:

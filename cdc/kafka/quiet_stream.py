@@ -16,6 +16,7 @@ from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 from cdc.errors import CdcError
 from cdc.events import avro
 from cdc.events.transactions import BEGIN, Marker, is_heartbeat, marker
+from cdc.kafka.broker import Broker
 from cdc.kafka.clients import reading_consumer
 from cdc.kafka.registry_client import SchemaLookup
 
@@ -32,10 +33,10 @@ class QuietStream:
     """
 
     def __init__(
-        self, bootstrap: str, *, prefix: str, markers: str, schemas_of: SchemaLookup
+        self, broker: Broker, *, prefix: str, markers: str, schemas_of: SchemaLookup
     ) -> None:
         """``markers`` is the topic of transaction markers, ``prefix`` that of all topics."""
-        self._bootstrap = bootstrap
+        self._broker = broker
         self._prefix = prefix
         self._markers = markers
         self._schemas_of = schemas_of
@@ -97,5 +98,5 @@ class QuietStream:
     def _opened(self) -> Consumer:
         if self._consumer is None:
             group = f"{self._prefix}.quiet"
-            self._consumer = reading_consumer(self._bootstrap, group, fetch_wait_max_ms=10_000)
+            self._consumer = reading_consumer(self._broker, group, fetch_wait_max_ms=10_000)
         return self._consumer

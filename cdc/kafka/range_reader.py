@@ -11,6 +11,7 @@ from typing import Final
 import structlog
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from cdc.kafka.broker import Broker
 from cdc.kafka.clients import reading_consumer
 
 READ_SECONDS: Final = 5.0
@@ -27,9 +28,9 @@ class RangeReader:
     Nothing is read ahead, so no record is older than the range that asks for it.
     """
 
-    def __init__(self, bootstrap: str, *, group: str) -> None:
+    def __init__(self, broker: Broker, *, group: str) -> None:
         """``group`` is a name that the client asks for; no group is ever joined."""
-        self._bootstrap = bootstrap
+        self._broker = broker
         self._group = group
         self._consumer: Consumer | None = None
 
@@ -81,7 +82,7 @@ class RangeReader:
     def _opened(self) -> Consumer:
         if self._consumer is None:
             self._consumer = reading_consumer(
-                self._bootstrap,
+                self._broker,
                 self._group,
                 # The last offset of a range is mostly a marker of Kafka's transactions. Only an
                 # empty answer shows that nothing follows it.

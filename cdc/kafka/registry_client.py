@@ -22,7 +22,7 @@ class RegistryClient:
     """A client that reads each schema once, because an id never changes its meaning."""
 
     def __init__(self, url: str) -> None:
-        self._url = url.rstrip("/")
+        self._url = url
         self._read_before: dict[int, str] = {}
         self._lock = threading.Lock()
 
@@ -30,7 +30,7 @@ class RegistryClient:
         """Return the schema's JSON in a form that every Avro reader accepts.
 
         Returns None if the registry does not have the id yet. Raises UNREACHABLE if it does not
-        answer or is still loading its schemas.
+        answer or is still loading its schemas, CONFIG if it refuses us.
         """
         with self._lock:
             if schema_id not in self._read_before and (text := self._read(schema_id)) is not None:
@@ -61,6 +61,16 @@ class RegistryClient:
             ) from None
 
 
+def refuse_unknown(answer: httpx.Response, url: str) -> None:
+    """Raise CONFIG if the registry rejects our credentials, or requires some."""
+    http_client.refuse_unknown(
+        answer,
+        url,
+        "the schema registry",
+        "set registry.user, and registry.password or registry.password_file",
+    )
+
+
 class _LoadingError(Exception):
     """The registry has started but has not loaded all its schemas yet."""
 
@@ -84,12 +94,16 @@ def _get(registry: str, schema_id: int) -> str | None:
 
 
 def _request(registry: str, schema_id: int) -> httpx.Response:
-    return http_client.get(f"{registry}/apis/ccompat/v7/schemas/ids/{schema_id}", timeout=_SECONDS)
+    response = http_client.get(
+        registry, f"/apis/ccompat/v7/schemas/ids/{schema_id}", timeout=_SECONDS
+    )
+    refuse_unknown(response, registry)
+    return response
 
 
 def _refuse_loading(registry: str) -> None:
     """Raise if Apicurio is still reading its topic, when it answers that no schema exists."""
-    ready = http_client.get(f"{registry}/health/ready", timeout=_SECONDS)
+    ready = http_client.get(registry, "/health/ready", timeout=_SECONDS)
     if ready.status_code >= httpx.codes.INTERNAL_SERVER_ERROR:
         raise _LoadingError("it is not ready")
 
@@ -100,8 +114,8 @@ def _content(registry: str, schema_id: int) -> str:
     That happens if a column has the default NaN or a table's name begins with a digit. Decoding
     never uses the defaults of a writer's schema, so all of them are left out.
     """
-    url = f"{registry}/apis/registry/v2/ids/contentIds/{schema_id}"
-    response = http_client.get(url, timeout=_SECONDS)
+    path = f"/apis/registry/v2/ids/contentIds/{schema_id}"
+    response = http_client.get(registry, path, timeout=_SECONDS)
     response.raise_for_status()
     return json.dumps(_without_defaults(response.json()))
 

@@ -12,6 +12,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in i
 )
 
 from cdc.errors import CdcError, ErrorKind
+from cdc.kafka.broker import Broker
 from cdc.kafka.clients import admin
 from cdc.kafka.offsets import offsets_at
 from cdc.kafka.topics import SECONDS, unreachable
@@ -34,17 +35,17 @@ class TopicFacts:
         return "compact" in self.policy
 
 
-def topic_facts(bootstrap: str, topic: str) -> TopicFacts:
+def topic_facts(broker: Broker, topic: str) -> TopicFacts:
     """Return the facts of a topic.
 
     Raises UNREACHABLE if no broker answers, and CHAIN_BROKEN if there is no such topic.
     """
-    client = admin(bootstrap)
+    client = admin(broker)
     try:
         if topic not in client.list_topics(timeout=SECONDS).topics:
             raise CdcError(
                 ErrorKind.CHAIN_BROKEN,
-                f"the broker at {bootstrap} has no topic {topic}",
+                f"the broker at {broker} has no topic {topic}",
                 remedy="correct kafka.bootstrap_servers or name, or restore the topic",
             )
         settings = _settings(client, topic)
@@ -59,7 +60,7 @@ def topic_facts(bootstrap: str, topic: str) -> TopicFacts:
             delete_retention_ms=int(settings["delete.retention.ms"]),
         )
     except KafkaException as error:
-        raise unreachable(bootstrap, str(error.args[0].str())) from None
+        raise unreachable(broker, str(error.args[0].str())) from None
 
 
 def _settings(client: AdminClient, topic: str) -> dict[str, str]:

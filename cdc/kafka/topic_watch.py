@@ -13,6 +13,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in i
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
 from cdc.errors import CdcError, ErrorKind
+from cdc.kafka.broker import Broker
 from cdc.kafka.clients import admin
 from cdc.kafka.offsets import again_if_deleted, offsets_at
 from cdc.kafka.same_topic import ExistingTopic, refuse_other
@@ -25,12 +26,12 @@ ALL_SECONDS: Final = 5.0
 """How often topics are checked from which nothing lands."""
 
 
-def existing_topics(bootstrap: str, topics: Collection[str]) -> dict[str, ExistingTopic]:
+def existing_topics(broker: Broker, topics: Collection[str]) -> dict[str, ExistingTopic]:
     """Return those of the topics that exist, with their offsets. Raises UNREACHABLE."""
     try:
-        return again_if_deleted(partial(_with_offsets, admin(bootstrap), topics))
+        return again_if_deleted(partial(_with_offsets, admin(broker), topics))
     except KafkaException as error:
-        raise unreachable(bootstrap, str(error.args[0].str())) from None
+        raise unreachable(broker, str(error.args[0].str())) from None
 
 
 class TopicWatch:
@@ -40,10 +41,10 @@ class TopicWatch:
     costs does not depend on how many tables are followed.
     """
 
-    def __init__(self, bootstrap: str, ids: Mapping[str, str]) -> None:
-        self._bootstrap = bootstrap
+    def __init__(self, broker: Broker, ids: Mapping[str, str]) -> None:
+        self._broker = broker
         self._ids = dict(ids)
-        self._client = admin(bootstrap)
+        self._client = admin(broker)
         self._all = Every(ALL_SECONDS)
 
     def look(self, landing: Collection[str]) -> None:
@@ -69,7 +70,7 @@ class TopicWatch:
         try:
             return _described(self._client, topics)
         except KafkaException as error:
-            raise unreachable(self._bootstrap, str(error.args[0].str())) from None
+            raise unreachable(self._broker, str(error.args[0].str())) from None
 
 
 def _is_unreachable(error: BaseException) -> bool:

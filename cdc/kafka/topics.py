@@ -13,8 +13,10 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in i
 )
 
 from cdc.errors import CdcError, ErrorKind
+from cdc.kafka.broker import Broker
 from cdc.kafka.cleanup_policy import POLICY, close, entries_of, is_opened
 from cdc.kafka.clients import admin
+from cdc.kafka.refusal import refusal
 
 SECONDS: Final = 20
 
@@ -31,15 +33,15 @@ class TopicSpec:
     instead: dict[str, str] = field(default_factory=dict)
 
 
-def ensure_topics(bootstrap: str, specs: Iterable[TopicSpec], *, replication: int = 1) -> None:
+def ensure_topics(broker: Broker, specs: Iterable[TopicSpec], *, replication: int = 1) -> None:
     """Create the topics that are missing and check the others.
 
     Settings that a killed ``empty_topic`` left behind are set back. Raises CONFLICT for a topic
     with several partitions or with other settings, UNREACHABLE, and TIMEOUT like ``close``.
     """
     wanted = {spec.name: spec for spec in specs}
-    client = admin(bootstrap)
-    existing = _partitions(client, bootstrap, wanted)
+    client = admin(broker)
+    existing = _partitions(client, broker, wanted)
     new = [
         NewTopic(name, num_partitions=1, replication_factor=replication, config=spec.settings)
         for name, spec in wanted.items()
@@ -49,7 +51,7 @@ def ensure_topics(bootstrap: str, specs: Iterable[TopicSpec], *, replication: in
     _check(client, [spec for name, spec in wanted.items() if name in existing], existing)
 
 
-def topic_ids(bootstrap: str, topics: Iterable[str]) -> dict[str, str]:
+def topic_ids(broker: Broker, topics: Iterable[str]) -> dict[str, str]:
     """Return Kafka's id of each topic that exists; a recreated topic has another id.
 
     Raises UNREACHABLE.
@@ -57,8 +59,8 @@ def topic_ids(bootstrap: str, topics: Iterable[str]) -> dict[str, str]:
     names = list(topics)
     if not names:
         return {}
-    client = admin(bootstrap)
-    _partitions(client, bootstrap, names)  # for its clear error if no broker answers
+    client = admin(broker)
+    _partitions(client, broker, names)  # for its clear error if no broker answers
     ids = {}
     for name, future in client.describe_topics(
         TopicCollection(names), request_timeout=SECONDS
@@ -71,10 +73,10 @@ def topic_ids(bootstrap: str, topics: Iterable[str]) -> dict[str, str]:
     return ids
 
 
-def delete_topics(bootstrap: str, topics: Iterable[str]) -> None:
+def delete_topics(broker: Broker, topics: Iterable[str]) -> None:
     """Delete those of the topics that exist. Raises UNREACHABLE."""
-    client = admin(bootstrap)
-    names = list(_partitions(client, bootstrap, topics))
+    client = admin(broker)
+    names = list(_partitions(client, broker, topics))
     if not names:
         return
     for name, future in client.delete_topics(names, operation_timeout=SECONDS).items():
@@ -84,22 +86,25 @@ def delete_topics(bootstrap: str, topics: Iterable[str]) -> None:
             raise _failed(f"deleting topic {name}", error) from None
 
 
-def unreachable(bootstrap: str, detail: str) -> CdcError:
-    """Return the UNREACHABLE error of a broker that does not answer."""
-    return CdcError(
+def unreachable(broker: Broker, detail: str) -> CdcError:
+    """Return the error of a broker that does not answer: CONFIG if it refuses us, else UNREACHABLE.
+
+    Asks the broker once more for its reason.
+    """
+    return refusal(broker) or CdcError(
         ErrorKind.UNREACHABLE,
-        f"no Kafka broker answers at {bootstrap}",
+        f"no Kafka broker answers at {broker}",
         detail=detail,
         remedy="start the broker, or correct kafka.bootstrap_servers",
     )
 
 
-def _partitions(client: AdminClient, bootstrap: str, names: Iterable[str]) -> dict[str, int]:
+def _partitions(client: AdminClient, broker: Broker, names: Iterable[str]) -> dict[str, int]:
     """Return the number of partitions of each topic that exists."""
     try:
         topics = client.list_topics(timeout=SECONDS).topics
     except KafkaException as error:
-        raise unreachable(bootstrap, str(error.args[0].str())) from None
+        raise unreachable(broker, str(error.args[0].str())) from None
     return {name: len(topics[name].partitions) for name in names if name in topics}
 
 

@@ -24,6 +24,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from cdc.config import Job
 from cdc.errors import CdcError
 from cdc.failpoints import Failpoint, reach
+from cdc.kafka.broker import Broker, spark_options
 from cdc.lake.records.expiry import Expired
 from cdc.lake.table.noted_landings import Ranges, with_landing
 from cdc.lake.table.positions import NOTHING, LandedPosition
@@ -110,7 +111,7 @@ class Lander:
         self,
         topics: list[str],
         *,
-        bootstrap_servers: str,
+        broker: Broker,
         checkpoint: str,
     ) -> StreamingQuery:
         """Start one query for all topics; it ends only by ``stop`` or by an error.
@@ -120,7 +121,7 @@ class Lander:
         """
         pause = max(1, int(self._policy.trigger_seconds * 1000))
         self._spark.conf.set(POLLING_DELAY, str(pause))
-        events = self._events(topics, bootstrap_servers)
+        events = self._events(topics, broker)
         begin = {topic: last + 1 for topic, last in self.position.offsets.items()}
         batches = MicroBatches(Path(checkpoint), begin)
         paced = partial(self._paced, batches)
@@ -132,10 +133,10 @@ class Lander:
         )
         return self._query
 
-    def _events(self, topics: list[str], bootstrap_servers: str) -> DataFrame:
+    def _events(self, topics: list[str], broker: Broker) -> DataFrame:
         reader = (
             self._spark.readStream.format("kafka")
-            .option("kafka.bootstrap.servers", bootstrap_servers)
+            .options(**spark_options(broker))
             .option("subscribe", ",".join(topics))
             .option("startingOffsets", starting_offsets(topics, self.position))
             .option("kafka.isolation.level", "read_committed")

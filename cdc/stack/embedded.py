@@ -19,6 +19,7 @@ from cdc.stack.servers.server import Server
 from cdc.state import endpoints, file_lock
 from cdc.state.directory import StateDir
 from cdc.state.endpoints import Endpoints
+from cdc.state.pipeline import Pipeline, record
 
 _POLL_SECONDS = 0.1
 
@@ -81,11 +82,12 @@ class EmbeddedStack(AbstractContextManager["EmbeddedStack"]):
         Returns the endpoints, which it also records in the state directory.
         """
         planned = server_plan.make(self.config, self.state)
-        salt = masks_of(self.config.source).salt
-        endpoints.write_source_secret(self.state, planned.endpoints.source_url, salt)
+        if self.config.connect.url is None:
+            found, salt = planned.endpoints, masks_of(self.config.source).salt
+            endpoints.write_connector_secrets(self.state, found.source_url, found.registry, salt)
         for wave in planned.waves:
             self._start_wave(wave)
-        endpoints.record(self.state, planned.endpoints)
+        record(self.state, Pipeline(self.config, planned.endpoints))
         return planned.endpoints
 
     def _start_wave(self, wave: tuple[Server, ...]) -> None:

@@ -5,6 +5,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from cdc.client.status.lag import lags
 from cdc.errors import CdcError, ErrorKind
+from cdc.kafka.broker import Broker
 from tests.servers.fixtures import Makers
 
 pytestmark = pytest.mark.integration
@@ -36,15 +37,19 @@ def test_only_changes_count_as_lag_and_not_control_records(servers: Makers) -> N
     first, last = send(bootstrap, "a", 5)[0], send(bootstrap, "b", 3)[-1]
     send(bootstrap, "b", 2, commit=False)
 
-    assert lags(bootstrap, {"a": -1, "b": last, "c": -1}) == {"a": 6 - first, "b": 0, "c": 0}
+    assert lags(Broker(bootstrap), {"a": -1, "b": last, "c": -1}) == {
+        "a": 6 - first,
+        "b": 0,
+        "c": 0,
+    }
     # One change, followed by the record that ends its transaction.
     (new,) = send(bootstrap, "b", 1)
-    found = lags(bootstrap, {"a": first + 4, "b": last, "c": -1})
+    found = lags(Broker(bootstrap), {"a": first + 4, "b": last, "c": -1})
     assert found == {"a": 0, "b": 2, "c": 0}
-    assert lags(bootstrap, {"b": new}) == {"b": 0}
+    assert lags(Broker(bootstrap), {"b": new}) == {"b": 0}
 
 
 def test_a_missing_broker_is_reported() -> None:
     with pytest.raises(CdcError) as caught:
-        lags("127.0.0.1:1", {"a": 1})
+        lags(Broker("127.0.0.1:1"), {"a": 1})
     assert caught.value.kind is ErrorKind.UNREACHABLE

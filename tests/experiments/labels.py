@@ -70,7 +70,7 @@ class Reader:
 
     def _messages(self, topic: str, start: int, *, committed: bool) -> Iterator[Message]:
         settings = {
-            "bootstrap.servers": self.endpoints.kafka,
+            "bootstrap.servers": self.endpoints.kafka.bootstrap,
             "group.id": "experiments",
             "isolation.level": "read_committed" if committed else "read_uncommitted",
             "enable.auto.commit": False,

@@ -11,6 +11,7 @@ import httpx
 from cdc.capture.bootstrap import establish, placeholder
 from cdc.capture.continuity import marker_topic
 from cdc.config import Config, Connect, Kafka, Lake, Registry, Source
+from cdc.kafka.broker import Broker
 from cdc.kafka.offsets import end_offsets
 from cdc.source.connector import worker_rest
 from cdc.source.server import slot
@@ -36,7 +37,7 @@ class Stack:
         """The servers' addresses."""
         return Endpoints(
             source_url=self.servers["postgres"].address,
-            kafka=self.servers["kafka"].address,
+            kafka=Broker(self.servers["kafka"].address),
             registry=self.servers["registry"].address,
             connect=self.servers["connect"].address,
         )
@@ -67,7 +68,7 @@ class Pipeline:
             source=Source(tables=[f"{self.name}.*"], snapshot="connector"),
             lake=Lake(path=str(self.folder / "lake")),
             state_dir=self.folder,
-            kafka=Kafka(bootstrap_servers=self.endpoints.kafka),
+            kafka=Kafka(bootstrap_servers=self.endpoints.kafka.bootstrap),
             connect=Connect.model_validate({"url": self.endpoints.connect, **self.stack.worker}),
             registry=Registry(url=self.endpoints.registry),
         )

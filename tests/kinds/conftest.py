@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from cdc.kafka.broker import Broker
 from cdc.state.endpoints import Endpoints
 from tests.kinds import odd, special
 from tests.kinds.columns import SETUP, TABLES
@@ -37,7 +38,7 @@ def pipeline(
     with started(request, _folder(folder, "servers"), SERVERS) as servers:
         endpoints = Endpoints(
             source_url=servers["postgres"].address,
-            kafka=servers["kafka"].address,
+            kafka=Broker(servers["kafka"].address),
             registry=servers["registry"].address,
             connect=servers["connect"].address,
         )

@@ -214,7 +214,7 @@ def configured(folder: Path, endpoints: Endpoints, worker: Mapping[str, str]) ->
             "as_text": AS_TEXT,
             "snapshot": "connector",
         },
-        "kafka": {"bootstrap_servers": endpoints.kafka},
+        "kafka": {"bootstrap_servers": endpoints.kafka.bootstrap},
         "connect": {"url": endpoints.connect, **worker},
         "registry": {"url": endpoints.registry},
         "lake": {"path": "lake"},

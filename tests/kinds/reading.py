@@ -14,6 +14,7 @@ from cdc.client.verify.verdict import TableVerdict, compare_table
 from cdc.config import Config, Lake, Source
 from cdc.events.schema import Column
 from cdc.events.structure.declared import SourceColumn
+from cdc.kafka.broker import Broker
 from cdc.lake.layout import table_path
 from cdc.lake.records.ledger import TableEntry
 from cdc.lake.table.merge_plan import REASON
@@ -92,7 +93,10 @@ def endpoints_of(url: str) -> Endpoints:
     """Return endpoints of which only the source answers."""
     nowhere = "127.0.0.1:1"
     return Endpoints(
-        source_url=url, kafka=nowhere, registry=f"http://{nowhere}", connect=f"http://{nowhere}"
+        source_url=url,
+        kafka=Broker(nowhere),
+        registry=f"http://{nowhere}",
+        connect=f"http://{nowhere}",
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from confluent_kafka import Consumer, TopicPartition
 
 from cdc.capture.bootstrap import establish, placeholder
+from cdc.kafka.broker import Broker
 from cdc.kafka.offsets import end_offsets
 from cdc.kafka.registry_client import RegistryClient
 from cdc.state import pipeline as pipelines
@@ -38,7 +39,7 @@ def main() -> None:
                 server.start()
             endpoints = Endpoints(
                 source_url=running["postgres"].address,
-                kafka=running["kafka"].address,
+                kafka=Broker(running["kafka"].address),
                 registry=running["registry"].address,
                 connect=running["connect"].address,
             )
@@ -86,7 +87,7 @@ def _records(endpoints: Endpoints, topics: Mapping[str, str]) -> list[dict[str, 
 
 def _read_topic(endpoints: Endpoints, topic: str) -> list[dict[str, Any]]:
     settings = {
-        "bootstrap.servers": endpoints.kafka,
+        "bootstrap.servers": endpoints.kafka.bootstrap,
         "group.id": "record",
         "isolation.level": "read_committed",
         "enable.auto.commit": False,

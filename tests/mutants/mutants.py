@@ -291,7 +291,7 @@ MUTANTS: Final = (
     Mutant(
         name="a connector's configuration can read only its own secret",
         file="cdc/stack/servers/connect.py",
-        old="str(self.state.secrets / SOURCE_SECRET),",
+        old="str(self._for_connector),",
         new="str(self.state.secrets),",
         tests=("tests/servers/test_worker_access.py",),
     ),

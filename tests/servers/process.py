@@ -69,7 +69,7 @@ def servers(root: Path) -> dict[str, Callable[[], Server]]:
     endpoints = planned.endpoints
     addresses = {
         "postgres": endpoints.source_url,
-        "kafka": endpoints.kafka,
+        "kafka": endpoints.kafka.bootstrap,
         "registry": endpoints.registry,
         "connect": endpoints.connect,
     }

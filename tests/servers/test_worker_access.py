@@ -10,7 +10,7 @@ import httpx
 import psutil
 import pytest
 
-from cdc.state.endpoints import SOURCE_SECRET
+from cdc.state.endpoints import CONNECTOR_SECRETS
 from tests.servers.fixtures import Makers
 from tests.servers.process import ProcessServer
 
@@ -95,9 +95,9 @@ def _secrets_are_kept(root: Path, connect: ProcessServer, address: str) -> None:
 
 def _no_other_secret_is_a_setting(address: str, root: Path) -> None:
     """Check that a client of the worker can make it read one file of the directory only."""
-    (root / "secrets" / SOURCE_SECRET).write_text("password=the_one_file")
+    (root / "secrets" / CONNECTOR_SECRETS).write_text("password=the_one_file")
     (root / "secrets" / "canary.properties").write_text("password=kept_apart")
-    assert "the_one_file" in _refused_number(address, root / "secrets" / SOURCE_SECRET)
+    assert "the_one_file" in _refused_number(address, root / "secrets" / CONNECTOR_SECRETS)
     assert "kept_apart" not in _refused_number(address, root / "secrets" / "canary.properties")
 
 

@@ -20,8 +20,13 @@ class Authority:
         """Return the certificate to trust."""
         return self.folder / f"{self.name}.crt"
 
-    def signed(self, name: str, *, key: tuple[str, ...] = RSA, alternative: str = "") -> Path:
-        """Create and return a certificate for ``name``; its key is beside it."""
+    def signed(
+        self, name: str, *, key: tuple[str, ...] = RSA, alternative: str = "", days: int = 2
+    ) -> Path:
+        """Create and return a certificate for ``name``; its key is beside it.
+
+        With negative ``days`` it has expired.
+        """
         request, certificate = self.folder / f"{name}.csr", self.folder / f"{name}.crt"
         new_key = ["-nodes", *key, "-keyout", str(certificate.with_suffix(".key"))]
         openssl("req", *new_key, "-subj", f"/CN={name}", "-out", str(request))
@@ -29,7 +34,7 @@ class Authority:
         extensions.write_text(f"subjectAltName = {alternative}\n" if alternative else "")
         ours = ["-CA", str(self.certificate), "-CAkey", str(self.certificate.with_suffix(".key"))]
         files = ["-in", str(request), "-out", str(certificate), "-extfile", str(extensions)]
-        openssl("x509", "-req", "-days", "2", "-CAcreateserial", *ours, *files)
+        openssl("x509", "-req", "-days", str(days), "-CAcreateserial", *ours, *files)
         certificate.with_suffix(".key").chmod(0o600)
         return certificate
 

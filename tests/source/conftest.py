@@ -43,7 +43,7 @@ def make_config(tmp_path: Path, request: pytest.FixtureRequest) -> Maker:
             return config
         return config.model_copy(
             update={
-                "kafka": Kafka(bootstrap_servers=endpoints.kafka),
+                "kafka": Kafka(bootstrap_servers=endpoints.kafka.bootstrap),
                 "connect": Connect(url=endpoints.connect, **worker_settings(request)),
                 "registry": Registry(url=endpoints.registry),
             }

@@ -48,7 +48,7 @@ class Topic:
     def _records(self) -> list[tuple[bytes | None, bytes | None]]:
         end = end_offsets(self.chain.kafka, [self.name])[self.name]
         settings = {
-            "bootstrap.servers": self.chain.kafka,
+            "bootstrap.servers": self.chain.kafka.bootstrap,
             "group.id": "test",
             "isolation.level": "read_committed",
             "enable.auto.commit": False,

@@ -84,7 +84,7 @@ def test_a_disk_that_fills_is_reported_and_the_servers_return_once_it_has_space(
         until(lambda: read(state).get("phase") == "ready")
         endpoints = resolve(config).endpoints
         fill(disk / "ballast")
-        write_until_refused(endpoints.kafka)
+        write_until_refused(endpoints.kafka.bootstrap)
         until(lambda: any("MiB free" in what for what in events(state)), 120)
         assert process.poll() is None
 

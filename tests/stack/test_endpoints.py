@@ -10,17 +10,18 @@ from pydantic import SecretStr
 
 from cdc.config import Config, Source
 from cdc.errors import CdcError, ErrorKind
+from cdc.kafka.broker import Broker
 from cdc.state.directory import StateDir
 from cdc.state.endpoints import (
+    REGISTRY_PASSWORD,
     Endpoints,
     combine,
     configured_source_url,
     password_reference,
     properties_value,
-    record,
-    write_source_secret,
+    write_connector_secrets,
 )
-from cdc.state.pipeline import Pipeline, resolve
+from cdc.state.pipeline import Pipeline, record, resolve
 
 EMBEDDED = {"source_url": "postgresql://e", "kafka": "k:1", "connect": "http://c", "registry": "r"}
 
@@ -33,8 +34,8 @@ def test_nothing_recorded_says_that_the_stack_is_not_up(config: Config) -> None:
 
 
 def test_the_recorded_endpoints_are_found_and_private(config: Config, state: StateDir) -> None:
-    endpoints = Endpoints(**EMBEDDED)
-    record(state, endpoints)
+    endpoints = combine(config, EMBEDDED)
+    record(state, Pipeline(config, endpoints))
     assert resolve(config) == Pipeline(config, endpoints)
     assert stat.S_IMODE(state.endpoints_file.stat().st_mode) == 0o600
 
@@ -45,7 +46,7 @@ def test_a_configured_address_wins(config: Config) -> None:
     )
     combined = combine(changed, EMBEDDED)
     assert combined.registry == "http://other:8080"
-    assert combined.kafka == "k:1"
+    assert combined.kafka == Broker("k:1")
 
 
 def test_all_configured_needs_no_record(config: Config) -> None:
@@ -69,7 +70,9 @@ def test_the_password_is_complete_in_the_url_and_is_not_shown(password: str) -> 
     parts = urlsplit(url)
     assert unquote(parts.password or "") == password
     assert (parts.username, parts.hostname, parts.port) == ("me", "db", 5433)
-    endpoints = Endpoints(**{**EMBEDDED, "source_url": url})
+    endpoints = Endpoints(
+        source_url=url, kafka=Broker("k:1"), connect="http://c", registry="http://r"
+    )
     assert url not in repr(endpoints)
 
 
@@ -109,13 +112,35 @@ def test_any_value_can_be_read_back_from_a_properties_file(value: str) -> None:
 
 
 def test_the_connector_gets_the_password_by_reference(config: Config, state: StateDir) -> None:
-    write_source_secret(state, "postgresql://u:p%40ss@h/d")
+    write_connector_secrets(state, "postgresql://u:p%40ss@h/d", "https://r:s3crt@h")
     reference = password_reference(config.state_dir)
     path = Path(reference.removeprefix("${file:").removesuffix(":password}"))
-    assert path.read_text() == "password=p@ss\n"
+    assert path.read_text() == "password=p@ss\nregistry_password=s3crt\n"
+    other = password_reference(config.state_dir, REGISTRY_PASSWORD)
+    assert other == reference.replace(":password}", ":registry_password}")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_the_record_is_json(state: StateDir) -> None:
-    record(state, Endpoints(**EMBEDDED))
+def test_the_record_is_json(config: Config, state: StateDir) -> None:
+    record(state, Pipeline(config, combine(config, EMBEDDED)))
     assert json.loads(state.endpoints_file.read_text())["kafka"] == "k:1"
+
+
+def test_the_record_has_no_secret_of_a_server_of_one_s_own(config: Config, state: StateDir) -> None:
+    own = {
+        "source": {"tables": ["a.b"], "url": "postgresql://u:hunter2@h/d?sslpassword=hunter2"},
+        "connect": {
+            "url": "https://c",
+            "user": "u",
+            "password": "hunter2",
+            "registry_password": "${env:R}",
+        },
+        "registry": {"url": "https://r", "user": "u", "password": "hunter2"},
+        "kafka": {"bootstrap_servers": "k:1", "user": "u", "password": "hunter2"},
+    }
+    configured = Config.model_validate({**config.model_dump(), **own})
+    record(state, Pipeline(configured, combine(configured, {})))
+
+    assert "hunter2" not in state.endpoints_file.read_text()
+    assert resolve(configured).endpoints == combine(configured, {})
+    assert "hunter2" in resolve(configured).endpoints.registry

@@ -13,6 +13,7 @@ import pytest
 from cdc.client.status import status as statuses
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
+from cdc.kafka.broker import Broker
 from cdc.observe.defects import error_text
 from cdc.stack.embedded import EmbeddedStack
 from cdc.stack.process import log_files
@@ -37,7 +38,7 @@ for turn in range(8):
     pathlib.Path({seen!r}).read_text()
 """
 """Write 300 lines per turn, and wait on a named pipe until the test has seen them."""
-ENDPOINTS: Final = Endpoints(source_url="", kafka="", connect="", registry="")
+ENDPOINTS: Final = Endpoints(source_url="", kafka=Broker(""), connect="", registry="")
 
 
 @pytest.fixture

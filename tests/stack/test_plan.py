@@ -48,12 +48,12 @@ def test_the_registry_is_ready_before_the_worker_starts(config: Config, state: S
 
 def test_embedded_clients_use_the_configured_broker(config: Config, state: StateDir) -> None:
     made = server_plan.make(with_keys(config, KAFKA), state)
-    assert made.endpoints.kafka == "broker:9092"
+    assert made.endpoints.kafka.bootstrap == "broker:9092"
     (registry,), (connect,) = made.waves[1:]
     assert isinstance(registry, RegistryServer)
     assert registry.properties()["apicurio.kafkasql.bootstrap.servers"] == "broker:9092"
     connect.prepare()
-    written = (state.data("connect") / "worker.properties").read_text()
+    written = (state.secrets / "connect.properties").read_text()
     assert "bootstrap.servers=broker:9092\n" in written
 
 

@@ -79,10 +79,10 @@ def test_topics_offsets_and_schemas_survive(config: Config, state: StateDir) -> 
         execute(endpoints, "CREATE TABLE kept (id int PRIMARY KEY, note text)")
         establish(Pipeline(config, endpoints))
         execute(endpoints, "INSERT INTO kept SELECT i, 'row' FROM generate_series(1, 50) i")
-        until(lambda: len(messages(endpoints.kafka)) == 50)
+        until(lambda: len(messages(endpoints.kafka.bootstrap)) == 50)
         execute(endpoints, "INSERT INTO kept VALUES (51, 'one more')")
-        until(lambda: len(messages(endpoints.kafka)) == 51)
-        before = messages(endpoints.kafka)
+        until(lambda: len(messages(endpoints.kafka.bootstrap)) == 51)
+        before = messages(endpoints.kafka.bootstrap)
         until(lambda: set(schemas(endpoints.registry)) >= BEATS)
         known = schemas(endpoints.registry)
         ids = topic_ids(endpoints.kafka, [TOPIC])
@@ -94,11 +94,11 @@ def test_topics_offsets_and_schemas_survive(config: Config, state: StateDir) -> 
     with running(config) as endpoints:
         assert schemas(endpoints.registry) == known
         assert topic_ids(endpoints.kafka, [TOPIC]) == ids
-        assert messages(endpoints.kafka) == before
+        assert messages(endpoints.kafka.bootstrap) == before
         assert source_offset(endpoints)["lsn"] >= position["lsn"]
         execute(endpoints, "INSERT INTO kept VALUES (52, 'after')")
-        until(lambda: len(messages(endpoints.kafka)) > 51)
-        after = messages(endpoints.kafka)
+        until(lambda: len(messages(endpoints.kafka.bootstrap)) > 51)
+        after = messages(endpoints.kafka.bootstrap)
         assert after[:51] == before
         assert len(after) == 52
         written_with = int.from_bytes((after[51] or b"")[1:5])
@@ -114,7 +114,7 @@ def test_a_task_that_ended_while_the_registry_was_away_starts_again(
         execute(endpoints, "CREATE TABLE kept (id int PRIMARY KEY)")
         establish(Pipeline(config, endpoints))
         execute(endpoints, "INSERT INTO kept VALUES (1)")
-        until(lambda: len(messages(endpoints.kafka)) == 1)  # a position in the stream
+        until(lambda: len(messages(endpoints.kafka.bootstrap)) == 1)  # a position in the stream
         stack.processes["registry"].stop()
         execute(endpoints, "ALTER TABLE kept ADD COLUMN note text")  # a schema it must register
         execute(endpoints, "INSERT INTO kept VALUES (2, 'while it was away')")
@@ -124,7 +124,7 @@ def test_a_task_that_ended_while_the_registry_was_away_starts_again(
         stack.await_ready(stack.servers["registry"])
         establish(Pipeline(config, endpoints))
         assert not failed(endpoints)
-        until(lambda: len(messages(endpoints.kafka)) == 2)
+        until(lambda: len(messages(endpoints.kafka.bootstrap)) == 2)
     assert ours(state) == []
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from cdc.config import Config, load
 from cdc.errors import CdcError, ErrorKind
-from cdc.state.endpoints import configured_connect_url
+from cdc.state.endpoints import configured_http_url
 from cdc.tables import TableId
 
 GOOD = """\
@@ -212,6 +212,44 @@ def test_a_login_for_an_embedded_worker_is_refused(tmp_path: Path) -> None:
         load(written(tmp_path, GOOD + "\nconnect:\n  user: u\n  password: p\n"), {})
 
 
+REGISTRY = GOOD + "\nregistry:\n  url: https://registry:8443\n"
+LOGIN = "  user: u\n  password: hunter2\n"
+OWN_WORKER = "connect:\n  url: https://connect:8083\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        (REGISTRY + "  user: u\n", "go together"),
+        (REGISTRY + "  user: u\n  password: hunter2\n  password_file: f\n", "more than once"),
+        (GOOD + "\nregistry:\n" + LOGIN, "registry.url, which is not set"),
+        (GOOD + "\nregistry:\n  ca_file: c\n", "registry.url, which is not set"),
+        (GOOD + "\nconnect:\n  ca_file: c\n", "connect.url, which is not set"),
+        (WORKER + "  ca_file: c\n", "begins with https://"),
+        (REGISTRY.replace("https", "http") + "  ca_file: c\n", "begins with https://"),
+        (REGISTRY.replace("//registry", "//u:hunter2@registry"), "contains a login"),
+        (WORKER + "  registry_url: http://u:hunter2@r\n", "contains a login"),
+        (REGISTRY + LOGIN + OWN_WORKER, "connect.registry_password is missing"),
+        (REGISTRY + LOGIN + OWN_WORKER + "  registry_password: hunter2\n", "must be a reference"),
+        (REGISTRY + OWN_WORKER + "  registry_password: ${env:R}\n", "registry.user is not"),
+    ],
+)
+def test_a_login_or_ca_that_could_not_be_used_is_refused(
+    tmp_path: Path, text: str, error: str
+) -> None:
+    with pytest.raises(CdcError, match=error) as caught:
+        load(written(tmp_path, text), {})
+    assert "hunter2" not in str(caught.value)
+    assert ": : " not in str(caught.value)
+
+
+def test_files_of_certificates_are_relative_to_the_configuration(tmp_path: Path) -> None:
+    text = REGISTRY + "  ca_file: ca.crt\nkafka:\n  bootstrap_servers: k:1\n  ca_file: tls/ca\n"
+    config = load(written(tmp_path, text), {})
+    assert config.registry.ca_file == tmp_path / "ca.crt"
+    assert config.kafka.ca_file == tmp_path / "tls/ca"
+
+
 @pytest.mark.parametrize("by", ["environment", "file"])
 def test_the_worker_s_password_comes_from_environment_or_file(tmp_path: Path, by: str) -> None:
     (tmp_path / "login").write_text("p@ss\n")
@@ -219,7 +257,7 @@ def test_the_worker_s_password_comes_from_environment_or_file(tmp_path: Path, by
     environ = {"WAL2LAKE_CONNECT__PASSWORD": "p@ss"} if by == "environment" else {}
     config = load(written(tmp_path, WORKER + keys), environ)
 
-    assert configured_connect_url(config.connect) == "http://u:p%40ss@connect:8083"
+    assert configured_http_url("connect", config.connect) == "http://u:p%40ss@connect:8083"
     assert "p@ss" not in repr(config)
 
 

@@ -18,6 +18,7 @@ from cdc.client.check import check
 from cdc.client.status import components
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
+from cdc.kafka.broker import Broker
 from cdc.kafka.registry_client import RegistryClient
 from cdc.source.connector import worker_rest
 from cdc.source.server.finding import Level
@@ -159,7 +160,9 @@ def test_check_warns_of_a_password_in_clear_text() -> None:
         settings = {"source": {"tables": ["s.*"]}, "lake": {"path": "/nowhere"}}
         config = Config.model_validate({**settings, "connect": {"url": f"http://{place}"}})
         source = "postgresql://app:hunter2@127.0.0.1:1/app"
-        endpoints = Endpoints(source_url=source, kafka="", connect=f"http://{place}", registry="")
+        endpoints = Endpoints(
+            source_url=source, kafka=Broker(""), connect=f"http://{place}", registry=""
+        )
         found = {finding.subject: finding for finding in check(Pipeline(config, endpoints))}
     assert found["connect.source_password"].level is Level.WARNING
     assert "hunter2" not in str(found)

@@ -65,6 +65,7 @@ TYPE_NAMES: Final[dict[Any, str]] = {
     str: "text",
     int: "integer",
     float: "number",
+    bool: "`true` or `false`",
     Path: "path",
     SecretStr: "text, secret",
     Choice: "`drop`, `hash` or `{truncate: N}`",
@@ -150,7 +151,7 @@ def _default(field: FieldInfo) -> str:
         return "absent"
     if value in ([], {}):
         return "empty"
-    return f"`{value}`"
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
 def _text(field: FieldInfo) -> str:

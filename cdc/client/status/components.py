@@ -11,6 +11,7 @@ import psutil
 
 from cdc import http_client
 from cdc.errors import CdcError, ErrorKind
+from cdc.kafka import registry_client
 from cdc.source.connector.connector_status import ConnectorStatus, connector_status
 from cdc.source.connector.failure import cause
 from cdc.source.connector.worker_rest import refuse_unknown
@@ -105,7 +106,7 @@ def connector(connect_url: str, name: str) -> ConnectorPart:
     """
     try:
         response = http_client.get(
-            f"{connect_url}/connectors/{name}/status", timeout=CONNECT_SECONDS
+            connect_url, f"/connectors/{name}/status", timeout=CONNECT_SECONDS
         )
         refuse_unknown(response, connect_url)
         if response.status_code == httpx.codes.NOT_FOUND:
@@ -133,14 +134,18 @@ def _worst(status: ConnectorStatus) -> ConnectorPart:
 
 
 def registry(url: str) -> None:
-    """Check that the schema registry is ready; raises UNREACHABLE when it is not."""
-    ready = f"{url}/health/ready"
+    """Check that the schema registry is ready.
+
+    Raises UNREACHABLE when it is not, CONFIG when it rejects our credentials.
+    """
     try:
-        http_client.get(ready, timeout=CONNECT_SECONDS).raise_for_status()
+        answer = http_client.get(url, "/health/ready", timeout=CONNECT_SECONDS)
+        registry_client.refuse_unknown(answer, url)
+        answer.raise_for_status()
     except httpx.HTTPError as error:
         raise CdcError(
             ErrorKind.UNREACHABLE,
-            f"no schema registry is ready at {url}",
+            f"no schema registry is ready at {http_client.without_login(url)}",
             detail=type(error).__name__,
             remedy="wal2lake up, or correct registry.url",
         ) from None

@@ -10,18 +10,20 @@ from collections.abc import Mapping
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from cdc.errors import CdcError, ErrorKind
+from cdc.kafka.broker import Broker
 from cdc.kafka.clients import reading_consumer
+from cdc.kafka.refusal import refusal
 
 SECONDS = 5.0
 
 
-def lags(bootstrap: str, applied: Mapping[str, int]) -> dict[str, int]:
+def lags(broker: Broker, applied: Mapping[str, int]) -> dict[str, int]:
     """Return by topic how many offsets come after ``applied``; 0 if no change is among them.
 
     Raises UNREACHABLE when no broker answers in time.
     """
     consumer = reading_consumer(
-        bootstrap,
+        broker,
         "wal2lake-status",
         enable_partition_eof=True,
         auto_offset_reset="earliest",
@@ -32,7 +34,7 @@ def lags(bootstrap: str, applied: Mapping[str, int]) -> dict[str, int]:
         gaps = {topic: applied[topic] + 1 for topic in applied if ends[topic] > applied[topic] + 1}
         firsts = _first_changes(consumer, gaps)
     except KafkaException as error:
-        raise _unreachable(bootstrap, error.args[0]) from None
+        raise _unreachable(broker, error.args[0]) from None
     finally:
         consumer.close()
     return {topic: ends[topic] - firsts[topic] if topic in firsts else 0 for topic in applied}
@@ -72,10 +74,10 @@ def _ended(message: Message) -> bool:
     return error is not None
 
 
-def _unreachable(bootstrap: str, error: object) -> CdcError:
-    return CdcError(
+def _unreachable(broker: Broker, error: object) -> CdcError:
+    return refusal(broker) or CdcError(
         ErrorKind.UNREACHABLE,
-        f"no Kafka broker answers at {bootstrap}",
+        f"no Kafka broker answers at {broker}",
         detail=str(error),
         remedy="wal2lake up, or correct kafka.bootstrap_servers",
     )

@@ -4,15 +4,17 @@ from dataclasses import dataclass
 
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
+from cdc.kafka.broker import Broker
 from cdc.source.connector import worker_rest
 from cdc.state.directory import StateDir, read_json
+from cdc.state.endpoints import configured_broker, configured_http_url
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addresses:
     """The servers that a replay needs: never the source, Connect only for the placeholder."""
 
-    kafka: str | None
+    kafka: Broker | None
     registry: str
     connect: str | None
 
@@ -23,13 +25,13 @@ class Addresses:
         Raises UNREACHABLE where the schema registry's address is unknown.
         """
         started = read_json(StateDir(config.state_dir).endpoints_file) or {}
-        registry = config.registry.url or started.get("registry")
+        registry = configured_http_url("registry", config.registry) or started.get("registry")
         if not registry:
             raise unknown_address("the schema registry", "registry.url")
         return cls(
-            kafka=config.kafka.bootstrap_servers or started.get("kafka"),
-            registry=registry.rstrip("/"),
-            connect=config.connect.url or started.get("connect"),
+            kafka=configured_broker(config.kafka) or _started(started.get("kafka")),
+            registry=registry,
+            connect=configured_http_url("connect", config.connect) or started.get("connect"),
         )
 
     def placeholder(self, config: Config) -> str:
@@ -49,6 +51,10 @@ class Addresses:
             "the placeholder of unchanged values is not known on this machine",
             remedy=f"copy the file secrets/{file.name} of the pipeline's state_dir to {file}",
         )
+
+
+def _started(bootstrap: str | None) -> Broker | None:
+    return Broker(bootstrap) if bootstrap else None
 
 
 def unknown_address(server: str, key: str) -> CdcError:

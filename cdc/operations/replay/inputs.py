@@ -13,6 +13,7 @@ from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.structure_notes import PlacedNote, first_notes, note_rows, read_notes
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema
+from cdc.kafka.broker import Broker
 from cdc.lake.layout import log_path
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.records.readings import Reading
@@ -74,7 +75,7 @@ class FromKafka:
 
 def from_kafka(
     context: RebuildContext,
-    bootstrap: str,
+    broker: Broker,
     table: TableId,
     end: ReplayEnd | None,
     *,
@@ -89,10 +90,10 @@ def from_kafka(
     """
     readings = [reading for reading in readings if not reading.image]
     topic, notes_topic = table.topic(context.config.name), STRUCTURE.topic(context.config.name)
-    end = end or end_of_topics(bootstrap, topic, notes_topic)
-    events = _copied(context, bootstrap, topic, f"{folder}/events", end.upto)
+    end = end or end_of_topics(broker, topic, notes_topic)
+    events = _copied(context, broker, topic, f"{folder}/events", end.upto)
     _refuse_readings(events, table, readings)
-    notes = _copied(context, bootstrap, notes_topic, f"{folder}/notes", None).rows
+    notes = _copied(context, broker, notes_topic, f"{folder}/notes", None).rows
     placed = read_notes(notes.where(F.col("offset") <= end.notes), context.schemas_of)
     recorded = _recorded(context, table, events.rows, placed)
     material = _material(context, recorded, table, known)
@@ -102,10 +103,10 @@ def from_kafka(
 
 
 def _copied(
-    context: RebuildContext, bootstrap: str, topic: str, folder: str, upto: int | None
+    context: RebuildContext, broker: Broker, topic: str, folder: str, upto: int | None
 ) -> TopicCopy:
     span = context.config.job.max_events_per_batch
-    history = topic_copy.copy_topic(context.session, bootstrap, topic, folder, upto=upto, span=span)
+    history = topic_copy.copy_topic(context.session, broker, topic, folder, upto=upto, span=span)
     topic_copy.check(history, context.schemas_of, context.factory.placeholder)
     return history
 

@@ -11,6 +11,7 @@ from cdc.apply.table.structure_notes import PlacedNote
 from cdc.apply.table.table_factory import TableFactory
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema
+from cdc.kafka.broker import Broker
 from cdc.kafka.offsets import end_offsets
 from cdc.lake.records.ledger import LedgerRow
 from cdc.lake.records.readings import Reading
@@ -103,14 +104,14 @@ def end_at_cut(row: LedgerRow, table: TableId) -> ReplayEnd:
     )
 
 
-def end_of_topics(bootstrap: str, topic: str, notes_topic: str) -> ReplayEnd:
+def end_of_topics(broker: Broker, topic: str, notes_topic: str) -> ReplayEnd:
     """Return the ends of the two topics at the same moment, in the first epoch.
 
     Raises CONFLICT where the topic grows too fast for that.
     """
     for _ in range(_LOOKS):
-        before = end_offsets(bootstrap, [topic, notes_topic])
-        after = end_offsets(bootstrap, [topic])
+        before = end_offsets(broker, [topic, notes_topic])
+        after = end_offsets(broker, [topic])
         if before.get(topic) == after.get(topic):
             ends = {name: before.get(name, 0) - 1 for name in (topic, notes_topic)}
             return ReplayEnd(epoch=1, upto=ends[topic], notes=ends[notes_topic])

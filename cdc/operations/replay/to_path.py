@@ -23,6 +23,7 @@ from cdc.client.read.published import cut_at
 from cdc.config import Config, masks_of
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema
+from cdc.kafka.broker import Broker
 from cdc.kafka.registry_client import RegistryClient
 from cdc.lake.layout import is_local, ledger_path, readings_path, table_path
 from cdc.lake.records.ledger import Ledger, LedgerRow
@@ -150,7 +151,7 @@ class _Replay:
     """One rebuild to a path; copies of topics go to ``folder``."""
 
     context: RebuildContext
-    kafka: str | None
+    kafka: Broker | None
     options: ReplayOptions
     row: LedgerRow | None
     folder: str

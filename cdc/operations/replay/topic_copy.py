@@ -16,6 +16,7 @@ from cdc.apply.changes.decode import is_moved
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.envelope import NEW_KEY, OLD_KEY
 from cdc.events.schema import key_fields
+from cdc.kafka.broker import Broker, spark_options
 from cdc.kafka.registry_client import SchemaLookup
 from cdc.kafka.topic_facts import TopicFacts, topic_facts
 from cdc.land.log_table import log_rows
@@ -37,22 +38,22 @@ class TopicCopy:
 
 
 def copy_topic(
-    spark: SparkSession, bootstrap: str, topic: str, folder: str, *, upto: int | None, span: int
+    spark: SparkSession, broker: Broker, topic: str, folder: str, *, upto: int | None, span: int
 ) -> TopicCopy:
     """Copy the whole topic into a Delta table at ``folder``.
 
     ``upto`` is the offset of a cut, None for the end. A landing spans ``span`` offsets. Raises
     CHAIN_BROKEN where retention or compaction has removed events that are needed.
     """
-    facts = topic_facts(bootstrap, topic)
+    facts = topic_facts(broker, topic)
     _refuse_removed(facts)
     for attempt in range(_ATTEMPTS):
-        seconds = _copy(spark, bootstrap, facts, folder, span)
-        if not facts.compacted or _unchanged(spark, bootstrap, facts, folder):
+        seconds = _copy(spark, broker, facts, folder, span)
+        if not facts.compacted or _unchanged(spark, broker, facts, folder):
             break
         if attempt == _ATTEMPTS - 1:
             raise _broken(f"topic {topic} was compacted each time it was read")
-    _refuse_removed(topic_facts(bootstrap, topic))
+    _refuse_removed(topic_facts(broker, topic))
     _refuse_slow(facts, seconds)
     copied = TopicCopy(topic=topic, rows=spark.read.format("delta").load(folder), facts=facts)
     if upto is not None:
@@ -86,20 +87,20 @@ def _refuse_removed(facts: TopicFacts) -> None:
         )
 
 
-def _copy(spark: SparkSession, bootstrap: str, facts: TopicFacts, folder: str, span: int) -> float:
+def _copy(spark: SparkSession, broker: Broker, facts: TopicFacts, folder: str, span: int) -> float:
     """Copy the topic, and return how many seconds that took."""
     started = time.monotonic()
     landing = (F.floor(F.col("offset") / span) + 1).cast("long")
-    rows = log_rows(_events(spark, bootstrap, facts), 0).withColumn("landing", landing)
+    rows = log_rows(_events(spark, broker, facts), 0).withColumn("landing", landing)
     writer = rows.write.format("delta").option("maxRecordsPerFile", span)
     writer.option("delta.dataSkippingNumIndexedCols", "4").mode("overwrite").save(folder)
     return time.monotonic() - started
 
 
-def _events(spark: SparkSession, bootstrap: str, facts: TopicFacts) -> DataFrame:
+def _events(spark: SparkSession, broker: Broker, facts: TopicFacts) -> DataFrame:
     return (
         spark.read.format("kafka")
-        .option("kafka.bootstrap.servers", bootstrap)
+        .options(**spark_options(broker))
         .option("subscribe", facts.topic)
         .option("startingOffsets", f'{{"{facts.topic}": {{"0": {facts.first}}}}}')
         .option("endingOffsets", f'{{"{facts.topic}": {{"0": {facts.end}}}}}')
@@ -110,14 +111,14 @@ def _events(spark: SparkSession, bootstrap: str, facts: TopicFacts) -> DataFrame
     )
 
 
-def _unchanged(spark: SparkSession, bootstrap: str, facts: TopicFacts, folder: str) -> bool:
+def _unchanged(spark: SparkSession, broker: Broker, facts: TopicFacts, folder: str) -> bool:
     """Return whether the topic still has the same offsets as its copy.
 
     If compaction removes events ahead of the reader while it has older ones already, the copy is a
     state that never existed. The older ones are gone by now too, which shows.
     """
     measure = F.count("*"), F.sum(F.hash("offset").cast("decimal(38,0)"))
-    now, then = _events(spark, bootstrap, facts), spark.read.format("delta").load(folder)
+    now, then = _events(spark, broker, facts), spark.read.format("delta").load(folder)
     return now.agg(*measure).collect() == then.agg(*measure).collect()
 
 

@@ -10,13 +10,14 @@ from string import Template
 from typing import Final
 
 from cdc.errors import CdcError, ErrorKind
+from cdc.http_client import without_login
 from cdc.source.catalog.catalog import SourceTable
 from cdc.source.connector.converter_masks import converter_masks
 from cdc.source.connector.snapshot_select import overrides
 from cdc.source.server.connection import address, password
 from cdc.source.server.finding import Finding
 from cdc.source.server.tls import PASSED_ON, tls
-from cdc.state.endpoints import password_reference
+from cdc.state.endpoints import REGISTRY_PASSWORD, password_reference
 from cdc.state.pipeline import Pipeline
 from cdc.tables import CONTROL_SCHEMA, HEARTBEAT, STRUCTURE, ColumnId, TableId
 
@@ -42,6 +43,11 @@ FIRST: Final = "wal2lake.first.snapshot"
 _OPTIONAL: Final = (
     COLUMNS,  # an empty list is not the same as no list
     "driver.pemKeyAlgorithm",
+    *(
+        f"{of}.converter.apicurio.{name}"
+        for of in ("key", "value")
+        for name in ("auth.username", "auth.password", "rest.request.ssl.ca-bundle.location")
+    ),
     *(f"database.{name}" for name in PASSED_ON),
 )
 
@@ -87,7 +93,23 @@ def _values(pipeline: Pipeline, tables: list[SourceTable]) -> dict[str, str]:
         "name": pipeline.name,
         "tables": _list(t.table for t in tables),
         "excluded_columns": ",".join(_excluded(tables)),
-        "registry": (config.connect.registry_url or endpoints.registry).rstrip("/"),
+        **_registry(pipeline),
+    }
+
+
+def _registry(pipeline: Pipeline) -> dict[str, str]:
+    """Return how the converters reach the registry; values that do not apply are empty."""
+    config = pipeline.config
+    url = config.connect.registry_url or without_login(pipeline.endpoints.registry)
+    ca_file = config.connect.registry_ca_file or config.registry.ca_file
+    secret = config.connect.registry_password or password_reference(
+        config.state_dir, REGISTRY_PASSWORD
+    )
+    return {
+        "registry": url.rstrip("/"),
+        "registry_user": config.registry.user or "",
+        "registry_password": secret if config.registry.user else "",
+        "registry_ca": str(ca_file or ""),
     }
 
 

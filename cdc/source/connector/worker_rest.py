@@ -145,7 +145,8 @@ def _request(
         answer: httpx.Response = attempts(
             http_client.request,
             method,
-            f"{connect_url.rstrip('/')}{path}",
+            connect_url,
+            path,
             timeout=_SECONDS if patience is None else patience,
             **arguments,
         )
@@ -166,13 +167,13 @@ def _silent(connect_url: str, error: httpx.HTTPError) -> CdcError:
 
 def refuse_unknown(answer: httpx.Response, connect_url: str) -> None:
     """Raise CONFIG if the worker rejects our credentials, or requires some."""
-    if answer.status_code == httpx.codes.UNAUTHORIZED:
-        raise CdcError(
-            ErrorKind.CONFIG,
-            f"Kafka Connect at {http_client.without_login(connect_url)} refuses our credentials",
-            remedy="set connect.user, and connect.password or connect.password_file; an embedded "
-            "worker gets its own from wal2lake up",
-        )
+    http_client.refuse_unknown(
+        answer,
+        connect_url,
+        "Kafka Connect",
+        "set connect.user, and connect.password or connect.password_file; an embedded worker gets "
+        "its own from wal2lake up",
+    )
 
 
 def _accepted(answer: httpx.Response, name: str, settings: Mapping[str, str]) -> None:

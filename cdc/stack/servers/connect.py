@@ -8,16 +8,17 @@ from typing import Final
 import httpx
 
 from cdc import http_client
+from cdc.kafka.broker import Broker
 from cdc.observe.java_log import configuration
 from cdc.stack.artifacts import class_archive
 from cdc.stack.artifacts.lock_file import CONNECT, CONVERTER, DEBEZIUM, jars, set_dir
 from cdc.stack.process.process import Command
 from cdc.stack.servers.jvm import java_command
 from cdc.stack.servers.kafka import LARGEST_MESSAGE, end_transaction
-from cdc.stack.servers.server import LOOPBACK, write_properties
+from cdc.stack.servers.server import LOOPBACK, properties_text
 from cdc.state.atomic_file import write_private
 from cdc.state.directory import StateDir
-from cdc.state.endpoints import SOURCE_SECRET
+from cdc.state.endpoints import CONNECTOR_SECRETS
 
 _HEAP = "640m"
 _USER: Final = "wal2lake"
@@ -58,7 +59,7 @@ class ConnectServer:
 
     state: StateDir
     port: int
-    kafka: str
+    kafka: Broker
     installation: str
     replication: int = 1
     name: str = "connect"
@@ -85,23 +86,27 @@ class ConnectServer:
 
     @property
     def _properties(self) -> Path:
-        return self._home / "worker.properties"
+        return self.state.secrets / f"{self.name}.properties"
 
     def prepare(self) -> None:
         """Write the configuration; end transactions that a killed worker left open."""
         if self._home.exists():
             self._end_transactions()
         self._home.mkdir(exist_ok=True)
-        write_properties(self._properties, self._settings())
+        write_private(self._properties, properties_text(self._settings()))
         self._write_secrets()
 
     def _write_secrets(self) -> None:
         """Write the worker's secrets to files, because anyone can read a command line."""
-        if not (self.state.secrets / SOURCE_SECRET).exists():
-            write_private(self.state.secrets / SOURCE_SECRET, "")  # it must exist
+        if not self._for_connector.exists():
+            write_private(self._for_connector, "")  # it must exist
         write_private(self._credentials, f"{_USER}={self._password()}\n")
         file = str(self._credentials).replace("\\", "\\\\").replace('"', '\\"')
         write_private(self._jaas, _JAAS.substitute(module=_LOGIN_MODULE, file=file))
+
+    @property
+    def _for_connector(self) -> Path:
+        return self.state.secrets / CONNECTOR_SECRETS
 
     @property
     def _credentials(self) -> Path:
@@ -127,14 +132,23 @@ class ConnectServer:
     def _settings(self) -> dict[str, str | int]:
         plugins = ",".join(str(set_dir(name)) for name in (DEBEZIUM, CONVERTER))
         return {
-            "bootstrap.servers": self.kafka,
+            **self._to_kafka(),
             "listeners": self._listener,
             "rest.advertised.host.name": LOOPBACK,
             "plugin.path": plugins,
             # A connector's configuration may refer to this file only, not to other secrets.
-            "config.providers.file.param.allowed.paths": str(self.state.secrets / SOURCE_SECRET),
+            "config.providers.file.param.allowed.paths": str(self._for_connector),
             **self._storage(),
             **WORKER,
+        }
+
+    def _to_kafka(self) -> dict[str, str]:
+        """Return how the worker reaches Kafka, and how the clients of its connectors do."""
+        settings = self.kafka.java_settings()
+        return {
+            f"{of}{name}": text
+            for of in ("", "producer.", "consumer.", "admin.")
+            for name, text in settings.items()
         }
 
     def _storage(self) -> dict[str, str | int]:
@@ -173,7 +187,7 @@ class ConnectServer:
 def is_answering(url: str) -> bool:
     """Return whether the worker has joined its group and read its configuration topic."""
     try:
-        response = http_client.get(f"{url}/health", timeout=3)
+        response = http_client.get(url, "/health", timeout=3)
     except httpx.HTTPError:
         return False
     return response.status_code == httpx.codes.OK

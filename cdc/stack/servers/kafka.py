@@ -13,6 +13,7 @@ from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from cdc.errors import CdcError, ErrorKind
+from cdc.kafka.broker import Broker
 from cdc.stack.artifacts import class_archive
 from cdc.stack.artifacts.class_archive import ClassArchive
 from cdc.stack.artifacts.lock_file import KAFKA, jars
@@ -39,9 +40,9 @@ class KafkaServer:
     name: str = "kafka"
 
     @property
-    def bootstrap(self) -> str:
-        """The bootstrap address for clients."""
-        return f"{LOOPBACK}:{self.port}"
+    def broker(self) -> Broker:
+        """The address for clients."""
+        return Broker(f"{LOOPBACK}:{self.port}")
 
     @property
     def _home(self) -> Path:
@@ -65,8 +66,8 @@ class KafkaServer:
             "process.roles": "broker,controller",
             "node.id": 1,
             "controller.quorum.voters": f"1@{controller}",
-            "listeners": f"PLAINTEXT://{self.bootstrap},CONTROLLER://{controller}",
-            "advertised.listeners": f"PLAINTEXT://{self.bootstrap}",
+            "listeners": f"PLAINTEXT://{self.broker},CONTROLLER://{controller}",
+            "advertised.listeners": f"PLAINTEXT://{self.broker}",
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
             "controller.listener.names": "CONTROLLER",
             "inter.broker.listener.name": "PLAINTEXT",
@@ -111,14 +112,14 @@ class KafkaServer:
 
     def is_ready(self) -> bool:
         """Return whether the broker answers clients."""
-        return is_answering(self.bootstrap)
+        return is_answering(self.broker)
 
 
-def is_answering(bootstrap: str) -> bool:
-    """Return whether the metadata that ``bootstrap`` serves name at least one broker."""
-    if not _is_listening(bootstrap):  # the client would ask again only after a growing pause
+def is_answering(broker: Broker) -> bool:
+    """Return whether the metadata that ``broker`` serves name at least one broker."""
+    if not _is_listening(broker.bootstrap):  # the client would ask again only after a growing pause
         return False
-    client = AdminClient({"bootstrap.servers": bootstrap}, logger=silent_logger())
+    client = AdminClient(broker.client_settings(), logger=silent_logger())
     try:
         return bool(client.list_topics(timeout=3).brokers)
     except KafkaException:
@@ -134,12 +135,12 @@ def _is_listening(bootstrap: str) -> bool:
     return True
 
 
-def end_transaction(bootstrap: str, owner: str) -> None:
+def end_transaction(broker: Broker, owner: str) -> None:
     """Abort the open transaction of the producer with this ``transactional.id`` and fence it off.
 
     Does nothing if the broker does not answer.
     """
-    settings = {"bootstrap.servers": bootstrap, "transactional.id": owner}
+    settings = {**broker.client_settings(), "transactional.id": owner}
     with contextlib.suppress(KafkaException):
         Producer(settings, logger=silent_logger()).init_transactions(_TRANSACTION_SECONDS)
 

@@ -11,11 +11,13 @@ from confluent_kafka.cimpl import NewTopic
 
 from cdc import http_client
 from cdc.errors import CdcError, ErrorKind
+from cdc.kafka.broker import Broker
 from cdc.stack.artifacts import class_archive
 from cdc.stack.artifacts.lock_file import REGISTRY, set_dir
 from cdc.stack.process.process import Command
 from cdc.stack.servers.jvm import java_command
-from cdc.stack.servers.server import LOOPBACK
+from cdc.stack.servers.server import LOOPBACK, properties_text
+from cdc.state.atomic_file import write_private
 from cdc.state.directory import StateDir
 
 _HEAP = "320m"
@@ -27,7 +29,7 @@ class RegistryServer:
 
     state: StateDir
     port: int
-    kafka: str
+    kafka: Broker
     installation: str
     replication: int = 1
     name: str = "registry"
@@ -44,6 +46,7 @@ class RegistryServer:
     def prepare(self) -> None:
         """Create the registry's folder and topics; raises UNREACHABLE if Kafka refuses."""
         self._home.mkdir(exist_ok=True)
+        write_private(self._secrets, properties_text(self._security()))
         create_topics(self.kafka, self._topics(), self.replication)
 
     def _topics(self) -> dict[str, dict[str, str]]:
@@ -60,6 +63,17 @@ class RegistryServer:
             f"{prefix}-journal": for_ever,
             f"{prefix}-snapshots": for_ever,
             f"{prefix}-events": briefly,
+        }
+
+    @property
+    def _secrets(self) -> Path:
+        return self.state.secrets / "registry.properties"
+
+    def _security(self) -> dict[str, str]:
+        """Return how to reach Kafka; in a file, because anyone can read a command line."""
+        return {
+            f"apicurio.kafka.common.{name}": text
+            for name, text in self.kafka.java_settings().items()
         }
 
     def command(self) -> Command:
@@ -80,11 +94,12 @@ class RegistryServer:
         """Return the Java properties that configure the registry."""
         journal, snapshots, events = self._topics()
         return {
+            "quarkus.config.locations": str(self._secrets),
             "quarkus.http.host": LOOPBACK,
             "quarkus.http.port": str(self.port),
             "quarkus.http.access-log.enabled": "false",
             "apicurio.storage.kind": "kafkasql",
-            "apicurio.kafkasql.bootstrap.servers": self.kafka,
+            "apicurio.kafkasql.bootstrap.servers": self.kafka.bootstrap,
             "apicurio.kafkasql.topic": journal,
             "apicurio.kafkasql.snapshots.topic": snapshots,
             "apicurio.events.kafka.topic": events,
@@ -107,20 +122,20 @@ class RegistryServer:
 def is_answering(url: str) -> bool:
     """Return whether the registry at ``url`` is ready and can list its subjects."""
     try:
-        ready = http_client.get(f"{url}/health/ready", timeout=3)
-        subjects = http_client.get(f"{url}/apis/ccompat/v7/subjects", timeout=3)
+        ready = http_client.get(url, "/health/ready", timeout=3)
+        subjects = http_client.get(url, "/apis/ccompat/v7/subjects", timeout=3)
     except httpx.HTTPError:
         return False
     return ready.status_code == httpx.codes.OK and subjects.status_code == httpx.codes.OK
 
 
-def create_topics(kafka: str, topics: Mapping[str, dict[str, str]], replication: int) -> None:
+def create_topics(kafka: Broker, topics: Mapping[str, dict[str, str]], replication: int) -> None:
     """Create the topics that do not exist, with one partition each to keep one order.
 
     Raises UNREACHABLE if the broker does not create them.
     """
     new_topics = [NewTopic(name, 1, replication, config=config) for name, config in topics.items()]
-    client = AdminClient({"bootstrap.servers": kafka})  # must outlive its futures
+    client = AdminClient(kafka.client_settings())  # must outlive its futures
     for future in client.create_topics(new_topics, request_timeout=30).values():
         try:
             future.result()
@@ -129,7 +144,7 @@ def create_topics(kafka: str, topics: Mapping[str, dict[str, str]], replication:
                 raise _no_topics(kafka, error.args[0]) from None
 
 
-def _no_topics(kafka: str, reason: KafkaError) -> CdcError:
+def _no_topics(kafka: Broker, reason: KafkaError) -> CdcError:
     return CdcError(
         ErrorKind.UNREACHABLE,
         f"kafka at {kafka} did not create the registry's topics",

@@ -27,7 +27,11 @@ class Server(Protocol):
         """Ask the server's API; return False for any wrong answer, never raise."""
 
 
+def properties_text(values: Mapping[str, str | int]) -> str:
+    """Return the text of a Java properties file."""
+    return "".join(f"{key}={properties_value(str(value))}\n" for key, value in values.items())
+
+
 def write_properties(path: Path, values: Mapping[str, str | int]) -> None:
-    """Write a Java properties file."""
-    lines = [f"{key}={properties_value(str(value))}\n" for key, value in values.items()]
-    path.write_text("".join(lines))
+    """Write a Java properties file that holds no secret."""
+    path.write_text(properties_text(values))

@@ -19,7 +19,7 @@ from cdc.stack.servers.postgres import PostgresServer
 from cdc.stack.servers.registry import RegistryServer
 from cdc.stack.servers.server import Server
 from cdc.state.directory import StateDir
-from cdc.state.endpoints import Endpoints, combine
+from cdc.state.endpoints import Endpoints, combine, configured_broker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,15 +47,15 @@ def make(config: Config, state: StateDir) -> ServerPlan:
     chosen = ports.choose(state, config.stack.ports)
     postgres = PostgresServer(state, chosen["postgres"])
     kafka = KafkaServer(state, chosen["kafka"], chosen["controller"])
-    bootstrap = config.kafka.bootstrap_servers or kafka.bootstrap
+    broker = configured_broker(config.kafka) or kafka.broker
     copies = config.kafka.replication_factor
-    registry = RegistryServer(state, chosen["registry"], bootstrap, config.name, copies)
-    connect = ConnectServer(state, chosen["connect"], bootstrap, config.name, copies)
+    registry = RegistryServer(state, chosen["registry"], broker, config.name, copies)
+    connect = ConnectServer(state, chosen["connect"], broker, config.name, copies)
     endpoints = combine(
         config,
         {
             "source_url": postgres.url,
-            "kafka": kafka.bootstrap,
+            "kafka": kafka.broker.bootstrap,
             "connect": connect.url,
             "registry": registry.url,
         },

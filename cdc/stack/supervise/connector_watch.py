@@ -117,7 +117,7 @@ class ConnectorWatch:
         """Return the status of connector and tasks; None if nothing answers."""
         try:
             response = http_client.get(
-                f"{self.connect_url}/connectors/{self.name}/status", timeout=3
+                self.connect_url, f"/connectors/{self.name}/status", timeout=3
             )
             status = response.json() if response.status_code == httpx.codes.OK else {}
         except (httpx.HTTPError, ValueError, CdcError):
@@ -126,8 +126,8 @@ class ConnectorWatch:
 
     def _restart(self, *, only_failed: bool) -> None:
         parameters = {"includeTasks": "true", "onlyFailed": str(only_failed).lower()}
-        url = f"{self.connect_url}/connectors/{self.name}/restart"
+        path = f"/connectors/{self.name}/restart"
         try:
-            http_client.request("POST", url, params=parameters, timeout=10)
+            http_client.request("POST", self.connect_url, path, params=parameters, timeout=10)
         except (httpx.HTTPError, CdcError):
             return  # the next look tries again

@@ -3,14 +3,14 @@
 Neither the connector nor wal2lake takes part in the slot. The log is decoded by fastavro.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from cdc.state.endpoints import Endpoints
+from cdc.config import load
+from cdc.state.pipeline import resolve
 from tests.experiments.labels import Reader
 from tests.faults.bank.armed import Armed
 from tests.faults.bank.walk import query
@@ -76,11 +76,10 @@ def witnessed(bank: Armed) -> Iterator[Witness]:
     bank.execute(f"SELECT pg_create_logical_replication_slot('{SLOT}', 'test_decoding')")
     try:
         ends = query(bank, LOG, 'SELECT topic, max("offset") AS last FROM t GROUP BY topic')
-        endpoints = json.loads((bank.state_dir / "endpoints.json").read_text())
         yield Witness(
             bank=bank,
             begin={row["topic"]: row["last"] for row in ends},
-            reader=Reader(endpoints=Endpoints(**endpoints)),
+            reader=Reader(endpoints=resolve(load(bank.config_file)).endpoints),
         )
     finally:
         bank.execute(f"SELECT pg_drop_replication_slot('{SLOT}')")

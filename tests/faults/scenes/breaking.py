@@ -9,9 +9,9 @@ from typing import Any, Final
 import psycopg
 from deltalake import DeltaTable
 
+from cdc.config import load
 from cdc.kafka.offsets import end_offsets
-from cdc.state.directory import StateDir, read_json
-from cdc.state.endpoints import Endpoints
+from cdc.state.pipeline import resolve
 from tests.faults.bank.armed import NAME, Armed
 from tests.faults.bank.bank import PARTS, Bank, at_work
 from tests.faults.bank.walk import query
@@ -127,7 +127,7 @@ def crowd(bank: Armed) -> None:
 
 def await_sent(bank: Armed) -> None:
     """Wait until rows of the large table are in Kafka; the job may not be running yet."""
-    kafka = Endpoints(**(read_json(StateDir(bank.state_dir).endpoints_file) or {})).kafka
+    kafka = resolve(load(bank.config_file)).endpoints.kafka
     until(lambda: end_offsets(kafka, [TOPIC]).get(TOPIC, 0) > 0, START_SECONDS)
 
 

@@ -113,7 +113,7 @@ def _of_kafka(bank: Armed) -> float:
     """Return the broker's time, from the timestamp of an appended message."""
     stamps: list[int] = []
     bootstrap = _endpoints(bank).kafka
-    _make_topic(bootstrap)
+    _make_topic(bootstrap.bootstrap)
 
     def delivered(error: object, message: Message) -> None:
         assert error is None, error

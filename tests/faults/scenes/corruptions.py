@@ -17,6 +17,7 @@ from deltalake import DeltaTable
 
 from cdc.config import Kafka
 from cdc.errors import Reason
+from cdc.kafka.broker import Broker
 from cdc.kafka.empty_topic import empty_topic
 from cdc.kafka.topic_watch import existing_topics
 from cdc.kafka.topics import TopicSpec, delete_topics, ensure_topics
@@ -176,14 +177,14 @@ def snapshot_is_taken_again(vault: Vault) -> None:
 def topic_is_deleted(vault: Vault) -> None:
     """Delete a table's topic."""
     vault.stop_connector()
-    delete_topics(vault.kafka, [TOPIC])
-    until(lambda: not existing_topics(vault.kafka, [TOPIC]))
+    delete_topics(Broker(vault.kafka), [TOPIC])
+    until(lambda: not existing_topics(Broker(vault.kafka), [TOPIC]))
 
 
 def topic_is_made_again(vault: Vault) -> None:
     """Delete a table's topic and create another of its name."""
     topic_is_deleted(vault)
-    ensure_topics(vault.kafka, [TopicSpec(TOPIC, KEPT)])
+    ensure_topics(Broker(vault.kafka), [TopicSpec(TOPIC, KEPT)])
     vault.resume_connector()
 
 
@@ -191,16 +192,16 @@ def topic_has_more_partitions(vault: Vault) -> None:
     """Give a table's topic more partitions."""
     client = AdminClient({"bootstrap.servers": vault.kafka})
     client.create_partitions([NewPartitions(TOPIC, 3)])[TOPIC].result()
-    until(lambda: existing_topics(vault.kafka, [TOPIC])[TOPIC].partitions == 3)
+    until(lambda: existing_topics(Broker(vault.kafka), [TOPIC])[TOPIC].partitions == 3)
 
 
 def topic_is_shortened(vault: Vault) -> None:
     """Empty the topic while the job is suspended, so that some events have not landed."""
-    before = existing_topics(vault.kafka, [TOPIC])[TOPIC].end
+    before = existing_topics(Broker(vault.kafka), [TOPIC])[TOPIC].end
     with frozen(vault.bank, "job"):
         vault.bank.execute("UPDATE bank.flicker SET n = n + 1")
-        until(lambda: existing_topics(vault.kafka, [TOPIC])[TOPIC].end > before)
-        empty_topic(vault.kafka, TOPIC)
+        until(lambda: existing_topics(Broker(vault.kafka), [TOPIC])[TOPIC].end > before)
+        empty_topic(Broker(vault.kafka), TOPIC)
 
 
 def source_is_restored(vault: Vault) -> None:

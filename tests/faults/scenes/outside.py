@@ -13,13 +13,14 @@ from typing import Any, Final
 import psutil
 import pytest
 
+from cdc.kafka.broker import Broker
 from cdc.stack.servers.connect import ConnectServer
 from cdc.stack.servers.kafka import KafkaServer
 from cdc.stack.servers.ports import choose
 from cdc.stack.servers.registry import RegistryServer
 from cdc.stack.servers.server import LOOPBACK, Server
 from cdc.state.directory import StateDir
-from cdc.state.endpoints import password_reference, write_source_secret
+from cdc.state.endpoints import password_reference, write_connector_secrets
 from tests.faults.bank.armed import NAME, Armed, job_of
 from tests.faults.bank.walk import Walk
 from tests.faults.conftest import PATTERNS
@@ -40,7 +41,7 @@ CLIENTS: Final = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Broker(KafkaServer):
+class ProxiedBroker(KafkaServer):
     """A broker with a listener for each client, which advertises that client's proxy."""
 
     ports: dict[str, int] = field(default_factory=dict)
@@ -126,7 +127,7 @@ def outside(request: pytest.FixtureRequest, root: Path) -> Iterator[tuple[Scene,
         state.create()
         setting = Outside(state, stack, choose(state, {}))
         setting.note(postgres)
-        write_source_secret(state, postgres.address)
+        write_connector_secrets(state, postgres.address, "")
         bank = Armed.of(root / "lakehouse", postgres, PATTERNS, job=job_of(request.config))
         keys = _started(setting, postgres.address)
         bank.configure(lambda written: _configure(written, keys))
@@ -163,18 +164,18 @@ def _kafka(setting: Outside) -> dict[str, str]:
     places = {client: f"{LOOPBACK}:{port}" for client, port in ports.items()}
     ways = setting.stand_before("kafka", places)
     own, controller = setting.ports["kafka"], setting.ports["controller"]
-    broker = Broker(setting.state, own, controller, ports=ports, advertised=ways)
-    setting.start(broker, broker.bootstrap)
+    broker = ProxiedBroker(setting.state, own, controller, ports=ports, advertised=ways)
+    setting.start(broker, broker.broker.bootstrap)
     return ways
 
 
 def _registry(setting: Outside, kafka: str) -> dict[str, str]:
-    server = RegistryServer(setting.state, setting.ports["registry"], kafka, NAME)
+    server = RegistryServer(setting.state, setting.ports["registry"], Broker(kafka), NAME)
     setting.start(server, server.url)
     return setting.stand_before("registry", dict.fromkeys(CLIENTS["registry"], server.url))
 
 
 def _connect(setting: Outside, kafka: str) -> dict[str, str]:
-    server = ConnectServer(setting.state, setting.ports["connect"], kafka, NAME)
+    server = ConnectServer(setting.state, setting.ports["connect"], Broker(kafka), NAME)
     setting.start(server, server.url)
     return setting.stand_before("connect", dict.fromkeys(CLIENTS["connect"], server.url))

@@ -8,11 +8,12 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from cdc.config import load
 from cdc.stack.embedded import await_ready
 from cdc.stack.process.process import Process
 from cdc.stack.servers.connect import ConnectServer
-from cdc.state.directory import StateDir, read_json
-from cdc.state.endpoints import Endpoints
+from cdc.state.directory import StateDir
+from cdc.state.pipeline import resolve
 from tests.faults.bank.armed import NAME, Armed
 from tests.faults.bank.checks import Scenario
 from tests.faults.scenes.disturbances import DISTURBANCES, Disturb, frozen
@@ -72,7 +73,7 @@ def second_worker_takes_over(scene: Scene) -> None:
 def second_worker(bank: Armed) -> Iterator[str]:
     """Start a worker of the same group, with the first's settings and secrets; yield its URL."""
     state = StateDir(bank.state_dir)
-    kafka = Endpoints(**(read_json(state.endpoints_file) or {})).kafka
+    kafka = resolve(load(bank.config_file)).endpoints.kafka
     worker = ConnectServer(state, free_port(), kafka, NAME, name="connect-2")
     worker.prepare()
     process = Process(worker.name, worker.command(), state)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cdc.kafka.broker import Broker
 from cdc.source.server.connection import Connection
 from cdc.state.endpoints import Endpoints
 from tests.servers.fixtures import started
@@ -27,7 +28,7 @@ def chain(request: pytest.FixtureRequest, chain_state: Path) -> Iterator[Endpoin
     with started(request, chain_state, names) as servers:
         yield Endpoints(
             source_url=servers["postgres"].address,
-            kafka=servers["kafka"].address,
+            kafka=Broker(servers["kafka"].address),
             registry=servers["registry"].address,
             connect=servers["connect"].address,
         )

@@ -19,6 +19,7 @@ from cdc.client.check import check
 from cdc.client.plan_inputs import plan
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
+from cdc.kafka.broker import Broker
 from cdc.kafka.empty_topic import empty_topic
 from cdc.kafka.offsets import end_offsets
 from cdc.kafka.topics import TopicSpec, ensure_topics, topic_ids
@@ -283,7 +284,7 @@ def test_refused_before_anything_is_changed(
     error = refusal(Pipeline(wanted, stranger))
     assert error.kind is ErrorKind.SOURCE_NOT_READY
     assert "is not published, and the role does not own it" in error.message
-    error = refusal(Pipeline(wanted, replace(chain, kafka="127.0.0.1:1")))
+    error = refusal(Pipeline(wanted, replace(chain, kafka=Broker("127.0.0.1:1"))))
     assert error.kind is ErrorKind.UNREACHABLE
     error = refusal(Pipeline(wanted, replace(chain, connect="http://127.0.0.1:1")))
     assert error.kind is ErrorKind.UNREACHABLE
@@ -344,7 +345,7 @@ def test_a_topic_is_emptied_and_its_offsets_go_on(chain: Endpoints) -> None:
     """It holds also for a compacted topic, whose policy is the same afterwards."""
     specs = [TopicSpec("many", {"cleanup.policy": "compact"}), TopicSpec("few")]
     ensure_topics(chain.kafka, specs)
-    producer = Producer({"bootstrap.servers": chain.kafka})
+    producer = Producer({"bootstrap.servers": chain.kafka.bootstrap})
     for name in ("many", "few"):
         for number in range(5):
             producer.produce(name, key=str(number), value=b"x")
@@ -362,7 +363,7 @@ def test_a_topic_is_emptied_and_its_offsets_go_on(chain: Endpoints) -> None:
 
 
 def first_offset(chain: Endpoints, topic: str) -> int:
-    consumer = Consumer({"bootstrap.servers": chain.kafka, "group.id": "test"})
+    consumer = Consumer({"bootstrap.servers": chain.kafka.bootstrap, "group.id": "test"})
     try:
         marks = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=20)
     finally:

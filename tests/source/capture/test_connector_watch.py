@@ -54,7 +54,9 @@ def test_a_task_that_ended_unnoticed_is_restarted(
     refusing = (topic.name, status_topic(chain))
     log = StateDir(chain_state).log("connect")
     before = log.stat().st_size
-    with altered(chain.kafka, ResourceType.TOPIC, refusing, "max.message.bytes", NOTHING_FITS):
+    with altered(
+        chain.kafka.bootstrap, ResourceType.TOPIC, refusing, "max.message.bytes", NOTHING_FITS
+    ):
         source.execute("INSERT INTO t VALUES (1, repeat('x', 1000))")
         until(lambda: UNWRITTEN in log.read_bytes()[before:], ENDED_SECONDS, "the task did not end")
         assert not is_read(source, config.name)
@@ -68,6 +70,8 @@ def test_a_task_that_ended_unnoticed_is_restarted(
 
 
 def status_topic(chain: Endpoints) -> str:
-    topics = AdminClient({"bootstrap.servers": chain.kafka}).list_topics(timeout=10).topics
+    topics = (
+        AdminClient({"bootstrap.servers": chain.kafka.bootstrap}).list_topics(timeout=10).topics
+    )
     (found,) = (name for name in topics if name.endswith("connect-status"))
     return str(found)

@@ -5,6 +5,7 @@ import threading
 import pytest
 from confluent_kafka import Producer
 
+from cdc.kafka.broker import Broker
 from cdc.kafka.quiet_stream import QuietStream
 from cdc.kafka.topics import TopicSpec, ensure_topics
 from tests.unit.kafka.test_quiet_stream import SCHEMA, begin, end
@@ -17,7 +18,7 @@ class Connector:
     """Writes both markers of each transaction in one transaction of Kafka, as the worker does."""
 
     def __init__(self, broker: str) -> None:
-        ensure_topics(broker, [TopicSpec(MARKERS)])
+        ensure_topics(Broker(broker), [TopicSpec(MARKERS)])
         self._producer = Producer({"bootstrap.servers": broker, "transactional.id": MARKERS})
         self._producer.init_transactions(60)
 
@@ -31,7 +32,7 @@ class Connector:
 def waiting(broker: str, ended: threading.Event) -> threading.Thread:
     """Wait for the end of the silence in a thread."""
     stream = QuietStream(
-        broker, prefix="silence", markers=MARKERS, schemas_of=lambda _ids: {1: SCHEMA}
+        Broker(broker), prefix="silence", markers=MARKERS, schemas_of=lambda _ids: {1: SCHEMA}
     )
 
     def wait() -> None:

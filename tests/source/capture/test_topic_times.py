@@ -8,6 +8,7 @@ from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Message, Producer
 from confluent_kafka.admin import ResourceType  # type: ignore[attr-defined] # not in its __all__
 
 from cdc.capture.topic_specs import topic_specs
+from cdc.kafka.broker import Broker
 from cdc.kafka.topics import TopicSpec, ensure_topics
 from cdc.source.catalog.catalog import SourceTable
 from cdc.tables import TableId, TableMode
@@ -36,7 +37,7 @@ def test_records_in_topics_of_worker_and_registry_get_the_broker_s_time(
     broker: str, hours: int
 ) -> None:
     """Worker and registry create their topics with the broker's defaults."""
-    ensure_topics(broker, [TopicSpec("default")])
+    ensure_topics(Broker(broker), [TopicSpec("default")])
     assert gets_broker_time(broker, "default", hours)
 
 
@@ -46,7 +47,7 @@ def test_records_of_tables_get_the_broker_s_time_whatever_the_broker_s_default(
 ) -> None:
     specs = topic_specs(make_config(), TABLES)
     with altered(broker, ResourceType.BROKER, ("1",), STAMPED, "CreateTime"):  # Kafka's default
-        ensure_topics(broker, specs)
+        ensure_topics(Broker(broker), specs)
         assert all(gets_broker_time(broker, spec.name, hours) for spec in specs)
 
 

@@ -19,6 +19,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in i
 
 from cdc.capture.refill_topics import refill_topics
 from cdc.errors import CdcError, Reason
+from cdc.kafka.broker import Broker
 from cdc.kafka.empty_topic import empty_topic
 from cdc.kafka.offsets import end_offsets
 from cdc.kafka.same_topic import ExpectedTopic, refuse_broken
@@ -36,7 +37,7 @@ def spec(request: pytest.FixtureRequest, broker: str) -> TopicSpec:
     """Create a topic of fifty events."""
     test = request.node.name.replace("[", "-").rstrip("]")
     spec = TopicSpec(test, {"cleanup.policy": request.param})
-    ensure_topics(broker, [spec])
+    ensure_topics(Broker(broker), [spec])
     fill(broker, spec.name, 50)
     return spec
 
@@ -51,7 +52,7 @@ def fill(broker: str, topic: str, count: int) -> None:
 def expected(broker: str, spec: TopicSpec) -> dict[str, ExpectedTopic]:
     return {
         spec.name: ExpectedTopic(
-            id=existing_topics(broker, [spec.name])[spec.name].id, last=LANDED - 1
+            id=existing_topics(Broker(broker), [spec.name])[spec.name].id, last=LANDED - 1
         )
     }
 
@@ -59,29 +60,29 @@ def expected(broker: str, spec: TopicSpec) -> dict[str, ExpectedTopic]:
 def recreate(broker: str, spec: TopicSpec, *, count: int) -> None:
     """Delete the topic and create it again, as somebody else might."""
     delete(broker, spec)
-    ensure_topics(broker, [spec])
+    ensure_topics(Broker(broker), [spec])
     fill(broker, spec.name, count)
 
 
 def delete(broker: str, spec: TopicSpec) -> None:
-    delete_topics(broker, [spec.name])
-    until(lambda: not existing_topics(broker, [spec.name]))
+    delete_topics(Broker(broker), [spec.name])
+    until(lambda: not existing_topics(Broker(broker), [spec.name]))
 
 
 def refusal(broker: str, landed: dict[str, ExpectedTopic]) -> Reason | None:
     with pytest.raises(CdcError) as caught:
-        refuse_broken(landed, existing_topics(broker, landed))
+        refuse_broken(landed, existing_topics(Broker(broker), landed))
     return caught.value.reason
 
 
 def assert_goes_on(broker: str, spec: TopicSpec, landed: dict[str, ExpectedTopic]) -> None:
     """Assert that the topic continues at the next offset, without earlier events."""
-    assert refill_topics(broker, landed, [spec], replication=1) == [spec.name]
-    now = existing_topics(broker, landed)[spec.name]
+    assert refill_topics(Broker(broker), landed, [spec], replication=1) == [spec.name]
+    now = existing_topics(Broker(broker), landed)[spec.name]
     assert (now.partitions, now.first, now.end) == (1, LANDED, LANDED)
     fill(broker, spec.name, 1)
     assert events(broker, spec.name) == [(LANDED, b"event")]
-    assert refill_topics(broker, landed, [spec], replication=1) == []
+    assert refill_topics(Broker(broker), landed, [spec], replication=1) == []
 
 
 def events(broker: str, topic: str) -> list[tuple[int | None, bytes | None]]:
@@ -97,9 +98,9 @@ def events(broker: str, topic: str) -> list[tuple[int | None, bytes | None]]:
 
 def test_an_unchanged_topic_is_left_alone(broker: str, spec: TopicSpec) -> None:
     landed = expected(broker, spec)
-    refuse_broken(landed, existing_topics(broker, landed))
-    TopicWatch(broker, {topic: facts.id for topic, facts in landed.items()}).look(landed)
-    assert refill_topics(broker, landed, [spec], replication=1) == []
+    refuse_broken(landed, existing_topics(Broker(broker), landed))
+    TopicWatch(Broker(broker), {topic: facts.id for topic, facts in landed.items()}).look(landed)
+    assert refill_topics(Broker(broker), landed, [spec], replication=1) == []
     assert len(events(broker, spec.name)) == 50
 
 
@@ -108,7 +109,7 @@ def test_a_recreated_topic_is_noticed_and_continued(
     broker: str, spec: TopicSpec, count: int
 ) -> None:
     landed = expected(broker, spec)
-    watch = TopicWatch(broker, {spec.name: landed[spec.name].id})
+    watch = TopicWatch(Broker(broker), {spec.name: landed[spec.name].id})
     watch.look([spec.name])
     recreate(broker, spec, count=count)
 
@@ -123,12 +124,14 @@ def test_a_recreated_topic_with_higher_offsets_is_noticed(broker: str, spec: Top
     landed = expected(broker, spec)
     recreate(broker, spec, count=60)
     assert refusal(broker, landed) is Reason.TOPIC_RECREATED
-    assert refill_topics(broker, landed, [spec], replication=1) == []  # its offsets are high enough
+    assert (
+        refill_topics(Broker(broker), landed, [spec], replication=1) == []
+    )  # its offsets are high enough
 
 
 def test_a_deleted_topic_is_noticed_and_continued(broker: str, spec: TopicSpec) -> None:
     landed = expected(broker, spec)
-    watch = TopicWatch(broker, {spec.name: landed[spec.name].id})
+    watch = TopicWatch(Broker(broker), {spec.name: landed[spec.name].id})
     delete(broker, spec)
 
     assert refusal(broker, landed) is Reason.TOPIC_GONE
@@ -141,10 +144,10 @@ def test_a_topic_with_more_partitions_is_noticed_and_continued(
     broker: str, spec: TopicSpec
 ) -> None:
     landed = expected(broker, spec)
-    watch = TopicWatch(broker, {spec.name: landed[spec.name].id})
+    watch = TopicWatch(Broker(broker), {spec.name: landed[spec.name].id})
     client = AdminClient({"bootstrap.servers": broker})
     client.create_partitions([NewPartitions(spec.name, 3)])[spec.name].result()
-    until(lambda: existing_topics(broker, landed)[spec.name].partitions == 3)
+    until(lambda: existing_topics(Broker(broker), landed)[spec.name].partitions == 3)
 
     assert refusal(broker, landed) is Reason.TOPIC_PARTITIONS
     with pytest.raises(CdcError, match="3 partitions"):
@@ -154,14 +157,16 @@ def test_a_topic_with_more_partitions_is_noticed_and_continued(
 
 def test_a_topic_that_lost_unread_events_is_noticed(broker: str, spec: TopicSpec) -> None:
     landed = expected(broker, spec)
-    empty_topic(broker, spec.name, before=LANDED)
-    refuse_broken(landed, existing_topics(broker, landed))
-    empty_topic(broker, spec.name, before=LANDED + 3)
+    empty_topic(Broker(broker), spec.name, before=LANDED)
+    refuse_broken(landed, existing_topics(Broker(broker), landed))
+    empty_topic(Broker(broker), spec.name, before=LANDED + 3)
 
     assert refusal(broker, landed) is Reason.TOPIC_SHORTENED
-    assert refill_topics(broker, landed, [spec], replication=1) == []
+    assert refill_topics(Broker(broker), landed, [spec], replication=1) == []
     left = {spec.name: ExpectedTopic(id=landed[spec.name].id, last=49)}
-    refuse_broken(left, existing_topics(broker, left))  # this position is after the removed events
+    refuse_broken(
+        left, existing_topics(Broker(broker), left)
+    )  # this position is after the removed events
 
 
 KILLED: Final = """
@@ -206,7 +211,7 @@ def test_a_topic_has_its_settings_again_after_an_emptying_was_killed(
 ) -> None:
     """The next start or the next emptying restores it, and nothing expires in the meantime."""
     spec = TopicSpec(f"{again}-{'-'.join(map(str, kill))}", {"cleanup.policy": "compact"})
-    ensure_topics(broker, [spec])
+    ensure_topics(Broker(broker), [spec])
     before = settings_of(broker, spec.name)
     fill(broker, spec.name, 5)
     arguments = [broker, spec.name, *map(str, kill)]
@@ -219,10 +224,10 @@ def test_a_topic_has_its_settings_again_after_an_emptying_was_killed(
     assert left["retention.ms"] == "-1" or "delete" not in left["cleanup.policy"]
 
     if again == "emptied":
-        assert empty_topic(broker, spec.name)
-        assert existing_topics(broker, [spec.name])[spec.name].first == 5
+        assert empty_topic(Broker(broker), spec.name)
+        assert existing_topics(Broker(broker), [spec.name])[spec.name].first == 5
     else:
-        ensure_topics(broker, [spec])
+        ensure_topics(Broker(broker), [spec])
     assert settings_of(broker, spec.name) == before
     assert own_settings(broker, spec.name) == {"cleanup.policy"}
 
@@ -230,11 +235,11 @@ def test_a_topic_has_its_settings_again_after_an_emptying_was_killed(
 @pytest.mark.parametrize("policy", ["delete", "compact,delete"])
 def test_a_cleanup_policy_that_somebody_else_set_is_refused(broker: str, policy: str) -> None:
     spec = TopicSpec(f"set-{policy.replace(',', '-')}", {"cleanup.policy": "compact"})
-    ensure_topics(broker, [spec])
+    ensure_topics(Broker(broker), [spec])
     set_policy(broker, spec.name, policy)
-    assert empty_topic(broker, spec.name)
+    assert empty_topic(Broker(broker), spec.name)
     with pytest.raises(CdcError, match=f"cleanup.policy={policy} and must have compact"):
-        ensure_topics(broker, [spec])
+        ensure_topics(Broker(broker), [spec])
 
 
 def settings_of(broker: str, topic: str) -> dict[str, str]:
@@ -266,5 +271,5 @@ def set_policy(broker: str, topic: str, policy: str) -> None:
 def test_new_topics_have_an_end(broker: str) -> None:
     """New partitions may not have leaders yet, which is waited for."""
     names = [f"made-{number}" for number in range(40)]
-    ensure_topics(broker, [TopicSpec(name) for name in names])
-    assert end_offsets(broker, names) == dict.fromkeys(names, 0)
+    ensure_topics(Broker(broker), [TopicSpec(name) for name in names])
+    assert end_offsets(Broker(broker), names) == dict.fromkeys(names, 0)

@@ -16,6 +16,7 @@ import pytest
 from cdc.capture.bootstrap import establish
 from cdc.config import Config
 from cdc.errors import CdcError
+from cdc.kafka.broker import Broker
 from cdc.source.connector import worker_rest
 from cdc.source.server import slot
 from cdc.source.server.connection import connect
@@ -75,7 +76,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
         _secure(postgres, ours)
         endpoints = Endpoints(
             source_url=addresses["postgres"],
-            kafka=addresses["kafka"],
+            kafka=Broker(addresses["kafka"]),
             registry=addresses["registry"],
             connect=addresses["connect"],
         )

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from cdc.errors import CdcError, ErrorKind
+from cdc.kafka.broker import Broker
 from cdc.source.server.connection import connect
 from cdc.stack.first_table import await_tables
 from cdc.state.endpoints import Endpoints
@@ -19,7 +20,7 @@ def pipeline(
     make_config: Maker, url: str, *, configured: str | None, patterns: list[str]
 ) -> Pipeline:
     config = make_config(url=configured, tables=patterns)
-    return Pipeline(config, Endpoints(source_url=url, kafka="", connect="", registry=""))
+    return Pipeline(config, Endpoints(source_url=url, kafka=Broker(""), connect="", registry=""))
 
 
 def test_every_pattern_is_awaited(

@@ -8,6 +8,7 @@ import pytest
 from cdc.client.resnapshot import prepare
 from cdc.client.selection import TableChoice
 from cdc.errors import CdcError, ErrorKind
+from cdc.kafka.broker import Broker
 from cdc.lake.layout import epochs_path
 from cdc.lake.records import epochs
 from cdc.state.endpoints import Endpoints
@@ -27,7 +28,7 @@ def test_every_table_once_an_epoch_began_before_the_first_cut(
     sql("CREATE TABLE one (id int PRIMARY KEY); CREATE TABLE two (id int PRIMARY KEY)")
     config = make_config()
     sql(f"CREATE PUBLICATION {config.name} FOR TABLE one, two")
-    endpoints = Endpoints(source_url=source_url, kafka="", connect="", registry="")
+    endpoints = Endpoints(source_url=source_url, kafka=Broker(""), connect="", registry="")
     pipeline = Pipeline(config, endpoints)
     with pytest.raises(CdcError) as caught:  # the first snapshot is still running
         prepare(pipeline, ALL, where=None, shadow=False)

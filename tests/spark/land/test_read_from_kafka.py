@@ -11,6 +11,7 @@ from confluent_kafka import Producer
 from confluent_kafka.cimpl import NewTopic
 from pyspark.sql import SparkSession
 
+from cdc.kafka.broker import Broker
 from cdc.kafka.clients import admin
 from cdc.kafka.offsets import end_offsets
 from cdc.kafka.range_reader import RangeReader
@@ -33,7 +34,7 @@ def kafka(
     with started(request, tmp_path_factory.mktemp("kafka"), ("kafka",)) as servers:
         address = servers["kafka"].address
         topics = [NewTopic(name, num_partitions=1, replication_factor=1) for name in TOPICS]
-        client = admin(address)
+        client = admin(Broker(address))
         for made in client.create_topics(topics).values():
             made.result()
         produce(address)
@@ -63,7 +64,7 @@ def produce(address: str) -> None:
 
 def whole(kafka: str) -> dict[str, range]:
     """Return the ranges from the beginning of each topic to its end."""
-    ends = end_offsets(kafka, list(TOPICS), committed=True)
+    ends = end_offsets(Broker(kafka), list(TOPICS), committed=True)
     return {topic: range(end) for topic, end in ends.items()}
 
 
@@ -84,7 +85,7 @@ def by_spark(spark: SparkSession, kafka: str, ranges: dict[str, range]) -> pa.Ta
 
 
 def here(kafka: str, ranges: dict[str, range]) -> pa.Table | None:
-    reader = RangeReader(kafka, group="test")
+    reader = RangeReader(Broker(kafka), group="test")
     try:
         found = read_rows(reader, ranges)
     finally:
@@ -116,7 +117,7 @@ def test_parts_of_topics_are_read_alike(
 
 
 def test_one_reader_reads_range_after_range(kafka: str) -> None:
-    reader = RangeReader(kafka, group="test")
+    reader = RangeReader(Broker(kafka), group="test")
     ranges = whole(kafka)
     steps = [{**ranges, "plain": range(at, at + 50)} for at in range(0, 300, 50)]
 
@@ -131,7 +132,7 @@ def test_one_reader_reads_range_after_range(kafka: str) -> None:
 
 
 def test_what_kafka_does_not_have_is_left_to_spark(kafka: str) -> None:
-    reader = RangeReader(kafka, group="test")
+    reader = RangeReader(Broker(kafka), group="test")
     ranges = whole(kafka)
     beyond = ranges["plain"].stop + 5
 

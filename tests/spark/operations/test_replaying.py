@@ -13,6 +13,7 @@ from cdc.apply.table.apply_context import ApplyContext
 from cdc.apply.table.table_factory import TableFactory
 from cdc.config import Config, Lake, Source
 from cdc.events.values.sql_text import spark_delta
+from cdc.kafka.broker import Broker
 from cdc.lake.layout import ledger_path, log_path, readings_path
 from cdc.lake.records.readings import Readings
 from cdc.lake.table.positions import position
@@ -37,7 +38,7 @@ from tests.waiting import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.deep]
 
-NOWHERE = Endpoints(source_url="", kafka="", connect="", registry="")
+NOWHERE = Endpoints(source_url="", kafka=Broker(""), connect="", registry="")
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from cdc.apply.table.applied_table import AppliedTable
 from cdc.errors import CdcError, ErrorKind
 from cdc.events import avro
 from cdc.events.envelope import NEW_KEY, OLD_KEY
+from cdc.kafka.broker import Broker
 from cdc.kafka.clients import admin
 from cdc.kafka.topic_facts import TopicFacts, topic_facts
 from cdc.kafka.topics import SECONDS
@@ -65,7 +66,7 @@ class Topic:
 
     def __post_init__(self) -> None:
         new = NewTopic(self.name, num_partitions=1, replication_factor=1, config=self.settings)
-        client = admin(self.kafka)  # in a variable: a collected client drops its requests
+        client = admin(Broker(self.kafka))  # in a variable: a collected client drops its requests
         client.create_topics([new])[self.name].result()
 
     def send(self, source: Source, key_id: int = KEY_ID) -> None:
@@ -102,13 +103,15 @@ class Topic:
 
     def left(self) -> int:
         """Count the source's records that the topic still has."""
-        rows = topic_copy._events(self.session, self.kafka, topic_facts(self.kafka, self.name))
+        rows = topic_copy._events(
+            self.session, Broker(self.kafka), topic_facts(Broker(self.kafka), self.name)
+        )
         return rows.where(f"offset < {self.sent}").count()
 
     def take(self, upto: int | None = None) -> TopicCopy:
         folder = str(self.root / f"taken-{time.monotonic_ns()}")
         found = topic_copy.copy_topic(
-            self.session, self.kafka, self.name, folder, upto=upto, span=20
+            self.session, Broker(self.kafka), self.name, folder, upto=upto, span=20
         )
         topic_copy.check(found, known, PLACEHOLDER)
         return found
@@ -199,7 +202,7 @@ def test_a_topic_whose_beginning_was_removed_is_refused(make: Any) -> None:  # n
     topic, source = make(KEPT), changes(1, 20)
     topic.send(source)
     where = TopicPartition(topic.name, 0, 8)
-    client = admin(topic.kafka)  # in a variable: a collected client drops its requests
+    client = admin(Broker(topic.kafka))  # in a variable: a collected client drops its requests
     client.delete_records([where])[where].result(SECONDS)
 
     assert "begins at offset 8: retention removed the rest" in refusal(topic.take).message

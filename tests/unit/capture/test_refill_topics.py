@@ -7,6 +7,7 @@ import pytest
 
 from cdc.capture import refill_topics
 from cdc.errors import CdcError, ErrorKind
+from cdc.kafka.broker import Broker
 from cdc.kafka.same_topic import ExistingTopic, ExpectedTopic
 from cdc.kafka.topics import TopicSpec
 
@@ -31,12 +32,12 @@ def test_a_topic_that_the_broker_lists_late_is_filled(monkeypatch: pytest.Monkey
     monkeypatch.setattr(refill_topics, "ensure_topics", lambda *_, **__: None)
 
     known, spec = {TOPIC: ExpectedTopic(id="old", last=40)}, TopicSpec(TOPIC, {})
-    assert refill_topics.refill_topics("broker", known, [spec], replication=1) == [TOPIC]
+    assert refill_topics.refill_topics(Broker("broker"), known, [spec], replication=1) == [TOPIC]
 
     assert filled == [(TOPIC, MADE, 40)]
 
 
-class Broker:
+class FakeBroker:
     """A producer that accepts every record, and counts the calls."""
 
     def __init__(self, _settings: Mapping[str, object] = {}) -> None:
@@ -68,15 +69,15 @@ class Broker:
 def test_a_gap_of_a_million_offsets_is_filled_by_few_requests(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    broker, emptied = Broker(), []
-    monkeypatch.setattr(refill_topics, "Producer", lambda _: broker)
+    broker, emptied = FakeBroker(), []
+    monkeypatch.setattr(refill_topics, "producer", lambda *_: broker)
     monkeypatch.setattr(
         refill_topics, "empty_topic", lambda _b, topic, before: emptied.append((topic, before))
     )
     now = ExistingTopic(id="new", partitions=1, first=0, end=7)
     said: list[str] = []
 
-    refill_topics._fill("broker", TOPIC, now, 1_250_006, said.append)
+    refill_topics._fill(Broker("broker"), TOPIC, now, 1_250_006, said.append)
 
     assert sum(broker.requests) == 1_250_000
     assert len(broker.requests) == 13
@@ -102,11 +103,11 @@ def test_a_gap_that_would_take_hours_is_refused_before_anything_is_changed(
     far = {TOPIC: ExpectedTopic(id="old", last=refill_topics.MOST)}
 
     for attempt in (
-        lambda: refill_topics.refill_topics("broker", far, [spec], replication=1),
-        lambda: refill_topics.refuse_far("broker", far, [spec]),
+        lambda: refill_topics.refill_topics(Broker("broker"), far, [spec], replication=1),
+        lambda: refill_topics.refuse_far(Broker("broker"), far, [spec]),
     ):
         with pytest.raises(CdcError, match="ends 2,000,000,001 offsets short") as caught:
             attempt()
         assert caught.value.kind is ErrorKind.CHAIN_BROKEN
     near = {TOPIC: ExpectedTopic(id="old", last=refill_topics.MOST - 1)}
-    refill_topics.refuse_far("broker", near, [spec])
+    refill_topics.refuse_far(Broker("broker"), near, [spec])

@@ -17,6 +17,7 @@ from cdc.client import config_change
 from cdc.client.plan import Plan, PlanFinding, RemovedTable
 from cdc.config import Config, Lake, Source
 from cdc.errors import CdcError, ErrorKind
+from cdc.kafka.broker import Broker
 from cdc.lake.layout import ledger_path
 from cdc.lake.records.ledger import Ledger, LedgerRow, TableEntry
 from cdc.lake.table.positions import UNREAD
@@ -27,7 +28,7 @@ from cdc.state.endpoints import Endpoints
 from cdc.state.pipeline import Pipeline
 from cdc.tables import TableId, TableMode
 
-NOWHERE = Endpoints(source_url="", kafka="", connect="", registry="")
+NOWHERE = Endpoints(source_url="", kafka=Broker(""), connect="", registry="")
 NOTHING = Plan(
     begun=True,
     added=(),

@@ -11,6 +11,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in i
     ConfigSource,
 )
 
+from cdc.kafka.broker import Broker
 from cdc.kafka.topics import TopicSpec, ensure_topics
 
 TOPIC = "t"
@@ -44,5 +45,5 @@ def test_a_start_closes_a_topic_though_the_broker_shows_it_open_for_a_moment(
     }
     monkeypatch.setattr("cdc.kafka.topics.admin", lambda _: client)
 
-    ensure_topics("broker:1", [TopicSpec(TOPIC, {"cleanup.policy": "compact"})])
+    ensure_topics(Broker("broker:1"), [TopicSpec(TOPIC, {"cleanup.policy": "compact"})])
     assert client.incremental_alter_configs.call_count == 1

@@ -11,6 +11,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.events import avro
+from cdc.kafka.broker import Broker
 from cdc.kafka.quiet_stream import QuietStream
 
 MARKERS = "p.transaction"
@@ -47,7 +48,7 @@ SCHEMA = json.dumps(
 )
 
 
-class Broker:
+class FakeBroker:
     """The topic of markers and its only consumer; after the last record it ends the wait."""
 
     def __init__(self, records: Iterable[Any]) -> None:
@@ -107,10 +108,10 @@ def waited(
     records: Iterable[Any],
     after: dict[str, int] = AFTER,
     schemas: Any = lambda _ids: {1: SCHEMA},  # noqa: ANN401 - a look-up
-) -> Broker:
-    broker = Broker(records)
+) -> FakeBroker:
+    broker = FakeBroker(records)
     monkeypatch.setattr("cdc.kafka.quiet_stream.reading_consumer", lambda *_a, **_k: broker)
-    stream = QuietStream("broker:1", prefix="p", markers=MARKERS, schemas_of=schemas)
+    stream = QuietStream(Broker("broker:1"), prefix="p", markers=MARKERS, schemas_of=schemas)
     stream.wait(BEFORE, after, broker.ended, seconds=3600.0)
     assert broker.assigned == []
     return broker
@@ -143,9 +144,9 @@ def test_anything_else_ends_it(monkeypatch: pytest.MonkeyPatch, records: list[An
 
 
 def test_it_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    broker = Broker([None] * 100)
+    broker = FakeBroker([None] * 100)
     monkeypatch.setattr("cdc.kafka.quiet_stream.reading_consumer", lambda *_a, **_k: broker)
-    stream = QuietStream("broker:1", prefix="p", markers=MARKERS, schemas_of=lambda _: {})
+    stream = QuietStream(Broker("broker:1"), prefix="p", markers=MARKERS, schemas_of=lambda _: {})
     stream.wait(BEFORE, AFTER, broker.ended, seconds=0.0)
     assert not broker.ended.is_set()
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
+from cdc.kafka.broker import Broker
 from cdc.kafka.range_reader import RangeReader
 
 END = KafkaError._PARTITION_EOF
@@ -27,7 +28,7 @@ def message(topic: str, offset: int, value: bytes | None, error: KafkaError | No
     return SimpleNamespace(**{name: lambda told=told: told for name, told in told.items()})
 
 
-class Broker:
+class FakeBroker:
     """The only consumer; it gives messages in turns, the first of which is polled for."""
 
     def __init__(self, *turns: Iterable[Any]) -> None:
@@ -54,35 +55,35 @@ class Broker:
         self.closed = True
 
 
-def read(monkeypatch: pytest.MonkeyPatch, broker: Broker) -> list[tuple[str, int]] | None:
+def read(monkeypatch: pytest.MonkeyPatch, broker: FakeBroker) -> list[tuple[str, int]] | None:
     monkeypatch.setattr("cdc.kafka.range_reader.reading_consumer", lambda *_, **__: broker)
-    found = RangeReader("kafka:9092", group="g").read(READ, MOST)
+    found = RangeReader(Broker("kafka:9092"), group="g").read(READ, MOST)
     assert broker.assigned == {}
     return None if found is None else [(str(one.topic()), int(one.offset() or 0)) for one in found]
 
 
 def test_all_records_of_the_ranges_are_returned(monkeypatch: pytest.MonkeyPatch) -> None:
-    broker = Broker([record("a", 5)], [record("b", 0), record("b", 1)], [record("a", 7)])
+    broker = FakeBroker([record("a", 5)], [record("b", 0), record("b", 1)], [record("a", 7)])
 
     assert read(monkeypatch, broker) == [("a", 5), ("b", 0), ("b", 1), ("a", 7)]
     assert broker.turns == []
 
 
 def test_markers_of_transactions_end_a_range_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    broker = Broker([record("a", 5), record("b", 0)], [end("b", 2)], [end("a", 8)])
+    broker = FakeBroker([record("a", 5), record("b", 0)], [end("b", 2)], [end("a", 8)])
 
     assert read(monkeypatch, broker) == [("a", 5), ("b", 0)]
     assert broker.turns == []
 
 
 def test_what_came_after_the_ranges_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    broker = Broker([record("a", 5), record("a", 9), record("b", 0), record("b", 3)])
+    broker = FakeBroker([record("a", 5), record("a", 9), record("b", 0), record("b", 3)])
 
     assert read(monkeypatch, broker) == [("a", 5), ("b", 0)]
 
 
 def test_an_end_inside_a_range_is_not_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    broker = Broker([record("a", 7), record("b", 0), end("b", 1)], [record("b", 1)])
+    broker = FakeBroker([record("a", 7), record("b", 0), end("b", 1)], [record("b", 1)])
 
     assert read(monkeypatch, broker) == [("a", 7), ("b", 0), ("b", 1)]
 
@@ -102,34 +103,34 @@ def test_an_end_inside_a_range_is_not_its_end(monkeypatch: pytest.MonkeyPatch) -
 def test_spark_reads_what_is_not_whole_or_large(
     monkeypatch: pytest.MonkeyPatch, turns: list[list[Any]]
 ) -> None:
-    assert read(monkeypatch, Broker(*turns)) is None
+    assert read(monkeypatch, FakeBroker(*turns)) is None
 
 
 def test_a_client_that_cannot_be_made_leaves_it_to_spark(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*_: object, **__: object) -> Broker:
+    def refused(*_: object, **__: object) -> FakeBroker:
         raise KafkaException(KafkaError(KafkaError._INVALID_ARG, "no address"))
 
     monkeypatch.setattr("cdc.kafka.range_reader.reading_consumer", refused)
 
-    assert RangeReader("kafka:9092", group="g").read(READ, MOST) is None
+    assert RangeReader(Broker("kafka:9092"), group="g").read(READ, MOST) is None
 
 
 def test_nothing_is_asked_for_where_nothing_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cdc.kafka.range_reader.reading_consumer", None)
 
-    assert RangeReader("kafka:9092", group="g").read({"a": range(5, 5)}, MOST) == []
+    assert RangeReader(Broker("kafka:9092"), group="g").read({"a": range(5, 5)}, MOST) == []
 
 
 def test_the_consumer_is_kept_and_given_up_at_last(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = [record("a", 7), record("b", 1)]
-    broker, made = Broker(whole, whole), list[Broker]()
+    broker, made = FakeBroker(whole, whole), list[FakeBroker]()
 
-    def make(*_: object, **__: object) -> Broker:
+    def make(*_: object, **__: object) -> FakeBroker:
         made.append(broker)
         return broker
 
     monkeypatch.setattr("cdc.kafka.range_reader.reading_consumer", make)
-    reader = RangeReader("kafka:9092", group="g")
+    reader = RangeReader(Broker("kafka:9092"), group="g")
 
     assert [len(reader.read(READ, MOST) or []) for _ in range(2)] == [2, 2]
     reader.close()

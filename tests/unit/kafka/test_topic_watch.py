@@ -9,6 +9,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from cdc.errors import CdcError
 from cdc.kafka import topic_watch
+from cdc.kafka.broker import Broker
 from cdc.kafka.offsets import end_offsets
 from cdc.kafka.topic_watch import TopicWatch, existing_topics
 
@@ -46,16 +47,16 @@ def failed() -> Future[Any]:
 def test_its_description_lacks_it(monkeypatch: pytest.MonkeyPatch) -> None:
     client = Client()
     monkeypatch.setattr("cdc.kafka.topic_watch.admin", lambda _: client)
-    assert existing_topics("broker:1", [TOPIC]) == {}
+    assert existing_topics(Broker("broker:1"), [TOPIC]) == {}
 
 
 def test_its_end_is_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
     client = Client()
     monkeypatch.setattr("cdc.kafka.offsets.admin", lambda _: client)
-    assert end_offsets("broker:1", [TOPIC]) == {}
+    assert end_offsets(Broker("broker:1"), [TOPIC]) == {}
 
 
-class Broker:
+class FakeBroker:
     """A client of a broker with many topics; it counts those that it describes at each request."""
 
     def __init__(self, ids: dict[str, str]) -> None:
@@ -72,8 +73,8 @@ class Broker:
 
 
 @pytest.fixture
-def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
-    made = Broker({f"t{number}": f"id of {number}" for number in range(300)})
+def broker(monkeypatch: pytest.MonkeyPatch) -> FakeBroker:
+    made = FakeBroker({f"t{number}": f"id of {number}" for number in range(300)})
     monkeypatch.setattr(topic_watch, "admin", lambda _: made)
     monkeypatch.setattr(
         topic_watch, "TopicCollection", lambda names: SimpleNamespace(names=list(names))
@@ -82,10 +83,10 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
 
 
 def test_a_landing_asks_for_its_own_topics_only(
-    broker: Broker, monkeypatch: pytest.MonkeyPatch
+    broker: FakeBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(topic_watch, "ALL_SECONDS", 3600.0)
-    watch = TopicWatch("broker:1", dict(broker.ids))
+    watch = TopicWatch(Broker("broker:1"), dict(broker.ids))
     watch.look(["t7"])  # the first look is at all of them
     for _ in range(3):
         watch.look(["t7"])
@@ -97,10 +98,10 @@ def test_a_landing_asks_for_its_own_topics_only(
 
 
 def test_the_other_topics_are_looked_at_now_and_then(
-    broker: Broker, monkeypatch: pytest.MonkeyPatch
+    broker: FakeBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(topic_watch, "ALL_SECONDS", 0.0)
-    watch = TopicWatch("broker:1", dict(broker.ids))
+    watch = TopicWatch(Broker("broker:1"), dict(broker.ids))
     watch.look([])
     broker.ids["t8"] = "another"
     with pytest.raises(CdcError, match="t8 is not the one"):

@@ -11,6 +11,7 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from cdc.config import Config, Lake, Source
 from cdc.errors import CdcError, ErrorKind
+from cdc.kafka.broker import Broker
 from cdc.lake.layout import log_path, reading_path, readings_path
 from cdc.lake.records.readings import Reading, Readings
 from cdc.lake.table.positions import LandedPosition, Position
@@ -22,7 +23,7 @@ from cdc.state.operation import Operation, OperationState, Progress, TableResult
 from cdc.state.pipeline import Pipeline
 from cdc.tables import TableId
 
-ENDPOINTS = Endpoints(source_url="", kafka="kafka", connect="connect", registry="")
+ENDPOINTS = Endpoints(source_url="", kafka=Broker("kafka"), connect="connect", registry="")
 OLD, OTHER = TableId("shop", "old"), TableId("shop", "other")
 INCLUDED = {"table.include.list": "shop[.]kept"}
 

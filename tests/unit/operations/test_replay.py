@@ -14,6 +14,7 @@ from cdc.cli.replay import EventsFrom, facts, replay, sentences
 from cdc.config import Config, Kafka, Lake, Registry, Source
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import Column, TableSchema
+from cdc.kafka.broker import Broker
 from cdc.operations.replay.addresses import Addresses
 from cdc.operations.replay.to_path import (
     Outcome,
@@ -94,7 +95,7 @@ def test_rebuild_is_for_all_tables_of_a_lake(file: Path) -> None:
 def test_an_unknown_placeholder_is_not_invented(config: Config) -> None:
     """With a wrong one, placeholders would be applied as values."""
     addresses = Addresses.of(config)
-    assert (addresses.kafka, addresses.registry) == ("127.0.0.1:1", "http://127.0.0.1:1")
+    assert (addresses.kafka, addresses.registry) == (Broker("127.0.0.1:1"), "http://127.0.0.1:1")
 
     with pytest.raises(CdcError, match="not known on this machine") as caught:
         addresses.placeholder(config)

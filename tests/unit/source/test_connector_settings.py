@@ -6,12 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from cdc.capture.continuity import marker_topic
 from cdc.capture.topic_specs import topic_specs
-from cdc.config import Config, Connect, Lake, Source
+from cdc.config import Config, Connect, Lake, Registry, Source
 from cdc.events.structure.declared import DeclaredType, source_column
 from cdc.job.topics_seen import connector_topics
+from cdc.kafka.broker import Broker
 from cdc.source.catalog.catalog import SourceTable
 from cdc.source.connector.settings import (
     clear_password,
@@ -33,7 +35,7 @@ ROOT = Path(__file__).resolve().parents[3]
 SECRET = "s3cr$t%21"
 ENDPOINTS = Endpoints(
     source_url="postgresql://app:s3cr%24t%2521@db:5433/shop?sslmode=require",
-    kafka="broker:9092",
+    kafka=Broker("broker:9092"),
     connect="http://connect:8083",
     registry="http://registry:8080",
 )
@@ -176,6 +178,57 @@ def test_password(connect: Connect, expected: str) -> None:
     assert made["database.password"] == expected
     others = {key: text for key, text in made.items() if key != "database.password"}
     assert SECRET not in json.dumps(others)
+
+
+def _converters(made: dict[str, str], names: tuple[str, ...]) -> dict[str, str | None]:
+    """Return these settings of the converters, which must be the same for keys and values."""
+    of_keys, of_values = (
+        {name: made.get(f"{of}.converter.apicurio.{name}") for name in names}
+        for of in ("key", "value")
+    )
+    assert of_keys == of_values
+    return of_keys
+
+
+_REACHING = (
+    "registry.url",
+    "auth.username",
+    "auth.password",
+    "rest.request.ssl.ca-bundle.location",
+)
+
+
+@pytest.mark.parametrize(
+    ("connect", "expected"),
+    [
+        (Connect(), ("${file:/state/secrets/source.properties:registry_password}", "/ca.crt")),
+        (
+            Connect(
+                url="http://c", registry_password="${env:REGISTRY}", registry_ca_file="/worker/ca"
+            ),
+            ("${env:REGISTRY}", "/worker/ca"),
+        ),
+    ],
+)
+def test_the_converters_log_in_at_the_registry(connect: Connect, expected: tuple[str, str]) -> None:
+    registry = Registry(
+        url="https://r:8443", user="reader", password=SecretStr("r3ad"), ca_file=Path("/ca.crt")
+    )
+    url = "https://reader:r3ad@r:8443?ca_file=%2Fca.crt"
+    both = config().model_copy(update={"registry": registry, "connect": connect})
+    given = Pipeline(both, replace(ENDPOINTS, registry=url))
+
+    made = settings(given, [table("orders")], placeholder="token")
+
+    found = _converters(made, _REACHING)
+    assert list(found.values()) == ["https://r:8443/apis/registry/v2", "reader", *expected]
+    assert "r3ad" not in json.dumps(made)
+
+
+def test_a_registry_without_login_leaves_nothing_to_set() -> None:
+    made = settings(pipeline(), [table("orders")], placeholder="token")
+    found = _converters(made, _REACHING)
+    assert list(found.values()) == ["http://registry:8080/apis/registry/v2", None, None, None]
 
 
 @pytest.mark.parametrize(

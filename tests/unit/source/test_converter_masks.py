@@ -11,6 +11,7 @@ from cdc.config import Config, Connect, Lake, Source, masks_of
 from cdc.config.masks import fingerprint
 from cdc.errors import CdcError
 from cdc.events.structure.declared import DeclaredType, SourceColumn, source_column
+from cdc.kafka.broker import Broker
 from cdc.source.catalog.catalog import SourceTable
 from cdc.source.catalog.masked_columns import mask_findings, unmatched_masks, with_masks
 from cdc.source.connector.converter_masks import (
@@ -42,7 +43,9 @@ def pipeline(columns: dict[str, Any], connect: Connect | None = None) -> Pipelin
         connect=connect or Connect(),
         state_dir=Path("/state"),
     )
-    endpoints = Endpoints(source_url="postgresql://u:p@h/d", kafka="", connect="", registry="r")
+    endpoints = Endpoints(
+        source_url="postgresql://u:p@h/d", kafka=Broker(""), connect="", registry="r"
+    )
     return Pipeline(config, endpoints)
 
 
