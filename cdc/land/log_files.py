@@ -9,7 +9,6 @@ import structlog
 from deltalake import CommitProperties, PostCommitHookProperties
 
 from cdc.config import Job
-from cdc.lake.layout import is_local
 from cdc.lake.table.positions import LandedPosition, file_sizes, open_table
 from cdc.lake.upkeep.control_tables import combine
 from cdc.lake.upkeep.small_files import rewritten
@@ -30,11 +29,11 @@ class LogFiles:
     def landed(self, position: LandedPosition) -> None:
         """Combine small files if there are enough; called after each landing.
 
-        The commit repeats the log's ``position``. A log on an object store is left to Spark.
+        The commit repeats the log's ``position``.
         """
         is_due = self._landings % self._policy.maintain_every_commits == 0
         self._landings += 1
-        if is_due and is_local(self._path):
+        if is_due:
             self._combine(position)
 
     def _combine(self, position: LandedPosition) -> None:
@@ -45,5 +44,7 @@ class LogFiles:
         if not small or sum(small) > MOST_BYTES:
             return
         mark = CommitProperties(custom_metadata={"userMetadata": position.metadata()})
-        combine(table, small, mark, PostCommitHookProperties(cleanup_expired_logs=False))
+        combine(
+            self._path, table, small, mark, PostCommitHookProperties(cleanup_expired_logs=False)
+        )
         logger.info("combined", path=self._path, small_files=len(small))

@@ -22,7 +22,7 @@ class LogWriter:
     def __init__(self, spark: SparkSession, path: str) -> None:
         self._spark = spark
         self._path = path
-        self._appender = _appender(path)
+        self._appender = Appender(path, DELTA_TYPES)
 
     def append(self, rows: pa.Table, metadata: str) -> None:
         """Append rows that are in memory, with the commit's metadata."""
@@ -39,8 +39,6 @@ class LogWriter:
 
     def _appended(self, rows: pa.Table, metadata: str) -> bool:
         """Append without Spark; return whether that was possible."""
-        if self._appender is None:
-            return False
         try:
             self._appender.append(rows, metadata)
         except TakeMergeError as why:
@@ -51,11 +49,3 @@ class LogWriter:
                 raise
             return False  # Spark appends behind the other commit
         return True
-
-
-def _appender(path: str) -> Appender | None:
-    """Return what appends to the table; None where only Spark can, as on an object store."""
-    try:
-        return Appender(path, DELTA_TYPES)
-    except TakeMergeError:
-        return None

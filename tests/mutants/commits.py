@@ -60,7 +60,7 @@ COMMITS: Final = (
     ),
     Mutant(
         name="commit: an entry is replaced",
-        file="cdc/lake/commit/put.py",
+        file="cdc/lake/files/local.py",
         old="                os.link(whole, path)\n",
         new="                os.replace(whole, path)\n",
         tests=(f"{_UNIT}test_put.py", f"{_UNIT}test_committer.py"),

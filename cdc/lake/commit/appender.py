@@ -17,12 +17,12 @@ import structlog
 from cdc.lake.commit.checkpoint import write_checkpoint
 from cdc.lake.commit.log_entry import ENGINE, added
 from cdc.lake.commit.protocol import PROPERTIES, TakeMergeError
-from cdc.lake.commit.put import FileStore, store_of
+from cdc.lake.commit.put import put_entry
 from cdc.lake.commit.replay import LiveFile, TableState
 from cdc.lake.commit.snapshot import LogReader
 from cdc.lake.commit.statistics import statistics
 from cdc.lake.commit.table_metadata import Metadata, Protocol
-from cdc.lake.table.entry_file import entry_name
+from cdc.lake.files.store_of import store_of
 
 logger = structlog.get_logger(__name__)
 MEASURED: Final = "delta.dataSkippingNumIndexedCols"
@@ -34,7 +34,7 @@ class Appender:
     """Appends to the table at ``path``; used by one thread at a time.
 
     ``types`` are Delta's types of the table's columns by name, in order; ``clock`` gives seconds
-    since 1970. Raises TakeMergeError for a table on an object store.
+    since 1970.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Appender:
         self._path = path
         self._types = dict(types)
         self._clock = clock
-        self._store: FileStore = store_of(path)
+        self._store = store_of(path)
         self._log = LogReader(path)
 
     def append(self, rows: pa.Table, metadata: str) -> int:
@@ -61,7 +61,7 @@ class Appender:
         self._log.refuse_changed()
         version = state.version + 1
         text = _entry(file, metadata, state.version)
-        self._store.put_if_absent(entry_name(version), text.encode())
+        put_entry(self._store, version, text)
         if version % state.metadata.checkpoint_interval == 0:
             write_checkpoint(self._path, version)
         return version
