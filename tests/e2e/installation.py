@@ -56,7 +56,7 @@ class Installation:
     folder: Path
     servers: Mapping[str, Server]
     """The servers that are not embedded; always includes the source."""
-    lake: str = "lake"
+    lake_place: str = "lake"
     """``lake.path``, from the folder."""
 
     @classmethod
@@ -85,7 +85,7 @@ class Installation:
             "job": {"maintain_every_commits": 4, "optimize_small_files": 4},
         }
         (folder / "wal2lake.yaml").write_text(yaml.safe_dump(written))
-        return cls(folder=folder, servers=servers, lake=lake)
+        return cls(folder=folder, servers=servers, lake_place=lake)
 
     @property
     def source_url(self) -> str:
@@ -160,7 +160,8 @@ class Installation:
 
     def lake_query(self, schema: str, table: str, query: str) -> Counter[tuple[Any, ...]]:
         """Return the rows of a query over the table ``t``, without ``_cdc_`` columns."""
-        lake = self.lake if "://" in self.lake else self.folder / self.lake
+        place = self.lake_place
+        lake = place if "://" in place else self.folder / place
         opened = DeltaTable(f"{lake}/{schema}/{table}")
         rows = pa.table(QueryBuilder().register("t", opened).execute(query).read_all())
         names = [name for name in rows.column_names if not name.startswith("_cdc_")]

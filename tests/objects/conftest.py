@@ -21,7 +21,7 @@ def running() -> Iterator[ObjectServer]:
 @pytest.fixture
 def objects(running: ObjectServer) -> Iterator[ObjectServer]:
     """Yield the store, which fails in no way when the test begins and ends."""
-    running.faults.met.clear()
+    running.faults.forget()
     yield running
     running.faults.heal()
 

@@ -1,10 +1,14 @@
-"""A proxy before an object store that loses answers, refuses requests and is slow."""
+"""A proxy before an object store that loses answers and refuses requests.
+
+It is a process of its own: delta-rs keeps Python from running anything else while it waits.
+"""
 
 import http.client
+import json
 import socket
+import sys
 import threading
-import time
-from collections.abc import Callable
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from enum import Enum
@@ -12,6 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from random import Random
 from typing import Any, Final
 
+CONTROL: Final = "/-/faults"
 _HOP: Final = frozenset({"connection", "expect", "transfer-encoding", "keep-alive"})
 
 
@@ -24,72 +29,72 @@ class Fault(Enum):
     LATE_BUSY = "late busy"  # the store has done it, and the answer is 503
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What a plan decides by."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Which requests meet a fault: a share of all, or the first ones of a kind."""
 
-    method: str
-    path: str
-
-
-Plan = Callable[[Request], Fault]
-
-
-@dataclass(slots=True)
-class Faults:
-    """What becomes of each request; the plan may be replaced at any time."""
-
-    plan: Plan = lambda _: Fault.NONE
-    seconds: float = 0.0
-    """How long each answer is held back."""
-    met: list[tuple[Fault, Request]] = field(default_factory=list)
-    """The requests that met a fault."""
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def of(self, request: Request) -> Fault:
-        """Return what happens to the request."""
-        with self._lock:
-            fault = self.plan(request)
-            if fault is not Fault.NONE:
-                self.met.append((fault, request))
-            return fault
-
-    def heal(self) -> None:
-        """Have no more faults."""
-        self.plan, self.seconds = (lambda _: Fault.NONE), 0.0
+    shares: Mapping[str, float] = field(default_factory=dict)  # by the value of a Fault
+    seed: int = 0
+    count: int = 0
+    fault: str = Fault.NONE.value
+    method: str = ""
+    part: str = ""  # of the path
 
 
-def share(seed: int, of: dict[Fault, float]) -> Plan:
+def share(seed: int, of: Mapping[Fault, float]) -> Plan:
     """Return a plan in which each fault has a share of all requests."""
-    random = Random(seed)
-    kinds, weights = [*of, Fault.NONE], [*of.values(), 1 - sum(of.values())]
-    return lambda _: random.choices(kinds, weights)[0]
+    return Plan(seed=seed, shares={fault.value: weight for fault, weight in of.items()})
 
 
 def first(count: int, fault: Fault, method: str, part: str) -> Plan:
     """Return a plan in which the first requests of a method with this part in their path fail."""
-    left = [count]
+    return Plan(count=count, fault=fault.value, method=method, part=part)
 
-    def plan(request: Request) -> Fault:
-        if not left[0] or request.method != method or part not in request.path:
-            return Fault.NONE
-        left[0] -= 1
-        return fault
 
-    return plan
+HEALTHY: Final = Plan()
+
+
+class _Chooser:
+    """Follows a plan; remembers the faults that requests have met."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.met: list[str] = []
+        self.follow(HEALTHY)
+
+    def follow(self, plan: Plan) -> None:
+        """Follow another plan from now on."""
+        with self._lock:
+            self._plan, self._left = plan, plan.count
+            self._random = Random(plan.seed)
+
+    def fault(self, method: str, path: str) -> Fault:
+        """Return what happens to a request."""
+        with self._lock:
+            fault = self._chosen(method, path)
+            if fault is not Fault.NONE:
+                self.met.append(fault.value)
+            return fault
+
+    def _chosen(self, method: str, path: str) -> Fault:
+        plan = self._plan
+        if self._left and method == plan.method and plan.part in path:
+            self._left -= 1
+            return Fault(plan.fault)
+        weights = [*plan.shares.values(), 1 - sum(plan.shares.values())]
+        return Fault(self._random.choices([*plan.shares, Fault.NONE.value], weights)[0])
 
 
 class FaultyProxy(ThreadingHTTPServer):
-    """Forwards requests to an object store on the loopback; clients use ``url``."""
+    """Forwards requests to an object store on the loopback."""
 
     daemon_threads = True
 
     def __init__(self, port: int, listen: int = 0) -> None:
         super().__init__(("127.0.0.1", listen), _Handler)
         self.target = port
-        self.faults = Faults()
+        self.chooser = _Chooser()
         self.one = threading.Lock()
-        self.url = f"http://127.0.0.1:{self.server_address[1]}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
         """Say nothing of connections that clients have given up."""
@@ -101,12 +106,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _forward(self) -> None:
         body = self._body()
-        fault = self.server.faults.of(Request(self.command, self.path))
+        if self.path.startswith(CONTROL):
+            self._controlled(body)
+            return
+        fault = self.server.chooser.fault(self.command, self.path)
         if fault is Fault.BUSY:
             self._answer(503, [], _BUSY)
             return
         status, headers, content = self._ask(body)
-        time.sleep(self.server.faults.seconds)
         if fault is Fault.LOST:
             self.close_connection = True
             self.connection.shutdown(socket.SHUT_RDWR)
@@ -114,6 +121,13 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(503, [], _BUSY)
         else:
             self._answer(status, headers, content)
+
+    def _controlled(self, body: bytes) -> None:
+        """Take another plan (PUT); tell which faults have been met."""
+        chooser = self.server.chooser
+        if self.command == "PUT":
+            chooser.follow(Plan(**json.loads(body)))
+        self._answer(200, [], json.dumps(chooser.met).encode())
 
     def _body(self) -> bytes:
         if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
@@ -164,3 +178,8 @@ class _Handler(BaseHTTPRequestHandler):
 _BUSY: Final = (
     b'<?xml version="1.0"?><Error><Code>SlowDown</Code><Message>Reduce your rate</Message></Error>'
 )
+
+
+if __name__ == "__main__":
+    proxy = FaultyProxy(int(sys.argv[1]), int(sys.argv[2]))
+    proxy.serve_forever()

@@ -1,18 +1,19 @@
 """Starts moto, an object store in memory, with a proxy before it that makes it fail."""
 
+import json
 import os
 import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import count
-from threading import Thread
+from pathlib import Path
 from typing import Final
 from urllib.error import URLError
 
-from tests.objects.faults import Faults, FaultyProxy
+from tests.objects.faults import CONTROL, HEALTHY, Fault, Plan
 from tests.servers.container import free_port
 from tests.waiting import until
 
@@ -20,6 +21,37 @@ KEY_ID: Final = "AKIACANARYCANARYCANA"
 SECRET: Final = "canary/secret+0123456789abcdefghijklmnop"
 TOKEN: Final = "canary-session-token-0123456789"
 _NUMBERS: Final = count()
+
+
+@dataclass(slots=True)
+class Faults:
+    """The faults of a running proxy."""
+
+    url: str
+    _before: int = 0
+
+    def follow(self, plan: Plan) -> None:
+        """Have requests fail by this plan from now on."""
+        self._ask("PUT", json.dumps(asdict(plan)).encode())
+
+    def heal(self) -> None:
+        """Have no more faults."""
+        self.follow(HEALTHY)
+
+    def forget(self) -> None:
+        """Forget which faults were met."""
+        self._before += len(self.met)
+
+    @property
+    def met(self) -> list[Fault]:
+        """The faults that requests have met since ``forget``."""
+        return [Fault(value) for value in json.loads(self._ask("GET", None))[self._before :]]
+
+    def _ask(self, method: str, body: bytes | None) -> bytes:
+        request = urllib.request.Request(self.url + CONTROL, body, method=method)
+        with urllib.request.urlopen(request) as answer:
+            content: bytes = answer.read()
+        return content
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,23 +84,30 @@ class ObjectServer:
 @contextmanager
 def object_server() -> Iterator[ObjectServer]:
     """Run a store for the length of the block."""
-    port = free_port()
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    quiet = subprocess.DEVNULL
-    with subprocess.Popen(command, stdout=quiet, stderr=quiet) as moto:
+    port, listen = free_port(), free_port()
+    moto = ["-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    proxy = ["-m", "tests.objects.faults", str(port), str(listen)]
+    url = f"http://127.0.0.1:{listen}"
+    with _running(moto), _running(proxy):
+        until(lambda: _answers(f"{url}/moto-api/"))
+        yield ObjectServer(url, port, Faults(url))
+
+
+@contextmanager
+def _running(arguments: list[str]) -> Iterator[None]:
+    quiet, root = subprocess.DEVNULL, Path(__file__).parents[2]
+    with subprocess.Popen(
+        [sys.executable, *arguments], stdout=quiet, stderr=quiet, cwd=root
+    ) as process:
         try:
-            until(lambda: _answers(port))
-            with FaultyProxy(port) as proxy:
-                Thread(target=proxy.serve_forever, name="faults", daemon=True).start()
-                yield ObjectServer(proxy.url, port, proxy.faults)
-                proxy.shutdown()
+            yield
         finally:
-            moto.kill()
+            process.kill()
 
 
-def _answers(port: int) -> bool:
+def _answers(url: str) -> bool:
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/moto-api/"):
+        with urllib.request.urlopen(url):
             return True
     except (URLError, ConnectionError):
         return False

@@ -124,18 +124,18 @@ def test_a_put_whose_answer_is_lost_is_known_to_have_won(
     lake: str, objects: ObjectServer, fault: Fault
 ) -> None:
     store = store_of(f"{lake}/t")
-    objects.faults.plan = first(2, fault, "PUT", ENTRY)
+    objects.faults.follow(first(2, fault, "PUT", ENTRY))
 
     store.put_if_absent(ENTRY, b"mine")
 
-    assert [met for met, _ in objects.faults.met] == [fault, fault]
+    assert objects.faults.met == [fault, fault]
     assert store.read(ENTRY) == b"mine"
 
 
 def test_a_put_whose_answer_is_lost_is_known_to_have_lost(lake: str, objects: ObjectServer) -> None:
     store = store_of(f"{lake}/t")
     store.put_if_absent(ENTRY, b"theirs")
-    objects.faults.plan = first(1, Fault.LOST, "PUT", ENTRY)
+    objects.faults.follow(first(1, Fault.LOST, "PUT", ENTRY))
 
     with pytest.raises(FileExistsError):
         store.put_if_absent(ENTRY, b"mine")
@@ -146,7 +146,7 @@ def test_a_put_whose_answer_is_lost_is_known_to_have_lost(lake: str, objects: Ob
 def test_a_store_that_fails_at_random_means_the_same(lake: str, objects: ObjectServer) -> None:
     store = store_of(f"{lake}/t")
     shares = {Fault.BUSY: 0.2, Fault.LOST: 0.1, Fault.LATE_BUSY: 0.1}
-    objects.faults.plan = share(7, shares)
+    objects.faults.follow(share(7, shares))
 
     for number in range(20):
         store.put_if_absent(f"_delta_log/{number}", str(number).encode())
@@ -155,14 +155,14 @@ def test_a_store_that_fails_at_random_means_the_same(lake: str, objects: ObjectS
 
     assert len(store.names("_delta_log")) == 20
     assert all(store.read(f"_delta_log/{n}") == str(n).encode() for n in range(20))
-    assert {met for met, _ in objects.faults.met} == set(shares)
+    assert set(objects.faults.met) == set(shares)
 
 
 def test_a_store_that_does_not_answer_is_not_a_file_that_is_not_there(
     lake: str, objects: ObjectServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = store_of(f"{lake}/t")
-    objects.faults.plan = share(1, {Fault.BUSY: 1.0})
+    objects.faults.follow(share(1, {Fault.BUSY: 1.0}))
     monkeypatch.setattr(requests, "PATIENCE", timedelta(seconds=0.3))
 
     for ask in (store.stamp, store.size, store.read, store.times):

@@ -194,12 +194,12 @@ def test_who_has_lost_it_is_told_by_whom_at_the_next_renewal(lake: str) -> None:
 def test_a_lease_whose_answers_are_lost_is_held_all_the_same(
     lake: str, objects: ObjectServer, fault: Fault
 ) -> None:
-    objects.faults.plan = first(2, fault, "PUT", "job.lock")
+    objects.faults.follow(first(2, fault, "PUT", "job.lock"))
     mine = lease(lake, "mine")
     with mine.held(refusal):
         mine.check()
-        objects.faults.plan = first(2, fault, "PUT", "job.lock")
-        objects.faults.met.clear()
+        objects.faults.follow(first(2, fault, "PUT", "job.lock"))
+        objects.faults.forget()
         until(lambda: len(objects.faults.met) == 2)
         before = mine._until
         until(lambda: mine._until > before)
@@ -211,7 +211,7 @@ def test_a_store_that_fails_for_a_while_does_not_cost_the_lease(
 ) -> None:
     mine = lease(lake, "mine")
     with mine.held(refusal):
-        objects.faults.plan = share(3, {Fault.BUSY: 1.0})
+        objects.faults.follow(share(3, {Fault.BUSY: 1.0}))
         until(lambda: len(objects.faults.met) >= 2)
         objects.faults.heal()
         before = mine._until
