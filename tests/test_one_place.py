@@ -13,7 +13,7 @@ PLACES: Final[dict[str, set[str]]] = {
     # A commit's files are new and never replaced; an archive of classes is written by Java.
     r"\bfsync\b": {
         "cdc.state.atomic_file",
-        "cdc.lake.commit.put",
+        "cdc.lake.files.local",
         "cdc.stack.artifacts.class_archive",
     },
     r"\"Caused by: ": {"cdc.source.connector.failure"},

@@ -2,7 +2,8 @@
 
 from cdc.capture.bootstrap import has_begun_here, refuse_unfit
 from cdc.config import Config
-from cdc.lake.layout import refuse_unwritable
+from cdc.lake.files.unreachable import store_errors_named
+from cdc.lake.writable import refuse_unwritable
 from cdc.source.catalog.captured import captured_tables
 from cdc.source.server.connection import connect
 from cdc.source.server.tls import tls
@@ -16,7 +17,8 @@ def check_early(config: Config, *, await_tables: bool = False) -> None:
     tables are not checked here: the start knows which tables the pipeline has, and an unfit one of
     these must not stop the others.
     """
-    refuse_unwritable(config)
+    with store_errors_named():
+        refuse_unwritable(config)
     url = configured_source_url(config.source)
     if url is None:
         return  # an embedded source is empty, or was checked by an earlier start

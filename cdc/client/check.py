@@ -1,6 +1,7 @@
 """Find everything that would keep the pipeline from starting or from being correct.
 
-The preflight changes nothing. An embedded server that is not up yet is not a finding.
+The preflight changes nothing, but for an object that it writes to an object store and deletes. An
+embedded server that is not up yet is not a finding.
 """
 
 import os
@@ -18,7 +19,9 @@ from cdc.errors import CdcError
 from cdc.kafka.broker import Broker
 from cdc.kafka.registry_client import refuse_unknown
 from cdc.kafka.topics import topic_ids
+from cdc.lake.files.unreachable import store_errors_named
 from cdc.lake.layout import is_local
+from cdc.lake.writable import refuse_unwritable
 from cdc.source.catalog.captured import NEW, TAKE_IN, errors_of, new_tables
 from cdc.source.catalog.catalog import SourceTable, inspect
 from cdc.source.connector.settings import clear_password
@@ -45,6 +48,8 @@ def check(pipeline: Pipeline) -> list[Finding]:
     """
     endpoints = pipeline.endpoints
     findings = list(_disk(pipeline.config))
+    if not is_local(pipeline.config.lake.path):
+        findings += _collect(lambda: _object_store(pipeline.config))
     findings += _collect(lambda: _source(pipeline))
     if endpoints.kafka.bootstrap:
         findings += _collect(lambda: _kafka(endpoints.kafka))
@@ -155,6 +160,12 @@ def _disk(config: Config) -> Iterator[Finding]:
     for subject, path in places.items():
         existing = next(p for p in (path.absolute(), *path.absolute().parents) if p.exists())
         yield _unusable(subject, path, existing) or _room(subject, path, existing)
+
+
+def _object_store(config: Config) -> Iterator[Finding]:
+    with store_errors_named():
+        refuse_unwritable(config)
+    yield Finding.ok("lake.path", f"{config.lake.path} can be written, and refuses to overwrite")
 
 
 def _unusable(subject: str, path: Path, existing: Path) -> Finding | None:

@@ -17,6 +17,8 @@ from cdc.config.source import Source
 
 _PORTS: Final = 2**16
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
+_BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_PREFIX: Final = re.compile(r"[\w.=-]+(/[\w.=-]+)*", re.ASCII)
 
 
 class Connect(Section):
@@ -121,7 +123,24 @@ class Lake(Section):
     """The directory of the Delta tables."""
 
     path: str
-    """A directory or object-store URL; each table is at ``<schema>/<table>`` below it."""
+    """A directory, or ``s3://bucket/prefix``; each table is at ``<schema>/<table>`` below it."""
+
+    @field_validator("path")
+    @classmethod
+    def _place_that_is_known(cls, value: str) -> str:
+        """Return an object store's path as all its readers know it: ``s3a://bucket/prefix``."""
+        scheme, is_url, rest = value.partition("://")
+        if not is_url:
+            return value
+        bucket, _, prefix = rest.strip("/").partition("/")
+        if scheme not in {"s3", "s3a"}:
+            raise ValueError(f"is in a store of the kind {scheme}; it must be a directory or in s3")
+        if not (_BUCKET.fullmatch(bucket) and _PREFIX.fullmatch(prefix)):
+            message = (
+                "must be s3://bucket/prefix, of letters, digits and . _ = / -, without credentials"
+            )
+            raise ValueError(message)
+        return f"s3a://{bucket}/{prefix}"
 
 
 class Job(Section):

@@ -20,8 +20,10 @@ from cdc.job.handlers import RunningDesk, running_desk
 from cdc.job.monitor import monitored
 from cdc.job.start_progress import reporting_alive
 from cdc.lake import lock
-from cdc.lake.layout import refuse_unwritable
-from cdc.lake.session import build, end, starts_jvm
+from cdc.lake.files.unreachable import store_errors_named
+from cdc.lake.layout import is_local
+from cdc.lake.session import build, end, held_for, starts_jvm
+from cdc.lake.writable import refuse_unwritable
 from cdc.stack.artifacts import class_archive
 from cdc.stack.artifacts.class_archive import ClassArchive
 from cdc.stack.artifacts.lock_file import spark_jars
@@ -42,10 +44,10 @@ def run(
     ``await_turn`` returns once the servers and the connector run; Spark starts beside them.
     """
     config = read()
-    with monitored(config), _session(config) as spark:
+    with monitored(config), _session(config) as spark, store_errors_named():
         endpoints = await_turn()
         refuse_unwritable(config)
-        with lock.only_job(config):
+        with lock.only_job(config, partial(held_for, spark)):
             state_file = JobStateFile(config.state_dir)
             state_file.enter("starting")
             try:
@@ -57,10 +59,10 @@ def run(
 @contextmanager
 def _session(config: Config) -> Iterator[SparkSession]:
     """Hold the job's session; its first JVM leaves an archive of its classes to later ones."""
-    archive = ClassArchive()
+    archive, jars = ClassArchive(), spark_jars(objects=not is_local(config.lake.path))
     if starts_jvm(config):
-        archive = class_archive.archive("job", class_archive.spark_class_path())
-    spark = build(config, spark_jars(), archive.flags)
+        archive = class_archive.archive("job", class_archive.spark_class_path(jars))
+    spark = build(config, jars, archive.flags)
     try:
         yield spark
     finally:

@@ -1,8 +1,7 @@
 """Paths of all tables and directories below ``lake.path``."""
 
-from errno import ENOSPC
-from pathlib import Path
-from tempfile import TemporaryFile
+import re
+from typing import Final
 
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
@@ -10,18 +9,27 @@ from cdc.events.names import CONTROL_DIRECTORY
 from cdc.tables import TableId
 
 FORBIDDEN = frozenset("/\\\0\n\r")
+_IN_A_KEY: Final = re.compile(r"[\w.-]+", re.ASCII)
+"""Names that every reader of an object store writes in the same way into a key."""
 
 
 def table_path(config: Config, table: TableId) -> str:
     """Return ``<lake>/<schema>/<table>``.
 
-    Raises CONFIG if the schema or the table name cannot be a single path element.
+    Raises CONFIG if the schema or the table name cannot be a single path element of the lake.
     """
     for part in (table.schema, table.name):
         if part in {".", "..", CONTROL_DIRECTORY} or FORBIDDEN & set(part):
             raise CdcError(
                 ErrorKind.CONFIG,
                 f"table {table} cannot be stored: its name cannot be used as a directory name",
+                remedy="rename it in the source, or exclude it from source.tables",
+            )
+        if not (is_local(config.lake.path) or _IN_A_KEY.fullmatch(part)):
+            raise CdcError(
+                ErrorKind.CONFIG,
+                f"table {table} cannot be stored in an object store: its name has other characters "
+                "than letters, digits, _ . and -",
                 remedy="rename it in the source, or exclude it from source.tables",
             )
     return table_under(config.lake.path, table)
@@ -40,28 +48,6 @@ def lake_of(path: str) -> str:
 def is_local(path: str) -> bool:
     """Return whether the path is on a local disk rather than on an object store."""
     return "://" not in path
-
-
-def refuse_unwritable(config: Config) -> None:
-    """Check that this process can write to a lake on a local disk.
-
-    Raises DISK_FULL if no space is left, CONFIG for any other reason.
-    """
-    if not is_local(config.lake.path):
-        return  # an object store reports the reason itself, in its own terms
-    try:
-        folder = Path(config.lake.path) / CONTROL_DIRECTORY
-        folder.mkdir(parents=True, exist_ok=True)
-        with TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        kind = ErrorKind.DISK_FULL if error.errno == ENOSPC else ErrorKind.CONFIG
-        raise CdcError(
-            kind,
-            f"lake.path: {config.lake.path} cannot be written",
-            detail=error.strerror or "",
-            remedy="correct lake.path, or grant this user write permission there",
-        ) from None
 
 
 def control_path(config: Config) -> str:

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from cdc.config import Config
 from cdc.events.avro import LONGEST, MOST_ITEMS
+from cdc.lake.layout import is_local
 from cdc.lake.session_log import quieten
 from cdc.lake.upkeep.transaction_log import AGE_LIMIT
 
@@ -144,8 +145,17 @@ def build(config: Config, jars: Iterable[Path], java_options: Iterable[str] = ()
 
 def settings_of(config: Config) -> dict[str, str]:
     """Return the settings of the job's session, by name, without its class path."""
-    settings = {**SETTINGS, **config.spark.conf, **TEXTS}
+    settings = {**SETTINGS, **_of_store(config), **config.spark.conf, **TEXTS}
     return LOCAL | settings if _is_local(config) else settings
+
+
+def _of_store(config: Config) -> dict[str, str]:
+    """Return what the session needs for the lake's object store; nothing on a local disk."""
+    if is_local(config.lake.path):
+        return {}
+    from cdc.lake.files.s3_access import spark_settings  # noqa: PLC0415 - as in store_of
+
+    return spark_settings()
 
 
 def starts_jvm(config: Config) -> bool:
@@ -174,6 +184,13 @@ def end(session: SparkSession) -> None:
     gateway.shutdown()
     gateway.proc.stdin.close()
     gateway.proc.wait()
+
+
+def held_for(session: SparkSession, seconds: float) -> None:
+    """Let Spark write to a lake in an object store for so long, and no longer."""
+    jvm = session._jvm  # noqa: SLF001 - the only way to a class of ours
+    assert jvm is not None  # noqa: S101 - a session of this process has one
+    jvm.wal2lake.OneWriterLogStore.heldFor(seconds)
 
 
 def activate(session: SparkSession) -> None:

@@ -38,13 +38,11 @@ class _Work:
 class LogFiles:
     """The files of the log at ``path``; used by the thread that appends to it."""
 
-    def __init__(
-        self, path: str, policy: Job, appender: Appender | None, executor: Executor
-    ) -> None:
-        """Combine files by ``executor``; without an appender all is left to Spark."""
+    def __init__(self, path: str, policy: Job, appender: Appender, executor: Executor) -> None:
+        """Combine files by ``executor``."""
         self._path = path
         self._policy = policy
-        self._appender = appender
+        self._appender: Appender | None = appender  # None once all is left to Spark
         self._executor = executor
         self._landings = 0
         self._work: _Work | None = None
@@ -78,11 +76,10 @@ class LogFiles:
             self._work = _Work(chosen, self._executor.submit(work))
 
     def _end(self, appender: Appender, work: _Work, position: LandedPosition) -> None:
+        if (file := self._made(work)) is None:
+            return
         try:
-            version = appender.take_place(work.sources, work.result.result(), position.metadata())
-        except (CombineError, OSError) as error:
-            logger.warning("files are not combined", path=self._path, reason=str(error))
-            self._appender = None
+            version = appender.take_place(work.sources, file, position.metadata())
         except CdcError as error:
             if error.kind is not ErrorKind.CONFLICT:
                 raise
@@ -90,6 +87,17 @@ class LogFiles:
         else:
             count = len(work.sources)
             logger.info("combined", path=self._path, small_files=count, version=version or "none")
+
+    def _made(self, work: _Work) -> LiveFile | None:
+        """Return the new file; None, with a line in the job's log, if there is none."""
+        try:
+            return work.result.result()
+        except CombineError as error:
+            logger.warning("files are not combined", path=self._path, reason=str(error))
+            self._appender = None
+        except OSError as error:  # such as a full disk, or a store that does not answer
+            logger.warning("combined in vain", path=self._path, reason=str(error))
+        return None
 
 
 def small(found: Iterable[LiveFile], together: int) -> list[LiveFile]:

@@ -22,8 +22,7 @@ class LogWriter:
     def __init__(self, spark: SparkSession, path: str) -> None:
         self._spark = spark
         self._path = path
-        self.appender: Final = _appender(path)
-        """What appends without Spark; None where only Spark can, as on an object store."""
+        self.appender: Final = Appender(path, DELTA_TYPES)
 
     def append(self, rows: pa.Table, metadata: str) -> None:
         """Append rows that are in memory, with the commit's metadata."""
@@ -40,8 +39,6 @@ class LogWriter:
 
     def _appended(self, rows: pa.Table, metadata: str) -> bool:
         """Append without Spark; return whether that was possible."""
-        if self.appender is None:
-            return False
         try:
             self.appender.append(rows, metadata)
         except TakeMergeError as why:
@@ -52,10 +49,3 @@ class LogWriter:
                 raise
             return False  # Spark appends behind the other commit
         return True
-
-
-def _appender(path: str) -> Appender | None:
-    try:
-        return Appender(path, DELTA_TYPES)
-    except TakeMergeError:
-        return None

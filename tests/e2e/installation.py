@@ -56,10 +56,16 @@ class Installation:
     folder: Path
     servers: Mapping[str, Server]
     """The servers that are not embedded; always includes the source."""
+    lake_place: str = "lake"
+    """``lake.path``, from the folder."""
 
     @classmethod
     def write(
-        cls, folder: Path, servers: Mapping[str, Server], worker: Mapping[str, str]
+        cls,
+        folder: Path,
+        servers: Mapping[str, Server],
+        worker: Mapping[str, str],
+        lake: str = "lake",
     ) -> "Installation":
         """Write a configuration for these servers; the others are embedded."""
         folder.mkdir(parents=True)
@@ -74,12 +80,12 @@ class Installation:
                 "tables": ["bank.*", "lab.*"],
                 "append_only": ["bank.audit"],
             },
-            "lake": {"path": "lake"},
+            "lake": {"path": lake},
             "spark": {"master": "local[2]", "driver_memory": "2g", "conf": QUICK},
             "job": {"maintain_every_commits": 4, "optimize_small_files": 4},
         }
         (folder / "wal2lake.yaml").write_text(yaml.safe_dump(written))
-        return cls(folder=folder, servers=servers)
+        return cls(folder=folder, servers=servers, lake_place=lake)
 
     @property
     def source_url(self) -> str:
@@ -154,7 +160,9 @@ class Installation:
 
     def lake_query(self, schema: str, table: str, query: str) -> Counter[tuple[Any, ...]]:
         """Return the rows of a query over the table ``t``, without ``_cdc_`` columns."""
-        opened = DeltaTable(str(self.folder / "lake" / schema / table))
+        place = self.lake_place
+        lake = place if "://" in place else self.folder / place
+        opened = DeltaTable(f"{lake}/{schema}/{table}")
         rows = pa.table(QueryBuilder().register("t", opened).execute(query).read_all())
         names = [name for name in rows.column_names if not name.startswith("_cdc_")]
         return Counter(hashable(tuple(row[n] for n in names)) for row in rows.to_pylist())

@@ -60,7 +60,7 @@ COMMITS: Final = (
     ),
     Mutant(
         name="commit: an entry is replaced",
-        file="cdc/lake/commit/put.py",
+        file="cdc/lake/files/local.py",
         old="                os.link(whole, path)\n",
         new="                os.replace(whole, path)\n",
         tests=(f"{_UNIT}test_put.py", f"{_UNIT}test_committer.py"),
@@ -138,10 +138,10 @@ COMMITS: Final = (
     Mutant(
         name="cleaning: entries go before the files that they removed",
         file="cdc/lake/upkeep/old_versions.py",
-        old="    deleted = sum(_delete(folder / name) for name in names)\n",
+        old="    deleted = sum(store.delete(name) for name in names)\n",
         new="    for name in obsolete(times, since):\n"
-        "        (folder / LOG / name).unlink(missing_ok=True)\n"
-        "    deleted = sum(_delete(folder / name) for name in names)\n",
+        '        store.delete(f"{LOG}/{name}")\n'
+        "    deleted = sum(store.delete(name) for name in names)\n",
         tests=(f"{_OLD}::test_a_cleaning_that_dies_between_two_deletions_loses_nothing",),
     ),
     Mutant(

@@ -186,8 +186,8 @@ MUTANTS: Final = (
     Mutant(
         name="old versions: Delta's own cleaning is off",
         file="cdc/lake/upkeep/kept_versions.py",
-        old="by_delta = str(not is_local(self._path)).lower()",
-        new='by_delta = "true"',
+        old='CLEANED_BY_DELTA: "false"}',
+        new='CLEANED_BY_DELTA: "true"}',
         tests=("tests/spark/lake/test_maintenance.py",),
     ),
     Mutant(

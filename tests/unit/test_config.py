@@ -47,7 +47,7 @@ def test_absolute_paths_and_urls_are_kept(tmp_path: Path) -> None:
     text = GOOD.replace("path: lake", "path: s3://bucket/lake") + "state_dir: /var/lib/w\n"
     config = load(written(tmp_path, text), {})
 
-    assert (config.lake.path, config.state_dir) == ("s3://bucket/lake", Path("/var/lib/w"))
+    assert (config.lake.path, config.state_dir) == ("s3a://bucket/lake", Path("/var/lib/w"))
 
 
 def test_password_file_is_relative_to_the_file(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import fs
 from pyroaring import BitMap64
 
 from cdc.events.schema import TableSchema
@@ -15,6 +14,7 @@ from cdc.lake.commit.committer import OpenTable
 from cdc.lake.commit.protocol import TakeMergeError
 from cdc.lake.commit.replay import LiveFile
 from cdc.lake.commit.table_metadata import Metadata
+from cdc.lake.files.store_of import store_of
 from cdc.lake.key_index import places
 from cdc.lake.key_index.data_file import DataFile
 from cdc.lake.key_index.key_columns import KeyColumn
@@ -45,7 +45,7 @@ class RowPlaces:
     def index(self, key: tuple[KeyColumn, ...]) -> KeyIndex:
         """Return the index of the key; it is another one after the key has changed."""
         if self._index is None or key != self._key:
-            table = fs.SubTreeFileSystem(self._path, fs.LocalFileSystem())
+            table = store_of(self._path).tree
             self._index = KeyIndex(
                 key=key, table=table, directory=self._directory, memory_bytes=self._memory
             )

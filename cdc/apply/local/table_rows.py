@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyarrow import fs
 
 from cdc.apply.local.arrow import arrow_type, plain_values
 from cdc.apply.local.change import Key
@@ -15,6 +14,7 @@ from cdc.apply.local.identity import NAN
 from cdc.apply.local.not_local import NotLocalError
 from cdc.apply.local.places import VersionPlaces
 from cdc.apply.local.stored_rows import MOST_BYTES, StoredColumn, row_file
+from cdc.lake.files.store_of import store_of
 from cdc.lake.table.merge_plan import COPY, ROW_HASH
 
 
@@ -26,7 +26,7 @@ class TableRows:
 
     def __init__(self, path: str, places: VersionPlaces) -> None:
         """Take the places of the version's rows."""
-        self._files = fs.SubTreeFileSystem(path, fs.LocalFileSystem())
+        self._files = store_of(path).tree
         self._places = places
         self._schema = places.schema
 

@@ -9,7 +9,6 @@ from cdc.apply.local.driver_commit import Committed, DriverBatch, DriverCommit
 from cdc.apply.local.not_local import NotLocalError
 from cdc.apply.table.apply_context import ApplyContext
 from cdc.apply.table.table_content import TableContent
-from cdc.lake.layout import is_local
 from cdc.lake.upkeep.driver_upkeep import DriverUpkeep
 from cdc.lake.upkeep.maintenance import Maintainer
 from cdc.land.log_rows import LogRows
@@ -70,7 +69,7 @@ def driver_way(
     path: str, table: TableId, context: ApplyContext, maintainer: Maintainer
 ) -> DriverWay | None:
     """Return the way of the table at ``path``; None if Spark applies all of its batches."""
-    if context.driver is None or not is_local(path):
+    if context.driver is None:
         return None
     commit = DriverCommit(
         path,

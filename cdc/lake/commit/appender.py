@@ -18,12 +18,12 @@ from cdc.lake.commit.checkpoint import write_checkpoint
 from cdc.lake.commit.log_entry import ENGINE, Change, Origin, added, combined_counts, entry
 from cdc.lake.commit.plain_combined import combine_plain, plain_name, plain_writer
 from cdc.lake.commit.protocol import PROPERTIES, TakeMergeError
-from cdc.lake.commit.put import FileStore, store_of
+from cdc.lake.commit.put import put_entry
 from cdc.lake.commit.replay import LiveFile, TableState
 from cdc.lake.commit.snapshot import LogReader
 from cdc.lake.commit.statistics import statistics
 from cdc.lake.commit.table_metadata import Metadata, Protocol
-from cdc.lake.table.entry_file import entry_name
+from cdc.lake.files.store_of import store_of
 
 logger = structlog.get_logger(__name__)
 MEASURED: Final = "delta.dataSkippingNumIndexedCols"
@@ -35,7 +35,7 @@ class Appender:
     """Appends to the table at ``path``; used by one thread at a time.
 
     ``types`` are Delta's types of the table's columns by name, in order; ``clock`` gives seconds
-    since 1970. Raises TakeMergeError for a table on an object store.
+    since 1970.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Appender:
         self._path = path
         self._types = dict(types)
         self._clock = clock
-        self._store: FileStore = store_of(path)
+        self._store = store_of(path)
         self._log = LogReader(path)
 
     def append(self, rows: pa.Table, metadata: str) -> int:
@@ -71,7 +71,7 @@ class Appender:
         _, found = self._newest()
         measured = _measured(found, list(self._types))
         millis = int(self._clock() * 1000)
-        return partial(combine_plain, self._path, self._store, files, measured, millis)
+        return partial(combine_plain, self._store, files, measured, millis)
 
     def take_place(self, sources: Sequence[LiveFile], file: LiveFile, metadata: str) -> int | None:
         """Put a combined file in the place of its sources, and return the commit's version.
@@ -104,7 +104,7 @@ class Appender:
         self._store.settle()
         self._log.refuse_changed()
         version = state.version + 1
-        self._store.put_if_absent(entry_name(version), text.encode())
+        put_entry(self._store, version, text)
         if version % found.checkpoint_interval == 0:
             write_checkpoint(self._path, version)
         return version

@@ -7,7 +7,7 @@ when it takes their place, so neither has to wait for the other.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import Final
 from urllib.parse import unquote
 from uuid import uuid4
@@ -20,9 +20,9 @@ from pyroaring import BitMap64
 
 from cdc.failpoints import Failpoint, reach
 from cdc.lake.commit.data_file import stored_file, stored_schema
-from cdc.lake.commit.put import FileStore
 from cdc.lake.commit.replay import LiveFile
 from cdc.lake.commit.table_metadata import Metadata
+from cdc.lake.files.file_store import FileStore
 
 MEMORY_BYTES: Final = 96 * 1024 * 1024
 """No further file is read once the rows take up so much memory."""
@@ -83,7 +83,6 @@ class Combined:
 
 
 def combine(
-    path: str,
     store: FileStore,
     metadata: Metadata,
     chosen: Sequence[tuple[LiveFile, BitMap64]],
@@ -91,13 +90,13 @@ def combine(
 ) -> Combined:
     """Write one file with the rows of the chosen ones, each given with its deleted rows.
 
-    Perhaps only the first two or more of them are taken (``MEMORY_BYTES``). ``path`` is the table,
-    ``millis`` now, in milliseconds since 1970. Raises CombineError for a file that is missing, not
-    what the log says, or of other types than the table's columns.
+    Perhaps only the first two or more of them are taken (``MEMORY_BYTES``). ``store`` has the
+    table's files, ``millis`` is now, in milliseconds since 1970. Raises CombineError for a file
+    that is missing, not what the log says, or of other types than the table's columns.
     """
     parts, sources, begin = list[pa.Table](), list[Source](), 0
     for file, deleted in chosen:
-        parts.append(_left(_read(Path(path), file, metadata), deleted))
+        parts.append(_left(_read(store, file, metadata), deleted))
         sources.append(Source(file=file, deleted=deleted, begin=begin))
         begin += parts[-1].num_rows
         if len(parts) > 1 and sum(part.nbytes for part in parts) > MEMORY_BYTES:
@@ -118,11 +117,13 @@ def _left(rows: pa.Table, deleted: BitMap64) -> pa.Table:
     return rows.filter(pa.array(kept))
 
 
-def _read(folder: Path, file: LiveFile, metadata: Metadata) -> pa.Table:
+def _read(store: FileStore, file: LiveFile, metadata: Metadata) -> pa.Table:
     """Return all rows of a file in its order, with the columns that the table has now."""
     try:
         # INT96 in nanoseconds ends in the year 2262.
-        with pq.ParquetFile(_place(folder, file), coerce_int96_timestamp_unit="us") as parquet:
+        with pq.ParquetFile(
+            _place(file), filesystem=store.tree, coerce_int96_timestamp_unit="us"
+        ) as parquet:
             found = parquet.read(use_threads=False)
     except (OSError, pa.ArrowException) as error:
         raise CombineError(f"{file.path} cannot be read: {type(error).__name__}") from error
@@ -131,11 +132,11 @@ def _read(folder: Path, file: LiveFile, metadata: Metadata) -> pa.Table:
     return _with_columns(found, stored_schema(metadata), file)
 
 
-def _place(folder: Path, file: LiveFile) -> Path:
+def _place(file: LiveFile) -> str:
     name = unquote(file.path)  # the log has paths as URLs
-    if Path(name).is_absolute() or ":" in name:
+    if PurePosixPath(name).is_absolute() or ":" in name:
         raise CombineError(f"{file.path} is outside the table")
-    return folder / name
+    return name
 
 
 def _with_columns(found: pa.Table, schema: pa.Schema, file: LiveFile) -> pa.Table:

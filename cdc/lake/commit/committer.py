@@ -22,11 +22,11 @@ from cdc.lake.commit.deletion_vector import vector_file
 from cdc.lake.commit.log_entry import Change, Origin, combined_counts, entry
 from cdc.lake.commit.marks import DeletedRows, Marks, mark
 from cdc.lake.commit.protocol import TakeMergeError, refusal
-from cdc.lake.commit.put import FileStore, store_of
+from cdc.lake.commit.put import put_entry
 from cdc.lake.commit.replay import LiveFile, TableState
 from cdc.lake.commit.snapshot import LogReader
 from cdc.lake.commit.table_metadata import Metadata
-from cdc.lake.table.entry_file import entry_name
+from cdc.lake.files.store_of import store_of
 from cdc.lake.table.positions import Position
 
 logger = structlog.get_logger(__name__)
@@ -44,13 +44,13 @@ class OpenTable:
 class Committer:
     """Commits to the table at ``path``; used by one thread at a time.
 
-    ``clock`` gives seconds since 1970. Raises TakeMergeError for a table on an object store.
+    ``clock`` gives seconds since 1970.
     """
 
     def __init__(self, path: str, clock: Callable[[], float] = time.time) -> None:
         self._path = path
         self._clock = clock
-        self._store: FileStore = store_of(path)
+        self._store = store_of(path)
         self._log = LogReader(path)
         self._deleted = DeletedRows(path, self._store.read)
         self._interval = 1
@@ -121,7 +121,7 @@ class Committer:
             raise ValueError("files are combined of an open table")
         chosen = [(file, self._deleted.of(file)) for file in files]
         millis = int(self._clock() * 1000)
-        return partial(combine, self._path, self._store, self._open.metadata, chosen, millis)
+        return partial(combine, self._store, self._open.metadata, chosen, millis)
 
     def take_place(self, combined: Combined, position: Position) -> int | None:
         """Put a combined file in the place of its sources, and return the commit's version.
@@ -209,7 +209,7 @@ class Committer:
         text = entry(change, origin)
         self._log.refuse_changed()
         reach(Failpoint.BEFORE_ENTRY_PUT)
-        self._store.put_if_absent(entry_name(table.version + 1), text.encode())
+        put_entry(self._store, table.version + 1, text)
         reach(Failpoint.AFTER_ENTRY_PUT)
         return table.version + 1
 

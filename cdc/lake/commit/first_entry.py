@@ -7,14 +7,14 @@ column mapping by name, or for a plain one, such as the log.
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
 from cdc.lake.commit.log_entry import ENGINE
-from cdc.lake.commit.put import store_of
+from cdc.lake.commit.put import put_entry
 from cdc.lake.commit.table_metadata import FIELD_ID, PHYSICAL_NAME
-from cdc.lake.table.entry_file import LOG, entry_name
+from cdc.lake.files.store_of import store_of
+from cdc.lake.table.entry_file import LOG
 
 _FEATURES: Final = ("columnMapping", "deletionVectors")
 _OF_WRITERS: Final = ("invariants", "appendOnly")
@@ -51,10 +51,10 @@ def _put(
     metadata: str,
 ) -> None:
     store = store_of(path)
-    (Path(path) / LOG).mkdir(parents=True, exist_ok=True)
+    store.make_folder(LOG)
     actions = _actions(fields, properties, protocol, metadata)
     lines = (json.dumps(action, ensure_ascii=False) for action in actions)
-    store.put_if_absent(entry_name(0), "".join(f"{line}\n" for line in lines).encode())
+    put_entry(store, 0, "".join(f"{line}\n" for line in lines))
     store.settle()
 
 

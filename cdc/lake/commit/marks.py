@@ -19,6 +19,7 @@ from cdc.lake.commit.deletion_vector import (
 from cdc.lake.commit.log_entry import loosened
 from cdc.lake.commit.protocol import TakeMergeError
 from cdc.lake.commit.replay import LiveFile
+from cdc.lake.files.file_store import StoreError
 
 NONE: Final = BitMap64()
 
@@ -57,6 +58,8 @@ class DeletedRows:
             if name is None and vector.storage != INLINE:
                 raise TakeMergeError("it has a deletion vector outside the table")
             return decode(vector, b"" if name is None else self._read(name))
+        except StoreError:
+            raise
         except (DamagedVectorError, OSError) as error:
             raise CdcError(
                 ErrorKind.CHAIN_BROKEN,

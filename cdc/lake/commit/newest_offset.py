@@ -1,12 +1,12 @@
 """Finds the newest event among the rows of a data file, by its statistics or its footer."""
 
 import json
-from pathlib import Path
 from urllib.parse import unquote
 
 import pyarrow.parquet as pq
 
 from cdc.lake.commit.replay import LiveFile
+from cdc.lake.files.store_of import store_of
 
 
 class NewestOffsets:
@@ -16,7 +16,7 @@ class NewestOffsets:
     """
 
     def __init__(self, path: str) -> None:
-        self._folder = Path(path)
+        self._tree = store_of(path).tree
         self._known: dict[tuple[str, str], int | None] = {}
 
     def of(self, file: LiveFile, column: str) -> int | None:
@@ -36,7 +36,7 @@ class NewestOffsets:
 
     def _in_footer(self, file: LiveFile, column: str) -> int | None:
         try:
-            footer = pq.read_metadata(self._folder / unquote(file.path))
+            footer = pq.read_metadata(unquote(file.path), filesystem=self._tree)
         except (OSError, ValueError):
             return None
         if column not in footer.schema.names:

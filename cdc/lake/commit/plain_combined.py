@@ -5,8 +5,8 @@ compressed, and of one piece. It is done beside the table's commits, by any thre
 """
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Final
+from urllib.parse import unquote
 from uuid import uuid4
 
 import pyarrow as pa
@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 
 from cdc.failpoints import Failpoint, reach
 from cdc.lake.commit.combined import CombineError
-from cdc.lake.commit.put import FileStore
 from cdc.lake.commit.replay import LiveFile
 from cdc.lake.commit.statistics import statistics
+from cdc.lake.files.file_store import FileStore
 
 PIECE_ROWS: Final = 8192
 PIECE_BYTES: Final = 16 * 1024 * 1024
@@ -41,16 +41,16 @@ def plain_writer(sink: pa.NativeFile, schema: pa.Schema, measured: list[str]) ->
 
 
 def combine_plain(
-    path: str, store: FileStore, files: Sequence[LiveFile], measured: list[str], millis: int
+    store: FileStore, files: Sequence[LiveFile], measured: list[str], millis: int
 ) -> LiveFile:
-    """Write one file with the rows of all these, in their order, and return it.
+    """Write one file of a table with the rows of all these, in their order, and return it.
 
-    ``path`` is the table, ``millis`` now, in milliseconds since 1970. Raises CombineError for a
-    file that is missing, or not what the log says.
+    ``millis`` is now, in milliseconds since 1970. Raises CombineError for a file that is missing,
+    or not what the log says, and OSError if the new one cannot be written.
     """
-    sink, looked_at, schema = pa.BufferOutputStream(), list[pa.Table](), _schema(path, files[0])
+    sink, looked_at, schema = pa.BufferOutputStream(), list[pa.Table](), _schema(store, files[0])
     with plain_writer(sink, schema, measured) as writer:
-        for piece in _together(_pieces(path, files, schema)):
+        for piece in _together(_pieces(store, files, schema)):
             writer.write_table(piece)
             looked_at.append(piece.select(measured))
     content = sink.getvalue()
@@ -61,19 +61,21 @@ def combine_plain(
         stats=statistics(pa.concat_tables(looked_at), measured),
     )
     reach(Failpoint.BEFORE_COMBINED_WRITE)
-    store.write(file.path, memoryview(content))
+    store.write(file.path, content.to_pybytes())
     reach(Failpoint.AFTER_COMBINED_WRITE)
     return file
 
 
-def _schema(path: str, file: LiveFile) -> pa.Schema:
-    with _opened(path, file) as parquet:
+def _schema(store: FileStore, file: LiveFile) -> pa.Schema:
+    with _opened(store, file) as parquet:
         return parquet.schema_arrow.remove_metadata()
 
 
-def _pieces(path: str, files: Sequence[LiveFile], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _pieces(
+    store: FileStore, files: Sequence[LiveFile], schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
     for file in files:
-        with _opened(path, file) as parquet:
+        with _opened(store, file) as parquet:
             if (found := parquet.metadata.num_rows) != file.records:
                 raise CombineError(f"{file.path} has {found} rows, in the log {file.records}")
             try:
@@ -96,9 +98,12 @@ def _together(pieces: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(waiting)
 
 
-def _opened(path: str, file: LiveFile) -> pq.ParquetFile:
+def _opened(store: FileStore, file: LiveFile) -> pq.ParquetFile:
     try:
-        return pq.ParquetFile(Path(path) / file.path, coerce_int96_timestamp_unit="us")
+        # INT96 in nanoseconds ends in the year 2262.
+        return pq.ParquetFile(
+            unquote(file.path), filesystem=store.tree, coerce_int96_timestamp_unit="us"
+        )
     except (OSError, pa.ArrowException) as error:
         raise _unreadable(file, error) from error
 

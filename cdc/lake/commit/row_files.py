@@ -1,9 +1,8 @@
-"""Writes data files in pieces: more rows than fit into memory, straight to the disk."""
+"""Writes data files in pieces: more rows than fit into memory, straight to their place."""
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final, Self
 from uuid import uuid4
 
@@ -12,10 +11,10 @@ import pyarrow.parquet as pq
 
 from cdc.failpoints import Failpoint, reach
 from cdc.lake.commit.data_file import OPTIONS, checked_schema, measured
-from cdc.lake.commit.put import make_durable
 from cdc.lake.commit.replay import LiveFile
 from cdc.lake.commit.statistics import statistics
 from cdc.lake.commit.table_metadata import Metadata
+from cdc.lake.files.file_store import FileStore
 
 GROUP_BYTES: Final = 16 << 20
 """Of rows in memory before they become a row group."""
@@ -25,13 +24,13 @@ FILE_BYTES: Final = 128 << 20
 
 @dataclass(slots=True)
 class RowFiles:
-    """Writes rows to new data files in the folder of a table; no version has them yet.
+    """Writes rows to new data files of the table in ``store``; no version has them yet.
 
     Used by one thread. Leaving the block by an error deletes the file that is open; what no
     version has is deleted by VACUUM in any case.
     """
 
-    folder: Path
+    store: FileStore
     metadata: Metadata
     file_bytes: int = FILE_BYTES
     group_bytes: int = GROUP_BYTES
@@ -65,7 +64,7 @@ class RowFiles:
             return
         if self._open is None:
             reach(Failpoint.BEFORE_COPY_WRITE)
-            self._open = _OpenFile.create(self.folder, rows.schema, self._measured())
+            self._open = _OpenFile.create(self.store, rows.schema, self._measured())
         self._open.write(rows)
         if self._open.bytes >= self.file_bytes:
             self._close()
@@ -82,16 +81,19 @@ class RowFiles:
 
 @dataclass(slots=True)
 class _OpenFile:
-    path: Path
+    store: FileStore
+    name: str
+    sink: pa.NativeFile
     writer: pq.ParquetWriter
     measured: list[str]  # columns that get statistics, by their names in the file
     kept: list[pa.Table] = field(default_factory=list)
     bytes: int = 0
 
     @classmethod
-    def create(cls, folder: Path, schema: pa.Schema, measured: list[str]) -> Self:
-        path = folder / f"part-00000-{uuid4()}.c000.snappy.parquet"
-        return cls(path, pq.ParquetWriter(path, schema, **OPTIONS), measured)
+    def create(cls, store: FileStore, schema: pa.Schema, measured: list[str]) -> Self:
+        name = f"part-00000-{uuid4()}.c000.snappy.parquet"
+        sink = store.tree.open_output_stream(name)
+        return cls(store, name, sink, pq.ParquetWriter(sink, schema, **OPTIONS), measured)
 
     def write(self, rows: pa.Table) -> None:
         self.writer.write_table(rows, row_group_size=rows.num_rows)
@@ -100,15 +102,18 @@ class _OpenFile:
 
     def finish(self, millis: int) -> LiveFile:
         """Make the file durable, and return how the log will have it."""
-        self.writer.close()
-        make_durable(self.path)
+        self._close()
         return LiveFile(
-            path=self.path.name,
-            size=self.path.stat().st_size,
+            path=self.name,
+            size=self.store.finish(self.name),
             modified=millis,
             stats=statistics(pa.concat_tables(self.kept), self.measured),
         )
 
     def discard(self) -> None:
+        self._close()
+        self.store.delete(self.name)
+
+    def _close(self) -> None:
         self.writer.close()
-        self.path.unlink(missing_ok=True)
+        self.sink.close()

@@ -10,6 +10,7 @@ import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, QueryBuilder, write_deltalake
 
 from cdc.failpoints import Failpoint, reach
+from cdc.lake.table.known_commit import known_commit
 from cdc.lake.table.positions import MARK, open_table
 from cdc.lake.upkeep.control_tables import KEPT, optimize
 
@@ -115,11 +116,12 @@ _PROPERTIES: Final = {
 }
 
 
-def _set_properties(table: DeltaTable, mark: CommitProperties) -> None:
+def _set_properties(path: str, table: DeltaTable, mark: CommitProperties) -> None:
     """Set what a ledger of an earlier version lacks."""
     have = table.metadata().configuration
     if any(have.get(name) != value for name, value in _PROPERTIES.items()):
-        table.alter.set_table_properties(_PROPERTIES, commit_properties=mark)
+        with known_commit(path, mark) as known:
+            table.alter.set_table_properties(_PROPERTIES, commit_properties=known)
 
 
 class Ledger:
@@ -142,17 +144,18 @@ class Ledger:
         """
         columns = {name: [value] for name, value in asdict(row).items()}
         mark = _mark(row)
-        write_deltalake(
-            self.path,
-            pa.table(columns, schema=SCHEMA),
-            mode="append",
-            schema_mode="merge",  # a ledger of an earlier version has fewer columns
-            configuration=_PROPERTIES,
-            commit_properties=mark,
-        )
+        with known_commit(self.path, mark) as known:
+            write_deltalake(
+                self.path,
+                pa.table(columns, schema=SCHEMA),
+                mode="append",
+                schema_mode="merge",  # a ledger of an earlier version has fewer columns
+                configuration=_PROPERTIES,
+                commit_properties=known,
+            )
         table = self._opened()
-        if table is not None and optimize(table, mark):
-            _set_properties(table, mark)
+        if table is not None and optimize(self.path, table, mark):
+            _set_properties(self.path, table, mark)
             if self._kept is not None:
                 self._expire(row.published_at - self._kept, mark)
 
@@ -167,7 +170,8 @@ class Ledger:
         if table is None or oldest is None or later is None or oldest.cut >= later.cut - 1:
             return
         reach(Failpoint.BEFORE_LEDGER_EXPIRY)
-        table.delete(f"cut < {later.cut - 1:d}", commit_properties=mark)
+        with known_commit(self.path, mark) as known:
+            table.delete(f"cut < {later.cut - 1:d}", commit_properties=known)
         reach(Failpoint.AFTER_LEDGER_EXPIRY)
 
     def first(self) -> LedgerRow | None:

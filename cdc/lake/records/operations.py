@@ -7,6 +7,7 @@ from typing import Any, Final
 import pyarrow as pa
 from deltalake import QueryBuilder, write_deltalake
 
+from cdc.lake.table.known_commit import known_commit
 from cdc.lake.table.positions import open_table
 from cdc.lake.upkeep.control_tables import optimize
 from cdc.state.operation import Operation, OperationState, Progress
@@ -86,11 +87,15 @@ class Operations:
         source = pa.Table.from_pylist([row], schema=SCHEMA)
         table = open_table(self.path)
         if table is None:
-            write_deltalake(self.path, source)
+            with known_commit(self.path) as known:
+                write_deltalake(self.path, source, commit_properties=known)
             return
-        merger = table.merge(source, "t.id = s.id", source_alias="s", target_alias="t")
-        merger.when_matched_update_all().when_not_matched_insert_all().execute()
-        optimize(table)
+        with known_commit(self.path) as known:
+            merger = table.merge(
+                source, "t.id = s.id", source_alias="s", target_alias="t", commit_properties=known
+            )
+            merger.when_matched_update_all().when_not_matched_insert_all().execute()
+        optimize(self.path, table)
 
 
 def row_of(operation: Operation, progress: Progress) -> Row:

@@ -12,10 +12,13 @@ from enum import Enum
 from typing import Any, Final
 
 import pyarrow as pa
-from deltalake import DeltaTable, QueryBuilder, Schema, write_deltalake
+from deltalake import CommitProperties, DeltaTable, QueryBuilder, Schema, write_deltalake
+from deltalake.table import TableMerger
 
 from cdc.events.values.sql_text import fusion_name, fusion_string
 from cdc.failpoints import Failpoint, reach
+from cdc.lake.files.file_store import StoreError
+from cdc.lake.table.known_commit import known_commit
 from cdc.lake.table.positions import open_table
 from cdc.lake.upkeep.control_tables import optimize
 
@@ -102,11 +105,12 @@ class Quarantine:
     def _insert(self, source: pa.Table) -> None:
         table = self._writable()
         if table is None:
-            write_deltalake(self.path, source)
+            with known_commit(self.path) as known:
+                write_deltalake(self.path, source, commit_properties=known)
             return
-        merger = table.merge(source, predicate=_SAME, source_alias="s", target_alias="t")
-        merger.when_not_matched_insert_all().execute()
-        optimize(table)
+        with known_commit(self.path) as known:
+            _merger(table, source, known).when_not_matched_insert_all().execute()
+        optimize(self.path, table)
 
     def settle(
         self, events: Sequence[RefusedEvent], *, state: EventState, by: str, note: str, at: datetime
@@ -124,13 +128,18 @@ class Quarantine:
             table = self._writable() if places else None
             if table is None:
                 return 0
-            merger = table.merge(source, predicate=_SAME, source_alias="s", target_alias="t")
             still_open = _OPEN.format(column="t.state")
             reach(Failpoint.BEFORE_QUARANTINE_SETTLE)
-            metrics = merger.when_matched_update(updates, predicate=still_open).execute()
+            settled: int | None = None
+            with known_commit(self.path) as known:
+                merger = _merger(table, source, known)
+                metrics = merger.when_matched_update(updates, predicate=still_open).execute()
+                settled = int(metrics["num_target_rows_updated"])
             reach(Failpoint.AFTER_QUARANTINE_SETTLE)
-            optimize(table)
-        return int(metrics["num_target_rows_updated"])
+            if settled is None:
+                raise StoreError("events are settled, but their number was lost: repeat it")
+            optimize(self.path, table)
+        return settled
 
     def open_count(self, table: str) -> int:
         """Return the number of open events of a table (``schema.name``)."""
@@ -166,8 +175,21 @@ class Quarantine:
         present = _names(table)
         missing = [field for field in Schema.from_arrow(SCHEMA).fields if field.name not in present]
         if missing:
-            table.alter.add_columns(missing)
+            with known_commit(self.path) as known:
+                table.alter.add_columns(missing, commit_properties=known)
         return table
+
+
+def _merger(
+    table: DeltaTable, source: pa.Table, properties: CommitProperties | None
+) -> TableMerger:
+    return table.merge(
+        source,
+        predicate=_SAME,
+        source_alias="s",
+        target_alias="t",
+        commit_properties=properties,
+    )
 
 
 def _row(event: RefusedEvent) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from deltalake import QueryBuilder, write_deltalake
 
 from cdc.events.values.sql_text import fusion_string
 from cdc.lake.records.ledger import LedgerRow
+from cdc.lake.table.known_commit import known_commit
 from cdc.lake.table.positions import LOST, Position, open_table
 from cdc.lake.upkeep.control_tables import optimize
 
@@ -77,9 +78,12 @@ class Readings:
         row = {**asdict(reading), "position": json.dumps(asdict(reading.position))}
         source = pa.Table.from_pylist([row], schema=SCHEMA)
         # An index of an earlier version has fewer columns.
-        write_deltalake(self.path, source, mode="append", schema_mode="merge")
+        with known_commit(self.path) as known:
+            write_deltalake(
+                self.path, source, mode="append", schema_mode="merge", commit_properties=known
+            )
         if (table := open_table(self.path)) is not None:
-            optimize(table)
+            optimize(self.path, table)
 
     def of(self, table: str) -> list[Reading]:
         """Return the readings of one table (``schema.name``), oldest first."""
@@ -101,7 +105,8 @@ class Readings:
         """
         if (opened := open_table(self.path)) is not None:
             older = "" if before is None else f" AND number < {before:d}"
-            opened.delete(f'"table" = {fusion_string(table)}{older}')
+            with known_commit(self.path) as known:
+                opened.delete(f'"table" = {fusion_string(table)}{older}', commit_properties=known)
 
 
 def base_of(readings: Sequence[Reading], upto: int, epoch: int) -> list[Reading]:

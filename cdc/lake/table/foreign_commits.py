@@ -3,20 +3,20 @@
 A merge succeeds on top of a foreign commit, and its own metadata would hide that commit. So every
 version since the last check has to be written by the job.
 
-A table's log is opened only where something else cannot tell. On a local disk, a table whose newest
-entry is the file that was seen, with none behind it, is unchanged, and new entries are read alone.
+A table's log is opened only where something else cannot tell. A table whose newest entry is the
+file that was seen, with none behind it, is unchanged, and new entries are read alone.
 """
 
 import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from deltalake.exceptions import DeltaError
 
 from cdc.errors import CdcError, ErrorKind, Reason
-from cdc.lake.layout import is_local
-from cdc.lake.table.entry_file import EntryFile, entry_file, entry_name
+from cdc.lake.files.file_store import Stamp, StoreError
+from cdc.lake.files.store_of import store_of
+from cdc.lake.table.entry_file import entry_name
 from cdc.lake.table.positions import open_table, refuse_foreign
 from cdc.observe.defects import error_text
 
@@ -28,8 +28,8 @@ class ForeignCommitCheck:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._folder = Path(path) if is_local(path) else None
-        self._file: EntryFile | None = None  # the entry of ``seen``; None where it is not known
+        self._store = store_of(path)
+        self._file: Stamp | None = None  # the entry of ``seen``; None where it is not known
         self.seen: int | None = None
         """The newest version that was checked; None before the first check."""
 
@@ -78,6 +78,7 @@ class ForeignCommitCheck:
             for commit in table.history(new) if new else ():
                 refuse_foreign(self._path, commit)
         except DeltaError as error:
+            self._store.stamp(entry_name(0))  # raises StoreError where not the table is at fault
             raise _unreadable(self._path, error_text(error)) from None
         self._take(newest)
         return newest
@@ -85,20 +86,22 @@ class ForeignCommitCheck:
     def _take(self, version: int) -> None:
         self.seen, self._file = version, self._stat(version)
 
-    def _stat(self, version: int) -> EntryFile | None:
+    def _stat(self, version: int) -> Stamp | None:
         try:
-            return None if self._folder is None else entry_file(self._folder, version)
+            return self._store.stamp(entry_name(version))
+        except StoreError:
+            raise
         except OSError:
             return None
 
     def _read(self, version: int) -> str | None:
         """Return the text of a version's entry; None if there is none."""
-        if self._folder is None:
-            return None
         try:
-            return (self._folder / entry_name(version)).read_text(encoding="utf-8")
+            return self._store.read(entry_name(version)).decode()
         except FileNotFoundError:
             return None
+        except StoreError:
+            raise
         except (OSError, ValueError) as error:
             raise _unreadable(self._path, error_text(error)) from None
 

@@ -6,6 +6,7 @@ from typing import Final
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties
 
 from cdc.failpoints import Failpoint, reach
+from cdc.lake.table.known_commit import known_commit
 from cdc.lake.table.positions import file_sizes
 from cdc.lake.upkeep.small_files import rewritten
 
@@ -22,6 +23,7 @@ KEPT: Final = {
 
 
 def combine(
+    path: str,
     table: DeltaTable,
     sizes: list[int],
     properties: CommitProperties | None = None,
@@ -30,15 +32,16 @@ def combine(
     """Make one file of those with these sizes, which ``rewritten`` has chosen, in one commit."""
     reach(Failpoint.BEFORE_CONTROL_OPTIMIZE)
     # Delta rewrites files below the target size; any other file is larger than all these together.
-    table.optimize.compact(
-        target_size=sum(sizes) + 1,
-        commit_properties=properties,
-        post_commithook_properties=hooks,
-    )
+    with known_commit(path, properties) as known:
+        table.optimize.compact(
+            target_size=sum(sizes) + 1,
+            commit_properties=known,
+            post_commithook_properties=hooks,
+        )
     reach(Failpoint.AFTER_CONTROL_OPTIMIZE)
 
 
-def optimize(table: DeltaTable, properties: CommitProperties | None = None) -> bool:
+def optimize(path: str, table: DeltaTable, properties: CommitProperties | None = None) -> bool:
     """Rewrite small files into one and vacuum; return whether there were enough (``FILES``).
 
     A file larger than twice all the others is left alone (cdc/lake/upkeep/small_files.py).
@@ -49,14 +52,15 @@ def optimize(table: DeltaTable, properties: CommitProperties | None = None) -> b
     replaced = rewritten(file_sizes(table), FILES, inf)
     if not replaced:
         return False
-    combine(table, replaced, properties)
+    combine(path, table, replaced, properties)
     reach(Failpoint.BEFORE_CONTROL_VACUUM)
-    table.vacuum(
-        RETENTION_HOURS,
-        dry_run=False,
-        enforce_retention_duration=False,  # the table may still have Delta's usual week
-        full=True,  # otherwise only files are found that a checkpoint still mentions
-        commit_properties=properties,
-    )
+    with known_commit(path, properties) as known:
+        table.vacuum(
+            RETENTION_HOURS,
+            dry_run=False,
+            enforce_retention_duration=False,  # the table may still have Delta's usual week
+            full=True,  # otherwise only files are found that a checkpoint still mentions
+            commit_properties=known,
+        )
     reach(Failpoint.AFTER_CONTROL_VACUUM)
     return True

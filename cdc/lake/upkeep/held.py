@@ -5,19 +5,18 @@ later, in any table. So a verification, a replay or a query may take as long as 
 process. A hold counts while its file is renewed; that of a process that died ends by itself.
 """
 
-import os
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
 import structlog
 
 from cdc.events.names import CONTROL_DIRECTORY
-from cdc.lake.layout import is_local
+from cdc.lake.files.file_store import FileStore
+from cdc.lake.files.store_of import store_of
 
 FOLDER: Final = "held"
 RENEWED_SECONDS: Final = 20.0
@@ -31,21 +30,24 @@ def held(lake: str, since: float | None = None) -> Iterator[None]:
     """Keep all versions of the lake's tables that were the newest at ``since`` or later.
 
     ``since`` is in seconds since 1970, by default now; it has to lie within the time that versions
-    are kept anyway. Where no file can be written, as by a reader without permission or on an object
-    store, versions are kept for that time only.
+    are kept anyway. Where no file can be written, as by a reader without permission, versions are
+    kept for that time only.
     """
-    file = _begin(lake, time.time() if since is None else since)
-    if file is None:
+    store = _store(lake)
+    name = _begin(store, time.time() if since is None else since)
+    if name is None:
         yield
         return
     over = threading.Event()
-    threading.Thread(target=_renew, args=(file, over), name="hold", daemon=True).start()
+    renewing = threading.Thread(target=_renew, args=(store, name, over), name="hold", daemon=True)
+    renewing.start()
     try:
         yield
     finally:
         over.set()
+        renewing.join()
         with suppress(OSError):
-            file.unlink()
+            store.delete(name)
 
 
 def oldest_hold(lake: str) -> float | None:
@@ -53,39 +55,40 @@ def oldest_hold(lake: str) -> float | None:
 
     Deletes the files of holds that are void.
     """
-    holds = []
+    store, holds = _store(lake), []
     with suppress(FileNotFoundError):
-        for file in (Path(lake) / CONTROL_DIRECTORY / FOLDER).iterdir():
-            with suppress(FileNotFoundError):
-                if time.time() - file.stat().st_mtime > DEAD_SECONDS:
-                    file.unlink()
-                else:
-                    holds.append(_since(file))
+        for name, renewed in store.times(FOLDER).items():
+            if time.time() - renewed > DEAD_SECONDS:
+                store.delete(f"{FOLDER}/{name}")
+            else:
+                holds.append(_since(name))
     return min(holds, default=None)
 
 
-def _since(file: Path) -> float:
+def _store(lake: str) -> FileStore:
+    return store_of(f"{lake}/{CONTROL_DIRECTORY}")
+
+
+def _since(name: str) -> float:
     try:
-        return float(file.name.partition("-")[0])
+        return float(name.partition("-")[0])
     except ValueError:
         return 0.0  # somebody meant something by it
 
 
-def _begin(lake: str, since: float) -> Path | None:
-    if not is_local(lake):
-        return None
-    folder = Path(lake) / CONTROL_DIRECTORY / FOLDER
-    file = folder / f"{since:.3f}-{uuid4()}"
+def _begin(store: FileStore, since: float) -> str | None:
+    """Return the name of the hold's file; None if none can be written."""
+    name = f"{FOLDER}/{since:.3f}-{uuid4()}"
     try:
-        folder.mkdir(exist_ok=True)
-        file.touch()
+        store.make_folder(FOLDER, parents=False)
+        store.touch(name)
     except OSError as error:
-        logger.info("old versions are not held", reason=error.strerror)
+        logger.info("old versions are not held", reason=error.strerror or str(error))
         return None
-    return file
+    return name
 
 
-def _renew(file: Path, over: threading.Event) -> None:
+def _renew(store: FileStore, name: str, over: threading.Event) -> None:
     while not over.wait(RENEWED_SECONDS):
         with suppress(OSError):
-            os.utime(file)
+            store.touch(name)

@@ -10,7 +10,7 @@ from typing import Final
 import structlog
 
 from cdc.config import Job
-from cdc.lake.layout import is_local, lake_of
+from cdc.lake.layout import lake_of
 from cdc.lake.own_session import AnySession, OwnSession
 from cdc.lake.table.positions import METADATA_CONF, open_table
 from cdc.lake.table.store import set_properties
@@ -68,7 +68,7 @@ class KeptVersions:
             work, self._work = self._work, None
             self._end(work, session, metadata)
         many = self._asked is None and self._commits >= LOOK_COMMITS
-        if is_local(self._path) and self._work is None and (many or self._clock() >= self._due_at):
+        if self._work is None and (many or self._clock() >= self._due_at):
             self._commits, self._due_at = 0, self._clock() + self._every
             since = self._since(time.time() - self.hours * HOUR)
             self._work = self._submit(clean, self._path, since)
@@ -79,8 +79,7 @@ class KeptVersions:
         Makes a commit only if the table's properties change.
         """
         interval = f"interval {math.ceil(self.hours * HOUR)} seconds"
-        by_delta = str(not is_local(self._path)).lower()
-        wanted = {LOG_KEPT: interval, FILES_KEPT: interval, CLEANED_BY_DELTA: by_delta}
+        wanted = {LOG_KEPT: interval, FILES_KEPT: interval, CLEANED_BY_DELTA: "false"}
         have = self._properties()
         if any(have.get(name, USUAL[name]) != text for name, text in wanted.items()):
             own = OwnSession.of(session).get()
@@ -110,7 +109,7 @@ class KeptVersions:
 
     def _since(self, expired: float) -> float:
         """Return from when on versions are needed, given when they expire unless they are held."""
-        hold = oldest_hold(lake_of(self._path)) if is_local(self._path) else None
+        hold = oldest_hold(lake_of(self._path))
         return expired if hold is None else min(hold, expired)
 
     def _end(self, work: Future[Cleaned], session: AnySession, metadata: str) -> None:

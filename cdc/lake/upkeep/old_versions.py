@@ -9,7 +9,7 @@ needed from time to time, for files that were written and never got into a versi
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -20,8 +20,10 @@ from cdc.lake.commit.deletion_vector import Vector
 from cdc.lake.commit.protocol import TakeMergeError
 from cdc.lake.commit.replay import BEFORE_THE_FIRST, TableState, after
 from cdc.lake.commit.snapshot import checkpointed, entry_actions
+from cdc.lake.files.file_store import FileStore
+from cdc.lake.files.store_of import store_of
 from cdc.lake.table.entry_file import LOG, entry_name
-from cdc.lake.upkeep.transaction_log import Kept, kept, log_times, obsolete
+from cdc.lake.upkeep.transaction_log import Kept, kept, obsolete
 
 _NO_ADD: Final = ('{"commitInfo"', '{"remove"')
 """How lines of an entry begin that name no file of its version."""
@@ -44,28 +46,28 @@ def clean(path: str, since: float) -> Cleaned:
     if the process dies, the next cleaning finds the rest, and the log just begins later. Raises
     OSError.
     """
-    folder = Path(path)
-    times = log_times(folder / LOG)
+    store = store_of(path)
+    times = store.times(LOG)
     keeping = kept(times, since)
-    names = _unneeded(folder, keeping)
+    names = _unneeded(store, keeping)
     reach(Failpoint.BEFORE_FILE_EXPIRY)
-    deleted = sum(_delete(folder / name) for name in names)
+    deleted = sum(store.delete(name) for name in names)
     reach(Failpoint.AFTER_FILE_EXPIRY)
     gone = obsolete(times, since)
     reach(Failpoint.BEFORE_COMMIT_EXPIRY)
     for name in gone:
-        (folder / LOG / name).unlink(missing_ok=True)
+        store.delete(f"{LOG}/{name}")
     reach(Failpoint.AFTER_COMMIT_EXPIRY)
     return Cleaned(ages=_ages(times, keeping), files=deleted)
 
 
 def _ages(times: Mapping[str, float], keeping: Kept) -> tuple[float, ...]:
     now = time.time()
-    names = (Path(entry_name(v)).name for v in range(keeping.newest, keeping.oldest, -1))
+    names = (PurePosixPath(entry_name(v)).name for v in range(keeping.newest, keeping.oldest, -1))
     return tuple(now - times[name] for name in names if name in times)
 
 
-def _unneeded(folder: Path, keeping: Kept) -> list[str]:
+def _unneeded(store: FileStore, keeping: Kept) -> list[str]:
     """Return the files that an expired entry removed and no kept version has.
 
     They are none if the log has something in it that is not known here, as Spark may put there: a
@@ -74,44 +76,44 @@ def _unneeded(folder: Path, keeping: Kept) -> list[str]:
     if keeping.oldest < 0:
         return []
     try:
-        removed = _removed(folder, keeping)
-        for name in _needed(folder, keeping):
+        removed = _removed(store, keeping)
+        for name in _needed(store, keeping):
             removed.pop(name, None)
     except (TakeMergeError, FileNotFoundError, ValueError, KeyError, TypeError) as error:
-        logger.warning("old files are left to VACUUM", path=str(folder), reason=str(error))
+        logger.warning("old files are left to VACUUM", path=store.path, reason=str(error))
         return []
     return list(removed)
 
 
-def _removed(folder: Path, keeping: Kept) -> dict[str, None]:
+def _removed(store: FileStore, keeping: Kept) -> dict[str, None]:
     """Return the files that the expired entries have removed, the oldest first."""
     found = dict[str, None]()
     for version in keeping.expired:
-        for action in entry_actions(folder / entry_name(version)):
+        for action in entry_actions(store, version):
             if (removed := action.get("remove")) is not None:
                 found.update(dict.fromkeys(_files(removed)))
     return found
 
 
-def _needed(folder: Path, keeping: Kept) -> Iterator[str]:
+def _needed(store: FileStore, keeping: Kept) -> Iterator[str]:
     """Yield the files of the oldest kept version, and those that each later one has added."""
-    for file in _state(folder, keeping).files.values():
+    for file in _state(store, keeping).files.values():
         vector = {} if file.vector is None else {"deletionVector": file.vector.action()}
         yield from _files({"path": file.path, **vector})
     for version in range(keeping.oldest + 1, keeping.newest + 1):
-        for action in entry_actions(folder / entry_name(version), unless=_NO_ADD):
+        for action in entry_actions(store, version, unless=_NO_ADD):
             if (added := action.get("add")) is not None:
                 yield from _files(added)
 
 
-def _state(folder: Path, keeping: Kept) -> TableState:
+def _state(store: FileStore, keeping: Kept) -> TableState:
     """Return the oldest kept version, from the last checkpoint before it."""
     state = BEFORE_THE_FIRST
     if keeping.checkpoint is not None:
-        actions = checkpointed(folder, keeping.checkpoint)
+        actions = checkpointed(store, keeping.checkpoint)
         state = after(state, keeping.checkpoint, actions)
     for version in range(state.version + 1, keeping.oldest + 1):
-        state = after(state, version, entry_actions(folder / entry_name(version)))
+        state = after(state, version, entry_actions(store, version))
     return state
 
 
@@ -126,13 +128,3 @@ def _files(action: Mapping[str, Any]) -> Iterable[str]:
 def _is_inside(name: str) -> bool:
     place = PurePosixPath(name)
     return not place.is_absolute() and ":" not in name and ".." not in place.parts
-
-
-def _delete(file: Path) -> bool:
-    """Delete a file with Hadoop's checksum beside it; return whether it was there."""
-    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
-    try:
-        file.unlink()
-    except FileNotFoundError:
-        return False
-    return True

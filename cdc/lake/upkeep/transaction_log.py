@@ -2,16 +2,13 @@
 
 Delta, in Spark and in delta-rs, only considers the age of commits. A table that is idle for longer
 than the retention and is then written to could lose the version that was its newest all that time,
-and with it every cut that refers to it. So a transaction log on a local disk is cleaned by the job
-and not by Delta (cdc/lake/upkeep/old_versions.py).
+and with it every cut that refers to it. So a transaction log is cleaned by the job and not by Delta
+(cdc/lake/upkeep/old_versions.py).
 """
 
-import os
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import takewhile
-from pathlib import Path
 from typing import Final
 
 AGE_LIMIT: Final = (
@@ -32,15 +29,6 @@ class Kept:
     newest: int  # -1 if the log has no commit
     checkpoint: int | None  # the last one of one file, up to ``oldest``
     expired: tuple[int, ...]  # versions up to ``oldest`` that the log still has, in order
-
-
-def log_times(folder: Path) -> dict[str, float]:
-    """Return the modification times of the files of a log, in seconds since 1970, by name."""
-    times = {}
-    for entry in os.scandir(folder):
-        with suppress(FileNotFoundError):  # a temporary file
-            times[entry.name] = entry.stat().st_mtime
-    return times
 
 
 def kept(files: Mapping[str, float], since: float) -> Kept:

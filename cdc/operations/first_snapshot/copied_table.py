@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +11,7 @@ import pyarrow.compute as pc
 from cdc.lake.commit.data_file import arrow_schema
 from cdc.lake.commit.replay import LiveFile
 from cdc.lake.commit.table_metadata import Metadata
+from cdc.lake.files.file_store import FileStore
 from cdc.lake.table.merge_plan import OFFSET
 from cdc.operations.resnapshot.arrow_values import arrow_rows
 from cdc.operations.resnapshot.target import Target
@@ -32,7 +32,7 @@ class CopiedTable:
 
     table: TableId
     target: Target
-    folder: Path
+    files: FileStore  # of the table
     metadata: Metadata
     offset: int  # of the cut; every row has it
 

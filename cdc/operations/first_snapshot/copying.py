@@ -3,13 +3,13 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from cdc.apply.table.structure_notes import PlacedNote
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.commit.committer import Committer
+from cdc.lake.files.store_of import store_of
 from cdc.operations.desk.context import JobContext
 from cdc.operations.first_snapshot.copied_table import CopiedRange, CopiedTable
 from cdc.operations.first_snapshot.page_range import extent, page_ranges
@@ -91,7 +91,7 @@ def _copied_table(given: Given) -> CopiedTable:
     return CopiedTable(
         table=live.schema.table,
         target=given.subject.target,
-        folder=Path(live.path),
+        files=store_of(live.path),
         metadata=given.committer.open().metadata,
         offset=entry.offset,
     )

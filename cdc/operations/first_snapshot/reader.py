@@ -112,7 +112,7 @@ class Readers:
         if connection.closed or connection.info.transaction_status != TransactionStatus.INTRANS:
             raise CdcError(ErrorKind.UNREACHABLE, "the session has failed before")
         rows, refused = 0, list[RefusedRow]()
-        with RowFiles(table.folder, table.metadata) as files:
+        with RowFiles(table.files, table.metadata) as files:
             for texts in _texts(connection, table, pages):
                 kept, others = table.converted(texts)
                 files.add(kept)

@@ -88,8 +88,9 @@ def replay_into(config: Config, options: ReplayOptions, *, say: Say) -> Outcome:
     row = _cut(config, options)
     addresses = Addresses.of(config)
     placeholder = addresses.placeholder(config)
-    archive = class_archive.existing("job", class_archive.spark_class_path())
-    spark = build(config, spark_jars(), archive.flags)
+    jars = spark_jars(objects=not is_local(config.lake.path))
+    archive = class_archive.existing("job", class_archive.spark_class_path(jars))
+    spark = build(config, jars, archive.flags)
     try:
         with _scratch(config) as folder:
             context = RebuildContext(
@@ -104,8 +105,14 @@ def replay_into(config: Config, options: ReplayOptions, *, say: Say) -> Outcome:
 
 
 def refuse_taken(path: str) -> None:
-    """Raise CONFIG for a local path that exists."""
-    if is_local(path) and Path(path).exists():
+    """Raise CONFIG for a path that exists, or is not on a local disk."""
+    if not is_local(path):
+        raise CdcError(
+            ErrorKind.CONFIG,
+            f"--into {path}: this is not a directory",
+            remedy="name a path on a local disk that does not exist",
+        )
+    if Path(path).exists():
         raise CdcError(
             ErrorKind.CONFIG,
             f"--into {path}: this path exists already",

@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from cdc.stack.artifacts.lock_file import cache_dir, spark_jars
+from cdc.stack.artifacts.lock_file import cache_dir
 from cdc.stack.artifacts.prerequisites import find_java
 
 MAKING_SECONDS: Final = 20.0
@@ -78,11 +78,11 @@ def archive(program: str, class_path: Iterable[Path]) -> ClassArchive:
     return ClassArchive(path, path.with_name(f"{path.name}.{uuid.uuid4().hex}.partial"))
 
 
-def spark_class_path() -> list[Path]:
-    """Return what stands for the class path of a local Spark: pyspark itself, and our jars."""
+def spark_class_path(jars: Iterable[Path]) -> list[Path]:
+    """Return what stands for the class path of a local Spark: pyspark itself, and these jars."""
     found = find_spec("pyspark")
     pyspark = Path(found.origin).parent / "jars" if found and found.origin else Path()
-    return [pyspark, *spark_jars()]
+    return [pyspark, *jars]
 
 
 def _path(program: str, class_path: Iterable[Path]) -> Path:

@@ -1,7 +1,7 @@
 """Installs artifact sets into the cache: download, check, unpack, and one rename per set.
 
 ``python -m cdc.stack.artifacts`` installs every set of this machine; after that nothing is
-downloaded.
+downloaded. With names of sets it installs these.
 """
 
 import hashlib
@@ -15,10 +15,12 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
 
 from cdc.errors import CdcError, ErrorKind
-from cdc.stack.artifacts import converter, ivy
+from cdc.stack.artifacts import converter, ivy, log_store
 from cdc.stack.artifacts.lock_file import (
     CONNECT,
     CONVERTER,
+    OBJECTS,
+    SPARK,
     Artifact,
     cache_dir,
     every_set,
@@ -41,6 +43,8 @@ def install(names: Sequence[str]) -> None:
     """
     if CONVERTER in names:  # a part of it is compiled against the jars of the worker
         names = [CONNECT, *(name for name in names if name != CONNECT)]
+    if OBJECTS in names:  # as this one against those of Spark
+        names = [SPARK, *(name for name in names if name != SPARK)]
     if all(is_installed(name) for name in names):
         return
     # Two first runs at once: one installs, the other waits and finds it done.
@@ -103,6 +107,8 @@ def _place(files: Path, name: str) -> None:
         _unpack_postgres(files, partial)
     elif name == CONVERTER:
         converter.build_plugin(files, partial, worker=jars(CONNECT), java=find_java().path)
+    elif name == OBJECTS:
+        log_store.build(files, partial, spark=jars(SPARK), java=find_java().path)
     else:
         _copy_or_unpack(files, partial)
     partial.rename(set_dir(name))
@@ -137,11 +143,11 @@ def _extract(archive: tarfile.TarFile, target: Path) -> None:
         archive.extractall(target)  # noqa: S202 - see above
 
 
-def main() -> int:
-    """Install every set of this machine; return the exit code."""
+def main(names: Sequence[str] = ()) -> int:
+    """Install these sets, or every set of this machine; return the exit code."""
     console = Console(stderr=True)
     try:
-        install(every_set())
+        install(names or every_set())
     except CdcError as error:
         console.print(f"error: {error}", markup=False, highlight=False)
         return error.policy.exit_code

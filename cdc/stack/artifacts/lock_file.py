@@ -13,11 +13,13 @@ from importlib.resources import files
 from pathlib import Path
 
 from cdc.errors import CdcError, ErrorKind
-from cdc.stack.artifacts import converter
+from cdc.stack.artifacts import converter, log_store
 
 CACHE_VARIABLE = "WAL2LAKE_CACHE"
 
 SPARK = "spark"
+OBJECTS = "objects"
+"""What Spark needs for a lake in an object store: 640 MB, so only who has such a lake gets it."""
 KAFKA = "kafka"
 CONNECT = "connect"
 CONVERTER = "converter"
@@ -30,6 +32,10 @@ _MACHINES = {
     ("darwin", "x86_64"): "darwin-amd64",
     ("darwin", "arm64"): "darwin-arm64v8",
 }
+
+
+_MADE = {CONVERTER: converter, OBJECTS: log_store}
+"""Sets with a class of ours in them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +107,10 @@ def postgres_set() -> str:
 
 
 def every_set() -> tuple[str, ...]:
-    """Return the sets that this machine needs if the configuration replaces no server."""
+    """Return the sets that this machine needs if the configuration replaces no server.
+
+    The lake is on a local disk.
+    """
     return (SPARK, KAFKA, CONNECT, CONVERTER, DEBEZIUM, REGISTRY, postgres_set())
 
 
@@ -116,8 +125,8 @@ def cache_dir() -> Path:
 def set_dir(name: str) -> Path:
     """Return the directory of a set; its name changes with the lock, so versions never mix."""
     digests = "".join(artifact.sha256 for artifact in read_lock()[name])
-    if name == CONVERTER:
-        digests += converter.digest()
+    if name in _MADE:
+        digests += _MADE[name].digest()
     return cache_dir() / f"{name}-{hashlib.sha256(digests.encode()).hexdigest()[:12]}"
 
 
@@ -133,11 +142,14 @@ def jars(name: str) -> list[Path]:
             ErrorKind.PREREQUISITE,
             f"the {name} jars are not installed",
             detail=f"looked in {set_dir(name)}",
-            remedy="run python -m cdc.stack.artifacts",
+            remedy=f"run python -m cdc.stack.artifacts {name}",
         )
     return sorted(set_dir(name).glob("*.jar"))
 
 
-def spark_jars() -> list[Path]:
-    """Return the jars that the Spark session needs besides those that pyspark brings."""
-    return jars(SPARK)
+def spark_jars(*, objects: bool = False) -> list[Path]:
+    """Return the jars that the Spark session needs besides those that pyspark brings.
+
+    With ``objects`` it reads and writes a lake in an object store too.
+    """
+    return jars(SPARK) + (jars(OBJECTS) if objects else [])

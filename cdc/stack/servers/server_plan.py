@@ -8,6 +8,7 @@ from cdc.stack.artifacts.lock_file import (
     CONVERTER,
     DEBEZIUM,
     KAFKA,
+    OBJECTS,
     REGISTRY,
     SPARK,
     postgres_set,
@@ -85,6 +86,8 @@ def needed_sets(config: Config) -> tuple[str, ...]:
     """Return the artifact sets that this configuration needs; Spark's is always one of them."""
     replaced = replaced_names(config)
     needed = [SPARK]
+    if "://" in config.lake.path:
+        needed.append(OBJECTS)
     if "postgres" not in replaced:
         needed.append(postgres_set())
     if "kafka" not in replaced:

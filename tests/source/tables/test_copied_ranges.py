@@ -16,6 +16,7 @@ from psycopg import IsolationLevel
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema
 from cdc.events.structure.structure import parse
+from cdc.lake.files.store_of import store_of
 from cdc.operations.first_snapshot.copied_table import CopiedRange, CopiedTable
 from cdc.operations.first_snapshot.page_range import PageRange, extent, page_ranges
 from cdc.operations.first_snapshot.reader import Readers, Sessions, reading
@@ -120,7 +121,7 @@ def moment_of(url: str, table: TableId, folder: Path) -> Iterator[Room]:
         copied = CopiedTable(
             table=table,
             target=Target(structure=structure, schema=schema, same=True),
-            folder=folder,
+            files=store_of(str(folder)),
             metadata=make(folder, COLUMNS).open().metadata,
             offset=7,
         )

@@ -107,20 +107,20 @@ class Lake:
 @pytest.fixture
 def work(monkeypatch: pytest.MonkeyPatch) -> Iterator[Work]:
     """Return what is done from now on."""
-    done, read_text = Work(), Path.read_text
+    done, read_bytes = Work(), Path.read_bytes
 
     def opened(path: str) -> Any:  # noqa: ANN401 - a Delta table
         done.opened.append(path)
         return open_table(path)
 
-    def read(path: Path, *args: Any, **kwargs: Any) -> str:  # noqa: ANN401 - as it is given
-        text = read_text(path, *args, **kwargs)
+    def read(path: Path) -> bytes:
+        content = read_bytes(path)
         if path.parent.name == LOG:
             done.read.append(str(path))
-        return text
+        return content
 
     monkeypatch.setattr(foreign_commits, "open_table", opened)
-    monkeypatch.setattr(Path, "read_text", read)
+    monkeypatch.setattr(Path, "read_bytes", read)
     yield done
     monkeypatch.undo()
 

@@ -63,7 +63,7 @@ def test_a_file_larger_than_all_later_ones_is_not_rewritten(tmp_path: Path) -> N
     rewritten = 0
     for number in range(2 * FILES + 3):
         write_deltalake(path, pa.table({"word": [b"%d" % number]}), mode="append")
-        rewritten += optimize(DeltaTable(path))
+        rewritten += optimize(path, DeltaTable(path))
 
     assert rewritten == 2
     assert large in DeltaTable(path).file_uris()

@@ -6,7 +6,8 @@ import pytest
 
 from cdc.config import Config, Lake, Source
 from cdc.errors import CdcError, ErrorKind
-from cdc.lake.layout import refuse_unwritable, table_path
+from cdc.lake.layout import table_path
+from cdc.lake.writable import refuse_unwritable
 from cdc.tables import TableId
 
 

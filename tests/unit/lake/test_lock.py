@@ -65,11 +65,3 @@ def test_a_second_job_with_the_same_state_directory_is_refused(tmp_path: Path) -
         lock.only_job(other),
     ):
         pass
-
-
-def test_a_lake_on_an_object_store_has_no_lock(tmp_path: Path) -> None:
-    first = config(tmp_path / "one", "s3://bucket/lake")
-    second = config(tmp_path / "two", "s3://bucket/lake")
-
-    with lock.only_job(first), lock.only_job(second):
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "two"]

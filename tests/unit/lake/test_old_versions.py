@@ -12,8 +12,8 @@ from structlog.testing import capture_logs
 
 from cdc.failpoints import Failpoint
 from cdc.lake.commit.committer import Committer
-from cdc.lake.commit.put import LocalStore
 from cdc.lake.commit.snapshot import LogReader
+from cdc.lake.files.local import LocalStore
 from cdc.lake.table.entry_file import entry_name
 from cdc.lake.upkeep import old_versions
 from cdc.lake.upkeep.old_versions import clean

@@ -14,6 +14,7 @@ import cdc.failpoints
 from cdc.config import Config, Lake, Source
 from cdc.failpoints import Failpoint
 from cdc.lake.commit.row_files import RowFiles
+from cdc.lake.files.store_of import store_of
 from cdc.lake.records.ledger import LedgerRow, TableEntry
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.records.readings import Reading, Readings
@@ -62,7 +63,7 @@ class Job:
         subject.number = number
         committer = committer_of(subject)
         assert committer is not None
-        with RowFiles(self.live_path, committer.open().metadata) as files:
+        with RowFiles(store_of(str(self.live_path)), committer.open().metadata) as files:
             files.add(rows(committer, found, offset=offset))
         Taking(
             context=self.context,

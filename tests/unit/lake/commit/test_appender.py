@@ -144,8 +144,3 @@ def test_a_table_that_asks_for_more_is_left_to_spark(
 def test_rows_of_other_columns_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="other columns"):
         make(tmp_path).append(pa.table({"id": [1]}), "{}")
-
-
-def test_an_object_store_is_left_to_spark() -> None:
-    with pytest.raises(TakeMergeError):
-        Appender("s3a://bucket/log", TYPES)

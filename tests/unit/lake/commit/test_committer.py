@@ -345,11 +345,6 @@ def test_a_table_with_more_than_ours_have_is_left_to_spark(tmp_path: Path) -> No
     assert raised.value.reason == "it has the property delta.enableChangeDataFeed"
 
 
-def test_an_object_store_is_left_to_spark() -> None:
-    with pytest.raises(TakeMergeError, match="s3a"):
-        Committer("s3a://bucket/lake/t")
-
-
 def test_checkpoints_are_written_when_due_and_change_nothing(tmp_path: Path) -> None:
     committer = make(tmp_path, more={"delta.checkpointInterval": "3"})
     path = add(committer, range(10))

@@ -8,7 +8,8 @@ import pytest
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.commit.protocol import TakeMergeError
-from cdc.lake.commit.put import LocalStore, store_of
+from cdc.lake.commit.put import put_entry
+from cdc.lake.files.local import LocalStore
 
 Calls = list[tuple[str, str]]
 ENTRY = "_delta_log/00000000000000000007.json"
@@ -63,10 +64,10 @@ def test_an_entry_is_synced_before_it_is_linked_and_its_directory_after(
 
 def test_an_entry_that_is_there_is_a_conflict(folder: Path) -> None:
     store = LocalStore(folder)
-    store.put_if_absent(ENTRY, b"first")
+    put_entry(store, 7, "first")
 
     with pytest.raises(CdcError, match=r"version 7 of .* is there already") as raised:
-        store.put_if_absent(ENTRY, b"second")
+        put_entry(store, 7, "second")
 
     assert raised.value.kind is ErrorKind.CONFLICT
     assert store.read(ENTRY) == b"first"
@@ -109,10 +110,4 @@ def test_a_disk_without_hard_links_is_left_to_spark(
     monkeypatch.setattr(os, "link", unable)
 
     with pytest.raises(TakeMergeError, match="no hard links"):
-        LocalStore(folder).put_if_absent(ENTRY, b"1")
-
-
-@pytest.mark.parametrize("path", ["s3a://bucket/lake/t", "abfss://c@a/t", "file:///lake/t"])
-def test_an_object_store_is_left_to_spark(path: str) -> None:
-    with pytest.raises(TakeMergeError, match="not on a local disk"):
-        store_of(path)
+        put_entry(LocalStore(folder), 7, "1")

@@ -12,8 +12,8 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.lake.commit.committer import Committer
 from cdc.lake.commit.linked_table import link_table
 from cdc.lake.commit.log_entry import Origin
-from cdc.lake.commit.protocol import TakeMergeError
 from cdc.lake.commit.row_files import RowFiles
+from cdc.lake.files.store_of import store_of
 from cdc.lake.table.positions import position
 from tests.unit.lake.commit.small_table import actions, add, at, ids, make, rows, seen
 
@@ -23,7 +23,7 @@ def written(
 ) -> RowFiles:
     """Return complete files with these ids; each range is given in one piece."""
     metadata = committer.open().metadata
-    with RowFiles(path, metadata, file_bytes=file, group_bytes=group) as files:
+    with RowFiles(store_of(str(path)), metadata, file_bytes=file, group_bytes=group) as files:
         for each in ranges:
             files.add(rows(committer, each))
     return files
@@ -87,7 +87,7 @@ def test_an_error_leaves_no_open_file(tmp_path: Path) -> None:
     committer = make(tmp_path)
     metadata = committer.open().metadata
 
-    files = RowFiles(tmp_path, metadata, group_bytes=1)
+    files = RowFiles(store_of(str(tmp_path)), metadata, group_bytes=1)
 
     def interrupted() -> None:
         with files:
@@ -107,7 +107,7 @@ def test_rows_of_another_table_are_refused(tmp_path: Path) -> None:
 
     with (
         pytest.raises(ValueError, match="other columns"),
-        RowFiles(tmp_path, committer.open().metadata) as files,
+        RowFiles(store_of(str(tmp_path)), committer.open().metadata) as files,
     ):
         files.add(pa.table({"id": pa.array([1], pa.int64())}))
 
@@ -164,8 +164,3 @@ def test_files_are_copied_where_the_disk_has_no_links(
     for file in files:
         (tmp_path / "t" / file.path).unlink()
     assert ids(tmp_path / "kept") == list(range(4))
-
-
-def test_a_table_on_an_object_store_is_not_linked() -> None:
-    with pytest.raises(TakeMergeError):
-        link_table("s3://lake/t", [], "s3://lake/kept", origin())
