@@ -164,15 +164,15 @@ def test_a_topic_that_lost_unread_events_is_noticed(broker: str, spec: TopicSpec
     assert refusal(broker, landed) is Reason.TOPIC_SHORTENED
     assert refill_topics(Broker(broker), landed, [spec], replication=1) == []
     left = {spec.name: ExpectedTopic(id=landed[spec.name].id, last=49)}
-    refuse_broken(
-        left, existing_topics(Broker(broker), left)
-    )  # this position is after the removed events
+    # This position is after the removed events.
+    refuse_broken(left, existing_topics(Broker(broker), left))
 
 
 KILLED: Final = """
 import os, signal, sys
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
+from cdc.kafka.broker import Broker
 from cdc.kafka.empty_topic import empty_topic
 bootstrap, topic, request, side, number = sys.argv[1:]
 real, left = getattr(AdminClient, request), int(number)
@@ -191,7 +191,7 @@ def kill_at(*arguments, **named):
             os.kill(os.getpid(), signal.SIGKILL)
     return answers
 setattr(AdminClient, request, kill_at)
-empty_topic(bootstrap, topic)
+empty_topic(Broker(bootstrap), topic)
 """
 ALTER: Final = "incremental_alter_configs"
 KILLS: Final = [
