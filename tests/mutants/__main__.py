@@ -19,10 +19,11 @@ from tests.mutants.commits import COMMITS
 from tests.mutants.masked import MASKED
 from tests.mutants.mutant import Mutant
 from tests.mutants.mutants import MUTANTS
+from tests.mutants.objects import OBJECTS
 from tests.mutants.planted import PLANTED
 from tests.mutants.snapshots import SNAPSHOTS
 
-ALL = (*MUTANTS, *PLANTED, *COMMITS, *SNAPSHOTS, *MASKED)
+ALL = (*MUTANTS, *PLANTED, *COMMITS, *OBJECTS, *SNAPSHOTS, *MASKED)
 ROOT = Path(__file__).resolve().parents[2]
 ASIDE = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info")
 TEXT_TEST = "tests/unit/harness/test_mutants.py"  # fails for every mutant

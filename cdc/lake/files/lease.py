@@ -169,7 +169,9 @@ class Lease:
         return True
 
     def _release(self) -> None:
-        self._until = self._clock()
+        with suppress(Exception):  # whoever is to be told may be gone, and writes nothing then
+            self._renewed(0.0)
+        self._renewed = lambda _: None
         with suppress(StoreError, TakenError):
             once(lambda: self._write(replace(self._holder, name="")), f"put {self._key}")
         self._until = self._clock()

@@ -9,6 +9,7 @@ from tests.mutants.commits import COMMITS
 from tests.mutants.masked import MASKED
 from tests.mutants.mutant import Mutant
 from tests.mutants.mutants import MUTANTS
+from tests.mutants.objects import OBJECTS
 from tests.mutants.planted import PLANTED
 from tests.mutants.snapshots import SNAPSHOTS
 
@@ -16,7 +17,9 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.mark.parametrize(
-    "mutant", [*MUTANTS, *PLANTED, *COMMITS, *SNAPSHOTS, *MASKED], ids=lambda mutant: mutant.name
+    "mutant",
+    [*MUTANTS, *PLANTED, *COMMITS, *OBJECTS, *SNAPSHOTS, *MASKED],
+    ids=lambda mutant: mutant.name,
 )
 def test_a_mutant_is_another_program(mutant: Mutant) -> None:
     text = (ROOT / mutant.file).read_text()

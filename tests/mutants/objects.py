@@ -1,0 +1,45 @@
+"""Bugs of a lake in an object store: what an answer means, and who may write."""
+
+from typing import Final
+
+from tests.mutants.mutant import Mutant
+
+_CONTRACT: Final = "tests/objects/test_contract.py"
+OBJECTS: Final = (
+    Mutant(
+        name="objects: an entry is replaced",
+        file="cdc/lake/files/s3.py",
+        old='mode="create", ',
+        new="",
+        tests=(_CONTRACT,),
+    ),
+    Mutant(
+        name="objects: a put whose answer is lost is taken for somebody else's",
+        file="cdc/lake/files/s3.py",
+        old="        if found != content:\n",
+        new='        if found != b"":\n',
+        tests=(_CONTRACT,),
+    ),
+    Mutant(
+        name="objects: who has lost the lake writes",
+        file="cdc/lake/files/s3.py",
+        old="    def _put(self, key: str, content: bytes) -> None:\n"
+        "        fence.refuse_fenced(self.path)\n",
+        new="    def _put(self, key: str, content: bytes) -> None:\n",
+        tests=(_CONTRACT,),
+    ),
+    Mutant(
+        name="objects: delta-rs appends behind its own entry",
+        file="cdc/lake/table/known_commit.py",
+        old="    if is_local(path):\n",
+        new="    if path:\n",
+        tests=("tests/objects/test_commits.py",),
+    ),
+    Mutant(
+        name="objects: a lease counts from its answer",
+        file="cdc/lake/files/lease.py",
+        old="        self._until = began + HELD_SECONDS\n",
+        new="        self._until = self._clock() + HELD_SECONDS\n",
+        tests=("tests/objects/test_lease.py",),
+    ),
+)
