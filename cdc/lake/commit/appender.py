@@ -14,7 +14,6 @@ from uuid import uuid4
 import pyarrow as pa
 import structlog
 
-from cdc.lake.commit.checkpoint import write_checkpoint
 from cdc.lake.commit.log_entry import ENGINE, Change, Origin, added, combined_counts, entry
 from cdc.lake.commit.plain_combined import combine_plain, plain_name, plain_writer
 from cdc.lake.commit.protocol import PROPERTIES, TakeMergeError
@@ -24,6 +23,7 @@ from cdc.lake.commit.snapshot import LogReader
 from cdc.lake.commit.statistics import statistics
 from cdc.lake.commit.table_metadata import Metadata, Protocol
 from cdc.lake.files.store_of import store_of
+from cdc.lake.table.checkpoint import write_checkpoint
 
 logger = structlog.get_logger(__name__)
 MEASURED: Final = "delta.dataSkippingNumIndexedCols"

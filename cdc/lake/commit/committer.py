@@ -15,7 +15,6 @@ import structlog
 from pyroaring import BitMap64
 
 from cdc.failpoints import Failpoint, reach
-from cdc.lake.commit.checkpoint import write_checkpoint
 from cdc.lake.commit.combined import Combined, CombineError, combine
 from cdc.lake.commit.data_file import data_file
 from cdc.lake.commit.deletion_vector import vector_file
@@ -27,6 +26,7 @@ from cdc.lake.commit.replay import LiveFile, TableState
 from cdc.lake.commit.snapshot import LogReader
 from cdc.lake.commit.table_metadata import Metadata
 from cdc.lake.files.store_of import store_of
+from cdc.lake.table.checkpoint import write_checkpoint
 from cdc.lake.table.positions import Position
 
 logger = structlog.get_logger(__name__)
