@@ -81,8 +81,6 @@ SETTINGS: Final[dict[str, str]] = {
     "spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "false",
     # Operations and rounds share the cores: neither waits for the other to finish.
     "spark.scheduler.mode": "FAIR",
-    # Plans print the options of a source: Kafka's hold a login and a key.
-    "spark.sql.redaction.options.regex": "(?i)url|jaas|keystore",
     # The status command reports more.
     "spark.ui.enabled": "false",
     # For small heaps: saves one pool of collector threads on two cores. Set as a default, so that
