@@ -205,14 +205,16 @@ def connect_says(monkeypatch: pytest.MonkeyPatch, *states: str) -> list[tuple[st
     restarts: list[tuple[str, dict[str, str]]] = []
     answers = iter(states)
 
-    def get(url: str, **_options: object) -> httpx.Response:
+    def get(url: str, path: str, **_options: object) -> httpx.Response:
         state = next(answers)
         tasks = [{"id": 0, "state": state, "trace": "java.net.ConnectException: gone\n\tat"}]
         body = {"connector": {"state": "RUNNING"}, "tasks": tasks}
-        return httpx.Response(200, json=body, request=httpx.Request("GET", url))
+        return httpx.Response(200, json=body, request=httpx.Request("GET", url + path))
 
-    def request(_method: str, url: str, *, params: dict[str, str], **_options: object) -> None:
-        restarts.append((url, params))
+    def request(
+        _method: str, url: str, path: str, *, params: dict[str, str], **_options: object
+    ) -> None:
+        restarts.append((url + path, params))
 
     monkeypatch.setattr(http_client, "get", get)
     monkeypatch.setattr(http_client, "request", request)

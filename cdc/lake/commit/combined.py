@@ -102,10 +102,15 @@ def combine(
         if len(parts) > 1 and sum(part.nbytes for part in parts) > MEMORY_BYTES:
             break
     content, file = stored_file(pa.concat_tables(parts), metadata, uuid4(), millis)
+    write_combined(store, file, content)
+    return Combined(file=file, sources=tuple(sources), metadata=metadata)
+
+
+def write_combined(store: FileStore, file: LiveFile, content: bytes) -> None:
+    """Write a file that is to take the place of others, durably."""
     reach(Failpoint.BEFORE_COMBINED_WRITE)
     store.write(file.path, content)
     reach(Failpoint.AFTER_COMBINED_WRITE)
-    return Combined(file=file, sources=tuple(sources), metadata=metadata)
 
 
 def _left(rows: pa.Table, deleted: BitMap64) -> pa.Table:

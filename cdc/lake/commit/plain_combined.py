@@ -12,8 +12,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cdc.failpoints import Failpoint, reach
-from cdc.lake.commit.combined import CombineError
+from cdc.lake.commit.combined import CombineError, write_combined
 from cdc.lake.commit.replay import LiveFile
 from cdc.lake.commit.statistics import statistics
 from cdc.lake.files.file_store import FileStore
@@ -60,9 +59,7 @@ def combine_plain(
         modified=millis,
         stats=statistics(pa.concat_tables(looked_at), measured),
     )
-    reach(Failpoint.BEFORE_COMBINED_WRITE)
-    store.write(file.path, content.to_pybytes())
-    reach(Failpoint.AFTER_COMBINED_WRITE)
+    write_combined(store, file, content.to_pybytes())
     return file
 
 

@@ -45,8 +45,8 @@ class Lakes:
         landed = LandedPosition(epoch=1, landing=1, offsets={"pipe.shop.old": 41}, topic_ids={})
         self._write(log_path(self.config), landed.metadata())
 
-    def _empty(self, bootstrap: str, topic: str, *, before: int | None) -> bool:
-        assert bootstrap == "kafka"
+    def _empty(self, broker: Broker, topic: str, *, before: int | None) -> bool:
+        assert broker == Broker("kafka")
         self.emptied.append((topic, before))
         return True
 
