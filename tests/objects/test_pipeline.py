@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import obstore
@@ -11,6 +12,7 @@ import pytest
 from cdc.config import load
 from cdc.errors import CdcError, Reason
 from cdc.lake import lock
+from cdc.lake.files.requests import again
 from cdc.lake.files.s3_access import bucket_store, place_of
 from tests.e2e.installation import TABLES_SQL, Installation
 from tests.e2e.workload import Workload
@@ -109,8 +111,12 @@ def test_no_credential_is_in_any_file_or_object(installation: Installation) -> N
 
 
 def _objects(lake: str, below: str) -> list[tuple[str, bytes]]:
+    """Return the objects of the lake; the test's own requests meet faults too."""
     place = place_of(lake)
     bucket = bucket_store(place.bucket)
-    listed = obstore.list(bucket, place.key(below)).collect()
+    listed = again(lambda: obstore.list(bucket, place.key(below)).collect(), "list")
     names = [one["path"] for one in listed]
-    return [(name, bytes(obstore.get(bucket, name).bytes())) for name in names]
+    return [
+        (name, again(partial(lambda key: bytes(obstore.get(bucket, key).bytes()), name), name))
+        for name in names
+    ]
