@@ -23,15 +23,24 @@ def hours_kept(now: float, ages: Sequence[float]) -> float:
     """Return how many hours of versions a table is to keep.
 
     ``now`` is how many it keeps, ``ages`` are those of its versions in seconds, the youngest first.
-    A longer time is only chosen if half of ``VERSIONS`` would do, so that the choice, of which each
-    change takes a commit, does not alternate.
+    A longer time is only chosen if half of ``VERSIONS`` would do, at the pace of the versions there
+    are, so that the choice, of which each change takes a commit, does not alternate.
     """
     for hours in HOURS:
         if hours <= now and _within(hours, ages) <= VERSIONS:
             return hours
-        if hours > now and _within(now, ages) * hours / now <= VERSIONS / 2:
+        if hours > now and _expected(hours, now, ages) <= VERSIONS / 2:
             return hours
     return LEAST_HOURS
+
+
+def _expected(hours: float, now: float, ages: Sequence[float]) -> float:
+    """Return how many versions a table will have in so many hours.
+
+    After a change to a longer time the versions do not go back as far as they are to be kept.
+    """
+    covered = min(now * 3600, max(ages, default=1.0))
+    return _within(now, ages) * hours * 3600 / max(1.0, covered)
 
 
 def _within(hours: float, ages: Sequence[float]) -> int:

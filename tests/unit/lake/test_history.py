@@ -47,3 +47,10 @@ def test_a_table_that_has_become_quiet_keeps_a_week_again() -> None:
 
 def test_a_table_without_old_versions_keeps_a_week() -> None:
     assert hours_kept(WEEK, []) == hours_kept(LEAST_HOURS, []) == WEEK
+
+
+def test_a_longer_time_is_not_chosen_before_a_shorter_one_has_passed() -> None:
+    """Of the hour a quarter is there yet: it has as many versions as the other three will have."""
+    assert hours_kept(1, every(2, LEAST_HOURS)) == 1
+    assert hours_kept(1, every(2, 1)) == 1
+    assert hours_kept(1, every(7, 1)) == 3
