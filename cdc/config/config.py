@@ -9,9 +9,8 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from cdc.config.kafka import Kafka
 from cdc.config.section import (
     Section,
-    refuse_half_login,
     refuse_login_in_url,
-    refuse_unfit_url,
+    refuse_unfit_access,
 )
 from cdc.config.source import Source
 
@@ -58,14 +57,7 @@ class Connect(Section):
 
     @model_validator(mode="after")
     def _one_login(self) -> Self:
-        given = self.user is not None or self.password is not None or self.password_file is not None
-        if self.url is None and (given or self.ca_file):
-            message = (
-                "user, password and ca_file belong to a worker at connect.url, which is not set"
-            )
-            raise ValueError(message)
-        refuse_unfit_url(self.url, self.user, self.ca_file)
-        refuse_half_login(self.user, self.password, self.password_file)
+        refuse_unfit_access("a worker at connect.url", self)
         if self.registry_password and not self.registry_password.startswith("${"):
             message = (
                 "registry_password must be a reference, such as ${file:/run/secrets/r:password}"
@@ -97,14 +89,7 @@ class Registry(Section):
 
     @model_validator(mode="after")
     def _one_login(self) -> Self:
-        given = self.user is not None or self.password is not None or self.password_file is not None
-        if self.url is None and (given or self.ca_file):
-            message = (
-                "user, password and ca_file belong to a registry at registry.url, which is not set"
-            )
-            raise ValueError(message)
-        refuse_unfit_url(self.url, self.user, self.ca_file)
-        refuse_half_login(self.user, self.password, self.password_file)
+        refuse_unfit_access("a registry at registry.url", self)
         return self
 
 

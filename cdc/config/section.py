@@ -1,6 +1,7 @@
 """The common base of the configuration file's sections."""
 
 from pathlib import Path
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, SecretStr
@@ -16,6 +17,33 @@ class Section(BaseModel):
     model_config = ConfigDict(
         extra="forbid", frozen=True, use_attribute_docstrings=True, hide_input_in_errors=True
     )
+
+
+class HttpAccess(Protocol):
+    """The keys by which a section says how a server is reached by HTTP."""
+
+    @property
+    def url(self) -> str | None: ...
+    @property
+    def user(self) -> str | None: ...
+    @property
+    def password(self) -> SecretStr | None: ...
+    @property
+    def password_file(self) -> Path | None: ...
+    @property
+    def ca_file(self) -> Path | None: ...
+
+
+def refuse_unfit_access(server: str, given: HttpAccess) -> None:
+    """Raise ValueError if login and CA of a server do not go with its URL, or with each other.
+
+    ``server`` says in the message whose they are: "a registry at registry.url".
+    """
+    others = (given.user, given.password, given.password_file, given.ca_file)
+    if given.url is None and any(value is not None for value in others):
+        raise ValueError(f"user, password and ca_file belong to {server}, which is not set")
+    refuse_unfit_url(given.url, given.user, given.ca_file)
+    refuse_half_login(given.user, given.password, given.password_file)
 
 
 def refuse_half_login(
