@@ -1,7 +1,9 @@
-"""Wait for a condition, and run things at intervals."""
+"""Wait for a condition, and run things at intervals or beside others."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
 from typing import TypeVar, overload
 
 from tenacity import Retrying, retry_if_result, stop_after_delay, stop_never, wait_fixed
@@ -64,3 +66,19 @@ class Every:
             return False
         self._next = now + self._seconds
         return True
+
+
+@contextmanager
+def beside(work: Callable[[Event], None], name: str) -> Iterator[None]:
+    """Do the work in a thread of this name for the length of the block.
+
+    It is given an event that is set when the block ends, and is waited for.
+    """
+    over = Event()
+    thread = Thread(target=work, args=(over,), name=name, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

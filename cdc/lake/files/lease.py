@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
-from threading import Event, Thread
+from threading import Event
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
@@ -23,6 +23,7 @@ from cdc.errors import CdcError
 from cdc.lake.files.file_store import StoreError
 from cdc.lake.files.requests import NoAnswerError, again, once
 from cdc.lake.files.s3_access import bucket_store, place_of
+from cdc.waiting import beside
 
 if TYPE_CHECKING:
     from obstore import PutMode
@@ -83,14 +84,10 @@ class Lease:
         Raises ``refusal(holder)`` while another process holds it, StoreError without an answer.
         """
         self._take(refusal)
-        over = Event()
-        renewing = Thread(target=self._keep, args=(over,), name="lease", daemon=True)
-        renewing.start()
         try:
-            yield
+            with beside(self._keep, "lease"):
+                yield
         finally:
-            over.set()
-            renewing.join()
             self._release()
 
     def check(self) -> None:

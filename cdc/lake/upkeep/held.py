@@ -5,10 +5,11 @@ later, in any table. So a verification, a replay or a query may take as long as 
 process. A hold counts while its file is renewed; that of a process that died ends by itself.
 """
 
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
+from threading import Event
 from typing import Final
 from uuid import uuid4
 
@@ -17,6 +18,7 @@ import structlog
 from cdc.events.names import CONTROL_DIRECTORY
 from cdc.lake.files.file_store import FileStore
 from cdc.lake.files.store_of import store_of
+from cdc.waiting import beside
 
 FOLDER: Final = "held"
 RENEWED_SECONDS: Final = 20.0
@@ -38,14 +40,10 @@ def held(lake: str, since: float | None = None) -> Iterator[None]:
     if name is None:
         yield
         return
-    over = threading.Event()
-    renewing = threading.Thread(target=_renew, args=(store, name, over), name="hold", daemon=True)
-    renewing.start()
     try:
-        yield
+        with beside(partial(_renew, store, name), "hold"):
+            yield
     finally:
-        over.set()
-        renewing.join()
         with suppress(OSError):
             store.delete(name)
 
@@ -88,7 +86,7 @@ def _begin(store: FileStore, since: float) -> str | None:
     return name
 
 
-def _renew(store: FileStore, name: str, over: threading.Event) -> None:
+def _renew(store: FileStore, name: str, over: Event) -> None:
     while not over.wait(RENEWED_SECONDS):
         with suppress(OSError):
             store.touch(name)
