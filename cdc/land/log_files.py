@@ -5,10 +5,9 @@ landings; the thread that lands puts it in the place of the small ones, so that 
 log has the position of the last landing.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Final
 
 import structlog
@@ -20,8 +19,9 @@ from cdc.lake.commit.combined import CombineError
 from cdc.lake.commit.protocol import TakeMergeError
 from cdc.lake.commit.replay import LiveFile
 from cdc.lake.table.positions import LandedPosition
+from cdc.lake.upkeep.driver_files import worth_combining
 from cdc.lake.upkeep.maintenance import Files, files
-from cdc.lake.upkeep.small_files import SMALL_BYTES, rewritten
+from cdc.lake.upkeep.small_files import SMALL_BYTES
 
 WORK_BYTES: Final = 2 * SMALL_BYTES
 """The most bytes that are combined at once."""
@@ -71,7 +71,9 @@ class LogFiles:
         return files(self._path) if self._appender is None else NOTHING_LEFT
 
     def _begin(self, appender: Appender) -> None:
-        if chosen := small(appender.files(), self._policy.optimize_small_files):
+        together = self._policy.optimize_small_files
+        found = appender.files()
+        if chosen := worth_combining(found, together, limit=SMALL_BYTES, most=WORK_BYTES):
             work = appender.combining(chosen)
             self._work = _Work(chosen, self._executor.submit(work))
 
@@ -98,12 +100,3 @@ class LogFiles:
         except OSError as error:  # such as a full disk, or a store that does not answer
             logger.warning("combined in vain", path=self._path, reason=str(error))
         return None
-
-
-def small(found: Iterable[LiveFile], together: int) -> list[LiveFile]:
-    """Return the small files to make one of, the oldest first; empty if there are too few."""
-    by_size = sorted(found, key=lambda file: (file.size, file.path))
-    fit = rewritten([file.size for file in by_size], together)
-    within = sum(total <= WORK_BYTES for total in accumulate(fit))
-    chosen = by_size[:within] if within >= together else []
-    return sorted(chosen, key=lambda file: (file.modified, file.path))

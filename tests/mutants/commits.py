@@ -117,8 +117,8 @@ COMMITS: Final = (
     Mutant(
         name="combined files: one work has no bound",
         file="cdc/lake/upkeep/driver_files.py",
-        old="small[:within]",
-        new="small[: len(fit)]",
+        old="by_size[:within]",
+        new="by_size[: len(fit)]",
         tests=("tests/unit/lake/test_driver_files.py",),
     ),
     Mutant(

@@ -5,7 +5,8 @@ are made meanwhile may delete rows of the old files; the new file gets a deletio
 when it takes their place, so neither has to wait for the other.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
@@ -124,17 +125,28 @@ def _left(rows: pa.Table, deleted: BitMap64) -> pa.Table:
 
 def _read(store: FileStore, file: LiveFile, metadata: Metadata) -> pa.Table:
     """Return all rows of a file in its order, with the columns that the table has now."""
+    with opened(store, file) as parquet:
+        found = parquet.read(use_threads=False)
+    return _with_columns(found, stored_schema(metadata), file)
+
+
+@contextmanager
+def opened(store: FileStore, file: LiveFile) -> Iterator[pq.ParquetFile]:
+    """Open a data file of a table for the length of the block.
+
+    Raises CombineError if it is missing, outside the table, or not what the log says; also if the
+    block cannot read it.
+    """
     try:
         # INT96 in nanoseconds ends in the year 2262.
         with pq.ParquetFile(
             _place(file), filesystem=store.tree, coerce_int96_timestamp_unit="us"
         ) as parquet:
-            found = parquet.read(use_threads=False)
+            if (found := parquet.metadata.num_rows) != file.records:
+                raise CombineError(f"{file.path} has {found} rows, in the log {file.records}")
+            yield parquet
     except (OSError, pa.ArrowException) as error:
         raise CombineError(f"{file.path} cannot be read: {type(error).__name__}") from error
-    if found.num_rows != file.records:
-        raise CombineError(f"{file.path} has {found.num_rows} rows, in the log {file.records}")
-    return _with_columns(found, stored_schema(metadata), file)
 
 
 def _place(file: LiveFile) -> str:

@@ -6,13 +6,12 @@ compressed, and of one piece. It is done beside the table's commits, by any thre
 
 from collections.abc import Iterator, Sequence
 from typing import Final
-from urllib.parse import unquote
 from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cdc.lake.commit.combined import CombineError, write_combined
+from cdc.lake.commit.combined import CombineError, opened, write_combined
 from cdc.lake.commit.replay import LiveFile
 from cdc.lake.commit.statistics import statistics
 from cdc.lake.files.file_store import FileStore
@@ -64,7 +63,7 @@ def combine_plain(
 
 
 def _schema(store: FileStore, file: LiveFile) -> pa.Schema:
-    with _opened(store, file) as parquet:
+    with opened(store, file) as parquet:
         return parquet.schema_arrow.remove_metadata()
 
 
@@ -72,15 +71,17 @@ def _pieces(
     store: FileStore, files: Sequence[LiveFile], schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     for file in files:
-        with _opened(store, file) as parquet:
-            if (found := parquet.metadata.num_rows) != file.records:
-                raise CombineError(f"{file.path} has {found} rows, in the log {file.records}")
-            try:
-                for piece in parquet.iter_batches(PIECE_ROWS, use_threads=False):
-                    # Spark and Arrow name the element of a list differently.
-                    yield piece.cast(schema)
-            except (OSError, pa.ArrowException, ValueError) as error:
-                raise _unreadable(file, error) from error
+        with opened(store, file) as parquet:
+            for piece in parquet.iter_batches(PIECE_ROWS, use_threads=False):
+                yield _cast(piece, schema, file)
+
+
+def _cast(piece: pa.RecordBatch, schema: pa.Schema, file: LiveFile) -> pa.RecordBatch:
+    """Return a piece in the one schema: Spark and Arrow name the element of a list differently."""
+    try:
+        return piece.cast(schema)
+    except ValueError as error:
+        raise CombineError(f"{file.path} has other columns than the files beside it") from error
 
 
 def _together(pieces: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
@@ -93,17 +94,3 @@ def _together(pieces: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
             waiting, size = [], 0
     if waiting:
         yield pa.Table.from_batches(waiting)
-
-
-def _opened(store: FileStore, file: LiveFile) -> pq.ParquetFile:
-    try:
-        # INT96 in nanoseconds ends in the year 2262.
-        return pq.ParquetFile(
-            unquote(file.path), filesystem=store.tree, coerce_int96_timestamp_unit="us"
-        )
-    except (OSError, pa.ArrowException) as error:
-        raise _unreadable(file, error) from error
-
-
-def _unreadable(file: LiveFile, error: Exception) -> CombineError:
-    return CombineError(f"{file.path} cannot be read: {type(error).__name__}")

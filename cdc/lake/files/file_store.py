@@ -1,4 +1,4 @@
-"""What the job needs of the place of a table's files; each place has a class that offers it."""
+"""Names what the job needs of the place of a table's files; each place has a class for it."""
 
 from typing import Protocol
 

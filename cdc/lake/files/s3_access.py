@@ -1,4 +1,4 @@
-"""How this process reaches an object store: by AWS' own environment variables, and no others.
+"""Reaches an object store by AWS' own environment variables, and no others.
 
 So wal2lake has no credentials to keep: delta-rs, obstore, Arrow and Spark each find them by
 themselves, and renew those that expire.

@@ -32,10 +32,21 @@ these are left, in addition to what one work cannot hold."""
 
 def combined(files: Iterable[LiveFile]) -> list[LiveFile]:
     """Return the files to combine into one, the oldest first; empty if none are worth it."""
-    small = sorted(filter(_is_small, files), key=lambda file: (file.size, file.path))
-    fit = rewritten([file.size for file in small], TOGETHER, inf)
-    within = sum(total <= WORK_BYTES for total in accumulate(fit))
-    return sorted(small[:within], key=lambda file: (file.modified, file.path))
+    return worth_combining(filter(_is_small, files), TOGETHER, limit=inf, most=WORK_BYTES)
+
+
+def worth_combining(
+    files: Iterable[LiveFile], together: int, *, limit: float, most: int
+) -> list[LiveFile]:
+    """Return at least ``together`` files to combine into one, the oldest first, or none.
+
+    They are those of ``rewritten`` with its ``limit``, as far as they have ``most`` bytes in all.
+    """
+    by_size = sorted(files, key=lambda file: (file.size, file.path))
+    fit = rewritten([file.size for file in by_size], together, limit)
+    within = sum(total <= most for total in accumulate(fit))
+    chosen = by_size[:within] if within >= together else []
+    return sorted(chosen, key=lambda file: (file.modified, file.path))
 
 
 def purged(files: Iterable[LiveFile]) -> list[LiveFile]:

@@ -12,9 +12,10 @@ from cdc.config import Job
 from cdc.lake.commit.appender import Appender
 from cdc.lake.commit.replay import LiveFile
 from cdc.lake.table.positions import LandedPosition, landed_position
+from cdc.lake.upkeep.driver_files import worth_combining
 from cdc.lake.upkeep.small_files import SMALL_BYTES
 from cdc.land.arrow_rows import DELTA_TYPES, LOG_SCHEMA
-from cdc.land.log_files import LogFiles, small
+from cdc.land.log_files import WORK_BYTES, LogFiles
 from cdc.land.log_table import LOG_COLUMNS, create_log
 from cdc.land.read_back import landings_beyond
 from tests.later import Later
@@ -138,6 +139,9 @@ def test_a_work_is_bounded() -> None:
 
     ten = [file(SMALL_BYTES // 4 + n) for n in range(10)]
 
-    assert small(ten, 3) == list(reversed(ten[:7]))
-    assert small([file(SMALL_BYTES + n) for n in range(10)], 3) == []
-    assert small(ten[:2], 3) == []
+    def small(files: list[LiveFile]) -> list[LiveFile]:
+        return worth_combining(files, 3, limit=SMALL_BYTES, most=WORK_BYTES)
+
+    assert small(ten) == list(reversed(ten[:7]))
+    assert small([file(SMALL_BYTES + n) for n in range(10)]) == []
+    assert small(ten[:2]) == []

@@ -1,6 +1,7 @@
 """Several files of a plain table become one beside its appends, and no row is lost or moved."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -103,6 +104,14 @@ def test_a_damaged_file_is_left_as_it_is(tmp_path: Path, damage: str) -> None:
     with pytest.raises(CombineError, match=files[1].path):
         appender.combining(files)()
     assert len(list(tmp_path.glob("*.parquet"))) == len(appender.files()) - (damage == "gone")
+
+
+def test_a_file_outside_the_table_is_left_as_it_is(tmp_path: Path) -> None:
+    appender = appended(tmp_path, rows(1), rows(2))
+    elsewhere = [replace(file, path=str(tmp_path / file.path)) for file in in_order(appender)]
+
+    with pytest.raises(CombineError, match="is outside the table"):
+        appender.combining(elsewhere)()
 
 
 def test_small_pieces_become_row_groups_of_a_size(
