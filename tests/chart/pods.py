@@ -1,11 +1,14 @@
 """Processes that stand for pods: a command under a lease, and what is seen of it."""
 
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import IO, Final
 
 import psutil
+
+from deploy.lease import LOST
+from tests.servers.proxy import proxied
 
 Pod = subprocess.Popen[str]
 # It begins a process that outlives it, as the supervisor does, and says who is there.
@@ -67,3 +70,21 @@ def is_alive(pid: int) -> bool:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+def cut_off(port: int, start: Callable[..., Pod], fault: str) -> Pod:
+    """Cut a pod off from the server at this port, and return it.
+
+    Asserts that it is dead, with what it has started, before another one begins.
+    """
+    with proxied("127.0.0.1", port) as proxy:
+        first = start("one", port=proxy.address[1])
+        processes = work_of(first)
+        with getattr(proxy, fault)():
+            # The second says who of the first is alive when it begins.
+            second = start("two", looks_for(processes))
+
+            assert line(second.stdout) == "alive: []"
+            assert first.wait() == LOST
+            assert not any(map(is_alive, processes))
+    return first

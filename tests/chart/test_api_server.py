@@ -15,10 +15,8 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from deploy.lease import LOST
-from tests.chart.pods import ORDERLY, WORK, Pod, is_alive, line, looks_for, pod, work_of
+from tests.chart.pods import ORDERLY, WORK, Pod, cut_off, line, pod
 from tests.chart.rendered import CHART, ROOT, VALUES, Chart, Manifest, named
-from tests.servers.proxy import proxied
 from tools.kubernetes import api_server
 from tools.kubernetes.api_server import ApiServer
 
@@ -177,15 +175,7 @@ def test_the_lease_is_taken_kept_in_an_upgrade_and_given_back(
 def test_a_pod_that_is_cut_off_is_dead_before_another_begins(
     server: ApiServer, start: Callable[..., Pod], fault: str
 ) -> None:
-    with proxied("127.0.0.1", server.port) as proxy:
-        first = start("one", port=proxy.address[1])
-        processes = work_of(first)
-        with getattr(proxy, fault)():
-            second = start("two", looks_for(processes))
-
-            assert line(second.stdout) == "alive: []"
-            assert first.wait() == LOST
-            assert not any(map(is_alive, processes))
+    cut_off(server.port, start, fault)
 
 
 def test_a_certificate_of_another_is_not_trusted(

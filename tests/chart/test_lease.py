@@ -15,9 +15,8 @@ import pytest
 from deploy import lease as under_test
 from deploy.lease import LOST, Lease
 from tests.chart.lease_server import PATH, TOKEN, LeaseServer
-from tests.chart.pods import ORDERLY, WORK, Pod, is_alive, line, looks_for, pod, work_of
+from tests.chart.pods import ORDERLY, WORK, Pod, cut_off, is_alive, line, pod, work_of
 from tests.chart.rendered import ROOT
-from tests.servers.proxy import proxied
 from tests.waiting import until
 
 pytestmark = pytest.mark.integration
@@ -121,16 +120,7 @@ def test_a_pod_that_vanished_is_succeeded(server: LeaseServer, start: Start) -> 
 def test_a_pod_that_is_cut_off_is_dead_before_another_begins(
     server: LeaseServer, start: Start, fault: str
 ) -> None:
-    with proxied("127.0.0.1", server.port) as proxy:
-        first = start("one", port=proxy.address[1])
-        processes = work_of(first)
-        with getattr(proxy, fault)():
-            # The second says who of the first is alive when it begins.
-            second = start("two", looks_for(processes))
-
-            assert line(second.stdout) == "alive: []"
-            assert first.wait() == LOST
-            assert not any(map(is_alive, processes))
+    first = cut_off(server.port, start, fault)
     assert "it could not be renewed: the job was killed" in first.communicate()[1]
 
 

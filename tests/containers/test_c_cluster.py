@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.containers.stack import UP_SECONDS, Stack, stack_for, until_healthy
-from tests.containers.writer import write
+from tests.containers.writer import TABLES, fill, write
 from tests.meanwhile import meanwhile
 from tests.waiting import until
 
@@ -27,12 +27,6 @@ first = {name: topic.partitions[0] for name, topic in topics.items()}
 print(json.dumps({name: (one.leader, len(one.replicas)) for name, one in first.items()}))
 """
 ROWS = 200_000
-TABLES = """
-CREATE TABLE customers (id int PRIMARY KEY, name text NOT NULL, mail text);
-CREATE TABLE orders (id bigint PRIMARY KEY, customer int, cents bigint);
-INSERT INTO customers SELECT i, 'customer ' || i, NULL FROM generate_series(1, 5000) i
-"""
-FILL = f"INSERT INTO orders SELECT i, 1 + i % 5000, i * 7 FROM generate_series(1, {ROWS}) i"
 LARGE = "UPDATE orders SET cents = cents + 1"
 
 
@@ -42,7 +36,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     folder = tmp_path_factory.mktemp("cluster")
     with stack_for("wal2lake-cluster", folder, "deploy/cluster.yml") as found:
         found.up("--build")
-        found.execute(*TABLES.split(";"), FILL)
+        found.execute(*TABLES, fill(ROWS))
         found.assert_equal()
         yield found
 

@@ -7,16 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.containers.stack import ROOT, stack_for
-from tests.containers.writer import write
+from tests.containers.writer import TABLES, fill, write
 from tests.meanwhile import meanwhile
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(2400)]
-TABLES = (
-    "CREATE TABLE customers (id int PRIMARY KEY, name text NOT NULL, mail text)",
-    "CREATE TABLE orders (id bigint PRIMARY KEY, customer int, cents bigint)",
-    "INSERT INTO customers SELECT i, 'customer ' || i, NULL FROM generate_series(1, 5000) i",
-    "INSERT INTO orders SELECT i, 1 + i % 5000, i * 7 FROM generate_series(1, 50000) i",
-)
 
 
 def unpacked(commit: str, folder: Path) -> Path:
@@ -33,7 +27,7 @@ def test_the_images_of_now_go_on_under_load(tmp_path: Path) -> None:
     before = unpacked("HEAD~1", tmp_path / "before")
     with stack_for("wal2lake-upgrade", tmp_path, tree=before) as old:
         old.up("--build")
-        old.execute(*TABLES)
+        old.execute(*TABLES, fill(50_000))
         old.assert_equal()
         image = old.container("job")["Image"]
         now = replace(old, tree=ROOT)

@@ -1,11 +1,12 @@
 """``poll`` asks until an answer is enough, and ``until`` fails when it never is."""
 
 from itertools import count
+from threading import Event
 
 import pytest
 
 from cdc.errors import CdcError, ErrorKind
-from cdc.waiting import poll, until
+from cdc.waiting import beside, poll, until
 
 
 def test_the_first_answer_that_is_enough_is_returned() -> None:
@@ -33,3 +34,17 @@ def test_what_is_not_so_in_time_is_an_error() -> None:
         until(lambda: False, 0, "it did not come")
 
     assert raised.value.kind is ErrorKind.TIMEOUT
+
+
+def test_what_is_done_beside_a_block_is_told_of_its_end_and_waited_for() -> None:
+    begun, ended = Event(), []
+
+    def work(over: Event) -> None:
+        begun.set()
+        ended.append(over.wait(60))
+
+    with beside(work, "test"):
+        assert begun.wait(60)
+        assert ended == []
+
+    assert ended == [True]
