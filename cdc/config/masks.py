@@ -1,4 +1,4 @@
-"""What ``source.columns`` keeps of each column, and the values that remain.
+"""Says what ``source.columns`` keeps of each column, and the values that remain.
 
 A mask is a text, which is also recorded with the lake's table: ``drop``, ``truncate 3``, or
 ``hash`` and a fingerprint of the salt, so that another salt is another mask. Postgres computes the

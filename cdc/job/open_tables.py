@@ -46,7 +46,7 @@ class TableOpener:
 
     @property
     def masks(self) -> Masks:
-        """What ``source.columns`` does to columns now."""
+        """Return what ``source.columns`` does to columns now."""
         return self.tables.context.masks
 
     def open_tables(

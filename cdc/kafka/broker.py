@@ -1,4 +1,4 @@
-"""Where Kafka's brokers are, and how a client proves who it is and whom it trusts."""
+"""Says where Kafka's brokers are, how a client proves who it is, and whom it trusts."""
 
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path

@@ -1,1 +1,1 @@
-"""What the Helm chart is made and checked with."""
+"""Tools with which the Helm chart is made and checked."""
