@@ -9,7 +9,7 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from cdc.lake.session import LOCAL, SETTINGS
+from cdc.lake.session import LOCAL, SETTINGS, end
 from cdc.stack.artifacts.lock_file import spark_jars
 
 _ONE_COMPILER: Final = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
@@ -29,7 +29,7 @@ _INTERPRETED: Final = {
 
 @contextmanager
 def local_spark(scratch: Path) -> Iterator[SparkSession]:
-    """Yield a local session whose files are under ``scratch``."""
+    """Yield a local session whose files are under ``scratch``; its JVM ends with it."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = (
         SparkSession.builder.appName("tests")
@@ -45,4 +45,4 @@ def local_spark(scratch: Path) -> Iterator[SparkSession]:
     for name, value in _INTERPRETED.items():
         session.conf.set(name, value)
     yield session
-    session.stop()
+    end(session)

@@ -9,7 +9,7 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from cdc.lake.session import LOCAL, SETTINGS
+from cdc.lake.session import LOCAL, SETTINGS, end
 from cdc.stack.artifacts.lock_file import spark_jars
 
 CORES: Final = 2
@@ -36,20 +36,4 @@ def session(
     try:
         yield spark
     finally:
-        spark.stop()
-        _end_jvm()
-
-
-def _end_jvm() -> None:
-    """End the JVM too: the next session may need another heap or other jars."""
-    from pyspark import SparkContext  # noqa: PLC0415 - only needed here
-
-    gateway = SparkContext._gateway  # noqa: SLF001 - pyspark has no other way
-    if gateway is not None:
-        gateway.shutdown()
-        process = getattr(gateway, "proc", None)
-        if process is not None:
-            process.stdin.close()
-            process.wait()
-    SparkContext._gateway = None  # noqa: SLF001
-    SparkContext._jvm = None  # noqa: SLF001
+        end(spark)  # the next may need another heap or other jars

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from cdc.config import Config
@@ -175,13 +176,14 @@ def _for_own_jvm(
 
 
 def end(session: SparkSession) -> None:
-    """Stop the session and return once its JVM has ended by itself."""
+    """Stop the session and return once its JVM has ended by itself; another may then be built."""
     gateway = session.sparkContext._gateway  # noqa: SLF001
     session.stop()
     assert gateway is not None  # noqa: S101 - a session of this process has one
     gateway.shutdown()
     gateway.proc.stdin.close()
     gateway.proc.wait()
+    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 - pyspark has no other way
 
 
 def held_for(session: SparkSession, seconds: float) -> None:

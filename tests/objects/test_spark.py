@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from cdc.config import Config, Lake, Source, Spark
 from cdc.lake.files.store_of import store_of
-from cdc.lake.session import build, held_for
+from cdc.lake.session import build, end, held_for
 from cdc.lake.table.entry_file import entry_name
 from cdc.stack.artifacts.install import install
 from cdc.stack.artifacts.lock_file import OBJECTS, spark_jars
@@ -36,7 +36,7 @@ def spark(
     )
     session = build(config, spark_jars(objects=True))
     yield session
-    session.stop()
+    end(session)
 
 
 @pytest.fixture
