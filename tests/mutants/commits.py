@@ -5,6 +5,7 @@ from typing import Final
 from tests.mutants.mutant import Mutant
 
 _UNIT: Final = "tests/unit/lake/commit/"
+_STRAYS: Final = "tests/unit/lake/test_strays.py"
 _OLD: Final = "tests/unit/lake/test_old_versions.py"
 COMMITS: Final = (
     Mutant(
@@ -130,7 +131,7 @@ COMMITS: Final = (
     ),
     Mutant(
         name="cleaning: a file that has come back is deleted",
-        file="cdc/lake/upkeep/old_versions.py",
+        file="cdc/lake/upkeep/version_files.py",
         old="range(keeping.oldest + 1, keeping.newest + 1)",
         new="range(0)",
         tests=(f"{_OLD}::test_a_file_that_has_come_back_stays",),
@@ -150,5 +151,54 @@ COMMITS: Final = (
         old="return expired if hold is None else min(hold, expired)",
         new="return expired",
         tests=("tests/unit/lake/test_kept_versions.py",),
+    ),
+    Mutant(
+        name="strays: files of kept versions are deleted",
+        file="cdc/lake/upkeep/strays.py",
+        old="    return [name for name in old if name not in found]\n",
+        new="    return old\n",
+        tests=(_STRAYS,),
+    ),
+    Mutant(
+        name="strays: a file is deleted that is being written",
+        file="cdc/lake/upkeep/maintenance.py",
+        old="min(self._kept.since(), time.time() - UNCOMMITTED_SECONDS)",
+        new="self._kept.since()",
+        tests=(_STRAYS,),
+    ),
+    Mutant(
+        name="strays: a file that the log names by a URL is one",
+        file="cdc/lake/upkeep/strays.py",
+        old="[name for name in found if not is_inside(name)]",
+        new="list[str]()",
+        tests=(_STRAYS,),
+    ),
+    Mutant(
+        name="strays: a name is compared as the log writes it",
+        file="cdc/lake/upkeep/version_files.py",
+        old='    yield unquote(action["path"])\n',
+        new='    yield action["path"]\n',
+        tests=(_STRAYS,),
+    ),
+    Mutant(
+        name="strays: files of other programs are deleted",
+        file="cdc/lake/upkeep/strays.py",
+        old="not any(part.startswith(_HIDDEN) for part in PurePosixPath(file.path).parts)",
+        new='not file.path.startswith("_delta_log")',
+        tests=(_STRAYS,),
+    ),
+    Mutant(
+        name="properties: those that do not change are lost",
+        file="cdc/lake/commit/table_metadata.py",
+        old="{**self.properties, **changes}",
+        new="{**changes}",
+        tests=("tests/unit/lake/test_properties.py",),
+    ),
+    Mutant(
+        name="properties: a table with unknown ones is changed",
+        file="cdc/lake/upkeep/properties.py",
+        old="    if reason is not None:\n",
+        new="    if False:\n",
+        tests=("tests/unit/lake/test_properties.py",),
     ),
 )

@@ -28,6 +28,8 @@ from cdc.lake.table.foreign_commits import ForeignCommitCheck
 from cdc.lake.table.positions import Position, position
 from cdc.lake.upkeep.held import held, oldest_hold
 from cdc.lake.upkeep.old_versions import clean
+from cdc.lake.upkeep.properties import set_without_spark
+from cdc.lake.upkeep.strays import delete_strays
 from cdc.state.operation import Operation
 from tests.objects.faults import Fault, first, share
 from tests.objects.server import ObjectServer
@@ -181,6 +183,23 @@ def test_small_files_are_combined_checkpointed_and_cleaned(table: str) -> None:
 
     assert seen(table) == [1, 2, 3, 4]
     assert Committer(table).open().version == 5
+
+
+def test_strays_are_deleted_and_properties_changed(table: str) -> None:
+    store, committer = store_of(table), Committer(table)
+    add(committer, 1)
+    for name in ("stray.parquet", "aB/stray.parquet", "_other/stray.parquet"):
+        store.write(name, b"x")
+
+    assert delete_strays(table, time.time() + 60) == 2
+    version = set_without_spark(table, {"delta.checkpointInterval": "7"}, at(1).metadata())
+
+    assert store.size("_other/stray.parquet") == 1
+    assert seen(table) == [1]
+    assert DeltaTable(table).version() == version == 2
+    assert DeltaTable(table).metadata().configuration["delta.checkpointInterval"] == "7"
+    add(committer, 2)
+    assert seen(table) == [1, 2]
 
 
 def test_old_versions_are_held(lake: str) -> None:

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import count
+from pathlib import Path
 from typing import Final, Self
-
-from deltalake import DeltaTable
 
 from tests.faults.bank.armed import SYNC_SECONDS, Armed
 from tests.faults.bank.bank import TABLES, at_work
 from tests.faults.bank.readers import RECOVERY_SECONDS
 from tests.faults.scenes import steps as cases
+from tests.faults.scenes.maintenance import plant_stray
 from tests.faults.scenes.scenarios import SCENARIOS
 from tests.faults.scenes.scene import Scene
 from tests.soak import own_tables
@@ -92,17 +92,12 @@ def _restart(_step: Step, scene: Scene, _work: Work) -> None:
 
 
 def _upkeep(step: Step, scene: Scene, _work: Work) -> None:
-    before = _vacuums(scene.bank)
+    stray = plant_stray(Path(f"{scene.bank.lake}/bank/accounts"))
     cases.upkeep(
         scene.bank,
         f"step_{step.number}",
-        lambda: until(lambda: _vacuums(scene.bank) > before, RECOVERY_SECONDS),
+        lambda: until(lambda: not stray.exists(), RECOVERY_SECONDS),
     )
-
-
-def _vacuums(bank: Armed) -> int:
-    commits = DeltaTable(f"{bank.lake}/bank/accounts").history()
-    return sum(commit["operation"] == "VACUUM END" for commit in commits)
 
 
 def _case(step: Step, scene: Scene, _work: Work) -> None:

@@ -149,7 +149,7 @@ KINDS: Final[dict[Draw, int]] = {
     _plain("rest", "pause the bank and compare all tables"): 6,
     _command: 6,
     _plain("restart", "down and up"): 3,
-    _plain("upkeep", "wait for a vacuum"): 3,
+    _plain("upkeep", "wait for a search for strays"): 3,
     _case: 4,
 }
 

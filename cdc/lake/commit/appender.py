@@ -16,7 +16,7 @@ import structlog
 
 from cdc.lake.commit.log_entry import ENGINE, Change, Origin, added, combined_counts, entry
 from cdc.lake.commit.plain_combined import combine_plain, plain_name, plain_writer
-from cdc.lake.commit.protocol import PROPERTIES, TakeMergeError
+from cdc.lake.commit.protocol import PLAIN, PROPERTIES, TakeMergeError
 from cdc.lake.commit.put import put_entry
 from cdc.lake.commit.replay import LiveFile, TableState
 from cdc.lake.commit.snapshot import LogReader
@@ -28,7 +28,6 @@ from cdc.lake.table.checkpoint import write_checkpoint
 logger = structlog.get_logger(__name__)
 MEASURED: Final = "delta.dataSkippingNumIndexedCols"
 """Of a Delta table: how many of its columns, from the first, have statistics."""
-_PLAIN: Final = (1, 2)  # versions of the protocol, for readers and writers
 
 
 class Appender:
@@ -131,7 +130,7 @@ class Appender:
 
 
 def _of_protocol(protocol: Protocol) -> str | None:
-    if (protocol.reader, protocol.writer) != _PLAIN:
+    if (protocol.reader, protocol.writer) != PLAIN:
         return f"its protocol is {protocol.reader}/{protocol.writer}"
     return None
 

@@ -18,6 +18,10 @@ _OPTIMIZE: Final[dict[str, Any]] = {
     "operationParameters": {"predicate": "[]", "zOrderBy": "[]"},
     "isolationLevel": "SnapshotIsolation",
 }
+_SET: Final[dict[str, Any]] = {
+    "operation": "SET TBLPROPERTIES",
+    "isolationLevel": "Serializable",
+}
 _TIGHT: Final = '"tightBounds":true'
 _WIDE: Final = '"tightBounds":false'
 
@@ -50,6 +54,13 @@ def entry(change: Change, origin: Origin) -> str:
     """
     _refuse_doubles(change)
     return "".join(f"{_text(action)}\n" for action in _actions(change, origin))
+
+
+def properties_entry(table: Mapping[str, Any], changes: Mapping[str, str], origin: Origin) -> str:
+    """Return the text of the log entry that changes properties; ``table`` is its ``metaData``."""
+    operation = {**_SET, "operationParameters": {"properties": _text(changes)}}
+    actions = ({"commitInfo": _info(origin, operation)}, {"metaData": table})
+    return "".join(f"{_text(action)}\n" for action in actions)
 
 
 def combined_counts(change: Change) -> dict[str, int]:

@@ -13,6 +13,8 @@ from cdc.lake.commit.table_metadata import Metadata, Protocol, StoredColumn
 
 _READER: Final = 3  # the version that lists features
 _WRITER: Final = 7
+PLAIN: Final = (1, 2)
+"""The versions, for readers and writers, that ask nothing of who does not change rows."""
 _NEEDED: Final = frozenset({"deletionVectors", "columnMapping"})
 READER_FEATURES: Final = _NEEDED | {"timestampNtz"}
 WRITER_FEATURES: Final = READER_FEATURES | {"appendOnly", "invariants"}

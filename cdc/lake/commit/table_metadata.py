@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 FIELD_ID: Final = "delta.columnMapping.id"
@@ -59,6 +59,7 @@ class Metadata:
     partitioned_by: tuple[str, ...]
     provider: str  # format of the data files
     properties: Mapping[str, str]
+    action: Mapping[str, Any] = field(compare=False, repr=False)  # as the log has it
 
     @classmethod
     def parse(cls, action: Mapping[str, Any]) -> Self:
@@ -70,7 +71,14 @@ class Metadata:
             partitioned_by=tuple(action.get("partitionColumns") or ()),
             provider=action["format"]["provider"],
             properties=dict(action.get("configuration") or ()),
+            action=action,
         )
+
+    def with_properties(self, changes: Mapping[str, str]) -> dict[str, Any]:
+        """Return the ``metaData`` action of the same table with these properties changed."""
+        said = {name: value for name, value in self.action.items() if value is not None}
+        place = {**said["format"], "options": dict(said["format"].get("options") or ())}
+        return {**said, "format": place, "configuration": {**self.properties, **changes}}
 
     @property
     def checkpoint_interval(self) -> int:

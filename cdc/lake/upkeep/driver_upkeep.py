@@ -39,13 +39,12 @@ class DriverUpkeep:
       work of ``executor``, one at a time for this table. A result is put into the table by a later
       call of ``committed``. A table that gets no further commit keeps its files until then.
     - Only what the process cannot do is Spark's, on the calling thread, and takes seconds: many
-      files of ``LOCAL_BYTES`` and more, large files with many deleted rows, VACUUM, and another
-      time for which old versions are kept. ``Maintainer`` decides that, every
-      ``job.maintain_every_commits`` commits by any writer.
+      files of ``LOCAL_BYTES`` and more, and large files with many deleted rows. ``Maintainer``
+      decides that, every ``job.maintain_every_commits`` commits by any writer.
     - It raises what stops a table (CHAIN_BROKEN for a vector that is damaged) and Spark's errors.
       Files that cannot be combined are left to Spark, with a line in the job's log.
     - Whoever owns the executor shuts it down. A work that has begun ends by itself; its file is in
-      no version then, and VACUUM deletes it.
+      no version then, and is deleted as a stray.
     """
 
     def __init__(

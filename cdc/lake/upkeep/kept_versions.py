@@ -5,11 +5,12 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
-from typing import Final
+from typing import Final, TypeVar
 
 import structlog
 
 from cdc.config import Job
+from cdc.lake.commit.protocol import TakeMergeError
 from cdc.lake.layout import lake_of
 from cdc.lake.own_session import AnySession, OwnSession
 from cdc.lake.table.positions import METADATA_CONF, open_table
@@ -17,6 +18,9 @@ from cdc.lake.table.store import set_properties
 from cdc.lake.upkeep.held import oldest_hold
 from cdc.lake.upkeep.history import HOURS, LOOK_COMMITS, hours_kept
 from cdc.lake.upkeep.old_versions import Cleaned, clean
+from cdc.lake.upkeep.properties import set_without_spark
+
+T = TypeVar("T")
 
 HOUR: Final = 3600
 LOG_KEPT: Final = "delta.logRetentionDuration"
@@ -51,7 +55,7 @@ class KeptVersions:
         self._asked = policy.vacuum_retention_hours
         self._most = policy.vacuum_every_hours * HOUR
         self._clock = clock
-        self._submit = _now if executor is None else executor.submit
+        self._submit = at_once if executor is None else executor.submit
         self._known = self._asked
         self._work: Future[Cleaned] | None = None
         self._commits = 0
@@ -70,8 +74,7 @@ class KeptVersions:
         many = self._asked is None and self._commits >= LOOK_COMMITS
         if self._work is None and (many or self._clock() >= self._due_at):
             self._commits, self._due_at = 0, self._clock() + self._every
-            since = self._since(time.time() - self.hours * HOUR)
-            self._work = self._submit(clean, self._path, since)
+            self._work = self._submit(clean, self._path, self.since())
 
     def keep(self, session: AnySession, metadata: str) -> None:
         """Set how long Delta keeps removed files, and the commits that open their versions.
@@ -81,7 +84,11 @@ class KeptVersions:
         interval = f"interval {math.ceil(self.hours * HOUR)} seconds"
         wanted = {LOG_KEPT: interval, FILES_KEPT: interval, CLEANED_BY_DELTA: "false"}
         have = self._properties()
-        if any(have.get(name, USUAL[name]) != text for name, text in wanted.items()):
+        if all(have.get(name, USUAL[name]) == text for name, text in wanted.items()):
+            return
+        try:
+            set_without_spark(self._path, wanted, metadata)
+        except TakeMergeError:
             own = OwnSession.of(session).get()
             own.conf.set(METADATA_CONF, metadata)
             set_properties(own, self._path, wanted)
@@ -89,6 +96,10 @@ class KeptVersions:
     def clean_next(self) -> None:
         """Have the next ``committed`` clean the table."""
         self._due_at = -math.inf
+
+    def since(self) -> float:
+        """Return from when on versions are needed, in seconds since 1970."""
+        return self._since(time.time() - self.hours * HOUR)
 
     def are_held(self) -> bool:
         """Return whether somebody holds versions that have expired."""
@@ -108,7 +119,6 @@ class KeptVersions:
         return max(LEAST_SECONDS, min(self.hours * HOUR / PARTS, self._most))
 
     def _since(self, expired: float) -> float:
-        """Return from when on versions are needed, given when they expire unless they are held."""
         hold = oldest_hold(lake_of(self._path))
         return expired if hold is None else min(hold, expired)
 
@@ -138,11 +148,11 @@ class KeptVersions:
         return table.metadata().configuration if table else {}
 
 
-def _now(work: Callable[[str, float], Cleaned], path: str, since: float) -> Future[Cleaned]:
-    """Do the work at once, as an executor would."""
-    future = Future[Cleaned]()
+def at_once(work: Callable[[str, float], T], path: str, since: float) -> Future[T]:
+    """Do the work now, as an executor would later."""
+    future = Future[T]()
     try:
         future.set_result(work(path, since))
-    except OSError as error:
+    except Exception as error:  # noqa: BLE001 - as every executor does
         future.set_exception(error)
     return future

@@ -1,4 +1,4 @@
-"""Maintains a table written by Spark: measures its files, then optimizes, purges and vacuums.
+"""Maintains a table written by Spark: measures its files, then optimizes, purges and cleans.
 
 Each table is maintained by the thread that writes it, between two of its commits: open-source
 Delta has no row-level concurrency, so a second writer would abort merges. Every commit made
@@ -7,7 +7,7 @@ here repeats the table's position (cdc.lake.table.positions).
 
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,10 +22,13 @@ from cdc.events.values.sql_text import spark_delta, spark_string
 from cdc.failpoints import Failpoint, reach
 from cdc.lake.own_session import AnySession, OwnSession
 from cdc.lake.table.positions import METADATA_CONF, file_sizes, open_table
-from cdc.lake.upkeep.kept_versions import HOUR, KeptVersions
+from cdc.lake.upkeep.kept_versions import HOUR, KeptVersions, at_once
 from cdc.lake.upkeep.small_files import DELETED_SHARE, SMALL_BYTES, rewritten
+from cdc.lake.upkeep.strays import NotUnderstoodError, delete_strays
 
 TARGET_BYTES: Final = 128 * 1024 * 1024
+UNCOMMITTED_SECONDS: Final = 600
+"""A file may be so old before a commit adds it; also covers a difference between two clocks."""
 logger = structlog.get_logger(__name__)
 OPTIMIZE_SETTINGS: Final[dict[str, str]] = {
     "spark.databricks.delta.optimize.maxFileSize": str(TARGET_BYTES),
@@ -82,6 +85,8 @@ class Maintainer:
         self._path = path
         self._policy = policy
         self._clock = clock
+        self._submit = at_once if executor is None else executor.submit
+        self._strays: Future[int] | None = None
         self._commits = 0
         every = policy.vacuum_every_hours * HOUR
         # A job that is always stopped before that time also vacuums, but not at every start.
@@ -93,7 +98,7 @@ class Maintainer:
         metadata: str,
         measure: Callable[[], Files] | None = None,
     ) -> None:
-        """Optimize, purge and vacuum where it pays; ``metadata`` is the position to repeat.
+        """Optimize, purge and clean where it pays; ``metadata`` is the position to repeat.
 
         ``measure`` returns the table's files, if the caller knows them; ``files`` reads the log.
         """
@@ -102,7 +107,8 @@ class Maintainer:
         self._commits += 1
         if is_due:
             self._rewrite(session, metadata, files(self._path) if measure is None else measure())
-            self._vacuum(session, metadata)
+            self._delete_strays(session, metadata)
+        self._end_strays(session, metadata)
         self._kept.committed(session, metadata)
 
     def _rewrite(self, session: AnySession, metadata: str, current: Files) -> None:
@@ -113,16 +119,32 @@ class Maintainer:
             purge(OwnSession.of(session).get(), self._path, metadata)
             logger.info("purged", path=self._path, deleted=round(current.deleted, 2))
 
-    def _vacuum(self, session: AnySession, metadata: str) -> None:
+    def _delete_strays(self, session: AnySession, metadata: str) -> None:
+        """Begin with it if it is due."""
         if self._clock() - self._vacuumed_at < self._policy.vacuum_every_hours * HOUR:
             return
-        if self._kept.are_held():
-            return  # VACUUM knows nothing of that
-        self._kept.keep(session, metadata)
-        vacuum(OwnSession.of(session).get(), self._path, metadata)
+        if self._strays is None:
+            self._vacuumed_at = self._clock()
+            self._kept.keep(session, metadata)
+            since = min(self._kept.since(), time.time() - UNCOMMITTED_SECONDS)
+            self._strays = self._submit(delete_strays, self._path, since)
+
+    def _end_strays(self, session: AnySession, metadata: str) -> None:
+        if self._strays is None or not self._strays.done():
+            return
+        work, self._strays = self._strays, None
+        try:
+            deleted = work.result()
+        except NotUnderstoodError as error:
+            logger.info("left to spark", path=self._path, reason=str(error))
+            if self._kept.are_held():
+                return  # VACUUM knows nothing of that
+            vacuum(OwnSession.of(session).get(), self._path, metadata)
+        except OSError as error:
+            logger.warning("stray files are not deleted", path=self._path, reason=str(error))
+        else:
+            logger.info("vacuumed", path=self._path, files=deleted)
         self._kept.clean_next()
-        self._vacuumed_at = self._clock()
-        logger.info("vacuumed", path=self._path)
 
 
 def optimize(spark: SparkSession, path: str, metadata: str, *, below: int = SMALL_BYTES) -> None:
@@ -175,6 +197,4 @@ def vacuum(spark: SparkSession, path: str, metadata: str) -> None:
     spark.conf.set(METADATA_CONF, metadata)
     for name, value in VACUUM_SETTINGS.items():
         spark.conf.set(name, value)
-    reach(Failpoint.BEFORE_VACUUM)
     spark.sql(f"VACUUM {spark_delta(path)}").collect()
-    reach(Failpoint.AFTER_VACUUM)

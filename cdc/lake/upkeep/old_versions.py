@@ -2,31 +2,25 @@
 
 VACUUM lists the whole directory to find them. At a commit a second that is thousands of files each
 time; here the cost follows the commits. An entry is in the log as long as its version is kept, so
-a file that an expired entry removed is found once, and nothing has to remember it. VACUUM is still
-needed from time to time, for files that were written and never got into a version.
+a file that an expired entry removed is found once, and nothing has to remember it. Files that were
+written and never got into a version are looked for from time to time (cdc/lake/upkeep/strays.py).
 """
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any, Final
-from urllib.parse import unquote
 
 import structlog
 
 from cdc.failpoints import Failpoint, reach
-from cdc.lake.commit.deletion_vector import Vector
-from cdc.lake.commit.protocol import TakeMergeError
-from cdc.lake.commit.replay import BEFORE_THE_FIRST, TableState, after
-from cdc.lake.commit.snapshot import checkpointed, entry_actions
+from cdc.lake.commit.snapshot import entry_actions
 from cdc.lake.files.file_store import FileStore
 from cdc.lake.files.store_of import store_of
 from cdc.lake.table.entry_file import LOG, entry_name
 from cdc.lake.upkeep.transaction_log import Kept, kept, obsolete
+from cdc.lake.upkeep.version_files import NOT_UNDERSTOOD, files_of, is_inside, needed
 
-_NO_ADD: Final = ('{"commitInfo"', '{"remove"')
-"""How lines of an entry begin that name no file of its version."""
 logger = structlog.get_logger(__name__)
 
 
@@ -77,9 +71,9 @@ def _unneeded(store: FileStore, keeping: Kept) -> list[str]:
         return []
     try:
         removed = _removed(store, keeping)
-        for name in _needed(store, keeping):
+        for name in needed(store, keeping):
             removed.pop(name, None)
-    except (TakeMergeError, FileNotFoundError, ValueError, KeyError, TypeError) as error:
+    except NOT_UNDERSTOOD as error:
         logger.warning("old files are left to VACUUM", path=store.path, reason=str(error))
         return []
     return list(removed)
@@ -91,40 +85,5 @@ def _removed(store: FileStore, keeping: Kept) -> dict[str, None]:
     for version in keeping.expired:
         for action in entry_actions(store, version):
             if (removed := action.get("remove")) is not None:
-                found.update(dict.fromkeys(_files(removed)))
+                found.update(dict.fromkeys(filter(is_inside, files_of(removed))))
     return found
-
-
-def _needed(store: FileStore, keeping: Kept) -> Iterator[str]:
-    """Yield the files of the oldest kept version, and those that each later one has added."""
-    for file in _state(store, keeping).files.values():
-        vector = {} if file.vector is None else {"deletionVector": file.vector.action()}
-        yield from _files({"path": file.path, **vector})
-    for version in range(keeping.oldest + 1, keeping.newest + 1):
-        for action in entry_actions(store, version, unless=_NO_ADD):
-            if (added := action.get("add")) is not None:
-                yield from _files(added)
-
-
-def _state(store: FileStore, keeping: Kept) -> TableState:
-    """Return the oldest kept version, from the last checkpoint before it."""
-    state = BEFORE_THE_FIRST
-    if keeping.checkpoint is not None:
-        actions = checkpointed(store, keeping.checkpoint)
-        state = after(state, keeping.checkpoint, actions)
-    for version in range(state.version + 1, keeping.oldest + 1):
-        state = after(state, version, entry_actions(store, version))
-    return state
-
-
-def _files(action: Mapping[str, Any]) -> Iterable[str]:
-    """Return the paths in the table of the files of an ``add`` or ``remove``, its vector's too."""
-    names: list[str | None] = [unquote(action["path"])]
-    if (vector := action.get("deletionVector")) is not None:
-        names.append(Vector.parse(vector).file)
-    return [name for name in names if name is not None and _is_inside(name)]
-
-
-def _is_inside(name: str) -> bool:
-    place = PurePosixPath(name)
-    return not place.is_absolute() and ":" not in name and ".." not in place.parts

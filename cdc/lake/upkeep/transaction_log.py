@@ -6,7 +6,7 @@ and with it every cut that refers to it. So a transaction log is cleaned by the 
 (cdc/lake/upkeep/old_versions.py).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final
@@ -41,7 +41,7 @@ def kept(files: Mapping[str, float], since: float) -> Kept:
     commits = [(version, files[name]) for version, name in numbered if name.endswith(_COMMIT)]
     expired = tuple(version for version, _ in takewhile(lambda at: at[1] <= since, commits))
     oldest = max(expired, default=-1)
-    checkpoints = (v for v, name in numbered if name == f"{v:0{_DIGITS}d}{_CHECKPOINT}")
+    checkpoints = (v for v, name in numbered if _is_checkpoint(v, name))
     return Kept(
         oldest=oldest,
         newest=max((version for version, _ in commits), default=-1),
@@ -61,7 +61,22 @@ def obsolete(files: Mapping[str, float], since: float) -> list[str]:
     return [name for version, name in sorted(_numbered(files)) if version < begins]
 
 
-def _numbered(names: Mapping[str, float]) -> Iterator[tuple[int, str]]:
+def first_checkpoint(files: Iterable[str]) -> int | None:
+    """Return the first version that can be opened in a log without its first entry.
+
+    None if the log has that entry, or no checkpoint of one file.
+    """
+    numbered = sorted(_numbered(files))
+    if any(name == f"{0:0{_DIGITS}d}{_COMMIT}" for _, name in numbered):
+        return None
+    return next((v for v, name in numbered if _is_checkpoint(v, name)), None)
+
+
+def _is_checkpoint(version: int, name: str) -> bool:
+    return name == f"{version:0{_DIGITS}d}{_CHECKPOINT}"
+
+
+def _numbered(names: Iterable[str]) -> Iterator[tuple[int, str]]:
     """Yield version and name of files that belong to a version, with Hadoop's ``.N.json.crc``."""
     for name in names:
         number = name.removeprefix(".")[:_DIGITS]

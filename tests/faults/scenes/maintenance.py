@@ -1,8 +1,12 @@
-"""Make the job run OPTIMIZE and VACUUM as often as it can, and check them in Delta's history."""
+"""Make the job run OPTIMIZE and look for stray files as often as it can, and check that it does."""
 
+import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
+from uuid import uuid4
 
 from deltalake import DeltaTable
 
@@ -18,17 +22,18 @@ OFTEN: Final = {
     "optimize_small_files": 2,
     "vacuum_every_hours": 1e-6,
 }
-DONE: Final = {"OPTIMIZE", "VACUUM END"}
 MAINTENANCE_SECONDS: Final = 600
 
 
 @contextmanager
 def maintained(bank: Armed) -> Iterator[None]:
-    """Maintain often during the block; wait until every table was optimized and vacuumed."""
+    """Maintain often during the block; wait until every table was optimized and has no stray."""
     began = {table: _opened(bank, table).version() for table in GROWING}
     with _often(bank):
+        strays = [plant_stray(_path(bank, table)) for table in GROWING]
         yield
         until(lambda: not _unmaintained(bank, began), MAINTENANCE_SECONDS)
+        until(lambda: not any(file.exists() for file in strays), MAINTENANCE_SECONDS)
     bank.crash("job")
 
 
@@ -50,7 +55,7 @@ def _often(bank: Armed) -> Iterator[None]:
 
 
 def _unmaintained(bank: Armed, began: dict[str, int]) -> list[str]:
-    return [table for table, since in began.items() if not _operations(bank, table, since) >= DONE]
+    return [t for t, since in began.items() if "OPTIMIZE" not in _operations(bank, t, since)]
 
 
 def _operations(bank: Armed, table: str, since: int) -> set[str]:
@@ -61,4 +66,17 @@ def _operations(bank: Armed, table: str, since: int) -> set[str]:
 
 
 def _opened(bank: Armed, table: str) -> DeltaTable:
-    return DeltaTable(str(bank.folder / "lake" / "bank" / table))
+    return DeltaTable(str(_path(bank, table)))
+
+
+def _path(bank: Armed, table: str) -> Path:
+    return bank.folder / "lake" / "bank" / table
+
+
+def plant_stray(table: Path) -> Path:
+    """Write a file of two months ago into a table's folder that is in no version; return it."""
+    file = table / f"stray-{uuid4()}.parquet"
+    file.write_bytes(b"x")
+    then = time.time() - 60 * 24 * 3600
+    os.utime(file, (then, then))
+    return file

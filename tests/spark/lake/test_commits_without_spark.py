@@ -17,7 +17,9 @@ from pyspark.sql import SparkSession
 from cdc.lake.table import store
 from cdc.lake.table.entry_file import entry_name
 from cdc.lake.table.positions import Position, position
+from cdc.lake.upkeep.kept_versions import FILES_KEPT
 from cdc.lake.upkeep.maintenance import VACUUM_SETTINGS
+from cdc.lake.upkeep.properties import set_without_spark
 from tests.spark.lake.committed import SCHEMA, Rows, Table, by_delta_rs, by_duckdb, by_spark
 
 pytestmark = pytest.mark.spark
@@ -83,6 +85,25 @@ def test_also_after_optimize_restore_and_vacuum(table: Table, spark: SparkSessio
         spark.conf.set(name, value)
     table.sql("VACUUM {} RETAIN 0 HOURS")
     table.commit([12, 66], deletes=[10])
+    table.check()
+
+
+def test_also_after_a_change_of_properties(table: Table) -> None:
+    table.commit([1, 2, 61], deletes=[4, 60])
+    wanted = {FILES_KEPT: "interval 900 seconds", "delta.checkpointInterval": "3"}
+    at = Position(epoch=1, offset=table.offset)
+
+    version = set_without_spark(table.path, wanted, at.metadata())
+
+    table.check()
+    (said,) = table.spark.sql(f"DESCRIBE DETAIL delta.`{table.path}`").collect()
+    assert said["properties"].items() >= wanted.items()
+    (done,) = table.spark.sql(f"DESCRIBE HISTORY delta.`{table.path}` LIMIT 1").collect()
+    assert (done["version"], done["operation"]) == (version, "SET TBLPROPERTIES")
+    table.merge([6, 63], deletes=[7, 61])
+    table.commit([8], deletes=[6])
+    DeltaTable(table.path).create_checkpoint()
+    table.merge([64])
     table.check()
 
 

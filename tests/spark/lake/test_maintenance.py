@@ -51,7 +51,7 @@ def read_at(path: str, version: int) -> list[int]:
     return [row["id"] for row in table.to_pylist()]
 
 
-def test_a_vacuum_keeps_the_position(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_search_for_strays_keeps_the_position(spark: SparkSession, tmp_path: Path) -> None:
     """The position stays even if the session still holds an older one, from an earlier rewrite."""
     session, path = spark.newSession(), str(tmp_path / "table")
     before, now = Position(epoch=1, offset=0), Position(epoch=1, offset=1)
@@ -59,10 +59,50 @@ def test_a_vacuum_keeps_the_position(spark: SparkSession, tmp_path: Path) -> Non
     optimize(session, path, before.metadata())
     store.append(path, rows(session, 1), now)
 
+    stray(path)
+
+    Maintainer(path, EAGER).committed(session, now.metadata())
+
+    assert operations(path)[0] == "SET TBLPROPERTIES"
+    assert "wal2lake" in str(DeltaTable(path).history(1)[0]["engineInfo"]), "Spark is not asked"
+    assert position(path) == now
+    assert not list(Path(path).glob("stray*"))
+
+
+def test_what_is_not_understood_is_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
+    session, path = spark.newSession(), str(tmp_path / "table")
+    before, now = Position(epoch=1, offset=0), Position(epoch=1, offset=1)
+    store.append(path, rows(session, 0), before)
+    optimize(session, path, before.metadata())
+    store.set_properties(session, path, {"delta.enableChangeDataFeed": "true"})
+    store.append(path, rows(session, 1), now)
+    rename_a_file(path)
+    stray(path)
+
     Maintainer(path, EAGER).committed(session, now.metadata())
 
     assert operations(path)[:3] == ["VACUUM END", "VACUUM START", "SET TBLPROPERTIES"]
+    assert "Spark" in str(DeltaTable(path).history(3)[2]["engineInfo"])
     assert position(path) == now
+    assert not list(Path(path).glob("stray*"))
+    assert sorted(read_at(path, DeltaTable(path).version())) == [0, 1]
+
+
+def stray(path: str) -> None:
+    """Write a file of two months ago that is in no version."""
+    file = Path(path) / "stray.parquet"
+    file.write_bytes(b"x")
+    then = time.time() - 60 * 24 * 3600
+    os.utime(file, (then, then))
+
+
+def rename_a_file(path: str) -> None:
+    """Have the newest entry name its file by a whole URL, as only Spark follows it."""
+    entry = max(log(path).glob("*.json"))
+    text = entry.read_text()
+    name = next(Path(uri).name for uri in DeltaTable(path).file_uris() if Path(uri).name in text)
+    entry.write_text(text.replace(f'"{name}"', f'"{(Path(path) / name).as_uri()}"'))
+    entry.with_name(f".{entry.name}.crc").unlink()
 
 
 def test_commits_and_marks_are_kept_as_long_as_files(spark: SparkSession, tmp_path: Path) -> None:
@@ -164,7 +204,7 @@ def test_a_file_is_kept_for_the_retention_after_its_removal(
     policy = EAGER.model_copy(update={"vacuum_retention_hours": hours})
     Maintainer(path, policy).committed(session, at.metadata())
 
-    assert operations(path)[0] == "VACUUM END"
+    assert operations(path)[0] == "SET TBLPROPERTIES"
     assert read_at(path, 0) == [0]
 
 

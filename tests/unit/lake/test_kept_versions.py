@@ -3,9 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,7 +20,7 @@ from tests.later import Later
 from tests.unit.lake.commit.small_table import actions, add, append_entry, at, ids, make, rows
 
 HOUR = 3600
-SESSION: Any = SimpleNamespace(conf=SimpleNamespace(set=lambda *_: None))
+SESSION: Any = object()  # only a table that this process may not change would use it
 
 
 class Kept:
@@ -62,20 +60,6 @@ class Kept:
         self.executor.work()
         self.committed()
         return not (self.path / self.file).exists()
-
-
-@pytest.fixture(autouse=True)
-def told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Set properties as Spark does, without it."""
-
-    def set_properties(_: object, path: str, properties: Mapping[str, str]) -> None:
-        table = DeltaTable(path)
-        (found,) = [a["metaData"] for a in actions(Path(path), 0) if "metaData" in a]
-        found = found | {"configuration": found["configuration"] | dict(properties)}
-        info = {"commitInfo": {"operation": "SET", "userMetadata": at(2).metadata()}}
-        append_entry(Path(path), table.version() + 1, [info, {"metaData": found}])
-
-    monkeypatch.setattr(kept_versions, "set_properties", set_properties)
 
 
 def hours_told(path: Path) -> float:
