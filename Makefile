@@ -131,6 +131,10 @@ stack-up: jars  ## Start the container stack; make what cannot be pulled; PROFIL
 stack-down: $(STAMP)  ## Stop it; its volumes stay
 	$(BIN)/python -m tools.stack down
 
+.PHONY: sbom
+sbom: $(STAMP)  ## Write what is in our images to .wal2lake/sbom (CycloneDX); needs Go to build Syft
+	$(BIN)/python -m tools.stack sbom
+
 .PHONY: clean
 clean:  ## Remove the demo, the tools' caches and the virtual environment (not .wal2lake's other content)
 	@if [ -x $(BIN)/python ] && [ -d .wal2lake/demo ]; then $(BIN)/python -m cdc.demo --clean; fi

@@ -198,7 +198,7 @@ def test_the_targets_of_the_makefile_are_explained() -> None:
     public = {"help", "install", "jars", "lock", "fmt", "lint", "types", "unit", "check", "test"}
     public |= {"test-deep", "test-faults", "test-schemas", "test-mutants", "soak", "demo", "bench"}
     public |= {"bench-peers", "bench-memory", "up", "down", "clean", "docs-check", "pictures"}
-    public |= {"stack-up", "stack-down", "test-stack"}
+    public |= {"stack-up", "stack-down", "test-stack", "sbom"}
 
     assert set(re.findall(r"^([a-z-]+):.*##", makefile, re.MULTILINE)) == public
 

@@ -1,4 +1,4 @@
-"""Starts and stops the container stack: ``python -m tools.stack up``, ``down`` or ``test``."""
+"""Starts, stops, tests and lists the container stack: ``python -m tools.stack up`` and others."""
 
 import os
 import secrets
@@ -11,6 +11,7 @@ from typing import Final
 from cdc.errors import CdcError
 from tools.images import engine
 from tools.images.compose import compose
+from tools.images.contents import OURS, write_contents
 from tools.images.stand_ins import provide
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -47,6 +48,20 @@ def test(arguments: Sequence[str]) -> int:
         return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 
+def sbom(_arguments: Sequence[str]) -> int:
+    """Build our images, and write what is in each of them."""
+    with engine.running():
+        provide(say)
+        unused = {PASSWORD: "unused"}
+        code = compose("--project-directory", str(ROOT), "build", environment=unused)
+        for image in () if code else OURS:
+            file = ROOT / ".wal2lake" / "sbom" / f"{image.partition(':')[0]}.cdx.json"
+            kinds = write_contents(image, file).kinds
+            counts = ", ".join(f"{len(names)} {kind}" for kind, names in sorted(kinds.items()))
+            say(f"{file.relative_to(ROOT)}: {counts}")
+    return code
+
+
 def _have_password(file: Path) -> None:
     """Write a password for Postgres, unless there is one in the environment or the file."""
     written = file.read_text() if file.exists() else ""
@@ -63,7 +78,12 @@ def say(what: str) -> None:
     sys.stdout.flush()
 
 
-COMMANDS: Final[dict[str, Callable[[Sequence[str]], int]]] = {"up": up, "down": down, "test": test}
+COMMANDS: Final[dict[str, Callable[[Sequence[str]], int]]] = {
+    "up": up,
+    "down": down,
+    "test": test,
+    "sbom": sbom,
+}
 
 
 def main() -> int:

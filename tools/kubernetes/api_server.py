@@ -22,7 +22,7 @@ import httpx
 from cdc.stack.artifacts.lock_file import cache_dir
 from cdc.state import file_lock
 from cdc.waiting import until
-from tools.kubernetes import go_tools
+from tools import go_programs
 
 VERSION: Final = "1.35.1"
 ETCD: Final = "3.6.14"
@@ -146,7 +146,7 @@ def _build(module: str, version: str, package: str, program: Path) -> None:
     program.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=program.parent) as name:
         home = Path(name)
-        definition = go_tools.downloaded(module, version, "GoMod").read_text()
+        definition = go_programs.downloaded(module, version, "GoMod").read_text()
         staged = sorted(set(_STAGED.findall(definition)))
         release = version.partition(".")[2]
         lines = "".join(f"replace {one} => {one} v0.{release}\n" for one in staged)
@@ -157,5 +157,5 @@ def _build(module: str, version: str, package: str, program: Path) -> None:
         # The server's answer to who it is; of etcd there is no such variable.
         named = f"-ldflags=-X k8s.io/component-base/version.gitVersion=v{version}"
         what = ["build", named, "-o", program.name, module + package]
-        go_tools.run(*what, at=home, environ=environment)
+        go_programs.run(*what, at=home, environ=environment)
         (home / program.name).rename(program)

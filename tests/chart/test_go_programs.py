@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from cdc.errors import CdcError
-from tools.kubernetes import go_tools
+from tools import go_programs
 
 
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    monkeypatch.setattr(go_tools, "_USUAL", tmp_path / "none")
+    monkeypatch.setattr(go_programs, "_USUAL", tmp_path / "none")
     return tmp_path
 
 
@@ -25,9 +25,9 @@ def go_that(path: Path, script: str) -> None:
 def test_no_go(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(path))
 
-    assert go_tools.why_none() == "there is no Go: install 1.25 or newer"
+    assert go_programs.why_none() == "there is no Go: install 1.25 or newer"
     with pytest.raises(CdcError, match="there is no Go"):
-        go_tools.run("version")
+        go_programs.run("version")
 
 
 @pytest.mark.parametrize(
@@ -42,12 +42,12 @@ def test_no_go(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_its_version_counts(path: Path, version: str, why: str | None) -> None:
     go_that(path, f"echo {version}")
 
-    assert go_tools.why_none() == why
+    assert go_programs.why_none() == why
 
 
 def test_what_fails_says_what_it_said(path: Path) -> None:
     go_that(path, "echo no such module >&2; exit 1")
 
     with pytest.raises(CdcError, match="go mod download failed") as error:
-        go_tools.downloaded("a", "1", "Dir")
+        go_programs.downloaded("a", "1", "Dir")
     assert error.value.detail == "no such module"

@@ -1,6 +1,6 @@
-"""Builds Helm from its Go module, and fetches the definitions of the Prometheus operator.
+"""Builds programs from their Go modules, once, into wal2lake's cache.
 
-Go checks each module by its checksum database. Helm is built once, into wal2lake's cache.
+Go checks each module by its checksum database.
 """
 
 import json
@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -16,15 +17,30 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.stack.artifacts.lock_file import cache_dir
 from cdc.state import file_lock
 
-HELM: Final = ("helm.sh/helm/v3", "3.21.0", "cmd/helm")
-OPERATOR: Final = ("github.com/prometheus-operator/prometheus-operator", "0.85.0")
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoProgram:
+    """A program, the module that has it, and the command's folder there."""
+
+    name: str
+    module: str
+    version: str
+    command: str
+
+
+HELM: Final = GoProgram(name="helm", module="helm.sh/helm/v3", version="3.21.0", command="cmd/helm")
+"""Renders the chart."""
+SYFT: Final = GoProgram(
+    name="syft", module="github.com/anchore/syft", version="1.57.1", command="cmd/syft"
+)
+"""Lists what is in an image."""
 OLDEST_GO: Final = (1, 25)
 """The oldest Go that builds them."""
 _USUAL: Final = Path("/usr/local/go/bin/go")
 
 
 def why_none() -> str | None:
-    """Return why there is no Helm here; None if there is, or it can be built."""
+    """Return why no program can be built here; None if one can."""
     if _go() is None:
         return f"there is no Go: install {_text(OLDEST_GO)} or newer"
     found = run("env", "GOVERSION").strip().removeprefix("go")
@@ -33,21 +49,16 @@ def why_none() -> str | None:
     return None
 
 
-def helm() -> Path:
+def built(program: GoProgram) -> Path:
     """Return the program; the first call builds it, which takes minutes.
 
     Raises SERVER_FAILED with the compiler's last lines.
     """
-    program = _helm()
-    with file_lock.hold(cache_dir() / "helm.lock"):
-        if not program.exists():
-            _build(program)
-    return program
-
-
-def operator() -> Path:
-    """Return the folder with the definitions of the Prometheus operator's kinds."""
-    return downloaded(*OPERATOR, "Dir") / "example" / "prometheus-operator-crd"
+    path = cache_dir() / f"{program.name}-{program.version}" / program.name
+    with file_lock.hold(cache_dir() / f"{program.name}.lock"):
+        if not path.exists():
+            _build(program, path)
+    return path
 
 
 def downloaded(module: str, version: str, what: str) -> Path:
@@ -77,17 +88,12 @@ def run(*arguments: str, at: Path | None = None, environ: Mapping[str, str] | No
     return done.stdout
 
 
-def _helm() -> Path:
-    return cache_dir() / f"helm-{HELM[1]}" / "helm"
-
-
-def _build(program: Path) -> None:
-    module, version, command = HELM
-    with tempfile.TemporaryDirectory(dir=cache_dir(), prefix="helm-") as folder:
+def _build(program: GoProgram, path: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=cache_dir(), prefix=f"{program.name}-") as folder:
         environ = {**os.environ, "GOBIN": folder}
-        run("install", f"{module}/{command}@v{version}", environ=environ)
-        program.parent.mkdir(exist_ok=True)
-        (Path(folder) / "helm").rename(program)
+        run("install", f"{program.module}/{program.command}@v{program.version}", environ=environ)
+        path.parent.mkdir(exist_ok=True)
+        (Path(folder) / program.name).rename(path)
 
 
 def _go() -> Path | None:
