@@ -11,7 +11,6 @@ CONTROL_SCHEMA = "wal2lake"
 """The schema of wal2lake's own tables in the source, which ``source.tables`` may not name."""
 
 HEARTBEAT_TABLE = "heartbeat"
-SIGNAL_TABLE = "signal"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -53,7 +52,6 @@ class ColumnId:
 
 
 HEARTBEAT = TableId(CONTROL_SCHEMA, HEARTBEAT_TABLE)
-SIGNAL = TableId(CONTROL_SCHEMA, SIGNAL_TABLE)
 STRUCTURE = TableId(CONTROL_SCHEMA, "structure")
 """The table in which the source's event triggers note every change of a table's structure."""
 

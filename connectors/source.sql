@@ -17,18 +17,17 @@ CREATE SCHEMA IF NOT EXISTS wal2lake;
 CREATE TABLE IF NOT EXISTS wal2lake.heartbeat
     (id int PRIMARY KEY, token text NOT NULL, at timestamptz NOT NULL);
 INSERT INTO wal2lake.heartbeat VALUES (1, '', now()) ON CONFLICT DO NOTHING;
-CREATE TABLE IF NOT EXISTS wal2lake.signal (id text PRIMARY KEY, type text NOT NULL, data text);
 CREATE TABLE IF NOT EXISTS wal2lake.structure (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, noted_at timestamptz NOT NULL, command text NOT NULL,
     rewrite int NOT NULL, converted boolean NOT NULL, table_oid bigint NOT NULL, table_schema text,
     table_name text, structure text);
 GRANT USAGE ON SCHEMA wal2lake TO wal2lake;
-GRANT SELECT, INSERT, UPDATE ON wal2lake.heartbeat, wal2lake.signal, wal2lake.structure TO wal2lake;
+GRANT SELECT, INSERT, UPDATE ON wal2lake.heartbeat, wal2lake.structure TO wal2lake;
 
 -- Exactly the tables that wal2lake.yaml names, never FOR ALL TABLES: once a table without a primary key and
 -- with the default replica identity is published, Postgres refuses every UPDATE and DELETE of it.
 CREATE PUBLICATION wal2lake FOR TABLE
-    wal2lake.heartbeat, wal2lake.signal, wal2lake.structure, public.customers, public.orders;
+    wal2lake.heartbeat, wal2lake.structure, public.customers, public.orders;
 
 -- A table without a primary key, to be kept as a multiset of its rows:
 -- ALTER TABLE public.readings REPLICA IDENTITY FULL;

@@ -4,7 +4,7 @@ from cdc.capture.continuity import marker_topic
 from cdc.config import Config
 from cdc.kafka.topics import TopicSpec
 from cdc.source.catalog.catalog import SourceTable
-from cdc.tables import HEARTBEAT, SIGNAL, STRUCTURE, TableMode
+from cdc.tables import HEARTBEAT, STRUCTURE, TableMode
 
 
 def topic_specs(config: Config, tables: list[SourceTable]) -> list[TopicSpec]:
@@ -26,7 +26,7 @@ def topic_specs(config: Config, tables: list[SourceTable]) -> list[TopicSpec]:
     }
     keyed = [t.table.topic(config.name) for t in tables if t.mode is TableMode.KEYED]
     others = [t.table.topic(config.name) for t in tables if t.mode is not TableMode.KEYED]
-    control = [table.topic(config.name) for table in (HEARTBEAT, SIGNAL, STRUCTURE)]
+    control = [table.topic(config.name) for table in (HEARTBEAT, STRUCTURE)]
     return [
         *(TopicSpec(name, compacted, instead=kept) for name in keyed),
         *(TopicSpec(name, kept, instead=compacted) for name in others),

@@ -26,12 +26,12 @@ from cdc.source.setup.preflight import role_findings, server_findings
 from cdc.source.setup.prepare import publication_tables
 from cdc.state import job_settings
 from cdc.state.pipeline import Pipeline
-from cdc.tables import HEARTBEAT, SIGNAL, STRUCTURE, TableId
+from cdc.tables import HEARTBEAT, STRUCTURE, TableId
 
 _SIZES: Final = """
 SELECT c.oid, c.reltuples::bigint, pg_table_size(c.oid) FROM pg_class c WHERE c.oid = ANY(%s)
 """
-_CONTROL: Final = (HEARTBEAT, SIGNAL, STRUCTURE)
+_CONTROL: Final = (HEARTBEAT, STRUCTURE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

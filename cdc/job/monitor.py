@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
 from typing import Final, NamedTuple
+from urllib.parse import urlsplit
 
 import psutil
 import structlog
@@ -30,6 +32,7 @@ from cdc.state import monitor_address
 FRESH_SECONDS: Final = 1.0
 """Requests within this time share one look at all components."""
 _TEXT: Final = "text/plain; charset=utf-8"
+_MISDIRECTED: Final = b"on the loopback these pages are for localhost; monitor.listen moves them\n"
 logger = structlog.get_logger(__name__)
 
 
@@ -58,15 +61,42 @@ def monitored(config: Config) -> Iterator[None]:
             server.shutdown()
 
 
+def _is_local(host: str) -> bool:
+    """Return whether only this machine reaches an address: a name's, or one in digits."""
+    return host == "localhost" or (_is_address(host) and ip_address(host).is_loopback)
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def names_this_machine(host: str) -> bool:
+    """Return whether a request's ``Host`` is one that no stranger can give this machine.
+
+    A page in a browser reads ours by a name of its own that it lets resolve to the loopback; the
+    name is in the request. ``host`` may have a port.
+    """
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return False
+    return name == "localhost" or _is_address(name)
+
+
 def _shown(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
 def _server(config: Config) -> ThreadingHTTPServer:
     host, _, port = config.monitor.listen.rpartition(":")
-    handler = type("Handler", (_Handler,), {"pages": Pages(config)})
+    host = host.strip("[]")
+    handler = type("Handler", (_Handler,), {"pages": Pages(config), "is_local": _is_local(host)})
     try:
-        server = ThreadingHTTPServer((host.strip("[]"), int(port)), handler)
+        server = ThreadingHTTPServer((host, int(port)), handler)
     except OSError as error:
         raise CdcError(
             ErrorKind.CONFIG,
@@ -165,6 +195,7 @@ class _Handler(BaseHTTPRequestHandler):
     """Answers GET and HEAD."""
 
     pages: Pages
+    is_local: bool
 
     def do_GET(self) -> None:
         """Answer with the page."""
@@ -175,16 +206,22 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer()
 
     def _answer(self) -> Page:
-        try:
-            page = self.pages.page(self.path.partition("?")[0])
-        except Exception as error:  # noqa: BLE001 - a probe must get an answer
-            logger.warning("a page cannot be made", error=type(error).__name__)
-            page = Page(HTTPStatus.INTERNAL_SERVER_ERROR, _TEXT, b"see the job's log\n")
+        page = self._page()
         self.send_response(page.code)
         self.send_header("Content-Type", page.content_type)
+        self.send_header("X-Content-Type-Options", "nosniff")
         self.send_header("Content-Length", str(len(page.body)))
         self.end_headers()
         return page
+
+    def _page(self) -> Page:
+        try:
+            if self.is_local and not names_this_machine(self.headers.get("Host", "localhost")):
+                return Page(HTTPStatus.MISDIRECTED_REQUEST, _TEXT, _MISDIRECTED)
+            return self.pages.page(self.path.partition("?")[0])
+        except Exception as error:  # noqa: BLE001 - a probe must get an answer
+            logger.warning("a page cannot be made", error=type(error).__name__)
+            return Page(HTTPStatus.INTERNAL_SERVER_ERROR, _TEXT, b"see the job's log\n")
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - of http.server
         """Log nothing: a probe asks every few seconds."""

@@ -14,7 +14,7 @@ from cdc.capture.topic_specs import debezium_heartbeat_topic
 from cdc.kafka.broker import Broker
 from cdc.kafka.clients import admin
 from cdc.kafka.topics import unreachable
-from cdc.tables import HEARTBEAT, SIGNAL
+from cdc.tables import HEARTBEAT
 
 _SECONDS: Final = 5.0
 
@@ -48,12 +48,7 @@ def topics_seen(broker: Broker, prefix: str, landing: list[str]) -> TopicsSeen:
 
 def connector_topics(prefix: str, landing: list[str]) -> list[str]:
     """Return all topics that the connector can write to, also those that nobody reads."""
-    return [
-        *landing,
-        HEARTBEAT.topic(prefix),
-        SIGNAL.topic(prefix),
-        debezium_heartbeat_topic(prefix),
-    ]
+    return [*landing, HEARTBEAT.topic(prefix), debezium_heartbeat_topic(prefix)]
 
 
 @lru_cache(maxsize=1)

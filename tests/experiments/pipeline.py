@@ -13,6 +13,7 @@ from cdc.capture.continuity import marker_topic
 from cdc.config import Config, Connect, Kafka, Lake, Registry, Source
 from cdc.kafka.broker import Broker
 from cdc.kafka.offsets import end_offsets
+from cdc.kafka.topics import TopicSpec, ensure_topics
 from cdc.source.connector import worker_rest
 from cdc.source.server import slot
 from cdc.source.server.connection import Connection, connect
@@ -23,6 +24,7 @@ from tests.experiments.labels import Label, Reader
 from tests.servers.server import Server
 
 _SECONDS: Final = 60
+SIGNALS: Final = "wal2lake.signal"
 
 
 @dataclass(kw_only=True)
@@ -155,7 +157,7 @@ class Pipeline:
 
     def signals(self) -> list[Label]:
         """Return the events of the signal table."""
-        return self.reader.labels(f"{self.name}.wal2lake.signal", 0)
+        return self.reader.labels(f"{self.name}.{SIGNALS}", 0)
 
     def ended(self) -> list[int]:
         """Return the transactions in the order of their commits."""
@@ -173,11 +175,22 @@ class Pipeline:
 
     # The connector
 
+    def take_signals(self) -> None:
+        """Have the connector take signals, which wal2lake gives it no table for."""
+        spec = TopicSpec(f"{self.name}.{SIGNALS}", {"cleanup.policy": "delete"})
+        ensure_topics(self.endpoints.kafka, [spec])
+        self.run(
+            f"CREATE TABLE IF NOT EXISTS {SIGNALS} "
+            "(id text PRIMARY KEY, type text NOT NULL, data text)",
+            f"ALTER PUBLICATION {self.name} ADD TABLE {SIGNALS}",
+        )
+        self.set({"signal.data.collection": SIGNALS})
+
     def signal(self, kind: str, tables: str) -> str:
         """Return the statement that asks for a snapshot of the tables (a regular expression)."""
         data = {"data-collections": [f"{self.name}.{tables}"], "type": kind}
         return (
-            "INSERT INTO wal2lake.signal VALUES "
+            f"INSERT INTO {SIGNALS} VALUES "
             f"(gen_random_uuid()::text, 'execute-snapshot', '{json.dumps(data)}')"
         )
 

@@ -16,7 +16,7 @@ from cdc.source.server.connection import Connection
 from cdc.waiting import until
 from tests.events.recorded import unchanged_by
 from tests.experiments.labels import Label
-from tests.experiments.pipeline import Pipeline
+from tests.experiments.pipeline import SIGNALS, Pipeline
 from tests.experiments.replay import in_source, places, replayed, replayed_in
 
 pytestmark = pytest.mark.integration
@@ -123,6 +123,7 @@ def test_blocking_snapshot(pipeline: Pipeline) -> None:
     )
     pipeline.start()
     unchanged = unchanged_by(pipeline.placeholder)
+    pipeline.take_signals()
     pipeline.until("t", lambda labels: len(labels) == 6)
     pipeline.until("u", lambda labels: len(labels) == 1)
     for round_ in ("same run", "restarted"):
@@ -165,6 +166,7 @@ def test_blocking_snapshot_that_was_killed(
         pipeline.run(f"CREATE TABLE {table} (id int PRIMARY KEY, v text)")
         pipeline.run(f"INSERT INTO {table} VALUES (1, 'old'), (2, 'old')")
     pipeline.start()
+    pipeline.take_signals()
     pipeline.until("t", lambda labels: len(labels) == 2)
     pipeline.until("u", lambda labels: len(labels) == 2)
     with pipeline.session() as lock:
@@ -194,7 +196,7 @@ def gated(pipeline: Pipeline) -> Iterator[Connection]:
         f"CREATE FUNCTION {pipeline.name}.gate() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
         "IF NEW.type LIKE '%close' THEN PERFORM pg_advisory_xact_lock(1); END IF; "
         "RETURN NEW; END $$",
-        "CREATE TRIGGER gate BEFORE INSERT ON wal2lake.signal"
+        f"CREATE TRIGGER gate BEFORE INSERT ON {SIGNALS}"
         f" FOR EACH ROW EXECUTE FUNCTION {pipeline.name}.gate()",
     )
     try:
@@ -202,7 +204,7 @@ def gated(pipeline: Pipeline) -> Iterator[Connection]:
             gate.execute("SELECT pg_advisory_lock(1)")
             yield gate
     finally:
-        pipeline.run("DROP TRIGGER gate ON wal2lake.signal")
+        pipeline.run(f"DROP TRIGGER gate ON {SIGNALS}")
 
 
 def test_incremental_snapshot(pipeline: Pipeline) -> None:
@@ -210,6 +212,7 @@ def test_incremental_snapshot(pipeline: Pipeline) -> None:
     pipeline.run("CREATE TABLE t (id int PRIMARY KEY, v text)")
     pipeline.run("INSERT INTO t SELECT i, 'old' FROM generate_series(1, 8) i")
     pipeline.start()
+    pipeline.take_signals()
     pipeline.until("t", lambda labels: len(labels) == 8)
     with gated(pipeline) as gate, pipeline.session() as inside, pipeline.session() as after:
         for session, key in ((inside, 2), (after, 3)):
@@ -247,6 +250,7 @@ def test_incremental_snapshot_without_writing(pipeline: Pipeline) -> None:
     pipeline.run("CREATE TABLE t (id int PRIMARY KEY, v text)")
     pipeline.run("INSERT INTO t SELECT i, 'old' FROM generate_series(1, 4) i")
     pipeline.start()
+    pipeline.take_signals()
     pipeline.until("t", lambda labels: len(labels) == 4)
     pipeline.set({"read.only": "true"})
     with pipeline.session() as inside, pipeline.session() as after:
@@ -296,6 +300,7 @@ def test_commit_that_nobody_sees_yet(pipeline: Pipeline) -> None:
     pipeline.run(f"ALTER DATABASE {pipeline.source.info.dbname} {local}", local)
     pipeline.run("CREATE TABLE t (id int PRIMARY KEY, v text)", "INSERT INTO t VALUES (1, 'old')")
     pipeline.start()
+    pipeline.take_signals()
     pipeline.until("t", lambda labels: len(labels) == 1)
     for kind in ("blocking", "incremental"):
         start = pipeline.settled("t")[-1].offset + 1

@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -168,6 +169,36 @@ def test_no_secret_is_written_shown_or_on_a_command_line(secured: Secured) -> No
     assert "database.password" in shown["connectors"]
     assert list(_files_with(own.state.secrets, canaries, but=None))
     assert any(b"orders" in file.read_bytes() for file in _files(secured.folder / "events"))
+
+
+def test_only_this_machine_reaches_it_and_no_jvm_is_open_to_tools(secured: Secured) -> None:
+    """A JVM that listens for JMX or for a debugger runs whatever it is sent."""
+    places = [str(secured.folder), str(secured.own.state.root)]
+    ours = [p for p in psutil.process_iter() if _has(f"{_command(p)} {_environ(p)}", places)]
+    tools = ("jmxremote", "jdwp", "attachListener")
+
+    assert {"java", "postgres"} <= {p.name() for p in ours}
+    assert [_command(p) for p in ours if _has(f"{_command(p)} {_environ(p)}", list(tools))] == []
+    listening = {address for p in ours for address in _listening(p)}
+    assert listening
+    assert {address for address in listening if not ip_address(address).is_loopback} == set()
+
+
+def _environ(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.environ().values())
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return ""
+
+
+def _listening(process: psutil.Process) -> set[str]:
+    """Return the addresses at which a process listens; IPv4 ones also where it does by IPv6."""
+    try:
+        found = process.net_connections("inet")
+    except psutil.NoSuchProcess:
+        return set()
+    open_ = [one.laddr.ip for one in found if one.status == psutil.CONN_LISTEN]
+    return {address.removeprefix("::ffff:") for address in open_}
 
 
 def _files(place: Path) -> Iterator[Path]:

@@ -8,7 +8,7 @@ from cdc.source.server.connection import Connection, translated
 from cdc.source.server.finding import Finding
 from cdc.source.server.slot import slot_state
 from cdc.source.setup.prepare import publication_tables
-from cdc.tables import HEARTBEAT, SIGNAL, STRUCTURE, TableId
+from cdc.tables import HEARTBEAT, STRUCTURE, TableId
 
 FIRST_SOUND_MINOR: Final = {14: 18, 15: 13, 16: 9, 17: 5}
 """First minor version, by major, in which ALTER PUBLICATION ... ADD TABLE cannot lose changes."""
@@ -144,13 +144,13 @@ def _rights(
         _needs_dba(str(TableId(schema, table)), "is not published, and the role does not own it")
         for schema, table in _rows(connection, _NOT_OWNED, ([t.oid for t in missing],))
     ]
-    for control in (HEARTBEAT, SIGNAL, STRUCTURE):
+    for control in (HEARTBEAT, STRUCTURE):
         rows = _rows(connection, _CONTROL, (control.schema, control.name))
         if not rows and not may_create:
             findings.append(_needs_dba(str(control), "does not exist"))
         elif rows and not rows[0][0]:
             findings.append(_needs_dba(str(control), "the role may not read it"))
-        elif control != SIGNAL and rows and not rows[0][1]:
+        elif rows and not rows[0][1]:
             findings.append(_needs_dba(str(control), "the role may not write to it"))
     return findings
 

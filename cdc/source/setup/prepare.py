@@ -14,11 +14,10 @@ from cdc.source.catalog.catalog import SourceTable
 from cdc.source.notes.structure_table import COLUMNS
 from cdc.source.notes.triggers import install
 from cdc.source.server.connection import Connection, identifier, translated
-from cdc.tables import CONTROL_SCHEMA, HEARTBEAT, SIGNAL, STRUCTURE, TableId
+from cdc.tables import CONTROL_SCHEMA, HEARTBEAT, STRUCTURE, TableId
 
 _CONTROL: Final = {
     HEARTBEAT: "(id int PRIMARY KEY, token text NOT NULL, at timestamptz NOT NULL)",
-    SIGNAL: "(id text PRIMARY KEY, type text NOT NULL, data text)",
     STRUCTURE: COLUMNS,
 }
 _PUBLICATION: Final = """

@@ -20,7 +20,7 @@ from cdc.state.endpoints import Endpoints
 from cdc.state.pipeline import Pipeline
 from tests.servers.fixtures import on_containers
 from tests.source.conftest import Maker, capturing
-from tests.source.topic import Event, Topic
+from tests.source.topic import Topic
 from tests.waiting import until
 
 pytestmark = pytest.mark.integration
@@ -159,22 +159,3 @@ def test_a_statement_of_the_connector_s_that_fails_on_a_value(
     )
     until(lambda: b"PSQLException" in log.read_bytes()[before:])
     assert_only_kafka_has_it(chain_state)
-
-
-def test_a_signal_that_makes_it_read_a_table(
-    chain_state: Path, pipeline: Pipeline, source: Connection
-) -> None:
-    """The keys between which it reads are values; an invalid signal may have values too."""
-    source.execute(f"INSERT INTO t VALUES ('{CANARY}'), ('{CANARY}-2')".encode())
-    signal = json.dumps({"data-collections": [f"{pipeline.name}.t"], "type": "incremental"})
-    for name, data in (("none", f"{CANARY} {{"), ("one", signal)):
-        values = (name, "execute-snapshot", data)
-        source.execute("INSERT INTO wal2lake.signal VALUES (%s, %s, %s)", values)
-    topic = Topic(pipeline.endpoints, f"{pipeline.name}.{pipeline.name}.t")
-    topic.until(lambda found: _read(found) >= 4)
-    assert_only_kafka_has_it(chain_state)
-
-
-def _read(events: list[Event]) -> int:
-    """Return the number of rows that were read by a snapshot."""
-    return [value["op"] for _, value in events if value].count("r")

@@ -18,7 +18,7 @@ from cdc.source.server.finding import Level
 from cdc.source.server.snapshot import exported_snapshot
 from cdc.source.setup.preflight import role_findings, server_findings
 from cdc.source.setup.prepare import prepare, publication_tables
-from cdc.tables import HEARTBEAT, SIGNAL, STRUCTURE, TableId
+from cdc.tables import HEARTBEAT, STRUCTURE, TableId
 from tests.servers.proxy import proxied
 from tests.source.conftest import Maker
 from tests.waiting import until
@@ -123,12 +123,11 @@ def test_prepare_can_be_repeated_and_adds_tables(
     with connect(source_url) as connection:
         for _ in range(2):
             prepare(connection, config, captured_tables(connection, config))
-        assert publication_tables(connection, config.name) == {HEARTBEAT, SIGNAL, STRUCTURE, first}
+        assert publication_tables(connection, config.name) == {HEARTBEAT, STRUCTURE, first}
         sql("CREATE TABLE b (id int PRIMARY KEY)")
         prepare(connection, config, captured_tables(connection, config))
         assert publication_tables(connection, config.name) == {
             HEARTBEAT,
-            SIGNAL,
             STRUCTURE,
             first,
             second,

@@ -94,6 +94,50 @@ def test_pages_are_served_from_the_first_moment(tmp_path: Path) -> None:
         httpx.get(f"{url}/metrics")
 
 
+@pytest.mark.parametrize(
+    ("host", "code"),
+    [
+        ("evil.example", 421),
+        ("evil.example:9464", 421),
+        ("127.0.0.1.evil.example", 421),
+        ("[::1", 421),
+        ("localhost", 404),
+        ("localhost:9464", 404),
+        ("127.0.0.1:1", 404),
+        ("[::1]:9464", 404),
+    ],
+)
+def test_on_the_loopback_a_name_of_a_stranger_is_refused(
+    tmp_path: Path, host: str, code: int
+) -> None:
+    """As of a web page whose name resolves to the loopback: the browser lets it read the answer."""
+    with monitored(config(tmp_path)):
+        url = json.loads((tmp_path / "monitor.json").read_text())["url"]
+        answer = httpx.get(f"{url}/nothing", headers={"Host": host})
+
+    assert answer.status_code == code
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert "Access-Control-Allow-Origin" not in answer.headers
+
+
+def test_elsewhere_any_name_will_do(tmp_path: Path) -> None:
+    """Prometheus asks by the names of services."""
+    with monitored(config(tmp_path, "0.0.0.0:0")):
+        url = json.loads((tmp_path / "monitor.json").read_text())["url"]
+        there = url.replace("0.0.0.0", "127.0.0.1")
+        answer = httpx.get(f"{there}/nothing", headers={"Host": "job.wal2lake.svc:9464"})
+
+    assert answer.status_code == 404
+
+
+def test_nothing_is_changed_by_a_request(tmp_path: Path) -> None:
+    with monitored(config(tmp_path)):
+        url = json.loads((tmp_path / "monitor.json").read_text())["url"]
+        codes = [httpx.request(way, f"{url}/metrics").status_code for way in ("POST", "DELETE")]
+
+    assert codes == [501, 501]
+
+
 def test_a_job_without_a_state_directory_makes_it(tmp_path: Path) -> None:
     """``wal2lake run`` may be the first that runs here."""
     with monitored(config(tmp_path / "new" / "state")):

@@ -324,8 +324,9 @@ def test_every_topic_that_the_connector_can_write_to_is_created_and_watched() ->
     topics = {spec.name for spec in topic_specs(config(), [table("orders")])}
     landing = ["pipe.shop.orders", STRUCTURE.topic("pipe"), marker_topic(config())]
     assert topics == set(connector_topics("pipe", landing))
-    assert f"pipe.{made['signal.data.collection']}" in topics
-    assert not any(name.startswith(("notification.", "topic.creation.")) for name in made)
+    others = ("notification.", "topic.creation.", "signal.data.", "signal.kafka.")
+    assert not any(name.startswith(others) for name in made)
+    assert made["signal.enabled.channels"] == "source"
     excluded = re.compile(made["message.prefix.exclude.list"])
     prefixes = ("", "app", "a\nb", "a\r\u2028b", "x" * 99)
     assert all(excluded.fullmatch(prefix) for prefix in prefixes)
